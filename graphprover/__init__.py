@@ -1,0 +1,1 @@
+"""graphprover: a STARK prover in which a proof is a task graph."""
