@@ -1,0 +1,63 @@
+"""The public parameters of a proof: what prover and verifier must agree on besides the statement."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import astuple, dataclass, fields
+from typing import ClassVar
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Parameters of the FRI commitment scheme and of every grinding site (p3-fri ``FriParameters``, p3-batch-stark).
+
+    Raises ValueError, naming the field, for a value outside its range.
+    """
+
+    log_blowup: int  # log2 of the inverse rate: every LDE is 2^log_blowup times its trace
+    num_queries: int  # query indices drawn after the last fold
+    log_final_poly_len: int  # log2 of the coefficients sent when folding stops
+    max_log_arity: int  # a fold divides the domain by at most 2^max_log_arity
+    cap_height: int  # a Merkle commitment is the layer of 2^cap_height digests (fewer in a lower tree)
+    lookup_pow_bits: int  # grinding before the LogUp challenges
+    ood_pow_bits: int  # grinding before the out-of-domain point zeta
+    batch_pow_bits: int  # grinding before the challenge that batches the openings
+    commit_pow_bits: int  # grinding before each folding challenge
+    query_pow_bits: int  # grinding before the query indices
+
+    # Five doublings already cost the prover more than the queries they save, and codewords must fit the 2^32 subgroup.
+    # A fold of 2^6 sends 64 siblings a query; beyond 32 bits a single grinding takes minutes.
+    RANGES: ClassVar[dict[str, tuple[int, int]]] = {
+        "log_blowup": (1, 4),
+        "num_queries": (1, 1000),
+        "log_final_poly_len": (0, 16),
+        "max_log_arity": (1, 6),
+        "cap_height": (0, 16),
+        "lookup_pow_bits": (0, 32),
+        "ood_pow_bits": (0, 32),
+        "batch_pow_bits": (0, 32),
+        "commit_pow_bits": (0, 32),
+        "query_pow_bits": (0, 32),
+    }
+
+    def __post_init__(self) -> None:
+        for name, (least, most) in self.RANGES.items():
+            value = getattr(self, name)
+            if type(value) is not int or not least <= value <= most:
+                raise ValueError(f"{name} must be an integer from {least} to {most}, not {value!r}")
+
+    def to_bytes(self) -> bytes:
+        """Canonical encoding: the ten fields in order of declaration, each an unsigned 16-bit little-endian word."""
+        return struct.pack(_LAYOUT, *astuple(self))
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Parameters:
+        """Inverse of `to_bytes`. Raises ValueError for a wrong length or a value out of range."""
+        if len(data) != ENCODED_BYTES:
+            raise ValueError(f"parameters take {ENCODED_BYTES} bytes, not {len(data)}")
+        return cls(*struct.unpack(_LAYOUT, data))
+
+
+_LAYOUT = f"<{len(fields(Parameters))}H"
+
+ENCODED_BYTES = struct.calcsize(_LAYOUT)
