@@ -1,0 +1,23 @@
+"""Describing tables: expressions, ``Air``, buses, the layout of LogUp columns, and the debugger."""
+
+from graphprover.air.air import Air, Table
+from graphprover.air.bus import Bus, provided, received, sent
+from graphprover.air.description import AirDescription, check_bus_widths, check_multiplicity_bound
+from graphprover.air.expression import Expr
+from graphprover.air.lookups import Interaction, Lookup, Tuple_
+
+__all__ = [
+    "Air",
+    "AirDescription",
+    "Bus",
+    "Expr",
+    "Interaction",
+    "Lookup",
+    "Table",
+    "Tuple_",
+    "check_bus_widths",
+    "check_multiplicity_bound",
+    "provided",
+    "received",
+    "sent",
+]

@@ -1,0 +1,72 @@
+"""Buses, and the messages that tables put on them.
+
+A bus balances when every message was sent as often as it was received, over all tables and rows. A send counts
+positive and a receive negative; a lookup is a send, and the entry of the table that it queries is a receive as often as
+it was queried.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from graphprover.air.expression import Expr, Graph, Operand
+from graphprover.air.lookups import MAX_WEIGHT, Tuple_
+from graphprover.field import P
+
+
+@dataclass(frozen=True)
+class Bus:
+    """A channel between tables; two buses of one name are the same."""
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            raise ValueError("a bus needs a name")
+
+
+@dataclass(frozen=True, eq=False)
+class Message:
+    """A tuple of elements and how often one row puts it on a bus."""
+
+    fields: Sequence[Operand]  # its elements
+    multiplicity: Operand  # signed count
+    weight: int | None  # bound on the count's magnitude in every row; None to take it from a constant count
+
+    def tuple_in(self, graph: Graph) -> Tuple_:
+        """The message as nodes of ``graph``.
+
+        Raises ValueError for a message without elements, a weight outside of 32 bits or below a constant count, and for
+        a count that varies with no weight declared.
+        """
+        if not self.fields:
+            raise ValueError("a message needs at least one element")
+        count = graph.lift(self.multiplicity)
+        weight = self.weight
+        if count.value is not None:
+            magnitude = min(count.value, P - count.value)
+            weight = magnitude if weight is None else weight
+            if weight and weight < magnitude:
+                raise ValueError(f"weight {weight} is below the count, {magnitude}")
+        if weight is None:
+            raise ValueError(
+                "a count that is not a constant needs weight=: a bound on its magnitude in every row, which your "
+                "constraints enforce (1 for a flag that they keep boolean)"
+            )
+        if not 0 <= weight <= MAX_WEIGHT:
+            raise ValueError(f"a weight lies in 0..{MAX_WEIGHT}, not {weight}")
+        return Tuple_(tuple(graph.lift(field).index for field in self.fields), count.index, weight)
+
+
+def sent(fields: Iterable[Operand], multiplicity: Operand = 1, *, weight: int | None = None) -> Message:
+    """A message sent ``multiplicity`` times; ``weight`` bounds a multiplicity that is not a constant."""
+    return Message(list(fields), multiplicity, weight)
+
+
+def received(fields: Iterable[Operand], multiplicity: Operand = 1, *, weight: int | None = None) -> Message:
+    """A message received ``multiplicity`` times."""
+    return Message(list(fields), -multiplicity if isinstance(multiplicity, Expr) else -int(multiplicity), weight)
+
+
+def provided(fields: Iterable[Operand], count: Operand) -> Message:
+    """The entry of a table that is looked up ``count`` times. It needs no weight: the queries bound the count."""
+    return Message(list(fields), -count if isinstance(count, Expr) else -int(count), 0)

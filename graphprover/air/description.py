@@ -1,0 +1,195 @@
+"""What the rest of the program knows of a table: its traced expressions, and all that follows from them.
+
+Degrees, fraction columns and the number of quotient chunks are those of p3-batch-stark (``ProverData::
+from_airs_and_degrees`` in common.rs, ``get_log_num_quotient_chunks`` in symbolic.rs) on a two-adic domain, without
+zero-knowledge, so that its verifier derives the same layout.
+"""
+
+import struct
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from graphprover.air.expression import (
+    ADD,
+    CONST,
+    FIRST,
+    LAST,
+    MAIN,
+    MUL,
+    NEG,
+    PREPROCESSED,
+    PUBLIC,
+    SUB,
+    TRANSITION,
+    Node,
+    children,
+)
+from graphprover.air.lookups import Interaction, Lookup, Tuple_, pack_same_bus, pin_degree, unpacked
+from graphprover.field import P
+
+__all__ = ["AirDescription", "Interaction", "Lookup", "Tuple_", "check_bus_widths", "check_multiplicity_bound"]
+
+CANONICAL_MAGIC = b"graphprover air 1"
+_LEAF_DEGREE = {CONST: 0, MAIN: 1, PREPROCESSED: 1, PUBLIC: 0, FIRST: 1, LAST: 1, TRANSITION: 0}
+
+
+def node_degrees(nodes: Sequence[Node]) -> tuple[int, ...]:
+    """The degree of every node in units of the trace length, as Plonky3's ``degree_multiple`` counts it."""
+    degrees: list[int] = []
+    for op, a, b in nodes:
+        if op in (ADD, SUB):
+            degrees.append(max(degrees[a], degrees[b]))
+        elif op == MUL:
+            degrees.append(degrees[a] + degrees[b])
+        else:
+            degrees.append(degrees[a] if op == NEG else _LEAF_DEGREE[op])
+    return tuple(degrees)
+
+
+def reachable(nodes: Sequence[Node], roots: Iterable[int]) -> list[int]:
+    """The nodes that ``roots`` need, each once, children before parents, a root's own right before it."""
+    order: list[int] = []
+    done: set[int] = set()
+    for root in roots:
+        stack = [(root, False)]
+        while stack:
+            node, expanded = stack.pop()
+            if expanded:
+                order.append(node)
+            elif node not in done:
+                done.add(node)
+                stack.append((node, True))
+                stack += [(child, False) for child in reversed(children(nodes[node])) if child not in done]
+    return order
+
+
+@dataclass(frozen=True)
+class AirDescription:
+    """One table: its shape, its constraints and its interactions, over one list of nodes (see ``expression``)."""
+
+    name: str  # for people
+    main_width: int  # columns of the main trace
+    preprocessed_width: int  # columns of the preprocessed trace, 0 without one
+    num_public_values: int
+    main_names: tuple[str, ...]  # for people, as are the next two
+    preprocessed_names: tuple[str, ...]
+    public_names: tuple[str, ...]
+    nodes: tuple[Node, ...]  # every node that something below needs, children before parents, no two equal
+    constraints: tuple[int, ...]  # nodes that are zero on every row, in emission order, selectors multiplied in
+    constraint_labels: tuple[str, ...]  # for people: one for each constraint
+    locals: tuple[Interaction, ...]  # local lookups in emission order
+    globals: tuple[Interaction, ...]  # interactions with buses in emission order
+
+    @cached_property
+    def degrees(self) -> tuple[int, ...]:
+        """Degree of every node."""
+        return node_degrees(self.nodes)
+
+    @cached_property
+    def main_next(self) -> bool:
+        """Whether anything reads the next row of the main trace."""
+        return any(op == MAIN and offset for op, _, offset in self.nodes)
+
+    @cached_property
+    def preprocessed_next(self) -> bool:
+        """Whether anything reads the next row of the preprocessed trace."""
+        return any(op == PREPROCESSED and offset for op, _, offset in self.nodes)
+
+    @cached_property
+    def log_quotient_chunks(self) -> int:
+        """Log2 of the number of chunks of the quotient."""
+        alone = unpacked(self.locals, self.globals)
+        degree = max((self.degrees[node] for node in self.constraints), default=0)
+        degree = max([degree, *(pin_degree(lookup.tuples, self.degrees) for lookup in alone)])
+        # The accumulator's own constraints have degree 2, which is also the least that a quotient is made for.
+        return (max(degree, 2) - 2).bit_length()
+
+    @cached_property
+    def lookups(self) -> tuple[Lookup, ...]:
+        """The fraction columns, in order."""
+        budget = 2**self.log_quotient_chunks + 1
+        return pack_same_bus(unpacked(self.locals, self.globals), self.degrees, budget)
+
+    @cached_property
+    def total_weight(self) -> int:
+        """Bound on the messages that one row queries, over all buses."""
+        return sum(t.weight for interaction in (*self.locals, *self.globals) for t in interaction.tuples)
+
+    def canonical_bytes(self) -> bytes:
+        """The identity of the table: what it proves, but no name or label except those of its buses.
+
+        64-bit little-endian words after a magic string: the three widths; each list with its length before it: nodes
+        (three words each), constraints, then local and global interactions. An interaction is the length and UTF-8
+        bytes of its bus (length 0 for a local one), then its tuples: fields, multiplicity, weight.
+        """
+        parts = [CANONICAL_MAGIC]
+
+        def words(*values: int) -> None:
+            parts.append(struct.pack(f"<{len(values)}Q", *values))
+
+        words(self.main_width, self.preprocessed_width, self.num_public_values, len(self.nodes))
+        parts.append(np.array(self.nodes, dtype="<u8").tobytes())
+        words(len(self.constraints), *self.constraints)
+        for interactions in (self.locals, self.globals):
+            words(len(interactions))
+            for interaction in interactions:
+                bus = (interaction.bus or "").encode()
+                words(len(bus))
+                parts.append(bus)
+                words(len(interaction.tuples))
+                for t in interaction.tuples:
+                    words(len(t.fields), *t.fields, t.multiplicity, t.weight)
+        return b"".join(parts)
+
+    def to_json(self) -> dict[str, Any]:
+        """The table as the Rust side reads it; node values are integers below 2^64."""
+
+        def tuple_json(t: Tuple_) -> dict[str, Any]:
+            return {"fields": list(t.fields), "multiplicity": t.multiplicity, "weight": t.weight}
+
+        return {
+            "name": self.name,
+            "main_width": self.main_width,
+            "preprocessed_width": self.preprocessed_width,
+            "num_public_values": self.num_public_values,
+            "nodes": [list(node) for node in self.nodes],
+            "constraints": list(self.constraints),
+            "locals": [{"tuples": [tuple_json(t) for t in i.tuples]} for i in self.locals],
+            "globals": [{"bus": i.bus, **tuple_json(i.tuples[0])} for i in self.globals],
+            "main_next": self.main_next,
+            "preprocessed_next": self.preprocessed_next,
+        }
+
+
+def check_bus_widths(descriptions: Iterable[AirDescription]) -> None:
+    """Raises ValueError unless all tuples on one bus have one width, over all tables.
+
+    A tuple is fingerprinted by Horner's rule, so a shorter one equals a longer one with zeros before it.
+    Source: ``check_bus_widths`` of p3-lookup/src/types.rs.
+    """
+    seen: dict[str, tuple[int, str]] = {}
+    for description in descriptions:
+        for interaction in description.globals:
+            assert interaction.bus is not None
+            width = len(interaction.tuples[0].fields)
+            first_width, first_table = seen.setdefault(interaction.bus, (width, description.name))
+            if width != first_width:
+                raise ValueError(
+                    f"bus {interaction.bus!r} carries tuples of {first_width} elements (table {first_table!r}) and of "
+                    f"{width} (table {description.name!r}, {interaction.label}): [x] and [0, x] would be one message"
+                )
+
+
+def check_multiplicity_bound(descriptions: Sequence[AirDescription], heights: Sequence[int]) -> None:
+    """Raises ValueError unless the sum of weight times height over all tables is below p.
+
+    Otherwise a count could wrap around to a false balance. Source: ``check_multiplicity_height_bound`` of
+    p3-lookup/src/types.rs.
+    """
+    total = sum(d.total_weight * height for d, height in zip(descriptions, heights, strict=True))
+    if total >= P:
+        raise ValueError(f"up to {total} messages may be looked up, as many as the field has elements or more")
