@@ -22,7 +22,7 @@ loaded at a kernel's boundary is; what ``mul`` gives is not).
 Extension: a tuple of three vectors over x^3 - x - 1, or of three integers (a challenge), with ``ext_add``, ``ext_sub``,
 ``ext_mul`` and ``ext_scale`` (by a base vector).
 Bits: ``xor``, ``bit_and``, ``and_not``, ``shift_left``/``shift_right``/``rotate`` (by a literal), ``wrapping_add``.
-Lanes: ``splat``, ``iota``, ``lane``, ``shuffle`` (by a literal tuple), ``transpose``; ``equal``/``less`` give a bit mask
+Lanes: ``splat``, ``iota``, ``lane``, ``shuffle`` (makes one), ``transpose``; ``equal``/``less`` give a bit mask
 (uint8, lane i in bit i), which ``select`` takes.
 
 Every operation is an intrinsic that emits LLVM instructions on <8 x i64>: one 512-bit register on AVX-512, two of 256
@@ -155,19 +155,23 @@ def emit_mul_power_of_two(b: Builder, x: Value, exponent: int) -> Value:
 # From emission to Numba: the decorator that makes an intrinsic, and the intrinsics of memory.
 
 
-def _as_vector(context: Any, b: Builder, value: Value, kind: types.Type) -> Value:
-    if kind == vector:
-        return value
-    return emit_splat(b, context.cast(b, value, kind, types.uint64))
+def _is_operand(kind: types.Type) -> bool:
+    if isinstance(kind, types.BaseTuple):
+        return all(map(_is_operand, kind.types))
+    return kind == vector or isinstance(kind, types.Integer)
+
+
+def _as_operand(context: Any, b: Builder, value: Value, kind: types.Type) -> Value:
+    """A vector as it is, an integer in every lane, a tuple as a list of these."""
+    if isinstance(kind, types.BaseTuple):
+        parts = zip(cgutils.unpack_tuple(b, value), kind.types, strict=True)
+        return [_as_operand(context, b, *part) for part in parts]
+    return value if kind == vector else emit_splat(b, context.cast(b, value, kind, types.uint64))
 
 
 def emit_splat(b: Builder, word: Value) -> Value:
     single = b.insert_element(ir.Constant(_VECTOR, ir.Undefined), word, ir.Constant(_I32, 0))
     return b.shuffle_vector(single, ir.Constant(_VECTOR, ir.Undefined), ir.Constant(ir.VectorType(_I32, LANES), None))
-
-
-def _is_vector(kind: types.Type) -> bool:
-    return kind == vector or isinstance(kind, types.Integer)
 
 
 def operation(results: int = 1) -> Callable[[Callable], Any]:
@@ -179,18 +183,13 @@ def operation(results: int = 1) -> Callable[[Callable], Any]:
 
     def decorate(emit: Callable) -> Any:
         def typing(_context: Any, *kinds: types.Type) -> Any:
-            for kind in kinds:
-                if not all(map(_is_vector, kind if isinstance(kind, types.BaseTuple) else [kind])):
-                    raise TypingError(f"{emit.__name__} takes vectors and integers, not {kind}")
+            if not all(map(_is_operand, kinds)):
+                raise TypingError(f"{emit.__name__} takes vectors, integers and tuples of them, not {kinds}")
 
             def codegen(context: Any, b: Builder, signature: Any, arguments: Sequence[Value]) -> Value:
-                operands = [
-                    [_as_vector(context, b, *pair) for pair in zip(cgutils.unpack_tuple(b, value), kind, strict=True)]
-                    if isinstance(kind, types.BaseTuple)
-                    else _as_vector(context, b, value, kind)
-                    for value, kind in zip(arguments, signature.args, strict=True)
-                ]
-                value = emit(b, *operands)
+                value = emit(
+                    b, *(_as_operand(context, b, *pair) for pair in zip(arguments, signature.args, strict=True))
+                )
                 return value if results == 1 else context.make_tuple(b, signature.return_type, value)
 
             return (vector if results == 1 else types.UniTuple(vector, results))(*kinds), codegen
@@ -244,7 +243,7 @@ def store(_context, target, index, x):
     def codegen(context, b, signature, arguments):
         pointer = _pointer(context, b, arguments[0], signature.args[0])
         place = _at(b, pointer, context.cast(b, arguments[1], signature.args[1], types.int64))
-        b.store(_as_vector(context, b, arguments[2], signature.args[2]), place, align=8)
+        b.store(_as_operand(context, b, arguments[2], signature.args[2]), place, align=8)
         return context.get_dummy_value()
 
     return types.void(target, index, x), codegen
@@ -516,7 +515,7 @@ def lane(_context, x, index):
 def _compare(operator: str, name: str, doc: str) -> Any:
     def typing(_context, x, y):
         def codegen(context, b, signature, arguments):
-            x, y = (_as_vector(context, b, *pair) for pair in zip(arguments, signature.args, strict=True))
+            x, y = (_as_operand(context, b, *pair) for pair in zip(arguments, signature.args, strict=True))
             return b.bitcast(b.icmp_unsigned(operator, x, y), _I8)
 
         return types.uint8(x, y), codegen
@@ -536,7 +535,7 @@ def select(_context, mask, x, y):
 
     def codegen(context, b, signature, arguments):
         mask = b.bitcast(context.cast(b, arguments[0], signature.args[0], types.uint8), _MASK)
-        x, y = (_as_vector(context, b, arguments[i], signature.args[i]) for i in (1, 2))
+        x, y = (_as_operand(context, b, arguments[i], signature.args[i]) for i in (1, 2))
         return b.select(mask, x, y)
 
     return vector(mask, x, y), codegen
