@@ -1,0 +1,129 @@
+"""Plonky3's own prover and verifier, for the tables of a test: the Rust crate beside this file, built once."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from graphprover.air import AirDescription
+from graphprover.protocol.parameters import Parameters
+
+CRATE = Path(__file__).parent / "plonky3"
+REQUIRE = "GRAPHPROVER_REQUIRE_RUST"  # set to 1, a machine without Rust fails the tests instead of skipping them
+BINDING = bytes(range(32))  # a binding for tests that bind nothing in particular
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One table of a statement, and its witness."""
+
+    air: AirDescription
+    trace: np.ndarray  # (main columns, rows) uint64, canonical
+    public_values: tuple[int, ...] = ()
+    preprocessed: np.ndarray | None = None  # (preprocessed columns, rows) uint64, canonical
+
+    @property
+    def log_height(self) -> int:
+        """log2 of the rows."""
+        return int(self.trace.shape[1]).bit_length() - 1
+
+
+@cache
+def binary() -> Path:
+    """The crate's program, built on first use. Skips the calling test where there is no Rust (see REQUIRE)."""
+    cargo = shutil.which("cargo") or shutil.which("cargo", path=Path.home() / ".cargo/bin")
+    if cargo is None:
+        if os.environ.get(REQUIRE) == "1":
+            pytest.fail(f"{REQUIRE}=1, but there is no cargo to build {CRATE} with")
+        pytest.skip(f"no cargo to build {CRATE} with")
+    # From the crate's folder, or cargo overlooks its .cargo/config.toml.
+    subprocess.run([cargo, "build", "--release", "--locked", "--quiet"], cwd=CRATE, check=True)
+    return CRATE / "target/release/graphprover-interop"
+
+
+def write_statement(
+    path: Path, parameters: Parameters, instances: Sequence[Instance], binding: bytes = BINDING
+) -> None:
+    """Writes what the program reads as --statement."""
+    tables = [
+        {
+            "air": instance.air.to_json(),
+            "log_height": instance.log_height,
+            "public_values": [int(value) for value in instance.public_values],
+            "preprocessed": None if instance.preprocessed is None else instance.preprocessed.tolist(),
+        }
+        for instance in instances
+    ]
+    statement = {"parameters": asdict(parameters), "binding": binding.hex(), "tables": tables}
+    path.write_text(json.dumps(statement))
+
+
+def write_traces(path: Path, instances: Iterable[Instance]) -> None:
+    """Writes what the program reads as --traces."""
+    with path.open("wb") as file:
+        for instance in instances:
+            np.array(instance.trace.shape, dtype="<u8").tofile(file)
+            np.ascontiguousarray(instance.trace, dtype="<u8").tofile(file)
+
+
+def prove(statement: Path, traces: Path, proof: Path, *, threads: int = 1) -> dict[str, object]:
+    """Plonky3 proves; returns its seconds and peak memory.
+
+    With more than one thread its grinding takes any nonce that passes, with one thread the least (``find_map_any`` in
+    p3-challenger/src/hash_challenger.rs).
+    """
+    arguments = ("--statement", statement, "--traces", traces, "--proof", proof)
+    output = _run("prove", *arguments, threads=threads)
+    if output.returncode:
+        raise RuntimeError(output.stderr)
+    return json.loads(output.stdout)
+
+
+def verify(statement: Path, proof: Path) -> str | None:
+    """None if Plonky3 accepts, its reason if it rejects."""
+    output = _run("verify", "--statement", statement, "--proof", proof)
+    if output.returncode > 1:
+        raise RuntimeError(output.stderr)
+    return output.stderr.strip() if output.returncode else None
+
+
+def verify_all(pairs: Iterable[tuple[Path, Path]]) -> list[str | None]:
+    """`verify` for many statements and proofs in one process; quick where neighbours share a statement."""
+    lines = "".join(f"{statement}\t{proof}\n" for statement, proof in pairs)
+    output = _run("verify", "--list", "-", stdin=lines)
+    if output.returncode:
+        raise RuntimeError(output.stderr)
+    return [None if verdict == "accepted" else verdict for verdict in output.stdout.splitlines()]
+
+
+def transcript(statement: Path, *, traces: Path | None = None, proof: Path | None = None) -> list[str]:
+    """What Plonky3's challenger absorbs and squeezes while it proves ``traces`` or verifies ``proof``.
+
+    Lines ``start``, ``absorb`` or ``squeeze``, then hexadecimal bytes; neighbouring lines of one kind are joined.
+    """
+    source = ("--traces", traces) if traces else ("--proof", proof)
+    output = _run("transcript", "--statement", statement, *source)
+    if output.returncode > 1:
+        raise RuntimeError(output.stderr)
+    return output.stdout.splitlines()
+
+
+def decode(proof: Path) -> dict[str, object]:
+    """The proof as Plonky3 names its parts."""
+    output = _run("decode", "--proof", proof)
+    if output.returncode:
+        raise RuntimeError(output.stderr)
+    return json.loads(output.stdout)
+
+
+def _run(*arguments: str | Path, threads: int = 1, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"RAYON_NUM_THREADS": str(threads)}
+    command = [str(argument) for argument in (binary(), *arguments)]
+    return subprocess.run(command, input=stdin, env=environment, capture_output=True, text=True, check=False)

@@ -1,0 +1,129 @@
+//! Plonky3's byte challenger, able to write down what it absorbs and squeezes.
+
+use std::fmt::Write;
+use std::sync::{Arc, Mutex};
+
+use p3_challenger::{ByteGrindingChallenger, CanObserve, CanSample, HashChallenger};
+use p3_keccak::Keccak256Hash;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Start,
+    Absorb,
+    Squeeze,
+}
+
+/// Alternating runs of bytes in and bytes out, in transcript order.
+#[derive(Default)]
+pub struct Log(Vec<(Direction, Vec<u8>)>);
+
+impl Log {
+    fn push(&mut self, direction: Direction, bytes: &[u8]) {
+        match self.0.last_mut() {
+            Some((last, run)) if *last == direction => run.extend_from_slice(bytes),
+            _ => self.0.push((direction, bytes.to_vec())),
+        }
+    }
+
+    /// One line a run: `start`, `absorb` or `squeeze`, a space, the bytes in hexadecimal.
+    pub fn lines(&self) -> String {
+        let mut text = String::new();
+        for (direction, bytes) in &self.0 {
+            text.push_str(match direction {
+                Direction::Start => "start ",
+                Direction::Absorb => "absorb ",
+                Direction::Squeeze => "squeeze ",
+            });
+            for byte in bytes {
+                write!(text, "{byte:02x}").expect("writing to a String cannot fail");
+            }
+            text.push('\n');
+        }
+        text
+    }
+}
+
+/// Who the copies of a challenger write for.
+enum Recorder {
+    /// Nobody listens.
+    Silent,
+    /// The configuration's own copy: its next clone is the transcript itself.
+    Template(Arc<Mutex<Log>>),
+    /// The transcript. Its clones are grinding candidates, which must not show up in the log.
+    Transcript(Arc<Mutex<Log>>),
+}
+
+/// `HashChallenger<u8, Keccak256Hash, 32>` with an optional log.
+pub struct ByteChallenger {
+    inner: HashChallenger<u8, Keccak256Hash, 32>,
+    recorder: Recorder,
+}
+
+impl ByteChallenger {
+    pub fn new(binding: &[u8; 32]) -> Self {
+        Self {
+            inner: HashChallenger::new(binding.to_vec(), Keccak256Hash),
+            recorder: Recorder::Silent,
+        }
+    }
+
+    /// As [`Self::new`], and the log that fills while a proof is made or checked.
+    pub fn recording(binding: &[u8; 32]) -> (Self, Arc<Mutex<Log>>) {
+        let log = Arc::new(Mutex::new(Log::default()));
+        log.lock().unwrap().push(Direction::Start, binding);
+        let challenger = Self {
+            recorder: Recorder::Template(log.clone()),
+            ..Self::new(binding)
+        };
+        (challenger, log)
+    }
+
+    fn record(&self, direction: Direction, bytes: &[u8]) {
+        if let Recorder::Transcript(log) = &self.recorder {
+            log.lock().unwrap().push(direction, bytes);
+        }
+    }
+}
+
+impl Clone for ByteChallenger {
+    fn clone(&self) -> Self {
+        Self {
+            inner: self.inner.clone(),
+            recorder: match &self.recorder {
+                Recorder::Template(log) => Recorder::Transcript(log.clone()),
+                Recorder::Silent | Recorder::Transcript(_) => Recorder::Silent,
+            },
+        }
+    }
+}
+
+impl CanObserve<u8> for ByteChallenger {
+    fn observe(&mut self, value: u8) {
+        self.record(Direction::Absorb, &[value]);
+        self.inner.observe(value);
+    }
+
+    fn observe_slice(&mut self, values: &[u8]) {
+        self.record(Direction::Absorb, values);
+        self.inner.observe_slice(values);
+    }
+}
+
+impl CanSample<u8> for ByteChallenger {
+    fn sample(&mut self) -> u8 {
+        let value = self.inner.sample();
+        self.record(Direction::Squeeze, &[value]);
+        value
+    }
+}
+
+impl ByteGrindingChallenger for ByteChallenger {
+    fn find_witness<const W: usize, const S: usize>(
+        &self,
+        num_candidates: u64,
+        encode: impl Fn(u64) -> [u8; W] + Sync,
+        accepts: impl Fn([u8; S]) -> bool + Sync,
+    ) -> Option<u64> {
+        self.inner.find_witness(num_candidates, encode, accepts)
+    }
+}

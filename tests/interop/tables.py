@@ -1,0 +1,183 @@
+"""Small tables with valid traces, one for each feature that the interop tests want to see alone."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from graphprover.air import Air, Bus, provided, sent
+from graphprover.air.air import Table
+from graphprover.field import P
+from graphprover.protocol.parameters import Parameters
+from tests.interop.plonky3 import Instance
+
+PLAIN = Parameters(
+    log_blowup=1,
+    num_queries=4,
+    log_final_poly_len=0,
+    max_log_arity=1,
+    cap_height=0,
+    lookup_pow_bits=0,
+    ood_pow_bits=0,
+    batch_pow_bits=0,
+    commit_pow_bits=0,
+    query_pow_bits=0,
+)
+GRINDING = replace(PLAIN, lookup_pow_bits=4, ood_pow_bits=5, batch_pow_bits=6, commit_pow_bits=7, query_pow_bits=8)
+
+BYTES = Bus("bytes")
+SQUARES = Bus("squares")
+
+
+class Fibonacci(Air):
+    """Each row holds two neighbouring numbers."""
+
+    columns = ("left", "right")
+    public_values = ("first", "second", "result")
+
+    def define(self, t: Table) -> None:
+        t.first_row(t.left - t.public.first)
+        t.first_row(t.right - t.public.second)
+        t.transition(t.next.left - t.right)
+        t.transition(t.next.right - t.left - t.right)
+        t.last_row(t.right - t.public.result)
+
+
+class Squares(Air):
+    """Answers ``(x, x * x)`` as often as it is asked."""
+
+    columns = ("x", "count")
+
+    def define(self, t: Table) -> None:
+        t.provide(SQUARES, (t.x, t.x * t.x), t.count)
+
+
+class Asker(Air):
+    """Asks for one square a row while ``active``."""
+
+    columns = ("x", "square", "active")
+
+    def define(self, t: Table) -> None:
+        t.boolean(t.active)
+        t.lookup(SQUARES, (t.x, t.square), t.active, weight=1)
+
+
+class Bytes(Air):
+    """The bytes, as a preprocessed table to look up."""
+
+    columns = ("count",)
+    preprocessed = ("byte",)
+
+    def define(self, t: Table) -> None:
+        t.provide(BYTES, (t.byte,), t.count)
+
+    def preprocessed_trace(self) -> np.ndarray:
+        return np.arange(256, dtype=np.uint64)[None]
+
+
+class Limbs(Air):
+    """Sums of bytes."""
+
+    columns = ("limb[4]", "word")
+
+    def define(self, t: Table) -> None:
+        t.every_row(sum(t.limb[i] * 256**i for i in range(4)) - t.word)
+        for limb in t.limb:
+            t.lookup(BYTES, (limb,))
+
+
+class Shuffle(Air):
+    """``b`` is ``a`` in another order."""
+
+    columns = ("a", "b")
+
+    def define(self, t: Table) -> None:
+        t.local_lookup(sent((t.a,)), provided((t.b,), 1))
+
+
+class Power(Air):
+    """Fifth powers, so that the quotient has more chunks than a low-degree extension at rate 1/2 has cosets."""
+
+    columns = ("x",)
+
+    def define(self, t: Table) -> None:
+        t.transition(t.next.x - t.x**5 - 3)
+
+
+class Counter(Air):
+    """A preprocessed column whose next row is read."""
+
+    columns = ("sum",)
+    preprocessed = ("step",)
+
+    def __init__(self, rows: int) -> None:
+        self.rows = rows
+
+    def define(self, t: Table) -> None:
+        t.first_row(t.sum)
+        t.transition(t.next.sum - t.sum - t.next.step)
+
+    def preprocessed_trace(self) -> np.ndarray:
+        return np.arange(self.rows, dtype=np.uint64)[None] ** np.uint64(2)
+
+
+def fibonacci(rows: int) -> Instance:
+    left, right = [1], [2]
+    for _ in range(rows - 1):
+        left, right = [*left, right[-1]], [*right, (left[-1] + right[-1]) % P]
+    return Instance(Fibonacci().describe(), np.array([left, right], dtype=np.uint64), (1, 2, right[-1]))
+
+
+def squares(rows: int, asked: int) -> tuple[Instance, Instance]:
+    """A table of ``rows`` squares, and ``asked`` rows of queries to it, every third inactive."""
+    x = np.arange(asked, dtype=np.uint64) * np.uint64(5) % np.uint64(rows)
+    active = (np.arange(asked) % 3 != 0).astype(np.uint64)
+    count = np.bincount(x.astype(np.int64), weights=active, minlength=rows).astype(np.uint64)
+    table = Instance(Squares().describe(), np.array([np.arange(rows), count], dtype=np.uint64))
+    return table, Instance(Asker().describe(), np.array([x, x * x, active], dtype=np.uint64))
+
+
+def limbs(rows: int) -> tuple[Instance, Instance]:
+    """The table of bytes, and ``rows`` words cut into them."""
+    word = np.arange(rows, dtype=np.uint64) * np.uint64(2654435761) % np.uint64(2**32)
+    limb = np.array([word >> np.uint64(8 * i) & np.uint64(255) for i in range(4)])
+    count = np.bincount(limb.ravel().astype(np.int64), minlength=256).astype(np.uint64)[None]
+    table = Instance(Bytes().describe(), count, preprocessed=Bytes().preprocessed_trace())
+    return table, Instance(Limbs().describe(), np.array([*limb, word]))
+
+
+def shuffle(rows: int) -> Instance:
+    a = np.arange(rows, dtype=np.uint64) + np.uint64(7)
+    return Instance(Shuffle().describe(), np.array([a, a[::-1]]))
+
+
+def power(rows: int) -> Instance:
+    x = [2]
+    for _ in range(rows - 1):
+        x.append((pow(x[-1], 5, P) + 3) % P)
+    return Instance(Power().describe(), np.array([x], dtype=np.uint64))
+
+
+def counter(rows: int) -> Instance:
+    step = Counter(rows).preprocessed_trace()
+    return Instance(Counter(rows).describe(), np.cumsum(step, axis=1, dtype=np.uint64), preprocessed=step)
+
+
+def statements() -> dict[str, tuple[Parameters, list[Instance]]]:
+    """Named statements that between them use every feature of the protocol."""
+    mixed = [fibonacci(8), *limbs(64), power(512), shuffle(16), counter(32), *squares(16, 128)]
+    return {
+        "fibonacci": (PLAIN, [fibonacci(8)]),
+        "fibonacci, grinding": (GRINDING, [fibonacci(8)]),
+        "bus between heights": (PLAIN, list(squares(8, 64))),
+        "bus, grinding": (GRINDING, list(squares(8, 64))),
+        "preprocessed bytes": (PLAIN, list(limbs(32))),
+        "local lookup": (PLAIN, [shuffle(16)]),
+        "degree five": (PLAIN, [power(16)]),
+        "preprocessed next row": (PLAIN, [counter(16)]),
+        "mixed": (
+            replace(GRINDING, log_blowup=2, num_queries=9, cap_height=2, max_log_arity=3, log_final_poly_len=2),
+            mixed,
+        ),
+        "rows 1 and 2": (PLAIN, [fibonacci(1), fibonacci(2), shuffle(1), shuffle(2)]),
+        "one row": (PLAIN, [fibonacci(1)]),
+    }
