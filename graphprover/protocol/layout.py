@@ -1,0 +1,152 @@
+"""What a proof looks like before it exists: every matrix, opening, fold and query, from the statement alone.
+
+Prover, verifier, planner and parser read the same `Layout`, so none of them takes a length from a proof.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from graphprover.air.description import AirDescription, check_bus_widths, check_multiplicity_bound
+from graphprover.field import TWO_ADICITY
+from graphprover.protocol.parameters import Parameters
+
+EXTENSION_DEGREE = 3
+
+MAIN, QUOTIENT, PREPROCESSED, PERMUTATION = "main", "quotient", "preprocessed", "permutation"
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """One committed matrix: base columns over 7·K in bit-reversed order."""
+
+    table: int  # index of its table
+    chunk: int  # index of its quotient chunk; 0 elsewhere
+    width: int  # base columns
+    log_rows: int  # log2 of the rows of its low-degree extension
+    points: int  # 1: opened at zeta; 2: also at the next row's point
+    offset: int  # power of the batching challenge that its first column carries, at its height
+
+
+@dataclass(frozen=True)
+class Round:
+    """The matrices under one commitment, in commitment order."""
+
+    name: str  # main, quotient, preprocessed or permutation
+    matrices: tuple[Matrix, ...]
+
+    @property
+    def log_rows(self) -> int:
+        """log2 of the leaves of its tree."""
+        return max(matrix.log_rows for matrix in self.matrices)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The shape of a proof; everything else is derived from these three."""
+
+    tables: tuple[AirDescription, ...]
+    log_heights: tuple[int, ...]  # log2 of each table's rows
+    parameters: Parameters
+
+    @cached_property
+    def log_chunks(self) -> tuple[int, ...]:
+        """log2 of the number of quotient chunks of each table."""
+        return tuple(air.log_quotient_chunks for air in self.tables)
+
+    @cached_property
+    def lookup_tables(self) -> tuple[int, ...]:
+        """Indices of the tables with at least one lookup, which commit permutation columns and a terminal."""
+        return tuple(i for i, air in enumerate(self.tables) if air.lookups)
+
+    @cached_property
+    def preprocessed_tables(self) -> tuple[int, ...]:
+        """Indices of the tables with preprocessed columns."""
+        return tuple(i for i, air in enumerate(self.tables) if air.preprocessed_width)
+
+    @cached_property
+    def rounds(self) -> tuple[Round, ...]:
+        """The commitments in the order they are opened: main, quotient, preprocessed?, permutation?."""
+        used: dict[int, int] = {}
+
+        def matrix(table: int, width: int, points: int, chunk: int = 0) -> Matrix:
+            log_rows = self.log_heights[table] + self.parameters.log_blowup
+            offset = used.get(log_rows, 0)
+            used[log_rows] = offset + width * points
+            return Matrix(table, chunk, width, log_rows, points, offset)
+
+        airs = self.tables
+        main = tuple(matrix(i, air.main_width, 1 + air.main_next) for i, air in enumerate(airs))
+        quotient = tuple(
+            matrix(i, EXTENSION_DEGREE, 1, chunk) for i in range(len(airs)) for chunk in range(1 << self.log_chunks[i])
+        )
+        preprocessed = tuple(
+            matrix(i, airs[i].preprocessed_width, 1 + airs[i].preprocessed_next) for i in self.preprocessed_tables
+        )
+        permutation = tuple(matrix(i, EXTENSION_DEGREE * (len(airs[i].lookups) + 1), 2) for i in self.lookup_tables)
+        rounds = {MAIN: main, QUOTIENT: quotient, PREPROCESSED: preprocessed, PERMUTATION: permutation}
+        return tuple(Round(name, matrices) for name, matrices in rounds.items() if matrices)
+
+    def round(self, name: str) -> Round | None:
+        """The round of that name, if the proof has one."""
+        return next((each for each in self.rounds if each.name == name), None)
+
+    @cached_property
+    def fri_log_heights(self) -> tuple[int, ...]:
+        """log2 of the codewords that FRI takes in, tallest first, one for each distinct table height."""
+        return tuple(sorted({h + self.parameters.log_blowup for h in self.log_heights}, reverse=True))
+
+    @property
+    def log_max_rows(self) -> int:
+        """log2 of the tallest codeword: the width of a query index."""
+        return self.fri_log_heights[0]
+
+    @cached_property
+    def fold_log_arities(self) -> tuple[int, ...]:
+        """log2 of each fold's arity: a fold stops where the next codeword joins and at the final polynomial."""
+        parameters = self.parameters
+        height, final = self.log_max_rows, parameters.log_blowup + parameters.log_final_poly_len
+        schedule = []
+        while height > final:
+            stop = max((h for h in self.fri_log_heights if h < height), default=final)
+            schedule.append(min(height - max(stop, final), parameters.max_log_arity))
+            height -= schedule[-1]
+        return tuple(schedule)
+
+    @cached_property
+    def folded_log_heights(self) -> tuple[int, ...]:
+        """log2 of the codeword after each fold, which is also that of the leaves of the fold's tree."""
+        heights, height = [], self.log_max_rows
+        for log_arity in self.fold_log_arities:
+            height -= log_arity
+            heights.append(height)
+        return tuple(heights)
+
+    def cap_log_size(self, log_rows: int) -> int:
+        """log2 of the digests in the cap of a tree of 2^log_rows leaves."""
+        return min(self.parameters.cap_height, log_rows)
+
+
+def make_layout(tables: Sequence[AirDescription], log_heights: Sequence[int], parameters: Parameters) -> Layout:
+    """The layout of a proof, or ValueError with what makes the statement unprovable under these parameters."""
+    if not tables:
+        raise ValueError("a statement needs at least one table")
+    for air, log_height in zip(tables, log_heights, strict=True):
+        tallest = TWO_ADICITY - max(parameters.log_blowup, air.log_quotient_chunks)
+        if not 0 <= log_height <= tallest:
+            raise ValueError(f"table {air.name}: 2^{log_height} rows; the field allows at most 2^{tallest} here")
+        # Plonky3's final polynomial must be shorter than every trace, unless it is a constant.
+        if parameters.log_final_poly_len and log_height <= parameters.log_final_poly_len:
+            raise ValueError(
+                f"table {air.name}: 2^{log_height} rows, but a final polynomial of 2^{parameters.log_final_poly_len} "
+                "coefficients wants more: lower log_final_poly_len"
+            )
+        # Digests above the cap are never hashed again, so a matrix injected there would not be authenticated.
+        if log_height + parameters.log_blowup < parameters.cap_height:
+            raise ValueError(
+                f"table {air.name}: its 2^{log_height} rows are injected above a cap of 2^{parameters.cap_height} "
+                "digests: lower cap_height"
+            )
+    check_bus_widths(tables)
+    check_multiplicity_bound(tables, [1 << log_height for log_height in log_heights])
+    return Layout(tuple(tables), tuple(log_heights), parameters)

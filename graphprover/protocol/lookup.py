@@ -1,0 +1,38 @@
+"""What prover and verifier agree on about LogUp challenges (p3-batch-stark ``lay_out_lookup_challenges``)."""
+
+from collections.abc import Sequence
+
+from graphprover.air.description import AirDescription
+from graphprover.field import Ext, ext_add, ext_pow
+
+
+def bus_numbers(tables: Sequence[AirDescription]) -> list[list[int]]:
+    """The number of the bus of each lookup of each table, in order of first appearance; a local lookup has its own."""
+    numbers: list[list[int]] = []
+    named: dict[str, int] = {}
+    used = 0
+    for air in tables:
+        numbers.append([])
+        for lookup in air.lookups:
+            number = used if lookup.bus is None else named.setdefault(lookup.bus, used)
+            used = max(used, number + 1)
+            numbers[-1].append(number)
+    return numbers
+
+
+def max_tuple_width(tables: Sequence[AirDescription]) -> int:
+    """The most elements that any tuple of the batch has; 1 without lookups."""
+    return max((len(t.fields) for air in tables for lookup in air.lookups for t in lookup.tuples), default=1)
+
+
+def lookup_prefixes(tables: Sequence[AirDescription], alpha: Ext, beta: Ext) -> list[list[Ext]]:
+    """For each lookup of each table the constant term of its denominators, alpha + (bus + 1)·beta^W.
+
+    W is the widest tuple, so that no two tuples of different buses have the same polynomial in beta.
+    """
+    gamma = ext_pow(beta, max_tuple_width(tables))
+    numbers = bus_numbers(tables)
+    prefixes = [ext_add(alpha, gamma)]
+    for _ in range(max((n for each in numbers for n in each), default=0)):
+        prefixes.append(ext_add(prefixes[-1], gamma))
+    return [[prefixes[number] for number in each] for each in numbers]

@@ -1,0 +1,347 @@
+"""A proof's contents and their bytes: Plonky3's ``BatchProof`` in postcard encoding, parsed strictly.
+
+The parser takes every length from the `Layout`, never from the proof: a length that differs, a word that is not below
+p, a varint that is not minimal, a missing or a trailing byte raise VerificationError. Memory is bounded by the layout.
+"""
+
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from graphprover.field import Ext, P
+from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.layout import EXTENSION_DEGREE, MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout, Round
+
+T = TypeVar("T")
+Cap = tuple[bytes, ...]
+
+DIGEST_BYTES = 32
+WORD_BYTES = 8
+
+
+@dataclass(frozen=True)
+class TableOpenings:
+    """The values of one table's polynomials at zeta, and at the next row's point where they are read there."""
+
+    main: tuple[Ext, ...]
+    main_next: tuple[Ext, ...] | None
+    preprocessed: tuple[Ext, ...] | None
+    preprocessed_next: tuple[Ext, ...] | None
+    quotient: tuple[tuple[Ext, ...], ...]  # three coordinate polynomials for each chunk
+    permutation: tuple[Ext, ...]  # three coordinate polynomials for each extension column
+    permutation_next: tuple[Ext, ...]
+
+
+@dataclass(frozen=True)
+class RoundQueries:
+    """All queried rows of one input commitment."""
+
+    rows: tuple[tuple[bytes, ...], ...]  # [query][matrix]: the row's words, 8 little-endian bytes each
+    path: tuple[bytes, ...]  # the multiproof's digests
+
+
+@dataclass(frozen=True)
+class FoldQueries:
+    """All queried groups of one folded codeword."""
+
+    siblings: tuple[tuple[Ext, ...], ...]  # [query]: the group without the queried element
+    path: tuple[bytes, ...]  # the multiproof's digests
+
+
+@dataclass(frozen=True)
+class BatchProof:
+    """Everything the prover sends."""
+
+    main_cap: Cap
+    permutation_cap: Cap | None
+    quotient_cap: Cap
+    openings: tuple[TableOpenings, ...]
+    batch_nonce: int  # before the batching challenge
+    fold_caps: tuple[Cap, ...]
+    fold_nonces: tuple[int, ...]  # before each folding challenge
+    round_queries: tuple[RoundQueries, ...]  # in the order of Layout.rounds
+    fold_queries: tuple[FoldQueries, ...]
+    final_polynomial: tuple[Ext, ...]
+    query_nonce: int  # before the query indices
+    terminals: tuple[Ext | None, ...]  # the lookup sum of each table, None where it has no lookups
+    log_heights: tuple[int, ...]
+    lookup_nonce: int | None  # before the lookup challenges; None without lookups
+    zeta_nonce: int  # before the out-of-domain point
+
+
+def opened_values(layout: Layout, openings: Sequence[TableOpenings]) -> list[tuple[Ext, ...]]:
+    """The openings in transcript order: by round, matrix and point."""
+    values: list[tuple[Ext, ...] | None] = []
+    for each in layout.rounds:
+        for matrix in each.matrices:
+            table = openings[matrix.table]
+            if each.name == MAIN:
+                values += [table.main, table.main_next]
+            elif each.name == QUOTIENT:
+                values.append(table.quotient[matrix.chunk])
+            elif each.name == PREPROCESSED:
+                values += [table.preprocessed, table.preprocessed_next]
+            else:
+                values += [table.permutation, table.permutation_next]
+    return [value for value in values if value is not None]
+
+
+# Writing.
+
+
+def _varint(value: int) -> bytes:
+    encoded = bytearray()
+    while value >= 0x80:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*encoded, value])
+
+
+def _word(value: int) -> bytes:
+    return value.to_bytes(WORD_BYTES, "little")
+
+
+def _ext(value: Ext) -> bytes:
+    return b"".join(map(_word, value))
+
+
+def _sequence(items: Sequence[T], write: Callable[[T], bytes]) -> bytes:
+    return _varint(len(items)) + b"".join(map(write, items))
+
+
+def _option(item: T | None, write: Callable[[T], bytes]) -> bytes:
+    return b"\0" if item is None else b"\1" + write(item)
+
+
+def _exts(values: Sequence[Ext]) -> bytes:
+    return _sequence(values, _ext)
+
+
+def _digests(digests: Sequence[bytes]) -> bytes:
+    return _sequence(digests, bytes)
+
+
+def _row(row: bytes) -> bytes:
+    return _varint(len(row) // WORD_BYTES) + row
+
+
+def _table_openings(table: TableOpenings) -> bytes:
+    return b"".join(
+        [
+            _exts(table.main),
+            _option(table.main_next, _exts),
+            _option(table.preprocessed, _exts),
+            _option(table.preprocessed_next, _exts),
+            _sequence(table.quotient, _exts),
+            b"\0",  # no randomisation: this profile is not zero-knowledge
+            _exts(table.permutation),
+            _exts(table.permutation_next),
+        ]
+    )
+
+
+def encode(proof: BatchProof) -> bytes:
+    """The postcard bytes of Plonky3's ``BatchProof``."""
+    return b"".join(
+        [
+            _digests(proof.main_cap),
+            _option(proof.permutation_cap, _digests),
+            _digests(proof.quotient_cap),
+            b"\0",
+            _sequence(proof.openings, _table_openings),
+            _word(proof.batch_nonce),
+            _sequence(proof.fold_caps, _digests),
+            _sequence(proof.fold_nonces, _word),
+            _sequence(
+                proof.round_queries,
+                lambda each: _sequence(each.rows, lambda rows: _sequence(rows, _row)) + _digests(each.path),
+            ),
+            _sequence(proof.fold_queries, lambda each: _sequence(each.siblings, _exts) + _digests(each.path)),
+            _exts(proof.final_polynomial),
+            _word(proof.query_nonce),
+            _sequence(proof.terminals, lambda terminal: _option(terminal, _ext)),
+            _sequence(proof.log_heights, _varint),
+            _option(proof.lookup_nonce, _word),
+            _word(proof.zeta_nonce),
+        ]
+    )
+
+
+# Reading.
+
+
+class _Reader:
+    """A cursor over untrusted bytes; every method says what it wants next and raises VerificationError otherwise."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.position = 0
+
+    def take(self, count: int, what: str) -> bytes:
+        taken = self.data[self.position : self.position + count]
+        if len(taken) != count:
+            raise VerificationError(f"the proof ends inside {what}")
+        self.position += count
+        return taken
+
+    def varint(self, what: str, largest: int) -> int:
+        value = shift = 0
+        while True:
+            byte = self.take(1, what)[0]
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                break
+            shift += 7
+            if shift > 63:
+                raise VerificationError(f"{what}: a length of more than 64 bits")
+        if value > largest or (shift and byte == 0):
+            raise VerificationError(f"{what}: length {value} is out of range or not in its shortest form")
+        return value
+
+    def length(self, what: str, expected: int) -> int:
+        got = self.varint(what, (1 << 64) - 1)
+        if got != expected:
+            raise VerificationError(f"{what}: {got} entries where this statement has {expected}")
+        return got
+
+    def present(self, what: str, expected: bool) -> bool:
+        flag = self.take(1, what)[0]
+        if flag != int(expected):
+            raise VerificationError(f"{what}: {'missing' if expected else 'unexpected'}")
+        return expected
+
+    def words(self, what: str, count: int) -> bytes:
+        """``count`` canonical words as they stand."""
+        taken = self.take(WORD_BYTES * count, what)
+        for i in range(0, len(taken), WORD_BYTES):
+            # A word is at least p only when its upper half is all ones and its lower half is not zero.
+            if taken[i + 4 : i + 8] == b"\xff\xff\xff\xff" and taken[i : i + 4] != b"\0\0\0\0":
+                raise VerificationError(f"{what}: a word is not below p")
+        return taken
+
+    def word(self, what: str) -> int:
+        return int.from_bytes(self.words(what, 1), "little")
+
+    def row(self, what: str, width: int) -> bytes:
+        return self.words(what, self.length(what, width))
+
+    def exts(self, what: str, count: int) -> tuple[Ext, ...]:
+        taken = self.words(what, EXTENSION_DEGREE * self.length(what, count))
+        return words_to_exts(taken)
+
+    def ext(self, what: str) -> Ext:
+        return words_to_exts(self.words(what, EXTENSION_DEGREE))[0]
+
+    def digests(self, what: str, count: int) -> tuple[bytes, ...]:
+        taken = self.take(DIGEST_BYTES * count, what)
+        return tuple(taken[i : i + DIGEST_BYTES] for i in range(0, len(taken), DIGEST_BYTES))
+
+    def cap(self, what: str, log_size: int) -> Cap:
+        return self.digests(what, self.length(what, 1 << log_size))
+
+    def path(self, what: str, most: int) -> tuple[bytes, ...]:
+        return self.digests(what, self.varint(what, most))
+
+
+def words_to_exts(words: bytes) -> tuple[Ext, ...]:
+    """Extension elements from their words, 24 bytes each."""
+    values = struct.unpack(f"<{len(words) // WORD_BYTES}Q", words)
+    return tuple(zip(values[0::3], values[1::3], values[2::3], strict=True))
+
+
+def _read_table(reader: _Reader, layout: Layout, table: int) -> TableOpenings:
+    air = layout.tables[table]
+    what = f"the openings of table {air.name}"
+    main = reader.exts(what, air.main_width)
+    main_next = reader.exts(what, air.main_width) if reader.present(what, air.main_next) else None
+    width = air.preprocessed_width
+    preprocessed = reader.exts(what, width) if reader.present(what, width > 0) else None
+    next_read = width > 0 and air.preprocessed_next
+    preprocessed_next = reader.exts(what, width) if reader.present(what, next_read) else None
+    chunks = reader.length(what, 1 << layout.log_chunks[table])
+    quotient = tuple(reader.exts(what, EXTENSION_DEGREE) for _ in range(chunks))
+    reader.present(f"{what}: randomisation", False)
+    columns = EXTENSION_DEGREE * (len(air.lookups) + 1) if air.lookups else 0
+    permutation = reader.exts(what, columns)
+    permutation_next = reader.exts(what, columns)
+    return TableOpenings(main, main_next, preprocessed, preprocessed_next, quotient, permutation, permutation_next)
+
+
+def decode(data: bytes, layout: Layout) -> BatchProof:
+    """The proof in these bytes; raises VerificationError for anything but one canonical proof of this layout."""
+    reader = _Reader(data)
+    queries = layout.parameters.num_queries
+    has_lookups = bool(layout.lookup_tables)
+
+    def input_cap(name: str) -> Cap:
+        each = layout.round(name)
+        assert each is not None
+        return reader.cap(f"the {name} commitment", layout.cap_log_size(each.log_rows))
+
+    def round_queries(each: Round) -> RoundQueries:
+        what = f"the queries of the {each.name} commitment"
+        rows = []
+        for _ in range(reader.length(what, queries)):
+            reader.length(what, len(each.matrices))
+            rows.append(tuple(reader.row(what, matrix.width) for matrix in each.matrices))
+        levels = each.log_rows - layout.cap_log_size(each.log_rows)
+        return RoundQueries(tuple(rows), reader.path(what, queries * levels))
+
+    def fold_queries(fold: int) -> FoldQueries:
+        what = f"the queries of fold {fold}"
+        others = (1 << layout.fold_log_arities[fold]) - 1
+        siblings = tuple(reader.exts(what, others) for _ in range(reader.length(what, queries)))
+        log_rows = layout.folded_log_heights[fold]
+        levels = log_rows - layout.cap_log_size(log_rows)
+        return FoldQueries(siblings, reader.path(what, queries * levels))
+
+    main_cap = input_cap(MAIN)
+    permutation_cap = input_cap(PERMUTATION) if reader.present("the permutation commitment", has_lookups) else None
+    quotient_cap = input_cap(QUOTIENT)
+    reader.present("a randomisation commitment", False)
+    tables = reader.length("the openings", len(layout.tables))
+    openings = tuple(_read_table(reader, layout, table) for table in range(tables))
+    batch_nonce = reader.word("the nonce before the batching challenge")
+    folds = range(reader.length("the fold commitments", len(layout.fold_log_arities)))
+    fold_caps = tuple(
+        reader.cap("a fold commitment", layout.cap_log_size(layout.folded_log_heights[fold])) for fold in folds
+    )
+    reader.length("the fold nonces", len(folds))
+    fold_nonces = tuple(reader.word("a fold nonce") for _ in folds)
+    reader.length("the queries", len(layout.rounds))
+    input_queries = tuple(round_queries(each) for each in layout.rounds)
+    reader.length("the fold queries", len(folds))
+    folded_queries = tuple(fold_queries(fold) for fold in folds)
+    final_polynomial = reader.exts("the final polynomial", 1 << layout.parameters.log_final_poly_len)
+    query_nonce = reader.word("the nonce before the queries")
+    reader.length("the lookup terminals", tables)
+    terminals = tuple(
+        reader.ext("a lookup terminal") if reader.present("a lookup terminal", bool(air.lookups)) else None
+        for air in layout.tables
+    )
+    reader.length("the table heights", tables)
+    log_heights = tuple(reader.varint("a table height", (1 << 64) - 1) for _ in range(tables))
+    if log_heights != layout.log_heights:
+        raise VerificationError("the table heights in the proof are not those of its header")
+    lookup_nonce = reader.word("the lookup nonce") if reader.present("the lookup nonce", has_lookups) else None
+    zeta_nonce = reader.word("the nonce before the out-of-domain point")
+    if reader.position != len(data):
+        raise VerificationError(f"{len(data) - reader.position} bytes follow the proof")
+    return BatchProof(
+        main_cap=main_cap,
+        permutation_cap=permutation_cap,
+        quotient_cap=quotient_cap,
+        openings=openings,
+        batch_nonce=batch_nonce,
+        fold_caps=fold_caps,
+        fold_nonces=fold_nonces,
+        round_queries=input_queries,
+        fold_queries=folded_queries,
+        final_polynomial=final_polynomial,
+        query_nonce=query_nonce,
+        terminals=terminals,
+        log_heights=log_heights,
+        lookup_nonce=lookup_nonce,
+        zeta_nonce=zeta_nonce,
+    )

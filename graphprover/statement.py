@@ -1,0 +1,90 @@
+"""What is proved: tables, their public values, and (for the prover alone) their traces."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from graphprover.air import Air
+from graphprover.air.description import AirDescription
+from graphprover.field import P
+from graphprover.protocol.hashing import keccak256
+from graphprover.protocol.layout import Layout
+from graphprover.protocol.preprocessed import preprocessed_cap
+from graphprover.protocol.transcript import RELEASE
+
+BINDING_MAGIC = b"graphprover statement 1"
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """One table of a statement."""
+
+    air: Air  # what every row satisfies
+    public_values: Sequence[int] | None = None  # None: whatever the proof states, which `Verdict` then reports
+    main: np.ndarray | None = None  # the trace, uint64 (columns, rows); the prover's secret, unused by the verifier
+
+    @cached_property
+    def preprocessed(self) -> np.ndarray | None:
+        """The preprocessed columns, uint64 (columns, rows), or None; raises ValueError when they are malformed."""
+        width = self.air.describe().preprocessed_width
+        if not width:
+            return None
+        columns = as_columns(self.air.preprocessed_trace(), width, f"preprocessed columns of table {self.air.name}")
+        columns.flags.writeable = False
+        return columns
+
+
+@dataclass(frozen=True, eq=False)
+class Statement:
+    """Tables proved together; their buses balance over all of them."""
+
+    tables: tuple[Table, ...]
+    label: str = ""  # a name for people, carried by the proof and trusted by nobody
+
+    def __init__(self, tables: Sequence[Table], label: str = "") -> None:
+        object.__setattr__(self, "tables", tuple(tables))
+        object.__setattr__(self, "label", label)
+
+    @cached_property
+    def descriptions(self) -> tuple[AirDescription, ...]:
+        """The traced description of each table."""
+        return tuple(table.air.describe() for table in self.tables)
+
+    @lru_cache(maxsize=8)  # noqa: B019 - a statement is verified many times under few parameters
+    def preprocessed_cap(self, log_blowup: int, cap_height: int) -> tuple[bytes, ...] | None:
+        """The commitment to all preprocessed columns, computed here; None without any."""
+        traces = [table.preprocessed for table in self.tables if table.preprocessed is not None]
+        return preprocessed_cap(traces, log_blowup, cap_height) if traces else None
+
+
+def as_columns(array: np.ndarray, width: int, what: str) -> np.ndarray:
+    """A contiguous uint64 (columns, rows) array of field elements, or ValueError that says what is wrong."""
+    columns = np.asarray(array)
+    if columns.ndim != 2 or columns.shape[0] != width:
+        raise ValueError(f"{what}: shape {columns.shape}; expected ({width} columns, rows)")
+    rows = columns.shape[1]
+    if rows == 0 or rows & (rows - 1):
+        raise ValueError(f"{what}: {rows} rows; the number of rows must be a power of two")
+    if columns.dtype != np.uint64:
+        if columns.dtype.kind not in "iub" or (columns.dtype.kind == "i" and (columns < 0).any()):
+            raise ValueError(f"{what}: dtype {columns.dtype} with values outside the field; use uint64 words below p")
+        columns = columns.astype(np.uint64)
+    if (columns >= np.uint64(P)).any():
+        column, row = np.argwhere(columns >= np.uint64(P))[0]
+        raise ValueError(f"{what}: column {column}, row {row} is not below p = 2^64 - 2^32 + 1")
+    return np.ascontiguousarray(columns)
+
+
+def binding_digest(layout: Layout, preprocessed: Sequence[bytes] | None) -> bytes:
+    """The 32 bytes the transcript starts from: format, release, parameters, tables, preprocessed commitment.
+
+    Plonky3 binds none of them, so the challenger's initial state does.
+    """
+    parts = [BINDING_MAGIC, RELEASE.encode(), layout.parameters.to_bytes(), len(layout.tables).to_bytes(4, "little")]
+    for air in layout.tables:
+        description = air.canonical_bytes()
+        parts += [len(description).to_bytes(8, "little"), description]
+    cap = b"" if preprocessed is None else b"".join(preprocessed)
+    return keccak256(b"".join([*parts, len(cap).to_bytes(4, "little"), cap]))
