@@ -8,9 +8,9 @@ import numpy as np
 from graphprover.envelope import Proof
 from graphprover.field import (
     GENERATOR,
-    P,
     ZERO,
     Ext,
+    P,
     array_mul,
     array_sum,
     ext,

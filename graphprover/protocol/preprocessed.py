@@ -1,4 +1,4 @@
-"""The commitment to preprocessed columns, in NumPy: what a verifier computes for itself and never takes from a proof."""
+"""The commitment to preprocessed columns, in NumPy: a verifier computes it and never takes it from a proof."""
 
 from collections.abc import Sequence
 

@@ -1,0 +1,73 @@
+"""A budget of threads that tasks and the pieces of large tasks share.
+
+However a graph is scheduled, a device never runs more than its number of threads: a task takes one for as long as it
+runs, and a kernel that splits itself is helped only by threads that nobody uses.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+
+class Threads:
+    """``count`` threads for tasks and for pieces of tasks."""
+
+    def __init__(self, count: int) -> None:
+        if count < 1:
+            raise ValueError(f"a device needs at least one thread, not {count}")
+        self.count = count
+        self._free = threading.Semaphore(count)
+        self._inside = threading.local()
+        self._pool = ThreadPoolExecutor(count - 1, "graphprover") if count > 1 else None
+
+    @contextmanager
+    def task(self) -> Iterator[None]:
+        """Hold a thread of the budget; a task inside a task holds the one it has."""
+        if getattr(self._inside, "task", False):
+            yield
+            return
+        with self._free:
+            self._inside.task = True
+            try:
+                yield
+            finally:
+                self._inside.task = False
+
+    def split(self, function: Callable[[int, int], object], total: int, piece: int) -> None:
+        """Call ``function(first, last)`` over [0, total) in pieces, here and on free threads; re-raise the first error.
+
+        Every piece but the last has ``piece`` items. Pieces must write to disjoint places.
+        """
+        pieces = deque((first, min(first + piece, total)) for first in range(0, total, piece))
+
+        def work() -> None:
+            while pieces:
+                try:
+                    first, last = pieces.popleft()
+                except IndexError:  # another thread took the last one
+                    return
+                try:
+                    function(first, last)
+                except BaseException:
+                    pieces.clear()
+                    raise
+
+        def help_if_free() -> None:
+            if pieces and self._free.acquire(blocking=False):
+                try:
+                    work()
+                finally:
+                    self._free.release()
+
+        helpers = []
+        if self._pool is not None:
+            helpers = [self._pool.submit(help_if_free) for _ in range(min(self.count, len(pieces)) - 1)]
+        try:
+            with self.task():
+                work()
+        finally:
+            for helper in helpers:
+                if not helper.cancel():
+                    helper.result()
