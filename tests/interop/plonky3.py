@@ -12,27 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from graphprover.air import AirDescription
 from graphprover.protocol.parameters import Parameters
+from graphprover.statement import Table
 
 CRATE = Path(__file__).parent / "plonky3"
 REQUIRE = "GRAPHPROVER_REQUIRE_RUST"  # set to 1, a machine without Rust fails the tests instead of skipping them
 BINDING = bytes(range(32))  # a binding for tests that bind nothing in particular
-
-
-@dataclass(frozen=True)
-class Instance:
-    """One table of a statement, and its witness."""
-
-    air: AirDescription
-    trace: np.ndarray  # (main columns, rows) uint64, canonical
-    public_values: tuple[int, ...] = ()
-    preprocessed: np.ndarray | None = None  # (preprocessed columns, rows) uint64, canonical
-
-    @property
-    def log_height(self) -> int:
-        """log2 of the rows."""
-        return int(self.trace.shape[1]).bit_length() - 1
 
 
 @cache
@@ -48,29 +33,57 @@ def binary() -> Path:
     return CRATE / "target/release/graphprover-interop"
 
 
-def write_statement(
-    path: Path, parameters: Parameters, instances: Sequence[Instance], binding: bytes = BINDING
-) -> None:
-    """Writes what the program reads as --statement."""
-    tables = [
-        {
-            "air": instance.air.to_json(),
-            "log_height": instance.log_height,
-            "public_values": [int(value) for value in instance.public_values],
-            "preprocessed": None if instance.preprocessed is None else instance.preprocessed.tolist(),
-        }
-        for instance in instances
-    ]
-    statement = {"parameters": asdict(parameters), "binding": binding.hex(), "tables": tables}
+def write_statement(path: Path, parameters: Parameters, tables: Sequence[Table], binding: bytes = BINDING) -> None:
+    """Writes what the program reads as --statement; every table needs its trace, for its height, and public values."""
+    statement = {
+        "parameters": asdict(parameters),
+        "binding": binding.hex(),
+        "tables": [
+            {
+                "air": table.air.describe().to_json(),
+                "log_height": log_height(table),
+                "public_values": [int(value) for value in table.public_values or ()],
+                "preprocessed": None if table.preprocessed is None else table.preprocessed.tolist(),
+            }
+            for table in tables
+        ],
+    }
     path.write_text(json.dumps(statement))
 
 
-def write_traces(path: Path, instances: Iterable[Instance]) -> None:
+def write_traces(path: Path, tables: Iterable[Table]) -> None:
     """Writes what the program reads as --traces."""
     with path.open("wb") as file:
-        for instance in instances:
-            np.array(instance.trace.shape, dtype="<u8").tofile(file)
-            np.ascontiguousarray(instance.trace, dtype="<u8").tofile(file)
+        for table in tables:
+            assert table.main is not None
+            np.array(table.main.shape, dtype="<u8").tofile(file)
+            np.ascontiguousarray(table.main, dtype="<u8").tofile(file)
+
+
+def log_height(table: Table) -> int:
+    """log2 of the rows of the table's trace."""
+    assert table.main is not None
+    return table.main.shape[1].bit_length() - 1
+
+
+@dataclass(frozen=True)
+class Files:
+    """A statement, its witness and Plonky3's proof on disk."""
+
+    statement: Path
+    traces: Path
+    proof: Path
+
+
+def write_and_prove(
+    folder: Path, parameters: Parameters, tables: Sequence[Table], binding: bytes = BINDING, *, threads: int = 1
+) -> Files:
+    """Writes a statement and its traces into ``folder``, and has Plonky3 prove it."""
+    files = Files(folder / "statement.json", folder / "traces.bin", folder / "plonky3.bin")
+    write_statement(files.statement, parameters, tables, binding)
+    write_traces(files.traces, tables)
+    prove(files.statement, files.traces, files.proof, threads=threads)
+    return files
 
 
 def prove(statement: Path, traces: Path, proof: Path, *, threads: int = 1) -> dict[str, object]:
@@ -101,6 +114,15 @@ def verify_all(pairs: Iterable[tuple[Path, Path]]) -> list[str | None]:
     if output.returncode:
         raise RuntimeError(output.stderr)
     return [None if verdict == "accepted" else verdict for verdict in output.stdout.splitlines()]
+
+
+def verify_payloads(folder: Path, statement: Path, payloads: Iterable[bytes]) -> list[str | None]:
+    """`verify` for many proofs of one statement, written into ``folder`` first."""
+    files = []
+    for i, payload in enumerate(payloads):
+        files.append(folder / f"payload{i}.bin")
+        files[-1].write_bytes(payload)
+    return verify_all((statement, file) for file in files)
 
 
 def transcript(statement: Path, *, traces: Path | None = None, proof: Path | None = None) -> list[str]:

@@ -1,14 +1,14 @@
 """Small tables with valid traces, one for each feature that the interop tests want to see alone."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from graphprover.air import Air, Bus, provided, sent
-from graphprover.air.air import Table
 from graphprover.field import P
 from graphprover.protocol.parameters import Parameters
-from tests.interop.plonky3 import Instance
+from graphprover.statement import Table
 
 PLAIN = Parameters(
     log_blowup=1,
@@ -34,7 +34,7 @@ class Fibonacci(Air):
     columns = ("left", "right")
     public_values = ("first", "second", "result")
 
-    def define(self, t: Table) -> None:
+    def define(self, t: Any) -> None:
         t.first_row(t.left - t.public.first)
         t.first_row(t.right - t.public.second)
         t.transition(t.next.left - t.right)
@@ -47,7 +47,7 @@ class Squares(Air):
 
     columns = ("x", "count")
 
-    def define(self, t: Table) -> None:
+    def define(self, t: Any) -> None:
         t.provide(SQUARES, (t.x, t.x * t.x), t.count)
 
 
@@ -56,7 +56,7 @@ class Asker(Air):
 
     columns = ("x", "square", "active")
 
-    def define(self, t: Table) -> None:
+    def define(self, t: Any) -> None:
         t.boolean(t.active)
         t.lookup(SQUARES, (t.x, t.square), t.active, weight=1)
 
@@ -67,7 +67,7 @@ class Bytes(Air):
     columns = ("count",)
     preprocessed = ("byte",)
 
-    def define(self, t: Table) -> None:
+    def define(self, t: Any) -> None:
         t.provide(BYTES, (t.byte,), t.count)
 
     def preprocessed_trace(self) -> np.ndarray:
@@ -79,7 +79,7 @@ class Limbs(Air):
 
     columns = ("limb[4]", "word")
 
-    def define(self, t: Table) -> None:
+    def define(self, t: Any) -> None:
         t.every_row(sum(t.limb[i] * 256**i for i in range(4)) - t.word)
         for limb in t.limb:
             t.lookup(BYTES, (limb,))
@@ -90,7 +90,7 @@ class Shuffle(Air):
 
     columns = ("a", "b")
 
-    def define(self, t: Table) -> None:
+    def define(self, t: Any) -> None:
         t.local_lookup(sent((t.a,)), provided((t.b,), 1))
 
 
@@ -99,7 +99,7 @@ class Power(Air):
 
     columns = ("x",)
 
-    def define(self, t: Table) -> None:
+    def define(self, t: Any) -> None:
         t.transition(t.next.x - t.x**5 - 3)
 
 
@@ -112,7 +112,7 @@ class Counter(Air):
     def __init__(self, rows: int) -> None:
         self.rows = rows
 
-    def define(self, t: Table) -> None:
+    def define(self, t: Any) -> None:
         t.first_row(t.sum)
         t.transition(t.next.sum - t.sum - t.next.step)
 
@@ -120,49 +120,49 @@ class Counter(Air):
         return np.arange(self.rows, dtype=np.uint64)[None] ** np.uint64(2)
 
 
-def fibonacci(rows: int) -> Instance:
+def fibonacci(rows: int) -> Table:
     left, right = [1], [2]
     for _ in range(rows - 1):
         left, right = [*left, right[-1]], [*right, (left[-1] + right[-1]) % P]
-    return Instance(Fibonacci().describe(), np.array([left, right], dtype=np.uint64), (1, 2, right[-1]))
+    return Table(Fibonacci(), (1, 2, right[-1]), np.array([left, right], dtype=np.uint64))
 
 
-def squares(rows: int, asked: int) -> tuple[Instance, Instance]:
+def squares(rows: int, asked: int) -> tuple[Table, Table]:
     """A table of ``rows`` squares, and ``asked`` rows of queries to it, every third inactive."""
     x = np.arange(asked, dtype=np.uint64) * np.uint64(5) % np.uint64(rows)
     active = (np.arange(asked) % 3 != 0).astype(np.uint64)
     count = np.bincount(x.astype(np.int64), weights=active, minlength=rows).astype(np.uint64)
-    table = Instance(Squares().describe(), np.array([np.arange(rows), count], dtype=np.uint64))
-    return table, Instance(Asker().describe(), np.array([x, x * x, active], dtype=np.uint64))
+    table = Table(Squares(), (), np.array([np.arange(rows), count], dtype=np.uint64))
+    return table, Table(Asker(), (), np.array([x, x * x, active], dtype=np.uint64))
 
 
-def limbs(rows: int) -> tuple[Instance, Instance]:
+def limbs(rows: int) -> tuple[Table, Table]:
     """The table of bytes, and ``rows`` words cut into them."""
     word = np.arange(rows, dtype=np.uint64) * np.uint64(2654435761) % np.uint64(2**32)
     limb = np.array([word >> np.uint64(8 * i) & np.uint64(255) for i in range(4)])
     count = np.bincount(limb.ravel().astype(np.int64), minlength=256).astype(np.uint64)[None]
-    table = Instance(Bytes().describe(), count, preprocessed=Bytes().preprocessed_trace())
-    return table, Instance(Limbs().describe(), np.array([*limb, word]))
+    table = Table(Bytes(), (), count)
+    return table, Table(Limbs(), (), np.array([*limb, word]))
 
 
-def shuffle(rows: int) -> Instance:
+def shuffle(rows: int) -> Table:
     a = np.arange(rows, dtype=np.uint64) + np.uint64(7)
-    return Instance(Shuffle().describe(), np.array([a, a[::-1]]))
+    return Table(Shuffle(), (), np.array([a, a[::-1]]))
 
 
-def power(rows: int) -> Instance:
+def power(rows: int) -> Table:
     x = [2]
     for _ in range(rows - 1):
         x.append((pow(x[-1], 5, P) + 3) % P)
-    return Instance(Power().describe(), np.array([x], dtype=np.uint64))
+    return Table(Power(), (), np.array([x], dtype=np.uint64))
 
 
-def counter(rows: int) -> Instance:
+def counter(rows: int) -> Table:
     step = Counter(rows).preprocessed_trace()
-    return Instance(Counter(rows).describe(), np.cumsum(step, axis=1, dtype=np.uint64), preprocessed=step)
+    return Table(Counter(rows), (), np.cumsum(step, axis=1, dtype=np.uint64))
 
 
-def statements() -> dict[str, tuple[Parameters, list[Instance]]]:
+def statements() -> dict[str, tuple[Parameters, list[Table]]]:
     """Named statements that between them use every feature of the protocol."""
     mixed = [fibonacci(8), *limbs(64), power(512), shuffle(16), counter(32), *squares(16, 128)]
     return {
