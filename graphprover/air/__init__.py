@@ -2,6 +2,7 @@
 
 from graphprover.air.air import Air, Table
 from graphprover.air.bus import Bus, provided, received, sent
+from graphprover.air.debugger import check
 from graphprover.air.description import AirDescription, check_bus_widths, check_multiplicity_bound
 from graphprover.air.expression import Expr
 from graphprover.air.lookups import Interaction, Lookup, Tuple_
@@ -15,6 +16,7 @@ __all__ = [
     "Lookup",
     "Table",
     "Tuple_",
+    "check",
     "check_bus_widths",
     "check_multiplicity_bound",
     "provided",

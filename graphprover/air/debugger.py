@@ -1,0 +1,283 @@
+"""Checks traces against the tables' own statements, row by row, without a proof: says what fails, where, and why."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphprover.air.air import Air
+from graphprover.air.description import AirDescription, check_bus_widths, check_multiplicity_bound, reachable
+from graphprover.air.evaluate import evaluate
+from graphprover.air.expression import MAIN, PREPROCESSED, PUBLIC
+from graphprover.field import P, array_add, array_mul
+
+TableInput = tuple[Air, np.ndarray, Sequence[int]]  # a table, its main trace (columns, rows), its public values
+
+_SHOWN = 5  # unmatched messages of a bus, and sources of each on either side
+
+
+@dataclass(frozen=True)
+class Malformed:
+    """The input is not a trace of the tables at all, whatever its values."""
+
+    where: str  # a table, or "statement"
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class FailingConstraint:
+    """A constraint that is not zero on some row."""
+
+    table: str
+    label: str  # the constraint's own, or its line of code
+    row: int  # the first one it fails on
+    rows: int  # how many it fails on
+    cells: tuple[tuple[str, int], ...]  # what it reads, and the values in that row
+
+    def __str__(self) -> str:
+        others = f" and on {self.rows - 1} more" if self.rows > 1 else ""
+        cells = "".join(f"\n    {name} = {value}" for name, value in self.cells)
+        return f"{self.table}: constraint fails on row {self.row}{others}\n  {self.label}{cells}"
+
+
+@dataclass(frozen=True)
+class CountOverWeight:
+    """A message put on a bus more often than its weight allows: the bound that rules out wrapped counts is wrong."""
+
+    table: str
+    label: str  # the line of code that emits it
+    row: int  # the first one
+    count: int  # signed
+    weight: int
+
+    def __str__(self) -> str:
+        return f"{self.table}: count {self.count} exceeds weight {self.weight} on row {self.row}\n  {self.label}"
+
+
+@dataclass(frozen=True)
+class Source:
+    """One row that put a message on a bus."""
+
+    table: str
+    label: str  # the line of code that emits it
+    row: int
+    count: int  # signed: positive is sent, negative is received or provided
+
+    def __str__(self) -> str:
+        verb = "sent" if self.count > 0 else "received"
+        times = "" if abs(self.count) == 1 else f" {abs(self.count)} times"
+        return f"{verb}{times} by table {self.table} row {self.row}: {self.label}"
+
+
+@dataclass(frozen=True)
+class Unmatched:
+    """A message sent and received unequally often."""
+
+    fields: tuple[int, ...]
+    sent: int
+    received: int
+    sources: tuple[Source, ...]  # the first few on either side
+
+    def __str__(self) -> str:
+        lines = "".join(f"\n      {source}" for source in self.sources)
+        return f"{list(self.fields)}: sent {self.sent}, received {self.received}{lines}"
+
+
+@dataclass(frozen=True)
+class UnbalancedBus:
+    """A bus, or a local lookup, with unmatched messages."""
+
+    bus: str
+    messages: tuple[Unmatched, ...]  # the first few
+    total: int  # how many there are
+
+    def __str__(self) -> str:
+        lines = "".join(f"\n    {message}" for message in self.messages)
+        more = f"\n    and {self.total - len(self.messages)} more" if self.total > len(self.messages) else ""
+        return f"{self.bus}: {self.total} unmatched messages{lines}{more}"
+
+
+Finding = Malformed | FailingConstraint | CountOverWeight | UnbalancedBus
+
+
+@dataclass
+class _Traffic:
+    """All messages of one bus: parallel lists of arrays."""
+
+    fields: list[np.ndarray]  # each (width, messages)
+    counts: list[np.ndarray]
+    rows: list[np.ndarray]
+    origins: list[tuple[str, str]]  # (table, label)
+
+
+def check(tables: Sequence[TableInput]) -> list[Finding]:
+    """All that is wrong with these traces; an empty list when they satisfy every table and every bus balances.
+
+    Findings about a table's rows come in order of the row. Buses are compared only when every table has a proper trace.
+    """
+    findings: list[Finding] = []
+    descriptions = [air.describe() for air, _, _ in tables]
+    preprocessed: list[np.ndarray | None] = []
+    for (air, main, public_values), description in zip(tables, descriptions, strict=True):
+        preprocessed.append(air.preprocessed_trace() if description.preprocessed_width else None)
+        reasons = _malformed(description, main, preprocessed[-1], public_values)
+        findings += [Malformed(description.name, reason) for reason in reasons]
+    if findings:
+        return findings
+    try:
+        check_bus_widths(descriptions)
+        check_multiplicity_bound(descriptions, [main.shape[1] for _, main, _ in tables])
+    except ValueError as error:
+        return [Malformed("statement", str(error))]
+
+    traffic: dict[str, _Traffic] = {}
+    for (_, main, public_values), description, fixed in zip(tables, descriptions, preprocessed, strict=True):
+        findings += _check_rows(description, main, fixed, public_values, traffic)
+    for bus, messages in traffic.items():
+        findings += _unbalanced(bus, messages)
+    return findings
+
+
+def _malformed(
+    description: AirDescription, main: np.ndarray, preprocessed: np.ndarray | None, public_values: Sequence[int]
+) -> Iterator[str]:
+    """What is wrong with the shapes and words of one table's input."""
+    parts = [("main", main, description.main_width, description.main_names)]
+    if preprocessed is not None:
+        parts.append(
+            ("preprocessed", preprocessed, description.preprocessed_width, description.preprocessed_names),
+        )
+    for kind, trace, width, names in parts:
+        if trace.dtype != np.uint64 or trace.ndim != 2 or trace.shape[0] != width:
+            yield f"the {kind} trace is uint64 of shape ({width}, rows), not {trace.dtype} of shape {trace.shape}"
+        elif trace.shape[1] < 1 or trace.shape[1] & (trace.shape[1] - 1):
+            yield f"the {kind} trace has {trace.shape[1]} rows, which is no power of two"
+        elif (trace >= np.uint64(P)).any():
+            column, row = np.argwhere(trace >= np.uint64(P))[0]
+            yield f"{names[column]} = {trace[column, row]} on row {row} is no canonical field element"
+    if preprocessed is not None and preprocessed.shape[1:] != main.shape[1:]:
+        yield f"the main trace has shape {main.shape}, the preprocessed one {preprocessed.shape}: rows differ"
+    if len(public_values) != description.num_public_values:
+        yield f"expected {description.num_public_values} public values, not {len(public_values)}"
+    for name, value in zip(description.public_names, public_values, strict=False):
+        if not 0 <= value < P:
+            yield f"public value {name} = {value} is no canonical field element"
+
+
+def _check_rows(
+    description: AirDescription,
+    main: np.ndarray,
+    preprocessed: np.ndarray | None,
+    public_values: Sequence[int],
+    traffic: dict[str, _Traffic],
+) -> list[Finding]:
+    """Failing constraints and counts of one table, by row; adds its messages to ``traffic``."""
+    messages = [
+        (f"bus {i.bus!r}" if i.bus is not None else f"local lookup {description.name}, {i.label}", i.label, t)
+        for i in (*description.locals, *description.globals)
+        for t in i.tuples
+    ]
+    roots = list(description.constraints)
+    for _, _, t in messages:
+        roots += [t.multiplicity, *t.fields]
+
+    failing: dict[int, tuple[int, int]] = {}  # constraint -> first row, number of rows
+    excess: dict[int, CountOverWeight] = {}
+    for first, values in evaluate(description, main, preprocessed, public_values, roots):
+        arrays = iter(values)
+        for i, zero in zip(range(len(description.constraints)), arrays, strict=False):
+            rows = np.flatnonzero(zero)
+            if len(rows):
+                row, count = failing.get(i, (first + int(rows[0]), 0))
+                failing[i] = row, count + len(rows)
+        for i, (bus, label, t) in enumerate(messages):
+            counts = next(arrays)
+            fields = [next(arrays) for _ in t.fields]
+            rows = np.flatnonzero(counts)
+            counts = counts[rows]
+            if t.weight:
+                over = np.flatnonzero(np.minimum(counts, np.uint64(P) - counts) > t.weight)
+                if len(over) and i not in excess:
+                    row, count = first + int(rows[over[0]]), _signed(int(counts[over[0]]))
+                    excess[i] = CountOverWeight(description.name, label, row, count, t.weight)
+            entry = traffic.setdefault(bus, _Traffic([], [], [], []))
+            entry.fields.append(np.stack([field[rows] for field in fields]))
+            entry.counts.append(counts)
+            entry.rows.append(first + rows)
+            entry.origins.append((description.name, label))
+
+    findings: list[FailingConstraint | CountOverWeight] = list(excess.values())
+    for i, (row, count) in failing.items():
+        cells = _cells(description, main, preprocessed, public_values, description.constraints[i], row)
+        findings.append(FailingConstraint(description.name, description.constraint_labels[i], row, count, tuple(cells)))
+    findings.sort(key=lambda finding: finding.row)
+    return [*findings]
+
+
+def _cells(
+    description: AirDescription,
+    main: np.ndarray,
+    preprocessed: np.ndarray | None,
+    public_values: Sequence[int],
+    constraint: int,
+    row: int,
+) -> Iterator[tuple[str, int]]:
+    """Name and value of all that a constraint reads on a row."""
+    for node in reachable(description.nodes, [constraint]):
+        op, a, offset = description.nodes[node]
+        at = (row + offset) % main.shape[1]
+        if op == MAIN:
+            yield "next " * offset + description.main_names[a], int(main[a, at])
+        elif op == PREPROCESSED:
+            assert preprocessed is not None
+            yield "next " * offset + description.preprocessed_names[a], int(preprocessed[a, at])
+        elif op == PUBLIC:
+            yield "public " + description.public_names[a], int(public_values[a])
+
+
+def _unbalanced(bus: str, traffic: _Traffic) -> Iterable[UnbalancedBus]:
+    """The finding about one bus, if it does not balance."""
+    fields = np.concatenate(traffic.fields, axis=1)
+    counts = np.concatenate(traffic.counts)
+    rows = np.concatenate(traffic.rows)
+    origins = np.repeat(np.arange(len(traffic.origins)), [len(part) for part in traffic.rows])
+    if not len(counts):
+        return []
+    order = np.lexsort(fields)  # stable: within one message, the order of emission
+    ordered = fields[:, order]
+    starts = np.concatenate([[0], 1 + np.flatnonzero((ordered[:, 1:] != ordered[:, :-1]).any(axis=0))])
+    sums = _segment_sums(counts[order], starts)
+    bounds = np.append(starts, len(order))
+    groups = [order[bounds[i] : bounds[i + 1]] for i in np.flatnonzero(sums)]
+    if not groups:
+        return []
+    groups.sort(key=lambda members: int(members[0]))
+
+    def unmatched(members: np.ndarray) -> Unmatched:
+        signed = [_signed(int(count)) for count in counts[members]]
+        sides: tuple[list[Source], list[Source]] = ([], [])
+        for member, count in zip(members, signed, strict=True):
+            side = sides[count < 0]
+            if len(side) < _SHOWN:
+                table, label = traffic.origins[origins[member]]
+                side.append(Source(table, label, int(rows[member]), count))
+        sent, received = sum(c for c in signed if c > 0), -sum(c for c in signed if c < 0)
+        message = tuple(int(value) for value in fields[:, members[0]])
+        return Unmatched(message, sent, received, (*sides[0], *sides[1]))
+
+    return [UnbalancedBus(bus, tuple(unmatched(members) for members in groups[:_SHOWN]), len(groups))]
+
+
+def _segment_sums(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """The sums mod p of the segments of ``values`` that begin at ``starts``."""
+    low = np.add.reduceat(values & np.uint64(0xFFFFFFFF), starts)
+    high = np.add.reduceat(values >> np.uint64(32), starts)
+    return array_add(array_mul(high, np.array([1 << 32], dtype=np.uint64)), low % np.uint64(P))
+
+
+def _signed(value: int) -> int:
+    """A field element as the integer of least magnitude."""
+    return value - P if value > P // 2 else value
