@@ -1,0 +1,366 @@
+"""Provable soundness of a proof, round by round, and the parameters that reach a level.
+
+Every round of the interactive protocol has an error: the chance that its challenge helps a prover whose statement is
+false. After Fiat-Shamir an attacker retries single rounds, so the level is that of the weakest round, in bits, plus
+what grinding makes each retry cost (round-by-round soundness: Block et al., eprint 2024/1553; grinding: ethSTARK,
+eprint 2021/582, section 5). Two analyses hold at once and the better one counts: unique decoding and Johnson's radius.
+
+An error is a count of bad challenges over the size of the extension field; the functions below give counts.
+docs/security.md has the argument, its assumptions, and comparisons with other calculators.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from math import ceil, inf, log2, sqrt
+
+from graphprover.air.description import AirDescription
+from graphprover.field import P
+from graphprover.protocol.parameters import Parameters
+
+EXTENSION_DEGREE = 3
+FIELD_BITS = EXTENSION_DEGREE * log2(P)
+HASH_BITS = 128.0  # collisions of Keccak-256
+
+UNIQUE = 0  # the multiplicity m that stands for unique decoding
+LEAST_MULTIPLICITY = 3  # of the Johnson regime, by its theorem
+MOST_MULTIPLICITY = 1 << 16  # beyond, 1000 queries gain less than a hundredth of a bit
+
+# Constants of `choose`. 2^20 hashes are a fraction of a second; ten bits elsewhere, on up to a dozen sites, are
+# almost free and already give all but one or two of the queries that more would save.
+QUERY_POW_BITS = 20
+OTHER_POW_BITS = 10
+# The arity with the smallest proofs over realistic shapes, and the length at which sending the final polynomial stops
+# being cheaper than folding on. Merkle paths are sent pruned, so that a cap only adds bytes.
+MAX_LOG_ARITY = 3
+MAX_LOG_FINAL_POLY_LEN = 8
+CAP_HEIGHT = 0
+MARGIN = 1e-6  # bits above the target, against rounding of logarithms that differs between machines
+
+
+@dataclass(frozen=True)
+class TableShape:
+    """What the security of a proof depends on in one table."""
+
+    log_height: int  # log2 of the rows
+    constraints: int  # including those of lookups: one for each fraction column, three for the accumulator
+    quotient_chunks: int  # every constraint has degree at most quotient_chunks + 1
+    openings: int  # opened (column, point) pairs, an extension column counting three times
+    interactions: int  # tuples sent, received or looked up in one row
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What the security of a proof depends on besides its parameters."""
+
+    tables: tuple[TableShape, ...]
+    max_tuple_width: int  # elements of the widest tuple of any interaction; 0 without interactions
+
+
+@dataclass(frozen=True)
+class Round:
+    """One challenge of the protocol and its provable security."""
+
+    name: str
+    bits: float  # grinding included; infinite when no challenge is bad
+    pow_field: str | None  # the field of Parameters whose grinding is included
+    pow_bits: int
+
+
+@dataclass(frozen=True)
+class Regime:
+    """The whole protocol analysed at one decoding radius."""
+
+    multiplicity: int  # m of the Johnson regime; UNIQUE for unique decoding
+    rounds: tuple[Round, ...]
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return "unique decoding" if self.multiplicity == UNIQUE else f"Johnson, m = {self.multiplicity}"
+
+    @property
+    def binding(self) -> Round:
+        """The weakest round."""
+        return min(self.rounds, key=lambda each: each.bits)
+
+    @property
+    def bits(self) -> float:
+        """Security in bits: that of the weakest round."""
+        return self.binding.bits
+
+
+@dataclass(frozen=True)
+class Security:
+    """Provable security of a proof."""
+
+    unique: Regime
+    johnson: Regime  # at its best multiplicity
+
+    @property
+    def regime(self) -> Regime:
+        """The better of the two analyses."""
+        return max(self.unique, self.johnson, key=lambda each: each.bits)
+
+    @property
+    def bits(self) -> float:
+        """Security in bits."""
+        return self.regime.bits
+
+    @property
+    def binding(self) -> str:
+        """Name of the round that limits it."""
+        return self.regime.binding.name
+
+    def table(self) -> str:
+        """The breakdown for people: a line a round with its grinding and its bits in both regimes."""
+
+        def number(bits: float) -> str:
+            return "-" if bits == inf else f"{bits:.1f}"
+
+        rows = [("round", "grinding", self.unique.name, self.johnson.name)]
+        for unique, johnson in zip(self.unique.rounds, self.johnson.rounds, strict=True):
+            rows.append((unique.name, str(unique.pow_bits or "-"), number(unique.bits), number(johnson.bits)))
+        rows.append(("all", "", number(self.unique.bits), number(self.johnson.bits)))
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = [
+            "  ".join([row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))])
+            for row in rows
+        ]
+        lines.append(f"{self.bits:.1f} bits, proven by {self.regime.name}, limited by {self.binding}")
+        return "\n".join(lines)
+
+
+def shape_of(descriptions: Sequence[AirDescription], log_heights: Sequence[int]) -> Shape:
+    """The shape of a proof about tables of these heights; raises ValueError if the two differ in length."""
+    tables, widths = [], [0]
+    for air, log_height in zip(descriptions, log_heights, strict=True):
+        pins = len(air.lookups)
+        chunks = 1 << air.log_quotient_chunks
+        openings = air.main_width * (1 + air.main_next) + air.preprocessed_width * (1 + air.preprocessed_next)
+        openings += EXTENSION_DEGREE * (chunks + (2 * (pins + 1) if pins else 0))
+        tuples = [each for lookup in air.lookups for each in lookup.tuples]
+        widths += [len(each.fields) for each in tuples]
+        constraints = len(air.constraints) + (pins + 3 if pins else 0)
+        tables.append(TableShape(log_height, constraints, chunks, openings, len(tuples)))
+    return Shape(tuple(tables), max(widths))
+
+
+def agreement(log_blowup: int, multiplicity: int) -> float:
+    """Largest fraction of points on which hopeless words may agree with codewords: a query outside catches them.
+
+    Unique decoding: (1 + ρ)/2. Johnson: √ρ (1 + 1/(2m)), that is a gap η = √ρ/(2m) (BCHKS25, eprint 2025/2055,
+    Theorem 1.5).
+    """
+    rate = 2.0**-log_blowup
+    return (1 + rate) / 2 if multiplicity == UNIQUE else sqrt(rate) * (1 + 0.5 / multiplicity)
+
+
+def list_size(log_blowup: int, multiplicity: int) -> float:
+    """Bound on the traces that a prover may still claim to have committed to: 1, or (m + 1/2)/√ρ (BCHKS25, section 4).
+
+    It also bounds *tuples* of codewords that agree with all committed words on a common fraction α of the points, over
+    all columns and heights at once: lifted to the tallest domain, two of them share at most ρ of the points (openings
+    prove degree at most n), so the Johnson bound gives (α - ρ)/(α² - ρ) whatever the alphabet, which is smaller.
+    """
+    return 1.0 if multiplicity == UNIQUE else (multiplicity + 0.5) * sqrt(2.0**log_blowup)
+
+
+def exceptional(log_dimension: int, log_blowup: int, multiplicity: int) -> float:
+    """Exceptional challenges of a line of words: some large set on which its point agrees with a codeword is not one on
+    which both words do (mutual correlated agreement, codes of dimension 2^log_dimension). A curve of degree d has d
+    times as many.
+
+    - Unique decoding: N (agreement: BCIKS20, eprint 2020/654, Theorem 6.1; mutual: WHIR, eprint 2024/1586, section 4).
+    - Johnson: N (2(m+½)⁵ + 3(m+½)ρ) / (3ρ^{3/2}) + (m+½)/√ρ (BCHKS25, eprint 2025/2055, Theorems 4.2 and 4.6; with
+      the m of its Theorem 1.5, for which see docs/security.md).
+    - Constants at any radius: a pair of points is equal by accident for one challenge, hence N(N-1)/2.
+    """
+    points = 2.0 ** (log_dimension + log_blowup)
+    if log_dimension == 0:
+        return points * (points - 1) / 2
+    if multiplicity == UNIQUE:
+        return points
+    rate, m = 2.0**-log_blowup, multiplicity + 0.5
+    return points * (2 * m**5 + 3 * m * rate) / (3 * rate**1.5) + m / sqrt(rate)
+
+
+def lookup_errors(shape: Shape) -> float:
+    """Bad (α, β), in units of the field size, for one trace whose buses do not balance (Haböck, eprint 2022/1530).
+
+    The sum over N fractions m / (α - c(β)), cleared of denominators, has total degree at most (N - 1) W in α and β,
+    with W the elements of the widest tuple (the bus adds β^W): Schwartz-Zippel. Another N where a denominator is zero
+    and pins nothing.
+    """
+    fractions = sum(table.interactions * 2.0**table.log_height for table in shape.tables)
+    return fractions * (max(shape.max_tuple_width, 1) + 1)
+
+
+def constraint_errors(shape: Shape) -> float:
+    """Bad α for one trace that violates a constraint (Haböck, eprint 2022/1216, Theorem 8).
+
+    On a violated row, the sum of α^i times constraint i is a nonzero polynomial of lower degree than there are
+    constraints in the table. Each table is checked by itself and *all* must pass, so the first bad one decides.
+    """
+    return max(table.constraints for table in shape.tables)
+
+
+def out_of_domain_errors(shape: Shape) -> float:
+    """Bad ζ for one trace and quotient of which the identity of some table is false (DEEP-ALI, eprint 2022/1216).
+
+    Opened columns have degree at most n, constraints at most (chunks + 1) n, and so has the vanishing polynomial times
+    the quotient recomposed from its chunks. Another n for linear transition selectors and for ζ in the trace domain.
+    """
+    return max((table.quotient_chunks + 2) * 2.0**table.log_height for table in shape.tables)
+
+
+def batching_errors(shape: Shape, log_blowup: int, multiplicity: int) -> float:
+    """Bad challenges of batching the openings (BCIKS20 Theorem 1.5, BCHKS25 section 4: curves).
+
+    The k quotients of one height are added up with powers 0 … k - 1 of one challenge, a curve of degree k - 1. Every
+    height starts at power 0 again and has exceptional challenges of its own.
+    """
+    openings: dict[int, int] = {}
+    for table in shape.tables:
+        openings[table.log_height] = openings.get(table.log_height, 0) + table.openings
+    return sum((k - 1) * exceptional(height, log_blowup, multiplicity) for height, k in openings.items())
+
+
+def folds(shape: Shape, parameters: Parameters) -> Iterator[tuple[int, int]]:
+    """For each fold, log2 of the dimension that it leaves and the degree of its curve (p3-fri ``fold_schedule``).
+
+    A fold of arity a is a curve of degree a - 1 in its challenge β; where shorter tables join, β^a times their
+    codeword is added, which makes it one more.
+    """
+    height, *joining = sorted({table.log_height for table in shape.tables}, reverse=True)
+    while height > parameters.log_final_poly_len:
+        stop = joining[0] if joining else parameters.log_final_poly_len
+        arity = min(parameters.max_log_arity, height - stop)
+        height -= arity
+        joins = height in joining
+        if joins:
+            joining.remove(height)
+        yield height, (1 << arity) - 1 + joins
+
+
+def query_bits(num_queries: int, agreeing: float) -> float:
+    """Bits of security of the queries: each one misses with at most the agreement (BCIKS20, section 8)."""
+    return -num_queries * log2(agreeing)
+
+
+def _rounds(shape: Shape, parameters: Parameters, multiplicity: int) -> tuple[Round, ...]:
+    """All rounds at one decoding radius, queries and hash last."""
+    log_blowup = parameters.log_blowup
+    traces = list_size(log_blowup, multiplicity)
+
+    def challenge(name: str, errors: float, pow_field: str | None) -> Round:
+        pow_bits = getattr(parameters, pow_field) if pow_field else 0
+        bits = max(FIELD_BITS - log2(errors), 0.0) + pow_bits if errors else inf
+        return Round(name, bits, pow_field, pow_bits)
+
+    rounds = [
+        challenge("lookups", traces * lookup_errors(shape), "lookup_pow_bits"),
+        challenge("constraints", traces * constraint_errors(shape), None),
+        challenge("out of domain", traces * out_of_domain_errors(shape), "ood_pow_bits"),
+        challenge("batching", batching_errors(shape, log_blowup, multiplicity), "batch_pow_bits"),
+    ]
+    for log_dimension, degree in folds(shape, parameters):
+        errors = degree * exceptional(log_dimension, log_blowup, multiplicity)
+        rounds.append(challenge(f"fold to 2^{log_dimension + log_blowup}", errors, "commit_pow_bits"))
+    bits = query_bits(parameters.num_queries, agreement(log_blowup, multiplicity)) + parameters.query_pow_bits
+    rounds.append(Round("queries", bits, "query_pow_bits", parameters.query_pow_bits))
+    rounds.append(Round("hash", HASH_BITS, None, 0))
+    return tuple(rounds)
+
+
+def _algebraic(rounds: Sequence[Round]) -> float:
+    """Bits of all rounds with a challenge in the field: everything but queries and hash."""
+    return min(each.bits for each in rounds[:-2])
+
+
+def analyse(shape: Shape, parameters: Parameters) -> Security:
+    """The provable security of proofs of this shape with these parameters.
+
+    Raises ValueError where the protocol has no proof: without tables, or with a table not taller than the final
+    polynomial is long, unless that is a constant.
+    """
+    if not shape.tables:
+        raise ValueError("a proof needs at least one table")
+    shortest = min(table.log_height for table in shape.tables)
+    if 0 < parameters.log_final_poly_len >= shortest:
+        raise ValueError(
+            f"the final polynomial has 2^{parameters.log_final_poly_len} coefficients, but a table has "
+            f"2^{shortest} rows: it must have more"
+        )
+
+    def johnson(multiplicity: int) -> Regime:
+        return Regime(multiplicity, _rounds(shape, parameters, multiplicity))
+
+    def excess(multiplicity: int) -> float:
+        rounds = johnson(multiplicity).rounds
+        return rounds[-2].bits - _algebraic(rounds)
+
+    # Queries gain and all else loses with m: the best is one of the two around the crossing.
+    multiplicities = range(LEAST_MULTIPLICITY, MOST_MULTIPLICITY + 1)
+    crossing = bisect_right(multiplicities, 0.0, key=excess)
+    around = multiplicities[max(crossing - 1, 0) : crossing + 1]
+    return Security(
+        unique=Regime(UNIQUE, _rounds(shape, parameters, UNIQUE)),
+        johnson=max(map(johnson, around), key=lambda each: each.bits),
+    )
+
+
+def choose(shape: Shape, target_bits: float = 128, log_blowup: int = 1) -> Parameters:
+    """The parameters with the fewest queries that prove `target_bits` for this shape, at rate 2^-log_blowup.
+
+    Queries are ground by QUERY_POW_BITS, other rounds as little as these queries allow and by at most OTHER_POW_BITS.
+    Raises ValueError for a level that the hash, the field or 1000 queries cannot give, naming what binds.
+    """
+    if target_bits > HASH_BITS:
+        raise ValueError(
+            f"{target_bits} bits are out of reach: collisions of Keccak-256 limit every proof to {HASH_BITS:.0f} bits"
+        )
+    shortest = min((table.log_height for table in shape.tables), default=0)
+    most = Parameters(
+        log_blowup=log_blowup,
+        num_queries=Parameters.RANGES["num_queries"][1],
+        log_final_poly_len=max(min(shortest - 1, MAX_LOG_FINAL_POLY_LEN), 0),
+        max_log_arity=MAX_LOG_ARITY,
+        cap_height=CAP_HEIGHT,
+        lookup_pow_bits=OTHER_POW_BITS,
+        ood_pow_bits=OTHER_POW_BITS,
+        batch_pow_bits=OTHER_POW_BITS,
+        commit_pow_bits=OTHER_POW_BITS,
+        query_pow_bits=QUERY_POW_BITS,
+    )
+    wanted = target_bits + MARGIN
+    multiplicities = range(LEAST_MULTIPLICITY, MOST_MULTIPLICITY + 1)
+
+    def algebraic(multiplicity: int) -> float:
+        return _algebraic(_rounds(shape, most, multiplicity))
+
+    def queries(multiplicity: int) -> int:
+        return max(ceil((wanted - QUERY_POW_BITS) / query_bits(1, agreement(log_blowup, multiplicity))), 1)
+
+    # The largest multiplicity asks for the fewest queries; the least one with as few, for the least grinding.
+    allowed = multiplicities[: bisect_right(multiplicities, -wanted, key=lambda m: -algebraic(m))]
+    options = [UNIQUE] if algebraic(UNIQUE) >= wanted else []
+    if allowed:
+        options.append(allowed[bisect_left(allowed, -queries(allowed[-1]), key=lambda m: -queries(m))])
+    options = [multiplicity for multiplicity in options if queries(multiplicity) <= most.num_queries]
+    if not options:
+        reachable = analyse(shape, most)
+        raise ValueError(
+            f"{target_bits} bits are out of reach: with {most.num_queries} queries and all grinding allowed, "
+            f"{reachable.binding} limits this shape to {reachable.bits:.1f} bits"
+        )
+    multiplicity = min(options, key=queries)
+
+    ground = {field: 0 for field in asdict(most) if field.endswith("pow_bits")} | {"query_pow_bits": QUERY_POW_BITS}
+    for each in _rounds(shape, most, multiplicity)[:-2]:
+        if each.pow_field:
+            missing = ceil(wanted - (each.bits - each.pow_bits)) if each.bits < inf else 0
+            ground[each.pow_field] = max(ground[each.pow_field], missing)
+    return replace(most, num_queries=queries(multiplicity), **ground)

@@ -1,0 +1,322 @@
+"""Provable security: published figures, monotonicity, and the choice of parameters."""
+
+import math
+import time
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphprover.air import Air, Bus
+from graphprover.protocol import security
+from graphprover.protocol.layout import make_layout
+from graphprover.protocol.parameters import Parameters
+from graphprover.protocol.security import (
+    FIELD_BITS,
+    UNIQUE,
+    Shape,
+    TableShape,
+    agreement,
+    analyse,
+    choose,
+    exceptional,
+    folds,
+    list_size,
+    shape_of,
+)
+
+# One table of 2^22 rows and 500 openings: the shape of the published figures.
+PUBLISHED = Shape((TableShape(22, 100, 2, 500, 0),), 0)
+PLAIN = Parameters(1, 100, 0, 3, 0, 0, 0, 0, 0, 20)
+
+tables = st.builds(
+    TableShape,
+    log_height=st.integers(0, 28),
+    constraints=st.integers(0, 5000),
+    quotient_chunks=st.sampled_from([1, 2, 4, 8]),
+    openings=st.integers(1, 5000),
+    interactions=st.integers(0, 200),
+)
+shapes = st.builds(Shape, st.lists(tables, min_size=1, max_size=6).map(tuple), st.integers(0, 30))
+pow_bits = st.integers(0, 32)
+parameters = st.builds(
+    Parameters,
+    log_blowup=st.integers(1, 4),
+    num_queries=st.integers(1, 400),
+    log_final_poly_len=st.just(0),
+    max_log_arity=st.integers(1, 6),
+    cap_height=st.just(0),
+    lookup_pow_bits=pow_bits,
+    ood_pow_bits=pow_bits,
+    batch_pow_bits=pow_bits,
+    commit_pow_bits=pow_bits,
+    query_pow_bits=pow_bits,
+)
+
+
+def fewest_queries(log_blowup: int, target: int, regime: str) -> int:
+    """Queries for a level with 20 bits of grinding on queries alone, by trying all numbers."""
+
+    def reaches(num_queries: int) -> bool:
+        security = analyse(PUBLISHED, replace(PLAIN, log_blowup=log_blowup, num_queries=num_queries))
+        return getattr(security, regime).bits >= target
+
+    return next(n for n in range(1, 400) if reaches(n))
+
+
+@pytest.mark.parametrize(
+    ("regime", "target", "published"),
+    [
+        ("johnson", 100, (161, 81, 54)),
+        ("johnson", 128, (221, 110, 73)),
+        ("unique", 100, (193, 118, 97)),
+        ("unique", 128, (261, 160, 131)),
+    ],
+)
+def test_published_query_counts(regime, target, published):
+    assert tuple(fewest_queries(r, target, regime) for r in (1, 2, 3)) == published
+
+
+def test_chosen_query_counts():
+    """Ten bits of grinding on the batching save up to three queries of the published numbers."""
+    assert [choose(PUBLISHED, 128, r).num_queries for r in (1, 2, 3)] == [218, 109, 73]
+    assert [choose(PUBLISHED, 100, r).num_queries for r in (1, 2, 3)] == [161, 81, 54]
+
+
+def test_formulas_at_known_points():
+    rho = 0.5
+    assert agreement(1, UNIQUE) == 0.75
+    assert agreement(2, 3) == pytest.approx(0.5 * (1 + 1 / 6))
+    assert list_size(2, 10) == pytest.approx(10.5 * 2)
+    assert exceptional(20, 1, UNIQUE) == 2.0**21
+    expected = 2**21 * (2 * 10.5**5 + 3 * 10.5 * rho) / (3 * rho**1.5) + 10.5 / rho**0.5
+    assert exceptional(20, 1, 10) == pytest.approx(expected)
+    assert exceptional(0, 2, 10) == 6
+    assert 192 - 1e-8 < FIELD_BITS < 192
+
+
+@given(st.integers(1, 31), st.integers(1, 4), st.integers(3, 1 << 16))
+def test_exceptional_covers_the_independent_johnson_bound(log_dimension, log_blowup, m):
+    """8 N (m+1/2)^3 / (3 (k-1)/N) of eprint 2026/2056, Theorem 5.12, at the same radius, is below what we count."""
+    points, dimension = 2.0 ** (log_dimension + log_blowup), 2.0**log_dimension
+    other = 8 * points * (m + 0.5) ** 3 / (3 * (dimension - 1) / points)
+    assert other <= exceptional(log_dimension, log_blowup, m)
+
+
+@given(st.integers(1, 4), st.integers(3, 1 << 16))
+def test_list_size_covers_the_johnson_bound(log_blowup, multiplicity):
+    rate, alpha = 2.0**-log_blowup, agreement(log_blowup, multiplicity)
+    assert (alpha - rate) / (alpha**2 - rate) <= list_size(log_blowup, multiplicity)
+
+
+def test_exceptional_constants_by_brute_force():
+    """Over a small field, no line of words has more mutually exceptional points than the bound for constants."""
+    p, points = 17, 4
+    for seed in range(50):
+        u, v = ([(seed * a + b * b + seed // 3) % p for b in range(points)] for a in (3, 7))
+        bad = {
+            z
+            for z in range(p)
+            for i in range(points)
+            for j in range(i)
+            if (u[i] + z * v[i] - u[j] - z * v[j]) % p == 0 and (u[i] != u[j] or v[i] != v[j])
+        }
+        assert len(bad) <= exceptional(0, 2, 3)
+
+
+@pytest.mark.parametrize("log_blowup", [1, 2, 3, 4])
+def test_best_multiplicity_beats_all_others(log_blowup):
+    params = replace(PLAIN, log_blowup=log_blowup, num_queries=250 // log_blowup)
+    best = analyse(PUBLISHED, params).johnson.bits
+    rounds = (security._rounds(PUBLISHED, params, m) for m in range(3, 3000))
+    assert best == max(min(each.bits for each in row) for row in rounds)
+
+
+@given(shapes, parameters)
+def test_never_raises_and_reports_the_minimum(shape, params):
+    result = analyse(shape, params)
+    assert 0 <= result.bits <= 128
+    assert result.bits == max(min(r.bits for r in regime.rounds) for regime in (result.unique, result.johnson))
+    assert result.binding in {r.name for r in result.regime.rounds if r.bits == result.bits}
+    assert f"{result.bits:.1f} bits" in result.table()
+
+
+@given(shapes, parameters, st.data())
+def test_more_work_never_lowers_the_level(shape, params, data):
+    field = data.draw(st.sampled_from([f for f in Parameters.RANGES if f.endswith("pow_bits")] + ["num_queries"]))
+    more = replace(params, **{field: min(getattr(params, field) + 1, Parameters.RANGES[field][1])})
+    assert analyse(shape, more).bits >= analyse(shape, params).bits
+
+
+@given(shapes, parameters, st.data())
+def test_a_larger_statement_never_raises_the_level(shape, params, data):
+    """Except for a changed height, which can merge two heights or add a fold of smaller arity."""
+    index = data.draw(st.integers(0, len(shape.tables) - 1))
+    field = data.draw(st.sampled_from(["constraints", "quotient_chunks", "openings", "interactions"]))
+    table = shape.tables[index]
+    larger = replace(table, **{field: 2 * getattr(table, field) + 1})
+    grown = replace(shape, tables=(*shape.tables[:index], larger, *shape.tables[index + 1 :]))
+    assert analyse(grown, params).bits <= analyse(shape, params).bits
+    wider = replace(shape, max_tuple_width=shape.max_tuple_width + 1)
+    assert analyse(wider, params).bits <= analyse(shape, params).bits
+    more = replace(shape, tables=(*shape.tables, table))
+    assert analyse(more, params).bits <= analyse(shape, params).bits
+
+
+@pytest.mark.parametrize("log_blowup", [1, 2, 3])
+@pytest.mark.parametrize("params", [PLAIN, replace(PLAIN, num_queries=300), replace(PLAIN, max_log_arity=1)])
+def test_a_taller_table_never_raises_the_level(params, log_blowup):
+    levels = [
+        analyse(Shape((TableShape(h, 50, 2, 300, 20),), 5), replace(params, log_blowup=log_blowup)).bits
+        for h in range(31)
+    ]
+    assert levels == sorted(levels, reverse=True)
+
+
+@settings(max_examples=200)
+@given(shapes, st.sampled_from([1, 30, 64, 80, 100, 120, 127.5, 128]), st.integers(1, 4))
+def test_choice_reaches_the_target_with_the_fewest_queries(shape, target, log_blowup):
+    chosen = choose(shape, target, log_blowup)
+    assert chosen.log_blowup == log_blowup
+    assert analyse(shape, chosen).bits >= target
+    if chosen.num_queries > 1:
+        fewer = replace(chosen, num_queries=chosen.num_queries - 1)
+        assert analyse(shape, fewer).bits < target
+        ground = {f: 10 for f in Parameters.RANGES if f.endswith("pow_bits")} | {"query_pow_bits": 20}
+        assert analyse(shape, replace(fewer, **ground)).bits < target
+    for field in ("lookup_pow_bits", "ood_pow_bits", "batch_pow_bits", "commit_pow_bits"):
+        bits = getattr(chosen, field)
+        assert bits <= 10
+        # Every bit of grinding is needed.
+        assert bits == 0 or analyse(shape, replace(chosen, **{field: bits - 1})).bits < target
+    shortest = min(table.log_height for table in shape.tables)
+    assert chosen.log_final_poly_len == 0 or chosen.log_final_poly_len < shortest
+
+
+def test_a_proof_with_fewer_queries_is_below_the_level():
+    chosen = choose(PUBLISHED)
+    assert analyse(PUBLISHED, chosen).bits == 128
+    for num_queries in (chosen.num_queries - 1, 100, 1):
+        weaker = analyse(PUBLISHED, replace(chosen, num_queries=num_queries))
+        assert weaker.bits < 128
+        assert weaker.binding in ("queries", "batching")
+
+
+def test_levels_above_the_hash_are_refused():
+    with pytest.raises(ValueError, match="Keccak-256"):
+        choose(PUBLISHED, 129)
+
+
+def test_unreachable_levels_name_what_binds():
+    vast = Shape((TableShape(32, 10, 1, 1 << 80, 0),), 0)
+    with pytest.raises(ValueError, match=r"batching limits this shape to 8\d\.\d bits"):
+        choose(vast)
+    wide = Shape((TableShape(32, 10, 1, 10, 1 << 60),), 5)
+    with pytest.raises(ValueError, match=r"lookups limits this shape to 10\d\.\d bits"):
+        choose(wide)
+
+
+@pytest.mark.parametrize("log_heights", [(0,), (1,), (0, 0), (1, 0), (0, 20), (2, 1, 0)])
+def test_tiny_tables(log_heights):
+    shape = Shape(tuple(TableShape(h, 1, 1, 4, 0) for h in log_heights), 0)
+    chosen = choose(shape)
+    assert chosen.log_final_poly_len == (1 if min(log_heights) == 2 else 0)
+    assert analyse(shape, chosen).bits == 128
+
+
+def test_a_final_polynomial_as_long_as_a_table_is_refused():
+    for log_height in (3, 4):
+        with pytest.raises(ValueError, match="final polynomial"):
+            analyse(Shape((TableShape(log_height, 1, 1, 4, 0),), 0), replace(PLAIN, log_final_poly_len=4))
+    with pytest.raises(ValueError, match="at least one table"):
+        analyse(Shape((), 0), PLAIN)
+
+
+def test_joining_codewords_cost_a_degree():
+    """A fold of arity 8 is a curve of degree 7, or 8 where a shorter table joins; no fold passes a table."""
+    shape = Shape(tuple(TableShape(h, 1, 1, 4, 0) for h in (10, 7, 6, 6, 0)), 0)
+    assert list(folds(shape, PLAIN)) == [(7, 8), (6, 2), (3, 7), (0, 8)]
+
+
+def test_fast_enough_for_a_verifier():
+    shape = Shape(tuple(TableShape(h, 500, 4, 400, 50) for h in range(30)), 10)
+    times = []
+    for _ in range(5):
+        start = time.perf_counter()
+        analyse(shape, PLAIN)
+        times.append(time.perf_counter() - start)
+    assert min(times) < 0.005
+
+
+BUS = Bus("numbers")
+
+
+class Squares(Air):
+    """Two interactions, and a preprocessed column that is read on two rows."""
+
+    name = "squares"
+    columns = ("value", "square", "count")
+    preprocessed = ("step",)
+
+    def define(self, t):
+        t.every_row(t.value * t.value - t.square)
+        t.transition(t.next.step - t.step - 1)
+        t.send(BUS, [t.value, t.square])
+        t.provide(BUS, [t.step, t.square], t.count)
+
+
+class Steps(Air):
+    """No lookups, and next-row access to the main trace."""
+
+    name = "steps"
+    columns = ("value",)
+
+    def define(self, t):
+        t.transition(t.next.value - t.value - 1)
+
+
+def test_shape_of_a_description():
+    airs = (Squares().describe(), Steps().describe())
+    chunks = 1 << airs[0].log_quotient_chunks
+    pins = len(airs[0].lookups)
+    shape = shape_of(airs, (4, 6))
+    assert shape == Shape(
+        (
+            TableShape(4, 2 + pins + 3, chunks, 3 + 2 * 1 + 3 * 2 * (pins + 1) + 3 * chunks, 2),
+            TableShape(6, 1, 1, 2 * 1 + 3 * 1, 0),
+        ),
+        2,
+    )
+    with pytest.raises(ValueError):
+        shape_of(airs, (4,))
+
+
+def test_shape_agrees_with_the_layout():
+    """Openings at each height are the powers of the batching challenge; folds are those of the proof."""
+    airs, log_heights = (Squares().describe(), Steps().describe(), Squares().describe()), (9, 4, 9)
+    for max_log_arity in range(1, 7):
+        params = replace(PLAIN, max_log_arity=max_log_arity, log_final_poly_len=2)
+        layout = make_layout(airs, log_heights, params)
+        shape = shape_of(airs, log_heights)
+        powers: Counter[int] = Counter()
+        for each in (matrix for r in layout.rounds for matrix in r.matrices):
+            powers[each.log_rows - params.log_blowup] += each.width * each.points
+        openings: Counter[int] = Counter()
+        for table in shape.tables:
+            openings[table.log_height] += table.openings
+        assert openings == powers
+        left = [height - params.log_blowup for height in layout.folded_log_heights]
+        assert [dimension for dimension, _ in folds(shape, params)] == left
+        degrees = [(1 << a) - 1 + (h in log_heights) for a, h in zip(layout.fold_log_arities, left, strict=True)]
+        assert [degree for _, degree in folds(shape, params)] == degrees
+
+
+def test_table_marks_rounds_without_challenges():
+    text = analyse(PUBLISHED, replace(PLAIN, num_queries=221)).table()
+    lines = text.splitlines()
+    assert lines[0].split() == ["round", "grinding", "unique", "decoding", "Johnson,", "m", "=", "71"]
+    assert lines[1].split() == ["lookups", "-", "-", "-"]
+    assert "queries         " in text
+    assert math.isinf(analyse(PUBLISHED, PLAIN).unique.rounds[0].bits)
