@@ -53,10 +53,14 @@ class TableShape:
 
 @dataclass(frozen=True)
 class Shape:
-    """What the security of a proof depends on besides its parameters."""
+    """What the security of a proof depends on besides its parameters. Raises ValueError without tables."""
 
     tables: tuple[TableShape, ...]
     max_tuple_width: int  # elements of the widest tuple of any interaction; 0 without interactions
+
+    def __post_init__(self) -> None:
+        if not self.tables:
+            raise ValueError("a proof needs at least one table")
 
 
 @dataclass(frozen=True)
@@ -283,11 +287,9 @@ def _algebraic(rounds: Sequence[Round]) -> float:
 def analyse(shape: Shape, parameters: Parameters) -> Security:
     """The provable security of proofs of this shape with these parameters.
 
-    Raises ValueError where the protocol has no proof: without tables, or with a table not taller than the final
-    polynomial is long, unless that is a constant.
+    Raises ValueError where the protocol has no proof: with a table not taller than the final polynomial is long, unless
+    that is a constant.
     """
-    if not shape.tables:
-        raise ValueError("a proof needs at least one table")
     shortest = min(table.log_height for table in shape.tables)
     if 0 < parameters.log_final_poly_len >= shortest:
         raise ValueError(
@@ -322,7 +324,7 @@ def choose(shape: Shape, target_bits: float = 128, log_blowup: int = 1) -> Param
         raise ValueError(
             f"{target_bits} bits are out of reach: collisions of Keccak-256 limit every proof to {HASH_BITS:.0f} bits"
         )
-    shortest = min((table.log_height for table in shape.tables), default=0)
+    shortest = min(table.log_height for table in shape.tables)
     most = Parameters(
         log_blowup=log_blowup,
         num_queries=Parameters.RANGES["num_queries"][1],
