@@ -13,8 +13,8 @@
 Memory: ``load(source, index)`` and ``store(target, index, x)`` move the words index .. index + 7, counted flat from the
 first word, of a C-contiguous uint64 array of any number of dimensions, of a ``CPointer(uint64)``, or of an integer
 address. ``load_rows(source, index, stride, count)`` gives a tuple of ``count`` (a literal) vectors that lie ``stride``
-words apart and ``store_rows`` is its inverse; ``gather``/``scatter`` take a vector of indices. No alignment is needed,
-no bounds are checked.
+words apart and ``store_rows`` is its inverse; ``gather``/``scatter`` take a vector of indices, ``load_word`` and
+``store_word`` move one uint64. No alignment is needed, no bounds are checked.
 Field: a *word* is any 64-bit value read mod p, a *canonical* word is below p. Everything takes and gives words, unless
 its docstring says more; ``canonical`` makes the one out of the other and is due before a store that leaves a kernel.
 ``add_canonical``/``sub_canonical`` are the cheaper add/sub for a second operand already known to be canonical (what was
@@ -40,11 +40,14 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.core.errors import TypingError
-from numba.extending import intrinsic, models, register_model
+from numba.extending import intrinsic as numba_intrinsic
+from numba.extending import models, register_model
 
 from graphprover.field import P
 
 LANES = 8
+
+intrinsic: Any = numba_intrinsic  # whose published type counts the typing context among a call's arguments
 
 _I1, _I8, _I32, _I64 = (ir.IntType(bits) for bits in (1, 8, 32, 64))
 _VECTOR = ir.VectorType(_I64, LANES)
@@ -155,16 +158,16 @@ def emit_mul_power_of_two(b: Builder, x: Value, exponent: int) -> Value:
 # From emission to Numba: the decorator that makes an intrinsic, and the intrinsics of memory.
 
 
-def _is_operand(kind: types.Type) -> bool:
+def _is_operand(kind: Any) -> bool:
     if isinstance(kind, types.BaseTuple):
-        return all(map(_is_operand, kind.types))
+        return all(map(_is_operand, kind.types))  # type: ignore[attr-defined]
     return kind == vector or isinstance(kind, types.Integer)
 
 
-def _as_operand(context: Any, b: Builder, value: Value, kind: types.Type) -> Value:
+def _as_operand(context: Any, b: Builder, value: Value, kind: Any) -> Value:
     """A vector as it is, an integer in every lane, a tuple as a list of these."""
     if isinstance(kind, types.BaseTuple):
-        parts = zip(cgutils.unpack_tuple(b, value), kind.types, strict=True)
+        parts = zip(cgutils.unpack_tuple(b, value), kind.types, strict=True)  # type: ignore[attr-defined]
         return [_as_operand(context, b, *part) for part in parts]
     return value if kind == vector else emit_splat(b, context.cast(b, value, kind, types.uint64))
 
@@ -174,11 +177,11 @@ def emit_splat(b: Builder, word: Value) -> Value:
     return b.shuffle_vector(single, ir.Constant(_VECTOR, ir.Undefined), ir.Constant(ir.VectorType(_I32, LANES), None))
 
 
-def operation(results: int = 1) -> Callable[[Callable], Any]:
+def operation(results: int | None = None) -> Callable[[Callable], Any]:
     """Decorator: the intrinsic whose instructions ``emit(builder, *operands)`` writes.
 
     An operand is a vector, an integer (broadcast) or a tuple of these (given to ``emit`` as a list). The value is a
-    vector, or with ``results`` > 1 a tuple of that many.
+    vector, or with ``results`` given a tuple of that many.
     """
 
     def decorate(emit: Callable) -> Any:
@@ -190,9 +193,9 @@ def operation(results: int = 1) -> Callable[[Callable], Any]:
                 value = emit(
                     b, *(_as_operand(context, b, *pair) for pair in zip(arguments, signature.args, strict=True))
                 )
-                return value if results == 1 else context.make_tuple(b, signature.return_type, value)
+                return value if results is None else context.make_tuple(b, signature.return_type, value)
 
-            return (vector if results == 1 else types.UniTuple(vector, results))(*kinds), codegen
+            return (vector if results is None else types.UniTuple(vector, results))(*kinds), codegen
 
         typing.__name__ = typing.__qualname__ = emit.__name__
         typing.__doc__ = emit.__doc__
@@ -247,6 +250,32 @@ def store(_context, target, index, x):
         return context.get_dummy_value()
 
     return types.void(target, index, x), codegen
+
+
+@intrinsic
+def load_word(_context, source, index):
+    """The word ``index`` of ``source``, as a uint64."""
+    _check_memory(source)
+
+    def codegen(context, b, signature, arguments):
+        pointer = _pointer(context, b, arguments[0], signature.args[0])
+        return b.load(b.gep(pointer, [context.cast(b, arguments[1], signature.args[1], types.int64)]))
+
+    return types.uint64(source, index), codegen
+
+
+@intrinsic
+def store_word(_context, target, index, word):
+    """Writes a uint64 to the word ``index`` of ``target``."""
+    _check_memory(target, writable=True)
+
+    def codegen(context, b, signature, arguments):
+        pointer = _pointer(context, b, arguments[0], signature.args[0])
+        place = b.gep(pointer, [context.cast(b, arguments[1], signature.args[1], types.int64)])
+        b.store(context.cast(b, arguments[2], signature.args[2], types.uint64), place)
+        return context.get_dummy_value()
+
+    return types.void(target, index, word), codegen
 
 
 @intrinsic(prefer_literal=True)

@@ -1,0 +1,160 @@
+"""Goldilocks and its cubic extension for one word at a time inside Numba: tails, set-up and small tables.
+
+The scalar twin of ``simd``. Unlike there, every word taken and given is canonical (below p) except where a docstring
+says otherwise, and an extension element is a tuple of three ``uint64``. From plain Python pass ``numpy.uint64``.
+"""
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+
+from graphprover import field
+from graphprover.kernels.cpu.simd import intrinsic
+
+P = np.uint64(field.P)
+_EPSILON = np.uint64(0xFFFFFFFF)  # 2^64 mod p
+_HALF = np.uint64(32)
+_ZERO = np.uint64(0)
+_ONE = np.uint64(1)
+
+
+@intrinsic
+def _mul_high(_context, x, y):
+    """The upper word of the 128-bit product."""
+
+    def codegen(context, b, signature, arguments):
+        wide = ir.IntType(128)
+        product = b.mul(b.zext(arguments[0], wide), b.zext(arguments[1], wide))
+        return b.trunc(b.lshr(product, ir.Constant(wide, 64)), ir.IntType(64))
+
+    return types.uint64(types.uint64, types.uint64), codegen
+
+
+@intrinsic
+def _bit_reverse(_context, x):
+    def codegen(context, b, signature, arguments):
+        return b.bitreverse(arguments[0])
+
+    return types.uint64(types.uint64), codegen
+
+
+@intrinsic
+def swap_bytes(_context, x):
+    """The eight bytes of a uint64 in reverse order."""
+
+    def codegen(context, b, signature, arguments):
+        return b.bswap(arguments[0])
+
+    return types.uint64(types.uint64), codegen
+
+
+@njit(nogil=True)
+def reverse_bits(index, bits):
+    """The lowest ``bits`` bits of ``index`` (all others zero) in reverse order, as int64."""
+    return np.int64(_bit_reverse(np.uint64(index)) >> np.uint64(64 - bits)) if bits else 0
+
+
+@njit(nogil=True)
+def add(x, y):
+    """x + y."""
+    total = x + y
+    return total - P if total < x or total >= P else total
+
+
+@njit(nogil=True)
+def sub(x, y):
+    """x - y."""
+    return x - y if x >= y else x - y + P
+
+
+@njit(nogil=True)
+def neg(x):
+    """-x."""
+    return P - x if x else x
+
+
+@njit(nogil=True)
+def mul(x, y):
+    """x * y; takes any words."""
+    high, low = _mul_high(x, y), x * y
+    top, middle = high >> _HALF, high & _EPSILON
+    s = low - top
+    if low < top:
+        s -= _EPSILON
+    m = (middle << _HALF) - middle
+    r = s + m
+    if r < m:
+        r += _EPSILON
+    return r - P if r >= P else r
+
+
+@njit(nogil=True)
+def power(x, exponent):
+    """x to a uint64 exponent."""
+    result = _ONE
+    while exponent:
+        if exponent & _ONE:
+            result = mul(result, x)
+        x = mul(x, x)
+        exponent >>= _ONE
+    return result
+
+
+@njit(nogil=True)
+def inverse(x):
+    """1 / x; zero gives zero."""
+    return power(x, P - np.uint64(2))
+
+
+@njit(nogil=True)
+def ext_add(x, y):
+    """x + y in the extension."""
+    return add(x[0], y[0]), add(x[1], y[1]), add(x[2], y[2])
+
+
+@njit(nogil=True)
+def ext_sub(x, y):
+    """x - y in the extension."""
+    return sub(x[0], y[0]), sub(x[1], y[1]), sub(x[2], y[2])
+
+
+@njit(nogil=True)
+def ext_scale(x, s):
+    """The extension element x times the base element s."""
+    return mul(x[0], s), mul(x[1], s), mul(x[2], s)
+
+
+@njit(nogil=True)
+def ext_mul(x, y):
+    """x * y in the extension: x^3 = x + 1, x^4 = x^2 + x."""
+    c3 = add(mul(x[1], y[2]), mul(x[2], y[1]))
+    c4 = mul(x[2], y[2])
+    return (
+        add(mul(x[0], y[0]), c3),
+        add(add(mul(x[0], y[1]), mul(x[1], y[0])), add(c3, c4)),
+        add(add(mul(x[0], y[2]), mul(x[1], y[1])), add(mul(x[2], y[0]), c4)),
+    )
+
+
+@njit(nogil=True)
+def ext_inverse(x):
+    """1 / x by the adjugate of the matrix of multiplication by x (columns x, x X, x X^2); zero gives zero."""
+    x0, x1, x2 = x
+    s, t = add(x0, x2), add(x1, x2)
+    c0 = sub(mul(s, s), mul(x1, t))
+    c1 = sub(mul(x2, t), mul(x1, s))
+    c2 = sub(mul(x1, x1), mul(x2, s))
+    norm = add(mul(x0, c0), add(mul(x2, c1), mul(x1, c2)))
+    return ext_scale((c0, c1, c2), inverse(norm))
+
+
+@njit(nogil=True)
+def ext_power(x, exponent):
+    """x to a uint64 exponent in the extension."""
+    result = (_ONE, _ZERO, _ZERO)
+    while exponent:
+        if exponent & _ONE:
+            result = ext_mul(result, x)
+        x = ext_mul(x, x)
+        exponent >>= _ONE
+    return result
