@@ -1,0 +1,77 @@
+"""Ways to spoil a proof: single bytes of its encoding, or single parts of its contents, encoded again."""
+
+import dataclasses
+import random
+from collections.abc import Iterator
+from typing import Any
+
+from graphprover.field import P
+from graphprover.protocol.layout import Layout
+from graphprover.protocol.proof import BatchProof, decode, encode
+
+
+def mutations(rng: random.Random, payload: bytes, layout: Layout, count: int) -> Iterator[bytes]:
+    """``count`` byte strings that differ from ``payload``."""
+    proof = decode(payload, layout)
+    while count:
+        mutant = _spoil_bytes(rng, payload) if rng.random() < 0.4 else _spoil_contents(rng, proof)
+        if mutant != payload:
+            count -= 1
+            yield mutant
+
+
+def _spoil_bytes(rng: random.Random, payload: bytes) -> bytes:
+    at = rng.randrange(len(payload))
+    kind = rng.choice(("flip", "set", "insert", "delete", "repeat", "cut", "extend", "long varint"))
+    if kind == "flip":
+        return payload[:at] + bytes([payload[at] ^ 1 << rng.randrange(8)]) + payload[at + 1 :]
+    if kind == "set":
+        return payload[:at] + rng.choice((b"\0", b"\1", b"\x7f", b"\x80", b"\xff")) + payload[at + 1 :]
+    if kind == "insert":
+        return payload[:at] + rng.randbytes(1) + payload[at:]
+    if kind == "delete":
+        return payload[:at] + payload[at + rng.choice((1, 8, 24, 32)) :]
+    if kind == "repeat":
+        return payload[: at + 32] + payload[at:]
+    if kind == "cut":
+        return payload[:at]
+    if kind == "extend":
+        return payload + rng.randbytes(rng.choice((1, 8)))
+    # The first byte is the length of a cap, as every length a varint, here in more bytes than it needs.
+    return bytes([payload[0] | 0x80, 0]) + payload[1:]
+
+
+def _spoil_contents(rng: random.Random, proof: BatchProof) -> bytes:
+    while True:
+        try:
+            return encode(_spoil(rng, proof))
+        except (AttributeError, OverflowError, TypeError):  # no encoding has None there, or a word so large
+            continue
+
+
+def _spoil(rng: random.Random, part: Any) -> Any:
+    """The part with one thing inside of it changed."""
+    if dataclasses.is_dataclass(part) and not isinstance(part, type):
+        name = rng.choice(dataclasses.fields(part)).name
+        return dataclasses.replace(part, **{name: _spoil(rng, getattr(part, name))})
+    if rng.random() < 0.05:
+        return None
+    if isinstance(part, int):
+        return rng.choice((0, 1, part + 1, part + P, (part + rng.randrange(1, P)) % P))
+    if isinstance(part, bytes):
+        at = rng.randrange(len(part))
+        return part[:at] + bytes([part[at] ^ 1 << rng.randrange(8)]) + part[at + 1 :]
+    if isinstance(part, tuple) and part:
+        at = rng.randrange(len(part))
+        kind = rng.choice(("inside", "inside", "inside", "drop", "repeat", "swap"))
+        if kind == "inside":
+            return (*part[:at], _spoil(rng, part[at]), *part[at + 1 :])
+        if kind == "drop":
+            return part[:at] + part[at + 1 :]
+        if kind == "repeat":
+            return part[: at + 1] + part[at:]
+        other = rng.randrange(len(part))
+        swapped = list(part)
+        swapped[at], swapped[other] = part[other], part[at]
+        return tuple(swapped)
+    return part
