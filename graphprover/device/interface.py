@@ -1,0 +1,119 @@
+"""What a round asks of a device: one set of operations, whatever they run on.
+
+Matrices are uint64 of shape (columns, rows), one contiguous array a column, canonical words; extension vectors are
+(3, rows), and an extension matrix has three rows of coordinates for each column. Low-degree extensions are over 7·K in
+bit-reversed order, so that their first n rows are the coset 7·H. Host values are Python integers and tuples.
+"""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from graphprover.air.description import AirDescription
+from graphprover.field import Ext
+
+Array = Any  # an array of the device
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A Merkle tree below its cap."""
+
+    layers: tuple[Array, ...]  # digests (n, 4) from the leaves to the cap
+
+
+class Device(Protocol):
+    """Where arrays live and kernels run."""
+
+    threads: int  # how many tasks it can run at once
+
+    def task(self) -> AbstractContextManager[None]:
+        """Hold the resources of one task."""
+
+    def load(self, columns: np.ndarray) -> Array:
+        """A host matrix on the device."""
+
+    def extend(self, columns: Array, log_blowup: int) -> Array:
+        """The extension (w, n·2^log_blowup) of columns (w, n) given on H in natural order."""
+
+    def extend_chunks(self, quotient: Array, log_chunks: int, log_blowup: int) -> Array:
+        """The extensions (3c, n·2^log_blowup) of the c chunks of a quotient (3, n·c), given on 7·K in bit-reversed
+        order."""
+
+    def merkle_tree(self, matrices: Sequence[Array], cap_height: int) -> Tree:
+        """The tree over the rows of matrices of different heights, in commitment order."""
+
+    def cap(self, tree: Tree) -> tuple[bytes, ...]:
+        """The commitment."""
+
+    def digests(self, tree: Tree, nodes: Sequence[Sequence[int]]) -> tuple[bytes, ...]:
+        """The digests of these nodes of each layer, from the leaves up."""
+
+    def rows(self, matrix: Array, indices: Sequence[int]) -> np.ndarray:
+        """These rows of a matrix (w, n) on the host: (indices, w)."""
+
+    def lookup_columns(
+        self,
+        air: AirDescription,
+        main: Array,
+        preprocessed: Array | None,
+        public_values: Sequence[int],
+        prefixes: Sequence[Ext],
+        beta: Ext,
+    ) -> tuple[Array, Ext]:
+        """The accumulator and fraction columns (3(k + 1), n) of a trace, and their terminal."""
+
+    def quotient(
+        self,
+        air: AirDescription,
+        main: Array,
+        preprocessed: Array | None,
+        permutation: Array | None,
+        public_values: Sequence[int],
+        prefixes: Sequence[Ext],
+        beta: Ext,
+        alpha: Ext,
+        terminal: Ext | None,
+        log_blowup: int,
+    ) -> Array:
+        """All constraints over the vanishing polynomial, (3, n·c) on 7·K in bit-reversed order, from extensions."""
+
+    def interpolation_weights(self, log_height: int, point: Ext) -> Array:
+        """The weights (3, n) that make values on 7·H (in bit-reversed order) the value at ``point``."""
+
+    def evaluate(self, matrix: Array, weights: Sequence[Array]) -> list[tuple[Ext, ...]]:
+        """For each point's weights the value of every column there, from the first n rows of an extension."""
+
+    def inverse_denominators(self, log_rows: int, point: Ext) -> Array:
+        """1/(point - x) for all x of 7·K, (3, 2^log_rows) in bit-reversed order."""
+
+    def reduced_opening(
+        self,
+        matrices: Sequence[Array],
+        values: Sequence[Sequence[Sequence[Ext]]],
+        offsets: Sequence[int],
+        alpha: Ext,
+        inverses: Sequence[Array],
+    ) -> Array:
+        """The sum over matrices, points z and columns p of alpha^k (p(z) - p(x)) / (z - x), (3, N).
+
+        ``values[matrix][point]`` are the opened values; k counts from ``offsets[matrix]``, by point and column.
+        """
+
+    def sum(self, vectors: Sequence[Array]) -> Array:
+        """The sum of extension vectors of one length."""
+
+    def groups(self, codeword: Array, log_arity: int) -> Array:
+        """A codeword (3, n) as the matrix (3·2^log_arity, n/2^log_arity) whose rows are its groups."""
+
+    def fold(self, codeword: Array, log_arity: int, beta: Ext, joining: Array | None) -> Array:
+        """The codeword folded by 2^log_arity at beta, plus beta^(2^log_arity) times a codeword that joins."""
+
+    def final_polynomial(self, codeword: Array, log_length: int) -> tuple[Ext, ...]:
+        """The 2^log_length coefficients of a codeword on K in bit-reversed order."""
+
+    def grind(self, seed: bytes, bits: int) -> int:
+        """The smallest nonce for which Keccak-256(seed ‖ nonce) ends in ``bits`` zero bits; 0 for no bits."""

@@ -1,0 +1,82 @@
+"""prove(): from a statement with its traces to a proof, as one task graph."""
+
+import uuid
+from typing import Any
+
+import numpy as np
+
+from graphprover.device import CpuDevice, Device
+from graphprover.envelope import Proof
+from graphprover.graphs import proof as proof_graph
+from graphprover.graphs.executors import THREADS, executor_for
+from graphprover.graphs.tasks import Graph
+from graphprover.protocol.layout import Layout, make_layout
+from graphprover.protocol.parameters import Parameters
+from graphprover.protocol.proof import encode
+from graphprover.protocol.security import choose, shape_of
+from graphprover.statement import Statement, as_columns
+
+
+def prove(
+    statement: Statement,
+    executor: Any = THREADS,
+    security: float = 128,
+    rate: int = 2,
+    parameters: Parameters | None = None,
+    device: Device | None = None,
+) -> Proof:
+    """Prove ``statement``, whose tables all have traces.
+
+    ``executor``: ``"threads"`` (default), ``"sync"``, a ``distributed.Client``, a scheduler's address or file.
+    ``security``: provable bits, from which the parameters are chosen at rate 1/``rate`` (2, 4 or 8), unless
+    ``parameters`` gives them. The bytes of the proof depend on neither executor nor device.
+
+    Raises ValueError for a malformed trace or a level that cannot be reached. A trace that does not satisfy its table
+    gives a proof that does not verify: `graphprover.air.check` names the row.
+    """
+    # 1. Load: check every trace against its table.
+    traces = load(statement)
+    # 2. Plan: heights and parameters give the shape of the proof.
+    layout = plan(statement, security, rate, parameters)
+    # 3. Graph: one task for each round and table, the transcript between the rounds.
+    device = device or CpuDevice()
+    preprocessed = {i: table.preprocessed for i, table in enumerate(statement.tables) if table.preprocessed is not None}
+    public_values = [tuple(int(value) for value in table.public_values or ()) for table in statement.tables]
+    graph = Graph(device, uuid.uuid4().hex[:8])
+    task = proof_graph.build(graph, layout, dict(enumerate(traces)), preprocessed, public_values)
+    # 4. Run it.
+    with executor_for(executor, device.threads) as run:
+        batch = run(task)
+    # 5. Wrap it for the user.
+    return Proof(statement.label, layout.parameters, layout.log_heights, tuple(public_values), encode(batch))
+
+
+def load(statement: Statement) -> list[np.ndarray]:
+    """The traces, uint64 (columns, rows); raises ValueError where one is missing or malformed."""
+    traces = []
+    for table, air in zip(statement.tables, statement.descriptions, strict=True):
+        if table.main is None:
+            raise ValueError(f"table {air.name}: no trace to prove")
+        columns = as_columns(table.main, air.main_width, f"trace of table {air.name}")
+        values = table.public_values or ()
+        if len(values) != air.num_public_values:
+            raise ValueError(f"table {air.name}: {len(values)} public values instead of {air.num_public_values}")
+        if table.preprocessed is not None and table.preprocessed.shape[1] != columns.shape[1]:
+            raise ValueError(
+                f"table {air.name}: {columns.shape[1]} rows, but {table.preprocessed.shape[1]} preprocessed rows"
+            )
+        traces.append(columns)
+    return traces
+
+
+def plan(statement: Statement, security: float = 128, rate: int = 2, parameters: Parameters | None = None) -> Layout:
+    """The shape of the proof of a statement with traces; raises ValueError for an unreachable level."""
+    log_heights = [int(np.asarray(table.main).shape[-1]).bit_length() - 1 for table in statement.tables]
+    if parameters is None:
+        if rate not in RATES:
+            raise ValueError(f"rate 1/{rate}: choose 1/2, 1/4 or 1/8")
+        parameters = choose(shape_of(statement.descriptions, log_heights), security, RATES[rate])
+    return make_layout(statement.descriptions, log_heights, parameters)
+
+
+RATES = {2: 1, 4: 2, 8: 3}  # inverse rate to its log2

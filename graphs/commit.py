@@ -1,0 +1,63 @@
+"""Round 1, and the commitment that ends every other: extend each table's columns, then one tree over all of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from dask.delayed import Delayed
+
+from graphprover.device import Array, Device, Tree
+from graphprover.field import Ext
+from graphprover.graphs.tasks import Graph
+from graphprover.protocol.layout import Layout, Round
+
+
+@dataclass(frozen=True)
+class Extension:
+    """One table's committed columns on 7·K; what a round leaves on the device for the rounds after it."""
+
+    columns: Array  # (columns, N) in bit-reversed order, all of the table's matrices in the round stacked
+    terminal: Ext | None = None  # of lookup columns: the sum of all fractions
+
+
+@dataclass(frozen=True)
+class Commitment:
+    """One commitment of the proof, as tasks."""
+
+    round: Round  # its matrices
+    extensions: dict[int, Delayed]  # Extension of each table in it
+    tree: Delayed  # Tree
+
+
+def extend(device: Device, *, columns: np.ndarray, log_blowup: int) -> Extension:
+    """Load trace columns (w, n), in natural order, and extend them to (w, n·2^log_blowup)."""
+    return Extension(device.extend(device.load(columns), log_blowup))
+
+
+def merkle_tree(device: Device, extensions: Sequence[Extension], *, cap_height: int) -> Tree:
+    """The tree over all rows of these matrices, in commitment order."""
+    return device.merkle_tree([each.columns for each in extensions], cap_height)
+
+
+def build(graph: Graph, layout: Layout, name: str, columns: dict[int, np.ndarray]) -> Commitment:
+    """Extend and commit to trace columns, given by table, as the round called ``name``."""
+    extensions = {
+        table: graph.task(
+            f"extend_{name}",
+            graph.table(layout, table),
+            extend,
+            columns=each,
+            log_blowup=layout.parameters.log_blowup,
+        )
+        for table, each in columns.items()
+    }
+    return commit(graph, layout, name, extensions)
+
+
+def commit(graph: Graph, layout: Layout, name: str, extensions: dict[int, Delayed]) -> Commitment:
+    """Commit to what is already extended."""
+    each = layout.round(name)
+    assert each is not None
+    in_order = [extensions[table] for table in sorted(extensions)]
+    tree = graph.task("tree", name, merkle_tree, in_order, cap_height=layout.parameters.cap_height)
+    return Commitment(each, extensions, tree)

@@ -1,0 +1,83 @@
+"""Who runs a proof's graph: one thread, the threads of this process, or a Dask cluster. The bytes are the same."""
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Hashable
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import IO, Any
+
+import dask
+from dask.callbacks import Callback
+from dask.delayed import Delayed
+
+SYNCHRONOUS, THREADS = "sync", "threads"
+
+
+class Progress(Callback):
+    """A line that says how far a proof is and what it works on, rewritten in place; for the two local executors."""
+
+    INTERVAL = 0.1  # seconds between two writes: a terminal is slower than a task
+
+    def __init__(self, stream: IO[str] = sys.stderr) -> None:
+        super().__init__()
+        self._stream = stream
+        self._written = 0.0
+        self._started = 0.0
+
+    def _start(self, dsk: Any) -> None:
+        self._started = time.monotonic()
+
+    def _pretask(self, key: Hashable, dsk: Any, state: Any) -> None:
+        now = time.monotonic()
+        if now - self._written < self.INTERVAL:
+            return
+        self._written = now
+        done = len(state["finished"])
+        total = done + sum(len(state[each]) for each in ("running", "ready", "waiting"))
+        round_, _, rest = str(key).partition("-")
+        name = rest.rpartition("-")[0]
+        self._write(f"{done:4}/{total} tasks  {round_} {name}")
+
+    def _finish(self, dsk: Any, state: Any, errored: bool) -> None:
+        self._write(f"{'stopped' if errored else 'done'} after {time.monotonic() - self._started:.1f} s")
+        self._stream.write("\n")
+        self._stream.flush()
+
+    def _write(self, line: str) -> None:
+        self._stream.write(f"\r\x1b[K{line}")
+        self._stream.flush()
+
+
+@contextmanager
+def executor_for(name: Any, threads: int):  # type: ignore[no-untyped-def]
+    """What ``--executor`` names, as a function from a task to its value.
+
+    ``sync``, ``threads``, a ``distributed.Client``, a scheduler's address (``tcp://...``) or its file (``*.json``).
+    Raises ValueError for anything else, OSError when a scheduler cannot be reached.
+    """
+    if name == SYNCHRONOUS:
+        yield lambda task: dask.compute(task, scheduler="synchronous")[0]
+    elif name == THREADS:
+        yield lambda task: dask.compute(task, scheduler="threads", num_workers=threads)[0]
+    else:
+        from distributed import Client
+
+        if isinstance(name, Client):
+            own = nullcontext(name)
+        elif isinstance(name, str) and name.endswith(".json"):
+            if not Path(name).is_file():
+                raise ValueError(f"executor {name!r}: no such scheduler file")
+            own = Client(scheduler_file=name)
+        elif isinstance(name, str) and "://" in name:
+            own = Client(name, timeout="10s")
+        else:
+            raise ValueError(f"executor {name!r}: give sync, threads, a scheduler's address or its .json file")
+        with own as client:
+            yield lambda task: client.compute(task).result()
+
+
+def task_counts(task: Delayed) -> Counter[str]:
+    """How many tasks each round has."""
+    return Counter(str(key).partition("-")[0] for key in task.__dask_graph__())

@@ -1,0 +1,64 @@
+"""Round 6: commit to a codeword, fold it, let the next height join, until the final polynomial is left."""
+
+from dataclasses import dataclass
+
+from dask.delayed import Delayed
+
+from graphprover.device import Array, Device, Tree
+from graphprover.field import Ext
+from graphprover.graphs import transcript
+from graphprover.graphs.tasks import Graph
+from graphprover.graphs.transcript import Drawn
+from graphprover.protocol.layout import Layout
+
+
+@dataclass(frozen=True)
+class Fold:
+    """One fold, as tasks."""
+
+    codeword: Delayed  # before the fold
+    tree: Delayed  # over its groups
+    drawn: Delayed  # Drawn: the challenge it is folded with
+
+
+@dataclass(frozen=True)
+class FriRound:
+    """The round as tasks."""
+
+    folds: list[Fold]
+    final_polynomial: Delayed
+    drawn: Delayed  # Drawn: the state before the final polynomial is absorbed
+
+
+def fold_tree(device: Device, codeword: Array, *, log_arity: int, cap_height: int) -> Tree:
+    """The tree whose leaves are the groups of 2^log_arity elements that the fold makes one of."""
+    return device.merkle_tree([device.groups(codeword, log_arity)], cap_height)
+
+
+def fold(device: Device, codeword: Array, drawn: Drawn, joining: Array | None, *, log_arity: int) -> Array:
+    """The folded codeword; a codeword that joins is scaled by beta^arity."""
+    return device.fold(codeword, log_arity, drawn.challenge, joining)
+
+
+def final_polynomial(device: Device, codeword: Array, *, log_length: int) -> tuple[Ext, ...]:
+    """The coefficients of what is left."""
+    return device.final_polynomial(codeword, log_length)
+
+
+def build(graph: Graph, layout: Layout, codewords: dict[int, Delayed], drawn: Delayed) -> FriRound:
+    """All folds, from the codewords of all heights (by log2 of their length)."""
+    parameters = layout.parameters
+    codeword = codewords[layout.log_max_rows]
+    folds = []
+    for number, (log_arity, log_rows) in enumerate(
+        zip(layout.fold_log_arities, layout.folded_log_heights, strict=True)
+    ):
+        name = f"{number}"
+        tree = graph.task("fri_tree", name, fold_tree, codeword, log_arity=log_arity, cap_height=parameters.cap_height)
+        drawn = graph.task(
+            "transcript", f"fold{number}", transcript.fold_challenge, drawn, tree, layout=layout, fold=number
+        )
+        folds.append(Fold(codeword, tree, drawn))
+        codeword = graph.task("fri_fold", name, fold, codeword, drawn, codewords.get(log_rows), log_arity=log_arity)
+    final = graph.task("fri_final", "polynomial", final_polynomial, codeword, log_length=parameters.log_final_poly_len)
+    return FriRound(folds, final, drawn)

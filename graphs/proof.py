@@ -1,0 +1,77 @@
+"""A whole proof as one graph: the rounds in order, and the transcript between them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from dask.delayed import Delayed
+
+from graphprover.graphs import commit, fri, lookup, opening, query, quotient, transcript
+from graphprover.graphs.tasks import Graph
+from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout
+
+
+def build(
+    graph: Graph,
+    layout: Layout,
+    main: dict[int, np.ndarray],
+    preprocessed: dict[int, np.ndarray],
+    public_values: Sequence[Sequence[int]],
+) -> Delayed:
+    """The task whose value is the `BatchProof` of these traces (columns, rows), given by table."""
+
+    def step(name: str, function, *inputs, **fixed) -> Delayed:  # type: ignore[no-untyped-def]
+        return graph.task("transcript", name, function, *inputs, **fixed)
+
+    # Round 1: commit to the traces.
+    commitments = {MAIN: commit.build(graph, layout, MAIN, main)}
+    if preprocessed:
+        commitments[PREPROCESSED] = commit.build(graph, layout, PREPROCESSED, preprocessed)
+    fixed = commitments.get(PREPROCESSED)
+    begun = step(
+        "begin",
+        transcript.begin,
+        commitments[MAIN].tree,
+        None if fixed is None else fixed.tree,
+        layout=layout,
+        public_values=public_values,
+    )
+    drawn = {"lookup": step("lookup", transcript.lookup_challenges, begun, layout=layout)}
+
+    # Round 2: lookups.
+    lookups = lookup.build(graph, layout, main, preprocessed, public_values, drawn["lookup"])
+    if lookups is not None:
+        commitments[PERMUTATION] = lookups
+    drawn["constraint"] = step(
+        "constraint",
+        transcript.constraint_challenge,
+        drawn["lookup"],
+        None if lookups is None else lookups.tree,
+        [] if lookups is None else [lookups.extensions[table] for table in layout.lookup_tables],
+    )
+
+    # Round 3: quotients.
+    commitments[QUOTIENT] = quotient.build(
+        graph,
+        layout,
+        commitments[MAIN],
+        fixed,
+        lookups,
+        drawn["lookup"],
+        drawn["constraint"],
+        public_values,
+    )
+    drawn["zeta"] = step("zeta", transcript.zeta, drawn["constraint"], commitments[QUOTIENT].tree, layout=layout)
+
+    # Round 4: openings.
+    opened = opening.build_openings(graph, layout, commitments, drawn["zeta"])
+    drawn["batching"] = step("batching", transcript.batching_challenge, drawn["zeta"], opened, layout=layout)
+
+    # Round 5: one codeword for each height.
+    codewords = opening.build_codewords(graph, layout, commitments, opened, drawn["zeta"], drawn["batching"])
+
+    # Round 6: FRI.
+    folded = fri.build(graph, layout, codewords, drawn["batching"])
+    drawn["queries"] = step("queries", transcript.queries, folded.drawn, folded.final_polynomial, layout=layout)
+
+    # Round 7: queries, and the proof.
+    return query.build(graph, layout, commitments, opened, folded, drawn)

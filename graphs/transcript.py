@@ -1,0 +1,91 @@
+"""The transcript as tasks: what is absorbed and drawn between the rounds, so that a proof needs no client round trip.
+
+Each task does the proof of work that its challenge asks for on the device and then takes the verifier's own step
+(``graphprover.protocol.transcript``) with the nonce found.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from graphprover.device import Device, Tree
+from graphprover.field import ZERO, Ext
+from graphprover.graphs.commit import Extension
+from graphprover.protocol import transcript
+from graphprover.protocol.challenger import Challenger
+from graphprover.protocol.layout import Layout
+from graphprover.protocol.lookup import lookup_prefixes
+from graphprover.protocol.proof import TableOpenings, opened_values
+from graphprover.statement import binding_digest
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A state of the transcript, what was drawn to reach it, and the nonce of the proof of work before."""
+
+    state: Challenger
+    challenge: Any
+    nonce: int
+
+
+@dataclass(frozen=True)
+class LookupChallenges:
+    """What the lookup argument of the whole batch draws."""
+
+    prefixes: list[list[Ext]]  # the constant term of each lookup's denominators, for each table
+    beta: Ext  # combines the elements of a tuple
+
+
+def begin(
+    device: Device, tree: Tree, preprocessed: Tree | None, *, layout: Layout, public_values: Sequence[Sequence[int]]
+) -> Challenger:
+    """Bind the statement, then absorb the main commitment, the public values and the preprocessed commitment."""
+    preprocessed_cap = None if preprocessed is None else device.cap(preprocessed)
+    state = transcript.begin(layout, binding_digest(layout, preprocessed_cap))
+    return transcript.absorb_main(state, device.cap(tree), public_values, preprocessed_cap)
+
+
+def lookup_challenges(device: Device, state: Challenger, *, layout: Layout) -> Drawn:
+    """Draw what the fingerprints are made of; nothing without lookups."""
+    if not layout.lookup_tables:
+        return Drawn(state, LookupChallenges([[] for _ in layout.tables], ZERO), 0)
+    nonce = device.grind(state.grinding_seed(), layout.parameters.lookup_pow_bits)
+    state, alpha, beta = transcript.draw_lookup_challenges(state, layout, nonce)
+    return Drawn(state, LookupChallenges(lookup_prefixes(layout.tables, alpha, beta), beta), nonce)
+
+
+def constraint_challenge(device: Device, drawn: Drawn, tree: Tree | None, lookups: Sequence[Extension]) -> Drawn:
+    """Absorb the commitment to the lookup columns and their terminals, if any; draw what folds the constraints."""
+    cap = None if tree is None else device.cap(tree)
+    terminals = [columns.terminal for columns in lookups if columns.terminal is not None]
+    return Drawn(*transcript.draw_constraint_challenge(drawn.state, cap, terminals), 0)
+
+
+def zeta(device: Device, drawn: Drawn, tree: Tree, *, layout: Layout) -> Drawn:
+    """Absorb the quotient commitment and draw the out-of-domain point."""
+    state = transcript.absorb_quotient(drawn.state, device.cap(tree))
+    nonce = device.grind(state.grinding_seed(), layout.parameters.ood_pow_bits)
+    return Drawn(*transcript.draw_zeta(state, layout, nonce), nonce)
+
+
+def batching_challenge(device: Device, drawn: Drawn, openings: Sequence[TableOpenings], *, layout: Layout) -> Drawn:
+    """Absorb all openings and draw the challenge that batches them."""
+    state = transcript.absorb_openings(drawn.state, layout, opened_values(layout, openings))
+    nonce = device.grind(state.grinding_seed(), layout.parameters.batch_pow_bits)
+    return Drawn(*transcript.draw_batching_challenge(state, layout, nonce), nonce)
+
+
+def fold_challenge(device: Device, drawn: Drawn, tree: Tree, *, layout: Layout, fold: int) -> Drawn:
+    """Absorb the commitment to a codeword and draw the challenge it is folded with; the first describes FRI before."""
+    state = transcript.begin_fri(drawn.state, layout) if fold == 0 else drawn.state
+    state = transcript.absorb_fold(state, device.cap(tree))
+    nonce = device.grind(state.grinding_seed(), layout.parameters.commit_pow_bits)
+    return Drawn(*transcript.draw_fold_challenge(state, layout, nonce), nonce)
+
+
+def queries(device: Device, drawn: Drawn, final_polynomial: Sequence[Ext], *, layout: Layout) -> Drawn:
+    """Absorb the final polynomial and draw the queried rows."""
+    state = drawn.state if layout.fold_log_arities else transcript.begin_fri(drawn.state, layout)
+    state = transcript.absorb_final_polynomial(state, final_polynomial)
+    nonce = device.grind(state.grinding_seed(), layout.parameters.query_pow_bits)
+    return Drawn(state, transcript.draw_queries(state, layout, nonce), nonce)

@@ -1,0 +1,292 @@
+"""A device made of definitions: every operation by Python integers, slowly. Real devices must agree with it."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+
+import numpy as np
+
+from graphprover.air.description import AirDescription
+from graphprover.device import Tree
+from graphprover.field import (
+    GENERATOR,
+    ONE,
+    ZERO,
+    Ext,
+    P,
+    ext,
+    ext_add,
+    ext_inv,
+    ext_mul,
+    ext_pow,
+    ext_scale,
+    ext_sub,
+    ext_sum,
+    inv,
+    reverse_bits,
+    root_of_unity,
+)
+from graphprover.protocol.constraints import Evaluations, Selectors, evaluate_nodes, fold_constraints, join_coordinates
+from graphprover.protocol.hashing import keccak256
+from graphprover.verifier import fold_group
+
+Columns = list[list[int]]
+
+
+def points(shift: int, log_size: int) -> list[int]:
+    """The coset shift·H in natural order."""
+    root = root_of_unity(log_size)
+    return [shift * pow(root, i, P) % P for i in range(1 << log_size)]
+
+
+def bit_reversed(values: Sequence) -> list:  # type: ignore[type-arg]
+    bits = len(values).bit_length() - 1
+    return [values[reverse_bits(i, bits)] for i in range(len(values))]
+
+
+def interpolate(values: Sequence[int], shift: int) -> list[int]:
+    """Coefficients of the polynomial with these values on shift·H, by the inverse Fourier sum."""
+    n = len(values)
+    root = inv(root_of_unity(n.bit_length() - 1))
+    coefficients = [sum(v * pow(root, i * k, P) for i, v in enumerate(values)) * inv(n) % P for k in range(n)]
+    return [c * pow(inv(shift), k, P) % P for k, c in enumerate(coefficients)]
+
+
+def evaluate(coefficients: Sequence[int], x: int) -> int:
+    result = 0
+    for c in reversed(coefficients):
+        result = (result * x + c) % P
+    return result
+
+
+def extended(values: Sequence[int], shift: int, log_blowup: int) -> list[int]:
+    """Values on shift·H, in natural order, to values on 7·K in bit-reversed order."""
+    coefficients = interpolate(values, shift)
+    log_rows = len(values).bit_length() - 1 + log_blowup
+    return bit_reversed([evaluate(coefficients, x) for x in points(GENERATOR, log_rows)])
+
+
+def matrix(columns: Columns) -> np.ndarray:
+    return np.array(columns, dtype=np.uint64)
+
+
+def vector(values: Sequence[Ext]) -> np.ndarray:
+    return np.array(values, dtype=np.uint64).T.copy()
+
+
+def exts(array: np.ndarray) -> list[Ext]:
+    return [(int(a), int(b), int(c)) for a, b, c in array.T]
+
+
+class NaiveDevice:
+    """See the module."""
+
+    threads = 1
+
+    def task(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def load(self, columns: np.ndarray) -> np.ndarray:
+        return columns
+
+    def extend(self, columns: np.ndarray, log_blowup: int) -> np.ndarray:
+        return matrix([extended(column, 1, log_blowup) for column in columns.tolist()])
+
+    def extend_chunks(self, quotient: np.ndarray, log_chunks: int, log_blowup: int) -> np.ndarray:
+        chunks = 1 << log_chunks
+        log_size = quotient.shape[1].bit_length() - 1
+        generator = root_of_unity(log_size)
+        columns = []
+        for chunk in range(chunks):
+            shift = GENERATOR * pow(generator, chunk, P) % P
+            for coordinate in quotient.tolist():
+                natural = bit_reversed(coordinate)
+                columns.append(extended(natural[chunk::chunks], shift, log_blowup))
+        return matrix(columns)
+
+    def merkle_tree(self, matrices: Sequence[np.ndarray], cap_height: int) -> Tree:
+        def hashed_rows(size: int) -> list[bytes] | None:
+            group = [each for each in matrices if each.shape[1] == size]
+            if not group:
+                return None
+            return [
+                keccak256(b"".join(int(word).to_bytes(8, "little") for each in group for word in each[:, row]))
+                for row in range(size)
+            ]
+
+        size = max(each.shape[1] for each in matrices)
+        layers = [hashed_rows(size)]
+        while size > min(1 << cap_height, len(layers[0] or ())):
+            below = layers[-1]
+            assert below is not None
+            size //= 2
+            layer = [keccak256(below[2 * i] + below[2 * i + 1]) for i in range(size)]
+            joined = hashed_rows(size)
+            if joined is not None:
+                layer = [keccak256(a + b) for a, b in zip(layer, joined, strict=True)]
+            layers.append(layer)
+        return Tree(tuple(layers))
+
+    def cap(self, tree: Tree) -> tuple[bytes, ...]:
+        return tuple(tree.layers[-1])
+
+    def digests(self, tree: Tree, nodes: Sequence[Sequence[int]]) -> tuple[bytes, ...]:
+        return tuple(layer[node] for layer, level in zip(tree.layers, nodes, strict=False) for node in level)
+
+    def rows(self, matrix: np.ndarray, indices: Sequence[int]) -> np.ndarray:
+        return matrix.T[list(indices)]
+
+    def lookup_columns(
+        self,
+        air: AirDescription,
+        main: np.ndarray,
+        preprocessed: np.ndarray | None,
+        public_values: Sequence[int],
+        prefixes: Sequence[Ext],
+        beta: Ext,
+    ) -> tuple[np.ndarray, Ext]:
+        n = main.shape[1]
+
+        def row(columns: np.ndarray | None, index: int) -> list[Ext]:
+            return [] if columns is None else [ext(int(word)) for word in columns[:, index % n]]
+
+        columns: list[list[Ext]] = [[] for _ in range(len(air.lookups) + 1)]
+        running = ZERO
+        for r in range(n):
+            at = Evaluations(
+                row(main, r),
+                row(main, r + 1),
+                row(preprocessed, r),
+                row(preprocessed, r + 1),
+                (),
+                (),
+                public_values,
+                None,
+            )
+            indicator = Selectors(ext(r == 0), ext(r == n - 1), ext(r < n - 1), ONE)
+            values = evaluate_nodes(air, at, indicator)
+            columns[0].append(running)
+            for index, (lookup, prefix) in enumerate(zip(air.lookups, prefixes, strict=True)):
+                fraction = ZERO
+                for each in lookup.tuples:
+                    combined = ZERO
+                    for field in each.fields:
+                        combined = ext_add(ext_mul(combined, beta), values[field])
+                    if values[each.multiplicity] != ZERO:
+                        inverse = ext_inv(ext_sub(prefix, combined))
+                        fraction = ext_add(fraction, ext_mul(values[each.multiplicity], inverse))
+                columns[index + 1].append(fraction)
+                running = ext_add(running, fraction)
+        return np.concatenate([vector(column) for column in columns]), running
+
+    def quotient(
+        self,
+        air: AirDescription,
+        main: np.ndarray,
+        preprocessed: np.ndarray | None,
+        permutation: np.ndarray | None,
+        public_values: Sequence[int],
+        prefixes: Sequence[Ext],
+        beta: Ext,
+        alpha: Ext,
+        terminal: Ext | None,
+        log_blowup: int,
+    ) -> np.ndarray:
+        log_height = main.shape[1].bit_length() - 1 - log_blowup
+        n, log_size = 1 << log_height, log_height + air.log_quotient_chunks
+        xs = points(GENERATOR, log_size)
+        root = root_of_unity(log_height)
+
+        def values(columns: np.ndarray | None, x: int) -> list[Ext]:
+            return [] if columns is None else [ext(evaluate(c, x)) for c in coefficients[id(columns)]]
+
+        coefficients = {
+            id(each): [interpolate(bit_reversed(column[:n]), GENERATOR) for column in each.tolist()]
+            for each in (main, preprocessed, permutation)
+            if each is not None
+        }
+        quotient = []
+        for x in xs:
+            after = x * root % P
+            vanishing = (pow(x, n, P) - 1) % P
+            last = (x - inv(root)) % P
+            selectors = Selectors(ext(vanishing * inv(x - 1)), ext(vanishing * inv(last)), ext(last), ext(vanishing))
+            at = Evaluations(
+                values(main, x),
+                values(main, after),
+                values(preprocessed, x),
+                values(preprocessed, after),
+                join_coordinates(values(permutation, x)),
+                join_coordinates(values(permutation, after)),
+                public_values,
+                terminal,
+            )
+            folded = fold_constraints(air, at, selectors, prefixes, beta, alpha)
+            quotient.append(ext_scale(folded, inv(vanishing)))
+        return vector(bit_reversed(quotient))
+
+    def interpolation_weights(self, log_height: int, point: Ext) -> np.ndarray:
+        n = 1 << log_height
+        xs = bit_reversed(points(GENERATOR, log_height))
+        # Lagrange: Z(z) / (Z'(x) (z - x)) with Z = X^n - 7^n.
+        vanishing = ext_sub(ext_pow(point, n), ext(pow(GENERATOR, n, P)))
+        return vector(
+            [ext_scale(ext_mul(vanishing, ext_inv(ext_sub(point, ext(x)))), inv(n * pow(x, n - 1, P))) for x in xs]
+        )
+
+    def evaluate(self, matrix: np.ndarray, weights: Sequence[np.ndarray]) -> list[tuple[Ext, ...]]:
+        return [
+            tuple(
+                ext_sum(ext_scale(weight, int(value)) for weight, value in zip(exts(each), column, strict=False))
+                for column in matrix
+            )
+            for each in weights
+        ]
+
+    def inverse_denominators(self, log_rows: int, point: Ext) -> np.ndarray:
+        return vector([ext_inv(ext_sub(point, ext(x))) for x in bit_reversed(points(GENERATOR, log_rows))])
+
+    def reduced_opening(
+        self,
+        matrices: Sequence[np.ndarray],
+        values: Sequence[Sequence[Sequence[Ext]]],
+        offsets: Sequence[int],
+        alpha: Ext,
+        inverses: Sequence[np.ndarray],
+    ) -> np.ndarray:
+        total = [ZERO] * matrices[0].shape[1]
+        for each, opened, offset in zip(matrices, values, offsets, strict=True):
+            power = ext_pow(alpha, offset)
+            for inverse, at_point in zip(inverses, opened, strict=False):
+                for column, value in zip(each.tolist(), at_point, strict=True):
+                    for row, (word, over) in enumerate(zip(column, exts(inverse), strict=True)):
+                        quotient = ext_mul(ext_sub(value, ext(word)), over)
+                        total[row] = ext_add(total[row], ext_mul(power, quotient))
+                    power = ext_mul(power, alpha)
+        return vector(total)
+
+    def sum(self, vectors: Sequence[np.ndarray]) -> np.ndarray:
+        return vector([ext_sum(each) for each in zip(*map(exts, vectors), strict=True)])
+
+    def groups(self, codeword: np.ndarray, log_arity: int) -> np.ndarray:
+        arity = 1 << log_arity
+        return np.concatenate([codeword[:, i::arity] for i in range(arity)])
+
+    def fold(self, codeword: np.ndarray, log_arity: int, beta: Ext, joining: np.ndarray | None) -> np.ndarray:
+        values, arity = exts(codeword), 1 << log_arity
+        log_rows = (len(values) >> log_arity).bit_length() - 1
+        folded = [fold_group(values[i * arity : (i + 1) * arity], i, log_rows, beta) for i in range(1 << log_rows)]
+        if joining is not None:
+            scale = ext_pow(beta, arity)
+            folded = [ext_add(f, ext_mul(scale, j)) for f, j in zip(folded, exts(joining), strict=True)]
+        return vector(folded)
+
+    def final_polynomial(self, codeword: np.ndarray, log_length: int) -> tuple[Ext, ...]:
+        first = codeword[:, : 1 << log_length].tolist()
+        coefficients = [interpolate(bit_reversed(coordinate), 1) for coordinate in first]
+        return tuple(zip(*coefficients, strict=True))
+
+    def grind(self, seed: bytes, bits: int) -> int:
+        nonce = 0
+        while bits and int.from_bytes(keccak256(seed + nonce.to_bytes(8, "little"))[24:], "big") & ((1 << bits) - 1):
+            nonce += 1
+        return nonce
