@@ -65,10 +65,14 @@ class Air:
         return self._description
 
     def zeros(self, rows: int) -> tuple[np.ndarray, SimpleNamespace]:
-        """A main trace of zeros, and writable views into it: attribute ``limb`` of shape (4, rows) for ``limb[4]``."""
-        columns = Columns(self.columns)
-        trace = np.zeros((columns.width, rows), dtype=np.uint64)
-        return trace, columns.view(trace)
+        """A main trace of zeros, and its ``view``."""
+        trace = np.zeros((Columns(self.columns).width, rows), dtype=np.uint64)
+        return trace, self.view(trace)
+
+    def view(self, trace: np.ndarray) -> SimpleNamespace:
+        """Writable views into a main trace of shape (columns, rows): attribute ``limb`` of shape (4, rows) for the
+        family ``limb[4]``. Raises ValueError for another number of columns."""
+        return Columns(self.columns).view(trace)
 
 
 class Row:

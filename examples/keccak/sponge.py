@@ -1,0 +1,156 @@
+"""The sponge of Keccak-256: pads a message, absorbs it and squeezes its digest, a lane of 8 bytes a row.
+
+A block is 17 rows. Its registers hold the state that the block is absorbed into: the 17 lanes of the rate form a queue
+that gives one lane a row and takes that lane xor the message, so that after the last row it holds the state to permute;
+the 8 lanes of the capacity stay. The last row of a block calls the permutation, the row after it takes the answer.
+"""
+
+import numpy as np
+
+from graphprover.air import Air, Table
+from graphprover.air.packing import linear
+from graphprover.examples.keccak.nibbles import XOR
+from graphprover.examples.keccak.permutation import PERMUTATION, limbs
+
+RATE_LANES = 17
+RATE = 8 * RATE_LANES  # bytes in a block
+
+
+class Sponge(Air):
+    """Active blocks first, at least one; then rows that do nothing, at least one."""
+
+    columns = (
+        "lane[17]",  # 1 in the row of that lane
+        "active",
+        "block",  # number of the block
+        "answered",  # 1 on the first row of a block that starts from an answer of the permutation
+        "ended",  # 1 once the message has ended in a row before
+        "length",  # bytes of the message in the rows before
+        "pad[8]",  # 1 for a byte of padding
+        "message[16]",  # nibbles of the padded message, low one of each byte first
+        "old[16]",  # of the lane before
+        "new[16]",  # and after it is absorbed: the xor
+        "rate[17][2]",
+        "capacity[8][2]",
+    )
+    public_values = ("digest[8]", "length")  # the digest in 32-bit little-endian words
+
+    def define(self, t: Table) -> None:
+        for i, flag in enumerate(t.lane):
+            t.first_row(flag - (1 if i == 0 else 0))
+            t.transition(t.next.lane[(i + 1) % RATE_LANES] - flag)
+        final = t.lane[-1]
+        ongoing = 1 - final
+
+        t.boolean(t.active)
+        t.first_row(t.active - 1)
+        t.last_row(t.active)
+        t.transition((1 - t.active) * t.next.active)
+        t.transition(ongoing * (t.next.active - t.active))
+        t.first_row(t.block)
+        t.transition(t.next.block - t.block - final)
+        t.first_row(t.answered)
+        t.transition(t.next.answered - final * t.active)
+
+        self._padding(t)
+        self._registers(t)
+
+    def _padding(self, t: Table) -> None:
+        """Padding begins once, with 0x01, and ends at the end of that block, with 0x80; no block is active after it."""
+        final = t.lane[-1]
+        t.first_row(t.ended)
+        t.transition(t.next.ended - t.pad[-1])
+        before = t.ended
+        for j, pad in enumerate(t.pad):
+            t.boolean(pad)
+            t.every_row(before * (1 - pad))
+            byte = t.message[2 * j] + 16 * t.message[2 * j + 1]
+            value = pad - before
+            if j == 7:
+                value = value + 128 * (final * t.active)
+            t.every_row(pad * (byte - value))
+            before = pad
+        t.transition(final * t.active * (t.pad[-1] + t.next.active - 1))
+
+        t.first_row(t.length)
+        counted = t.length + 8 - sum(t.pad)
+        t.transition(t.next.length - counted)
+        t.last_row(counted - t.public.length)
+
+    def _registers(self, t: Table) -> None:
+        final = t.lane[-1]
+        ongoing = 1 - final
+        for nibbles in zip(t.message, t.old, t.new, strict=True):
+            t.lookup(XOR, nibbles)
+
+        for limb in range(2):
+            t.every_row(_word(t.old, limb) - t.rate[0][limb])
+        new = [_word(t.new, limb) for limb in range(2)]
+        queue = [*t.rate[1:], new]
+        for following, lane in zip(t.next.rate, queue, strict=True):
+            for limb in range(2):
+                t.transition(ongoing * (following[limb] - lane[limb]))
+        for following, lane in zip(t.next.capacity, t.capacity, strict=True):
+            for limb in range(2):
+                t.transition(ongoing * (following[limb] - lane[limb]))
+
+        for lane in (*t.rate, *t.capacity):
+            for limb in range(2):
+                t.first_row(lane[limb])
+        for word, value in enumerate(t.public.digest):
+            t.every_row(t.answered * (1 - t.active) * (t.rate[word // 2][word % 2] - value))
+
+        called = [limb for lane in (*queue, *t.capacity) for limb in lane]
+        t.send(PERMUTATION, [0, t.block, *called], final * t.active, weight=1)
+        answer = [limb for lane in (*t.rate, *t.capacity) for limb in lane]
+        t.receive(PERMUTATION, [1, t.block - 1, *answer], t.answered, weight=1)
+
+
+def _word(nibbles, limb: int):  # type: ignore[no-untyped-def]
+    """The 32-bit limb of 16 nibbles."""
+    return linear((16**i, nibble) for i, nibble in enumerate(nibbles[8 * limb : 8 * limb + 8]))
+
+
+def padded(message: bytes) -> bytes:
+    """The message with Keccak's original padding 10*1, in whole blocks."""
+    gap = RATE - len(message) % RATE
+    padding = bytearray(gap)
+    padding[0] |= 0x01
+    padding[-1] |= 0x80
+    return message + bytes(padding)
+
+
+def trace(message: bytes, states: np.ndarray) -> np.ndarray:
+    """The main trace, given the states before each block and after the last: uint64 of shape (blocks + 1, 25)."""
+    active = len(states) - 1
+    rows = 1 << (RATE_LANES * active).bit_length()
+    blocks = -(-rows // RATE_LANES)
+    row = np.arange(rows)
+    block, lane = np.divmod(row, RATE_LANES)
+
+    words = np.zeros(blocks * RATE_LANES, dtype=np.uint64)
+    words[: RATE_LANES * active] = np.frombuffer(padded(message), dtype="<u8")
+    old = np.zeros((blocks, 25), dtype=np.uint64)
+    old[: active + 1] = states
+    new = old[:, :RATE_LANES] ^ words.reshape(blocks, RATE_LANES)
+    queue = np.concatenate([old[:, :RATE_LANES], new], axis=1)
+
+    main, columns = Sponge().zeros(rows)
+    columns.lane[lane, row] = 1
+    columns.active[: RATE_LANES * active] = 1
+    columns.block[:] = block
+    columns.answered[RATE_LANES : RATE_LANES * active + 1 : RATE_LANES] = 1
+    columns.pad[:] = 8 * row + np.arange(8)[:, None] >= len(message)
+    columns.ended[1:] = columns.pad[-1, :-1]
+    columns.length[:] = np.minimum(8 * row, len(message))
+    for nibbles, lanes in (
+        (columns.message, words[:rows]),
+        (columns.old, old[block, lane]),
+        (columns.new, new[block, lane]),
+    ):
+        np.right_shift(lanes, np.arange(0, 64, 4, dtype=np.uint64)[:, None], out=nibbles)
+        nibbles &= np.uint64(15)
+    for i in range(RATE_LANES):
+        columns.rate[i] = limbs(queue[block, lane + i])
+    columns.capacity[:] = limbs(old[block, RATE_LANES:].T)
+    return main
