@@ -1,4 +1,4 @@
-"""Round 3: all constraints of every table over its vanishing polynomial, in chunks; extended, and committed together."""
+"""Round 3: every table's constraints over its vanishing polynomial, in chunks; extended, and committed together."""
 
 from collections.abc import Sequence
 
