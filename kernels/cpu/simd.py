@@ -21,9 +21,10 @@ its docstring says more; ``canonical`` makes the one out of the other and is due
 loaded at a kernel's boundary is; what ``mul`` gives is not).
 Extension: a tuple of three vectors over x^3 - x - 1, or of three integers (a challenge), with ``ext_add``, ``ext_sub``,
 ``ext_mul`` and ``ext_scale`` (by a base vector).
-Bits: ``xor``, ``bit_and``, ``and_not``, ``shift_left``/``shift_right``/``rotate`` (by a literal), ``wrapping_add``.
-Lanes: ``splat``, ``iota``, ``lane``, ``shuffle`` (makes one), ``transpose``; ``equal``/``less`` give a bit mask
-(uint8, lane i in bit i), which ``select`` takes.
+Bits: ``xor``, ``bit_and``, ``and_not``, ``shift_left``/``shift_right``/``rotate`` (by a literal), ``wrapping_add``,
+``wrapping_mul``.
+Lanes: ``splat``, ``iota``, ``lane``, ``shuffle`` (makes one), ``transpose``, ``interleave``; ``equal``/``less`` give a
+bit mask (uint8, lane i in bit i), which ``select`` takes.
 
 Every operation is an intrinsic that emits LLVM instructions on <8 x i64>: one 512-bit register on AVX-512, two of 256
 bits on AVX2, and whatever the target has elsewhere. LLVM left to vectorise a scalar loop does less than half as well.
@@ -504,6 +505,12 @@ def wrapping_add(b, x, y):
     return b.add(x, y)
 
 
+@operation()
+def wrapping_mul(b, x, y):
+    """x * y mod 2^64."""
+    return b.mul(x, y)
+
+
 def emit_rotate(b: Builder, x: Value, amount: int) -> Value:
     # A funnel shift becomes one vprolq on AVX-512.
     kind = ir.FunctionType(_VECTOR, [_VECTOR] * 3)
@@ -599,3 +606,14 @@ def emit_transpose(b: Builder, rows: Sequence[Value]) -> list[Value]:
 def transpose(b, rows):
     """Eight vectors as an 8 x 8 matrix, transposed."""
     return emit_transpose(b, rows)
+
+
+@operation(results=4)
+def interleave(b, rows):
+    """Four vectors as the 32 words rows[0][0], rows[1][0], rows[2][0], rows[3][0], rows[0][1], ... in order."""
+    result = []
+    for i in range(0, LANES, 2):
+        pairs = [i, i + LANES, i + 1, i + 1 + LANES] * 2
+        first, second = emit_shuffle(b, rows[0], rows[1], pairs), emit_shuffle(b, rows[2], rows[3], pairs)
+        result.append(emit_shuffle(b, first, second, [0, 1, LANES, LANES + 1, 2, 3, LANES + 2, LANES + 3]))
+    return result

@@ -1,0 +1,72 @@
+"""Layers of a Merkle tree over Keccak-256, eight nodes at a time.
+
+A layer is a C-contiguous uint64 array of shape (nodes, 4). Where a shorter matrix joins a tree, the node of two
+children is hashed once more with the digest of its row (Plonky3's mixed-height MerkleTreeMmcs).
+"""
+
+import numpy as np
+from numba import njit
+
+from graphprover.kernels.cpu import simd
+from graphprover.kernels.cpu.keccak import DIGEST, STATE, clamped_rows, finish, store_digests
+
+_LANES = simd.LANES
+_PAIR = 2 * DIGEST  # words of two children
+
+
+@njit(nogil=True, cache=True)
+def _hash_pairs(state, layer, row, last):
+    """The states after hashing words 8 i ... 8 i + 7 of ``layer`` for the eight nodes i from ``row`` below ``last``."""
+    state[_LANES * _PAIR :] = 0
+    if row + _LANES <= last:
+        pairs = simd.load_rows(layer, _PAIR * row, _PAIR, _LANES)
+        simd.store_rows(state, 0, _LANES, simd.transpose(pairs))
+    else:
+        places = simd.wrapping_mul(clamped_rows(row, last), _PAIR)
+        for i in range(_PAIR):
+            simd.store(state, _LANES * i, simd.gather(layer, simd.wrapping_add(places, i)))
+    finish(state, _PAIR)
+
+
+@njit(nogil=True, cache=True)
+def _build(layer, digests, target, first, last):
+    state = np.empty(STATE, dtype=np.uint64)
+    for row in range(first, last, _LANES):
+        _hash_pairs(state, layer, row, last)
+        if digests:
+            places = simd.wrapping_mul(clamped_rows(row, last), DIGEST)
+            for i in range(DIGEST):
+                digest = simd.gather(digests, simd.wrapping_add(places, i))
+                simd.store(state, _LANES * (DIGEST + i), digest)
+            state[_LANES * _PAIR :] = 0
+            finish(state, _PAIR)
+        store_digests(state, target, row, last)
+
+
+def _check(layer: np.ndarray, target: np.ndarray, first: int, last: int) -> None:
+    for digests in (layer, target):
+        if digests.dtype != np.uint64 or digests.shape[1:] != (DIGEST,) or not digests.flags.c_contiguous:
+            raise ValueError(f"a layer is a C-contiguous uint64 array of shape (nodes, {DIGEST})")
+    if len(layer) != 2 * len(target):
+        raise ValueError(f"{len(layer)} nodes do not have {len(target)} parents")
+    if not 0 <= first <= last <= len(target):
+        raise ValueError(f"nodes [{first}, {last}) of {len(target)}")
+
+
+def compress(layer: np.ndarray, target: np.ndarray, first: int, last: int) -> None:
+    """target[i] = Keccak-256(layer[2 i] || layer[2 i + 1]) for i in [first, last).
+
+    Shapes (2 n, 4) and (n, 4). Raises ValueError for others.
+    """
+    _check(layer, target, first, last)
+    _build(layer.ctypes.data, 0, target.ctypes.data, first, last)
+
+
+def inject(layer: np.ndarray, digests: np.ndarray, target: np.ndarray, first: int, last: int) -> None:
+    """target[i] = Keccak-256(Keccak-256(layer[2 i] || layer[2 i + 1]) || digests[i]) for i in [first, last).
+
+    Shapes (2 n, 4), (n, 4) and (n, 4). Raises ValueError for others.
+    """
+    _check(layer, target, first, last)
+    _check(layer, digests, first, last)
+    _build(layer.ctypes.data, digests.ctypes.data, target.ctypes.data, first, last)
