@@ -32,7 +32,7 @@ class FriRound:
 
 def fold_tree(device: Device, codeword: Array, *, log_arity: int, cap_height: int) -> Tree:
     """The tree whose leaves are the groups of 2^log_arity elements that the fold makes one of."""
-    return device.merkle_tree([device.groups(codeword, log_arity)], cap_height)
+    return device.fold_tree(codeword, log_arity, cap_height)
 
 
 def fold(device: Device, codeword: Array, drawn: Drawn, joining: Array | None, *, log_arity: int) -> Array:

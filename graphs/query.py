@@ -46,7 +46,7 @@ def fold_queries(
     log_arity, log_rows = layout.fold_log_arities[fold], layout.folded_log_heights[fold]
     elements = [index >> (layout.log_max_rows - log_rows - log_arity) for index in drawn.challenge]
     leaves = [element >> log_arity for element in elements]
-    groups = device.rows(device.groups(codeword, log_arity), leaves).astype("<u8")
+    groups = device.group_rows(codeword, log_arity, leaves).astype("<u8")
     siblings: list[tuple[Ext, ...]] = []
     for element, group in zip(elements, groups, strict=True):
         own = element & ((1 << log_arity) - 1)

@@ -77,6 +77,12 @@ def exts(array: np.ndarray) -> list[Ext]:
     return [(int(a), int(b), int(c)) for a, b, c in array.T]
 
 
+def groups(codeword: np.ndarray, log_arity: int) -> np.ndarray:
+    """The matrix (3·2^log_arity, n/2^log_arity) whose rows are the groups of neighbours of a codeword."""
+    arity = 1 << log_arity
+    return np.concatenate([codeword[:, i::arity] for i in range(arity)])
+
+
 class NaiveDevice:
     """See the module."""
 
@@ -267,9 +273,11 @@ class NaiveDevice:
     def sum(self, vectors: Sequence[np.ndarray]) -> np.ndarray:
         return vector([ext_sum(each) for each in zip(*map(exts, vectors), strict=True)])
 
-    def groups(self, codeword: np.ndarray, log_arity: int) -> np.ndarray:
-        arity = 1 << log_arity
-        return np.concatenate([codeword[:, i::arity] for i in range(arity)])
+    def fold_tree(self, codeword: np.ndarray, log_arity: int, cap_height: int) -> Tree:
+        return self.merkle_tree([groups(codeword, log_arity)], cap_height)
+
+    def group_rows(self, codeword: np.ndarray, log_arity: int, indices: Sequence[int]) -> np.ndarray:
+        return self.rows(groups(codeword, log_arity), indices)
 
     def fold(self, codeword: np.ndarray, log_arity: int, beta: Ext, joining: np.ndarray | None) -> np.ndarray:
         values, arity = exts(codeword), 1 << log_arity

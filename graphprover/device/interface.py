@@ -106,8 +106,11 @@ class Device(Protocol):
     def sum(self, vectors: Sequence[Array]) -> Array:
         """The sum of extension vectors of one length."""
 
-    def groups(self, codeword: Array, log_arity: int) -> Array:
-        """A codeword (3, n) as the matrix (3·2^log_arity, n/2^log_arity) whose rows are its groups."""
+    def fold_tree(self, codeword: Array, log_arity: int, cap_height: int) -> Tree:
+        """The tree whose leaves hash the groups of 2^log_arity neighbours of a codeword, element by element."""
+
+    def group_rows(self, codeword: Array, log_arity: int, indices: Sequence[int]) -> np.ndarray:
+        """These groups on the host: (indices, 3·2^log_arity)."""
 
     def fold(self, codeword: Array, log_arity: int, beta: Ext, joining: Array | None) -> Array:
         """The codeword folded by 2^log_arity at beta, plus beta^(2^log_arity) times a codeword that joins."""
