@@ -12,7 +12,7 @@
 
 Memory: ``load(source, index)`` and ``store(target, index, x)`` move the words index .. index + 7, counted flat from the
 first word, of a C-contiguous uint64 array of any number of dimensions, of a ``CPointer(uint64)``, or of an integer
-address; ``load_word``/``store_word`` one word. ``load_rows(source, index, stride, count)`` gives a tuple of ``count`` (a literal) vectors that lie ``stride``
+address. ``load_rows(source, index, stride, count)`` gives a tuple of ``count`` (a literal) vectors that lie ``stride``
 words apart and ``store_rows`` is its inverse; ``gather``/``scatter`` take a vector of indices, ``load_word`` and
 ``store_word`` move one uint64. No alignment is needed, no bounds are checked.
 Field: a *word* is any 64-bit value read mod p, a *canonical* word is below p. Everything takes and gives words, unless
@@ -268,32 +268,6 @@ def load_word(_context, source, index):
 @intrinsic
 def store_word(_context, target, index, word):
     """Writes a uint64 to the word ``index`` of ``target``."""
-    _check_memory(target, writable=True)
-
-    def codegen(context, b, signature, arguments):
-        pointer = _pointer(context, b, arguments[0], signature.args[0])
-        place = b.gep(pointer, [context.cast(b, arguments[1], signature.args[1], types.int64)])
-        b.store(context.cast(b, arguments[2], signature.args[2], types.uint64), place)
-        return context.get_dummy_value()
-
-    return types.void(target, index, word), codegen
-
-
-@intrinsic
-def load_word(_context, source, index):
-    """The one word at ``index`` of ``source``."""
-    _check_memory(source)
-
-    def codegen(context, b, signature, arguments):
-        pointer = _pointer(context, b, arguments[0], signature.args[0])
-        return b.load(b.gep(pointer, [context.cast(b, arguments[1], signature.args[1], types.int64)]))
-
-    return types.uint64(source, index), codegen
-
-
-@intrinsic
-def store_word(_context, target, index, word):
-    """Writes one uint64 to ``index`` of ``target``."""
     _check_memory(target, writable=True)
 
     def codegen(context, b, signature, arguments):
