@@ -1,0 +1,106 @@
+"""A plan for people: as a table of text, and as a drawing of its graph."""
+
+from collections.abc import Iterable
+from xml.sax.saxutils import escape
+
+from graphprover.graphs.plan import Plan, Task
+
+BOX_WIDTH, BOX_HEIGHT, GAP_X, GAP_Y, MARGIN = 190, 34, 60, 12, 20
+
+
+def plan_table(plan: Plan, threads: int) -> str:
+    """One line a task: operations, bytes, and the rounds it waits for; then the totals and the peak."""
+    rows = [("round", "of", "multiply", "butterfly", "Keccak-f", "kept", "scratch", "after")]
+    for task in plan.tasks.values():
+        rows.append(_row(task, ", ".join(_rounds(plan, task))))
+    total = plan.total
+    rows.append(
+        (
+            "all",
+            f"{len(plan.tasks)} tasks",
+            *map(_count, (total.multiplications, total.butterflies, total.permutations)),
+        )
+        + (_bytes(total.kept), "", "")
+    )
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = ["  ".join(_aligned(row, widths)).rstrip() for row in rows]
+    peak = _bytes(plan.peak_bytes(threads))
+    lines.append(f"peak memory beyond the traces, {threads} tasks side by side: {peak}")
+    return "\n".join(lines)
+
+
+def plan_svg(plan: Plan) -> str:
+    """The graph from left to right: a column for each step of the longest way, a box for each task."""
+    depth: dict[str, int] = {}
+    for key, task in plan.tasks.items():
+        depth[key] = max((depth[needed] + 1 for needed in task.needs), default=0)
+    columns: dict[int, list[str]] = {}
+    for key in sorted(plan.tasks, key=lambda key: (depth[key], plan.tasks[key].round, key)):
+        columns.setdefault(depth[key], []).append(key)
+    place = {
+        key: (MARGIN + column * (BOX_WIDTH + GAP_X), MARGIN + row * (BOX_HEIGHT + GAP_Y))
+        for column, keys in columns.items()
+        for row, key in enumerate(keys)
+    }
+    width = MARGIN * 2 + len(columns) * (BOX_WIDTH + GAP_X) - GAP_X
+    height = MARGIN * 2 + max(map(len, columns.values())) * (BOX_HEIGHT + GAP_Y) - GAP_Y
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="sans-serif">',
+        f'<rect width="{width}" height="{height}" fill="white"/>',
+    ]
+    for key, task in plan.tasks.items():
+        x, y = place[key]
+        for needed in task.needs:
+            from_x, from_y = place[needed][0] + BOX_WIDTH, place[needed][1] + BOX_HEIGHT // 2
+            to_y, bend = y + BOX_HEIGHT // 2, GAP_X // 2
+            curve = f"M{from_x},{from_y} C{from_x + bend},{from_y} {x - bend},{to_y} {x},{to_y}"
+            parts.append(f'<path d="{curve}" fill="none" stroke="#bbb"/>')
+    for key, task in plan.tasks.items():
+        x, y = place[key]
+        cost = task.cost
+        fill = "#eef" if task.round == "transcript" else "#efe" if cost.permutations else "#fff8e0"
+        work = cost.multiplications + cost.butterflies
+        detail = f"{_count(work)} mul, {_count(cost.permutations)} Keccak, {_bytes(cost.kept)}"
+        parts += [
+            f'<rect x="{x}" y="{y}" width="{BOX_WIDTH}" height="{BOX_HEIGHT}" rx="4" fill="{fill}" stroke="#888"/>',
+            f'<text x="{x + 6}" y="{y + 14}" font-size="11">{escape(task.round)} {escape(task.name)}</text>',
+            f'<text x="{x + 6}" y="{y + 28}" font-size="9" fill="#555">{detail}</text>',
+        ]
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def _rounds(plan: Plan, task: Task) -> Iterable[str]:
+    """The rounds of what a task needs, each once."""
+    return dict.fromkeys(
+        f"{needed.round} {needed.name}" if needed.round == "transcript" else needed.round
+        for needed in (plan.tasks[key] for key in task.needs)
+    )
+
+
+def _row(task: Task, after: str) -> tuple[str, ...]:
+    cost = task.cost
+    counts = map(_count, (cost.multiplications, cost.butterflies, cost.permutations))
+    return (task.round, task.name, *counts, _bytes(cost.kept), _bytes(cost.scratch), after)
+
+
+def _aligned(row: tuple[str, ...], widths: list[int]) -> list[str]:
+    left = {0, 1, len(row) - 1}
+    return [cell.ljust(w) if i in left else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))]
+
+
+def _count(value: int) -> str:
+    return _scaled(value, 1000, ("", " k", " M", " G", " T")) if value else "-"
+
+
+def _bytes(value: int) -> str:
+    return _scaled(value, 1024, (" B", " KiB", " MiB", " GiB", " TiB")) if value else "-"
+
+
+def _scaled(value: float, base: int, units: tuple[str, ...]) -> str:
+    for unit in units[:-1]:
+        if value < base:
+            break
+        value /= base
+    else:
+        unit = units[-1]
+    return f"{value:.0f}{unit}" if value >= 100 or unit == units[0] else f"{value:.1f}{unit}"

@@ -1,0 +1,277 @@
+"""What a proof costs before it runs: operations and bytes of every task, and the most memory at once.
+
+The tasks and their dependencies are those of the graph itself, built on empty traces; the costs are computed here. A
+change to what a device allocates changes this module in the same commit.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from dask.order import order
+
+from graphprover.air.expression import MUL
+from graphprover.device.interface import Device
+from graphprover.graphs import proof
+from graphprover.graphs.opening import parts_of
+from graphprover.graphs.tasks import Graph
+from graphprover.protocol.layout import EXTENSION_DEGREE, MAIN, PREPROCESSED, Layout
+
+WORD = 8  # bytes
+DIGEST = 32  # bytes
+RATE = 17  # words that one Keccak-f absorbs
+EXT_MUL = 9  # base multiplications of one extension multiplication
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one task does and holds."""
+
+    multiplications: int = 0  # in the base field, butterflies apart
+    butterflies: int = 0
+    permutations: int = 0  # Keccak-f
+    kept: int = 0  # bytes that later tasks read
+    scratch: int = 0  # bytes given back when the task ends
+
+    def __add__(self, other: "Cost") -> "Cost":
+        return Cost(
+            self.multiplications + other.multiplications,
+            self.butterflies + other.butterflies,
+            self.permutations + other.permutations,
+            self.kept + other.kept,
+            self.scratch + other.scratch,
+        )
+
+
+@dataclass(frozen=True)
+class Task:
+    """One task of the plan."""
+
+    round: str
+    name: str  # table, commitment or height
+    needs: tuple[str, ...]  # keys of other tasks
+    cost: Cost
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All tasks of a proof, by key, in the order in which one thread would run them."""
+
+    layout: Layout
+    tasks: Mapping[str, Task]
+
+    @cached_property
+    def total(self) -> Cost:
+        """The sum over all tasks."""
+        return sum((task.cost for task in self.tasks.values()), Cost())
+
+    def peak_bytes(self, threads: int) -> int:
+        """The most bytes at once beyond the traces, with this many tasks side by side.
+
+        Tasks run in order; a result is freed when the last task that needs it ends. Tables of sizes that a device keeps
+        for its life are counted from the start.
+        """
+        keys = list(self.tasks)
+        last_use = dict.fromkeys(keys, len(keys))
+        for position, key in enumerate(keys):
+            for needed in self.tasks[key].needs:
+                last_use[needed] = position
+        freed_at: dict[int, int] = {}
+        live = peak = size_tables(self.layout)
+        for position, key in enumerate(keys):
+            cost = self.tasks[key].cost
+            live += cost.kept
+            beside = [self.tasks[other] for other in keys[position + 1 : position + threads]]
+            others = sum(t.cost.kept + t.cost.scratch for t in beside if t.round == self.tasks[key].round)
+            peak = max(peak, live + cost.scratch + others)
+            freed_at[last_use[key]] = freed_at.get(last_use[key], 0) + cost.kept
+            live -= freed_at.pop(position, 0)
+        return peak
+
+
+def make_plan(layout: Layout) -> Plan:
+    """The plan of a proof of this layout."""
+    empty = {table: np.empty((air.main_width, 0), dtype=np.uint64) for table, air in enumerate(layout.tables)}
+    fixed = {table: empty[table] for table in layout.preprocessed_tables}
+    public_values = [(0,) * air.num_public_values for air in layout.tables]
+    device: Device = None  # type: ignore[assignment] - the graph is never run
+    task = proof.build(Graph(device, ""), layout, empty, fixed, public_values)
+    graph = dict(task.__dask_graph__())
+    costs = Costs(layout)
+    positions = order(graph)
+    tasks = {}
+    for key in sorted(graph, key=positions.__getitem__):
+        round_, _, rest = str(key).partition("-")
+        name = rest.removesuffix("-")
+        needs = tuple(sorted(str(each) for each in graph[key].dependencies))
+        tasks[str(key)] = Task(round_, name, needs, costs.of(round_, name))
+    return Plan(layout, tasks)
+
+
+def permutations(words: int) -> int:
+    """Keccak-f of one message of 64-bit words."""
+    return words // RATE + 1
+
+
+def butterflies(columns: int, log_size: int) -> int:
+    """One transform of each column."""
+    return columns * log_size << max(log_size - 1, 0) if log_size else 0
+
+
+def size_tables(layout: Layout) -> int:
+    """Bytes of what a device keeps by size: twiddles, points, fold factors, selectors."""
+    longest = layout.log_max_rows
+    for log_height, log_chunks in zip(layout.log_heights, layout.log_chunks, strict=True):
+        longest = max(longest, log_height + log_chunks)
+    shapes = set(zip(layout.log_heights, layout.log_chunks, strict=True))
+    selectors = sum(4 * WORD << (log_height + log_chunks) for log_height, log_chunks in shapes)
+    points = sum(WORD << log_rows for log_rows in layout.fri_log_heights)
+    folds = sum(WORD << (log_rows + log_arity - 1) for log_rows, log_arity in _folds(layout))
+    return (2 * WORD << longest) // 7 + selectors + points + folds
+
+
+def _folds(layout: Layout) -> Iterable[tuple[int, int]]:
+    return zip(layout.folded_log_heights, layout.fold_log_arities, strict=True)
+
+
+class Costs:
+    """The cost of each task of a layout by its round and name."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.log_blowup = layout.parameters.log_blowup
+        self.rounds: dict[str, Callable[[str], Cost]] = {
+            f"extend_{MAIN}": lambda name: self.extend(name, self.air(name).main_width),
+            f"extend_{PREPROCESSED}": lambda name: self.extend(name, self.air(name).preprocessed_width),
+            "tree": self.tree,
+            "lookup": self.lookup,
+            "quotient": self.quotient,
+            "weights": self.weights,
+            "opening": self.opening,
+            "denominators": self.denominators,
+            "deep": self.deep,
+            "codeword": self.codeword,
+            "fri_tree": self.fri_tree,
+            "fri_fold": self.fri_fold,
+        }
+
+    def of(self, round_: str, name: str) -> Cost:
+        """Transcript, queries and the like cost nothing worth planning."""
+        return self.rounds[round_](name) if round_ in self.rounds else Cost()
+
+    def table(self, name: str) -> int:
+        return int(name.partition(".")[0])
+
+    def air(self, name: str):  # type: ignore[no-untyped-def]
+        return self.layout.tables[self.table(name)]
+
+    def extend(self, name: str, columns: int) -> Cost:
+        log_height = self.layout.log_heights[self.table(name)]
+        blowup = 1 << self.log_blowup
+        return Cost(
+            multiplications=columns << log_height,
+            butterflies=butterflies(columns, log_height) * (1 + blowup),
+            kept=columns * WORD << (log_height + self.log_blowup),
+        )
+
+    def tree(self, name: str) -> Cost:
+        each = self.layout.round(name)
+        assert each is not None
+        widths: dict[int, int] = {}
+        for matrix in each.matrices:
+            widths[matrix.log_rows] = widths.get(matrix.log_rows, 0) + matrix.width
+        joining = sum(permutations(w) + 1 << log_rows for log_rows, w in widths.items() if log_rows != each.log_rows)
+        leaves = permutations(widths[each.log_rows]) << each.log_rows
+        nodes = (1 << each.log_rows) - (1 << self.layout.cap_log_size(each.log_rows))
+        shorter = max((log_rows for log_rows in widths if log_rows != each.log_rows), default=None)
+        return Cost(
+            permutations=leaves + joining + nodes,
+            kept=DIGEST * (nodes + (1 << each.log_rows)),
+            scratch=0 if shorter is None else DIGEST << shorter,
+        )
+
+    def lookup(self, name: str) -> Cost:
+        air, log_height = self.air(name), self.layout.log_heights[self.table(name)]
+        tuples = [t for lookup in air.lookups for t in lookup.tuples]
+        fields = sum(len(t.fields) for t in tuples)
+        columns = EXTENSION_DEGREE * (len(air.lookups) + 1)
+        fractions = Cost(
+            # fingerprints, three products for each inverse, a scaling each
+            multiplications=(3 * fields + (3 * EXT_MUL + 3) * len(tuples)) << log_height,
+            # denominators, multiplicities, the columns on the trace, the indicators
+            scratch=(4 * len(tuples) + columns + 3) * WORD << log_height,
+        )
+        return fractions + self.extend(name, columns)
+
+    def quotient(self, name: str) -> Cost:
+        table, air = self.table(name), self.air(name)
+        log_height, log_chunks = self.layout.log_heights[table], self.layout.log_chunks[table]
+        log_size = log_height + log_chunks
+        inner = sum(op == MUL for op, _, _ in air.nodes)
+        constraints = 3 * len(air.constraints)
+        pins = sum(
+            3 * sum(len(t.fields) for t in lookup.tuples) + (2 * len(lookup.tuples) + 2) * EXT_MUL
+            for lookup in air.lookups
+        )
+        columns = air.main_width + air.preprocessed_width + EXTENSION_DEGREE * (len(air.lookups) + 1)
+        again = log_chunks > self.log_blowup
+        chunks = EXTENSION_DEGREE << log_chunks
+        work = Cost(
+            multiplications=(inner + constraints + pins) << log_size,
+            butterflies=butterflies(columns, log_height) * (1 + (1 << log_chunks)) if again else 0,
+            scratch=(EXTENSION_DEGREE * WORD << log_size)
+            + ((columns * WORD << log_size) + (columns * WORD << log_height) if again else 0),
+        )
+        return work + self.extend(name, chunks)
+
+    def weights(self, name: str) -> Cost:
+        log_height = int(name.removeprefix("2^"))
+        return Cost(
+            multiplications=2 * 4 * EXT_MUL << log_height,
+            kept=2 * EXTENSION_DEGREE * WORD << log_height,
+            scratch=2 * EXTENSION_DEGREE * WORD << log_height,
+        )
+
+    def openings(self, name: str) -> int:
+        """Columns of one table, counted once for each point they are opened at."""
+        table = self.table(name)
+        return sum(m.width * m.points for each in self.layout.rounds for m in each.matrices if m.table == table)
+
+    def opening(self, name: str) -> Cost:
+        log_height = self.layout.log_heights[self.table(name)]
+        return Cost(multiplications=EXTENSION_DEGREE * self.openings(name) << log_height)
+
+    def denominators(self, name: str) -> Cost:
+        log_rows = int(name.removeprefix("2^")) + self.log_blowup
+        return Cost(multiplications=2 * 3 * EXT_MUL << log_rows, kept=2 * EXTENSION_DEGREE * WORD << log_rows)
+
+    def deep(self, name: str) -> Cost:
+        table = self.table(name)
+        log_rows = self.layout.log_heights[table] + self.log_blowup
+        parts = parts_of(self.layout, table)
+        columns = sum(m.width for each in self.layout.rounds for m in each.matrices if m.table == table)
+        points = sum(part.points for part in parts)
+        return Cost(
+            multiplications=(EXTENSION_DEGREE * columns + 2 * EXT_MUL * points) << log_rows,
+            kept=EXTENSION_DEGREE * WORD << log_rows,
+        )
+
+    def codeword(self, name: str) -> Cost:
+        log_height = int(name.removeprefix("2^"))
+        tables = self.layout.log_heights.count(log_height)
+        size = EXTENSION_DEGREE * WORD << (log_height + self.log_blowup)
+        return Cost(kept=size if tables > 1 else 0, scratch=size if tables > 2 else 0)
+
+    def fri_tree(self, name: str) -> Cost:
+        log_arity, log_rows = self.layout.fold_log_arities[int(name)], self.layout.folded_log_heights[int(name)]
+        nodes = (1 << log_rows) - (1 << self.layout.cap_log_size(log_rows))
+        leaves = permutations(EXTENSION_DEGREE << log_arity) << log_rows
+        return Cost(permutations=leaves + nodes, kept=DIGEST * (nodes + (1 << log_rows)))
+
+    def fri_fold(self, name: str) -> Cost:
+        log_arity, log_rows = self.layout.fold_log_arities[int(name)], self.layout.folded_log_heights[int(name)]
+        return Cost(
+            multiplications=(EXT_MUL + 3) * ((1 << log_arity) - 1) << log_rows,
+            kept=EXTENSION_DEGREE * WORD << log_rows,
+        )
