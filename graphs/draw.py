@@ -14,14 +14,8 @@ def plan_table(plan: Plan, threads: int) -> str:
     for task in plan.tasks.values():
         rows.append(_row(task, ", ".join(_rounds(plan, task))))
     total = plan.total
-    rows.append(
-        (
-            "all",
-            f"{len(plan.tasks)} tasks",
-            *map(_count, (total.multiplications, total.butterflies, total.permutations)),
-        )
-        + (_bytes(total.kept), "", "")
-    )
+    counts = map(_count, (total.multiplications, total.butterflies, total.permutations))
+    rows.append(("all", f"{len(plan.tasks)} tasks", *counts, _bytes(total.kept), "", ""))
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = ["  ".join(_aligned(row, widths)).rstrip() for row in rows]
     peak = _bytes(plan.peak_bytes(threads))
@@ -97,10 +91,8 @@ def _bytes(value: int) -> str:
 
 
 def _scaled(value: float, base: int, units: tuple[str, ...]) -> str:
-    for unit in units[:-1]:
-        if value < base:
-            break
+    power = 0
+    while value >= base and power < len(units) - 1:
         value /= base
-    else:
-        unit = units[-1]
-    return f"{value:.0f}{unit}" if value >= 100 or unit == units[0] else f"{value:.1f}{unit}"
+        power += 1
+    return f"{value:.0f}{units[power]}" if value >= 100 or power == 0 else f"{value:.1f}{units[power]}"
