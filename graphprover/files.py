@@ -1,0 +1,64 @@
+"""Proof files: read with a bound, written whole or not at all."""
+
+import os
+import secrets
+import tempfile
+from pathlib import Path
+
+MAX_PROOF_BYTES = 256 << 20  # a thousand times a usual proof
+
+
+class FileError(Exception):
+    """A file that cannot be read or written; says which and why."""
+
+
+def read_input(path: Path) -> bytes:
+    """The contents of a file; raises FileError."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise FileError(f"{path}: {error.strerror}") from error
+
+
+def read_proof(path: Path) -> bytes:
+    """The contents of a proof file of at most MAX_PROOF_BYTES, whatever its size claims to be; raises FileError."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_PROOF_BYTES + 1)
+    except OSError as error:
+        raise FileError(f"{path}: {error.strerror}") from error
+    if len(data) > MAX_PROOF_BYTES:
+        raise FileError(f"{path}: more than {MAX_PROOF_BYTES >> 20} MiB, which no proof needs")
+    return data
+
+
+def check_writable(path: Path) -> None:
+    """Raise FileError where `write` would fail, before there is anything to write."""
+    if path.exists() and not path.is_file():
+        raise FileError(f"{path}: exists and is not a regular file")
+    try:
+        with tempfile.TemporaryFile(dir=path.resolve().parent):
+            pass
+    except OSError as error:
+        raise FileError(f"{path}: cannot write to its folder: {error.strerror}") from error
+
+
+def write(path: Path, data: bytes) -> None:
+    """Replace ``path`` by ``data`` at once: whatever interrupts it, the old file or the new one is there, whole.
+
+    Raises FileError.
+    """
+    target = path.resolve()  # the file that a link names is replaced, not the link
+    temporary = target.with_name(f".graphprover-{secrets.token_hex(8)}")
+    try:
+        try:
+            with temporary.open("xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(target)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise FileError(f"{path}: {error.strerror}") from error

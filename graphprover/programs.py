@@ -1,0 +1,116 @@
+"""Programs: Python modules that describe tables and make their traces, by name or by path.
+
+A program defines three functions:
+
+- ``tables() -> list[Air]``: the statement, without public values;
+- ``prove_inputs(data: bytes | None) -> list[(trace, public values)]``: for each table its main trace, uint64
+  (columns, rows), and its public values, made from the input file if there is one. Raises ValueError for an input it
+  cannot take;
+- ``describe(public_values) -> dict[str, str]``: what a proof with these public values (a sequence for each table) says.
+"""
+
+import importlib
+import importlib.util
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from types import ModuleType
+
+from graphprover import examples
+from graphprover.statement import Statement, Table
+
+FUNCTIONS = ("tables", "prove_inputs", "describe")
+MAX_LABEL_BYTES = 255
+
+
+class ProgramError(Exception):
+    """A program that cannot be found or imported, or an input that it does not take."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program and the name it goes by."""
+
+    name: str  # as it was asked for; the label of its proofs
+    module: ModuleType  # with the three functions
+
+    def statement(self) -> Statement:
+        """What a verifier checks: the tables, with whatever public values the proof states."""
+        return Statement([Table(air) for air in self.module.tables()], self.label)
+
+    def statement_for(self, data: bytes | None) -> Statement:
+        """What a prover proves about ``data``; raises ProgramError when the program refuses it."""
+        airs = self.module.tables()
+        try:
+            inputs = self.module.prove_inputs(data)
+        except ValueError as error:
+            raise ProgramError(f"{self.name}: {error}") from error
+        tables = [Table(air, values, main) for air, (main, values) in zip(airs, inputs, strict=True)]
+        return Statement(tables, self.label)
+
+    def describe(self, public_values: Sequence[Sequence[int]]) -> dict[str, str]:
+        """What a proof with these public values says."""
+        return self.module.describe([list(values) for values in public_values])
+
+    @property
+    def label(self) -> str:
+        """The name, or its last part where it is too long for a proof's label."""
+        name = self.name.encode(errors="replace").decode()
+        return name if len(name.encode()) <= MAX_LABEL_BYTES else PurePath(name).name
+
+
+def load(name: str) -> Program:
+    """The program at the path ``name``; where there is none, the packaged example of that name (``examples/keccak``).
+
+    Raises ProgramError, saying why, when there is neither or it is no program.
+    """
+    path = Path(name)
+    if path.exists():
+        return _checked(path.as_posix(), _import_path(path))
+    if path.as_posix() in packaged_names():
+        return load_packaged(path.as_posix())
+    raise ProgramError(f"{name}: no such file or folder, nor one of the examples: {', '.join(packaged_names())}")
+
+
+def load_packaged(name: str) -> Program:
+    """The packaged example called ``name``, whatever the working directory holds; safe for a name that a proof states.
+
+    Raises ProgramError for any other name.
+    """
+    if name not in packaged_names():
+        raise ProgramError(f"{name!r} is none of the packaged examples: {', '.join(packaged_names())}")
+    return _checked(name, importlib.import_module(f"graphprover.{name.replace('/', '.')}"))
+
+
+def packaged_names() -> list[str]:
+    """The programs installed with this package: ``examples/NAME``."""
+    return sorted(f"examples/{file.parent.name}" for file in Path(examples.__path__[0]).glob("*/__init__.py"))
+
+
+def _import_path(path: Path) -> ModuleType:
+    file = path / "__init__.py" if path.is_dir() else path
+    if file.suffix != ".py" or not file.is_file():
+        raise ProgramError(f"{path}: neither a .py file nor a folder with an __init__.py")
+    # A name of its own for every path, so that the modules of one program are never taken for another's.
+    name = "graphprover_program_" + re.sub(r"\W", "_", str(path.resolve()))
+    spec = importlib.util.spec_from_file_location(
+        name, file, submodule_search_locations=[str(path)] if path.is_dir() else None
+    )
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        raise ProgramError(f"{path}: cannot be imported: {type(error).__name__}: {error}") from error
+    return module
+
+
+def _checked(name: str, module: ModuleType) -> Program:
+    for function in FUNCTIONS:
+        if not callable(getattr(module, function, None)):
+            raise ProgramError(f"{name}: no function {function}(); a program defines {', '.join(FUNCTIONS)}")
+    return Program(name, module)
