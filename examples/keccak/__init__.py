@@ -20,18 +20,22 @@ def tables() -> list[Air]:
 def prove_inputs(data: bytes | None) -> list[tuple[np.ndarray, list[int]]]:
     """Main traces and public values for a message."""
     message = DEFAULT_MESSAGE if data is None else data
-    blocks = np.frombuffer(sponge.padded(message), dtype="<u8").reshape(-1, sponge.RATE_LANES)
+    return absorb(sponge.padded(message), len(message))
+
+
+def absorb(blocks: np.ndarray, length: int) -> list[tuple[np.ndarray, list[int]]]:
+    """Main traces and public values for padded blocks, uint64 of shape (blocks, 17), and the length of the message."""
     state = [0] * permutation.LANES
     states, calls = [state], []
     for block in blocks.tolist():
         calls.append([a ^ b for a, b in zip(state, block, strict=False)] + state[sponge.RATE_LANES :])
         state = permutation.rounds(calls[-1])[-1]
         states.append(state)
-    absorbed = sponge.trace(message, np.array(states, dtype=np.uint64))
+    absorbed = sponge.trace(blocks, length, np.array(states, dtype=np.uint64))
     columns = sponge.Sponge().view(absorbed)
     digest = permutation.limbs(np.array(state[:4], dtype=np.uint64)[:, None]).ravel().tolist()
     return [
-        (absorbed, [*digest, len(message)]),
+        (absorbed, [*digest, length]),
         (permutation.trace(calls), []),
         (nibbles.trace(columns.message, columns.old), []),
     ]

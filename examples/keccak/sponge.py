@@ -111,28 +111,30 @@ def _word(nibbles, limb: int):  # type: ignore[no-untyped-def]
     return linear((16**i, nibble) for i, nibble in enumerate(nibbles[8 * limb : 8 * limb + 8]))
 
 
-def padded(message: bytes) -> bytes:
-    """The message with Keccak's original padding 10*1, in whole blocks."""
-    gap = RATE - len(message) % RATE
-    padding = bytearray(gap)
+def padded(message: bytes) -> np.ndarray:
+    """The message with Keccak's original padding 10*1: uint64 lanes of shape (blocks, 17)."""
+    padding = bytearray(RATE - len(message) % RATE)
     padding[0] |= 0x01
     padding[-1] |= 0x80
-    return message + bytes(padding)
+    return np.frombuffer(message + bytes(padding), dtype="<u8").reshape(-1, RATE_LANES)
 
 
-def trace(message: bytes, states: np.ndarray) -> np.ndarray:
-    """The main trace, given the states before each block and after the last: uint64 of shape (blocks + 1, 25)."""
-    active = len(states) - 1
+def trace(message: np.ndarray, length: int, states: np.ndarray) -> np.ndarray:
+    """The main trace that absorbs padded blocks of shape (blocks, 17), the first ``length`` bytes being the message.
+
+    ``states`` are those before each block and after the last: uint64 of shape (blocks + 1, 25).
+    """
+    active = len(message)
     rows = 1 << (RATE_LANES * active).bit_length()
     blocks = -(-rows // RATE_LANES)
     row = np.arange(rows)
     block, lane = np.divmod(row, RATE_LANES)
 
-    words = np.zeros(blocks * RATE_LANES, dtype=np.uint64)
-    words[: RATE_LANES * active] = np.frombuffer(padded(message), dtype="<u8")
+    absorbed = np.zeros((blocks, RATE_LANES), dtype=np.uint64)
+    absorbed[:active] = message
     old = np.zeros((blocks, 25), dtype=np.uint64)
     old[: active + 1] = states
-    new = old[:, :RATE_LANES] ^ words.reshape(blocks, RATE_LANES)
+    new = old[:, :RATE_LANES] ^ absorbed
     queue = np.concatenate([old[:, :RATE_LANES], new], axis=1)
 
     main, columns = Sponge().zeros(rows)
@@ -140,11 +142,11 @@ def trace(message: bytes, states: np.ndarray) -> np.ndarray:
     columns.active[: RATE_LANES * active] = 1
     columns.block[:] = block
     columns.answered[RATE_LANES : RATE_LANES * active + 1 : RATE_LANES] = 1
-    columns.pad[:] = 8 * row + np.arange(8)[:, None] >= len(message)
+    columns.pad[:] = 8 * row + np.arange(8)[:, None] >= length
     columns.ended[1:] = columns.pad[-1, :-1]
-    columns.length[:] = np.minimum(8 * row, len(message))
+    columns.length[:] = np.minimum(8 * row, length)
     for nibbles, lanes in (
-        (columns.message, words[:rows]),
+        (columns.message, absorbed[block, lane]),
         (columns.old, old[block, lane]),
         (columns.new, new[block, lane]),
     ):

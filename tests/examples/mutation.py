@@ -1,0 +1,46 @@
+"""Changing single cells of a trace that holds."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from graphprover.air import Air, check
+from graphprover.field import P
+
+Inputs = list[tuple[np.ndarray, list[int]]]
+
+
+def unnoticed(tables: Sequence[Air], inputs: Inputs, samples: int, seed: int = 0) -> list[tuple[str, str, int]]:
+    """Of ``samples`` cells a table (all if it has fewer), those whose change the debugger does not report.
+
+    Each is (table, column, row).
+    """
+    rng = np.random.default_rng(seed)
+    missed = []
+    for i, (air, (main, _)) in enumerate(zip(tables, inputs, strict=True)):
+        for cell in rng.permutation(main.size)[:samples]:
+            column, row = divmod(int(cell), main.shape[1])
+            for change in (1, int(rng.integers(2, P, dtype=np.uint64))):
+                changed = main.copy()
+                changed[column, row] = (int(main[column, row]) + change) % P
+                if not check(with_trace(tables, inputs, i, changed)):
+                    missed.append((air.name, air.describe().main_names[column], row))
+    return missed
+
+
+def with_trace(
+    tables: Sequence[Air], inputs: Inputs, index: int, main: np.ndarray
+) -> list[tuple[Air, np.ndarray, list[int]]]:
+    """The statement with the trace of one table replaced."""
+    return [
+        (air, main if i == index else original, values)
+        for i, (air, (original, values)) in enumerate(zip(tables, inputs, strict=True))
+    ]
+
+
+def wrong_public_values(inputs: Inputs) -> Iterator[Inputs]:
+    """The inputs with each public value in turn increased by one."""
+    for i, (main, values) in enumerate(inputs):
+        for j in range(len(values)):
+            changed = [*values[:j], values[j] + 1, *values[j + 1 :]]
+            yield [*inputs[:i], (main, changed), *inputs[i + 1 :]]
