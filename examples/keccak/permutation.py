@@ -7,11 +7,11 @@ smaller fields, has 2633 columns, this one 2373.
 """
 
 from collections.abc import Sequence
-from functools import reduce
 
 import numpy as np
 
 from graphprover.air import Air, Bus, Expr, Table
+from graphprover.air.packing import linear
 
 PERMUTATION = Bus("keccak-f")  # (0, call, 50 limbs) asks for a permutation, (1, call, 50 limbs) answers
 
@@ -94,42 +94,42 @@ class KeccakF(Air):
         of ``theta``: xoring D into each of five bits changes their parity by D.
         """
         for x in range(5):
-            flips, signs = [], []
-            for z in range(64):
-                bit, outside = t.parity[x][z], t.theta_parity[x][z]
-                t.every_row(bit * (1 - bit))
-                difference = t.parity[x - 1][z] - t.parity[x - 4][z - 1]
-                flip = difference * difference
-                flips.append(flip)
-                signs.append(1 - flip - flip)
-                t.every_row(flip + bit * signs[z] - outside)
-                odd = sum(t.theta[x + 5 * y][z] for y in range(5)) - outside
-                t.every_row(odd * (odd - 2) * (odd - 4))
-            for lane in range(x, LANES, 5):
-                bits = [flip + t.theta[lane][z] * sign for z, (flip, sign) in enumerate(zip(flips, signs, strict=True))]
-                for limb in range(2):
-                    t.every_row(_word(bits[32 * limb : 32 * limb + 32]) - t.input[lane][limb])
+            for limb in range(2):
+                flips, signs = [], []
+                for z in range(32 * limb, 32 * limb + 32):
+                    bit, parity = t.parity[x][z], t.theta_parity[x][z]
+                    t.boolean(bit)
+                    difference = t.parity[x - 1][z] - t.parity[x - 4][z - 1]
+                    flip = difference * difference
+                    sign = 1 - 2 * flip
+                    t.every_row(flip + bit * sign - parity)
+                    odd = sum(t.theta[lane][z] for lane in range(x, LANES, 5)) - parity
+                    t.every_row(odd * (odd - 2) * (odd - 4))
+                    flips.append(flip)
+                    signs.append(sign)
+                flipped = _word(flips)
+                for lane in range(x, LANES, 5):
+                    bits = t.theta[lane][32 * limb : 32 * limb + 32]
+                    for bit in bits:
+                        t.boolean(bit)
+                    kept = _word([bit * sign for bit, sign in zip(bits, signs, strict=True)])
+                    t.every_row(flipped + kept - t.input[lane][limb])
 
     def _chi(self, t: Table) -> None:
         """``output`` is chi of the rotated and permuted ``theta``, the first lane xor the round constant."""
-        complements = []
-        for lane in range(LANES):
-            complements.append([1 - bit for bit in t.theta[lane]])
-            for bit, complement in zip(t.theta[lane], complements[lane], strict=True):
-                t.every_row(bit * complement)
         for y in range(0, LANES, 5):
             for x in range(5):
-                here, first, second = (SOURCES[y + (x + i) % 5] for i in range(3))
+                lanes = [SOURCES[y + (x + i) % 5] for i in range(3)]
                 bits = []
                 for z in range(64):
-                    zero, bit = complements[here][z - ROTATIONS[here]], t.theta[here][z - ROTATIONS[here]]
-                    flip = complements[first][z - ROTATIONS[first]] * t.theta[second][z - ROTATIONS[second]]
-                    bits.append(bit + flip * (zero - bit))
+                    bit, first, second = (t.theta[lane][z - ROTATIONS[lane]] for lane in lanes)
+                    flip = second - first * second
+                    bits.append(bit + flip - 2 * (bit * flip))
                 if x == y == 0:
                     for i, z in enumerate(IOTA_BITS):
                         t.every_row(bits[z] - t.chi[i])
-                        set_rounds = [t.round[r] for r in range(ROUNDS) if ROUND_CONSTANTS[r] >> z & 1]
-                        difference = t.chi[i] - sum(set_rounds)
+                        constant = sum(t.round[r] for r in range(ROUNDS) if ROUND_CONSTANTS[r] >> z & 1)
+                        difference = t.chi[i] - constant
                         bits[z] = difference * difference
                 for limb in range(2):
                     t.every_row(_word(bits[32 * limb : 32 * limb + 32]) - t.output[x + y][limb])
@@ -141,7 +141,7 @@ def _flat(lanes: Sequence[Sequence[Expr]]) -> list[Expr]:
 
 def _word(bits: Sequence[Expr]) -> Expr:
     """The number with these bits, lowest first."""
-    return reduce(lambda total, bit: total + total + bit, reversed(bits))
+    return linear((1 << z, bit) for z, bit in enumerate(bits))
 
 
 def trace(states: Sequence[Sequence[int]]) -> np.ndarray:
