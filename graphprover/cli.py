@@ -273,14 +273,16 @@ def run_inspect(options: argparse.Namespace) -> int:
 
 def run_plan(options: argparse.Namespace) -> int:
     """``graphprover plan``"""
-    from graphprover.graphs.plan import plan_svg, plan_table
-
     if options.svg:
         check_writable(options.svg)
-    layout = _layout(options)
-    print(plan_table(layout))
+    from graphprover.device.cpu import available_threads
+    from graphprover.graphs.draw import plan_svg, plan_table
+    from graphprover.graphs.plan import make_plan
+
+    plan = make_plan(_layout(options))
+    print(plan_table(plan, available_threads()))
     if options.svg:
-        write(options.svg, plan_svg(layout).encode())
+        write(options.svg, plan_svg(plan).encode())
     return OK
 
 
@@ -306,9 +308,9 @@ def _program_and_statement(options: argparse.Namespace) -> tuple[Program, Statem
 
 def _layout(options: argparse.Namespace) -> Any:
     """The layout of the proof asked for."""
+    program, statement = _program_and_statement(options)
     from graphprover.prover import plan
 
-    program, statement = _program_and_statement(options)
     try:
         return plan(statement, options.security, options.rate)
     except ValueError as error:

@@ -1,0 +1,313 @@
+"""The command line as a user meets it: what it prints, where, and with which exit code."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from graphprover import Proof, files
+from graphprover.cli import FAILED, INTERRUPTED, OK, USAGE, main
+
+PROGRAM = """
+import numpy as np
+from graphprover import Air
+
+
+class Doubling(Air):
+    columns = ("value",)
+    public_values = ("first", "last")
+
+    def define(self, t):
+        t.first_row(t.value - t.public.first)
+        t.transition(t.next.value - t.value - t.value)
+        t.last_row(t.value - t.public.last)
+
+
+def tables():
+    return [Doubling()]
+
+
+def prove_inputs(data):
+    if data == b"":
+        raise ValueError("an empty file has no first byte")
+    first = 1 if data is None else data[0]
+    trace = np.array([[first << row for row in range(8)]], dtype=np.uint64)
+    if data == b"wrong":
+        trace[0, 3] += 1
+    return [(trace, [first, first << 7])]
+
+
+def describe(public_values):
+    (first, last), = public_values
+    return {"first": str(first), "last": str(last)}
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with a program in it."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "doubling.py").write_text(PROGRAM)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def proof_bytes(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A proof of the program, made once."""
+    folder = tmp_path_factory.mktemp("proof")
+    (folder / "doubling.py").write_text(PROGRAM)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert main(["prove", "doubling.py", "-o", "made.bin"]) == OK
+    return (folder / "made.bin").read_bytes()
+
+
+@pytest.fixture
+def proof(proof_bytes: bytes, folder: Path) -> Path:
+    path = folder / "proof.bin"
+    path.write_bytes(proof_bytes)
+    return path
+
+
+def fails(arguments: Sequence[str], code: int, capsys: pytest.CaptureFixture[str], *causes: str) -> None:
+    """The command exits with ``code`` and says why in one line on stderr."""
+    assert main(arguments) == code
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and error.startswith("graphprover: ")
+    for cause in causes:
+        assert cause in error
+
+
+def test_prove_and_verify(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "three").write_bytes(b"\3")
+    assert main(["prove", "doubling.py", "--input", "three", "-o", "three.bin", "--rate", "8", "--report"]) == OK
+    out, err = capsys.readouterr()
+    assert "first     3\nlast      384\n" in out and "three.bin" in out and not err
+    for word in ("trace", "prove", "verify", "write", "extend_main", "quotient", "fri_fold", "peak memory"):
+        assert word in out
+
+    assert main(["verify", "three.bin", "doubling.py"]) == OK
+    out, err = capsys.readouterr()
+    lines = out.splitlines()
+    assert lines[:3] == ["program   doubling.py", "first     3", "last      384"] and lines[-1] == "valid" and not err
+    assert lines[3].startswith("security  128.")
+
+
+def test_the_label_is_the_program_as_given(proof_bytes: bytes) -> None:
+    assert Proof.from_bytes(proof_bytes).label == "doubling.py"
+
+
+def test_every_executor_writes_the_same_bytes(proof_bytes: bytes, folder: Path) -> None:
+    assert main(["prove", "doubling.py", "--executor", "sync"]) == OK
+    assert (folder / "proof.bin").read_bytes() == proof_bytes
+
+
+def test_no_proof_of_a_trace_that_does_not_hold(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "wrong").write_bytes(b"wrong")
+    fails(
+        ["prove", "doubling.py", "--input", "wrong"],
+        FAILED,
+        capsys,
+        "doubling.py: not proven",
+        "graphprover check doubling.py --input wrong",
+    )
+    assert not (folder / "proof.bin").exists()
+
+
+def test_check(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "doubling.py"]) == OK
+    assert "1 tables satisfy their 3 constraints" in capsys.readouterr().out
+    (folder / "wrong").write_bytes(b"wrong")
+    assert main(["check", "doubling.py", "--input", "wrong"]) == FAILED
+    out = capsys.readouterr().out
+    assert "row 2" in out and "next value" in out
+
+
+def test_a_tampered_proof(proof: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = bytearray(proof.read_bytes())
+    data[len(data) // 2] ^= 1
+    proof.write_bytes(data)
+    fails(["verify", "proof.bin", "doubling.py"], FAILED, capsys, "proof.bin: not valid: ")
+
+
+def test_a_proof_of_something_else(proof: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fails(["verify", "proof.bin", "examples/memory"], FAILED, capsys, "proof.bin: not valid: ", "tables")
+    fails(["verify", "doubling.py", "doubling.py"], FAILED, capsys, "doubling.py: not valid: not a graphprover proof")
+
+
+def test_a_proof_cannot_choose_the_code_that_verifies_it(
+    proof: Path, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "doubling.py").write_text("open('ran', 'w')\n" + PROGRAM)
+    fails(["verify", "proof.bin"], USAGE, capsys, "'doubling.py'", "graphprover verify PROOF PROGRAM")
+    assert main(["inspect", "proof.bin"]) == OK
+    assert not (folder / "ran").exists()
+
+
+def test_a_packaged_example_is_found_by_the_name_in_its_proof(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["prove", "examples/fibonacci"]) == OK
+    (folder / "examples" / "fibonacci").mkdir(parents=True)
+    (folder / "examples" / "fibonacci" / "__init__.py").write_text("raise RuntimeError('not the packaged one')")
+    capsys.readouterr()
+    assert main(["verify", "proof.bin"]) == OK
+    assert "steps     1023" in capsys.readouterr().out
+    fails(["verify", "proof.bin", "examples/fibonacci"], USAGE, capsys, "not the packaged one")
+
+
+def test_security_is_demanded(proof: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["prove", "doubling.py", "--security", "60", "-o", "weak.bin"]) == OK
+    capsys.readouterr()
+    fails(["verify", "weak.bin", "doubling.py"], FAILED, capsys, "weak.bin", "provable bits", "128")
+    assert main(["verify", "weak.bin", "doubling.py", "--security", "60"]) == OK
+    for option in ("0", "nan", "-3", "inf", "many"):
+        with pytest.raises(SystemExit) as stop:
+            main(["verify", "weak.bin", "doubling.py", "--security", option])
+        assert stop.value.code == USAGE
+    capsys.readouterr()
+    fails(["prove", "doubling.py", "--security", "200"], USAGE, capsys, "out of reach")
+
+
+def test_expectations(proof: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    verify = ["verify", "proof.bin", "doubling.py"]
+    assert main([*verify, "--expect", "first=1", "--expect", "last=128"]) == OK
+    capsys.readouterr()
+    fails([*verify, "--expect", "first=1", "--expect", "last=129"], FAILED, capsys, "last is 128, not 129")
+    fails([*verify, "--expect", "sum=1"], USAGE, capsys, "'first', 'last'")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "cause"),
+    [
+        (["prove", "nothing.py"], "nothing.py: no such file"),
+        (["prove", "examples/nothing"], "examples/nothing: no such file or folder, nor one of the examples"),
+        (["prove", "empty"], "empty: neither a .py file nor a folder"),
+        (["prove", "."], ".: neither a .py file nor a folder"),
+        (["prove", "broken.py"], "broken.py: cannot be imported: SyntaxError"),
+        (["prove", "half.py"], "half.py: no function prove_inputs()"),
+        (["prove", "doubling.py", "--input", "missing"], "missing: No such file"),
+        (["prove", "doubling.py", "--input", "."], ".: Is a directory"),
+        (["prove", "doubling.py", "--input", "empty"], "doubling.py: an empty file has no first byte"),
+        (["prove", "doubling.py", "-o", "missing/proof.bin"], "missing/proof.bin: cannot write"),
+        (["prove", "doubling.py", "-o", "."], ".: exists and is not a regular file"),
+        (["prove", "doubling.py", "-o", "/dev/null"], "/dev/null: exists and is not a regular file"),
+        (["verify", "missing"], "missing: No such file"),
+        (["inspect", "missing"], "missing: no such file"),
+        (["inspect", "doubling.py", "doubling.py"], "doubling.py: not a proof"),
+        (["plan", "doubling.py", "--svg", "missing/plan.svg"], "missing/plan.svg: cannot write"),
+    ],
+)
+def test_usage_errors(arguments: Sequence[str], cause: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "empty").touch()
+    (folder / "broken.py").write_text("def tables(:\n")
+    (folder / "half.py").write_text("def tables(): return []\n")
+    fails(arguments, USAGE, capsys, cause)
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["prove"], ["prove", "p", "--executor", "no"], ["prove", "p", "--rate", "3"]]
+)
+def test_argument_errors(arguments: Sequence[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == USAGE
+
+
+def test_an_error_in_a_program_is_one_line_unless_debugging(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "doubling.py").write_text(PROGRAM.replace("t.next.value", "t.next.valu"))
+    fails(["check", "doubling.py"], FAILED, capsys, "AttributeError: 'valu' is not among the columns")
+    monkeypatch.setenv("GRAPHPROVER_DEBUG", "1")
+    with pytest.raises(AttributeError):
+        main(["check", "doubling.py"])
+
+
+def test_what_is_read_as_a_proof_is_bounded(
+    proof: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "MAX_PROOF_BYTES", 1 << 10)
+    fails(["verify", "proof.bin", "doubling.py"], USAGE, capsys, "proof.bin: more than")
+    fails(["verify", "/dev/zero", "doubling.py"], USAGE, capsys, "/dev/zero: more than")
+
+
+def test_inspect_a_proof(proof: Path, proof_bytes: bytes, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", "proof.bin", "doubling.py"]) == OK
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "program  'doubling.py'"
+    first, last = (
+        i for i, line in enumerate(lines) if line.split()[:1] in (["part"], ["all"]) and "," in lines[i + 1] + line
+    )
+    sizes = [int(line.split("  ")[-2].replace(",", "")) for line in lines[first + 1 : last] if line.endswith("%")]
+    assert sum(sizes) == len(proof_bytes)
+    assert any("queries" in line for line in lines[last:]) and lines[-1].startswith("  128.")
+
+
+def test_inspect_a_program(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", "examples/memory", "--rate", "4"]) == OK
+    out = capsys.readouterr().out
+    assert "reads " in out and "log_blowup" in out and "bits, proven by" in out
+
+
+def test_a_label_cannot_drive_the_terminal(proof: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = proof.read_bytes().replace(b"doubling.py", b"\x1b[31m\nvali")
+    proof.write_bytes(data)
+    assert main(["inspect", "proof.bin"]) == OK
+    assert "\x1b" not in capsys.readouterr().out
+    fails(["verify", "proof.bin"], USAGE, capsys)
+
+
+def test_plan(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "examples/memory", "--svg", "plan.svg"]) == OK
+    assert "quotient" in capsys.readouterr().out
+    assert (folder / "plan.svg").read_text().startswith("<svg")
+
+
+def test_a_proof_file_is_written_whole_or_not_at_all(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = folder / "proof.bin"
+    path.write_bytes(b"old")
+    before = sorted(folder.iterdir())
+
+    def interrupt(descriptor: int) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            files.write(path, b"new")
+    assert path.read_bytes() == b"old" and sorted(folder.iterdir()) == before
+    files.write(path, b"new")
+    assert path.read_bytes() == b"new" and sorted(folder.iterdir()) == before
+
+
+def test_writing_replaces_the_file_that_a_link_names(folder: Path) -> None:
+    (folder / "link").symlink_to("file")
+    files.write(folder / "link", b"data")
+    assert (folder / "link").is_symlink() and (folder / "file").read_bytes() == b"data"
+
+
+def test_control_c_leaves_the_old_file(folder: Path) -> None:
+    (folder / "slow.py").write_text(
+        PROGRAM.replace("    first = 1", "    open('begun', 'w'); import time; time.sleep(60)\n    first = 1")
+    )
+    (folder / "proof.bin").write_bytes(b"old")
+    command = [sys.executable, "-m", "graphprover", "prove", "slow.py"]
+    path = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    prover = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": path}, stderr=subprocess.PIPE, text=True)
+    waited = 0.0
+    while not (folder / "begun").exists() and waited < 60:
+        time.sleep(0.05)
+        waited += 0.05
+    (folder / "begun").unlink()
+    before = sorted(folder.iterdir())
+    prover.send_signal(signal.SIGINT)
+    _, error = prover.communicate(timeout=60)
+    assert prover.returncode == INTERRUPTED and error.strip() == "graphprover: interrupted"
+    assert (folder / "proof.bin").read_bytes() == b"old"
+    assert [each for each in sorted(folder.iterdir()) if each.name != "__pycache__"] == [
+        each for each in before if each.name != "__pycache__"
+    ]

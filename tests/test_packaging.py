@@ -1,0 +1,85 @@
+"""What is installed and what importing it costs: which packages a wheel holds, and what each part imports."""
+
+import configparser
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import graphprover
+
+ROOT = Path(__file__).parents[1]
+HEAVY = ("dask", "distributed", "numba", "llvmlite", "cupy", "rmm", "cuda")
+
+
+def imported_by(code: str) -> set[str]:
+    """The top-level modules in a fresh interpreter after ``code``."""
+    script = f"{code}\nimport sys\nprint(*{{name.partition('.')[0] for name in sys.modules}}, sep=chr(10))"
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import graphprover",
+        "from graphprover import Air, Bus, Proof, Statement, Table, Verdict, VerificationError, check, verify",
+        "import graphprover.verifier, graphprover.envelope, graphprover.air, graphprover.cli",
+        "\n".join(
+            f"import graphprover.protocol.{file.stem}" for file in (ROOT / "graphprover/protocol").glob("[a-z]*.py")
+        ),
+        "from graphprover.cli import main; main(['check', 'examples/fibonacci'])",
+    ],
+)
+def test_describing_and_verifying_import_no_scheduler_no_compiler_and_no_gpu(code: str) -> None:
+    modules = imported_by(code)
+    assert "graphprover" in modules and not modules.intersection(HEAVY)
+
+
+def test_proving_on_a_cpu_imports_no_gpu() -> None:
+    modules = imported_by("from graphprover import prove")
+    assert {"dask", "numba"} <= modules and not modules.intersection(("cupy", "rmm", "cuda"))
+
+
+def test_every_public_name_exists() -> None:
+    for name in graphprover.__all__:
+        assert getattr(graphprover, name).__module__.startswith("graphprover.")
+    with pytest.raises(AttributeError, match="nothing"):
+        graphprover.nothing  # noqa: B018
+
+
+def test_every_package_is_listed() -> None:
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    listed = set(config["options"]["packages"].split())
+    folders = {"graphprover": ROOT / "graphprover"}
+    for name in ("kernels", "graphs", "examples"):
+        link = ROOT / "graphprover" / name
+        assert link.is_symlink() and link.resolve() == ROOT / name
+        folders[f"graphprover.{name}"] = ROOT / name
+    found = set()
+    for package, folder in folders.items():
+        for file in folder.rglob("__init__.py"):
+            found.add(".".join([package, *file.parent.relative_to(folder).parts]))
+    assert listed == found
+
+
+def test_continuous_integration_runs_the_command_of_the_readme() -> None:
+    commands = re.findall(r"^    (pip install .*)$", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert len(commands) == 2
+    assert commands[1] in (ROOT / ".ci/run").read_text().splitlines()
+
+
+def test_the_example_of_the_readme(tmp_path: Path) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{code}"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    printed = re.findall(r"# prints (.*)$", code, re.MULTILINE)
+    assert printed and done.stdout.splitlines() == printed
