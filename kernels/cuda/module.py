@@ -1,0 +1,116 @@
+"""CUDA C++ to kernels that can be launched.
+
+A kernel's parameters are arrays of 64-bit words, passed as pointers, and 64-bit integers (``unsigned long long``), so
+that no size is ever cut. Its source is compiled for the device at hand on first use; CuPy keeps the result on disk,
+under a name that depends on all of the source, the headers included.
+
+    from graphprover.kernels.cuda.module import launch, load
+
+    launch(load("merkle.cu"), "compress", blocks, THREADS, layer, target, nodes)
+"""
+
+import re
+import threading
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import cupy
+import numpy as np
+
+FOLDER = Path(__file__).parent
+OPTIONS = ("-std=c++17",)  # what every kernel is compiled with
+_MAX_BLOCKS = (2**31 - 1, 65535, 65535)
+_MAX_THREADS = 1024
+_STATIC_SHARED = 48 << 10  # bytes a block may have without being granted more
+
+launches: Counter[str] = Counter()  # of each kernel in this process, for whoever wants to know which path ran
+_lock = threading.Lock()
+
+
+def source(file: str) -> str:
+    """The text of a file of this folder with every ``#include "..."`` replaced by what it names, once."""
+    included: set[str] = set()
+
+    def text(name: str) -> str:
+        if name in included:
+            return ""
+        included.add(name)
+        return re.sub(r'^#include "(.+)"$', lambda match: text(match[1]), (FOLDER / name).read_text(), flags=re.M)
+
+    return text(file).replace("#pragma once\n", "")
+
+
+class Module:
+    """The kernels of one source text on one device."""
+
+    def __init__(self, code: str) -> None:
+        self._module = cupy.RawModule(code=code, options=OPTIONS, backend="nvrtc")
+        self._kernels: dict[str, cupy.RawKernel] = {}
+
+    def kernel(self, name: str, shared: int) -> cupy.RawKernel:
+        """The kernel called ``name``, allowed ``shared`` bytes of dynamic shared memory a block."""
+        with _lock:
+            kernel = self._kernels.get(name)
+            if kernel is None:
+                kernel = self._kernels[name] = self._module.get_function(name)
+            if shared > max(_STATIC_SHARED, kernel.max_dynamic_shared_size_bytes):
+                kernel.max_dynamic_shared_size_bytes = shared
+        return kernel
+
+
+@cache
+def _module(code: str, device: int) -> Module:
+    return Module(code)
+
+
+@cache
+def _file(file: str) -> str:
+    return source(file)
+
+
+def load(file: str) -> Module:
+    """The kernels of a ``.cu`` file of this folder on the current device."""
+    return compiled(_file(file))
+
+
+def compiled(code: str) -> Module:
+    """The kernels of a source text, which may come from `source`, on the current device."""
+    return _module(code, cupy.cuda.runtime.getDevice())
+
+
+def blocks_for(items: int, threads: int) -> int:
+    """How many blocks of ``threads`` cover ``items``."""
+    return -(-items // threads)
+
+
+def launch(
+    module: Module, name: str, blocks: int | tuple[int, ...], threads: int, *arguments: object, shared: int = 0
+) -> None:
+    """Enqueue a kernel on the current stream; nothing, if there are no blocks.
+
+    ``arguments`` are arrays of 8-byte elements on the device, C-contiguous, and integers in [-2^63, 2^64). ``shared``
+    is in bytes of dynamic shared memory a block. Raises ValueError for anything else and for sizes that a grid cannot
+    have.
+    """
+    grid = (blocks,) if isinstance(blocks, int) else blocks
+    if any(not 0 <= size <= limit for size, limit in zip(grid, _MAX_BLOCKS, strict=False)) or not (
+        0 < threads <= _MAX_THREADS
+    ):
+        raise ValueError(f"kernel {name}: no grid of {grid} blocks of {threads} threads")
+    if 0 in grid:
+        return
+    kernel = module.kernel(name, shared)
+    kernel(grid, (threads,), tuple(_argument(name, each) for each in arguments), shared_mem=shared)
+    with _lock:
+        launches[name] += 1
+
+
+def _argument(kernel: str, value: object) -> object:
+    if isinstance(value, cupy.ndarray):
+        if value.dtype.itemsize != 8 or not value.flags.c_contiguous:
+            raise ValueError(f"kernel {kernel}: a {value.dtype} array of shape {value.shape} is not contiguous words")
+        return value
+    if isinstance(value, (int, np.integer)):
+        return np.uint64(int(value) & 0xFFFFFFFFFFFFFFFF)
+    raise ValueError(f"kernel {kernel}: {type(value).__name__} is no argument")
