@@ -1,0 +1,319 @@
+"""The CPU: compiled kernels on ranges of columns or rows, split over a budget of threads."""
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from functools import lru_cache
+
+import numpy as np
+
+from graphprover.air.description import AirDescription
+from graphprover.air.program import Program, constants, lookup_program, quotient_program
+from graphprover.device.interface import Tree
+from graphprover.device.threads import Threads
+from graphprover.field import GENERATOR, ZERO, Ext, P, root_of_unity
+from graphprover.kernels.cpu import deep, domain, fri, grind, keccak, logup, merkle, ntt, opening, program
+
+ROWS = 1 << 13  # rows of a piece: enough to hide the call, few enough to share out a table of 2^16
+GRIND = 1 << 14  # nonces of a piece
+
+
+def available_threads() -> int:
+    """The cores this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class CpuDevice:
+    """Implements `graphprover.device.Device` on NumPy arrays.
+
+    In a cluster a device travels as its number of threads; each process keeps one device for each number.
+    """
+
+    def __init__(self, threads: int | None = None) -> None:
+        """``threads``: how many to use, all available cores by default."""
+        self.threads = threads or available_threads()
+        self._threads = Threads(self.threads)
+
+    def __reduce__(self) -> tuple[Callable[[int], "CpuDevice"], tuple[int]]:
+        return _device, (self.threads,)
+
+    def task(self) -> AbstractContextManager[None]:
+        return self._threads.task()
+
+    def load(self, columns: np.ndarray) -> np.ndarray:
+        return columns
+
+    # Rounds 1 to 3: extensions and trees.
+
+    def extend(self, columns: np.ndarray, log_blowup: int) -> np.ndarray:
+        return self._extend(columns, log_blowup, 1, GENERATOR, bit_reversed=False)
+
+    def extend_chunks(self, quotient: np.ndarray, log_chunks: int, log_blowup: int) -> np.ndarray:
+        size = quotient.shape[1]
+        height = size >> log_chunks
+        generator = root_of_unity(size.bit_length() - 1)
+        target = np.empty((3 << log_chunks, height << log_blowup), dtype=np.uint64)
+        # In bit-reversed order chunk rev(t) is the t-th run of rows.
+        for run in range(1 << log_chunks):
+            chunk = int(format(run, f"0{log_chunks}b")[::-1], 2) if log_chunks else 0
+            values = np.ascontiguousarray(quotient[:, run * height : (run + 1) * height])
+            shift = GENERATOR * pow(generator, chunk, P) % P
+            self._extend(values, log_blowup, shift, GENERATOR, True, target[3 * chunk : 3 * chunk + 3])
+        return target
+
+    def _extend(
+        self,
+        source: np.ndarray,
+        log_blowup: int,
+        source_shift: int,
+        target_shift: int,
+        bit_reversed: bool,
+        target: np.ndarray | None = None,
+    ) -> np.ndarray:
+        if target is None:
+            target = np.empty((source.shape[0], source.shape[1] << log_blowup), dtype=np.uint64)
+        to = target
+
+        def columns(first: int, last: int) -> None:
+            ntt.coset_lde(source, to, log_blowup, source_shift, target_shift, bit_reversed, first, last)
+
+        self._threads.split(columns, source.shape[0], max(1, ROWS // source.shape[1]))
+        return target
+
+    def merkle_tree(self, matrices: Sequence[np.ndarray], cap_height: int) -> Tree:
+        def leaves(size: int) -> np.ndarray | None:
+            group = [each for each in matrices if each.shape[1] == size]
+            if not group:
+                return None
+            digests = np.empty((size, 4), dtype=np.uint64)
+            self._threads.split(lambda first, last: keccak.hash_rows(group, digests, first, last), size, ROWS)
+            return digests
+
+        size = max(each.shape[1] for each in matrices)
+        bottom = leaves(size)
+        assert bottom is not None
+        return self._tree(bottom, cap_height, leaves)
+
+    def fold_tree(self, codeword: np.ndarray, log_arity: int, cap_height: int) -> Tree:
+        size = codeword.shape[1] >> log_arity
+        digests = np.empty((size, 4), dtype=np.uint64)
+        hashed = lambda first, last: keccak.hash_groups(codeword, 1 << log_arity, digests, first, last)  # noqa: E731
+        self._threads.split(hashed, size, ROWS)
+        return self._tree(digests, cap_height, lambda size: None)
+
+    def _tree(self, bottom: np.ndarray, cap_height: int, joining: Callable[[int], np.ndarray | None]) -> Tree:
+        """The layers above the leaves; ``joining`` gives the row digests that join a layer of a size."""
+        layers = [bottom]
+        while len(layers[-1]) > min(1 << cap_height, len(bottom)):
+            below, size = layers[-1], len(layers[-1]) // 2
+            layer = np.empty((size, 4), dtype=np.uint64)
+            joined = joining(size)
+            if joined is None:
+                self._threads.split(_compressing(below, layer), size, ROWS)
+            else:
+                self._threads.split(_injecting(below, joined, layer), size, ROWS)
+            layers.append(layer)
+        return Tree(tuple(layers))
+
+    def cap(self, tree: Tree) -> tuple[bytes, ...]:
+        return tuple(digest.tobytes() for digest in tree.layers[-1])
+
+    def digests(self, tree: Tree, nodes: Sequence[Sequence[int]]) -> tuple[bytes, ...]:
+        return tuple(layer[node].tobytes() for layer, level in zip(tree.layers, nodes, strict=False) for node in level)
+
+    def rows(self, matrix: np.ndarray, indices: Sequence[int]) -> np.ndarray:
+        return matrix[:, indices].T.copy()
+
+    def group_rows(self, codeword: np.ndarray, log_arity: int, indices: Sequence[int]) -> np.ndarray:
+        groups = codeword.reshape(3, -1, 1 << log_arity)[:, indices]
+        return groups.transpose(1, 2, 0).reshape(len(indices), -1)
+
+    # Rounds 2 and 3: lookups and quotients.
+
+    def lookup_columns(
+        self,
+        air: AirDescription,
+        main: np.ndarray,
+        preprocessed: np.ndarray | None,
+        public_values: Sequence[int],
+        prefixes: Sequence[Ext],
+        beta: Ext,
+    ) -> tuple[np.ndarray, Ext]:
+        rows = main.shape[1]
+        code = _lookup_program(air)
+        words = constants(code, public_values, prefixes, beta)
+        tuples = sum(len(lookup.tuples) for lookup in air.lookups)
+        denominators = np.empty((3 * tuples, rows), dtype=np.uint64)
+        multiplicities = np.empty((tuples, rows), dtype=np.uint64)
+        matrices = (main, preprocessed, None, domain.indicators(rows))
+        groups = [len(lookup.tuples) for lookup in air.lookups]
+        columns = np.empty((3 * (len(groups) + 1), rows), dtype=np.uint64)
+
+        def fractions(first: int, last: int) -> None:
+            targets = (denominators, multiplicities)
+            log_rows = rows.bit_length() - 1
+            program.evaluate(code, words, matrices, targets, log_rows, False, first, last)
+            logup.fractions(denominators, multiplicities, groups, columns, first, last)
+
+        self._threads.split(fractions, rows, ROWS)
+        return columns, logup.accumulate(columns)
+
+    def quotient(
+        self,
+        air: AirDescription,
+        main: np.ndarray,
+        preprocessed: np.ndarray | None,
+        permutation: np.ndarray | None,
+        public_values: Sequence[int],
+        prefixes: Sequence[Ext],
+        beta: Ext,
+        alpha: Ext,
+        terminal: Ext | None,
+        log_blowup: int,
+    ) -> np.ndarray:
+        log_rows = main.shape[1].bit_length() - 1 - log_blowup
+        log_chunks = air.log_quotient_chunks
+        code = _quotient_program(air)
+        words = constants(code, public_values, prefixes, beta, alpha, terminal or ZERO)
+        inputs = [main, preprocessed, permutation]
+        if log_chunks > log_blowup:
+            inputs = [each if each is None else self._extend_again(each, log_rows, log_chunks) for each in inputs]
+        matrices = (*inputs, _selectors(log_rows, log_chunks))
+        quotient = np.empty((3, 1 << (log_rows + log_chunks)), dtype=np.uint64)
+
+        def rows(first: int, last: int) -> None:
+            program.evaluate(code, words, matrices, (quotient,), log_rows, True, first, last)
+
+        self._threads.split(rows, quotient.shape[1], ROWS)
+        return quotient
+
+    def _extend_again(self, extension: np.ndarray, log_rows: int, log_chunks: int) -> np.ndarray:
+        """A quotient domain larger than the extension: its first n rows, extended to it."""
+        values = np.ascontiguousarray(extension[:, : 1 << log_rows])
+        return self._extend(values, log_chunks, GENERATOR, GENERATOR, bit_reversed=True)
+
+    # Rounds 4 and 5: openings.
+
+    def interpolation_weights(self, log_height: int, point: Ext) -> np.ndarray:
+        return opening.weights(log_height, point)
+
+    def evaluate(self, matrix: np.ndarray, weights: Sequence[np.ndarray]) -> list[tuple[Ext, ...]]:
+        target = np.empty((len(weights), 3, matrix.shape[0]), dtype=np.uint64)
+
+        def columns(first: int, last: int) -> None:
+            opening.evaluate(matrix, weights, target, first, last)
+
+        self._threads.split(columns, matrix.shape[0], max(1, ROWS // weights[0].shape[1]))
+        return [_exts(point) for point in target]
+
+    def inverse_denominators(self, log_rows: int, point: Ext) -> np.ndarray:
+        target = np.empty((3, 1 << log_rows), dtype=np.uint64)
+        xs = _points(log_rows)
+        self._threads.split(
+            lambda first, last: deep.inverse_denominators(xs, point, target, first, last), 1 << log_rows, ROWS
+        )
+        return target
+
+    def reduced_opening(
+        self,
+        matrices: Sequence[np.ndarray],
+        values: Sequence[Sequence[Sequence[Ext]]],
+        offsets: Sequence[int],
+        alpha: Ext,
+        inverses: Sequence[np.ndarray],
+    ) -> np.ndarray:
+        target = np.zeros((3, matrices[0].shape[1]), dtype=np.uint64)
+
+        def rows(first: int, last: int) -> None:
+            for matrix, opened, offset in zip(matrices, values, offsets, strict=True):
+                deep.add_reduced_opening(matrix, opened, offset, alpha, inverses, target, first, last)
+
+        self._threads.split(rows, target.shape[1], ROWS)
+        return target
+
+    def sum(self, vectors: Sequence[np.ndarray]) -> np.ndarray:
+        total = vectors[0]
+        for each in vectors[1:]:
+            total = deep.add(total, each)
+        return total
+
+    # Round 6: FRI.
+
+    def fold(self, codeword: np.ndarray, log_arity: int, beta: Ext, joining: np.ndarray | None) -> np.ndarray:
+        target = np.empty((3, codeword.shape[1] >> log_arity), dtype=np.uint64)
+        factors = _fold_factors(codeword.shape[1].bit_length() - 1)
+        self._threads.split(
+            lambda first, last: fri.fold(codeword, log_arity, beta, factors, joining, target, first, last),
+            target.shape[1],
+            ROWS,
+        )
+        return target
+
+    def final_polynomial(self, codeword: np.ndarray, log_length: int) -> tuple[Ext, ...]:
+        return fri.final_polynomial(codeword, log_length)
+
+    def grind(self, seed: bytes, bits: int) -> int:
+        if bits == 0:
+            return 0
+        words = np.frombuffer(seed, dtype="<u8").astype(np.uint64)
+        start = 0
+        while True:
+            # The smallest nonce of a round of pieces is the smallest of all: earlier rounds had none.
+            found: list[int] = []
+            stop = start + GRIND * self.threads
+
+            def nonces(first: int, last: int, start: int = start, found: list[int] = found) -> None:
+                nonce = grind.grind(words, bits, start + first, start + last)
+                if nonce >= 0:
+                    found.append(nonce)
+
+            self._threads.split(nonces, stop - start, GRIND)
+            if found:
+                return min(found)
+            start = stop
+
+
+@lru_cache
+def _device(threads: int) -> CpuDevice:
+    return CpuDevice(threads)
+
+
+# What depends on sizes or on a table's description alone is kept for the process's life.
+
+
+@lru_cache(maxsize=256)
+def _lookup_program(air: AirDescription) -> Program:
+    return lookup_program(air)
+
+
+@lru_cache(maxsize=256)
+def _quotient_program(air: AirDescription) -> Program:
+    return quotient_program(air)
+
+
+@lru_cache(maxsize=8)
+def _selectors(log_rows: int, log_chunks: int) -> np.ndarray:
+    return domain.selectors(log_rows, log_chunks)
+
+
+@lru_cache(maxsize=8)
+def _points(log_rows: int) -> np.ndarray:
+    return domain.points(log_rows)
+
+
+@lru_cache(maxsize=8)
+def _fold_factors(log_rows: int) -> np.ndarray:
+    return domain.fold_factors(log_rows)
+
+
+def _compressing(below: np.ndarray, layer: np.ndarray) -> Callable[[int, int], None]:
+    return lambda first, last: merkle.compress(below, layer, first, last)
+
+
+def _injecting(below: np.ndarray, joined: np.ndarray, layer: np.ndarray) -> Callable[[int, int], None]:
+    return lambda first, last: merkle.inject(below, joined, layer, first, last)
+
+
+def _exts(columns: np.ndarray) -> tuple[Ext, ...]:
+    """Extension elements from their coordinates (3, n)."""
+    return tuple((int(a), int(b), int(c)) for a, b, c in columns.T)

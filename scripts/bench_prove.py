@@ -1,0 +1,65 @@
+"""Whole proofs of one synthetic table: time, memory against the plan, scaling, and the verifier's time.
+
+    python scripts/bench_prove.py [--from 12] [--to 18] [--width 100] [--interactions 20] [--repeat 3]
+
+Prints one line a size; the last column is the time over that of the size before, which doubles the rows.
+"""
+
+import argparse
+import time
+import tracemalloc
+
+from graphprover import prove, verify
+from graphprover.device import CpuDevice
+from graphprover.graphs.plan import make_plan
+from graphprover.prover import plan
+from scripts.synthetic import statement
+
+
+def measure(log_rows: int, width: int, interactions: int, repeat: int, threads: int) -> tuple[float, float, float, int]:
+    """Best seconds to prove, seconds to verify, peak bytes over planned bytes, bytes of the proof."""
+    each = statement(log_rows, width, interactions)
+    device = CpuDevice(threads)
+    planned = make_plan(plan(each)).peak_bytes(threads)
+    best = float("inf")
+    for _ in range(repeat):
+        started = time.perf_counter()
+        proof = prove(each, device=device)
+        best = min(best, time.perf_counter() - started)
+    started = time.perf_counter()
+    verify(proof, each)
+    verified = time.perf_counter() - started
+    tracemalloc.start()
+    prove(each, device=device)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return best, verified, peak / planned, len(proof.to_bytes())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--from", dest="first", type=int, default=12)
+    parser.add_argument("--to", dest="last", type=int, default=18)
+    parser.add_argument("--width", type=int, default=100)
+    parser.add_argument("--interactions", type=int, default=20)
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=CpuDevice().threads)
+    options = parser.parse_args()
+    prove(statement(6, options.width, options.interactions))  # compile
+    print(
+        f"{options.width} columns, {options.interactions} interactions, degree 3, rate 1/2, 128 bits, "
+        f"{options.threads} threads"
+    )
+    print("rows    prove s  verify s  peak/plan   proof KiB  x rows before")
+    before = None
+    for log_rows in range(options.first, options.last + 1):
+        seconds, verified, memory, size = measure(
+            log_rows, options.width, options.interactions, options.repeat, options.threads
+        )
+        growth = f"{seconds / before:.2f}" if before else "-"
+        print(f"2^{log_rows:<4}  {seconds:8.3f}  {verified:8.3f}  {memory:9.2f}  {size / 1024:10.0f}  {growth:>13}")
+        before = seconds
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""Tables made for measuring: as wide, tall and connected as asked, with a trace that satisfies them."""
+
+import numpy as np
+
+from graphprover import Air, Bus, Statement, Table
+from graphprover.field import P, array_add, array_mul
+
+PAIR = 2  # elements of a message
+
+
+class Synthetic(Air):
+    """``width`` columns: free ones, cubes of them (degree 3, one column each), and copies in another row order.
+
+    Each copy of a pair of columns is received on the bus that the pair is sent on: two interactions a pair.
+    """
+
+    def __init__(self, width: int, interactions: int, name: str = "synthetic") -> None:
+        copied = PAIR * (interactions // 2)
+        cubes = (width - 1 - copied) // 3
+        self.name = name
+        self.buses = [Bus(f"{name} {i}") for i in range(interactions // 2)]
+        self.columns = ("row", f"free[{width - 1 - copied - cubes}]", f"cube[{cubes}]", f"copy[{copied}]")
+        self.cubes, self.copied = cubes, copied
+
+    def define(self, t) -> None:  # type: ignore[no-untyped-def]
+        t.first_row(t.row)
+        t.transition(t.next.row - t.row - 1)
+        for i in range(self.cubes):
+            t.every_row(t.cube[i] - t.free[i] * t.free[i + 1] * t.free[i + 2] - t.row)
+        for i, bus in enumerate(self.buses):
+            t.send(bus, [t.free[PAIR * i + j] for j in range(PAIR)])
+            t.receive(bus, [t.copy[PAIR * i + j] for j in range(PAIR)])
+
+    def trace(self, rows: int, seed: int = 0) -> np.ndarray:
+        """A satisfying trace (columns, rows)."""
+        random = np.random.default_rng(seed)
+        main, t = self.zeros(rows)
+        t.row[:] = np.arange(rows)
+        t.free[:] = random.integers(0, P, t.free.shape, dtype=np.uint64)
+        for i in range(self.cubes):
+            product = array_mul(array_mul(t.free[i], t.free[i + 1]), t.free[i + 2])
+            t.cube[i] = array_add(product, t.row)
+        t.copy[:] = t.free[: self.copied, random.permutation(rows)]
+        return main
+
+
+def table(log_rows: int, width: int = 100, interactions: int = 20, name: str = "synthetic") -> Table:
+    """One table with its trace."""
+    air = Synthetic(width, interactions, name)
+    return Table(air, (), air.trace(1 << log_rows))
+
+
+def statement(log_rows: int, width: int = 100, interactions: int = 20) -> Statement:
+    """One table of the benchmark's shape."""
+    return Statement([table(log_rows, width, interactions)])

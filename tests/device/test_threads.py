@@ -1,0 +1,79 @@
+"""The thread budget: never more at once, all pieces done once, errors passed on."""
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from graphprover.device.threads import Threads
+
+
+class Counter:
+    """How many run now, and the most that ever did."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.now = self.most = 0
+
+    def __enter__(self) -> None:
+        with self.lock:
+            self.now += 1
+            self.most = max(self.most, self.now)
+
+    def __exit__(self, *error: object) -> None:
+        with self.lock:
+            self.now -= 1
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_tasks_and_pieces_together_keep_to_the_budget(count: int) -> None:
+    threads, running = Threads(count), Counter()
+    done: list[int] = []
+
+    def piece(first: int, last: int) -> None:
+        with running:
+            time.sleep(0.001)
+        done.extend(range(first, last))
+
+    def task() -> None:
+        with threads.task():
+            threads.split(piece, 20, 3)
+
+    with ThreadPoolExecutor(8) as pool:  # a scheduler with more threads than the device
+        for each in [pool.submit(task) for _ in range(8)]:
+            each.result()
+    assert running.most <= count
+    assert sorted(done) == sorted(list(range(20)) * 8)
+
+
+def test_free_threads_help() -> None:
+    threads, running = Threads(2), Counter()
+    both = threading.Barrier(2, timeout=10)
+
+    def piece(first: int, last: int) -> None:
+        with running:
+            both.wait()  # passes only when two pieces run at once
+
+    with threads.task():
+        threads.split(piece, 2, 1)
+    assert running.most == 2
+
+
+def test_an_error_in_a_piece_reaches_the_caller_and_frees_the_threads() -> None:
+    threads = Threads(2)
+
+    def fails(first: int, last: int) -> None:
+        raise MemoryError(f"piece {first}")
+
+    for _ in range(5):
+        with pytest.raises(MemoryError), threads.task():
+            threads.split(fails, 10, 1)
+    done: list[int] = []
+    threads.split(lambda first, last: done.extend(range(first, last)), 10, 3)
+    assert sorted(done) == list(range(10))
+
+
+def test_no_threads_is_an_error() -> None:
+    with pytest.raises(ValueError, match="at least one thread"):
+        Threads(0)

@@ -1,0 +1,83 @@
+"""The graph gives the same bytes whoever runs it, on every device, and they verify."""
+
+import dask
+import pytest
+from distributed import Client, LocalCluster
+from hypothesis import given, settings
+
+from graphprover import Statement, Table, prove, verify
+from graphprover.device import CpuDevice
+from graphprover.examples import fibonacci, memory
+from graphprover.graphs import proof as proof_graph
+from graphprover.graphs.tasks import Graph
+from graphprover.protocol.parameters import Parameters
+from tests.naive_device import NaiveDevice
+from tests.random_statements import cases
+
+FEW = Parameters(
+    log_blowup=1,
+    num_queries=5,
+    log_final_poly_len=1,
+    max_log_arity=2,
+    cap_height=1,
+    lookup_pow_bits=3,
+    ood_pow_bits=1,
+    batch_pow_bits=2,
+    commit_pow_bits=2,
+    query_pow_bits=5,
+)
+
+
+def example(module) -> Statement:  # type: ignore[no-untyped-def]
+    inputs = module.prove_inputs(None)
+    return Statement([Table(air, values, main) for air, (main, values) in zip(module.tables(), inputs, strict=True)])
+
+
+@pytest.mark.parametrize("module", [fibonacci, memory], ids=["fibonacci", "memory"])
+def test_every_executor_gives_the_same_bytes(module) -> None:  # type: ignore[no-untyped-def]
+    statement = example(module)
+    proof = prove(statement, executor="sync", parameters=FEW).to_bytes()
+    assert prove(statement, executor="threads", parameters=FEW).to_bytes() == proof
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None) as cluster:
+        with Client(cluster) as client:
+            assert prove(statement, executor=client, parameters=FEW).to_bytes() == proof
+        assert prove(statement, executor=cluster.scheduler_address, parameters=FEW).to_bytes() == proof
+    verify(proof, statement, security=0)
+
+
+def test_worker_processes_give_the_same_bytes() -> None:
+    statement = example(memory)
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+        with Client(cluster) as client:
+            proof = prove(statement, executor=client, parameters=FEW)
+    assert proof == prove(statement, executor="sync", parameters=FEW)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_the_number_of_threads_changes_no_byte(threads: int) -> None:
+    statement = example(memory)
+    proof = prove(statement, executor="threads", parameters=FEW, device=CpuDevice(threads))
+    assert proof == prove(statement, executor="sync", parameters=FEW)
+
+
+@settings(max_examples=25, deadline=None)
+@given(case=cases(max_tables=3, max_log_rows=4))
+def test_the_cpu_gives_the_bytes_of_the_definitions(case) -> None:  # type: ignore[no-untyped-def]
+    parameters, statement = case
+    naive = prove(statement, executor="sync", parameters=parameters, device=NaiveDevice())
+    assert prove(statement, parameters=parameters) == naive
+    verify(naive, statement, security=0)
+
+
+def test_keys_begin_with_the_round_and_end_with_the_token() -> None:
+    statement = example(memory)
+    from graphprover.prover import load, plan
+
+    layout = plan(statement, parameters=FEW)
+    traces = dict(enumerate(load(statement)))
+    fixed = {i: t.preprocessed for i, t in enumerate(statement.tables) if t.preprocessed is not None}
+    values = [t.public_values or () for t in statement.tables]
+    graph = dict(proof_graph.build(Graph(CpuDevice(), "0123abcd"), layout, traces, fixed, values).__dask_graph__())
+    assert all(key.endswith("-0123abcd") for key in graph)
+    prefixes = {dask.utils.key_split(key) for key in graph}
+    assert {"extend_main", "tree", "lookup", "quotient", "opening", "deep", "fri_fold", "query"} <= prefixes
