@@ -86,7 +86,7 @@ def selectors(log_rows: int, log_chunks: int) -> np.ndarray:
     # x^n is constant on each block of n points; the blocks' x^n are points of the smaller coset 7^n * <w_chunks>.
     shift = pow(field.GENERATOR, 1 << log_rows, field.P)
     powers = _coset(shift, log_chunks)
-    vanishing = field.array_sub(powers, _ONE)
+    vanishing = field.array_sub(powers, np.ones_like(powers))
     inverses = np.empty_like(vanishing)
     inverse(vanishing, inverses, 0, len(vanishing))
     target = np.empty((4, 1 << log_size), dtype=np.uint64)

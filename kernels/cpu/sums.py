@@ -10,14 +10,13 @@ import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.core.errors import TypingError
-from numba.extending import intrinsic
 
 from graphprover.kernels.cpu import simd
 from graphprover.kernels.cpu.field import mul
 
 HALVES = 6  # words of the table that one base weight takes
 TERMS = 256  # most terms before a reduction: 3 * 2^54 * TERMS < 2^64
-_PIECE = 22
+PIECE = 22  # bits of a piece of a word
 _I64 = ir.IntType(64)
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
@@ -26,7 +25,7 @@ _LOW = np.uint64(0xFFFFFFFF)
 @njit(nogil=True, cache=True)
 def halves(words, table):
     """Fills ``table``, uint64 (len(words), 6), with the halves of the weights ``words``."""
-    shift = np.uint64(1 << _PIECE)
+    shift = np.uint64(1 << PIECE)
     for i in range(len(words)):
         word = words[i]
         for piece in range(3):
@@ -35,7 +34,7 @@ def halves(words, table):
             word = mul(word, shift)
 
 
-@intrinsic(prefer_literal=True)
+@simd.intrinsic(prefer_literal=True)
 def broadcast(_context, source, index, count):
     """A tuple of ``count`` (literal) vectors, the words index, index + 1, ... of ``source`` in every lane."""
     if not isinstance(count, types.IntegerLiteral):
@@ -51,11 +50,11 @@ def broadcast(_context, source, index, count):
 
 
 def _emit_accumulate(b, sums, x, table):
-    mask, low = simd.constant((1 << _PIECE) - 1), simd.constant(0xFFFFFFFF)
+    mask, low = simd.constant((1 << PIECE) - 1), simd.constant(0xFFFFFFFF)
     pieces = [
         b.and_(x, mask),
-        b.and_(b.lshr(x, simd.constant(_PIECE)), mask),
-        b.lshr(x, simd.constant(2 * _PIECE)),
+        b.and_(b.lshr(x, simd.constant(PIECE)), mask),
+        b.lshr(x, simd.constant(2 * PIECE)),
     ]
     result = []
     for i, total in enumerate(sums):

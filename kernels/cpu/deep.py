@@ -1,0 +1,173 @@
+"""DEEP: codewords that are low-degree exactly if columns have the values claimed for them outside of the domain.
+
+For w columns p_c opened at points z_j: sum_j alpha^(j w) sum_c alpha^c (p_c(z_j) - p_c(x)) / (z_j - x). The sum over c
+of alpha^c p_c(x) is the same for all points and is made once a row. Source: ``open`` in p3-fri/src/two_adic_pcs.rs.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numba import njit
+
+from graphprover.field import Ext
+from graphprover.kernels.cpu import simd, sums
+from graphprover.kernels.cpu.field import add as add_word
+from graphprover.kernels.cpu.field import ext_add, ext_mul, ext_power, ext_scale, ext_sub
+from graphprover.kernels.cpu.inverse import BLOCK, adjugate, invert
+
+_ONE = np.uint64(1)
+_ZERO = np.uint64(0)
+
+
+@njit(nogil=True, cache=True)
+def _inverse_denominators(points, z, target, first, last):
+    """-1, or the index of a point that is z."""
+    block = np.empty((3, BLOCK), dtype=np.uint64)
+    norms = np.empty(BLOCK, dtype=np.uint64)
+    prefix = np.empty(BLOCK, dtype=np.uint64)
+    for start in range(first, last, BLOCK):
+        count = min(BLOCK, last - start)
+        for i in range(count):
+            block[0, i] = points[start + i]
+        for i in range(0, count, simd.LANES):
+            x = simd.sub(simd.splat(z[0]), simd.load(block, i))
+            c0, c1, c2, norm = adjugate((x, simd.splat(z[1]), simd.splat(z[2])))
+            simd.store_rows(block, i, BLOCK, (c0, c1, c2))
+            simd.store(norms, i, norm)
+        zero = invert(norms, prefix, count)
+        if zero >= 0:
+            return start + zero
+        for i in range(0, count, simd.LANES):
+            scaled = simd.ext_scale(simd.load_rows(block, i, BLOCK, 3), simd.load(norms, i))
+            simd.store_rows(block, i, BLOCK, simd.ext_canonical(scaled))
+        for k in range(3):
+            for i in range(count):
+                target[k, start + i] = block[k, i]
+    return -1
+
+
+def inverse_denominators(points: np.ndarray, z: Ext, target: np.ndarray, first: int, last: int) -> None:
+    """target[:, i] = 1 / (z - points[i]) for i in [first, last).
+
+    ``points`` is (n,) as ``domain.points`` gives them, ``target`` (3, n); both uint64. Raises ZeroDivisionError for a z
+    that is one of the points.
+    """
+    index = _inverse_denominators(points, _words(z), target, first, last)
+    if index >= 0:
+        raise ZeroDivisionError(f"the opening point is point {index} of the domain")
+
+
+@njit(nogil=True, cache=True)
+def _compress(matrix, row, weights):
+    """Eight rows of the sum over columns of weight times column."""
+    columns, height = matrix.shape
+    total = (simd.splat(_ZERO), simd.splat(_ZERO), simd.splat(_ZERO))
+    for start in range(0, columns, sums.TERMS):
+        sum_ = sums.ext_zero()
+        for c in range(start, min(start + sums.TERMS, columns)):
+            sum_ = sums.ext_accumulate(sum_, simd.load(matrix, c * height + row), sums.broadcast(weights, 18 * c, 18))
+        total = simd.ext_add(total, sums.ext_total(sum_))
+    return total
+
+
+@njit(nogil=True, cache=True)
+def _add_rows(matrix, weights, claims, power, inverses, target, first, last):
+    """Adds (claims[0] - compressed) / (z_0 - x) and, for a second claim, power times the same of z_1, row by row."""
+    columns, height = matrix.shape
+    whole = first + (last - first) // simd.LANES * simd.LANES
+    for row in range(first, whole, simd.LANES):
+        compressed = _compress(matrix, row, weights)
+        sum_ = simd.load_rows(target, row, height, 3)
+        for j in range(len(claims)):
+            difference = simd.ext_sub((claims[j, 0], claims[j, 1], claims[j, 2]), compressed)
+            if j:
+                difference = simd.ext_mul(difference, power)
+            inverse = simd.load_rows(inverses[j], row, inverses[j].shape[1], 3)
+            sum_ = simd.ext_add(sum_, simd.ext_mul(difference, inverse))
+        simd.store_rows(target, row, height, simd.ext_canonical(sum_))
+    for row in range(whole, last):
+        compressed = (_ZERO, _ZERO, _ZERO)
+        for c in range(columns):
+            weight = (_word(weights, c, 0), _word(weights, c, 1), _word(weights, c, 2))
+            compressed = ext_add(compressed, ext_scale(weight, matrix[c, row]))
+        sum_ = (target[0, row], target[1, row], target[2, row])
+        for j in range(len(claims)):
+            difference = ext_sub((claims[j, 0], claims[j, 1], claims[j, 2]), compressed)
+            if j:
+                difference = ext_mul(difference, power)
+            inverse = (inverses[j][0, row], inverses[j][1, row], inverses[j][2, row])
+            sum_ = ext_add(sum_, ext_mul(difference, inverse))
+        target[0, row], target[1, row], target[2, row] = sum_
+
+
+@njit(nogil=True, cache=True)
+def _word(weights, column, coordinate):
+    return weights[3 * column + coordinate, 0] | weights[3 * column + coordinate, 1] << np.uint64(32)
+
+
+@njit(nogil=True, cache=True)
+def _add_reduced_opening(matrix, opened, offset, alpha, inverses, target, first, last):
+    columns = len(matrix)
+    words = np.empty((columns, 3), dtype=np.uint64)  # alpha^(offset + c)
+    claims = np.zeros((len(opened), 3), dtype=np.uint64)
+    weight = ext_power(alpha, np.uint64(offset))
+    for c in range(columns):
+        words[c, 0], words[c, 1], words[c, 2] = weight
+        for j in range(len(opened)):
+            term = ext_mul(weight, (opened[j, c, 0], opened[j, c, 1], opened[j, c, 2]))
+            claims[j, 0], claims[j, 1], claims[j, 2] = ext_add((claims[j, 0], claims[j, 1], claims[j, 2]), term)
+        weight = ext_mul(weight, alpha)
+    weights = np.empty((3 * columns, sums.HALVES), dtype=np.uint64)
+    sums.halves(words.reshape(-1), weights)
+    power = ext_power(alpha, np.uint64(columns))
+    _add_rows(matrix, weights, claims, power, inverses, target, first, last)
+
+
+def add_reduced_opening(
+    matrix: np.ndarray,
+    opened: Sequence[Sequence[Ext]],
+    offset: int,
+    alpha: Ext,
+    inverses: Sequence[np.ndarray],
+    target: np.ndarray,
+    first: int,
+    last: int,
+) -> None:
+    """target += sum_j alpha^(offset + j w) sum_c alpha^c (opened[j][c] - p_c(x)) / (z_j - x) on rows [first, last).
+
+    ``matrix`` is (w, N), ``target`` (3, N); ``inverses`` holds 1 / (z_j - x) as (3, N or more) for at least as many
+    points as ``opened``. All are C-contiguous uint64 in bit-reversed order, canonical. Raises ValueError for shapes
+    that do not agree.
+    """
+    columns, rows = matrix.shape
+    claims = np.array(opened, dtype=np.uint64).reshape(-1, columns, 3)
+    if target.shape != (3, rows) or not 0 <= first <= last <= rows:
+        raise ValueError(f"rows {first} to {last} of {matrix.shape} do not fit {target.shape}")
+    if len(inverses) < len(claims) or any(each.shape[0] != 3 or each.shape[1] < rows for each in inverses):
+        raise ValueError(f"{len(claims)} points of {rows} rows got {[each.shape for each in inverses]} inverses")
+    for j in range(0, len(claims), 2):
+        some = claims[j : j + 2]
+        pair = (inverses[j], inverses[j + len(some) - 1])
+        _add_reduced_opening(matrix, some, offset + j * columns, _words(alpha), pair, target, first, last)
+
+
+@njit(nogil=True, cache=True)
+def _add(x, y, target):
+    whole = len(x) // simd.LANES * simd.LANES
+    for i in range(0, whole, simd.LANES):
+        simd.store(target, i, simd.canonical(simd.add_canonical(simd.load(x, i), simd.load(y, i))))
+    for i in range(whole, len(x)):
+        target[i] = add_word(x[i], y[i])
+
+
+def add(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The sum of two C-contiguous uint64 arrays of one shape, canonical. Raises ValueError for different shapes."""
+    if x.shape != y.shape:
+        raise ValueError(f"arrays of shapes {x.shape} and {y.shape} have no sum")
+    target = np.empty_like(x)
+    _add(x.reshape(-1), y.reshape(-1), target.reshape(-1))
+    return target
+
+
+def _words(x: Ext) -> tuple[np.uint64, ...]:
+    return tuple(map(np.uint64, x))

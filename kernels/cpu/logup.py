@@ -1,0 +1,127 @@
+"""LogUp columns: fractions from denominators and multiplicities, and their running sum.
+
+Source: ``generate_permutation`` in p3-lookup/src/logup.rs; the argument is Haböck's (eprint 2022/1530). Each fraction
+m / d is (m / norm) * adjugate with base norms, which are inverted together for a block of rows and all tuples.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numba import njit
+
+from graphprover.field import Ext
+from graphprover.kernels.cpu import simd
+from graphprover.kernels.cpu.field import add
+from graphprover.kernels.cpu.inverse import adjugate, invert
+
+_WORDS = 2048  # norms that are inverted together: with the adjugates they stay in the second cache
+_ONE = np.uint64(1)
+_ZERO = np.uint64(0)
+
+
+@njit(nogil=True, cache=True)
+def _block(denominators, multiplicities, groups, columns, start, rows, block, cofactors, norms, prefix):
+    """Rows start .. start + rows - 1, a multiple of 8; -1, or the index tuple * block + row of a zero denominator."""
+    height, width = denominators.shape[1], columns.shape[1]
+    tuples = len(multiplicities)
+    room = cofactors.shape[1]
+    for t in range(tuples):
+        for i in range(rows, block):
+            norms[t * block + i] = _ONE
+        for i in range(0, rows, simd.LANES):
+            x = simd.load_rows(denominators, 3 * t * height + start + i, height, 3)
+            c0, c1, c2, norm = adjugate(x)
+            # A multiplicity of zero makes the fraction zero, whatever the denominator.
+            absent = simd.equal(simd.load(multiplicities, t * height + start + i), _ZERO)
+            simd.store(norms, t * block + i, simd.select(absent, _ONE, norm))
+            simd.store_rows(cofactors, t * block + i, room, (c0, c1, c2))
+    zero = invert(norms, prefix, tuples * block)
+    if zero >= 0:
+        return zero
+    for i in range(0, rows, simd.LANES):
+        sum_ = (simd.splat(_ZERO), simd.splat(_ZERO), simd.splat(_ZERO))
+        t = 0
+        for j in range(len(groups)):
+            fraction = (simd.splat(_ZERO), simd.splat(_ZERO), simd.splat(_ZERO))
+            for _ in range(groups[j]):
+                factor = simd.mul(simd.load(multiplicities, t * height + start + i), simd.load(norms, t * block + i))
+                summand = simd.ext_scale(simd.load_rows(cofactors, t * block + i, room, 3), factor)
+                fraction = simd.ext_add(fraction, summand)
+                t += 1
+            fraction = simd.ext_canonical(fraction)
+            simd.store_rows(columns, 3 * (j + 1) * width + start + i, width, fraction)
+            sum_ = simd.ext_add(sum_, fraction)
+        simd.store_rows(columns, start + i, width, simd.ext_canonical(sum_))
+    return -1
+
+
+@njit(nogil=True, cache=True)
+def _fractions(denominators, multiplicities, groups, columns, first, last):
+    """(-1, -1), or the tuple and the row of a zero denominator."""
+    tuples = len(multiplicities)
+    block = max(_WORDS // tuples // simd.LANES, 1) * simd.LANES
+    room = (tuples * block + 31) // 32 * 32  # what ``invert`` asks for
+    cofactors = np.empty((3, room), dtype=np.uint64)
+    norms = np.empty(room, dtype=np.uint64)
+    prefix = np.empty(room, dtype=np.uint64)
+    whole = first + (last - first) // simd.LANES * simd.LANES
+    for start in range(first, whole, block):
+        rows = min(block, whole - start)
+        zero = _block(denominators, multiplicities, groups, columns, start, rows, block, cofactors, norms, prefix)
+        if zero >= 0:
+            return zero // block, start + zero % block
+    rest = last - whole
+    if rest:
+        # Vectors would reach beyond the last row: the few rows that are left go through a copy.
+        some = np.zeros((3 * tuples, simd.LANES), dtype=np.uint64)
+        counts = np.zeros((tuples, simd.LANES), dtype=np.uint64)
+        out = np.empty((len(columns), simd.LANES), dtype=np.uint64)
+        some[:, :rest] = denominators[:, whole:last]
+        counts[:, :rest] = multiplicities[:, whole:last]
+        zero = _block(some, counts, groups, out, 0, simd.LANES, block, cofactors, norms, prefix)
+        if zero >= 0:
+            return zero // block, whole + zero % block
+        columns[:, whole:last] = out[:, :rest]
+    return -1, -1
+
+
+@njit(nogil=True, cache=True)
+def _accumulate(columns):
+    a, b, c = _ZERO, _ZERO, _ZERO
+    for row in range(columns.shape[1]):
+        x, y, z = columns[0, row], columns[1, row], columns[2, row]
+        columns[0, row], columns[1, row], columns[2, row] = a, b, c
+        a, b, c = add(a, x), add(b, y), add(c, z)
+    return a, b, c
+
+
+def fractions(
+    denominators: np.ndarray,
+    multiplicities: np.ndarray,
+    groups: Sequence[int],
+    columns: np.ndarray,
+    first: int,
+    last: int,
+) -> None:
+    """Fraction columns 1 .. k for rows [first, last), and in column 0 their sum in the row, for ``accumulate``.
+
+    ``denominators`` is (3D, n) and ``multiplicities`` (D, n) for D tuples, as the lookup program gives them; ``groups``
+    holds the number of tuples of each of the k fraction columns and sums to D; ``columns`` is (3(k + 1), n). All are
+    C-contiguous uint64. Where the multiplicity is 0 so is the fraction. Raises ZeroDivisionError, naming tuple and row,
+    for a denominator of zero with another multiplicity, and ValueError for shapes that do not agree.
+    """
+    rows = columns.shape[1]
+    expected = (3 * sum(groups), rows), (sum(groups), rows), (3 * (len(groups) + 1), rows)
+    if (denominators.shape, multiplicities.shape, columns.shape) != expected or not 0 <= first <= last <= rows:
+        shapes = denominators.shape, multiplicities.shape, columns.shape
+        raise ValueError(f"fractions of {sum(groups)} tuples in {len(groups)} columns do not fit {shapes}")
+    counts = np.array(groups, dtype=np.int64)
+    index, row = _fractions(denominators, multiplicities, counts, columns, first, last)
+    if index >= 0:
+        raise ZeroDivisionError(f"the denominator of tuple {index} is zero in row {row}")
+
+
+def accumulate(columns: np.ndarray) -> Ext:
+    """Turns column 0 of ``columns``, (3(k + 1), n), from sums by row into the sum of the rows before; the whole sum."""
+    a, b, c = _accumulate(columns)
+    return int(a), int(b), int(c)

@@ -1,0 +1,147 @@
+"""Values of columns at points of the extension, by barycentric interpolation from the first rows of an extension.
+
+For p of degree < n given on 7 H, and z outside: p(z) = sum_x p(x) * x (z^n - 7^n) / (n 7^n (z - x)) (Berrut and
+Trefethen, "Barycentric Lagrange interpolation", 2004). The weights are the same for all columns of a height.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numba import njit
+
+from graphprover import field
+from graphprover.field import GENERATOR, Ext, P
+from graphprover.kernels.cpu import domain, simd, sums
+from graphprover.kernels.cpu.deep import inverse_denominators
+from graphprover.kernels.cpu.field import add, ext_mul, ext_scale, mul
+
+_ROWS = 128  # rows whose weights, split for late reduction, stay in the innermost cache while columns pass
+_P = np.uint64(P)
+_PIECE = np.uint64(1 << sums.PIECE)
+_LANES_OF_POINT = 3 * sums.HALVES * simd.LANES  # words of the table that eight rows take for one point
+
+
+@njit(nogil=True, cache=True)
+def _scale(points, factor, target):
+    """target = target * points * factor, with an extension factor."""
+    size = len(points)
+    whole = size // simd.LANES * simd.LANES
+    for i in range(0, whole, simd.LANES):
+        x = simd.ext_scale(simd.load_rows(target, i, size, 3), simd.load(points, i))
+        simd.store_rows(target, i, size, simd.ext_canonical(simd.ext_mul(x, factor)))
+    for i in range(whole, size):
+        x = ext_scale((target[0, i], target[1, i], target[2, i]), points[i])
+        target[0, i], target[1, i], target[2, i] = ext_mul(x, factor)
+
+
+def weights(log_rows: int, point: Ext) -> np.ndarray:
+    """uint64 (3, n) for n = 2^log_rows: p(point) is the sum of weights[:, i] p(x_i) over 7 H in bit-reversed order.
+
+    Raises ZeroDivisionError for a point of 7 H.
+    """
+    rows = 1 << log_rows
+    points = domain.points(log_rows)
+    target = np.empty((3, rows), dtype=np.uint64)
+    inverse_denominators(points, point, target, 0, rows)
+    power = pow(GENERATOR, rows, P)
+    vanishing = field.ext_sub(field.ext_pow(point, rows), field.ext(power))
+    factor = field.ext_scale(vanishing, field.inv(rows * power))
+    _scale(points, tuple(map(np.uint64, factor)), target)
+    return target
+
+
+@njit(nogil=True, cache=True)
+def _split(weights, start, rows, table, place, step):
+    """The halves of one point's weights for rows start .. start + rows - 1, as ``sums`` wants them, eight rows a go."""
+    size = weights.shape[1]
+    for i in range(0, rows, simd.LANES):
+        for coordinate in range(3):
+            x = simd.load(weights, coordinate * size + start + i)
+            for _ in range(3):
+                simd.store(table, place, x)
+                simd.store(table, place + simd.LANES, simd.shift_right(x, 32))
+                place += 2 * simd.LANES
+                x = simd.mul(x, _PIECE)
+        place += step - _LANES_OF_POINT
+
+
+@njit(nogil=True, cache=True)
+def _add_to(partial, place, sum_):
+    words = simd.ext_add(simd.load_rows(partial, place, simd.LANES, 3), simd.ext_canonical(sums.ext_total(sum_)))
+    simd.store_rows(partial, place, simd.LANES, words)
+
+
+@njit(nogil=True, cache=True)
+def _one_point(matrix, start, rows, table, partial, first, last):
+    size = matrix.shape[1]
+    for column in range(first, last):
+        a = sums.ext_zero()
+        place = 0
+        for i in range(column * size + start, column * size + start + rows, simd.LANES):
+            a = sums.ext_accumulate(a, simd.load(matrix, i), simd.load_rows(table, place, simd.LANES, 18))
+            place += _LANES_OF_POINT
+        _add_to(partial, (column - first) * 3 * simd.LANES, a)
+
+
+@njit(nogil=True, cache=True)
+def _two_points(matrix, start, rows, table, partial, first, last):
+    size = matrix.shape[1]
+    for column in range(first, last):
+        a, b = sums.ext_zero(), sums.ext_zero()
+        place = 0
+        for i in range(column * size + start, column * size + start + rows, simd.LANES):
+            x = simd.load(matrix, i)
+            a = sums.ext_accumulate(a, x, simd.load_rows(table, place, simd.LANES, 18))
+            b = sums.ext_accumulate(b, x, simd.load_rows(table, place + _LANES_OF_POINT, simd.LANES, 18))
+            place += 2 * _LANES_OF_POINT
+        _add_to(partial, (column - first) * 6 * simd.LANES, a)
+        _add_to(partial, ((column - first) * 6 + 3) * simd.LANES, b)
+
+
+@njit(nogil=True, cache=True)
+def _evaluate(matrix, weights, both, target, first, last):
+    """Values at the point of ``weights[0]``, and with ``both`` at that of ``weights[1]``."""
+    size = weights[0].shape[1]
+    points = 2 if both else 1
+    partial = np.zeros((last - first, 3 * points, simd.LANES), dtype=np.uint64)
+    if size < simd.LANES:
+        for column in range(first, last):
+            for row in range(size):
+                for k in range(3 * points):
+                    term = mul(weights[k // 3][k % 3, row], matrix[column, row])
+                    partial[column - first, k, 0] = add(partial[column - first, k, 0], term)
+    else:
+        step = points * _LANES_OF_POINT
+        table = np.empty(min(_ROWS, size) // simd.LANES * step, dtype=np.uint64)
+        for start in range(0, size, _ROWS):
+            rows = min(_ROWS, size - start)
+            _split(weights[0], start, rows, table, 0, step)
+            if both:
+                _split(weights[1], start, rows, table, _LANES_OF_POINT, step)
+                _two_points(matrix, start, rows, table, partial, first, last)
+            else:
+                _one_point(matrix, start, rows, table, partial, first, last)
+    for column in range(first, last):
+        for k in range(3 * points):
+            total = np.uint64(0)
+            for lane in range(simd.LANES):
+                word = partial[column - first, k, lane]
+                total = add(total, word - _P if word >= _P else word)
+            target[k // 3, k % 3, column] = total
+
+
+def evaluate(matrix: np.ndarray, weights: Sequence[np.ndarray], target: np.ndarray, first: int, last: int) -> None:
+    """The values of columns [first, last) at the points of some weights.
+
+    ``matrix`` is (columns, rows) with at least n rows, of which the first n = 7 H are read; each of ``weights`` is
+    (3, n) as made by ``weights``, of one n; ``target`` is (points, 3, columns). All are C-contiguous uint64. Points are
+    taken two at a time, so that they share the reading of the matrix. Raises ValueError for shapes that do not agree.
+    """
+    shapes = {each.shape for each in weights}
+    if target.shape != (len(weights), 3, len(matrix)) or len(shapes) != 1 or not 0 <= first <= last <= len(matrix):
+        raise ValueError(f"columns {first} to {last} of {matrix.shape} at points of {shapes} do not fit {target.shape}")
+    if matrix.shape[1] < weights[0].shape[1]:
+        raise ValueError(f"a matrix of {matrix.shape[1]} rows is too short for weights of {weights[0].shape[1]}")
+    for i in range(0, len(weights), 2):
+        pair = weights[i : i + 2]
+        _evaluate(matrix, (pair[0], pair[-1]), len(pair) == 2, target[i : i + 2], first, last)
