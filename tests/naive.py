@@ -3,9 +3,15 @@
 A column is a list of integers; an extension element over x^3 - x - 1 is a tuple of three, lowest power first.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from Crypto.Hash import keccak
+
+from graphprover.air.description import AirDescription
+from graphprover.air.expression import ADD, CONST, FIRST, LAST, MAIN, NEG, PREPROCESSED, PUBLIC, SUB, TRANSITION
+from graphprover.air.program import Op, Program
+from graphprover.field import ONE, ZERO, ext, ext_inv, ext_pow, ext_scale, ext_sum, inv
 
 P = 2**64 - 2**32 + 1
 GENERATOR = 7
@@ -107,3 +113,198 @@ def grind(seed: bytes, bits: int, start: int, stop: int) -> int:
         if int.from_bytes(digest, "big") % 2**bits == 0:
             return nonce
     return -1
+
+
+# Register programs, LogUp, openings, DEEP, FRI.
+
+
+def domain_point(index: int, log_size: int) -> int:
+    """Point ``index`` of 7 * K, K of order 2^log_size, in bit-reversed order."""
+    return GENERATOR * pow(root_of_unity(log_size), reverse_bits(index, log_size), P) % P
+
+
+def next_row(index: int, log_rows: int, log_chunks: int) -> int:
+    """The row after ``index`` on the bit-reversed quotient domain: the point times the trace's generator."""
+    log_size = log_rows + log_chunks
+    natural = reverse_bits(index, log_size) + (1 << log_chunks)
+    return reverse_bits(natural % (1 << log_size), log_size)
+
+
+def selectors(log_rows: int, log_chunks: int) -> list[tuple[int, int, int, int]]:
+    """(first, last, transition, 1 / vanishing) at every point of the bit-reversed quotient domain."""
+    last_point = inv(root_of_unity(log_rows))
+    rows = []
+    for index in range(1 << (log_rows + log_chunks)):
+        x = domain_point(index, log_rows + log_chunks)
+        vanishing = (pow(x, 1 << log_rows, P) - 1) % P
+        rows.append(
+            (vanishing * inv(x - 1) % P, vanishing * inv(x - last_point) % P, (x - last_point) % P, inv(vanishing))
+        )
+    return rows
+
+
+@dataclass(frozen=True)
+class Row:
+    """All that an expression may read on one row."""
+
+    main: tuple[list[int], list[int]]  # this row, the next one
+    preprocessed: tuple[list[int], list[int]]
+    public: list[int]
+    selectors: tuple[int, ...]  # first, last, transition (and 1 / vanishing)
+    permutation: tuple[list[Ext], list[Ext]] = ((), ())
+
+
+def node_values(description: AirDescription, row: Row) -> list[int]:
+    """The values of all nodes on one row."""
+    values: list[int] = []
+    for op, a, b in description.nodes:
+        if op == CONST:
+            values.append(a)
+        elif op == MAIN:
+            values.append(row.main[b][a])
+        elif op == PREPROCESSED:
+            values.append(row.preprocessed[b][a])
+        elif op == PUBLIC:
+            values.append(row.public[a])
+        elif op in (FIRST, LAST, TRANSITION):
+            values.append(row.selectors[(FIRST, LAST, TRANSITION).index(op)])
+        elif op == NEG:
+            values.append(-values[a] % P)
+        else:
+            x, y = values[a], values[b]
+            values.append((x + y if op == ADD else x - y if op == SUB else x * y) % P)
+    return values
+
+
+def denominator(fields: Sequence[int], prefix: Ext, beta: Ext) -> Ext:
+    """prefix - sum_i field_i * beta^(k-1-i), by Horner's rule."""
+    total = ZERO
+    for field in fields:
+        total = ext_add(ext_mul(total, beta), ext(field))
+    return ext_sub(prefix, total)
+
+
+def quotient(
+    description: AirDescription, row: Row, prefixes: Sequence[Ext], beta: Ext, alpha: Ext, terminal: Ext
+) -> Ext:
+    """All constraints of one row batched by Horner's rule, over the vanishing polynomial."""
+    nodes = node_values(description, row)
+    values = [ext(nodes[node]) for node in description.constraints]
+    if description.lookups:
+        here, following = row.permutation
+        for lookup, prefix, fraction in zip(description.lookups, prefixes, here[1:], strict=True):
+            denominators = [denominator([nodes[f] for f in entry.fields], prefix, beta) for entry in lookup.tuples]
+            product, numerator = ONE, ZERO
+            for i, entry in enumerate(lookup.tuples):
+                product = ext_mul(product, denominators[i])
+                summand = ext(nodes[entry.multiplicity])
+                for j, other in enumerate(denominators):
+                    if j != i:
+                        summand = ext_mul(summand, other)
+                numerator = ext_add(numerator, summand)
+            values.append(ext_sub(ext_mul(product, fraction), numerator))
+        first, last, transition, _ = row.selectors
+        end = ext_add(here[0], ext_sum(here[1:]))
+        values.append(ext_scale(here[0], first))
+        values.append(ext_scale(ext_sub(following[0], end), transition))
+        values.append(ext_scale(ext_sub(terminal, end), last))
+    total = ZERO
+    for value in values:
+        total = ext_add(ext_mul(total, alpha), value)
+    return ext_scale(total, row.selectors[3])
+
+
+def run_program(program: Program, constants: Sequence[int], read: Callable[[int, int, int], int]) -> list[int]:
+    """The output planes of a register program on one row; ``read(matrix, row, offset)`` gives an input."""
+    inputs = [read(*map(int, source)) for source in program.inputs]
+    planes: list[int] = [*map(int, constants), *inputs] + [None] * (program.outputs + program.registers)  # type: ignore[list-item]
+    start = len(constants) + len(inputs)
+
+    def get(plane: int) -> Ext:
+        return (planes[plane], planes[plane + 1], planes[plane + 2])
+
+    for op, width, d, a, b, count in program.instructions.tolist():
+        if op in (Op.ADD, Op.SUB):
+            sign = 1 if op == Op.ADD else -1
+            planes[d : d + width] = [(planes[a + i] + sign * planes[b + i]) % P for i in range(width)]
+        elif op == Op.MUL:
+            planes[d] = planes[a] * planes[b] % P
+        elif op == Op.SCALE:
+            planes[d : d + 3] = ext_scale(get(a), planes[b])
+        elif op == Op.SUB_BASE:
+            planes[d : d + 3] = ext_sub(get(a), ext(planes[b]))
+        elif op == Op.EXT_MUL:
+            planes[d : d + 3] = ext_mul(get(a), get(b))
+        else:
+            assert op == Op.LINEAR
+            total = planes[a : a + width]
+            for plane, weight in program.terms[b : b + count].tolist():
+                total = [(total[i] + planes[plane] * planes[weight + i]) % P for i in range(width)]
+            planes[d : d + width] = total
+    return planes[start : start + program.outputs]
+
+
+def lookup_columns(
+    denominators: Sequence[Sequence[Ext]], multiplicities: Sequence[Sequence[int]], groups: Sequence[int]
+) -> tuple[list[list[Ext]], Ext]:
+    """(columns, terminal) from tuples' columns: the accumulator, then for each group the sum of its fractions m / d."""
+    rows = len(multiplicities[0])
+    columns: list[list[Ext]] = [[]]
+    tuples = iter(zip(denominators, multiplicities, strict=True))
+    for count in groups:
+        members = [next(tuples) for _ in range(count)]
+        columns.append(
+            [ext_sum(ext_scale(ext_inv(d[r]), m[r]) if m[r] else ZERO for d, m in members) for r in range(rows)]
+        )
+    running = ZERO
+    for row in range(rows):
+        columns[0].append(running)
+        running = ext_add(running, ext_sum(column[row] for column in columns[1:]))
+    return columns, running
+
+
+def value_at(values: Sequence[int], log_size: int, z: Ext) -> Ext:
+    """p(z) for the polynomial with these values on 7 * H in bit-reversed order, by Lagrange's formula."""
+    xs = [domain_point(i, log_size) for i in range(len(values))]
+    total = ZERO
+    for i, value in enumerate(values):
+        term = ext(value)
+        for j, x in enumerate(xs):
+            if j != i:
+                term = ext_scale(ext_mul(term, ext_sub(z, ext(x))), inv(xs[i] - x))
+        total = ext_add(total, term)
+    return total
+
+
+def reduced_opening(
+    columns: Sequence[Sequence[int]], points: Sequence[Ext], opened: Sequence[Sequence[Ext]], offset: int, alpha: Ext
+) -> list[Ext]:
+    """sum over points z and columns p of alpha^k (p(z) - p(x)) / (z - x) for all x, with k = offset, offset + 1, ..."""
+    rows = len(columns[0])
+    result = []
+    for row in range(rows):
+        x = ext(domain_point(row, rows.bit_length() - 1))
+        total, power = ZERO, ext_pow(alpha, offset)
+        for z, claims in zip(points, opened, strict=True):
+            for column, claim in zip(columns, claims, strict=True):
+                quotient = ext_mul(ext_sub(claim, ext(column[row])), ext_inv(ext_sub(z, x)))
+                total = ext_add(total, ext_mul(power, quotient))
+                power = ext_mul(power, alpha)
+        result.append(total)
+    return result
+
+
+def fold(codeword: Sequence[Ext], log_arity: int, beta: Ext) -> list[Ext]:
+    """For each group of 2^log_arity neighbours the value at beta of the polynomial through them, by Lagrange."""
+    arity, log_size = 1 << log_arity, len(codeword).bit_length() - 1
+    result = []
+    for start in range(0, len(codeword), arity):
+        xs = [pow(root_of_unity(log_size), reverse_bits(start + i, log_size), P) for i in range(arity)]
+        total = ZERO
+        for i, value in enumerate(codeword[start : start + arity]):
+            for j, x in enumerate(xs):
+                if j != i:
+                    value = ext_scale(ext_mul(value, ext_sub(beta, ext(x))), inv(xs[i] - x))
+            total = ext_add(total, value)
+        result.append(total)
+    return result
