@@ -4,6 +4,7 @@ import dask
 import pytest
 from distributed import Client, LocalCluster
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from graphprover import Statement, Table, prove, verify
 from graphprover.device import CpuDevice
@@ -11,8 +12,9 @@ from graphprover.examples import fibonacci, memory
 from graphprover.graphs import proof as proof_graph
 from graphprover.graphs.tasks import Graph
 from graphprover.protocol.parameters import Parameters
+from graphprover.prover import load, plan
 from tests.naive_device import NaiveDevice
-from tests.random_statements import cases
+from tests.random_statements import random_statement
 
 FEW = Parameters(
     log_blowup=1,
@@ -47,9 +49,9 @@ def test_every_executor_gives_the_same_bytes(module) -> None:  # type: ignore[no
 
 def test_worker_processes_give_the_same_bytes() -> None:
     statement = example(memory)
-    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
-        with Client(cluster) as client:
-            proof = prove(statement, executor=client, parameters=FEW)
+    cluster = LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None)
+    with cluster, Client(cluster) as client:
+        proof = prove(statement, executor=client, parameters=FEW)
     assert proof == prove(statement, executor="sync", parameters=FEW)
 
 
@@ -61,9 +63,9 @@ def test_the_number_of_threads_changes_no_byte(threads: int) -> None:
 
 
 @settings(max_examples=25, deadline=None)
-@given(case=cases(max_tables=3, max_log_rows=4))
-def test_the_cpu_gives_the_bytes_of_the_definitions(case) -> None:  # type: ignore[no-untyped-def]
-    parameters, statement = case
+@given(seed=st.integers(0, 2**32 - 1), tables=st.integers(1, 3), max_degree=st.integers(1, 7))
+def test_the_cpu_gives_the_bytes_of_the_definitions(seed: int, tables: int, max_degree: int) -> None:
+    parameters, statement = random_statement(seed, tables=tables, max_log_height=4, max_degree=max_degree)
     naive = prove(statement, executor="sync", parameters=parameters, device=NaiveDevice())
     assert prove(statement, parameters=parameters) == naive
     verify(naive, statement, security=0)
@@ -71,8 +73,6 @@ def test_the_cpu_gives_the_bytes_of_the_definitions(case) -> None:  # type: igno
 
 def test_keys_begin_with_the_round_and_end_with_the_token() -> None:
     statement = example(memory)
-    from graphprover.prover import load, plan
-
     layout = plan(statement, parameters=FEW)
     traces = dict(enumerate(load(statement)))
     fixed = {i: t.preprocessed for i, t in enumerate(statement.tables) if t.preprocessed is not None}
@@ -80,4 +80,5 @@ def test_keys_begin_with_the_round_and_end_with_the_token() -> None:
     graph = dict(proof_graph.build(Graph(CpuDevice(), "0123abcd"), layout, traces, fixed, values).__dask_graph__())
     assert all(key.endswith("-0123abcd") for key in graph)
     prefixes = {dask.utils.key_split(key) for key in graph}
-    assert {"extend_main", "tree", "lookup", "quotient", "opening", "deep", "fri_fold", "query"} <= prefixes
+    assert {"extend_main", "tree-main", "lookup", "quotient", "opening", "deep", "fri_fold"} <= prefixes
+    assert not any(air.name in prefix for air in layout.tables for prefix in prefixes), "a dashboard groups by round"
