@@ -10,6 +10,7 @@ from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.layout import Layout, make_layout
 from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.proof import decode
+from graphprover.prover import prove
 from graphprover.statement import Statement, binding_digest
 from graphprover.verifier import check_batch, verify
 from tests.interop import plonky3
@@ -37,6 +38,10 @@ class Case:
     def write_and_prove(self, folder: Path) -> plonky3.Files:
         """Has Plonky3 prove it in ``folder``."""
         return plonky3.write_and_prove(folder, self.parameters, self.statement.tables, self.binding)
+
+    def prove(self) -> bytes:
+        """Our own proof, without its envelope."""
+        return prove(self.statement, executor="sync", parameters=self.parameters).payload
 
     def envelope(self, payload: bytes) -> Proof:
         """Plonky3's bytes as a proof of ours."""

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,19 +34,29 @@ def binary() -> Path:
     return CRATE / "target/release/graphprover-interop"
 
 
-def write_statement(path: Path, parameters: Parameters, tables: Sequence[Table], binding: bytes = BINDING) -> None:
-    """Writes what the program reads as --statement; every table needs its trace, for its height, and public values."""
+def write_statement(
+    path: Path,
+    parameters: Parameters,
+    tables: Sequence[Table],
+    binding: bytes = BINDING,
+    log_heights: Sequence[int] | None = None,
+) -> None:
+    """Writes what the program reads as --statement.
+
+    Every table has its public values, and its trace unless ``log_heights`` gives the log2 of the rows of each.
+    """
+    log_heights = [log_height(table) for table in tables] if log_heights is None else log_heights
     statement = {
         "parameters": asdict(parameters),
         "binding": binding.hex(),
         "tables": [
             {
                 "air": table.air.describe().to_json(),
-                "log_height": log_height(table),
+                "log_height": log_rows,
                 "public_values": [int(value) for value in table.public_values or ()],
                 "preprocessed": None if table.preprocessed is None else table.preprocessed.tolist(),
             }
-            for table in tables
+            for table, log_rows in zip(tables, log_heights, strict=True)
         ],
     }
     path.write_text(json.dumps(statement))
@@ -86,14 +97,14 @@ def write_and_prove(
     return files
 
 
-def prove(statement: Path, traces: Path, proof: Path, *, threads: int = 1) -> dict[str, object]:
-    """Plonky3 proves; returns its seconds and peak memory.
+def prove(statement: Path, traces: Path, proof: Path, *, threads: int = 1, repeat: int = 1) -> dict[str, Any]:
+    """Plonky3 proves, ``repeat`` times; returns the seconds of each, and the peak memory of the process.
 
     With more than one thread its grinding takes any nonce that passes, with one thread the least (``find_map_any`` in
     p3-challenger/src/hash_challenger.rs).
     """
-    arguments = ("--statement", statement, "--traces", traces, "--proof", proof)
-    output = _run("prove", *arguments, threads=threads)
+    files = ("--statement", statement, "--traces", traces, "--proof", proof)
+    output = _run("prove", *files, "--repeat", str(repeat), threads=threads)
     if output.returncode:
         raise RuntimeError(output.stderr)
     return json.loads(output.stdout)
@@ -130,14 +141,15 @@ def transcript(statement: Path, *, traces: Path | None = None, proof: Path | Non
 
     Lines ``start``, ``absorb`` or ``squeeze``, then hexadecimal bytes; neighbouring lines of one kind are joined.
     """
-    source = ("--traces", traces) if traces else ("--proof", proof)
+    assert (traces is None) != (proof is None)
+    source = ["--traces", str(traces)] if traces else ["--proof", str(proof)]
     output = _run("transcript", "--statement", statement, *source)
     if output.returncode > 1:
         raise RuntimeError(output.stderr)
     return output.stdout.splitlines()
 
 
-def decode(proof: Path) -> dict[str, object]:
+def decode(proof: Path) -> dict[str, Any]:
     """The proof as Plonky3 names its parts."""
     output = _run("decode", "--proof", proof)
     if output.returncode:

@@ -10,10 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from graphprover.field import P
+from graphprover.programs import load_packaged, packaged_names
 from graphprover.protocol.layout import make_layout
 from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.proof import decode, encode
+from graphprover.prover import prove
 from graphprover.statement import Statement
+from graphprover.verifier import verify
 from tests.interop import plonky3
 from tests.interop.case import Case
 from tests.interop.mutations import mutations
@@ -34,23 +37,46 @@ many = settings(max_examples=40, deadline=None, suppress_health_check=[HealthChe
 
 
 def agree(case: Case, folder: Path) -> None:
-    """Plonky3's proof convinces both verifiers."""
+    """Both prove the same bytes, and both verifiers accept them."""
     files = case.write_and_prove(folder)
-    assert plonky3.verify(files.statement, files.proof) is None
-    assert case.our_verdict(files.proof.read_bytes()) is None
+    theirs, ours = files.proof.read_bytes(), case.prove()
+    assert plonky3.verify_payloads(folder, files.statement, [theirs, ours]) == [None, None]
+    assert case.our_verdict(theirs) is None
+    assert case.our_verdict(ours) is None
+    assert ours == theirs
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_both_accept_proofs_of_plonky3(name: str, tmp_path: Path) -> None:
+def test_both_prove_and_accept_the_same_bytes(name: str, tmp_path: Path) -> None:
     agree(CASES[name], tmp_path)
 
 
 @many
 @given(random_statements())
-def test_both_accept_proofs_of_plonky3_for_random_statements(
+def test_both_prove_and_accept_the_same_bytes_for_random_statements(
     tmp_path: Path, drawn: tuple[Parameters, Statement]
 ) -> None:
     agree(Case(*drawn), tmp_path)
+
+
+@pytest.mark.parametrize("name", packaged_names())
+@pytest.mark.parametrize("rate", [2, 4, 8])
+def test_plonky3_accepts_the_examples_at_full_security(name: str, rate: int, tmp_path: Path) -> None:
+    statement = load_packaged(name).statement_for(None)
+    proof = prove(statement, rate=rate)
+    case = Case(proof.parameters, statement)
+    plonky3.write_statement(tmp_path / "statement.json", case.parameters, statement.tables, case.binding)
+    assert plonky3.verify_payloads(tmp_path, tmp_path / "statement.json", [proof.payload]) == [None]
+    assert verify(proof, statement).bits >= 128
+
+
+def test_with_more_threads_plonky3_grinds_other_nonces(tmp_path: Path) -> None:
+    case = NAMED["bus, grinding"]
+    files = case.write_and_prove(tmp_path)
+    plonky3.prove(files.statement, files.traces, tmp_path / "threads.bin", threads=2)
+    payload = (tmp_path / "threads.bin").read_bytes()
+    assert plonky3.verify(files.statement, tmp_path / "threads.bin") is None
+    assert case.our_verdict(payload) is None
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -1,0 +1,187 @@
+"""graphprover and Plonky3 on the same work: ``bench_plonky3.py [WORKLOAD ...] [--threads N] [--pairs N]``.
+
+Same tables, traces, parameters and cores. The provers take turns, in pairs A B, B A, each run in a process of its own
+that proves once to warm up (compiled kernels, allocated memory, twiddles) and reports its second proof. A table of
+medians in Markdown goes to stdout; the ratio is the median over pairs, so that a slow minute of the machine cancels.
+"""
+
+import argparse
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graphprover.air import Air, Bus
+from graphprover.device import CpuDevice
+from graphprover.device.cpu import available_threads
+from graphprover.envelope import Proof
+from graphprover.field import P, array_add, array_mul
+from graphprover.programs import load_packaged
+from graphprover.prover import plan, prove
+from graphprover.statement import Statement, Table
+from graphprover.verifier import verify
+
+sys.path.insert(0, str(Path(__file__).parent.parent))  # the crate's Python side lives with the tests
+
+from tests.interop import plonky3
+from tests.interop.case import Case
+
+KECCAK_BLOCK, KECCAK_ROUNDS = 136, 24
+
+
+class Mixed(Air):
+    """Products of degree 3 on and between rows, and messages of two elements."""
+
+    def __init__(self, name: str, free: int, computed: int, messages: int) -> None:
+        self.name = name
+        self.columns = (f"free[{free}]", f"computed[{computed}]")
+        self.free, self.computed, self.messages = free, computed, messages
+
+    def factors(self, i: int) -> list[int]:
+        """The free columns that a computed one is made of."""
+        return [(i + k) % self.free for k in range(4)]
+
+    def define(self, t: Any) -> None:
+        for i, result in enumerate(t.computed):
+            a, b, c, d = (t.free[k] for k in self.factors(i))
+            if i % 2:
+                t.every_row(result - a * b * c - d)
+            else:
+                t.transition(t.next.computed[i] - a * b * c - d)
+        for k in range(0, 4 * self.messages, 4):
+            bus = Bus(f"{self.name} {k % 8}")
+            t.send(bus, (t.free[k], t.free[k + 1]))
+            t.receive(bus, (t.free[k + 2], t.free[k + 3]))
+
+    def trace(self, rows: int) -> np.ndarray:
+        """Random numbers; what is received is what is sent, some rows later."""
+        free = np.random.default_rng(rows).integers(0, P, (self.free, rows), dtype=np.uint64)
+        for k in range(0, 4 * self.messages, 4):
+            free[k + 2 : k + 4] = np.roll(free[k : k + 2], k + 1, axis=1)
+        computed = np.empty((self.computed, rows), dtype=np.uint64)
+        for i in range(self.computed):
+            a, b, c, d = (free[k] for k in self.factors(i))
+            computed[i] = np.roll(array_add(array_mul(array_mul(a, b), c), d), 1 - i % 2)
+        return np.concatenate([free, computed])
+
+
+def mixed(*tables: tuple[Mixed, int]) -> Statement:
+    """These tables with traces of 2^k rows."""
+    return Statement([Table(air, (), air.trace(1 << log_rows)) for air, log_rows in tables])
+
+
+def keccak(log_rows: int) -> Statement:
+    """The longest message whose permutations fit 2^log_rows rows."""
+    length = (1 << log_rows) // KECCAK_ROUNDS * KECCAK_BLOCK - 1
+    return load_packaged("examples/keccak").statement_for(bytes(i % 251 for i in range(length)))
+
+
+WORKLOADS: dict[str, Callable[[], Statement]] = {
+    **{f"keccak-{log_rows}": partial(keccak, log_rows) for log_rows in (12, 13, 14, 15)},
+    # 100 columns, 20 interactions.
+    "wide": lambda: mixed((Mixed("wide", 50, 50, 10), 16)),
+    "ten": lambda: mixed(
+        *(
+            (Mixed(f"table{i}", 12 + 4 * i, 4 + 2 * i, i % 4), k)
+            for i, k in enumerate((8, 10, 11, 12, 12, 13, 14, 14, 15, 16))
+        )
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """One proof, after one to warm up."""
+
+    seconds: float
+    peak_bytes: int  # of the whole process
+
+
+def run_ours(name: str, threads: int, proof: Path) -> Run:
+    """graphprover, in a process of its own."""
+    command = [sys.executable, __file__, name, "--threads", str(threads), "--child", str(proof)]
+    return Run(**json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
+
+
+def child(name: str, threads: int, output: Path) -> Run:
+    """What that process does."""
+    statement = WORKLOADS[name]()
+    device = CpuDevice(threads)
+    prove(statement, device=device)
+    start = time.perf_counter()
+    proof = prove(statement, device=device)
+    seconds = time.perf_counter() - start
+    output.write_bytes(proof.to_bytes())
+    return Run(seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+
+
+def run_plonky3(files: plonky3.Files, threads: int) -> Run:
+    """Plonky3, in a process of its own."""
+    measured = plonky3.prove(files.statement, files.traces, files.proof, threads=threads, repeat=2)
+    return Run(measured["prove_seconds"][-1], measured["peak_bytes"])
+
+
+def compare(name: str, threads: int, pairs: int, folder: Path) -> str:
+    """A row of the table; raises where one side does not accept the proof of the other."""
+    statement = WORKLOADS[name]()
+    case = Case(plan(statement).parameters, statement)
+    files = plonky3.Files(folder / "statement.json", folder / "traces.bin", folder / "plonky3.bin")
+    plonky3.write_statement(files.statement, case.parameters, statement.tables, case.binding)
+    plonky3.write_traces(files.traces, statement.tables)
+    ours: list[Run] = []
+    theirs: list[Run] = []
+    for pair in range(pairs):
+        for turn in range(2):
+            if turn == pair % 2:
+                ours.append(run_ours(name, threads, folder / "ours.bin"))
+            else:
+                theirs.append(run_plonky3(files, threads))
+    proof = Proof.from_bytes((folder / "ours.bin").read_bytes())
+    verify(proof, statement)
+    verify(replace(proof, payload=files.proof.read_bytes()), statement)
+    if (reason := plonky3.verify_payloads(folder, files.statement, [proof.payload])[0]) is not None:
+        raise RuntimeError(f"Plonky3 does not accept our proof of {name}: {reason}")
+    ratio = statistics.median(our.seconds / their.seconds for our, their in zip(ours, theirs, strict=True))
+    cells = [name, str(threads)]
+    for runs in (ours, theirs):
+        cells.append(f"{statistics.median(run.seconds for run in runs):.3f}")
+    cells.append(f"{ratio:.2f}")
+    for runs in (ours, theirs):
+        cells.append(f"{statistics.median(run.peak_bytes for run in runs) / 2**20:.0f}")
+    return " | ".join(cells)
+
+
+def main() -> None:
+    """See the module."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help=f"of {', '.join(WORKLOADS)}; default all")
+    parser.add_argument("--threads", type=int, default=available_threads(), help="cores of each; default all")
+    parser.add_argument("--pairs", type=int, default=5, help="runs of each; default 5")
+    parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if unknown := set(options.workloads) - WORKLOADS.keys():
+        parser.error(f"no workload {', '.join(sorted(unknown))}; there are {', '.join(WORKLOADS)}")
+    if options.child:
+        print(json.dumps(asdict(child(options.workloads[0], options.threads, options.child))))
+        return
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: options.threads])
+    print("workload | threads | graphprover s | Plonky3 s | ratio | graphprover MiB | Plonky3 MiB")
+    print("---|---:|---:|---:|---:|---:|---:")
+    for name in options.workloads or WORKLOADS:
+        with tempfile.TemporaryDirectory() as folder:
+            print(compare(name, options.threads, options.pairs, Path(folder)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
