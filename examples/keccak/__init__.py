@@ -28,8 +28,9 @@ def absorb(blocks: np.ndarray, length: int) -> list[tuple[np.ndarray, list[int]]
     state = [0] * permutation.LANES
     states, calls = [state], []
     for block in blocks.tolist():
-        calls.append([a ^ b for a, b in zip(state, block, strict=False)] + state[sponge.RATE_LANES :])
-        state = permutation.rounds(calls[-1])[-1]
+        mixed = [a ^ b for a, b in zip(state, block, strict=False)] + state[sponge.RATE_LANES :]
+        calls.append(permutation.rounds(mixed))
+        state = calls[-1][-1]
         states.append(state)
     absorbed = sponge.trace(blocks, length, np.array(states, dtype=np.uint64))
     columns = sponge.Sponge().view(absorbed)

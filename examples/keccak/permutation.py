@@ -144,14 +144,13 @@ def _word(bits: Sequence[Expr]) -> Expr:
     return linear((1 << z, bit) for z, bit in enumerate(bits))
 
 
-def trace(states: Sequence[Sequence[int]]) -> np.ndarray:
-    """The main trace for calls 0, 1, ... of the permutation on these states of 25 lanes."""
-    count = ROUNDS * len(states)
+def trace(calls: Sequence[Sequence[Sequence[int]]]) -> np.ndarray:
+    """The main trace for calls 0, 1, ... of the permutation, each given by its ``rounds``."""
+    count = ROUNDS * len(calls)
     rows = 1 << (count - 1).bit_length()
     main, columns = KeccakF().zeros(rows)
     blocks = -(-rows // ROUNDS)
-    idle = rounds([0] * LANES)
-    history = [rounds(state) for state in states] + [idle] * (blocks - len(states))
+    history = [*calls, *[rounds([0] * LANES)] * (blocks - len(calls))]
     lanes = np.array(history, dtype=np.uint64)  # (blocks, 25 states, 25 lanes)
 
     def by_row(states: np.ndarray) -> np.ndarray:
@@ -183,5 +182,7 @@ def _rotated(lanes: np.ndarray, bits: int) -> np.ndarray:
 
 def _write_bits(columns: np.ndarray, lanes: np.ndarray) -> None:
     """Writes lanes (k, rows) to columns (k, 64, rows), a bit a column."""
-    np.right_shift(lanes[:, None], np.arange(64, dtype=np.uint64)[None, :, None], out=columns)
-    columns &= np.uint64(1)
+    for lane, bits in zip(lanes, columns, strict=True):
+        for z, bit in enumerate(bits):
+            np.right_shift(lane, np.uint64(z), out=bit)
+            np.bitwise_and(bit, np.uint64(1), out=bit)

@@ -186,7 +186,7 @@ def test_every_call_is_answered_once(active: int) -> None:
 
 def test_an_unasked_permutation_is_noticed() -> None:
     inputs = keccak.prove_inputs(message(300))
-    main = permutation.trace([[0] * 25] * 4)
+    main = permutation.trace([permutation.rounds([0] * 25)] * 4)
     (finding,) = check(with_trace(TABLES, inputs, 1, main))
     assert isinstance(finding, UnbalancedBus) and finding.total >= 4
 
