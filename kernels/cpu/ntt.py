@@ -91,32 +91,36 @@ def _up(radix):
     return up
 
 
-def _powers(radix):
-    """The operation c -> (c, c^2, ... c^(radix - 1)) for the c of an eight-fold split; c^4, c^2 split less."""
-
-    @simd.operation(results=radix - 1)
-    def powers(b, c):
-        for _ in range({8: 0, 4: 1, 2: 2}[radix]):
-            c = simd.emit_mul(b, c, c)
-        result = [c]
-        for k in range(2, radix):
-            result.append(simd.emit_mul(b, result[k // 2 - 1], result[k - k // 2 - 1]))
-        return result
-
-    return powers
+@simd.operation(results=7)
+def _powers(b, c):
+    """c, c^2, ... c^7."""
+    result = [c]
+    for k in range(2, 8):
+        result.append(simd.emit_mul(b, result[k // 2 - 1], result[k - k // 2 - 1]))
+    return result
 
 
-_down_8, _up_8, _powers_8 = _down(8), _up(8), _powers(8)
+_down_8, _up_8 = _down(8), _up(8)
+_GROUP = 7 * simd.LANES  # words of the table for eight blocks: the first powers of their c, then the second, ...
+
+
+@njit(nogil=True)
+def _place(block):
+    """Where the table has the first power of the c of ``block``; the others follow eight words apart."""
+    return _GROUP * (block >> 3) + (block & 7)
 
 
 def _make_step_down(radix):
-    down, powers = _down(radix), _powers(radix)
+    down = _down(radix)
+    # A node that is split less than eight-fold takes the fourth or every second power.
+    power_step, count = 8 // radix, radix - 1
 
     @njit(nogil=True, cache=True)
     def step_down(source, source_start, target, start, size, block, table):
         """One node of ``size`` rows, a multiple of 8 * radix, to its ``radix`` descendants."""
         stride = size // radix
-        factors = powers(simd.splat(simd.load_word(table, block)))
+        first_power = _place(block) + simd.LANES * (power_step - 1)
+        factors = simd.splat_rows(table, first_power, simd.LANES * power_step, count)
         for j in range(0, stride, simd.LANES):
             parts = simd.load_rows(source, source_start + j, stride, radix)
             simd.store_rows(target, start + j, stride, down(parts, factors))
@@ -186,8 +190,9 @@ def _bit_reversed_8(b, parts):
 @njit(nogil=True, cache=True)
 def _leaf(source, source_start, target, start, block, table):
     """The last six levels below one node of 64 rows."""
-    parts = _down_8(simd.load_rows(source, source_start, 8, 8), _powers_8(simd.splat(simd.load_word(table, block))))
-    parts = _down_8(simd.transpose(parts), _powers_8(simd.load(table, 8 * block)))
+    parts = simd.load_rows(source, source_start, simd.LANES, 8)
+    parts = _down_8(parts, simd.splat_rows(table, _place(block), simd.LANES, 7))
+    parts = _down_8(simd.transpose(parts), simd.load_rows(table, _GROUP * block, simd.LANES, 7))
     simd.store_rows(target, start, 8, simd.transpose(_canonical_8(parts)))
 
 
@@ -195,7 +200,7 @@ def _leaf(source, source_start, target, start, block, table):
 def _step_up(x, start, size, block, table):
     """One node of ``size`` rows, a multiple of 64, from its eight descendants."""
     stride = size // 8
-    factors = _powers_8(simd.splat(simd.load_word(table, block)))
+    factors = simd.splat_rows(table, _place(block), simd.LANES, 7)
     for j in range(0, stride, simd.LANES):
         simd.store_rows(x, start + j, stride, _up_8(simd.load_rows(x, start + j, stride, 8), factors))
 
@@ -211,7 +216,7 @@ def _first_steps_up_natural(source, source_start, target, start, log_size, root)
     c = simd.load(lanes, 0)
     for j in range(0, stride, simd.LANES):
         parts = _bit_reversed_8(simd.load_rows(source, source_start + j, stride, 8))
-        parts = simd.transpose(_up_8(parts, _powers_8(c)))
+        parts = simd.transpose(_up_8(parts, _powers(c)))
         place = start + 8 * reverse_bits(j >> 3, log_size - 6)
         simd.store_rows(target, place, stride, _bit_reversed_8(parts))
         c = simd.mul(c, step)
@@ -255,7 +260,7 @@ def _up_tree(source, source_start, target, start, log_size, natural, root, table
     for position in range(0, size, _LEAF):
         if not natural:
             parts = simd.transpose(simd.load_rows(source, source_start + position, 8, 8))
-            parts = _up_8(parts, _powers_8(simd.load(table, position >> 3)))
+            parts = _up_8(parts, simd.load_rows(table, _GROUP * (position >> 6), simd.LANES, 7))
             simd.store_rows(target, start + position, 8, simd.transpose(parts))
         node = _LEAF
         end = position + _LEAF
@@ -297,21 +302,27 @@ def _interpolate_small(source, start, coefficients, log_size, natural, root, sca
         scale = mul(scale, shift)
 
 
-@cache
-def _tables(log_size):
-    """The c of every block whose level splits at least eight-fold in transforms of up to 2^log_size rows.
+@njit(nogil=True, cache=True)
+def _fill(table, twiddles):
+    for i in range(0, len(twiddles), simd.LANES):
+        simd.store_rows(table, 7 * i, simd.LANES, _powers(simd.load(twiddles, i)))
 
-    Bit i of a block's number stands for a factor w of order 2^(i+4). Row 0 is for the way down, row 1 (1/c) for up.
+
+@cache
+def _table(log_size, inverse):
+    """The powers c, ... c^7 of every block whose level is split eight-fold in transforms of up to 2^log_size rows.
+
+    uint64 of shape (blocks / 8, 7, 8). Bit i of a block's number stands for a factor of order 2^(i+4) in c, and for
+    its inverse if ``inverse``.
     """
-    table = np.ones((2, max(1 << log_size >> 3, simd.LANES)), dtype=np.uint64)
-    for log in range(table.shape[1].bit_length() - 1):
+    twiddles = np.ones(max(1 << log_size >> 3, simd.LANES), dtype=np.uint64)
+    for log in range(len(twiddles).bit_length() - 1):
         half = 1 << log
         root = field.root_of_unity(log + 4)
-        for row, factor in enumerate((root, field.inv(root))):
-            np.copyto(
-                table[row, half : 2 * half], field.array_mul(table[row, :half], np.asarray(factor, dtype=np.uint64))
-            )
-    table.flags.writeable = False
+        factor = np.asarray(field.inv(root) if inverse else root, dtype=np.uint64)
+        twiddles[half : 2 * half] = field.array_mul(twiddles[:half], factor)
+    table = np.empty((len(twiddles) // simd.LANES, 7, simd.LANES), dtype=np.uint64)
+    _fill(table, twiddles)
     return table
 
 
@@ -376,7 +387,6 @@ def _run(
     log_size = _check(source, target, log_blowup, columns)
     log_order = log_size + log_blowup
     roots = (field.root_of_unity(log_order), field.inv(field.root_of_unity(log_size)))
-    table = _tables(log_order)
     _transform(
         source.ctypes.data,
         target.ctypes.data,
@@ -386,7 +396,7 @@ def _run(
         down,
         natural,
         (np.uint64(roots[0]), np.uint64(roots[1])),
-        (table[0].ctypes.data, table[1].ctypes.data),
+        (_table(log_order, False).ctypes.data, _table(log_size, True).ctypes.data),
         np.uint64(field.inv(1 << log_size)),
         np.uint64(shift),
         *columns,

@@ -13,8 +13,9 @@
 Memory: ``load(source, index)`` and ``store(target, index, x)`` move the words index .. index + 7, counted flat from the
 first word, of a C-contiguous uint64 array of any number of dimensions, of a ``CPointer(uint64)``, or of an integer
 address. ``load_rows(source, index, stride, count)`` gives a tuple of ``count`` (a literal) vectors that lie ``stride``
-words apart and ``store_rows`` is its inverse; ``gather``/``scatter`` take a vector of indices, ``load_word`` and
-``store_word`` move one uint64. No alignment is needed, no bounds are checked.
+words apart, ``store_rows`` is its inverse, and ``splat_rows`` gives vectors of one word each; ``gather``/``scatter``
+take a vector of indices, ``load_word`` and ``store_word`` move one uint64. No alignment is needed, no bounds are
+checked.
 Field: a *word* is any 64-bit value read mod p, a *canonical* word is below p. Everything takes and gives words, unless
 its docstring says more; ``canonical`` makes the one out of the other and is due before a store that leaves a kernel.
 ``add_canonical``/``sub_canonical`` are the cheaper add/sub for a second operand already known to be canonical (what was
@@ -109,6 +110,17 @@ def emit_sub(b: Builder, x: Value, y: Value) -> Value:
     return emit_sub_canonical(b, x, emit_canonical(b, y))
 
 
+def _opaque_epsilon(b: Builder) -> Value:
+    """2^32 - 1 in every lane, out of memory: LLVM makes two shifts and a subtraction of a product by a constant."""
+    name = "graphprover_epsilon"
+    place = b.module.globals.get(name)
+    if place is None:
+        place = ir.GlobalVariable(b.module, _VECTOR, name)
+        place.initializer = constant(_EPSILON)
+        place.linkage = "linkonce_odr"
+    return b.load(place)
+
+
 def emit_reduce(b: Builder, high: Value, low: Value) -> Value:
     """high * 2^64 + low as a word, for any two words: 2^64 = 2^32 - 1 and 2^96 = -1."""
     epsilon, half = constant(_EPSILON), constant(32)
@@ -116,7 +128,7 @@ def emit_reduce(b: Builder, high: Value, low: Value) -> Value:
     # A borrow leaves at least 2^64 - 2^32 and a carry at most 2^64 - 2^33: neither correction wraps.
     s = b.sub(low, top)
     s = b.select(b.icmp_unsigned("<", low, top), b.sub(s, epsilon), s)
-    m = b.sub(b.shl(middle, half), middle)
+    m = b.mul(middle, b.and_(_opaque_epsilon(b), epsilon))  # both below 2^32, hence one vpmuludq
     r = b.add(s, m)
     return b.select(b.icmp_unsigned("<", r, m), b.add(r, epsilon), r)
 
@@ -312,6 +324,25 @@ def store_rows(_context, target, index, stride, rows):
         return context.get_dummy_value()
 
     return types.void(target, index, stride, rows), codegen
+
+
+@intrinsic(prefer_literal=True)
+def splat_rows(_context, source, index, stride, count):
+    """A tuple of ``count`` (literal) vectors: the k-th one has the word ``index + k * stride`` in every lane."""
+    _check_memory(source)
+    if not isinstance(count, types.IntegerLiteral):
+        raise TypingError("the count of rows must be a literal")
+
+    def codegen(context, b, signature, arguments):
+        pointer = _pointer(context, b, arguments[0], signature.args[0])
+        index, stride = (context.cast(b, arguments[i], signature.args[i], types.int64) for i in (1, 2))
+        rows = []
+        for _ in range(count.literal_value):
+            rows.append(emit_splat(b, b.load(b.gep(pointer, [index]))))
+            index = b.add(index, stride)
+        return context.make_tuple(b, signature.return_type, rows)
+
+    return types.UniTuple(vector, count.literal_value)(source, index, stride, count), codegen
 
 
 def _lane_pointers(context: Any, b: Builder, memory: Value, kind: types.Type, indices: Value) -> Value:

@@ -234,11 +234,13 @@ def test_memory_of_another_type_is_refused():
 
 
 @pytest.mark.skipif("NUMBA_CPU_NAME" in os.environ, reason="this is the run for another processor")
-@pytest.mark.parametrize("processor", ["haswell", "x86-64"])
-def test_processors_without_wide_registers(processor):
+@pytest.mark.parametrize(
+    ("processor", "names"), [("haswell", ("simd", "keccak", "ntt")), ("x86-64", ("simd", "keccak"))]
+)
+def test_processors_without_wide_registers(processor, names):
     """The same tests compiled for 256-bit and for 128-bit registers."""
     root = Path(__file__).parents[2]
-    files = [f"tests/kernels/test_{name}.py" for name in ("simd", "keccak")]
+    files = [f"tests/kernels/test_{name}.py" for name in names]
     arguments = ["-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *files]
     environment = {**os.environ, "NUMBA_CPU_NAME": processor, "NUMBA_CPU_FEATURES": ""}
     run = subprocess.run([sys.executable, *arguments], cwd=root, env=environment, capture_output=True, text=True)
