@@ -134,16 +134,15 @@ def draw_tree(rng: random.Random, table: Sketch, degree: int, *, next_row: bool,
         leaves += [("preprocessed", i, offset) for i in range(len(table.fixed)) for offset in offsets] * 3
     if depth == 0 or rng.random() < 0.15:
         return rng.choice(leaves)
-    op = rng.choice("++-**" if degree > 1 else "+-") if rng.random() < 0.9 else "neg"
+    op = rng.choice("+-***" if degree > 1 else "+-") if rng.random() < 0.9 else "neg"
     if op == "neg":
         return (op, draw_tree(rng, table, degree, next_row=next_row, depth=depth - 1))
-    left = rng.randint(1, degree - 1) if op == "*" else degree
-    right = degree - left if op == "*" else degree
-    return (
-        op,
-        draw_tree(rng, table, left, next_row=next_row, depth=depth - 1),
-        draw_tree(rng, table, right, next_row=next_row, depth=depth - 1),
-    )
+    if op == "*":  # the degree it uses up bounds it, so that high degrees are reached
+        left = rng.randint(1, degree - 1)
+        degrees, depth = (left, degree - left), max(depth, 2)
+    else:
+        degrees = (degree, degree)
+    return (op, *(draw_tree(rng, table, each, next_row=next_row, depth=depth - 1) for each in degrees))
 
 
 def draw_table(rng: random.Random, name: str, rows: int, width: int, degree: int) -> Sketch:
@@ -270,16 +269,16 @@ def random_statement(
 ) -> tuple[Parameters, Statement]:
     """A statement that holds, with its traces, and parameters to prove it under. Deterministic in its arguments.
 
-    ``tables`` is exact; a table is at most 2^max_log_height rows tall; ``max_width`` bounds the columns before
-    interactions add theirs; ``max_degree`` bounds constraints on rows and transitions; ``interactions`` is the number
-    of buses and local lookups that are tried.
+    ``tables`` is exact; the first one has 2^max_log_height rows, the others at most as many; ``max_width`` bounds the
+    columns before interactions add theirs; ``max_degree`` bounds constraints on rows and transitions;
+    ``interactions`` is the number of buses and local lookups that are tried.
     """
     rng = random.Random(repr((seed, tables, max_log_height, max_width, max_degree, interactions)))
     sketches = [
         draw_table(
             rng,
             f"table{i}",
-            1 << rng.randint(0, max_log_height),
+            1 << (max_log_height if i == 0 else rng.randint(0, max_log_height)),
             rng.randint(1, max_width),
             rng.randint(1, max_degree),
         )
