@@ -14,8 +14,8 @@ Memory: ``load(source, index)`` and ``store(target, index, x)`` move the words i
 first word, of a C-contiguous uint64 array of any number of dimensions, of a ``CPointer(uint64)``, or of an integer
 address. ``load_rows(source, index, stride, count)`` gives a tuple of ``count`` (a literal) vectors that lie ``stride``
 words apart, ``store_rows`` is its inverse, and ``splat_rows`` gives vectors of one word each; ``gather``/``scatter``
-take a vector of indices, ``load_word`` and ``store_word`` move one uint64. No alignment is needed, no bounds are
-checked.
+take a vector of indices, ``load_word`` and ``store_word`` move one uint64, ``prefetch`` announces a load. No alignment
+is needed, no bounds are checked.
 Field: a *word* is any 64-bit value read mod p, a *canonical* word is below p. Everything takes and gives words, unless
 its docstring says more; ``canonical`` makes the one out of the other and is due before a store that leaves a kernel.
 ``add_canonical``/``sub_canonical`` are the cheaper add/sub for a second operand already known to be canonical (what was
@@ -289,6 +289,22 @@ def store_word(_context, target, index, word):
         return context.get_dummy_value()
 
     return types.void(target, index, word), codegen
+
+
+@intrinsic
+def prefetch(_context, source, index):
+    """Starts to bring the word ``index`` of ``source`` near; an address outside of all memory is ignored."""
+    _check_memory(source)
+
+    def codegen(context, b, signature, arguments):
+        pointer = _pointer(context, b, arguments[0], signature.args[0])
+        place = b.gep(pointer, [context.cast(b, arguments[1], signature.args[1], types.int64)])
+        kind = ir.FunctionType(ir.VoidType(), [place.type, _I32, _I32, _I32])
+        function = cgutils.get_or_insert_function(b.module, kind, "llvm.prefetch.p0")
+        b.call(function, [place, _I32(0), _I32(3), _I32(1)])  # to read, into all caches, as data
+        return context.get_dummy_value()
+
+    return types.void(source, index), codegen
 
 
 @intrinsic(prefer_literal=True)
