@@ -1,0 +1,179 @@
+"""Provers that cheat: the real graph on a device that lies, so that the transcript is consistent with every lie.
+
+A proof that was merely damaged fails somewhere, most often because its challenges change. Whether each check does its
+own work shows only against a prover who knows the protocol and obeys it in all but one thing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import dask
+import numpy as np
+
+from graphprover.air.description import AirDescription
+from graphprover.device import Device, Tree
+from graphprover.envelope import Proof
+from graphprover.field import ZERO, Ext, P, ext_add, ext_inv, ext_mul, ext_sub
+from graphprover.graphs import opening
+from graphprover.graphs import proof as proof_graph
+from graphprover.graphs.tasks import Graph
+from graphprover.protocol.constraints import Evaluations, fold_constraints, join_coordinates, selectors_at
+from graphprover.protocol.layout import make_layout
+from graphprover.protocol.parameters import Parameters
+from graphprover.protocol.preprocessed import preprocessed_cap
+from graphprover.protocol.proof import TableOpenings, encode
+from graphprover.statement import Statement
+from tests.naive_device import NaiveDevice
+
+
+def forge(
+    statement: Statement,
+    parameters: Parameters,
+    device: Device | None = None,
+    preprocessed: dict[int, np.ndarray] | None = None,
+) -> Proof:
+    """A proof of the statement by its traces, true or false, on a device that may lie.
+
+    ``preprocessed``: columns to prove with instead of the statement's, by table.
+    """
+    traces = {i: np.asarray(table.main, dtype=np.uint64) for i, table in enumerate(statement.tables)}
+    log_heights = [trace.shape[1].bit_length() - 1 for trace in traces.values()]
+    layout = make_layout(statement.descriptions, log_heights, parameters)
+    fixed = {i: table.preprocessed for i, table in enumerate(statement.tables) if table.preprocessed is not None}
+    values = tuple(tuple(table.public_values or ()) for table in statement.tables)
+    graph = Graph(device or NaiveDevice(), "test")
+    task = proof_graph.build(graph, layout, traces, fixed | (preprocessed or {}), values)
+    payload = encode(dask.compute(task, scheduler="synchronous")[0])
+    return Proof(statement.label, parameters, layout.log_heights, values, payload)
+
+
+class OtherTable(NaiveDevice):
+    """Shows the commitment to the statement's preprocessed columns, and proves with other ones."""
+
+    def __init__(self, statement: Statement, parameters: Parameters, traces: Sequence[np.ndarray]) -> None:
+        self.shown = statement.preprocessed_cap(parameters.log_blowup, parameters.cap_height)
+        self.own = preprocessed_cap(traces, parameters.log_blowup, parameters.cap_height)
+
+    def cap(self, tree: Tree) -> tuple[bytes, ...]:
+        cap = super().cap(tree)
+        assert self.shown is not None
+        return self.shown if cap == self.own else cap
+
+
+class OtherConstraints(NaiveDevice):
+    """Proves one constraint less of one table, a zero in its place."""
+
+    def __init__(self, name: str, constraint: int) -> None:
+        self.name, self.constraint = name, constraint
+
+    def quotient(self, air: AirDescription, *inputs: Any) -> np.ndarray:
+        if air.name == self.name:
+            nodes = (*air.nodes, (0, 0, 0))  # the constant 0
+            constraints = list(air.constraints)
+            constraints[self.constraint] = len(air.nodes)
+            air = replace(air, nodes=nodes, constraints=tuple(constraints))
+        return super().quotient(air, *inputs)
+
+
+class OtherLookups(NaiveDevice):
+    """Adds to one table's terminal, and makes up for it in one place of its lookup columns."""
+
+    def __init__(self, name: str, amount: Ext, place: str) -> None:
+        self.name, self.amount, self.place = name, amount, place
+
+    def lookup_columns(self, air: AirDescription, *inputs: Any) -> tuple[np.ndarray, Ext]:
+        columns, terminal = super().lookup_columns(air, *inputs)
+        if air.name != self.name:
+            return columns, terminal
+        terminal = tuple((a + b) % P for a, b in zip(terminal, self.amount, strict=True))
+        rows = {"accumulator": slice(0, None), "last step": slice(-1, None), "nowhere": slice(0, 0)}.get(self.place)
+        for coordinate, word in enumerate(self.amount):
+            if rows is not None:
+                columns[coordinate, rows] = [(int(cell) + word) % P for cell in columns[coordinate, rows]]
+            else:  # "fraction": of the first lookup on the last row
+                columns[3 + coordinate, -1] = (int(columns[3 + coordinate, -1]) + word) % P
+        return columns, terminal
+
+
+class OtherOpenings(NaiveDevice):
+    """Opens the quotient of its one table at whatever makes the constraints hold at the out-of-domain point."""
+
+    def quotient(self, air: AirDescription, *inputs: Any) -> np.ndarray:
+        self.air, self.inputs = air, inputs
+        return super().quotient(air, *inputs)
+
+    def interpolation_weights(self, log_height: int, point: Ext) -> np.ndarray:
+        self.points = [*getattr(self, "points", []), (log_height, point)]
+        return super().interpolation_weights(log_height, point)
+
+    def lie(self, honest: TableOpenings) -> TableOpenings:
+        _, _, _, public_values, prefixes, beta, alpha, terminal, _ = self.inputs
+        selectors = selectors_at(*self.points[0])
+        at = Evaluations(
+            honest.main,
+            honest.main_next or (ZERO,) * len(honest.main),
+            honest.preprocessed or (),
+            honest.preprocessed_next or (),
+            join_coordinates(honest.permutation),
+            join_coordinates(honest.permutation_next),
+            public_values,
+            terminal,
+        )
+        folded = fold_constraints(self.air, at, selectors, prefixes, beta, alpha)
+        (chunk,) = honest.quotient
+        missing = ext_sub(ext_mul(folded, ext_inv(selectors.vanishing)), join_coordinates(chunk)[0])
+        return replace(honest, quotient=((ext_add(chunk[0], missing), *chunk[1:]),))
+
+
+def lying_openings(device: OtherOpenings, *inputs: Any, **fixed: Any) -> TableOpenings:
+    """To be put in the place of ``graphs.opening.openings``."""
+    return device.lie(HONEST_OPENINGS(device, *inputs, **fixed))
+
+
+HONEST_OPENINGS = opening.openings
+
+
+class ZeroCodewords(NaiveDevice):
+    """Folds zeros, which are of low degree, in the place of the openings' codewords."""
+
+    def fold_tree(self, codeword: np.ndarray, log_arity: int, cap_height: int) -> Tree:
+        return super().fold_tree(np.zeros_like(codeword), log_arity, cap_height)
+
+    def group_rows(self, codeword: np.ndarray, log_arity: int, indices: Sequence[int]) -> np.ndarray:
+        return super().group_rows(np.zeros_like(codeword), log_arity, indices)
+
+    def final_polynomial(self, codeword: np.ndarray, log_length: int) -> tuple[Ext, ...]:
+        return (ZERO,) * (1 << log_length)
+
+
+class NothingJoins(NaiveDevice):
+    """Leaves the codewords of shorter tables out of the folds."""
+
+    def fold(self, codeword: np.ndarray, log_arity: int, beta: Ext, joining: np.ndarray | None) -> np.ndarray:
+        return super().fold(codeword, log_arity, beta, None)
+
+
+class NotLowDegree(NaiveDevice):
+    """Commits to one trace column of some height that is of no low degree: every other word is one more."""
+
+    def __init__(self, height: int) -> None:
+        self.height = height
+
+    def extend(self, columns: np.ndarray, log_blowup: int) -> np.ndarray:
+        extended = super().extend(columns, log_blowup)
+        if columns.shape[1] == self.height:
+            extended[0, ::2] = [(int(word) + 1) % P for word in extended[0, ::2]]
+        return extended
+
+
+class NoWork(NaiveDevice):
+    """Does no proof of work at one of its sites, counted from 0."""
+
+    def __init__(self, site: int) -> None:
+        self.left = site
+
+    def grind(self, seed: bytes, bits: int) -> int:
+        self.left -= 1
+        nonce = super().grind(seed, bits)
+        return nonce + 1 if self.left == -1 else nonce  # the least nonce that passes has, most likely, no neighbour

@@ -1,0 +1,103 @@
+"""The sponge against a mutable one written after Plonky3's description, and proofs of work."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphprover.field import P
+from graphprover.protocol import challenger as module
+from graphprover.protocol.challenger import Challenger
+from graphprover.protocol.hashing import keccak256
+
+SEED = bytes(range(32))
+
+
+class Sponge:
+    """An input buffer, and an output buffer that is popped from its end."""
+
+    def __init__(self, initial: bytes) -> None:
+        self.input = bytearray(initial)
+        self.output = bytearray()
+
+    def observe(self, data: bytes) -> None:
+        for byte in data:
+            self.output.clear()
+            self.input.append(byte)
+
+    def byte(self) -> int:
+        if not self.output:
+            digest = keccak256(bytes(self.input))
+            self.input, self.output = bytearray(digest), bytearray(digest)
+        return self.output.pop()
+
+
+actions = st.lists(st.one_of(st.binary(max_size=60), st.integers(0, 70)), max_size=12)
+
+
+@given(st.binary(max_size=40), actions)
+def test_agrees_with_a_mutable_sponge(initial: bytes, steps: list[bytes | int]) -> None:
+    ours, sponge = Challenger(initial), Sponge(initial)
+    for step in steps:
+        if isinstance(step, bytes):
+            ours = ours.absorb(step)
+            sponge.observe(step)
+        else:
+            ours, sampled = ours.sample_bytes(step)
+            assert sampled == bytes(sponge.byte() for _ in range(step))
+
+
+def test_a_state_is_a_value() -> None:
+    start = Challenger(SEED)
+    assert start.sample_ext() == start.sample_ext()
+    assert start == Challenger(SEED)
+    assert start.absorb(b"a").sample() != start.absorb(b"b").sample()
+
+
+def test_words_are_absorbed_as_eight_little_endian_bytes() -> None:
+    assert Challenger(SEED).absorb_words(1, P - 1) == Challenger(
+        SEED + b"\x01" + bytes(7) + (P - 1).to_bytes(8, "little")
+    )
+
+
+def test_an_extension_element_is_three_samples() -> None:
+    state, coordinates = Challenger(SEED), []
+    for _ in range(3):
+        state, coordinate = state.sample()
+        coordinates.append(coordinate)
+    assert Challenger(SEED).sample_ext() == (state, tuple(coordinates))
+
+
+def test_words_of_p_and_above_are_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = [P, 2**64 - 1, P - 1, 5]
+    # A digest is read from its last byte, each word from its least byte.
+    digest = b"".join(word.to_bytes(8, "big") for word in reversed(drawn))
+    monkeypatch.setattr(module, "keccak256", lambda data: digest)
+    state, first = Challenger(SEED).sample()
+    state, second = state.sample()
+    assert (first, second) == (P - 1, 5)
+
+
+@given(st.integers(0, 64))
+def test_bits_are_the_lowest_of_eight_bytes(bits: int) -> None:
+    state, word = Challenger(SEED).sample_bytes(8)
+    assert Challenger(SEED).sample_bits(bits) == (state, int.from_bytes(word, "little") % 2**bits)
+
+
+@given(st.binary(max_size=50), st.integers(0, 40))
+def test_a_nonce_passes_when_the_hash_of_seed_and_nonce_has_zero_bits(message: bytes, sampled: int) -> None:
+    state, _ = Challenger(SEED).absorb(message).sample_bytes(sampled)
+    bits = 3
+    passed = []
+    for nonce in range(24):
+        digest = keccak256(state.grinding_seed() + nonce.to_bytes(8, "little"))
+        after, passes = state.check_work(bits, nonce)
+        assert passes == (int.from_bytes(digest[-8:], "big") % 2**bits == 0)
+        assert after.pending == digest
+        passed.append(passes)
+    assert False in passed
+
+
+def test_no_work_absorbs_nothing_and_wants_the_nonce_zero() -> None:
+    state = Challenger(SEED).absorb(b"message")
+    assert state.check_work(0, 0) == (state, True)
+    assert state.check_work(0, 1) == (state, False)

@@ -1,0 +1,146 @@
+"""Multiproofs against trees that are built in full."""
+
+import random
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.hashing import keccak256
+from graphprover.protocol.merkle import proof_nodes, verify_rows
+
+
+@dataclass(frozen=True)
+class Opening:
+    """Some rows of committed matrices, and all that proves them."""
+
+    cap: tuple[bytes, ...]
+    log_rows: tuple[int, ...]  # of each matrix
+    indices: tuple[int, ...]
+    rows: tuple[tuple[bytes, ...], ...]  # [query][matrix]
+    path: tuple[bytes, ...]
+
+    def check(self, **changed: object) -> None:
+        each = {**self.__dict__, **changed}
+        verify_rows(each["cap"], each["log_rows"], each["indices"], each["rows"], each["path"], "the tree")
+
+
+def layers_of(matrices: list[list[bytes]], log_rows: list[int]) -> dict[int, list[bytes]]:
+    """Every layer of the tree, by log2 of its digests."""
+    layers: dict[int, list[bytes]] = {}
+    for log in range(max(log_rows), -1, -1):
+        own = [keccak256(b"".join(m[i] for m in matrices if len(m) == 1 << log)) for i in range(1 << log)]
+        if log == max(log_rows):
+            layers[log] = own
+            continue
+        below = layers[log + 1]
+        layers[log] = [keccak256(below[2 * i] + below[2 * i + 1]) for i in range(1 << log)]
+        if log in log_rows:
+            layers[log] = [keccak256(node + row) for node, row in zip(layers[log], own, strict=True)]
+    return layers
+
+
+def missing_nodes(indices: list[int], tallest: int, cap: int) -> list[list[int]]:
+    """By trying all nodes: the siblings of nodes on a path that are on none themselves."""
+    missing = []
+    for level in range(tallest - cap):
+        on_paths = {index >> level for index in indices}
+        missing.append([n for n in range(1 << (tallest - level)) if n not in on_paths and n ^ 1 in on_paths])
+    return missing
+
+
+@st.composite
+def openings(draw: st.DrawFn) -> Opening:
+    rng = random.Random(draw(st.integers(0, 2**32)))
+    log_rows = draw(st.lists(st.integers(0, 5), min_size=1, max_size=5))
+    tallest = max(log_rows)
+    cap = draw(st.integers(0, min(log_rows)))
+    indices = draw(st.lists(st.integers(0, (1 << tallest) - 1), min_size=1, max_size=10))
+    matrices = [[rng.randbytes(8 * rng.randint(1, 3)) for _ in range(1 << log)] for log in log_rows]
+    layers = layers_of(matrices, log_rows)
+    path = [
+        layers[tallest - level][node]
+        for level, nodes in enumerate(missing_nodes(indices, tallest, cap))
+        for node in nodes
+    ]
+    rows = [tuple(m[index >> (tallest - log)] for m, log in zip(matrices, log_rows, strict=True)) for index in indices]
+    return Opening(tuple(layers[cap]), tuple(log_rows), tuple(indices), tuple(rows), tuple(path))
+
+
+@given(st.integers(0, 6).flatmap(lambda log: st.tuples(st.just(log), st.integers(0, log))), st.data())
+def test_a_multiproof_holds_the_siblings_that_no_query_reaches(shape: tuple[int, int], data: st.DataObject) -> None:
+    tallest, cap = shape
+    indices = data.draw(st.lists(st.integers(0, (1 << tallest) - 1), min_size=1, max_size=12))
+    assert proof_nodes(indices, tallest - cap) == missing_nodes(indices, tallest, cap)
+
+
+@given(openings())
+def test_accepts_committed_rows(opening: Opening) -> None:
+    opening.check()
+
+
+@given(openings(), st.data())
+def test_rejects_everything_else(opening: Opening, data: st.DataObject) -> None:
+    query = data.draw(st.integers(0, len(opening.indices) - 1))
+    matrix = data.draw(st.integers(0, len(opening.log_rows) - 1))
+    byte = data.draw(st.integers(0, len(opening.rows[query][matrix]) - 1))
+
+    def refused(**changed: object) -> None:
+        with pytest.raises(VerificationError, match="the tree: "):
+            opening.check(**changed)
+
+    def flipped(data: bytes, at: int) -> bytes:
+        return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
+
+    def put(items: tuple, at: int, item: object) -> tuple:
+        return (*items[:at], item, *items[at + 1 :])
+
+    row = opening.rows[query]
+    spoiled = put(row, matrix, flipped(row[matrix], byte))
+    refused(rows=put(opening.rows, query, spoiled))
+    # In every query that reads this row of the matrix, so that they agree with each other.
+    shift = max(opening.log_rows) - opening.log_rows[matrix]
+    same = [index >> shift == opening.indices[query] >> shift for index in opening.indices]
+    refused(rows=tuple(put(r, matrix, spoiled[matrix]) if s else r for r, s in zip(opening.rows, same, strict=True)))
+    refused(path=(*opening.path, bytes(32)))
+    node = opening.indices[query] >> (max(opening.log_rows) - len(opening.cap).bit_length() + 1)
+    refused(cap=put(opening.cap, node, flipped(opening.cap[node], 31)))
+    if opening.path:
+        at = data.draw(st.integers(0, len(opening.path) - 1))
+        refused(path=put(opening.path, at, flipped(opening.path[at], 0)))
+        refused(path=opening.path[:-1])
+    rotated = opening.rows[1:] + opening.rows[:1]
+    if rotated != opening.rows:
+        refused(rows=rotated)
+
+
+def test_queries_of_one_row_may_not_disagree() -> None:
+    """Else one of two queries could be answered with anything."""
+    rows = [b"\1" + bytes(7), b"\2" + bytes(7)]
+    layers = layers_of([rows], [1])
+    good = (rows[0],)
+    verify_rows(layers[0], [1], [0, 0], [good, good], [layers[1][1]], "the tree")
+    for answers in ([good, (rows[1],)], [(rows[1],), good]):
+        with pytest.raises(VerificationError, match="two openings of row 0 differ"):
+            verify_rows(layers[0], [1], [0, 0], answers, [layers[1][1]], "the tree")
+
+
+def test_queries_that_meet_in_a_shorter_matrix_may_not_disagree() -> None:
+    tall, short = [bytes([i]) * 8 for i in range(4)], [bytes([9 + i]) * 8 for i in range(2)]
+    layers = layers_of([tall, short], [2, 1])
+    good = [(tall[0], short[0]), (tall[1], short[0])]
+    verify_rows(layers[0], [2, 1], [0, 1], good, [layers[1][1]], "the tree")
+    for wrong in ([(tall[0], short[1]), good[1]], [good[0], (tall[1], short[1])]):
+        with pytest.raises(VerificationError, match="two openings of one row differ"):
+            verify_rows(layers[0], [2, 1], [0, 1], wrong, [layers[1][1]], "the tree")
+
+
+def test_a_row_is_not_taken_for_two_digests() -> None:
+    """Rows of eight words are as long as two digests: only the place in the tree tells them apart."""
+    rows = [bytes([i]) * 64 for i in range(2)]
+    layers = layers_of([rows], [1])
+    leaves = layers[1][0] + layers[1][1]
+    with pytest.raises(VerificationError):
+        verify_rows(layers[0], [1], [0], [(leaves,)], [], "the tree")

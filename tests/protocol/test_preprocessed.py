@@ -1,0 +1,61 @@
+"""The commitment to preprocessed columns against sums, products and a tree built in full."""
+
+import random
+
+import numpy as np
+import pytest
+
+from graphprover.field import P, root_of_unity
+from graphprover.protocol.preprocessed import bit_reversal, low_degree_extension, ntt, powers, preprocessed_cap
+from tests.naive_device import NaiveDevice, bit_reversed, extended
+from tests.protocol import vectors
+
+
+def trace(rng: random.Random, width: int, log_height: int) -> np.ndarray:
+    cells = [[rng.choice((0, 1, P - 1, rng.randrange(P))) for _ in range(1 << log_height)] for _ in range(width)]
+    return np.array(cells, dtype=np.uint64)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 8, 13])
+def test_powers(count: int) -> None:
+    assert powers(7, count).tolist() == [pow(7, i, P) for i in range(count)]
+
+
+@pytest.mark.parametrize("log_size", range(7))
+def test_bit_reversal(log_size: int) -> None:
+    assert bit_reversal(log_size).tolist() == bit_reversed(range(1 << log_size))
+
+
+@pytest.mark.parametrize("log_size", range(6))
+def test_ntt_is_the_fourier_sum(log_size: int) -> None:
+    columns = trace(random.Random(log_size), 2, log_size)
+    root, size = root_of_unity(log_size), 1 << log_size
+    for column, values in zip(columns.tolist(), ntt(columns, root).tolist(), strict=True):
+        sums = [sum(c * pow(root, i * k, P) for k, c in enumerate(column)) % P for i in range(size)]
+        assert values == bit_reversed(sums)
+
+
+@pytest.mark.parametrize(("log_height", "log_blowup"), [(0, 1), (1, 2), (3, 1), (4, 3)])
+def test_extension_interpolates(log_height: int, log_blowup: int) -> None:
+    columns = trace(random.Random(log_height), 3, log_height)
+    assert low_degree_extension(columns, log_blowup).tolist() == [
+        extended(column, 1, log_blowup) for column in columns.tolist()
+    ]
+
+
+@pytest.mark.parametrize("cap_height", [0, 1, 2, 9])
+@pytest.mark.parametrize("log_heights", [[3], [0], [2, 4, 2], [1, 5, 3]])
+def test_cap_is_that_of_the_tree_built_in_full(log_heights: list[int], cap_height: int) -> None:
+    rng = random.Random(cap_height)
+    traces = [trace(rng, rng.randint(1, 4), log) for log in log_heights]
+    device = NaiveDevice()
+    tree = device.merkle_tree([device.extend(each, 1) for each in traces], cap_height)
+    assert preprocessed_cap(traces, 1, cap_height) == device.cap(tree)
+
+
+def test_cap_is_plonky3s() -> None:
+    """The vector's commitment is in its transcript, right behind the main one and the public values."""
+    vector = vectors.load("counter")
+    assert vector.cap is not None
+    first_absorbed = vectors.transcript("counter")[1]
+    assert first_absorbed.endswith(vector.cap[0].hex())

@@ -1,0 +1,206 @@
+"""The parser takes one encoding of one proof, and answers everything else with VerificationError."""
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphprover.field import P
+from graphprover.protocol import proof as module
+from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.layout import Layout
+from graphprover.protocol.proof import decode, encode, opened_values, words_to_exts
+from tests.interop.mutations import mutations
+from tests.protocol import vectors
+
+load = cache(vectors.load)
+varint = module._varint
+
+
+def refused(payload: bytes, layout: Layout) -> str:
+    with pytest.raises(VerificationError) as caught:
+        decode(payload, layout)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["height1", "counter", "tiny"])
+def test_no_prefix_is_a_proof(name: str) -> None:
+    vector = load(name)
+    for length in range(len(vector.payload)):
+        refused(vector.payload[:length], vector.layout)
+
+
+@pytest.mark.parametrize("name", vectors.NAMES)
+@pytest.mark.parametrize("tail", [b"\0", b"\1", bytes(8), b"\xff" * 32])
+def test_nothing_may_follow(name: str, tail: bytes) -> None:
+    vector = load(name)
+    assert f"{len(tail)} bytes follow" in refused(vector.payload + tail, vector.layout)
+
+
+def varints_replaced(name: str, replacement: Callable[[int], bytes]) -> list[bytes]:
+    """The payload with one of its varints replaced, for each of them."""
+    proof = load(name).proof
+    payloads: list[bytes] = []
+    count = 1
+    while len(payloads) < count:
+        calls = 0
+
+        def spoiled(value: int) -> bytes:
+            nonlocal calls
+            calls += 1
+            return replacement(value) if calls == len(payloads) + 1 else varint(value)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(module, "_varint", spoiled)
+            payloads.append(encode(proof))
+        count = calls
+    return payloads
+
+
+def long(value: int) -> bytes:
+    """One byte longer than needed."""
+    written = varint(value)
+    return written[:-1] + bytes([written[-1] | 0x80, 0])
+
+
+@pytest.mark.parametrize(
+    "replacement",
+    [
+        long,
+        lambda value: varint(value + 1),
+        lambda value: varint(max(value - 1, 0) or 3),
+        lambda value: varint(2**63),
+        lambda value: varint(2**64 - 1),
+        lambda value: varint(2**64 + value),  # the same modulo 2^64
+        lambda value: b"\x80" * 9 + b"\x02",
+        lambda value: b"\xff" * 20,
+    ],
+    ids=["long", "more", "fewer", "2^63", "2^64 - 1", "2^64 more", "70 bits", "endless"],
+)
+@pytest.mark.parametrize("name", ["counter", "tiny"])
+def test_every_length_is_the_statements_in_its_shortest_form(name: str, replacement: Callable[[int], bytes]) -> None:
+    vector = load(name)
+    payloads = varints_replaced(name, replacement)
+    assert len(payloads) > 40
+    for payload in payloads:
+        refused(payload, vector.layout)
+
+
+def words_replaced(name: str, replacement: Callable[[int], int]) -> list[bytes]:
+    """The payload with one of its words outside of rows replaced, for each of them."""
+    proof = load(name).proof
+    payloads: list[bytes] = []
+    count = 1
+    while len(payloads) < count:
+        calls = 0
+
+        def spoiled(value: int) -> bytes:
+            nonlocal calls
+            calls += 1
+            return (replacement(value) if calls == len(payloads) + 1 else value).to_bytes(8, "little")
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(module, "_word", spoiled)
+            payloads.append(encode(proof))
+        count = calls
+    return payloads
+
+
+@pytest.mark.parametrize(
+    "replacement",
+    [lambda value: P, lambda value: 2**64 - 1, lambda value: value + P if value < 2**64 - P else P + 1],
+    ids=["p", "2^64 - 1", "p more"],
+)
+@pytest.mark.parametrize("name", ["height1", "tiny", "squares_pow"])
+def test_every_word_is_below_p(name: str, replacement: Callable[[int], int]) -> None:
+    payloads = words_replaced(name, replacement)
+    assert len(payloads) > 20
+    for payload in payloads:
+        assert "a word is not below p" in refused(payload, load(name).layout)
+
+
+def test_every_word_of_a_row_is_below_p() -> None:
+    vector = load("tiny")
+    for i, each in enumerate(vector.proof.round_queries):
+        for j, row in enumerate(each.rows[0]):
+            for at in range(0, len(row), 8):
+                word = int.from_bytes(row[at : at + 8], "little")
+                spoiled = row[:at] + (word + P if word < 2**64 - P else P).to_bytes(8, "little") + row[at + 8 :]
+                rows = ((*each.rows[0][:j], spoiled, *each.rows[0][j + 1 :]), *each.rows[1:])
+                queries = list(vector.proof.round_queries)
+                queries[i] = replace(each, rows=rows)
+                payload = encode(replace(vector.proof, round_queries=tuple(queries)))
+                assert "a word is not below p" in refused(payload, vector.layout)
+
+
+def test_the_largest_word_is_p_minus_1() -> None:
+    vector = load("height1")
+    start = 1 + 32 + 1 + 1 + 32 + 1 + 1 + 1  # two caps, two options, the tables, the columns of the first
+    payload = vector.payload[:start] + (P - 1).to_bytes(8, "little") + vector.payload[start + 8 :]
+    assert decode(payload, vector.layout).openings[0].main[0][0] == P - 1
+    payload = vector.payload[:start] + P.to_bytes(8, "little") + vector.payload[start + 8 :]
+    assert "not below p" in refused(payload, vector.layout)
+
+
+@pytest.mark.parametrize("name", vectors.NAMES)
+def test_what_is_parsed_of_a_mutation_is_what_was_written(name: str) -> None:
+    """Random changes of bytes and of contents: either no proof, or the one proof of which these are the bytes."""
+    vector = load(name)
+    parsed = 0
+    for payload in mutations(random.Random(name), vector.payload, vector.layout, 400):
+        try:
+            proof = decode(payload, vector.layout)
+        except VerificationError:
+            continue
+        parsed += 1
+        assert encode(proof) == payload
+    assert parsed > 20
+
+
+@pytest.mark.parametrize("name", ["height1", "mixed"])
+def test_random_bytes_are_no_proof(name: str) -> None:
+    layout, rng = load(name).layout, random.Random(name)
+    for _ in range(1000):
+        refused(rng.randbytes(rng.randrange(3000)), layout)
+
+
+@given(st.binary(max_size=200))
+def test_arbitrary_bytes_are_no_proof(data: bytes) -> None:
+    refused(data, load("height1").layout)
+
+
+@given(st.integers(0, 2476), st.binary(min_size=1, max_size=40))
+def test_arbitrary_bytes_inside_of_a_proof(at: int, data: bytes) -> None:
+    vector = load("counter")
+    payload = vector.payload[:at] + data + vector.payload[at + len(data) :]
+    try:
+        assert encode(decode(payload, vector.layout)) == payload
+    except VerificationError as error:
+        assert str(error)
+
+
+@pytest.mark.parametrize("name", vectors.NAMES)
+def test_a_proof_of_one_statement_is_none_of_another(name: str) -> None:
+    for other in vectors.NAMES:
+        if other != name:
+            refused(load(name).payload, load(other).layout)
+
+
+@pytest.mark.parametrize("name", vectors.NAMES)
+def test_openings_are_in_the_order_of_the_layout(name: str) -> None:
+    vector = load(name)
+    values = opened_values(vector.layout, vector.proof.openings)
+    widths = [m.width for each in vector.layout.rounds for m in each.matrices for _ in range(m.points)]
+    assert [len(value) for value in values] == widths
+
+
+def test_words_to_exts() -> None:
+    assert words_to_exts(b"".join(i.to_bytes(8, "little") for i in (1, 2, 3, P - 1, 5, 6))) == (
+        (1, 2, 3),
+        (P - 1, 5, 6),
+    )
+    assert words_to_exts(b"") == ()

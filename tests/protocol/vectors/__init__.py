@@ -1,0 +1,104 @@
+"""Known answers: statements and the proofs that Plonky3 0.8.0 makes of them, with its transcript for some.
+
+A folder holds statement.json (what tests/interop/plonky3.py writes), payload.bin (postcard of p3-batch-stark's
+``BatchProof``) and perhaps transcript.txt: the challenger's initial state, then runs of absorbed and squeezed bytes.
+"""
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graphprover.air.description import AirDescription
+from graphprover.air.lookups import Interaction, Tuple_
+from graphprover.protocol.layout import Layout, make_layout
+from graphprover.protocol.parameters import Parameters
+from graphprover.protocol.preprocessed import preprocessed_cap
+from graphprover.protocol.proof import BatchProof, decode
+from graphprover.verifier import check_batch
+
+FOLDER = Path(__file__).parent
+NAMES = sorted(path.parent.name for path in FOLDER.glob("*/payload.bin"))
+
+
+@dataclass(frozen=True)
+class Vector:
+    """One statement and Plonky3's proof of it."""
+
+    layout: Layout
+    public_values: tuple[tuple[int, ...], ...]  # of each table
+    preprocessed: tuple[np.ndarray, ...]  # the traces (columns, rows) of the tables that have them
+    binding: bytes  # the challenger's initial state
+    payload: bytes
+
+    @cached_property
+    def cap(self) -> tuple[bytes, ...] | None:
+        """The commitment to the preprocessed columns."""
+        parameters = self.layout.parameters
+        if not self.preprocessed:
+            return None
+        return preprocessed_cap(self.preprocessed, parameters.log_blowup, parameters.cap_height)
+
+    @cached_property
+    def proof(self) -> BatchProof:
+        """The proof's contents."""
+        return decode(self.payload, self.layout)
+
+    def check(self, proof: BatchProof) -> None:
+        """`check_batch` of a proof of this statement."""
+        check_batch(self.layout, proof, self.public_values, self.cap, self.binding)
+
+    def check_bytes(self, payload: bytes) -> None:
+        """Parses and checks a proof of this statement."""
+        self.check(decode(payload, self.layout))
+
+
+def load(name: str) -> Vector:
+    """The vector of that name."""
+    statement = json.loads((FOLDER / name / "statement.json").read_text())
+    tables = statement["tables"]
+    layout = make_layout(
+        [description(table["air"]) for table in tables],
+        [table["log_height"] for table in tables],
+        Parameters(**statement["parameters"]),
+    )
+    return Vector(
+        layout,
+        tuple(tuple(table["public_values"]) for table in tables),
+        tuple(np.array(table["preprocessed"], dtype=np.uint64) for table in tables if table["preprocessed"]),
+        bytes.fromhex(statement["binding"]),
+        (FOLDER / name / "payload.bin").read_bytes(),
+    )
+
+
+def transcript(name: str) -> list[str]:
+    """The lines of the vector's transcript.txt."""
+    return (FOLDER / name / "transcript.txt").read_text().splitlines()
+
+
+def description(json_: dict[str, Any]) -> AirDescription:
+    """The table that ``AirDescription.to_json`` wrote."""
+
+    def tuple_(each: dict[str, Any]) -> Tuple_:
+        return Tuple_(tuple(each["fields"]), each["multiplicity"], each["weight"])
+
+    def names(prefix: str, count: int) -> tuple[str, ...]:
+        return tuple(f"{prefix}{i}" for i in range(count))
+
+    return AirDescription(
+        name=json_["name"],
+        main_width=json_["main_width"],
+        preprocessed_width=json_["preprocessed_width"],
+        num_public_values=json_["num_public_values"],
+        main_names=names("main", json_["main_width"]),
+        preprocessed_names=names("preprocessed", json_["preprocessed_width"]),
+        public_names=names("public", json_["num_public_values"]),
+        nodes=tuple(tuple(node) for node in json_["nodes"]),
+        constraints=tuple(json_["constraints"]),
+        constraint_labels=tuple("" for _ in json_["constraints"]),
+        locals=tuple(Interaction(None, tuple(tuple_(t) for t in each["tuples"]), "") for each in json_["locals"]),
+        globals=tuple(Interaction(each["bus"], (tuple_(each),), "") for each in json_["globals"]),
+    )
