@@ -9,13 +9,16 @@ from graphprover.protocol.parameters import ENCODED_BYTES, Parameters
 from graphprover.protocol.transcript import RELEASE
 
 MAGIC = b"graphprover proof\x01"
-MAX_TABLES = 4096
-MAX_PUBLIC_VALUES = 1 << 16
+MAX_TABLES = (1 << 16) - 1
+MAX_LABEL_BYTES = 255
 
 
 @dataclass(frozen=True)
 class Proof:
-    """A proof and its header; nothing in the header is trusted before verification."""
+    """A proof and its header; nothing in the header is trusted before verification.
+
+    Raises ValueError for a header that has no encoding, so that every proof has exactly one.
+    """
 
     label: str  # a name for people
     parameters: Parameters
@@ -23,10 +26,18 @@ class Proof:
     public_values: tuple[tuple[int, ...], ...]  # of each table
     payload: bytes  # Plonky3's ``BatchProof`` in postcard encoding
 
+    def __post_init__(self) -> None:
+        check_label(self.label)
+        if len(self.log_heights) != len(self.public_values) or len(self.log_heights) > MAX_TABLES:
+            raise ValueError(f"{len(self.log_heights)} heights and public values of {len(self.public_values)} tables")
+        if any(not 0 <= log_height < 256 for log_height in self.log_heights):
+            raise ValueError("the log2 of a height is not in one byte")
+        if any(not 0 <= value < P for values in self.public_values for value in values):
+            raise ValueError("a public value is not below p")
+
     def to_bytes(self) -> bytes:
         """The canonical encoding, as docs/protocol.md gives it."""
-        label = self.label.encode()
-        parts = [MAGIC, _short(RELEASE.encode()), _short(label), self.parameters.to_bytes()]
+        parts = [MAGIC, _short(RELEASE), _short(self.label), self.parameters.to_bytes()]
         parts.append(struct.pack("<H", len(self.log_heights)))
         for log_height, values in zip(self.log_heights, self.public_values, strict=True):
             parts.append(struct.pack(f"<BI{len(values)}Q", log_height, len(values), *values))
@@ -53,30 +64,27 @@ class Proof:
         try:
             label = take(take(1, "the label")[0], "the label").decode()
             parameters = Parameters.from_bytes(take(ENCODED_BYTES, "the parameters"))
+            (tables,) = struct.unpack("<H", take(2, "the number of tables"))
+            log_heights, public_values = [], []
+            for _ in range(tables):
+                log_height, count = struct.unpack("<BI", take(5, "a table header"))
+                log_heights.append(log_height)
+                public_values.append(struct.unpack(f"<{count}Q", take(8 * count, "the public values")))
+            (length,) = struct.unpack("<Q", take(8, "the length of the payload"))
+            payload = take(length, "the payload")
+            if position != len(data):
+                raise VerificationError(f"{len(data) - position} bytes follow the proof")
+            return cls(label, parameters, tuple(log_heights), tuple(public_values), payload)
         except ValueError as error:
             raise VerificationError(f"malformed header: {error}") from None
-        (tables,) = struct.unpack("<H", take(2, "the number of tables"))
-        if tables > MAX_TABLES:
-            raise VerificationError(f"{tables} tables; at most {MAX_TABLES}")
-        log_heights, public_values = [], []
-        for _ in range(tables):
-            log_height, count = struct.unpack("<BI", take(5, "a table header"))
-            if count > MAX_PUBLIC_VALUES:
-                raise VerificationError(f"{count} public values; at most {MAX_PUBLIC_VALUES} a table")
-            values = struct.unpack(f"<{count}Q", take(8 * count, "the public values"))
-            if any(value >= P for value in values):
-                raise VerificationError("a public value is not below p")
-            log_heights.append(log_height)
-            public_values.append(values)
-        (length,) = struct.unpack("<Q", take(8, "the length of the payload"))
-        payload = take(length, "the payload")
-        if position != len(data):
-            raise VerificationError(f"{len(data) - position} bytes follow the proof")
-        return cls(label, parameters, tuple(log_heights), tuple(public_values), payload)
 
 
-def _short(data: bytes) -> bytes:
-    """At most 255 bytes with their length before them; raises ValueError for more."""
-    if len(data) > 255:
-        raise ValueError(f"{len(data)} bytes; a label has at most 255")
-    return bytes([len(data)]) + data
+def check_label(label: str) -> None:
+    """Raises ValueError for a label that is no UTF-8 text of at most 255 bytes."""
+    if len(label.encode()) > MAX_LABEL_BYTES:
+        raise ValueError(f"the label has {len(label.encode())} bytes; at most {MAX_LABEL_BYTES} fit a proof")
+
+
+def _short(text: str) -> bytes:
+    """At most 255 bytes with their length before them."""
+    return bytes([len(text.encode())]) + text.encode()

@@ -1,13 +1,15 @@
 """What is proved: tables, their public values, and (for the prover alone) their traces."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from dataclasses import dataclass, field
+from functools import cached_property
+from operator import index
 
 import numpy as np
 
 from graphprover.air import Air
 from graphprover.air.description import AirDescription
+from graphprover.envelope import MAX_TABLES, check_label
 from graphprover.field import P
 from graphprover.protocol.hashing import keccak256
 from graphprover.protocol.layout import Layout
@@ -25,6 +27,14 @@ class Table:
     public_values: Sequence[int] | None = None  # None: whatever the proof states, which `Verdict` then reports
     main: np.ndarray | None = None  # the trace, uint64 (columns, rows); the prover's secret, unused by the verifier
 
+    def __post_init__(self) -> None:
+        if self.public_values is None:
+            return
+        values = tuple(index(value) for value in self.public_values)
+        if any(not 0 <= value < P for value in values):
+            raise ValueError(f"table {self.air.name}: a public value is not in 0..p - 1, p = 2^64 - 2^32 + 1")
+        object.__setattr__(self, "public_values", values)
+
     @cached_property
     def preprocessed(self) -> np.ndarray | None:
         """The preprocessed columns, uint64 (columns, rows), or None; raises ValueError when they are malformed."""
@@ -38,25 +48,34 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class Statement:
-    """Tables proved together; their buses balance over all of them."""
+    """Tables proved together; their buses balance over all of them.
+
+    Raises ValueError without tables, with more of them than a proof can count, or for a label it cannot carry.
+    """
 
     tables: tuple[Table, ...]
     label: str = ""  # a name for people, carried by the proof and trusted by nobody
+    _caps: dict[tuple[int, int], tuple[bytes, ...]] = field(init=False, repr=False)  # commitments made so far
 
     def __init__(self, tables: Sequence[Table], label: str = "") -> None:
         object.__setattr__(self, "tables", tuple(tables))
         object.__setattr__(self, "label", label)
+        object.__setattr__(self, "_caps", {})
+        if not 1 <= len(self.tables) <= MAX_TABLES:
+            raise ValueError(f"a statement has 1 to {MAX_TABLES} tables, not {len(self.tables)}")
+        check_label(label)
 
     @cached_property
     def descriptions(self) -> tuple[AirDescription, ...]:
         """The traced description of each table."""
         return tuple(table.air.describe() for table in self.tables)
 
-    @lru_cache(maxsize=8)  # noqa: B019 - a statement is verified many times under few parameters
     def preprocessed_cap(self, log_blowup: int, cap_height: int) -> tuple[bytes, ...] | None:
-        """The commitment to all preprocessed columns, computed here; None without any."""
+        """The commitment to all preprocessed columns, computed here and kept; None without any."""
         traces = [table.preprocessed for table in self.tables if table.preprocessed is not None]
-        return preprocessed_cap(traces, log_blowup, cap_height) if traces else None
+        if traces and (log_blowup, cap_height) not in self._caps:
+            self._caps[log_blowup, cap_height] = preprocessed_cap(traces, log_blowup, cap_height)
+        return self._caps.get((log_blowup, cap_height))
 
 
 def as_columns(array: np.ndarray, width: int, what: str) -> np.ndarray:
