@@ -163,7 +163,8 @@ def array_mul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def array_sum(a: np.ndarray, axis: int = -1) -> np.ndarray:
     """The sum mod p along one axis of at most 2^32 elements."""
-    low = (a & _EPSILON).sum(axis=axis, dtype=np.uint64)
-    high = (a >> _HALF).sum(axis=axis, dtype=np.uint64)
+    # Keeping the axis keeps arrays arrays: NumPy warns when a scalar wraps around.
+    low = (a & _EPSILON).sum(axis=axis, dtype=np.uint64, keepdims=True)
+    high = (a >> _HALF).sum(axis=axis, dtype=np.uint64, keepdims=True)
     # high * 2^32 + low, with high < 2^64: the product reduces, then the sum does.
-    return array_add(array_mul(np.asarray(high % _P), np.asarray(1 << 32, dtype=np.uint64)), np.asarray(low % _P))
+    return array_add(array_mul(high % _P, np.full(1, 1 << 32, dtype=np.uint64)), low % _P).squeeze(axis)
