@@ -107,6 +107,7 @@ Finding = Malformed | FailingConstraint | CountOverWeight | UnbalancedBus
 class _Traffic:
     """All messages of one bus: parallel lists of arrays."""
 
+    title: str  # the bus, for people
     fields: list[np.ndarray]  # each (width, messages)
     counts: list[np.ndarray]
     rows: list[np.ndarray]
@@ -120,11 +121,12 @@ def check(tables: Sequence[TableInput]) -> list[Finding]:
     """
     findings: list[Finding] = []
     descriptions = [air.describe() for air, _, _ in tables]
+    titles = _titles(descriptions)
     preprocessed: list[np.ndarray | None] = []
-    for (air, main, public_values), description in zip(tables, descriptions, strict=True):
+    for (air, main, public_values), description, title in zip(tables, descriptions, titles, strict=True):
         preprocessed.append(air.preprocessed_trace() if description.preprocessed_width else None)
         reasons = _malformed(description, main, preprocessed[-1], public_values)
-        findings += [Malformed(description.name, reason) for reason in reasons]
+        findings += [Malformed(title, reason) for reason in reasons]
     if findings:
         return findings
     try:
@@ -133,12 +135,19 @@ def check(tables: Sequence[TableInput]) -> list[Finding]:
     except ValueError as error:
         return [Malformed("statement", str(error))]
 
-    traffic: dict[str, _Traffic] = {}
-    for (_, main, public_values), description, fixed in zip(tables, descriptions, preprocessed, strict=True):
-        findings += _check_rows(description, main, fixed, public_values, traffic)
-    for bus, messages in traffic.items():
-        findings += _unbalanced(bus, messages)
+    traffic: dict[object, _Traffic] = {}
+    for i, description in enumerate(descriptions):
+        _, main, public_values = tables[i]
+        findings += _check_rows(description, titles[i], main, preprocessed[i], public_values, traffic)
+    for messages in traffic.values():
+        findings += _unbalanced(messages)
     return findings
+
+
+def _titles(descriptions: Sequence[AirDescription]) -> list[str]:
+    """The names of the tables; of tables that share one, with their places in the statement."""
+    names = [description.name for description in descriptions]
+    return [name if names.count(name) == 1 else f"{name}#{i}" for i, name in enumerate(names)]
 
 
 def _malformed(
@@ -169,17 +178,20 @@ def _malformed(
 
 def _check_rows(
     description: AirDescription,
+    table: str,
     main: np.ndarray,
     preprocessed: np.ndarray | None,
     public_values: Sequence[int],
-    traffic: dict[str, _Traffic],
+    traffic: dict[object, _Traffic],
 ) -> list[Finding]:
     """Failing constraints and counts of one table, by row; adds its messages to ``traffic``."""
-    messages = [
-        (f"bus {i.bus!r}" if i.bus is not None else f"local lookup {description.name}, {i.label}", i.label, t)
-        for i in (*description.locals, *description.globals)
-        for t in i.tuples
-    ]
+    messages = []
+    for i, interaction in enumerate((*description.locals, *description.globals)):
+        if interaction.bus is None:
+            bus = traffic[table, i] = _Traffic(f"local lookup of table {table}, {interaction.label}", [], [], [], [])
+        else:
+            bus = traffic.setdefault(interaction.bus, _Traffic(f"bus {interaction.bus!r}", [], [], [], []))
+        messages += [(bus, interaction.label, t) for t in interaction.tuples]
     roots = list(description.constraints)
     for _, _, t in messages:
         roots += [t.multiplicity, *t.fields]
@@ -202,17 +214,16 @@ def _check_rows(
                 over = np.flatnonzero(np.minimum(counts, np.uint64(P) - counts) > t.weight)
                 if len(over) and i not in excess:
                     row, count = first + int(rows[over[0]]), _signed(int(counts[over[0]]))
-                    excess[i] = CountOverWeight(description.name, label, row, count, t.weight)
-            entry = traffic.setdefault(bus, _Traffic([], [], [], []))
-            entry.fields.append(np.stack([field[rows] for field in fields]))
-            entry.counts.append(counts)
-            entry.rows.append(first + rows)
-            entry.origins.append((description.name, label))
+                    excess[i] = CountOverWeight(table, label, row, count, t.weight)
+            bus.fields.append(np.stack([field[rows] for field in fields]))
+            bus.counts.append(counts)
+            bus.rows.append(first + rows)
+            bus.origins.append((table, label))
 
     findings: list[FailingConstraint | CountOverWeight] = list(excess.values())
     for i, (row, count) in failing.items():
         cells = _cells(description, main, preprocessed, public_values, description.constraints[i], row)
-        findings.append(FailingConstraint(description.name, description.constraint_labels[i], row, count, tuple(cells)))
+        findings.append(FailingConstraint(table, description.constraint_labels[i], row, count, tuple(cells)))
     findings.sort(key=lambda finding: finding.row)
     return [*findings]
 
@@ -238,7 +249,7 @@ def _cells(
             yield "public " + description.public_names[a], int(public_values[a])
 
 
-def _unbalanced(bus: str, traffic: _Traffic) -> Iterable[UnbalancedBus]:
+def _unbalanced(traffic: _Traffic) -> Iterable[UnbalancedBus]:
     """The finding about one bus, if it does not balance."""
     fields = np.concatenate(traffic.fields, axis=1)
     counts = np.concatenate(traffic.counts)
@@ -268,7 +279,7 @@ def _unbalanced(bus: str, traffic: _Traffic) -> Iterable[UnbalancedBus]:
         message = tuple(int(value) for value in fields[:, members[0]])
         return Unmatched(message, sent, received, (*sides[0], *sides[1]))
 
-    return [UnbalancedBus(bus, tuple(unmatched(members) for members in groups[:_SHOWN]), len(groups))]
+    return [UnbalancedBus(traffic.title, tuple(unmatched(members) for members in groups[:_SHOWN]), len(groups))]
 
 
 def _segment_sums(values: np.ndarray, starts: np.ndarray) -> np.ndarray:

@@ -178,7 +178,25 @@ def test_a_local_lookup_balances_on_its_own() -> None:
 
     assert check([(Local(), trace([1, 1], [1, 1], [2, 0]), [])]) == []
     first, second = check([(Local(), trace([1, 2], [1, 1], [2, 0]), [])])
-    assert first.bus != second.bus and "local lookup local" in first.bus
+    assert first.bus != second.bus and "local lookup of table local" in first.bus
+
+
+def test_local_lookups_of_one_line_are_apart() -> None:
+    class Loop(Air):
+        columns = ("a[2]",)
+
+        def define(self, t: Table) -> None:
+            for sign in (1, -1):
+                t.local_lookup(sent([t.a[0]], sign), sent([t.a[1]], -sign))
+
+    assert len(check([(Loop(), trace([1], [2]), [])])) == 2
+
+
+def test_tables_of_one_name_are_told_apart() -> None:
+    findings = check(
+        [(Counter(), trace([3]), [3, 4]), (Users(), trace([0], [0], [0]), []), (Counter(), trace([3]), [2, 3])]
+    )
+    assert {finding.table for finding in findings} == {"counter#0", "counter#2"}
 
 
 def test_a_statement_that_cannot_be_proved() -> None:
