@@ -5,6 +5,7 @@ positive and a receive negative; a lookup is a send, and the entry of the table 
 it was queried.
 """
 
+import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -54,7 +55,7 @@ class Message:
             )
         if not 0 <= weight <= MAX_WEIGHT:
             raise ValueError(f"a weight lies in 0..{MAX_WEIGHT}, not {weight}")
-        return Tuple_(tuple(graph.lift(field).index for field in self.fields), count.index, weight)
+        return Tuple_(tuple(graph.lift(field).index for field in self.fields), count.index, operator.index(weight))
 
 
 def sent(fields: Iterable[Operand], multiplicity: Operand = 1, *, weight: int | None = None) -> Message:
@@ -64,9 +65,14 @@ def sent(fields: Iterable[Operand], multiplicity: Operand = 1, *, weight: int | 
 
 def received(fields: Iterable[Operand], multiplicity: Operand = 1, *, weight: int | None = None) -> Message:
     """A message received ``multiplicity`` times."""
-    return Message(list(fields), -multiplicity if isinstance(multiplicity, Expr) else -int(multiplicity), weight)
+    return Message(list(fields), _negated(multiplicity), weight)
 
 
 def provided(fields: Iterable[Operand], count: Operand) -> Message:
     """The entry of a table that is looked up ``count`` times. It needs no weight: the queries bound the count."""
-    return Message(list(fields), -count if isinstance(count, Expr) else -int(count), 0)
+    return Message(list(fields), _negated(count), 0)
+
+
+def _negated(count: Operand) -> Operand:
+    # Unsigned NumPy integers would wrap at 2^64 instead of p.
+    return -count if isinstance(count, Expr) else -operator.index(count)

@@ -104,6 +104,14 @@ def test_interactions() -> None:
     assert d.main_next
 
 
+def test_counts_may_be_numpy_integers() -> None:
+    d = describe(lambda t: (t.receive(BUS, [t.a], np.uint64(2)), t.provide(BUS, [t.a], np.uint8(3))))
+    messages = [i.tuples[0] for i in d.globals]
+    assert [(d.nodes[t.multiplicity][1], t.weight) for t in messages] == [(P - 2, 2), (P - 3, 0)]
+    weighted = describe(lambda t: t.send(BUS, [t.a], t.b, weight=np.uint8(4)))
+    assert type(weighted.globals[0].tuples[0].weight) is int
+
+
 @pytest.mark.parametrize(
     ("define", "error", "message"),
     [
@@ -116,6 +124,8 @@ def test_interactions() -> None:
         (lambda t: t.send(BUS, [t.a], -3, weight=2), ValueError, "below the count, 3"),
         (lambda t: t.send(BUS, [t.a], 2**32), ValueError, "a weight lies in"),
         (lambda t: t.send(BUS, [t.a], t.a, weight=-1), ValueError, "a weight lies in"),
+        (lambda t: t.receive(BUS, [t.a], 1.5), TypeError, "float"),
+        (lambda t: t.provide(BUS, [t.a], "2"), TypeError, "str"),
         (lambda t: t.send("bus", [t.a]), TypeError, "expected a Bus"),
         (lambda t: (t.send(BUS, [t.a]), t.send(BUS, [0, t.a])), ValueError, r"\[x\] and \[0, x\]"),
         (lambda t: t.local_lookup(sent([t.a]), provided([t.a, t.b], 1)), ValueError, r"widths \[1, 2\]"),
