@@ -59,13 +59,18 @@ class Message:
 
 
 def sent(fields: Iterable[Operand], multiplicity: Operand = 1, *, weight: int | None = None) -> Message:
-    """A message sent ``multiplicity`` times; ``weight`` bounds a multiplicity that is not a constant."""
+    """A message sent ``multiplicity`` times; ``weight`` bounds a multiplicity that is not a constant.
+
+    Raises ValueError for weight 0, which would leave the message out of the bound on all counts.
+    """
+    if weight == 0:
+        raise ValueError("weight 0 is for provided entries alone")
     return Message(list(fields), multiplicity, weight)
 
 
 def received(fields: Iterable[Operand], multiplicity: Operand = 1, *, weight: int | None = None) -> Message:
-    """A message received ``multiplicity`` times."""
-    return Message(list(fields), _negated(multiplicity), weight)
+    """A message received ``multiplicity`` times; ``weight`` as in ``sent``."""
+    return sent(fields, _negated(multiplicity), weight=weight)
 
 
 def provided(fields: Iterable[Operand], count: Operand) -> Message:

@@ -124,6 +124,8 @@ def test_counts_may_be_numpy_integers() -> None:
         (lambda t: t.send(BUS, [t.a], -3, weight=2), ValueError, "below the count, 3"),
         (lambda t: t.send(BUS, [t.a], 2**32), ValueError, "a weight lies in"),
         (lambda t: t.send(BUS, [t.a], t.a, weight=-1), ValueError, "a weight lies in"),
+        (lambda t: t.send(BUS, [t.a], t.b, weight=0), ValueError, "for provided entries alone"),
+        (lambda t: t.receive(BUS, [t.a], 2, weight=0), ValueError, "for provided entries alone"),
         (lambda t: t.receive(BUS, [t.a], 1.5), TypeError, "float"),
         (lambda t: t.provide(BUS, [t.a], "2"), TypeError, "str"),
         (lambda t: t.send("bus", [t.a]), TypeError, "expected a Bus"),
