@@ -19,10 +19,10 @@ from pathlib import Path, PurePath
 from types import ModuleType
 
 from graphprover import examples
+from graphprover.envelope import MAX_LABEL_BYTES
 from graphprover.statement import Statement, Table
 
 FUNCTIONS = ("tables", "prove_inputs", "describe")
-MAX_LABEL_BYTES = 255
 
 
 class ProgramError(Exception):

@@ -12,6 +12,7 @@ import pytest
 
 from graphprover import Proof, files
 from graphprover.cli import FAILED, INTERRUPTED, OK, USAGE, main
+from graphprover.programs import load
 
 PROGRAM = """
 import numpy as np
@@ -100,6 +101,13 @@ def test_prove_and_verify(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 def test_the_label_is_the_program_as_given(proof_bytes: bytes) -> None:
     assert Proof.from_bytes(proof_bytes).label == "doubling.py"
+
+
+def test_a_path_too_long_for_a_label_gives_its_last_part(folder: Path) -> None:
+    deep = Path(*["d" * 100] * 3)
+    deep.mkdir(parents=True)
+    (deep / "doubling.py").write_text(PROGRAM)
+    assert load(str(deep / "doubling.py")).statement().label == "doubling.py"
 
 
 def test_every_executor_writes_the_same_bytes(proof_bytes: bytes, folder: Path) -> None:
