@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from graphprover.air import Air, Table
+from graphprover.air import Air, TableBuilder
 from graphprover.field import P
 
 ROWS = 1024
@@ -14,7 +14,7 @@ class Fibonacci(Air):
     columns = ("step", "left", "right")
     public_values = ("steps", "result")
 
-    def define(self, t: Table) -> None:
+    def define(self, t: TableBuilder) -> None:
         t.first_row(t.step)
         t.first_row(t.left)
         t.first_row(t.right - 1)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from graphprover.air import Air, Bus, Table
+from graphprover.air import Air, Bus, TableBuilder
 
 XOR = Bus("xor")  # (a, b, a xor b)
 
@@ -17,7 +17,7 @@ class Nibbles(Air):
         left, right = np.divmod(np.arange(256, dtype=np.uint64), np.uint64(16))
         return np.stack([left, right, left ^ right])
 
-    def define(self, t: Table) -> None:
+    def define(self, t: TableBuilder) -> None:
         t.provide(XOR, [t.left, t.right, t.xor], t.count)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from graphprover.air import Air, Bus, Expr, Table
+from graphprover.air import Air, Bus, Expr, TableBuilder
 from graphprover.air.packing import linear
 
 PERMUTATION = Bus("keccak-f")  # (0, call, 50 limbs) asks for a permutation, (1, call, 50 limbs) answers
@@ -70,7 +70,7 @@ class KeccakF(Air):
         "output[25][2]",  # the state after the round
     )
 
-    def define(self, t: Table) -> None:
+    def define(self, t: TableBuilder) -> None:
         for i, flag in enumerate(t.round):
             t.first_row(flag - (1 if i == 0 else 0))
             t.transition(t.next.round[(i + 1) % ROUNDS] - flag)
@@ -87,7 +87,7 @@ class KeccakF(Air):
         t.receive(PERMUTATION, [0, t.call, *_flat(t.input)], t.round[0] * t.active, weight=1)
         t.send(PERMUTATION, [1, t.call, *_flat(t.output)], t.round[-1] * t.active, weight=1)
 
-    def _theta(self, t: Table) -> None:
+    def _theta(self, t: TableBuilder) -> None:
         """``theta`` is the input xor D, where D[x] = parity[x - 1] ^ rot(parity[x + 1], 1).
 
         That ``parity`` is the parity of the input follows from ``theta_parity``, which is parity xor D and the parity
@@ -115,7 +115,7 @@ class KeccakF(Air):
                     kept = _word([bit * sign for bit, sign in zip(bits, signs, strict=True)])
                     t.every_row(flipped + kept - t.input[lane][limb])
 
-    def _chi(self, t: Table) -> None:
+    def _chi(self, t: TableBuilder) -> None:
         """``output`` is chi of the rotated and permuted ``theta``, the first lane xor the round constant."""
         for y in range(0, LANES, 5):
             for x in range(5):

@@ -7,7 +7,7 @@ the 8 lanes of the capacity stay. The last row of a block calls the permutation,
 
 import numpy as np
 
-from graphprover.air import Air, Table
+from graphprover.air import Air, TableBuilder
 from graphprover.air.packing import linear
 from graphprover.examples.keccak.nibbles import XOR
 from graphprover.examples.keccak.permutation import PERMUTATION, limbs
@@ -35,7 +35,7 @@ class Sponge(Air):
     )
     public_values = ("digest[8]", "length")  # the digest in 32-bit little-endian words
 
-    def define(self, t: Table) -> None:
+    def define(self, t: TableBuilder) -> None:
         for i, flag in enumerate(t.lane):
             t.first_row(flag - (1 if i == 0 else 0))
             t.transition(t.next.lane[(i + 1) % RATE_LANES] - flag)
@@ -55,7 +55,7 @@ class Sponge(Air):
         self._padding(t)
         self._registers(t)
 
-    def _padding(self, t: Table) -> None:
+    def _padding(self, t: TableBuilder) -> None:
         """Padding begins once, with 0x01, and ends at the end of that block, with 0x80; no block is active after it."""
         final = t.lane[-1]
         t.first_row(t.ended)
@@ -77,7 +77,7 @@ class Sponge(Air):
         t.transition(t.next.length - counted)
         t.last_row(counted - t.public.length)
 
-    def _registers(self, t: Table) -> None:
+    def _registers(self, t: TableBuilder) -> None:
         final = t.lane[-1]
         ongoing = 1 - final
         for nibbles in zip(t.message, t.old, t.new, strict=True):

@@ -6,7 +6,7 @@ them. Table ``reads`` reads one word a byte of the text and adds up. A bus binds
 
 import numpy as np
 
-from graphprover.air import Air, Bus, Table
+from graphprover.air import Air, Bus, TableBuilder
 
 MEMORY = Bus("memory")  # (address, value)
 
@@ -32,7 +32,7 @@ class Memory(Air):
     def preprocessed_trace(self) -> np.ndarray:
         return np.stack([np.arange(256, dtype=np.uint64), contents()])
 
-    def define(self, t: Table) -> None:
+    def define(self, t: TableBuilder) -> None:
         t.provide(MEMORY, [t.address, t.value], t.count)
 
 
@@ -42,7 +42,7 @@ class Reads(Air):
     columns = ("on", "address", "value", "reads", "worth")
     public_values = ("reads", "worth")
 
-    def define(self, t: Table) -> None:
+    def define(self, t: TableBuilder) -> None:
         t.boolean(t.on)
         t.lookup(MEMORY, [t.address, t.value], t.on, weight=1)
         t.first_row(t.reads)

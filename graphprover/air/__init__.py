@@ -1,6 +1,6 @@
 """Describing tables: expressions, ``Air``, buses, the layout of LogUp columns, and the debugger."""
 
-from graphprover.air.air import Air, Table
+from graphprover.air.air import Air, TableBuilder
 from graphprover.air.bus import Bus, provided, received, sent
 from graphprover.air.debugger import check
 from graphprover.air.description import AirDescription, check_bus_widths, check_multiplicity_bound
@@ -14,7 +14,7 @@ __all__ = [
     "Expr",
     "Interaction",
     "Lookup",
-    "Table",
+    "TableBuilder",
     "Tuple_",
     "check",
     "check_bus_widths",

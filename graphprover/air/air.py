@@ -47,7 +47,7 @@ class Air:
         if "name" not in cls.__dict__:
             cls.name = cls.__name__.lower()
 
-    def define(self, t: "Table") -> None:
+    def define(self, t: "TableBuilder") -> None:
         """States the constraints and interactions of the table on ``t``."""
         raise NotImplementedError(f"table {self.name!r} has no define(self, t)")
 
@@ -61,7 +61,7 @@ class Air:
         Raises ValueError for malformed or colliding column names, no column at all, and what ``define`` gets wrong.
         """
         if "_description" not in self.__dict__:
-            self._description = Table(self).finish()
+            self._description = TableBuilder(self).finish()
         return self._description
 
     def zeros(self, rows: int) -> tuple[np.ndarray, SimpleNamespace]:
@@ -100,7 +100,7 @@ class Row:
         return self[name]
 
 
-class Table(Row):
+class TableBuilder(Row):
     """What ``define`` writes on: the cells of this row as attributes, ``next`` and ``public``, and the statements."""
 
     _RESERVED: ClassVar[frozenset[str]]
@@ -230,7 +230,7 @@ class Table(Row):
         self._globals.append(Interaction(bus.name, (self._tuple(message),), _caller()))
 
 
-Table._RESERVED = frozenset(name for name in (*vars(Table), "next", "public") if not name.startswith("_"))
+TableBuilder._RESERVED = frozenset(name for name in (*vars(TableBuilder), "next", "public") if not name.startswith("_"))
 
 
 def _caller() -> str:

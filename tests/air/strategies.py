@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from graphprover.air import Air, Bus, provided, sent
-from graphprover.air.air import Table
+from graphprover.air.air import TableBuilder
 from graphprover.air.description import AirDescription
 from graphprover.air.expression import FIRST
 from graphprover.field import P
@@ -27,7 +27,7 @@ class _Random(Air):
         self.preprocessed = [f"fixed{i}" for i in range(self.random.randint(0, 2))]
         self.public_values = [f"public{i}" for i in range(self.random.randint(0, 2))]
 
-    def define(self, t: Table) -> None:
+    def define(self, t: TableBuilder) -> None:
         choose, count = self.random.choice, self.random.randint
         cells = [row[name] for row in (t, t.next) for name in (*self.columns, *self.preprocessed)]
         pool: list[Any] = [*cells, *(t.public[name] for name in self.public_values), t._graph.constant(self.word())]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from graphprover.air import Air, AirDescription, Bus, Table, provided, sent
+from graphprover.air import Air, AirDescription, Bus, TableBuilder, provided, sent
 from graphprover.air.columns import Columns
 from graphprover.air.expression import FIRST, LAST, MAIN, MUL, PREPROCESSED, PUBLIC, SUB, TRANSITION
 from graphprover.field import P
@@ -40,7 +40,7 @@ def test_malformed_names(spec: str) -> None:
 
 
 def test_selectors_multiply_the_constraint() -> None:
-    def define(t: Table) -> None:
+    def define(t: TableBuilder) -> None:
         t.every_row(t.a - t.b)
         t.first_row(t.a - t.public.x)
         t.last_row(t.a - t.b, label="the end")
@@ -69,7 +69,7 @@ def test_define_runs_once_and_names_are_kept() -> None:
         columns = ("a[2]",)
         public_values = ("out",)
 
-        def define(self, t: Table) -> None:
+        def define(self, t: TableBuilder) -> None:
             runs.append(1)
             t.boolean(t.a[1])
 
@@ -87,7 +87,7 @@ def test_unused_expressions_leave_no_node() -> None:
 
 
 def test_interactions() -> None:
-    def define(t: Table) -> None:
+    def define(t: TableBuilder) -> None:
         t.send(BUS, [t.a, 5])
         t.receive(BUS, [t.a, t.b], t.a + t.b, weight=2)
         t.lookup(BUS, [t.a, t.b], 3)

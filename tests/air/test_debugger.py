@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from graphprover.air import Air, Bus, Table, check, provided, sent
+from graphprover.air import Air, Bus, TableBuilder, check, provided, sent
 from graphprover.air.debugger import CountOverWeight, FailingConstraint, Malformed, Source, Unmatched
 from graphprover.field import P
 
@@ -16,7 +16,7 @@ class Counter(Air):
     columns = ("n",)
     public_values = ("first", "last")
 
-    def define(self, t: Table) -> None:
+    def define(self, t: TableBuilder) -> None:
         t.first_row(t.n - t.public.first)
         t.transition(t.next.n - t.n - 1)
         t.last_row(t.n - t.public.last)
@@ -26,7 +26,7 @@ class Counter(Air):
 class Users(Air):
     columns = ("x", "square", "on")
 
-    def define(self, t: Table) -> None:
+    def define(self, t: TableBuilder) -> None:
         t.boolean(t.on)
         t.lookup(SQUARES, [t.x, t.square], t.on, weight=1)
 
@@ -39,7 +39,7 @@ class Squares(Air):
         x = np.arange(8, dtype=np.uint64)
         return np.stack([x, x * x])
 
-    def define(self, t: Table) -> None:
+    def define(self, t: TableBuilder) -> None:
         t.provide(SQUARES, [t.x, t.square], t.count)
 
 
@@ -127,7 +127,7 @@ def test_only_the_first_messages_are_shown() -> None:
     class Loud(Air):
         columns = ("n",)
 
-        def define(self, t: Table) -> None:
+        def define(self, t: TableBuilder) -> None:
             t.send(SQUARES, [t.n, 0])
 
     (finding,) = check([(Loud(), trace(range(64)), [])])
@@ -140,7 +140,7 @@ def test_a_balance_is_taken_mod_p() -> None:
     class Wrapping(Air):
         columns = ("count",)
 
-        def define(self, t: Table) -> None:
+        def define(self, t: TableBuilder) -> None:
             t.provide(SQUARES, [1], t.count)
 
     assert check([(Wrapping(), trace([P - 1, 1]), [])]) == []  # provided as often as p: LogUp cannot see it either
@@ -172,7 +172,7 @@ def test_a_local_lookup_balances_on_its_own() -> None:
     class Local(Air):
         columns = ("a", "b", "count")
 
-        def define(self, t: Table) -> None:
+        def define(self, t: TableBuilder) -> None:
             t.local_lookup(sent([t.a]), provided([t.b], t.count))
             t.local_lookup(sent([t.b]), provided([t.a], 1))
 
@@ -185,7 +185,7 @@ def test_local_lookups_of_one_line_are_apart() -> None:
     class Loop(Air):
         columns = ("a[2]",)
 
-        def define(self, t: Table) -> None:
+        def define(self, t: TableBuilder) -> None:
             for sign in (1, -1):
                 t.local_lookup(sent([t.a[0]], sign), sent([t.a[1]], -sign))
 
@@ -203,7 +203,7 @@ def test_a_statement_that_cannot_be_proved() -> None:
     class Narrow(Air):
         columns = ("a",)
 
-        def define(self, t: Table) -> None:
+        def define(self, t: TableBuilder) -> None:
             t.send(SQUARES, [t.a])
 
     (finding,) = check([(Narrow(), trace([0]), []), *squares_statement()])

@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphprover.air import Air, AirDescription, Bus, Table, check_bus_widths, check_multiplicity_bound, provided, sent
+from graphprover.air import (
+    Air,
+    AirDescription,
+    Bus,
+    TableBuilder,
+    check_bus_widths,
+    check_multiplicity_bound,
+    provided,
+    sent,
+)
 from graphprover.air.expression import CONST, MAIN
 from graphprover.air.lookups import MAX_WEIGHT, Interaction, Lookup, Tuple_, pack_same_bus, pin_degree
 from graphprover.field import P
@@ -54,7 +63,7 @@ def test_budget_is_the_top_of_the_bucket() -> None:
 
 
 def test_locals_first_then_buses_by_first_appearance() -> None:
-    def define(t: Table) -> None:
+    def define(t: TableBuilder) -> None:
         t.every_row(t.x**3)
         t.send(B, [t.x, t.y])
         t.send(A, [t.x])
@@ -73,7 +82,7 @@ def test_locals_first_then_buses_by_first_appearance() -> None:
 
 
 def test_degrees_of_fields_and_counts_decide() -> None:
-    def define(t: Table) -> None:
+    def define(t: TableBuilder) -> None:
         t.send(A, [5])  # denominator of degree 0
         t.send(A, [t.x * t.y])  # of degree 2: together 1 + 2 = 3
         t.send(A, [6])  # still 3
@@ -119,7 +128,7 @@ def test_weights_of_a_column_keep_to_32_bits() -> None:
         pack_same_bus(columns, (0,), 2)
 
 
-def full(t: Table) -> None:
+def full(t: TableBuilder) -> None:
     t.every_row(t.x * t.y - 3)
     t.transition(t.next.x - t.x - t.public.p)
     t.send(A, [t.x, t.y], t.z, weight=1)
@@ -204,7 +213,7 @@ def test_counts_stay_below_the_field() -> None:
 
 
 def test_nodes_of_a_deep_expression_need_no_deep_stack() -> None:
-    def define(t: Table) -> None:
+    def define(t: TableBuilder) -> None:
         total = t.x
         for _ in range(20_000):
             total = total + t.y

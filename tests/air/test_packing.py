@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphprover.air import Air, Bus, Expr, Table, check
+from graphprover.air import Air, Bus, Expr, TableBuilder, check
 from graphprover.air.debugger import UnbalancedBus
 from graphprover.air.evaluate import evaluate
 from graphprover.air.packing import (
@@ -41,7 +41,7 @@ def message_of(
     class Sender(Air):
         columns = (f"limb[{len(cells)}]",)
 
-        def define(self, t: Table) -> None:
+        def define(self, t: TableBuilder) -> None:
             t.send(BUS, fields(t.limb), count(*t.limb), weight=weight)
 
     d = Sender().describe()
@@ -125,7 +125,7 @@ def test_multiplicities(form: Callable[..., Expr | int], expected: int) -> None:
 
         columns = ("a", "b", "c", "back")
 
-        def define(self, t: Table) -> None:
+        def define(self, t: TableBuilder) -> None:
             t.send(BUS, [t.a], form(t.a, t.b, t.c), weight=12)
             t.receive(BUS, [t.a], t.back, weight=13)
 

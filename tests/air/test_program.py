@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphprover.air import Air
-from graphprover.air.air import Table
+from graphprover.air.air import TableBuilder
 from graphprover.air.program import LINEAR_TERMS, Op, constants, lookup_program, quotient_program
 from graphprover.field import P
 from tests import naive
@@ -66,7 +66,7 @@ class Wide(Air):
 
     columns = ("flag", "limb[40]")
 
-    def define(self, t: Table) -> None:
+    def define(self, t: TableBuilder) -> None:
         for i in range(6):
             t.transition(t.flag * (t.next.limb[i] - t.limb[i]))
         t.every_row(sum(3**i * limb for i, limb in enumerate(t.limb)) - t.flag)
@@ -94,7 +94,7 @@ def test_few_registers_serve_long_programs():
     class Chain(Air):
         columns = ("x[100]",)
 
-        def define(self, t: Table) -> None:
+        def define(self, t: TableBuilder) -> None:
             for a, b in zip(t.x, t.x[1:], strict=False):
                 t.every_row((a * b - 1) * (a + b) * b)
 

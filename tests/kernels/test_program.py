@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphprover.air import Air
-from graphprover.air.air import Table
+from graphprover.air.air import TableBuilder
 from graphprover.air.program import constants, lookup_program, quotient_program
 from graphprover.field import P, inv, reverse_bits, root_of_unity
 from graphprover.kernels.cpu import domain
@@ -100,7 +100,7 @@ class Next(Air):
 
     columns = ("x",)
 
-    def define(self, t: Table) -> None:
+    def define(self, t: TableBuilder) -> None:
         t.every_row(t.next.x - t.x)
 
 
