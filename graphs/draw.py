@@ -10,7 +10,7 @@ BOX_WIDTH, BOX_HEIGHT, GAP_X, GAP_Y, MARGIN = 190, 34, 60, 12, 20
 
 def plan_table(plan: Plan, threads: int) -> str:
     """One line a task: operations, bytes, and the rounds it waits for; then the totals and the peak."""
-    rows = [("round", "of", "multiply", "butterfly", "Keccak-f", "kept", "scratch", "after")]
+    rows: list[tuple[str, ...]] = [("round", "of", "multiply", "butterfly", "Keccak-f", "kept", "scratch", "after")]
     for task in plan.tasks.values():
         rows.append(_row(task, ", ".join(_rounds(plan, task))))
     total = plan.total

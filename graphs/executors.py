@@ -2,7 +2,6 @@
 
 import sys
 import time
-from collections import Counter
 from collections.abc import Hashable
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -10,7 +9,6 @@ from typing import IO, Any
 
 import dask
 from dask.callbacks import Callback
-from dask.delayed import Delayed
 
 SYNCHRONOUS, THREADS = "sync", "threads"
 
@@ -62,22 +60,20 @@ def executor_for(name: Any, threads: int):  # type: ignore[no-untyped-def]
     elif name == THREADS:
         yield lambda task: dask.compute(task, scheduler="threads", num_workers=threads)[0]
     else:
-        from distributed import Client
-
-        if isinstance(name, Client):
-            own = nullcontext(name)
-        elif isinstance(name, str) and name.endswith(".json"):
-            if not Path(name).is_file():
-                raise ValueError(f"executor {name!r}: no such scheduler file")
-            own = Client(scheduler_file=name)
-        elif isinstance(name, str) and "://" in name:
-            own = Client(name, timeout="10s")
-        else:
-            raise ValueError(f"executor {name!r}: give sync, threads, a scheduler's address or its .json file")
-        with own as client:
+        with _client(name) as client:
             yield lambda task: client.compute(task).result()
 
 
-def task_counts(task: Delayed) -> Counter[str]:
-    """How many tasks each round has."""
-    return Counter(str(key).partition("-")[0] for key in task.__dask_graph__())
+def _client(name: Any):  # type: ignore[no-untyped-def]
+    """A context with the client of a cluster; closes what it opened itself."""
+    from distributed import Client
+
+    if isinstance(name, Client):
+        return nullcontext(name)
+    if isinstance(name, str) and name.endswith(".json"):
+        if not Path(name).is_file():
+            raise ValueError(f"executor {name!r}: no such scheduler file")
+        return Client(scheduler_file=name)
+    if isinstance(name, str) and "://" in name:
+        return Client(name, timeout="10s")
+    raise ValueError(f"executor {name!r}: give sync, threads, a scheduler's address or its .json file")

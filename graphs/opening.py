@@ -75,7 +75,7 @@ def reduced_opening(
     parts: Sequence[Part],
 ) -> Array:
     """One table's share of its height's codeword."""
-    values = {
+    values: dict[str, list[tuple[Ext, ...] | None]] = {
         MAIN: [opened.main, opened.main_next],
         QUOTIENT: [tuple(value for chunk in opened.quotient for value in chunk)],
         PREPROCESSED: [opened.preprocessed, opened.preprocessed_next],
