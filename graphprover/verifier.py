@@ -78,9 +78,10 @@ def verify(proof: Proof | bytes, statement: Statement, security: float = 128) ->
     bits = analyse(shape_of(layout.tables, layout.log_heights), proof.parameters).bits
     if bits < security:
         raise VerificationError(f"the proof has {bits:.1f} provable bits; {security:g} were asked for")
+    batch = decode(proof.payload, layout)
+    # Last, as it takes longest and needs no proof: what does not parse should cost nothing.
     preprocessed = statement.preprocessed_cap(proof.parameters.log_blowup, proof.parameters.cap_height)
-    binding = binding_digest(layout, preprocessed)
-    check_batch(layout, decode(proof.payload, layout), proof.public_values, preprocessed, binding)
+    check_batch(layout, batch, proof.public_values, preprocessed, binding_digest(layout, preprocessed))
     return Verdict(bits, proof.public_values, proof.log_heights)
 
 

@@ -14,11 +14,13 @@ from graphprover.air import Air, Bus, received, sent
 from graphprover.envelope import Proof
 from graphprover.field import ONE, P, ext_neg
 from graphprover.graphs import opening
+from graphprover.protocol.challenger import Challenger
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.layout import make_layout
 from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.proof import BatchProof, decode, encode
 from graphprover.protocol.security import analyse, shape_of
+from graphprover.prover import prove
 from graphprover.statement import Statement, Table, binding_digest
 from graphprover.verifier import verify
 from tests.cheating import (
@@ -120,6 +122,7 @@ def with_cell(statement: Statement, table: int, column: int, row: int, value: in
 
 def test_the_honest_proof_is_believed() -> None:
     statement, proof = honest()
+    assert prove(statement, "sync", parameters=PARAMETERS) == proof
     verdict = verify(proof.to_bytes(), statement, security=0)
     assert verdict.public_values == ((), statement.tables[1].public_values)
     assert verdict.log_heights == (2, 3)
@@ -583,8 +586,6 @@ def test_a_proof_without_the_work(site: int) -> None:
 
     # The prover's own transcript refuses a bad nonce as well, so it has to look away.
     with pytest.MonkeyPatch.context() as patch:
-        from graphprover.protocol.challenger import Challenger
-
         patch.setattr(Challenger, "check_work", skipping(Challenger.check_work))
         proof = forge(statement, parameters, NoWork(site))
         verify(proof, statement, security=0)

@@ -1,0 +1,181 @@
+"""verify() as its user sees it, and the folds it recomputes."""
+
+import random
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from graphprover.envelope import Proof
+from graphprover.field import (
+    ZERO,
+    Ext,
+    P,
+    ext,
+    ext_add,
+    ext_mul,
+    ext_scale,
+    ext_sub,
+    inv,
+    reverse_bits,
+    root_of_unity,
+)
+from graphprover.protocol.errors import VerificationError
+from graphprover.statement import Statement, Table
+from graphprover.verifier import fold_group, verify
+from tests.cheating import forge
+from tests.interop.tables import PLAIN, Bytes, Fibonacci, Limbs, fibonacci, limbs
+from tests.protocol import vectors
+
+
+def random_ext(rng: random.Random) -> Ext:
+    return (rng.randrange(P), rng.randrange(P), rng.randrange(P))
+
+
+def lagrange(xs: list[int], values: list[Ext], at: Ext) -> Ext:
+    """The value at a point of the polynomial through these points of the base field."""
+    total = ZERO
+    for i, (x, value) in enumerate(zip(xs, values, strict=True)):
+        for j, other in enumerate(xs):
+            if j != i:
+                value = ext_scale(ext_mul(value, ext_sub(at, ext(other))), inv(x - other))
+        total = ext_add(total, value)
+    return total
+
+
+@pytest.mark.parametrize("log_arity", [1, 2, 3, 4])
+@pytest.mark.parametrize("log_rows", [0, 1, 4])
+def test_a_group_folds_to_its_polynomial_at_beta(log_rows: int, log_arity: int) -> None:
+    rng = random.Random(log_rows * 8 + log_arity)
+    log_domain, arity = log_rows + log_arity, 1 << log_arity
+    for index in {0, (1 << log_rows) - 1, rng.randrange(1 << log_rows)}:
+        # Positions of the group in the bit-reversed codeword.
+        xs = [pow(root_of_unity(log_domain), reverse_bits(index * arity + i, log_domain), P) for i in range(arity)]
+        group, beta = [random_ext(rng) for _ in range(arity)], random_ext(rng)
+        # One fold by 2^k is k folds by two, at beta, beta^2, beta^4, ...: it evaluates the group's polynomial at beta.
+        assert fold_group(group, index, log_rows, beta) == lagrange(xs, group, beta)
+
+
+def test_a_fold_of_low_degree_is_of_low_degree() -> None:
+    """The polynomial sum of c_i x^i over groups of four becomes that of sum_k beta^k c_(4i + k)."""
+    rng = random.Random(0)
+    coefficients, beta = [random_ext(rng) for _ in range(8)], random_ext(rng)
+    folded = [ZERO, ZERO]
+    for k in reversed(range(4)):
+        folded = [ext_add(ext_mul(f, beta), coefficients[4 * i + k]) for i, f in enumerate(folded)]
+
+    def evaluate(polynomial: list[Ext], x: int) -> Ext:
+        value = ZERO
+        for coefficient in reversed(polynomial):
+            value = ext_add(ext_scale(value, x), coefficient)
+        return value
+
+    codeword = [evaluate(coefficients, pow(root_of_unity(4), reverse_bits(i, 4), P)) for i in range(16)]
+    for row in range(4):
+        x = pow(root_of_unity(2), reverse_bits(row, 2), P)
+        assert fold_group(codeword[4 * row : 4 * row + 4], row, 2, beta) == evaluate(folded, x)
+
+
+def test_a_verdict_needs_no_trace() -> None:
+    statement = Statement([fibonacci(8)])
+    proof = forge(statement, PLAIN)
+    for public_values in ((1, 2, 55), None):
+        verdict = verify(proof.to_bytes(), Statement([Table(Fibonacci(), public_values)]), security=0)
+        assert verdict.public_values == ((1, 2, 55),)
+        assert verdict.log_heights == (3,)
+        assert 0 < verdict.bits < 10
+
+
+def test_the_label_is_trusted_by_nobody() -> None:
+    statement = Statement([fibonacci(8)], "eight numbers")
+    proof = forge(statement, PLAIN)
+    assert proof.label == "eight numbers"
+    assert verify(replace(proof, label="another"), statement, security=0) == verify(proof, statement, security=0)
+
+
+def test_a_malformed_statement_is_no_fault_of_the_proof() -> None:
+    proof = Proof("", PLAIN, (8,), ((),), b"")
+
+    class Short(Bytes):
+        def preprocessed_trace(self):  # type: ignore[no-untyped-def]
+            return super().preprocessed_trace()[:, :255]
+
+    with pytest.raises(ValueError, match="255 rows"):
+        verify(proof, Statement([Table(Short())]), security=0)
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"log_heights": (5, 5)}, "table bytes: not as tall as its preprocessed columns"),
+        ({"log_heights": (8, 32)}, r"table limbs: 2\^32 rows"),
+        ({"public_values": ((1,), ())}, "table bytes: 1 public values instead of 0"),
+        ({"parameters": replace(PLAIN, cap_height=7)}, "table limbs: .* above a cap"),
+        ({"parameters": replace(PLAIN, log_final_poly_len=5)}, "table limbs: .* final polynomial"),
+        ({"parameters": replace(PLAIN, num_queries=1000), "payload": bytes(100)}, "0 entries where"),
+    ],
+)
+def test_headers_that_no_proof_of_the_statement_has(changed: dict[str, object], reason: str) -> None:
+    statement = Statement([Table(Bytes(), ()), Table(Limbs(), ())])
+    proof = Proof("", PLAIN, (8, 5), ((), ()), b"")
+    with pytest.raises(VerificationError, match="the proof ends inside the main commitment"):
+        verify(proof, statement, security=0)
+    with pytest.raises(VerificationError, match=reason):
+        verify(replace(proof, **changed), statement, security=0)  # type: ignore[arg-type]
+
+
+def test_nothing_is_computed_for_a_payload_that_does_not_parse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A commitment to preprocessed columns takes seconds where they are tall."""
+    statement = Statement([*limbs(32)])
+
+    def never(*_: object) -> None:
+        raise AssertionError("computed a commitment")
+
+    monkeypatch.setattr(Statement, "preprocessed_cap", never)
+    with pytest.raises(VerificationError, match="ends inside"):
+        verify(Proof("", PLAIN, (8, 5), ((), ()), b"\1"), statement, security=0)
+
+
+@pytest.mark.parametrize("name", ["counter", "tiny", "height1"])
+def test_vectors_are_refused_under_another_binding(name: str) -> None:
+    vector = vectors.load(name)
+    other = replace(vector, binding=bytes(32))
+    with pytest.raises(VerificationError):
+        other.check(vector.proof)
+
+
+def test_every_value_of_a_vector_matters() -> None:
+    """Each part of the proof's contents changed by one, in turn."""
+    vector = vectors.load("tiny")
+    vector.check(vector.proof)
+    tried = 0
+
+    def variants(part: object) -> list[object]:
+        if isinstance(part, int):
+            return [(part + 1) % P]
+        if isinstance(part, bytes):
+            return [bytes([part[0] ^ 1]) + part[1:]]
+        if isinstance(part, tuple):
+            return [(*part[:i], other, *part[i + 1 :]) for i, each in enumerate(part) for other in variants(each)]
+        if part is None:
+            return []
+        names = vars(part)
+        return [replace(part, **{n: other}) for n, each in names.items() for other in variants(each)]  # type: ignore[type-var]
+
+    for proof in variants(vector.proof):
+        if proof.log_heights != vector.proof.log_heights:  # type: ignore[attr-defined]
+            continue  # the parser's affair
+        tried += 1
+        with pytest.raises(VerificationError):
+            vector.check(proof)  # type: ignore[arg-type]
+    assert tried > 200
+
+
+def test_verifying_imports_no_prover() -> None:
+    code = (
+        "import sys; from graphprover import verify, Statement, Air; "
+        "print([m for m in ('dask', 'distributed', 'numba', 'cupy', 'graphprover.graphs', 'graphprover.kernels', "
+        "'graphprover.device') if m in sys.modules])"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
