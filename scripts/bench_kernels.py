@@ -4,7 +4,8 @@
     NUMBA_CPU_NAME=haswell NUMBA_CPU_FEATURES= python scripts/bench_kernels.py   # as if it had 256-bit registers only
 
 The ceilings: Goldilocks multiplications and butterflies on vectors in the first-level cache, Keccak-f[1600] with the
-state in registers, and copying memory. A figure is the best of several runs.
+state in registers, and copying memory. A figure is the best of several runs, by the thread's processor time, so that
+other programs disturb it through the caches and the memory they share only.
 """
 
 import time
@@ -22,13 +23,13 @@ LOG_SIZES_AND_COLUMNS = ((8, 4096), (12, 512), (16, 64), (18, 32), (20, 8), (22,
 
 
 def best(run: Callable[[], object]) -> float:
-    """Seconds of the fastest of several runs, after one that compiles and touches memory."""
+    """Processor seconds of the fastest of several runs, after one that compiles and touches memory."""
     run()
     seconds = []
     for _ in range(REPEATS):
-        start = time.perf_counter()
+        start = time.thread_time()
         run()
-        seconds.append(time.perf_counter() - start)
+        seconds.append(time.thread_time() - start)
     return min(seconds)
 
 
