@@ -12,79 +12,66 @@ from numba import njit
 from graphprover.field import Ext
 from graphprover.kernels.cpu import simd, sums
 from graphprover.kernels.cpu.field import add as add_word
-from graphprover.kernels.cpu.field import ext_add, ext_mul, ext_power, ext_scale, ext_sub
-from graphprover.kernels.cpu.inverse import BLOCK, adjugate, invert
+from graphprover.kernels.cpu.field import ext_add, ext_mul, ext_power, ext_scale, ext_sub, sub
+from graphprover.kernels.cpu.inverse import ext_inverse
 
-_ONE = np.uint64(1)
+# A piece of the matrix is read in runs that the hardware fetches ahead, of few columns at a time.
+_ROWS = 512
+_COLUMNS = 16
 _ZERO = np.uint64(0)
 
 
 @njit(nogil=True, cache=True)
-def _inverse_denominators(points, z, target, first, last):
-    """-1, or the index of a point that is z."""
-    block = np.empty((3, BLOCK), dtype=np.uint64)
-    norms = np.empty(BLOCK, dtype=np.uint64)
-    prefix = np.empty(BLOCK, dtype=np.uint64)
-    for start in range(first, last, BLOCK):
-        count = min(BLOCK, last - start)
-        for i in range(count):
-            block[0, i] = points[start + i]
-        for i in range(0, count, simd.LANES):
-            x = simd.sub(simd.splat(z[0]), simd.load(block, i))
-            c0, c1, c2, norm = adjugate((x, simd.splat(z[1]), simd.splat(z[2])))
-            simd.store_rows(block, i, BLOCK, (c0, c1, c2))
-            simd.store(norms, i, norm)
-        zero = invert(norms, prefix, count)
-        if zero >= 0:
-            return start + zero
-        for i in range(0, count, simd.LANES):
-            scaled = simd.ext_scale(simd.load_rows(block, i, BLOCK, 3), simd.load(norms, i))
-            simd.store_rows(block, i, BLOCK, simd.ext_canonical(scaled))
-        for k in range(3):
-            for i in range(count):
-                target[k, start + i] = block[k, i]
-    return -1
+def _differences(points, z, target, first, last):
+    for i in range(first, last):
+        target[0, i], target[1, i], target[2, i] = sub(z[0], points[i]), z[1], z[2]
 
 
 def inverse_denominators(points: np.ndarray, z: Ext, target: np.ndarray, first: int, last: int) -> None:
     """target[:, i] = 1 / (z - points[i]) for i in [first, last).
 
-    ``points`` is (n,) as ``domain.points`` gives them, ``target`` (3, n); both uint64. Raises ZeroDivisionError for a z
-    that is one of the points.
+    ``points`` is (n,) as ``domain.points`` gives them, ``target`` (3, n); both uint64. Raises ZeroDivisionError, naming
+    the element, for a z that is one of the points.
     """
-    index = _inverse_denominators(points, _words(z), target, first, last)
-    if index >= 0:
-        raise ZeroDivisionError(f"the opening point is point {index} of the domain")
+    _differences(points, _words(z), target, first, last)
+    ext_inverse(target, target, first, last)
 
 
 @njit(nogil=True, cache=True)
-def _compress(matrix, row, weights):
-    """Eight rows of the sum over columns of weight times column."""
+def _compress(matrix, first, rows, weights, target):
+    """The sums over columns of weight times column for rows first .. first + rows - 1, to the columns of ``target``."""
     columns, height = matrix.shape
-    total = (simd.splat(_ZERO), simd.splat(_ZERO), simd.splat(_ZERO))
-    for start in range(0, columns, sums.TERMS):
-        sum_ = sums.ext_zero()
-        for c in range(start, min(start + sums.TERMS, columns)):
-            sum_ = sums.ext_accumulate(sum_, simd.load(matrix, c * height + row), sums.broadcast(weights, 18 * c, 18))
-        total = simd.ext_add(total, sums.ext_total(sum_))
-    return total
+    for start in range(0, columns, _COLUMNS):
+        for i in range(0, rows, simd.LANES):
+            sum_ = sums.ext_zero()
+            for c in range(start, min(start + _COLUMNS, columns)):
+                x = simd.load(matrix, c * height + first + i)
+                sum_ = sums.ext_accumulate(sum_, x, sums.broadcast(weights, 18 * c, 18))
+            total = sums.ext_total(sum_)
+            if start:
+                total = simd.ext_add(total, simd.load_rows(target, i, _ROWS, 3))
+            simd.store_rows(target, i, _ROWS, total)
 
 
 @njit(nogil=True, cache=True)
 def _add_rows(matrix, weights, claims, power, inverses, target, first, last):
     """Adds (claims[0] - compressed) / (z_0 - x) and, for a second claim, power times the same of z_1, row by row."""
     columns, height = matrix.shape
+    block = np.empty((3, _ROWS), dtype=np.uint64)
     whole = first + (last - first) // simd.LANES * simd.LANES
-    for row in range(first, whole, simd.LANES):
-        compressed = _compress(matrix, row, weights)
-        sum_ = simd.load_rows(target, row, height, 3)
-        for j in range(len(claims)):
-            difference = simd.ext_sub((claims[j, 0], claims[j, 1], claims[j, 2]), compressed)
-            if j:
-                difference = simd.ext_mul(difference, power)
-            inverse = simd.load_rows(inverses[j], row, inverses[j].shape[1], 3)
-            sum_ = simd.ext_add(sum_, simd.ext_mul(difference, inverse))
-        simd.store_rows(target, row, height, simd.ext_canonical(sum_))
+    for start in range(first, whole, _ROWS):
+        rows = min(_ROWS, whole - start)
+        _compress(matrix, start, rows, weights, block)
+        for i in range(0, rows, simd.LANES):
+            compressed = simd.load_rows(block, i, _ROWS, 3)
+            sum_ = simd.load_rows(target, start + i, height, 3)
+            for j in range(len(claims)):
+                difference = simd.ext_sub((claims[j, 0], claims[j, 1], claims[j, 2]), compressed)
+                if j:
+                    difference = simd.ext_mul(difference, power)
+                inverse = simd.load_rows(inverses[j], start + i, inverses[j].shape[1], 3)
+                sum_ = simd.ext_add(sum_, simd.ext_mul(difference, inverse))
+            simd.store_rows(target, start + i, height, simd.ext_canonical(sum_))
     for row in range(whole, last):
         compressed = (_ZERO, _ZERO, _ZERO)
         for c in range(columns):

@@ -25,7 +25,8 @@ def invert(words, prefix, count):
     words are as they were.
     """
     padded = (count + _STRIDE - 1) // _STRIDE * _STRIDE
-    words[count:padded] = _ONE
+    for i in range(count, padded):
+        words[i] = _ONE
     a, b, c, d = simd.load_rows(words, 0, simd.LANES, _CHAINS)
     simd.store_rows(prefix, 0, simd.LANES, (a, b, c, d))
     for i in range(_STRIDE, padded, _STRIDE):
@@ -87,11 +88,13 @@ def _inverse(source, target, first, last):
     prefix = np.empty(BLOCK, dtype=np.uint64)
     for start in range(first, last, BLOCK):
         count = min(BLOCK, last - start)
-        words[:count] = source[start : start + count]
+        for i in range(count):
+            words[i] = source[start + i]
         zero = invert(words, prefix, count)
         if zero >= 0:
             return start + zero
-        target[start : start + count] = words[:count]
+        for i in range(count):
+            target[start + i] = words[i]
     return -1
 
 
@@ -102,8 +105,9 @@ def _ext_inverse(source, target, first, last):
     prefix = np.empty(BLOCK, dtype=np.uint64)
     for start in range(first, last, BLOCK):
         count = min(BLOCK, last - start)
-        for i in range(3):
-            block[i, :count] = source[i, start : start + count]
+        for k in range(3):
+            for i in range(count):
+                block[k, i] = source[k, start + i]
         for i in range(0, count, simd.LANES):
             c0, c1, c2, norm = adjugate(simd.load_rows(block, i, BLOCK, 3))
             simd.store_rows(block, i, BLOCK, (c0, c1, c2))
@@ -114,8 +118,9 @@ def _ext_inverse(source, target, first, last):
         for i in range(0, count, simd.LANES):
             scaled = simd.ext_scale(simd.load_rows(block, i, BLOCK, 3), simd.load(norms, i))
             simd.store_rows(block, i, BLOCK, simd.ext_canonical(scaled))
-        for i in range(3):
-            target[i, start : start + count] = block[i, :count]
+        for k in range(3):
+            for i in range(count):
+                target[k, start + i] = block[k, i]
     return -1
 
 

@@ -64,24 +64,33 @@ def _fractions(denominators, multiplicities, groups, columns, first, last):
     cofactors = np.empty((3, room), dtype=np.uint64)
     norms = np.empty(room, dtype=np.uint64)
     prefix = np.empty(room, dtype=np.uint64)
-    whole = first + (last - first) // simd.LANES * simd.LANES
-    for start in range(first, whole, block):
-        rows = min(block, whole - start)
-        zero = _block(denominators, multiplicities, groups, columns, start, rows, block, cofactors, norms, prefix)
+    some = np.empty((3 * tuples, simd.LANES), dtype=np.uint64)
+    counts = np.empty((tuples, simd.LANES), dtype=np.uint64)
+    out = np.empty((len(columns), simd.LANES), dtype=np.uint64)
+    start = first
+    while start < last:
+        rows = min(block, last - start)
+        direct = rows >= simd.LANES
+        if direct:
+            rows -= rows % simd.LANES
+            sources, targets, place = (denominators, multiplicities), columns, start
+        else:
+            # Vectors would reach beyond the last row: the few rows that are left go through a copy.
+            for i in range(simd.LANES):
+                for k in range(3 * tuples):
+                    some[k, i] = denominators[k, start + i] if i < rows else _ZERO
+                for k in range(tuples):
+                    counts[k, i] = multiplicities[k, start + i] if i < rows else _ZERO
+            sources, targets, place = (some, counts), out, 0
+        vectors = rows if direct else simd.LANES
+        zero = _block(*sources, groups, targets, place, vectors, block, cofactors, norms, prefix)
         if zero >= 0:
             return zero // block, start + zero % block
-    rest = last - whole
-    if rest:
-        # Vectors would reach beyond the last row: the few rows that are left go through a copy.
-        some = np.zeros((3 * tuples, simd.LANES), dtype=np.uint64)
-        counts = np.zeros((tuples, simd.LANES), dtype=np.uint64)
-        out = np.empty((len(columns), simd.LANES), dtype=np.uint64)
-        some[:, :rest] = denominators[:, whole:last]
-        counts[:, :rest] = multiplicities[:, whole:last]
-        zero = _block(some, counts, groups, out, 0, simd.LANES, block, cofactors, norms, prefix)
-        if zero >= 0:
-            return zero // block, whole + zero % block
-        columns[:, whole:last] = out[:, :rest]
+        if not direct:
+            for k in range(len(columns)):
+                for i in range(rows):
+                    columns[k, start + i] = out[k, i]
+        start += rows
     return -1, -1
 
 

@@ -15,7 +15,8 @@ from graphprover.kernels.cpu import domain, simd, sums
 from graphprover.kernels.cpu.deep import inverse_denominators
 from graphprover.kernels.cpu.field import add, ext_mul, ext_scale, mul
 
-_ROWS = 128  # rows whose weights, split for late reduction, stay in the innermost cache while columns pass
+_ROWS = 128
+_AHEAD = 2  # columns from the one in use to the one whose rows are asked for: no hardware foresees a jump
 _P = np.uint64(P)
 _PIECE = np.uint64(1 << sums.PIECE)
 _LANES_OF_POINT = 3 * sums.HALVES * simd.LANES  # words of the table that eight rows take for one point
@@ -78,6 +79,7 @@ def _one_point(matrix, start, rows, table, partial, first, last):
         a = sums.ext_zero()
         place = 0
         for i in range(column * size + start, column * size + start + rows, simd.LANES):
+            sums.prefetch(matrix, i + _AHEAD * size)
             a = sums.ext_accumulate(a, simd.load(matrix, i), simd.load_rows(table, place, simd.LANES, 18))
             place += _LANES_OF_POINT
         _add_to(partial, (column - first) * 3 * simd.LANES, a)
@@ -90,6 +92,7 @@ def _two_points(matrix, start, rows, table, partial, first, last):
         a, b = sums.ext_zero(), sums.ext_zero()
         place = 0
         for i in range(column * size + start, column * size + start + rows, simd.LANES):
+            sums.prefetch(matrix, i + _AHEAD * size)
             x = simd.load(matrix, i)
             a = sums.ext_accumulate(a, x, simd.load_rows(table, place, simd.LANES, 18))
             b = sums.ext_accumulate(b, x, simd.load_rows(table, place + _LANES_OF_POINT, simd.LANES, 18))
@@ -115,9 +118,9 @@ def _evaluate(matrix, weights, both, target, first, last):
         table = np.empty(min(_ROWS, size) // simd.LANES * step, dtype=np.uint64)
         for start in range(0, size, _ROWS):
             rows = min(_ROWS, size - start)
-            _split(weights[0], start, rows, table, 0, step)
+            for point in range(points):
+                _split(weights[point], start, rows, table, point * _LANES_OF_POINT, step)
             if both:
-                _split(weights[1], start, rows, table, _LANES_OF_POINT, step)
                 _two_points(matrix, start, rows, table, partial, first, last)
             else:
                 _one_point(matrix, start, rows, table, partial, first, last)

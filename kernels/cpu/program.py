@@ -242,10 +242,13 @@ def evaluate(
     rows = -(-last // size) * size  # of whole blocks: the next row may be anywhere in one
     if not 0 <= offset <= first <= last or (rows > size and not bit_reversed):
         raise ValueError(f"rows {first} to {last} do not lie within the trace and the targets")
-    sources = [
-        _plane(matrices[matrix], index, rows, Matrix(matrix).name) for matrix, index, _ in program.inputs.tolist()
-    ]
-    outputs = [_plane(target, index, last - offset, "target") for target in targets for index in range(len(target))]
+    kinds, planes, shifted = program.inputs.T.astype(np.int64)
+    sources = np.empty_like(planes)
+    for kind in Matrix:
+        read = planes[kinds == kind]
+        if len(read):
+            sources[kinds == kind] = _addresses(matrices[kind], kind.name, int(read.max()) + 1, rows)[read]
+    outputs = np.concatenate([_addresses(each, "target", len(each), last - offset) for each in targets])
     if len(outputs) != program.outputs or not all(target.flags.writeable for target in targets):
         raise ValueError(f"expected {program.outputs} writable target planes, not {len(outputs)}")
     if constants.shape != (program.constant_planes,) or constants.dtype != np.uint64:
@@ -254,9 +257,9 @@ def evaluate(
         program.instructions,
         program.terms,
         constants,
-        np.array(sources, dtype=np.int64),
-        program.inputs[:, 2] != 0,
-        np.array(outputs, dtype=np.int64),
+        sources,
+        shifted,
+        outputs,
         offset,
         program.registers,
         log_rows,
@@ -266,10 +269,10 @@ def evaluate(
     )
 
 
-def _plane(matrix: np.ndarray | None, index: int, rows: int, name: str) -> int:
-    """The address of row ``index`` of a matrix."""
-    if matrix is None or index >= matrix.shape[0] or matrix.shape[1] < rows:
-        raise ValueError(f"plane {index} with {rows} rows is not in the {name} matrix")
+def _addresses(matrix: np.ndarray | None, name: str, planes: int, rows: int) -> np.ndarray:
+    """The addresses of the first ``planes`` rows of a matrix."""
+    if matrix is None or matrix.shape[0] < planes or matrix.shape[1] < rows:
+        raise ValueError(f"the {name} matrix has no {planes} planes of {rows} rows")
     if matrix.dtype != np.uint64 or not matrix.flags.c_contiguous:
         raise ValueError(f"the {name} matrix is not a C-contiguous array of uint64")
-    return matrix.ctypes.data + index * matrix.strides[0]
+    return matrix.ctypes.data + np.arange(planes) * (matrix.shape[1] * _WORD)

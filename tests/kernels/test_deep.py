@@ -34,7 +34,7 @@ def test_inverse_denominators(log_rows, z, data):
 
 def test_a_point_of_the_domain_is_named():
     xs = domain.points(3)
-    with pytest.raises(ZeroDivisionError, match="point 5 "):
+    with pytest.raises(ZeroDivisionError, match="element 5 "):
         deep.inverse_denominators(xs, ext(int(xs[5])), np.empty((3, 8), dtype=np.uint64), 0, 8)
     assert int(xs[0]) == GENERATOR
 
