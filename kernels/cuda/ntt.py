@@ -1,0 +1,224 @@
+"""Low-degree extensions of many columns; the twin of ``graphprover.kernels.cpu.ntt``, whose docstring has the algorithm.
+
+Columns of up to 4096 words take one launch. Longer ones pass through memory for every four to twelve levels of the
+tree: up from the leaves, in the coefficients' place (the first block of the target's row); at the root up and down in
+one kernel, into all cosets; then down.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+
+import cupy
+import numpy as np
+
+from graphprover import field
+from graphprover.kernels.cuda.module import launch, load
+
+LOG_TILE = 12  # a transform of one tile has a kernel of its own
+MAX_LOG_SIZE = 28
+MAX_LOG_COSETS = 3
+_THREADS = 256
+_BLOCKS_PER_MULTIPROCESSOR = 3
+_SHARED_BOTTOM = 8 * (4352 + 272 + 4096 + 48)
+_SHARED_NATURAL = 8 * (4352 + 256 + 4096)
+_SHARED_STRIDED = 8 * (4096 + 32 + 272)
+
+
+def _shared_turn(log_cosets: int) -> int:
+    return 8 * (2 * 4096 + 64 + 272 * (1 + (1 << log_cosets)))
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One launch: so many levels of the tree above blocks of 2^log_stride words."""
+
+    levels: int
+    log_stride: int
+
+
+@dataclass(frozen=True)
+class Passes:
+    """The passes of a transform, root first."""
+
+    top: Pass
+    middle: tuple[Pass, ...]
+    bottom: Pass
+
+
+def _passes(log_size: int, bottom: int, top: int) -> Passes:
+    """``bottom`` levels at the leaves, ``top`` at the root, and all between them eight or four at a time."""
+    middle = []
+    log_stride = bottom
+    while log_stride < log_size - top:
+        levels = 4 if (log_size - top - log_stride) % 8 else 8
+        middle.append(Pass(levels, log_stride))
+        log_stride += levels
+    return Passes(Pass(top, log_size - top), tuple(reversed(middle)), Pass(bottom, 0))
+
+
+def plan(log_size: int, natural: bool) -> Passes:
+    """The passes of a transform of 2^log_size > 2^LOG_TILE words whose leaves are in natural or bit-reversed order."""
+    if not LOG_TILE < log_size <= MAX_LOG_SIZE:
+        raise ValueError(f"no transform of 2^{log_size} rows in passes")
+    bottom = 9 + (log_size - 9) % 4
+    top = 4 if log_size - bottom == 4 else 8
+    if natural:
+        bottom = 5 + (log_size - 5) % 4
+    return _passes(log_size, bottom, top)
+
+
+@cache
+def _roots(device: int) -> cupy.ndarray:
+    """w^i and w^(2^16 i), i < 2^16, for w of order 2^32."""
+    table = np.ones((2, 1 << 16), dtype=np.uint64)
+    for row in range(2):
+        for log in range(16):
+            factor = np.asarray(field.root_of_unity(32 - 16 * row - log), dtype=np.uint64)
+            half = 1 << log
+            table[row, half : 2 * half] = field.array_mul(table[row, :half], factor)
+    return cupy.asarray(table)
+
+
+@cache
+def _resident_blocks(device: int) -> int:
+    return _BLOCKS_PER_MULTIPROCESSOR * cupy.cuda.runtime.getDeviceProperties(device)["multiProcessorCount"]
+
+
+def _launch(name: str, units: int, shared: int, *arguments: object) -> None:
+    device = cupy.cuda.runtime.getDevice()
+    blocks = min(units, _resident_blocks(device))
+    launch(load("ntt.cu"), name, blocks, _THREADS, *arguments, _roots(device), shared=shared)
+
+
+def _log_rows(matrix: cupy.ndarray) -> int:
+    rows = matrix.shape[-1]
+    if matrix.ndim != 2 or matrix.dtype != np.uint64 or not matrix.flags.c_contiguous or rows == 0 or rows & (rows - 1):
+        raise ValueError(f"no transform of a {matrix.dtype} array of shape {matrix.shape}")
+    return rows.bit_length() - 1
+
+
+def _whole(
+    source: cupy.ndarray,
+    source_stride: int,
+    target: cupy.ndarray,
+    columns: int,
+    log_size: int,
+    log_chunks: int,
+    log_cosets: int,
+    shift: int,
+    natural: bool,
+    inverse: bool,
+) -> None:
+    threads = min(max(1 << log_size >> 1, 32), 512)
+    launch(
+        load("ntt.cu"),
+        "whole_columns",
+        (columns, 1 << log_cosets, 1 << log_chunks),
+        threads,
+        source,
+        source_stride,
+        target,
+        target.shape[1],
+        columns,
+        log_size,
+        log_chunks,
+        natural,
+        inverse,
+        shift,
+        field.inv(1 << log_size),
+        _roots(cupy.cuda.runtime.getDevice()),
+        shared=8 * ((1 << log_size) + 12),
+    )
+
+
+def _down(target: cupy.ndarray, log_size: int, log_cosets: int, shift: int, passes: list[Pass]) -> None:
+    """The passes of all cosets of all columns, in place."""
+    columns, stride = target.shape
+    units = columns << (log_size + log_cosets - LOG_TILE)
+    for each in passes:
+        if each.log_stride:
+            _launch(
+                f"down_{each.levels}",
+                units,
+                _SHARED_STRIDED,
+                target,
+                stride,
+                columns,
+                log_size,
+                each.log_stride,
+                log_cosets,
+                shift,
+            )
+        else:
+            _launch(
+                f"down_bottom_{each.levels}", units, _SHARED_BOTTOM, target, stride, columns, log_size, log_cosets, shift
+            )
+
+
+def ntt(data: cupy.ndarray, shift: int = 1) -> None:
+    """Coefficients in natural order to evaluations on shift * H in bit-reversed order, in place: (columns, n)."""
+    log_size = _log_rows(data)
+    if log_size <= LOG_TILE:
+        _whole(data, data.shape[1], data, data.shape[0], log_size, 0, 0, shift, natural=False, inverse=False)
+        return
+    passes = plan(log_size, natural=False)
+    _down(data, log_size, 0, shift, [passes.top, *passes.middle, passes.bottom])
+
+
+def coset_lde(
+    source: cupy.ndarray, log_chunks: int, log_cosets: int, shift: int, bit_reversed_source: bool
+) -> cupy.ndarray:
+    """The polynomials given by evaluations, on 2^log_cosets times as many points.
+
+    ``source`` (columns, n c) holds for each column c = 2^log_chunks runs of n evaluations in bit-reversed order, run z
+    on the coset h w^rev(z) H with w of order n c; or, without chunks, one of n in natural order on h H. The result,
+    (columns c, n 2^log_cosets), has in row columns rev(z) + column that column's run z on the coset shift h K in
+    bit-reversed order. Raises ValueError for other shapes, and above 2^28 rows or 8 cosets.
+    """
+    log_size = _log_rows(source) - log_chunks
+    columns, source_stride = source.shape
+    if log_size < 0 or not 0 <= log_cosets <= MAX_LOG_COSETS or (log_chunks and not bit_reversed_source):
+        raise ValueError(f"no extension of {source.shape} from 2^{log_chunks} chunks to 2^{log_cosets} cosets")
+    stride = 1 << (log_size + log_cosets)
+    target = cupy.empty((columns << log_chunks, stride), dtype=np.uint64)
+    if log_size <= LOG_TILE:
+        _whole(
+            source,
+            source_stride,
+            target,
+            columns,
+            log_size,
+            log_chunks,
+            log_cosets,
+            shift,
+            natural=not bit_reversed_source,
+            inverse=True,
+        )
+        return target
+    down = plan(log_size, natural=False)
+    up = down if bit_reversed_source else plan(log_size, natural=True)
+    units = columns << (log_size + log_chunks - LOG_TILE)
+    common = (source, source_stride, target, stride, columns, log_size)
+    if bit_reversed_source:
+        _launch(f"up_bottom_{up.bottom.levels}", units, _SHARED_BOTTOM, *common, log_chunks)
+    else:
+        _launch(f"up_natural_{up.bottom.levels}", units, _SHARED_NATURAL, *common)
+    for each in reversed(up.middle):
+        _launch(
+            f"up_{each.levels}", units, _SHARED_STRIDED, target, stride, columns, log_size, each.log_stride, log_chunks
+        )
+    _launch(
+        f"turn_{down.top.levels}",
+        units,
+        _shared_turn(log_cosets),
+        target,
+        stride,
+        columns,
+        log_size,
+        log_chunks,
+        log_cosets,
+        shift,
+        field.inv(1 << log_size),
+    )
+    _down(target, log_size, log_cosets, shift, [*down.middle, down.bottom])
+    return target
