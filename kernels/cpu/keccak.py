@@ -112,11 +112,11 @@ def _hash_rows(columns, stride, target, first, last):
         places = simd.wrapping_mul(clamped_rows(row, last), stride)
         word = 0
         for i in range(len(columns)):
-            # Columns lie a power of two of bytes apart, where no processor looks for the next line by itself.
+            # Columns lie a power of two of bytes apart and, when many, are no streams that a processor would foresee.
             ahead = i + RATE
             if ahead < len(columns):
                 simd.prefetch(columns[ahead], row * stride)
-            elif ahead < 2 * len(columns):
+            elif len(columns) > RATE:
                 simd.prefetch(columns[ahead - len(columns)], (row + _LANES) * stride)
             x = simd.load(columns[i], row) if whole else simd.gather(columns[i], places)
             simd.store(state, _LANES * word, simd.xor(simd.load(state, _LANES * word), x))
