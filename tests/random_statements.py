@@ -226,7 +226,7 @@ def draw_bus(rng: random.Random, bus: str, tables: list[Sketch]) -> None:
     if as_lookup:
         provider.messages.append(("provide", bus, fields, count, 0))
     else:
-        provider.messages.append(("receive", bus, fields, count, int(counts.max())))
+        provider.messages.append(("receive", bus, fields, count, max(1, int(counts.max()))))
 
 
 def draw_shuffle(rng: random.Random, table: Sketch) -> None:

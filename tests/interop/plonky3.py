@@ -24,7 +24,7 @@ BINDING = bytes(range(32))  # a binding for tests that bind nothing in particula
 @cache
 def binary() -> Path:
     """The crate's program, built on first use. Skips the calling test where there is no Rust (see REQUIRE)."""
-    cargo = shutil.which("cargo") or shutil.which("cargo", path=Path.home() / ".cargo/bin")
+    cargo = shutil.which("cargo") or shutil.which("cargo", path=str(Path.home() / ".cargo/bin"))
     if cargo is None:
         if os.environ.get(REQUIRE) == "1":
             pytest.fail(f"{REQUIRE}=1, but there is no cargo to build {CRATE} with")

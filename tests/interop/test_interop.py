@@ -19,6 +19,7 @@ from graphprover.statement import Statement
 from graphprover.verifier import verify
 from tests.interop import plonky3
 from tests.interop.case import Case
+from tests.interop.export import export
 from tests.interop.mutations import mutations
 from tests.interop.tables import statements
 from tests.random_statements import random_statement
@@ -68,6 +69,13 @@ def test_plonky3_accepts_the_examples_at_full_security(name: str, rate: int, tmp
     plonky3.write_statement(tmp_path / "statement.json", case.parameters, statement.tables, case.binding)
     assert plonky3.verify_payloads(tmp_path, tmp_path / "statement.json", [proof.payload]) == [None]
     assert verify(proof, statement).bits >= 128
+
+
+def test_an_exported_proof_is_accepted(tmp_path: Path) -> None:
+    program = "examples/memory"
+    proof = prove(load_packaged(program).statement_for(None), security=60)
+    export(program, proof, tmp_path / "out")
+    assert plonky3.verify(tmp_path / "out/statement.json", tmp_path / "out/payload.bin") is None
 
 
 def test_with_more_threads_plonky3_grinds_other_nonces(tmp_path: Path) -> None:

@@ -87,3 +87,26 @@ def test_takes_preprocessed_columns_from_the_statement_alone(tmp_path: Path) -> 
     files = plonky3.write_and_prove(tmp_path, PLAIN, [table])
     plonky3.write_statement(files.statement, PLAIN, [replace(table, air=Skewed(16))])
     assert plonky3.verify(files.statement, files.proof) is not None
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('"num_queries": 4', '"num_queries": "4"'),
+        ('"log_blowup": 1, ', ""),
+        ('"log_height": 3', '"log_height": 33'),
+        ('"public_values": [1, 2, 55]', '"public_values": [1, 2]'),
+        ('"public_values": [1, 2, 55]', f'"public_values": [1, 2, {2**64 - 1}]'),
+        ('"preprocessed": null', '"preprocessed": [[1, 2]]'),
+        ('"binding": "00', '"binding": "0'),
+        ("[1, 0, 0]", "[11, 0, 0]"),
+        ("[1, 0, 0]", "[1, 2, 0]"),
+    ],
+)
+def test_refuses_statements_that_it_cannot_read(before: str, after: str, tmp_path: Path) -> None:
+    files = plonky3.write_and_prove(tmp_path, PLAIN, [fibonacci(8)])
+    text = files.statement.read_text()
+    assert before in text
+    files.statement.write_text(text.replace(before, after))
+    with pytest.raises(RuntimeError):
+        plonky3.verify(files.statement, files.proof)
