@@ -9,10 +9,10 @@ the same n coefficients sent down 2^k subtrees (the splitting of Cooley and Tuke
 
 Three levels at a time: with c the twiddle of the first grandchild, a node multiplies its eight parts by 1, c, ... c^7
 and takes an 8-point transform, in which every root of unity is a power of two, since 2 has order 192 mod p. One table
-of c by block, the same for all sizes (a longer one only continues it), of n / 8 words for each direction is all there
-is. Eight rows are handled at a time in the lanes of one vector; the last three levels, in which a part is shorter than
-a vector, handle eight nodes at a time, one per lane, after an 8 x 8 transposition. The tree is walked depth first, so
-that every subtree that fits a cache stays in it until it is done, whatever the caches' sizes.
+of these powers by block, the same for all sizes (a longer one only continues it), of 7/8 n words is all that a direction
+needs. Eight rows are handled at a time in the lanes of one vector; the last three levels, in which a part is shorter
+than a vector, handle eight nodes at a time, one per lane, after an 8 x 8 transposition. The tree is walked depth first,
+so that every subtree that fits a cache stays in it until it is done, whatever the caches' sizes.
 """
 
 from functools import cache
@@ -387,6 +387,8 @@ def _run(
     log_size = _check(source, target, log_blowup, columns)
     log_order = log_size + log_blowup
     roots = (field.root_of_unity(log_order), field.inv(field.root_of_unity(log_size)))
+    # Held here: when two threads miss the cache together, one of the two tables is kept there and the other is not.
+    downward, upward = _table(log_order, False), _table(log_size, True)
     _transform(
         source.ctypes.data,
         target.ctypes.data,
@@ -396,7 +398,7 @@ def _run(
         down,
         natural,
         (np.uint64(roots[0]), np.uint64(roots[1])),
-        (_table(log_order, False).ctypes.data, _table(log_size, True).ctypes.data),
+        (downward.ctypes.data, upward.ctypes.data),
         np.uint64(field.inv(1 << log_size)),
         np.uint64(shift),
         *columns,

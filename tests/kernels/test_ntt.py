@@ -1,5 +1,9 @@
 """Transforms against evaluation and interpolation by definition, and against their own algebra where that is slow."""
 
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -138,3 +142,27 @@ def test_other_arrays_are_refused():
     constant.flags.writeable = False
     with pytest.raises(ValueError):
         ntt.ntt(good, constant, 0, 1)
+
+
+def test_threads_that_make_one_table_together_do_not_free_it_under_each_other():
+    """A cache keeps one of the tables that two threads make at once; the other one must outlive its use."""
+    values = random_matrix(1, 1 << 10)
+    expected = np.empty((1, 1 << 11), dtype=np.uint64)
+    ntt.coset_lde(values, expected, 1, 1, GENERATOR, False, 0, 1)
+    results = np.zeros((4, 1, 1 << 11), dtype=np.uint64)
+    together = threading.Barrier(4)
+
+    def extend(number):
+        together.wait()
+        ntt.coset_lde(values, results[number], 1, 1, GENERATOR, False, 0, 1)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            for _ in range(100):
+                ntt._table.cache_clear()
+                list(pool.map(extend, range(4)))
+                assert all(np.array_equal(result, expected) for result in results)
+    finally:
+        sys.setswitchinterval(interval)
