@@ -9,7 +9,7 @@ the same n coefficients sent down 2^k subtrees (the splitting of Cooley and Tuke
 
 Three levels at a time: with c the twiddle of the first grandchild, a node multiplies its eight parts by 1, c, ... c^7
 and takes an 8-point transform, in which every root of unity is a power of two, since 2 has order 192 mod p. One table
-of these powers by block, the same for all sizes (a longer one only continues it), of 7/8 n words is all that a direction
+of these powers by block, the same for all sizes (a longer one only continues it), of 7/8 n words is all a direction
 needs. Eight rows are handled at a time in the lanes of one vector; the last three levels, in which a part is shorter
 than a vector, handle eight nodes at a time, one per lane, after an 8 x 8 transposition. The tree is walked depth first,
 so that every subtree that fits a cache stays in it until it is done, whatever the caches' sizes.
