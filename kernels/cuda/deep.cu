@@ -1,0 +1,129 @@
+// DEEP: sum over matrices, points z_j and columns of alpha^k (p(z_j) - p(x)) / (z_j - x). The columns of a matrix of w
+// columns carry alpha^k at the first point and alpha^w times that at the second, so that one compressed sum a row
+// serves both. Source: ``open`` in p3-fri/src/two_adic_pcs.rs.
+#include "denominators.cuh"
+
+// 1 / (z - x) for all points, (3, count).
+extern "C" __global__ void __launch_bounds__(denominators::THREADS, 2) inverse_denominators(
+    const u64* fine, const u64* coarse, u64 z0, u64 z1, u64 z2, u64* target, u64 count, u64* first_zero) {
+    denominators::invert({fine, coarse}, {z0, z1, z2}, count, first_zero,
+                         [=](u64 i, u64, Ext inverse) { ext::store(target, count, i, inverse); });
+}
+
+__device__ __forceinline__ Ext words(const u64* place) { return {place[0], place[1], place[2]}; }
+
+__device__ __forceinline__ void put(u64* place, Ext x) { place[0] = x.a0, place[1] = x.a1, place[2] = x.a2; }
+
+// One matrix, as `kernels/cuda/deep.py` describes it.
+struct Part {
+    const u64* columns;
+    u64 width, offset, points;  // alpha^offset is the weight of its first column
+    u64 first_claim;            // opened values of its first point; those of a second follow
+};
+
+constexpr int WORDS_OF_PART = sizeof(Part) / sizeof(u64);
+
+// The weight alpha^k of every column, (columns, 3) in order of the parts; for each part alpha^width, (parts, 3); and
+// claims[j] = sum over all columns opened at point j of weight * value, (2, 3). One block.
+extern "C" __global__ void __launch_bounds__(256) weigh(
+    const u64* parts, u64 count, const u64* opened, u64 alpha0, u64 alpha1, u64 alpha2, u64* weights, u64* powers,
+    u64* claims) {
+    Ext alpha = {alpha0, alpha1, alpha2}, sums[2] = {ext::ZERO, ext::ZERO};
+    u64 column = 0;
+    for (u64 m = 0; m < count; m++) {
+        Part part = *(const Part*)(parts + m * WORDS_OF_PART);
+        Ext power = ext::power(alpha, part.width);
+        if (threadIdx.x == 0) put(powers + 3 * m, power);
+        for (u64 c = threadIdx.x; c < part.width; c += blockDim.x) {
+            Ext weight = ext::power(alpha, part.offset + c);
+            put(weights + 3 * (column + c), weight);
+            for (u64 j = 0; j < part.points; j++) {
+                Ext value = words(opened + 3 * (part.first_claim + j * part.width + c));
+                Ext term = ext::mul(j ? ext::mul(weight, power) : weight, value);
+                sums[j] = ext::add(sums[j], term);
+            }
+        }
+        column += part.width;
+    }
+#pragma unroll
+    for (int j = 0; j < 2; j++) {
+        Ext all;
+        block::running_sum(sums[j], all);
+        if (threadIdx.x == 0) put(claims + 3 * j, all);
+    }
+}
+
+constexpr int THREADS = 256, AHEAD = 4;  // columns that a thread loads before it uses them
+
+__device__ __forceinline__ void accumulate(ExtSum& low, ExtSum& high, ulonglong2 cells, Ext weight) {
+    sums::accumulate(low, cells.x, weight);
+    sums::accumulate(high, cells.y, weight);
+}
+
+// Two neighbouring rows a thread; `slices` threads share a pair of rows and take every slices-th column. Blocks have
+// THREADS / slices pairs. target is (3, rows), inverses are of the two points, or twice of the only one.
+extern "C" __global__ void __launch_bounds__(THREADS, 2) reduced_opening(
+    const u64* parts, u64 count, const u64* weights, const u64* powers, const u64* claims, const u64* inverses0,
+    const u64* inverses1, u64* target, u64 rows, u64 slices) {
+    __shared__ Ext partial[4][THREADS];
+    u32 pairs = THREADS / (u32)slices, slice = threadIdx.x / pairs;
+    u64 pair = (u64)blockIdx.x * pairs + threadIdx.x % pairs;
+    bool inside = 2 * pair < rows;
+    u64 last = rows / 2 - 1;
+    Ext at_first[2] = {ext::ZERO, ext::ZERO}, at_second[2] = {ext::ZERO, ext::ZERO};
+    for (u64 m = 0; m < count; m++) {
+        Part part = *(const Part*)(parts + m * WORDS_OF_PART);
+        const ulonglong2* cells = (const ulonglong2*)part.columns + (inside ? pair : last);
+        ExtSum low = {}, high = {};
+        u64 c = slice;
+        for (; c + (AHEAD - 1) * slices < part.width; c += AHEAD * slices) {
+            ulonglong2 x[AHEAD];
+#pragma unroll
+            for (int k = 0; k < AHEAD; k++) x[k] = cells[(c + k * slices) * (rows / 2)];
+#pragma unroll
+            for (int k = 0; k < AHEAD; k++) accumulate(low, high, x[k], words(weights + 3 * (c + k * slices)));
+        }
+        for (; c < part.width; c += slices) accumulate(low, high, cells[c * (rows / 2)], words(weights + 3 * c));
+        weights += 3 * part.width;
+        Ext compressed[2] = {sums::total(low), sums::total(high)}, power = words(powers + 3 * m);
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            at_first[i] = ext::add(at_first[i], compressed[i]);
+            if (part.points > 1) at_second[i] = ext::add(at_second[i], ext::mul(compressed[i], power));
+        }
+    }
+    if (slices > 1) {
+#pragma unroll
+        for (int i = 0; i < 2; i++) partial[i][threadIdx.x] = at_first[i], partial[2 + i][threadIdx.x] = at_second[i];
+        __syncthreads();
+        if (slice > 0) return;
+        for (u32 other = threadIdx.x + pairs; other < THREADS; other += pairs) {
+#pragma unroll
+            for (int i = 0; i < 2; i++) {
+                at_first[i] = ext::add(at_first[i], partial[i][other]);
+                at_second[i] = ext::add(at_second[i], partial[2 + i][other]);
+            }
+        }
+    }
+    if (!inside) return;
+    Ext first = words(claims), second = words(claims + 3);
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        u64 row = 2 * pair + i;
+        Ext value = ext::mul(ext::sub(first, at_first[i]), ext::load(inverses0, rows, row));
+        if (inverses1 != inverses0) {
+            Ext more = ext::mul(ext::sub(second, at_second[i]), ext::load(inverses1, rows, row));
+            value = ext::add(value, more);
+        }
+        ext::store(target, rows, row, value);
+    }
+}
+
+// target = sum of `count` vectors of `words` words, given by their addresses.
+extern "C" __global__ void __launch_bounds__(THREADS) sum(const u64* vectors, u64 count, u64* target, u64 words) {
+    u64 i = (u64)blockIdx.x * THREADS + threadIdx.x;
+    if (i >= words) return;
+    u64 total = 0;
+    for (u64 k = 0; k < count; k++) total = field::add(total, ((const u64*)vectors[k])[i]);
+    target[i] = total;
+}

@@ -1,0 +1,291 @@
+"""CUDA C++ of one table's kernels from its register programs (``graphprover.air.program``): straight-line code, a row a
+thread.
+
+The text depends on the table alone: what belongs to one proof is the constants, which a kernel takes by value. Registers
+of the program become variables that are assigned once, so that the compiler allocates its own. Each packed lookup's
+fraction is V / U with U the product of its denominators: with the adjugate of U, V adj(U) / norm(U), and the norms of a
+few columns and all of a block's rows are inverted together.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from graphprover.air.expression import CONST
+from graphprover.air.program import Matrix, Op, Program, Selector
+from graphprover.field import P
+from graphprover.kernels.cuda.module import source
+
+THREADS = 128  # rows of a block
+LOOKUPS = 4  # fraction columns whose norms a thread inverts together
+PART = 32  # fraction columns of one kernel, so that none takes the compiler long
+VALUES = 4000  # words: a kernel's parameters take at most 32764 bytes
+
+_INPUTS = {Matrix.MAIN: "main", Matrix.PREPROCESSED: "preprocessed", Matrix.PERMUTATION: "permutation"}
+_SELECTORS = {Selector.FIRST: "first", Selector.LAST: "last", Selector.TRANSITION: "transition"}
+_BINARY = {Op.ADD: "add", Op.SUB: "sub", Op.MUL: "mul", Op.EXT_MUL: "mul"}
+
+
+class _Place(NamedTuple):
+    """What a plane holds at some time."""
+
+    kind: str  # "constant", "input", "value"
+    number: int  # of the constant, the input, or the instruction that made it
+    coordinate: int = 0  # of an instruction's extension value
+
+
+class _Step(NamedTuple):
+    """An instruction whose operands are what its planes held when it ran."""
+
+    op: Op
+    width: int
+    a: tuple[_Place, ...]  # one place a plane
+    b: tuple[_Place, ...]
+    terms: tuple[tuple[_Place, tuple[_Place, ...]], ...]  # of LINEAR: word, weight
+
+
+class Code:
+    """A program in which every value is made once."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.steps: list[_Step] = []
+        constants, inputs = program.constant_planes, len(program.inputs)
+        self.zeros = {i for i, node in enumerate(program.base_constants) if program.uniforms[node] == (0, 0, 0)}
+        first_ext = len(program.base_constants)
+        for i, weights in enumerate(program.ext_constants):
+            if not weights:
+                self.zeros.update(range(first_ext + 3 * i, first_ext + 3 * i + 3))
+        held = {i: _Place("constant", i) for i in range(constants)}
+        held |= {constants + i: _Place("input", i) for i in range(inputs)}
+
+        def places(plane: int, width: int) -> tuple[_Place, ...]:
+            return tuple(held[plane + i] for i in range(width))
+
+        for number, (op, width, d, a, b, count) in enumerate(program.instructions.tolist()):
+            terms: tuple[tuple[_Place, tuple[_Place, ...]], ...] = ()
+            second: tuple[_Place, ...] = ()
+            if op == Op.LINEAR:
+                some = program.terms[b : b + count].tolist()
+                terms = tuple((held[plane], places(weight, width)) for plane, weight in some)
+            else:
+                second = places(b, 1 if op in (Op.MUL, Op.SCALE, Op.SUB_BASE) else width)
+            step = _Step(Op(op), width, places(a, width), second, terms)
+            self.steps.append(step)
+            copy = op == Op.ADD and self.is_zero(second)
+            held |= {d + i: step.a[i] if copy else _Place("value", number, i) for i in range(width)}
+        first = constants + inputs
+        self.outputs = [held[first + i] for i in range(program.outputs)]
+
+    def is_zero(self, places: Iterable[_Place]) -> bool:
+        return all(place.kind == "constant" and place.number in self.zeros for place in places)
+
+    def literal(self, place: _Place) -> int | None:
+        """The number that a base constant is in every proof, if it is one."""
+        if place.kind != "constant" or place.number >= len(self.program.base_constants):
+            return None
+        op, value, _ = self.program.uniforms[self.program.base_constants[place.number]]
+        return value if op == CONST else None
+
+
+class _Scope:
+    """Statements that make some places' values, each on first use."""
+
+    def __init__(self, code: Code) -> None:
+        self.code = code
+        self.lines: list[str] = []
+        self.made: set[tuple[str, int]] = set()
+
+    def require(self, places: Iterable[_Place]) -> None:
+        """Iterative: a chain of sums may be deeper than Python's stack."""
+        stack = list(places)[::-1]
+        while stack:
+            place = stack[-1]
+            key = place[:2]
+            if place.kind == "constant" or key in self.made:
+                stack.pop()
+                continue
+            if place.kind == "input":
+                self.lines.append(self.load(place.number))
+            else:
+                step = self.code.steps[place.number]
+                needed = [*step.a, *step.b, *(word for word, _ in step.terms)]
+                missing = [each for each in needed if each.kind != "constant" and each[:2] not in self.made]
+                if missing:
+                    stack.extend(missing[::-1])
+                    continue
+                self.lines.append(self.statement(place.number, step))
+            self.made.add(key)
+            stack.pop()
+
+    def load(self, number: int) -> str:
+        matrix, row, offset = self.code.program.inputs[number].tolist()
+        if matrix == Matrix.SELECTORS:
+            value = f"selectors.{_SELECTORS[row]}" if row in _SELECTORS else "inverse_vanishing"
+        else:
+            value = f"{_INPUTS[matrix]}[{row} * {_INPUTS[matrix]}_rows + {'next' if offset else 'row'}]"
+        return f"u64 x{number} = {value};"
+
+    def word(self, place: _Place) -> str:
+        if place.kind == "constant":
+            return f"CONSTANT({place.number})"
+        if place.kind == "input":
+            return f"x{place.number}"
+        wide = self.code.steps[place.number].width == 3
+        return f"v{place.number}.a{place.coordinate}" if wide else f"v{place.number}"
+
+    def value(self, places: Sequence[_Place]) -> str:
+        if len(places) == 1:
+            return self.word(places[0])
+        first = places[0]
+        if first.kind == "value" and list(places) == [first._replace(coordinate=i) for i in range(3)]:
+            return f"v{first.number}"
+        return "Ext{" + ", ".join(map(self.word, places)) + "}"
+
+    def times(self, value: str, factor: _Place) -> str:
+        """An extension value times a word."""
+        literal = self.code.literal(factor)
+        if literal == 1:
+            return value
+        return f"ext::neg({value})" if literal == P - 1 else f"ext::scale({value}, {self.word(factor)})"
+
+    def statement(self, number: int, step: _Step) -> str:
+        space, kind = ("ext", "Ext") if step.width == 3 else ("field", "u64")
+        if step.op == Op.LINEAR:
+            sum_ = "ExtSum" if step.width == 3 else "Sum"
+            start = "{}" if self.code.is_zero(step.a) else f"sums::start({self.value(step.a)})"
+            terms = "".join(
+                f" sums::accumulate(s{number}, {self.word(word)}, {self.value(weight)});" for word, weight in step.terms
+            )
+            return f"{sum_} s{number} = {start};{terms} {kind} v{number} = sums::total(s{number});"
+        a, b = self.value(step.a), self.value(step.b)
+        if step.op == Op.SCALE:
+            value = f"ext::scale({a}, {b})"
+        elif step.op == Op.SUB_BASE:
+            a0, a1, a2 = (self.word(place) for place in step.a)
+            value = f"Ext{{field::sub({a0}, {b}), {a1}, {a2}}}"
+        elif step.op == Op.SUB and self.code.is_zero(step.a):
+            value = f"{space}::neg({b})"
+        else:
+            value = f"{space}::{_BINARY[step.op]}({a}, {b})"
+        return f"{kind} v{number} = {value};"
+
+
+def by_value(constants: int) -> bool:
+    """Whether so many words may be a kernel's parameter, in the bank that instructions read directly; else an array."""
+    return constants <= VALUES
+
+
+def _text(name: str, constants: int, parameters: str, body: Iterable[str]) -> str:
+    """The source of a kernel whose first parameter is ``constants`` words."""
+    if by_value(constants):
+        words = f"struct Words {{ u64 word[{constants}]; }};\n#define CONSTANT(i) words.word[i]\n"
+        first = "const __grid_constant__ Words words"
+    else:
+        words, first = "#define CONSTANT(i) words[i]\n", "const u64* __restrict__ words"
+    return "\n".join(
+        (
+            source("program.cuh") + words,
+            f'extern "C" __global__ void __launch_bounds__({THREADS}, 4) {name}(',
+            f"    {first}, {parameters}) {{",
+            *(f"    {line}" for line in body),
+            "}",
+            "",
+        )
+    )
+
+
+def quotient_source(program: Program, chunks: int) -> str:
+    """The kernel ``quotient``. After the program's constants it takes, for each chunk in order of rows, Z on it; for
+    each 1 / Z; and the trace's last point.
+
+    Parameters: constants by value; main, preprocessed and permutation, each with its number of rows; target (3, size);
+    the tables of the domain's points; log2 of the trace's rows; size.
+    """
+    code = Code(program)
+    scope = _Scope(code)
+    scope.require(code.outputs)
+    constants = program.constant_planes
+    used = {row for matrix, row, _ in program.inputs.tolist() if matrix == Matrix.SELECTORS} - {Selector.INVERSE_VANISHING}
+    body = [
+        f"u64 index = (u64)blockIdx.x * {THREADS} + threadIdx.x;",
+        "u64 row = index < size ? index : size - 1;",
+        "u64 next = program::next_row(row, (int)log_rows);",
+        "u32 chunk = (u32)(row >> log_rows);",
+        f"u64 inverse_vanishing = CONSTANT({constants + chunks} + chunk);",
+    ]
+    if used:
+        body += [
+            "program::Selectors selectors = program::selectors(",
+            f"    domain::at({{fine, coarse}}, row), CONSTANT({constants} + chunk), CONSTANT({constants + 2 * chunks}));",
+        ]
+    body += [*scope.lines, f"if (index < size) ext::store(target, size, index, {scope.value(code.outputs)});"]
+    parameters = (
+        "const u64* main, u64 main_rows, const u64* preprocessed, u64 preprocessed_rows, const u64* permutation, "
+        "u64 permutation_rows, u64* target, const u64* fine, const u64* coarse, u64 log_rows, u64 size"
+    )
+    return _text("quotient", constants + 2 * chunks + 1, parameters, body)
+
+
+def lookup_sources(program: Program, groups: Sequence[int]) -> list[str]:
+    """The kernels ``lookups``, each for some of the packed lookups, which have ``groups`` tuples each; run in order.
+
+    Parameters: constants by value; main and preprocessed, each with its number of rows; columns (3(k + 1), rows), whose
+    first three become each row's sum; totals (blocks, 3), the sums of blocks of rows; the place of the first zero; rows.
+    """
+    code = Code(program)
+    firsts = [sum(groups[:i]) for i in range(len(groups))]
+    parameters = (
+        "const u64* main, u64 main_rows, const u64* preprocessed, u64 preprocessed_rows, u64* columns, u64* totals, "
+        "u64* first_zero, u64 rows"
+    )
+    texts = []
+    for start in range(0, len(groups), PART):
+        body = [
+            f"u64 index = (u64)blockIdx.x * {THREADS} + threadIdx.x;",
+            "u64 row = index < rows ? index : rows - 1, next = row + 1 < rows ? row + 1 : 0;",
+            "program::Selectors selectors = {row == 0, row == rows - 1, row < rows - 1};",
+            "Ext total = " + ("ext::load(columns, rows, row);" if start else "ext::ZERO;"),
+        ]
+        for first in range(start, min(start + PART, len(groups)), LOOKUPS):
+            some = range(first, min(first + LOOKUPS, start + PART, len(groups)))
+            body += ["{", *(f"    {line}" for line in _fractions(code, groups, firsts, some)), "}"]
+        body += [
+            "if (index < rows) ext::store(columns, rows, row, total);",
+            "Ext all;",
+            "block::running_sum(index < rows ? total : ext::ZERO, all);",
+            "if (threadIdx.x == 0) ext::store(totals + 3 * blockIdx.x, 1, 0, all);",
+        ]
+        texts.append(_text("lookups", program.constant_planes, parameters, body))
+    return texts
+
+
+def _fractions(code: Code, groups: Sequence[int], firsts: Sequence[int], columns: Sequence[int]) -> list[str]:
+    """Statements that make some columns' fractions, store them and add them to the row's total."""
+    scope = _Scope(code)
+    tuples = sum(groups)
+    lines = [f"u64 norms[{len(columns)}];"]
+    for i, column in enumerate(columns):
+        first = firsts[column]
+        for t in range(first, first + groups[column]):
+            denominator, multiplicity = code.outputs[3 * t : 3 * t + 3], code.outputs[3 * tuples + t]
+            scope.require((*denominator, multiplicity))
+            d = scope.value(denominator)
+            if t == first:
+                scope.lines.append(f"Ext u{i} = {d}, w{i};")
+                continue
+            # V / U + m / d = (V d + m U) / (U d); V is the first multiplicity at first.
+            over = scope.times(d, code.outputs[3 * tuples + first]) if t == first + 1 else f"ext::mul({d}, w{i})"
+            scope.lines.append(f"w{i} = ext::add({over}, {scope.times(f'u{i}', multiplicity)});")
+            scope.lines.append(f"u{i} = ext::mul(u{i}, {d});")
+        scope.lines.append(f"Adjugate c{i} = adjugate(u{i}); norms[{i}] = c{i}.norm;")
+        one = groups[column] == 1
+        over = scope.times(f"c{i}.c", code.outputs[3 * tuples + first]) if one else f"ext::mul(c{i}.c, w{i})"
+        scope.lines.append(f"Ext f{i} = {over};")
+        scope.lines.append(f"if (c{i}.norm == 0) report_zero(first_zero, row);")
+    lines += scope.lines
+    lines.append("block::invert(norms);")
+    for i, column in enumerate(columns):
+        place = f"columns + {3 * (column + 1)} * rows"
+        lines.append(f"f{i} = ext::scale(f{i}, norms[{i}]); total = ext::add(total, f{i});")
+        lines.append(f"if (index < rows) ext::store({place}, rows, row, f{i});")
+    return lines

@@ -1,0 +1,89 @@
+// Values of columns at points of the extension by barycentric interpolation from the first rows of an extension: for p
+// of degree < n on 7 H, p(z) = sum_x p(x) x (z^n - 7^n) / (n 7^n (z - x)).
+#include "denominators.cuh"
+
+// factor * x / (z - x) for all points, (3, count).
+extern "C" __global__ void __launch_bounds__(denominators::THREADS, 2) weights(
+    const u64* fine, const u64* coarse, u64 z0, u64 z1, u64 z2, u64 f0, u64 f1, u64 f2, u64* target, u64 count,
+    u64* first_zero) {
+    Ext factor = {f0, f1, f2};
+    denominators::invert({fine, coarse}, {z0, z1, z2}, count, first_zero, [=](u64 i, u64 x, Ext inverse) {
+        ext::store(target, count, i, ext::mul(ext::scale(inverse, x), factor));
+    });
+}
+
+constexpr int THREADS = 256, WARPS = THREADS / block::WARP;
+constexpr int TILE = 2048;        // rows of a block, whose weights lie in shared memory
+constexpr int COLUMNS = 4 * WARPS;  // columns of a block, two a warp at a time, which share the reading of weights
+
+// The sum of canonical words over the warp, in every lane: 22 bits at a time, whose sums fit a word of 32 bits.
+__device__ __forceinline__ u64 warp_sum(u64 x) {
+    constexpr u32 MASK = (1u << 22) - 1;
+    u64 low = __reduce_add_sync(block::ALL, (u32)x & MASK);
+    u64 middle = __reduce_add_sync(block::ALL, (u32)(x >> 22) & MASK);
+    u64 top = __reduce_add_sync(block::ALL, (u32)(x >> 44));
+    return field::add(field::canonical(field::reduce(top << 44, top >> 20)), low + (middle << 22));
+}
+
+// partial[column][3 point + coordinate][tile] = sum over the tile's rows of weight * column, for all columns of a
+// matrix (width, height) and its first n rows. Blocks: tiles x groups of COLUMNS.
+template <int POINTS>
+__device__ __forceinline__ void partial_sums(
+    const u64* matrix, u64 width, u64 height, const u64* const (&weights)[POINTS], u64 n, u64* partial) {
+    extern __shared__ u64 staged[];  // [point][coordinate][row]
+    u64 first = (u64)blockIdx.x * TILE;
+    u32 rows = (u32)(n - first < TILE ? n - first : TILE);
+    for (u32 i = threadIdx.x; i < rows; i += THREADS)
+#pragma unroll
+        for (int k = 0; k < 3 * POINTS; k++) staged[k * TILE + i] = weights[k / 3][k % 3 * n + first + i];
+    __syncthreads();
+
+    u32 lane = threadIdx.x % block::WARP, warp = threadIdx.x / block::WARP;
+    u64 group = (u64)blockIdx.y * COLUMNS;
+    for (u64 column = group + 2 * warp; column < width && column < group + COLUMNS; column += 2 * WARPS) {
+        const u64* cells = matrix + column * height + first;
+        u64 step = column + 1 < width ? height : 0;  // an odd last column is taken twice
+        Sum sum[2][3 * POINTS] = {};
+#pragma unroll 4
+        for (u32 i = lane; i < rows; i += block::WARP) {
+            u64 x = cells[i], y = cells[step + i];
+#pragma unroll
+            for (int k = 0; k < 3 * POINTS; k++) {
+                u64 weight = staged[k * TILE + i];
+                sums::accumulate(sum[0][k], x, weight);
+                sums::accumulate(sum[1][k], y, weight);
+            }
+        }
+#pragma unroll
+        for (int k = 0; k < 3 * POINTS; k++) {
+#pragma unroll
+            for (int j = 0; j < 2; j++) {
+                u64 value = warp_sum(sums::total(sum[j][k]));
+                if (lane == 0 && column + j < width)
+                    partial[((column + j) * (3 * POINTS) + k) * gridDim.x + blockIdx.x] = value;
+            }
+        }
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 2) partial_sums_1(
+    const u64* matrix, u64 width, u64 height, const u64* weights, u64 n, u64* partial) {
+    partial_sums<1>(matrix, width, height, {weights}, n, partial);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 2) partial_sums_2(
+    const u64* matrix, u64 width, u64 height, const u64* weights0, const u64* weights1, u64 n, u64* partial) {
+    partial_sums<2>(matrix, width, height, {weights0, weights1}, n, partial);
+}
+
+// target (sums of a column, columns) from partial (columns, sums of a column, tiles); a warp a sum.
+extern "C" __global__ void __launch_bounds__(THREADS) add_tiles(
+    const u64* partial, u64 tiles, u64 columns, u64 sums_of_column, u64* target) {
+    u64 index = ((u64)blockIdx.x * THREADS + threadIdx.x) / block::WARP;
+    if (index >= columns * sums_of_column) return;
+    u64 total = 0;
+    for (u64 i = threadIdx.x % block::WARP; i < tiles; i += block::WARP)
+        total = field::add(total, partial[index * tiles + i]);
+    total = warp_sum(total);
+    if (threadIdx.x % block::WARP == 0) target[index % sums_of_column * columns + index / sums_of_column] = total;
+}
