@@ -25,7 +25,7 @@ class Table:
 
     air: Air  # what every row satisfies
     public_values: Sequence[int] | None = None  # None: whatever the proof states, which `Verdict` then reports
-    main: np.ndarray | None = None  # the trace, uint64 (columns, rows); the prover's secret, unused by the verifier
+    main: np.ndarray | None = None  # the trace, uint64 (columns, rows); unused by the verifier
 
     def __post_init__(self) -> None:
         if self.public_values is None:

@@ -1,4 +1,4 @@
-"""Proves that a file of a stated length has a stated Keccak-256 (with Keccak's original padding), without showing it.
+"""Proves that a file of a stated length has a stated Keccak-256 (with Keccak's original padding).
 
 Three tables: ``sponge`` pads and absorbs, and calls over a bus on ``keccak_f``, a permutation every 24 rows;
 ``nibbles`` gives the xor of 4-bit numbers, and with it every range.

@@ -1,4 +1,4 @@
-"""A read-only memory by LogUp: what a text is worth in Scrabble, without showing the text.
+"""A read-only memory by LogUp: what a text is worth in Scrabble.
 
 Table ``memory`` holds, for each byte, the worth of that letter; its contents are preprocessed, so the verifier knows
 them. Table ``reads`` reads one word a byte of the text and adds up. A bus binds every read to the contents.
