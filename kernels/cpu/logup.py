@@ -20,8 +20,11 @@ _ZERO = np.uint64(0)
 
 
 @njit(nogil=True, cache=True)
-def _block(denominators, multiplicities, groups, columns, start, rows, block, cofactors, norms, prefix):
-    """Rows start .. start + rows - 1, a multiple of 8; -1, or the index tuple * block + row of a zero denominator."""
+def _block(denominators, multiplicities, start, groups, columns, place, rows, block, cofactors, norms, prefix):
+    """``rows`` rows, a multiple of 8, from row ``start`` of the tuples to row ``place`` of the columns.
+
+    -1, or the index tuple * block + row of a zero denominator.
+    """
     height, width = denominators.shape[1], columns.shape[1]
     tuples = len(multiplicities)
     room = cofactors.shape[1]
@@ -49,14 +52,14 @@ def _block(denominators, multiplicities, groups, columns, start, rows, block, co
                 fraction = simd.ext_add(fraction, summand)
                 t += 1
             fraction = simd.ext_canonical(fraction)
-            simd.store_rows(columns, 3 * (j + 1) * width + start + i, width, fraction)
+            simd.store_rows(columns, 3 * (j + 1) * width + place + i, width, fraction)
             sum_ = simd.ext_add(sum_, fraction)
-        simd.store_rows(columns, start + i, width, simd.ext_canonical(sum_))
+        simd.store_rows(columns, place + i, width, simd.ext_canonical(sum_))
     return -1
 
 
 @njit(nogil=True, cache=True)
-def _fractions(denominators, multiplicities, groups, columns, first, last):
+def _fractions(denominators, multiplicities, offset, groups, columns, first, last):
     """(-1, -1), or the tuple and the row of a zero denominator."""
     tuples = len(multiplicities)
     block = max(_WORDS // tuples // simd.LANES, 1) * simd.LANES
@@ -73,15 +76,15 @@ def _fractions(denominators, multiplicities, groups, columns, first, last):
         direct = rows >= simd.LANES
         if direct:
             rows -= rows % simd.LANES
-            sources, targets, place = (denominators, multiplicities), columns, start
+            sources, targets, place = (denominators, multiplicities, start - offset), columns, start
         else:
             # Vectors would reach beyond the last row: the few rows that are left go through a copy.
             for i in range(simd.LANES):
                 for k in range(3 * tuples):
-                    some[k, i] = denominators[k, start + i] if i < rows else _ZERO
+                    some[k, i] = denominators[k, start - offset + i] if i < rows else _ZERO
                 for k in range(tuples):
-                    counts[k, i] = multiplicities[k, start + i] if i < rows else _ZERO
-            sources, targets, place = (some, counts), out, 0
+                    counts[k, i] = multiplicities[k, start - offset + i] if i < rows else _ZERO
+            sources, targets, place = (some, counts, 0), out, 0
         vectors = rows if direct else simd.LANES
         zero = _block(*sources, groups, targets, place, vectors, block, cofactors, norms, prefix)
         if zero >= 0:
@@ -111,21 +114,24 @@ def fractions(
     columns: np.ndarray,
     first: int,
     last: int,
+    offset: int = 0,
 ) -> None:
     """Fraction columns 1 .. k for rows [first, last), and in column 0 their sum in the row, for ``accumulate``.
 
-    ``denominators`` is (3D, n) and ``multiplicities`` (D, n) for D tuples, as the lookup program gives them; ``groups``
-    holds the number of tuples of each of the k fraction columns and sums to D; ``columns`` is (3(k + 1), n). All are
-    C-contiguous uint64. Where the multiplicity is 0 so is the fraction. Raises ZeroDivisionError, naming tuple and row,
-    for a denominator of zero with another multiplicity, and ValueError for shapes that do not agree.
+    ``denominators`` is (3D, m) and ``multiplicities`` (D, m) for D tuples, as the lookup program gives them, from row
+    ``offset`` on, so that they need not be kept for all rows at a time; ``groups`` holds the number of tuples of each
+    of the k fraction columns and sums to D; ``columns`` is (3(k + 1), n). All are C-contiguous uint64. Where the
+    multiplicity is 0 so is the fraction. Raises ZeroDivisionError, naming tuple and row, for a denominator of zero with
+    another multiplicity, and ValueError for shapes that do not agree.
     """
-    rows = columns.shape[1]
-    expected = (3 * sum(groups), rows), (sum(groups), rows), (3 * (len(groups) + 1), rows)
-    if (denominators.shape, multiplicities.shape, columns.shape) != expected or not 0 <= first <= last <= rows:
+    tuples, rows = sum(groups), denominators.shape[1]
+    expected = (3 * tuples, rows), (tuples, rows), (3 * (len(groups) + 1), columns.shape[1])
+    fits = 0 <= offset <= first <= last <= min(columns.shape[1], offset + rows)
+    if (denominators.shape, multiplicities.shape, columns.shape) != expected or not fits:
         shapes = denominators.shape, multiplicities.shape, columns.shape
-        raise ValueError(f"fractions of {sum(groups)} tuples in {len(groups)} columns do not fit {shapes}")
+        raise ValueError(f"rows {first} to {last} of {tuples} tuples in {len(groups)} columns do not fit {shapes}")
     counts = np.array(groups, dtype=np.int64)
-    index, row = _fractions(denominators, multiplicities, counts, columns, first, last)
+    index, row = _fractions(denominators, multiplicities, offset, counts, columns, first, last)
     if index >= 0:
         raise ZeroDivisionError(f"the denominator of tuple {index} is zero in row {row}")
 

@@ -30,7 +30,8 @@ def test_columns(groups, rows, seed, data):
         denominators[3 * t : 3 * t + 3, row] = multiplicities[t, row] = 0
     columns = np.empty((3 * (len(groups) + 1), rows), dtype=np.uint64)
     cut = data.draw(st.integers(0, rows))
-    logup.fractions(denominators, multiplicities, groups, columns, cut, rows)
+    below = denominators[:, cut:].copy(), multiplicities[:, cut:].copy()
+    logup.fractions(*below, groups, columns, cut, rows, offset=cut)
     logup.fractions(denominators, multiplicities, groups, columns, 0, cut)
     terminal = logup.accumulate(columns)
     expected, total = naive.lookup_columns(split(denominators), multiplicities.tolist(), groups)
@@ -55,6 +56,8 @@ def test_refuses_shapes_that_do_not_agree():
         (denominators, multiplicities[:1], [2], columns, 0, 8),
         (denominators, multiplicities, [1, 1], columns, 0, 8),
         (denominators, multiplicities, [2], columns, 0, 9),
+        (denominators, multiplicities, [2], columns, 0, 8, 1),
+        (denominators[:, :4].copy(), multiplicities[:, :4].copy(), [2], columns, 4, 8, 3),
     ):
         with pytest.raises(ValueError):
             logup.fractions(*arguments)
