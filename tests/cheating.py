@@ -86,7 +86,7 @@ class OtherLookups(NaiveDevice):
         columns, terminal = super().lookup_columns(air, *inputs)
         if air.name != self.name:
             return columns, terminal
-        terminal = tuple((a + b) % P for a, b in zip(terminal, self.amount, strict=True))
+        terminal = ext_add(terminal, self.amount)
         rows = {"accumulator": slice(0, None), "last step": slice(-1, None), "nowhere": slice(0, 0)}.get(self.place)
         for coordinate, word in enumerate(self.amount):
             if rows is not None:

@@ -12,11 +12,11 @@ import pytest
 
 from graphprover.air import Air, Bus, received, sent
 from graphprover.envelope import Proof
-from graphprover.field import ONE, P, ext_neg
+from graphprover.field import ONE, P, ext_add, ext_neg
 from graphprover.graphs import opening
 from graphprover.protocol.challenger import Challenger
 from graphprover.protocol.errors import VerificationError
-from graphprover.protocol.layout import make_layout
+from graphprover.protocol.layout import Layout, make_layout
 from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.proof import BatchProof, decode, encode
 from graphprover.protocol.security import analyse, shape_of
@@ -35,6 +35,7 @@ from tests.cheating import (
     forge,
     lying_openings,
 )
+from tests.interop.mutations import mutations
 from tests.interop.tables import Fibonacci, fibonacci, shuffle
 
 # Every feature in a few bytes: grinding everywhere, a cap, two arities, a final polynomial of two coefficients.
@@ -169,10 +170,21 @@ def test_an_extended_proof(tail: bytes) -> None:
     refused(proof.to_bytes() * 2, statement, "bytes follow the proof")
 
 
+def shape() -> Layout:
+    statement, proof = honest()
+    return make_layout(statement.descriptions, proof.log_heights, proof.parameters)
+
+
 @cache
 def contents() -> BatchProof:
+    return decode(honest()[1].payload, shape())
+
+
+def test_changed_contents() -> None:
+    """Parts dropped, repeated, swapped and changed at random, then encoded again."""
     statement, proof = honest()
-    return decode(proof.payload, make_layout(statement.descriptions, proof.log_heights, proof.parameters))
+    for payload in mutations(random.Random(0), proof.payload, shape(), 500):
+        refused(replace(proof, payload=payload), statement)
 
 
 def swapped(items: tuple[Any, ...], a: int, b: int) -> tuple[Any, ...]:
@@ -183,6 +195,7 @@ def swapped(items: tuple[Any, ...], a: int, b: int) -> tuple[Any, ...]:
 
 def swaps(proof: BatchProof) -> Iterator[BatchProof]:
     """Proofs with two parts of one kind swapped."""
+    assert proof.permutation_cap is not None
     yield replace(proof, main_cap=proof.quotient_cap, quotient_cap=proof.main_cap)
     yield replace(proof, main_cap=proof.permutation_cap, permutation_cap=proof.main_cap)
     yield replace(proof, permutation_cap=proof.quotient_cap, quotient_cap=proof.permutation_cap)
@@ -217,7 +230,8 @@ def swaps(proof: BatchProof) -> Iterator[BatchProof]:
                 spoiled.append(replace(each, path=swapped(each.path, 0, 1)))
             for other in spoiled:
                 all_ = getattr(proof, name)
-                yield replace(proof, **{name: (*all_[:i], other, *all_[i + 1 :])})
+                spoiled_part: dict[str, Any] = {name: (*all_[:i], other, *all_[i + 1 :])}
+                yield replace(proof, **spoiled_part)
 
 
 def test_swapped_parts() -> None:
@@ -288,7 +302,7 @@ def test_another_public_value() -> None:
     assert numbers_.public_values is not None
     other = Statement([statement.tables[0], replace(numbers_, public_values=(numbers_.public_values[0] + 1,))])
     refused(proof, other, "the proof states other public values")
-    claimed = replace(proof, public_values=((), other.tables[1].public_values))
+    claimed = replace(proof, public_values=((), (numbers_.public_values[0] + 1,)))
     refused(claimed, other)
     refused(claimed, statement, "the proof states other public values")
     # Nor where the verifier takes what the proof states.
@@ -526,7 +540,7 @@ def test_terminals_that_cancel_in_one_coordinate_alone() -> None:
     digits, numbers_ = contents().terminals
     assert digits is not None and numbers_ == ext_neg(digits)
     for i in range(3):
-        changed = tuple((word + (j == i)) % P for j, word in enumerate(digits))
+        changed = ext_add(digits, [(1, 0, 0), (0, 1, 0), (0, 0, 1)][i])
         refused(replace(proof, payload=encode(replace(contents(), terminals=(changed, numbers_)))), statement)
 
 

@@ -12,6 +12,7 @@ from graphprover.air import Air
 from graphprover.field import P
 from graphprover.protocol.layout import make_layout
 from graphprover.statement import Statement, Table, as_columns, binding_digest
+from tests.interop.plonky3 import log_height
 from tests.interop.tables import PLAIN, Bytes, Counter, counter, fibonacci, limbs, squares
 
 
@@ -55,11 +56,11 @@ def test_public_values_are_field_elements(value: int) -> None:
 
 
 def test_public_values_may_be_numpys() -> None:
-    table = replace(fibonacci(4), public_values=np.array([1, 2, P - 1], np.uint64))
-    assert table.public_values == (1, 2, P - 1)
+    table = replace(fibonacci(4), public_values=list(np.array([1, 2, P - 1], np.uint64)))
+    assert table.public_values == (1, 2, P - 1) and table.public_values is not None
     assert all(type(value) is int for value in table.public_values)
     with pytest.raises(TypeError):
-        replace(fibonacci(4), public_values=(1.0, 2, 3))
+        replace(fibonacci(4), public_values=(1.0, 2, 3))  # type: ignore[arg-type]
 
 
 def test_a_statement_that_no_proof_can_carry() -> None:
@@ -109,7 +110,7 @@ def test_commitments_are_kept_with_their_statement_and_not_longer() -> None:
 
 def binding(tables: list[Table], **changed: int) -> bytes:
     statement = Statement(tables)
-    log_heights = [np.shape(table.main)[1].bit_length() - 1 for table in tables]
+    log_heights = [log_height(table) for table in tables]
     layout = make_layout(statement.descriptions, log_heights, replace(PLAIN, **changed))
     return binding_digest(layout, statement.preprocessed_cap(layout.parameters.log_blowup, 0))
 

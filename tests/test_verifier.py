@@ -3,6 +3,7 @@
 import random
 import subprocess
 import sys
+import time
 from dataclasses import replace
 
 import pytest
@@ -22,11 +23,13 @@ from graphprover.field import (
     root_of_unity,
 )
 from graphprover.protocol.errors import VerificationError
+from graphprover.prover import prove
 from graphprover.statement import Statement, Table
 from graphprover.verifier import fold_group, verify
 from tests.cheating import forge
 from tests.interop.tables import PLAIN, Bytes, Fibonacci, Limbs, fibonacci, limbs
 from tests.protocol import vectors
+from tests.random_statements import random_statement
 
 
 def random_ext(rng: random.Random) -> Ext:
@@ -135,6 +138,17 @@ def test_nothing_is_computed_for_a_payload_that_does_not_parse(monkeypatch: pyte
     monkeypatch.setattr(Statement, "preprocessed_cap", never)
     with pytest.raises(VerificationError, match="ends inside"):
         verify(Proof("", PLAIN, (8, 5), ((), ()), b"\1"), statement, security=0)
+
+
+def test_ten_tables_at_128_bits_take_less_than_a_second() -> None:
+    _, statement = random_statement(2, tables=10, max_log_height=9, max_width=30, interactions=10)
+    data = prove(statement).to_bytes()
+    seconds = []
+    for _ in range(3):
+        started = time.process_time()
+        assert verify(data, statement).bits >= 128
+        seconds.append(time.process_time() - started)
+    assert min(seconds) < 1
 
 
 @pytest.mark.parametrize("name", ["counter", "tiny", "height1"])

@@ -149,17 +149,23 @@ def test_parameters_are_described(field: str) -> None:
     assert final_state(lower(field)(layout)) != final_state(layout)
 
 
-@pytest.mark.parametrize("field", PLAIN)
-def test_grinding_is_described(field: str) -> None:
+@pytest.mark.parametrize(
+    ("field", "step"),
+    [
+        ("lookup_pow_bits", lambda layout: transcript.begin(layout, BINDING)),
+        ("ood_pow_bits", lambda layout: transcript.begin(layout, BINDING)),
+        ("batch_pow_bits", lambda layout: transcript.absorb_openings(Challenger(BINDING), layout, [])),
+        ("commit_pow_bits", lambda layout: transcript.begin_fri(Challenger(BINDING), layout)),
+        ("query_pow_bits", lambda layout: transcript.begin_fri(Challenger(BINDING), layout)),
+    ],
+)
+def test_grinding_is_described(field: str, step: Callable[[Layout], Challenger]) -> None:
     layout = plain("mixed")
-    parameters = replace(layout.parameters, **{field: 1})
-    ground = make_layout(layout.tables, layout.log_heights, parameters)
-    state = transcript.begin(layout, BINDING), transcript.begin(ground, BINDING)
-    if field in ("batch_pow_bits",):
-        state = tuple(transcript.absorb_openings(s, x, []) for s, x in zip(state, (layout, ground), strict=True))
-    if field in ("commit_pow_bits", "query_pow_bits"):
-        state = tuple(transcript.begin_fri(s, x) for s, x in zip(state, (layout, ground), strict=True))
-    assert state[0] != state[1]
+    states = []
+    for bits in (0, 1, 2):
+        parameters = replace(layout.parameters, **{field: bits})
+        states.append(step(make_layout(layout.tables, layout.log_heights, parameters)))
+    assert len({state.pending for state in states}) == 3
 
 
 def test_heights_and_the_order_of_tables_are_absorbed() -> None:
