@@ -1,0 +1,148 @@
+"""Programs: statically linked ELF64 files for RV64IM, read strictly.
+
+Tool Interface Standard, "Executable and Linking Format", 1.2; the RISC-V ELF psABI for the machine's flags.
+"""
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphprover.vm.io import INPUT_BASE, MEMORY_END
+
+MAGIC = b"\x7fELF"
+MAX_IMAGE_BYTES = 256 << 20  # of memory with initial values
+
+_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
+_SEGMENT = struct.Struct("<IIQQQQQQ")
+_EXECUTABLE, _RISCV, _CURRENT = 2, 243, 1
+_LOAD, _DYNAMIC, _INTERPRETER, _TLS = 1, 2, 3, 7
+_IGNORED = {0, 4, 6, 0x6474E550, 0x6474E551, 0x6474E552, 0x6474E553, 0x70000003}  # null, note, phdr, GNU's, attributes
+_X, _W, _R = 1, 2, 4
+
+
+class ElfError(ValueError):
+    """A file that is no program for this machine; says why."""
+
+
+@dataclass(frozen=True, eq=False)
+class Image:
+    """A program as it lies in memory at the start.
+
+    Data words are aligned words of 8 bytes. Below ``zero_base`` no others exist; from there on everything is zero.
+    """
+
+    entry: int  # address of the first instruction
+    code_base: int  # address of code[0], a multiple of 4
+    code: np.ndarray  # uint32, instruction words; they cannot be written
+    addresses: np.ndarray  # uint64, rising: the data words; the code is among them where it is readable
+    values: np.ndarray  # uint64, what they hold
+    zero_base: int  # a multiple of 8, at most INPUT_BASE
+
+    @property
+    def code_end(self) -> int:
+        """The first address behind the code."""
+        return self.code_base + 4 * len(self.code)
+
+
+@dataclass(frozen=True)
+class _Segment:
+    flags: int
+    start: int
+    end: int
+    data: bytes  # from start on; zeros follow
+
+    def __str__(self) -> str:
+        return f"segment {self.start:#x}..{self.end:#x}"
+
+
+def load_elf(data: bytes) -> Image:
+    """The program in an ELF file; raises ElfError for any other file."""
+    segments = _segments(data, *_header(data))
+    entry = _HEADER.unpack_from(data)[4]
+    executable = [each for each in segments if each.flags & _X]
+    _require(len(executable) == 1, f"{len(executable)} executable segments; a program has one")
+    (code,) = executable
+    _require(not code.flags & _W, f"{code} is both executable and writable")
+    _require(code.start % 4 == 0 and code.end % 4 == 0, f"executable {code} is not aligned to instructions of 4 bytes")
+    _require(len(code.data) == code.end - code.start, f"executable {code} has a part without contents")
+    _require(code.start <= entry < code.end, f"entry {entry:#x} is outside the code, {code}")
+    _require(entry % 4 == 0, f"entry {entry:#x} is not aligned to instructions of 4 bytes")
+    readable = [each for each in segments if each.flags & _R or each is not code]
+    if code not in readable:
+        for each in readable:
+            apart = each.end <= code.start & ~7 or each.start >= (code.end + 7) & ~7
+            _require(apart, f"{each} shares a word of 8 bytes with the code, {code}, which is not readable")
+    addresses, values = _words(readable)
+    last = int(addresses[-1]) + 8 if len(addresses) else 0
+    words = np.frombuffer(code.data, dtype="<u4").astype(np.uint32)
+    return Image(entry, code.start, words, addresses, values, max(last, (code.end + 7) & ~7))
+
+
+def _require(condition: bool, otherwise: str) -> None:
+    if not condition:
+        raise ElfError(otherwise)
+
+
+def _header(data: bytes) -> tuple[int, int]:
+    """Checks the file's header; gives offset and number of its segments."""
+    _require(data[:4] == MAGIC, "no ELF file")
+    _require(len(data) >= _HEADER.size, "ELF header is cut off")
+    ident, kind, machine, version, _, offset, _, flags, size, entry_size, count, *_ = _HEADER.unpack_from(data)
+    _require(ident[4] == 2, "not a 64-bit ELF file (class ELFCLASS64)")
+    _require(ident[5] == 1, "not a little-endian ELF file")
+    _require(ident[6] == version == _CURRENT, "unknown version of ELF")
+    _require(ident[7] == 0 == ident[8], "for an operating system (OS ABI), not for the bare machine")
+    _require(machine == _RISCV, f"not for RISC-V (machine {machine}, not {_RISCV})")
+    _require(kind == _EXECUTABLE, f"type {kind} is no statically linked executable at fixed addresses (type ET_EXEC)")
+    _require(not flags & 1, "has compressed instructions (flag RVC): compile with -march=rv64im")
+    _require(not flags & 6, "uses floating-point registers: compile with -mabi=lp64")
+    _require(not flags & 8, "for RV64E (flag RVE): compile with -mabi=lp64")
+    _require(not flags, f"unknown flags {flags:#x}")
+    _require(size == _HEADER.size and entry_size == _SEGMENT.size, "headers of unknown size")
+    _require(offset + count * entry_size <= len(data), "table of segments is cut off")
+    return offset, count
+
+
+def _segments(data: bytes, offset: int, count: int) -> list[_Segment]:
+    """The segments that are loaded, by rising address."""
+    segments = []
+    for i in range(count):
+        kind, flags, at, start, _, size, memory, align = _SEGMENT.unpack_from(data, offset + i * _SEGMENT.size)
+        _require(kind not in (_DYNAMIC, _INTERPRETER), "dynamically linked: link with -static")
+        _require(kind != _TLS, "has thread-local storage")
+        if kind in _IGNORED or (kind == _LOAD and not memory):
+            continue
+        _require(kind == _LOAD, f"segment of unknown type {kind:#x}")
+        segment = _Segment(flags, start, start + memory, data[at : at + size])
+        _require(not flags & ~(_R | _W | _X), f"{segment} has unknown flags {flags:#x}")
+        _require(len(segment.data) == size, f"contents of {segment} are cut off")
+        _require(size <= memory, f"{segment} has {size} bytes of contents for {memory} bytes of memory")
+        _require(align & (align - 1) == 0, f"{segment} is aligned to {align} bytes, no power of two")
+        _require(align < 2 or (start - at) % align == 0, f"{segment} is misaligned: its address, modulo {align}")
+        _require(segment.end <= MEMORY_END, f"{segment} does not end below 2^32")
+        _require(segment.end <= INPUT_BASE, f"{segment} does not end below {INPUT_BASE:#x}, where the input lies")
+        segments.append(segment)
+    segments.sort(key=lambda each: each.start)
+    for low, high in zip(segments, segments[1:], strict=False):
+        _require(low.end <= high.start, f"{low} and {high} overlap")
+    return segments
+
+
+def _words(segments: Sequence[_Segment]) -> tuple[np.ndarray, np.ndarray]:
+    """Addresses and values of all words up to the last that has contents; zeros behind it are no words."""
+    end = max((each.start + len(each.data) for each in segments if each.data), default=0)
+    parts = [(each.start & ~7, min((each.end + 7) & ~7, (end + 7) & ~7), each) for each in segments]
+    parts = [part for part in parts if part[0] < part[1]]
+    size = sum(high - low for low, high, _ in parts)
+    _require(size <= MAX_IMAGE_BYTES, f"{size:,} bytes of initial memory are more than {MAX_IMAGE_BYTES:,}")
+    addresses, values = [np.zeros(0, np.uint64)], [np.zeros(0, np.uint64)]
+    for low, high, segment in parts:
+        padded = bytes(segment.start - low) + segment.data[: high - segment.start]
+        addresses.append(np.arange(low, high, 8, dtype=np.uint64))
+        values.append(np.frombuffer(padded.ljust(high - low, b"\0"), dtype="<u8").astype(np.uint64))
+    joined, place = np.unique(np.concatenate(addresses), return_inverse=True)
+    contents = np.zeros(len(joined), np.uint64)
+    np.bitwise_or.at(contents, place, np.concatenate(values))  # neighbours may share a word
+    return joined, contents
