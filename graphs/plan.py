@@ -200,8 +200,8 @@ class Costs:
         fractions = Cost(
             # fingerprints, three products for each inverse, a scaling each
             multiplications=(3 * fields + (3 * EXT_MUL + 3) * len(tuples)) << log_height,
-            # denominators, multiplicities, the columns on the trace, the indicators
-            scratch=(4 * len(tuples) + columns + 3) * WORD << log_height,
+            # the columns on the trace, the indicators; denominators and multiplicities of a few thousand rows
+            scratch=((columns + 3) * WORD << log_height) + 4 * len(tuples) * WORD * min(1 << log_height, 1 << 14),
         )
         return fractions + self.extend(name, columns)
 

@@ -15,6 +15,7 @@ from graphprover.field import GENERATOR, ZERO, Ext, P, root_of_unity
 from graphprover.kernels.cpu import deep, domain, fri, grind, keccak, logup, merkle, ntt, opening, program
 
 ROWS = 1 << 13  # rows of a piece: enough to hide the call, few enough to share out a table of 2^16
+COLUMNS = 16  # columns of a piece where each piece first prepares as much as that for itself
 GRIND = 1 << 14  # nonces of a piece
 
 
@@ -142,18 +143,16 @@ class CpuDevice:
         rows = main.shape[1]
         code = _lookup_program(air)
         words = constants(code, public_values, prefixes, beta)
-        tuples = sum(len(lookup.tuples) for lookup in air.lookups)
-        denominators = np.empty((3 * tuples, rows), dtype=np.uint64)
-        multiplicities = np.empty((tuples, rows), dtype=np.uint64)
-        matrices = (main, preprocessed, None, domain.indicators(rows))
         groups = [len(lookup.tuples) for lookup in air.lookups]
+        matrices = (main, preprocessed, None, domain.indicators(rows))
         columns = np.empty((3 * (len(groups) + 1), rows), dtype=np.uint64)
 
         def fractions(first: int, last: int) -> None:
+            denominators = np.empty((3 * sum(groups), last - first), dtype=np.uint64)
+            multiplicities = np.empty((sum(groups), last - first), dtype=np.uint64)
             targets = (denominators, multiplicities)
-            log_rows = rows.bit_length() - 1
-            program.evaluate(code, words, matrices, targets, log_rows, False, first, last)
-            logup.fractions(denominators, multiplicities, groups, columns, first, last)
+            program.evaluate(code, words, matrices, targets, rows.bit_length() - 1, False, first, last, first)
+            logup.fractions(denominators, multiplicities, groups, columns, first, last, first)
 
         self._threads.split(fractions, rows, ROWS)
         return columns, logup.accumulate(columns)
@@ -203,7 +202,7 @@ class CpuDevice:
         def columns(first: int, last: int) -> None:
             opening.evaluate(matrix, weights, target, first, last)
 
-        self._threads.split(columns, matrix.shape[0], max(1, ROWS // weights[0].shape[1]))
+        self._threads.split(columns, matrix.shape[0], COLUMNS)
         return [_exts(point) for point in target]
 
     def inverse_denominators(self, log_rows: int, point: Ext) -> np.ndarray:
