@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from graphprover.device import CpuDevice, Device
+from graphprover.air.description import AirDescription
+from graphprover.device import Array, CpuDevice, Device
 from graphprover.envelope import Proof
 from graphprover.graphs import proof as proof_graph
 from graphprover.graphs.executors import THREADS, executor_for
@@ -14,7 +15,7 @@ from graphprover.protocol.layout import Layout, make_layout
 from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.proof import encode
 from graphprover.protocol.security import choose, shape_of
-from graphprover.statement import Statement, as_columns
+from graphprover.statement import Statement, Table, as_columns
 
 
 def prove(
@@ -51,13 +52,13 @@ def prove(
     return Proof(statement.label, layout.parameters, layout.log_heights, tuple(public_values), encode(batch))
 
 
-def load(statement: Statement) -> list[np.ndarray]:
+def load(statement: Statement) -> list[Array]:
     """The traces, uint64 (columns, rows); raises ValueError where one is missing or malformed."""
     traces = []
     for table, air in zip(statement.tables, statement.descriptions, strict=True):
         if table.main is None:
             raise ValueError(f"table {air.name}: no trace to prove")
-        columns = as_columns(table.main, air.main_width, f"trace of table {air.name}")
+        columns = _columns(table, air)
         values = table.public_values or ()
         if len(values) != air.num_public_values:
             raise ValueError(f"table {air.name}: {len(values)} public values instead of {air.num_public_values}")
@@ -69,9 +70,21 @@ def load(statement: Statement) -> list[np.ndarray]:
     return traces
 
 
+def _columns(table: Table, air: AirDescription) -> Array:
+    """A table's trace. One that lies on a GPU stays there, and its words are taken to be below p."""
+    what, main = f"trace of table {air.name}", table.main
+    if not hasattr(main, "__cuda_array_interface__"):
+        return as_columns(main, air.main_width, what)
+    if main.dtype != np.uint64 or main.ndim != 2 or main.shape[0] != air.main_width or not main.flags.c_contiguous:
+        raise ValueError(f"{what}: {main.dtype} {main.shape}; expected contiguous uint64 ({air.main_width}, rows)")
+    if main.shape[1] & (main.shape[1] - 1) or not main.shape[1]:
+        raise ValueError(f"{what}: {main.shape[1]} rows; the number of rows must be a power of two")
+    return main
+
+
 def plan(statement: Statement, security: float = 128, rate: int = 2, parameters: Parameters | None = None) -> Layout:
     """The shape of the proof of a statement with traces; raises ValueError for an unreachable level."""
-    log_heights = [int(np.asarray(table.main).shape[-1]).bit_length() - 1 for table in statement.tables]
+    log_heights = [int(np.shape(table.main)[-1]).bit_length() - 1 for table in statement.tables]
     if parameters is None:
         if rate not in RATES:
             raise ValueError(f"rate 1/{rate}: choose 1/2, 1/4 or 1/8")

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 from dask.delayed import Delayed
 
 from graphprover.device import Array, Device, Tree
@@ -29,9 +28,9 @@ class Commitment:
     tree: Delayed  # Tree
 
 
-def extend(device: Device, *, columns: np.ndarray, log_blowup: int) -> Extension:
-    """Load trace columns (w, n), in natural order, and extend them to (w, n·2^log_blowup)."""
-    return Extension(device.extend(device.load(columns), log_blowup))
+def extend(device: Device, columns: Array, *, log_blowup: int) -> Extension:
+    """Trace columns (w, n), in natural order, to their extension (w, n·2^log_blowup)."""
+    return Extension(device.extend(columns, log_blowup))
 
 
 def merkle_tree(device: Device, extensions: Sequence[Extension], *, cap_height: int) -> Tree:
@@ -39,16 +38,11 @@ def merkle_tree(device: Device, extensions: Sequence[Extension], *, cap_height: 
     return device.merkle_tree([each.columns for each in extensions], cap_height)
 
 
-def build(graph: Graph, layout: Layout, name: str, columns: dict[int, np.ndarray]) -> Commitment:
+def build(graph: Graph, layout: Layout, name: str, columns: dict[int, Delayed]) -> Commitment:
     """Extend and commit to trace columns, given by table, as the round called ``name``."""
+    log_blowup = layout.parameters.log_blowup
     extensions = {
-        table: graph.task(
-            f"extend_{name}",
-            graph.table(layout, table),
-            extend,
-            columns=each,
-            log_blowup=layout.parameters.log_blowup,
-        )
+        table: graph.task(f"extend_{name}", graph.table(layout, table), extend, each, log_blowup=log_blowup)
         for table, each in columns.items()
     }
     return commit(graph, layout, name, extensions)

@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 from dask.delayed import Delayed
 
 from graphprover.air.description import AirDescription
-from graphprover.device import Device
+from graphprover.device import Array, Device
 from graphprover.graphs.commit import Commitment, Extension, commit
 from graphprover.graphs.tasks import Graph
 from graphprover.graphs.transcript import Drawn
@@ -15,27 +14,26 @@ from graphprover.protocol.layout import PERMUTATION, Layout
 
 def lookup_columns(
     device: Device,
+    main: Array,
+    preprocessed: Array | None,
     drawn: Drawn,
     *,
     table: int,
     air: AirDescription,
-    main: np.ndarray,
-    preprocessed: np.ndarray | None,
     public_values: Sequence[int],
     log_blowup: int,
 ) -> Extension:
     """Fingerprints, inverses, fractions and running sum on the trace; then their extension, and their terminal."""
     prefixes, beta = drawn.challenge.prefixes[table], drawn.challenge.beta
-    fixed = None if preprocessed is None else device.load(preprocessed)
-    columns, terminal = device.lookup_columns(air, device.load(main), fixed, public_values, prefixes, beta)
+    columns, terminal = device.lookup_columns(air, main, preprocessed, public_values, prefixes, beta)
     return Extension(device.extend(columns, log_blowup), terminal)
 
 
 def build(
     graph: Graph,
     layout: Layout,
-    main: dict[int, np.ndarray],
-    preprocessed: dict[int, np.ndarray],
+    main: dict[int, Delayed],
+    preprocessed: dict[int, Delayed],
     public_values: Sequence[Sequence[int]],
     challenges: Delayed,
 ) -> Commitment | None:
@@ -47,11 +45,11 @@ def build(
             "lookup",
             graph.table(layout, table),
             lookup_columns,
+            main[table],
+            preprocessed.get(table),
             challenges,
             table=table,
             air=layout.tables[table],
-            main=main[table],
-            preprocessed=preprocessed.get(table),
             public_values=public_values[table],
             log_blowup=layout.parameters.log_blowup,
         )

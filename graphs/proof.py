@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 from dask.delayed import Delayed
 
-from graphprover.graphs import commit, fri, lookup, opening, query, quotient, transcript
+from graphprover.device import Array
+from graphprover.graphs import commit, fri, lookup, opening, query, quotient, trace, transcript
 from graphprover.graphs.tasks import Graph
 from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout
 
@@ -13,8 +13,8 @@ from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIEN
 def build(
     graph: Graph,
     layout: Layout,
-    main: dict[int, np.ndarray],
-    preprocessed: dict[int, np.ndarray],
+    main: dict[int, Array],
+    preprocessed: dict[int, Array],
     public_values: Sequence[Sequence[int]],
 ) -> Delayed:
     """The task whose value is the `BatchProof` of these traces (columns, rows), given by table."""
@@ -22,10 +22,14 @@ def build(
     def step(name: str, function, *inputs, **fixed) -> Delayed:  # type: ignore[no-untyped-def]
         return graph.task("transcript", name, function, *inputs, **fixed)
 
-    # Round 1: commit to the traces.
-    commitments = {MAIN: commit.build(graph, layout, MAIN, main)}
+    # Round 0: load the traces.
+    main_columns = trace.build(graph, layout, MAIN, main)
+    fixed_columns = trace.build(graph, layout, PREPROCESSED, preprocessed)
+
+    # Round 1: commit to them.
+    commitments = {MAIN: commit.build(graph, layout, MAIN, main_columns)}
     if preprocessed:
-        commitments[PREPROCESSED] = commit.build(graph, layout, PREPROCESSED, preprocessed)
+        commitments[PREPROCESSED] = commit.build(graph, layout, PREPROCESSED, fixed_columns)
     fixed = commitments.get(PREPROCESSED)
     begun = step(
         "begin",
@@ -38,7 +42,7 @@ def build(
     drawn = {"lookup": step("lookup", transcript.lookup_challenges, begun, layout=layout)}
 
     # Round 2: lookups.
-    lookups = lookup.build(graph, layout, main, preprocessed, public_values, drawn["lookup"])
+    lookups = lookup.build(graph, layout, main_columns, fixed_columns, public_values, drawn["lookup"])
     if lookups is not None:
         commitments[PERMUTATION] = lookups
     drawn["constraint"] = step(

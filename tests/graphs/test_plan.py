@@ -31,7 +31,7 @@ def test_the_plan_has_the_tasks_and_dependencies_of_the_graph() -> None:
 
 def test_every_round_that_works_has_a_cost() -> None:
     tasks = make_plan(plan(statement(5, 20, 4))).tasks.values()
-    free = {"transcript", "fri_final", "query", "proof", "codeword"}
+    free = {"trace_main", "transcript", "fri_final", "query", "proof", "codeword"}
     assert {t.round for t in tasks if t.cost == Cost()} <= free
 
 
