@@ -9,44 +9,31 @@ under a name that depends on all of the source, the headers included.
     launch(load("merkle.cu"), "compress", blocks, THREADS, layer, target, nodes)
 """
 
-import re
 import threading
 from collections import Counter
 from functools import cache
-from pathlib import Path
 
 import cupy
 import numpy as np
 
-FOLDER = Path(__file__).parent
-OPTIONS = ("-std=c++17",)  # what every kernel is compiled with
+from graphprover.kernels.cuda.sources import STANDARD, source
+
 _MAX_BLOCKS = (2**31 - 1, 65535, 65535)
 _MAX_THREADS = 1024
 _STATIC_SHARED = 48 << 10  # bytes a block may have without being granted more
 
 launches: Counter[str] = Counter()  # of each kernel in this process, for whoever wants to know which path ran
 _lock = threading.Lock()
-
-
-def source(file: str) -> str:
-    """The text of a file of this folder with every ``#include "..."`` replaced by what it names, once."""
-    included: set[str] = set()
-
-    def text(name: str) -> str:
-        if name in included:
-            return ""
-        included.add(name)
-        return re.sub(r'^#include "(.+)"$', lambda match: text(match[1]), (FOLDER / name).read_text(), flags=re.M)
-
-    return text(file).replace("#pragma once\n", "")
+_thread = threading.local()
 
 
 class Module:
     """The kernels of one source text on one device."""
 
     def __init__(self, code: str) -> None:
-        self._module = cupy.RawModule(code=code, options=OPTIONS, backend="nvrtc")
+        self._module = cupy.RawModule(code=code, options=(f"-std={STANDARD}",), backend="nvrtc")
         self._kernels: dict[str, cupy.RawKernel] = {}
+        self._granted: dict[str, int] = {}  # bytes of shared memory, above what every kernel may have
 
     def kernel(self, name: str, shared: int) -> cupy.RawKernel:
         """The kernel called ``name``, allowed ``shared`` bytes of dynamic shared memory a block."""
@@ -54,8 +41,8 @@ class Module:
             kernel = self._kernels.get(name)
             if kernel is None:
                 kernel = self._kernels[name] = self._module.get_function(name)
-            if shared > max(_STATIC_SHARED, kernel.max_dynamic_shared_size_bytes):
-                kernel.max_dynamic_shared_size_bytes = shared
+            if shared > self._granted.get(name, _STATIC_SHARED):
+                kernel.max_dynamic_shared_size_bytes = self._granted[name] = shared
         return kernel
 
 
@@ -102,8 +89,14 @@ def launch(
         return
     kernel = module.kernel(name, shared)
     kernel(grid, (threads,), tuple(_argument(name, each) for each in arguments), shared_mem=shared)
+    _thread.launched = launched() + 1
     with _lock:
         launches[name] += 1
+
+
+def launched() -> int:
+    """How many kernels this thread has launched."""
+    return getattr(_thread, "launched", 0)
 
 
 def _argument(kernel: str, value: object) -> object:

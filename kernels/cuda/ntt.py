@@ -1,4 +1,4 @@
-"""Low-degree extensions of many columns; the twin of ``graphprover.kernels.cpu.ntt``, whose docstring has the algorithm.
+"""Low-degree extensions of many columns; the twin of ``graphprover.kernels.cpu.ntt``, which describes the tree.
 
 Columns of up to 4096 words take one launch. Longer ones pass through memory for every four to twelve levels of the
 tree: up from the leaves, in the coefficients' place (the first block of the target's row); at the root up and down in
@@ -76,7 +76,9 @@ def _roots(device: int) -> cupy.ndarray:
             factor = np.asarray(field.root_of_unity(32 - 16 * row - log), dtype=np.uint64)
             half = 1 << log
             table[row, half : 2 * half] = field.array_mul(table[row, :half], factor)
-    return cupy.asarray(table)
+    roots = cupy.asarray(table)
+    cupy.cuda.get_current_stream().synchronize()  # other streams will read it
+    return roots
 
 
 @cache
@@ -91,17 +93,16 @@ def _launch(name: str, units: int, shared: int, *arguments: object) -> None:
 
 
 def _log_rows(matrix: cupy.ndarray) -> int:
+    """log2 of the rows of (columns, n), each contiguous, though others may lie between two of them."""
     rows = matrix.shape[-1]
-    if matrix.ndim != 2 or matrix.dtype != np.uint64 or not matrix.flags.c_contiguous or rows == 0 or rows & (rows - 1):
-        raise ValueError(f"no transform of a {matrix.dtype} array of shape {matrix.shape}")
+    if matrix.ndim != 2 or matrix.dtype != np.uint64 or rows == 0 or rows & (rows - 1) or matrix.strides[1] != 8:
+        raise ValueError(f"no transform of a {matrix.dtype} array of shape {matrix.shape}, strides {matrix.strides}")
     return rows.bit_length() - 1
 
 
 def _whole(
     source: cupy.ndarray,
-    source_stride: int,
     target: cupy.ndarray,
-    columns: int,
     log_size: int,
     log_chunks: int,
     log_cosets: int,
@@ -109,14 +110,15 @@ def _whole(
     natural: bool,
     inverse: bool,
 ) -> None:
-    threads = min(max(1 << log_size >> 1, 32), 512)
+    columns = source.shape[0]
+    threads = min(max(1 << log_size >> 1, 32), _THREADS)
     launch(
         load("ntt.cu"),
         "whole_columns",
         (columns, 1 << log_cosets, 1 << log_chunks),
         threads,
-        source,
-        source_stride,
+        source.data.ptr,
+        source.strides[0] // 8,
         target,
         target.shape[1],
         columns,
@@ -151,7 +153,15 @@ def _down(target: cupy.ndarray, log_size: int, log_cosets: int, shift: int, pass
             )
         else:
             _launch(
-                f"down_bottom_{each.levels}", units, _SHARED_BOTTOM, target, stride, columns, log_size, log_cosets, shift
+                f"down_bottom_{each.levels}",
+                units,
+                _SHARED_BOTTOM,
+                target,
+                stride,
+                columns,
+                log_size,
+                log_cosets,
+                shift,
             )
 
 
@@ -159,7 +169,7 @@ def ntt(data: cupy.ndarray, shift: int = 1) -> None:
     """Coefficients in natural order to evaluations on shift * H in bit-reversed order, in place: (columns, n)."""
     log_size = _log_rows(data)
     if log_size <= LOG_TILE:
-        _whole(data, data.shape[1], data, data.shape[0], log_size, 0, 0, shift, natural=False, inverse=False)
+        _whole(data, data, log_size, 0, 0, shift, natural=False, inverse=False)
         return
     passes = plan(log_size, natural=False)
     _down(data, log_size, 0, shift, [passes.top, *passes.middle, passes.bottom])
@@ -176,7 +186,7 @@ def coset_lde(
     bit-reversed order. Raises ValueError for other shapes, and above 2^28 rows or 8 cosets.
     """
     log_size = _log_rows(source) - log_chunks
-    columns, source_stride = source.shape
+    columns = source.shape[0]
     if log_size < 0 or not 0 <= log_cosets <= MAX_LOG_COSETS or (log_chunks and not bit_reversed_source):
         raise ValueError(f"no extension of {source.shape} from 2^{log_chunks} chunks to 2^{log_cosets} cosets")
     stride = 1 << (log_size + log_cosets)
@@ -184,9 +194,7 @@ def coset_lde(
     if log_size <= LOG_TILE:
         _whole(
             source,
-            source_stride,
             target,
-            columns,
             log_size,
             log_chunks,
             log_cosets,
@@ -198,7 +206,7 @@ def coset_lde(
     down = plan(log_size, natural=False)
     up = down if bit_reversed_source else plan(log_size, natural=True)
     units = columns << (log_size + log_chunks - LOG_TILE)
-    common = (source, source_stride, target, stride, columns, log_size)
+    common = (source.data.ptr, source.strides[0] // 8, target, stride, columns, log_size)
     if bit_reversed_source:
         _launch(f"up_bottom_{up.bottom.levels}", units, _SHARED_BOTTOM, *common, log_chunks)
     else:

@@ -1,0 +1,34 @@
+"""Proof of work for the challenger; the twin of ``graphprover.kernels.cpu.grind``."""
+
+import cupy
+import numpy as np
+
+from graphprover.kernels.cuda.module import blocks_for, launch, load
+
+_THREADS = 128
+_BLOCKS = 1 << 11  # more than fit a device, fewer than would start long after the nonce is found
+_EXPECTED = 8  # times the expected number of nonces in one launch: a second is needed once in e^8
+
+
+def grind(seed: np.ndarray, bits: int) -> int:
+    """The smallest nonce that the challenger accepts after ``seed``, a digest: uint64 (4,). Waits for it.
+
+    Accepted is what gives Keccak-256(seed || nonce as 8 little-endian bytes) a last word that, read big-endian, has
+    its lowest ``bits`` bits zero. Raises ValueError unless 0 <= bits < 60.
+    """
+    if seed.shape != (4,) or seed.dtype != np.uint64:
+        raise ValueError("the seed is a digest of four uint64 words")
+    if not 0 <= bits < 60:
+        raise ValueError(f"cannot grind {bits} bits")
+    mask = int.from_bytes(((1 << bits) - 1).to_bytes(8, "big"), "little")
+    best = cupy.empty(1, dtype=np.uint64)
+    best.data.memset_async(0xFF, 8, cupy.cuda.get_current_stream())
+    start, count = 0, max(_EXPECTED << bits, _THREADS)
+    while True:
+        blocks = min(blocks_for(count, _THREADS), _BLOCKS)
+        words = (int(word) for word in seed)
+        launch(load("grind.cu"), "grind", blocks, _THREADS, *words, mask, start, start + count, best)
+        found = int(best.get()[0])
+        if found < start + count:
+            return found
+        start += count

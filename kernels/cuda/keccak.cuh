@@ -1,0 +1,99 @@
+// Keccak-256 (the original padding 0x01, as in Ethereum and Plonky3) of one message in the registers of one thread.
+#pragma once
+#include "field.cuh"
+
+namespace keccak {
+
+constexpr int RATE = 17;    // words absorbed between permutations
+constexpr int DIGEST = 4;   // words of a digest
+
+// Iota: bit 2^j - 1 of word i is output j + 7 i of the shift register x^8 + x^6 + x^5 + x^4 + 1.
+__constant__ u64 ROUND_CONSTANTS[24] = {
+    0x0000000000000001, 0x0000000000008082, 0x800000000000808a, 0x8000000080008000, 0x000000000000808b,
+    0x0000000080000001, 0x8000000080008081, 0x8000000000008009, 0x000000000000008a, 0x0000000000000088,
+    0x0000000080008009, 0x000000008000000a, 0x000000008000808b, 0x800000000000008b, 0x8000000000008089,
+    0x8000000000008003, 0x8000000000008002, 0x8000000000000080, 0x000000000000800a, 0x800000008000000a,
+    0x8000000080008081, 0x8000000000008080, 0x0000000080000001, 0x8000000080008008,
+};
+
+// The rotation of rho for word x + 5 y: triangular numbers along the orbit of (1, 0) under pi.
+__device__ constexpr int rotation(int word) {
+    int x = 1, y = 0;
+    for (int t = 0; t < 24; t++) {
+        if (x + 5 * y == word) return (t + 1) * (t + 2) / 2 % 64;
+        int next = (2 * x + 3 * y) % 5;
+        x = y;
+        y = next;
+    }
+    return 0;
+}
+
+__device__ __forceinline__ u64 rotated(u64 x, int bits) {
+    u32 low = x, high = x >> 32;
+    if (bits & 32) {
+        u32 swap = low;
+        low = high;
+        high = swap;
+    }
+    bits &= 31;
+    return (u64)__funnelshift_l(low, high, bits) << 32 | __funnelshift_l(high, low, bits);
+}
+
+// Keccak-f[1600] of words x + 5 y.
+__device__ __forceinline__ void permute(u64 (&state)[25]) {
+#pragma unroll 1
+    for (int round = 0; round < 24; round++) {
+        u64 parity[5], turned[5], moved[25];
+#pragma unroll
+        for (int x = 0; x < 5; x++)
+            parity[x] = state[x] ^ state[x + 5] ^ state[x + 10] ^ state[x + 15] ^ state[x + 20];
+#pragma unroll
+        for (int x = 0; x < 5; x++) turned[x] = rotated(parity[x], 1);
+#pragma unroll
+        for (int word = 0; word < 25; word++) {
+            constexpr int ROWS = 5;
+            int x = word % ROWS, y = word / ROWS;
+            u64 mixed = state[word] ^ parity[(x + 4) % 5] ^ turned[(x + 1) % 5];
+            moved[y + 5 * ((2 * x + 3 * y) % 5)] = rotated(mixed, rotation(word));
+        }
+#pragma unroll
+        for (int word = 0; word < 25; word++) {
+            int x = word % 5, row = word - x;
+            state[word] = moved[word] ^ (~moved[row + (x + 1) % 5] & moved[row + (x + 2) % 5]);
+        }
+        state[0] ^= ROUND_CONSTANTS[round];
+    }
+}
+
+// Pads after `words` < RATE words of the last block, which are absorbed already, and permutes.
+__device__ __forceinline__ void finish(u64 (&state)[25], int words) {
+#pragma unroll
+    for (int i = 0; i < RATE; i++)
+        if (i == words) state[i] ^= 1;
+    state[RATE - 1] ^= 1ull << 63;
+    permute(state);
+}
+
+__device__ __forceinline__ void clear(u64 (&state)[25]) {
+#pragma unroll
+    for (int i = 0; i < 25; i++) state[i] = 0;
+}
+
+__device__ __forceinline__ void store_digest(const u64 (&state)[25], u64* target) {
+    ulonglong2* pairs = reinterpret_cast<ulonglong2*>(target);
+    pairs[0] = make_ulonglong2(state[0], state[1]);
+    pairs[1] = make_ulonglong2(state[2], state[3]);
+}
+
+// The words of a digest to state[first ... first + 3].
+template <int FIRST>
+__device__ __forceinline__ void load_digest(u64 (&state)[25], const u64* source) {
+    const ulonglong2* pairs = reinterpret_cast<const ulonglong2*>(source);
+    ulonglong2 low = pairs[0], high = pairs[1];
+    state[FIRST] = low.x;
+    state[FIRST + 1] = low.y;
+    state[FIRST + 2] = high.x;
+    state[FIRST + 3] = high.y;
+}
+
+}  // namespace keccak

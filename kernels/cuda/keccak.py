@@ -1,0 +1,65 @@
+"""Keccak-256 of rows, a row a thread; the twin of ``graphprover.kernels.cpu.keccak``."""
+
+from collections.abc import Sequence
+
+import cupy
+import numpy as np
+
+from graphprover.kernels.cuda.module import blocks_for, launch, load
+
+RATE = 17  # words absorbed between permutations
+DIGEST = 4  # words of a digest
+_THREADS = 128
+
+
+def _check(matrix: cupy.ndarray) -> None:
+    if matrix.dtype != np.uint64 or matrix.ndim != 2 or not matrix.flags.c_contiguous:
+        raise ValueError(
+            f"columns are hashed from C-contiguous uint64 (columns, rows), not {matrix.dtype} {matrix.shape}"
+        )
+
+
+def _hash(addresses: np.ndarray, stride: int, target: cupy.ndarray) -> None:
+    rows = len(target)
+    _check(target)
+    columns = cupy.asarray(addresses.astype(np.uint64))
+    launch(
+        load("keccak.cu"),
+        "hash_rows",
+        blocks_for(rows, _THREADS),
+        _THREADS,
+        columns,
+        len(columns),
+        stride,
+        target,
+        rows,
+    )
+
+
+def hash_rows(matrices: Sequence[cupy.ndarray], target: cupy.ndarray) -> None:
+    """The leaves of a tree: digest i is the hash of row i of the first matrix, then of the second, and so on.
+
+    ``matrices`` are uint64 (columns, n), n the same for all, of canonical words; ``target`` is uint64 (n, 4). Raises
+    ValueError otherwise.
+    """
+    rows = len(target)
+    for matrix in matrices:
+        _check(matrix)
+        if matrix.shape[1] != rows:
+            raise ValueError(f"a matrix of shape {matrix.shape} has not {rows} rows")
+    addresses = [matrix.data.ptr + 8 * rows * np.arange(matrix.shape[0]) for matrix in matrices]
+    _hash(np.concatenate(addresses), 1, target)
+
+
+def hash_groups(codeword: cupy.ndarray, size: int, target: cupy.ndarray) -> None:
+    """The leaves of a FRI layer: digest i is the hash of elements i size ... (i + 1) size - 1 of an extension vector.
+
+    ``codeword`` is uint64 (3, n), hashed element by element, the three coordinates of each together; ``target`` is
+    uint64 (n / size, 4). Raises ValueError otherwise.
+    """
+    _check(codeword)
+    length = len(target) * size
+    if codeword.shape != (3, length):
+        raise ValueError(f"a codeword of shape {codeword.shape} is not {len(target)} groups of {size}")
+    elements = np.arange(size)[:, None] + length * np.arange(3)[None, :]
+    _hash(codeword.data.ptr + 8 * elements.reshape(-1), size, target)

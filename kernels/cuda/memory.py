@@ -1,0 +1,88 @@
+"""Memory of one device: a pool that says what it holds, and pinned buffers through which the host's arrays go up."""
+
+import threading
+from typing import Any
+
+import cupy
+import numpy as np
+
+STAGING = 32 << 20  # bytes of a staging buffer: long enough for the full speed of the bus
+_BUFFERS = 2  # one is filled while the other is read
+
+
+class Pool:
+    """Allocates for one device: from RMM's pool if rmm is installed, else from CuPy's.
+
+    Both are ordered by streams: what is freed is given again on the stream it was allocated on, without waiting.
+    """
+
+    def __init__(self, device: int) -> None:
+        self.peak = 0  # bytes held at most since `reset`
+        self.allocated = 0  # bytes asked for since `reset`, freed or not
+        self._lock = threading.Lock()
+        try:
+            import rmm
+            from rmm.allocators.cupy import rmm_cupy_allocator
+        except ImportError:
+            self.name = "cupy"
+            pool = cupy.cuda.MemoryPool()
+            self._malloc: Any = pool.malloc
+            self._held: Any = pool.used_bytes
+        else:
+            self.name = "rmm"
+            # A pool that a cluster's worker was started with is kept.
+            resource = rmm.mr.get_per_device_resource(device)
+            if isinstance(resource, rmm.mr.CudaMemoryResource):
+                resource = rmm.mr.PoolMemoryResource(resource)
+            if not isinstance(resource, rmm.mr.StatisticsResourceAdaptor):
+                resource = rmm.mr.StatisticsResourceAdaptor(resource)
+            rmm.mr.set_per_device_resource(device, resource)
+            self._malloc = rmm_cupy_allocator
+            self._held = lambda: resource.allocation_counts.current_bytes
+
+    def held(self) -> int:
+        """Bytes in use."""
+        return int(self._held())
+
+    def reset(self) -> None:
+        """Begin a new measurement of `peak` and `allocated`."""
+        with self._lock:
+            self.peak, self.allocated = self.held(), 0
+
+    def allocate(self, size: int) -> Any:
+        """What CuPy asks for memory; raises MemoryError, with the bytes asked for and held, when there is none."""
+        try:
+            memory = self._malloc(size)
+        except MemoryError as error:
+            raise MemoryError(f"no {size:,} bytes on the device, with {self.held():,} bytes held") from error
+        with self._lock:
+            self.peak = max(self.peak, self.held())
+            self.allocated += size
+        return memory
+
+
+class Staging:
+    """Pinned buffers, reused for every upload."""
+
+    def __init__(self) -> None:
+        self._buffers = [
+            np.frombuffer(cupy.cuda.alloc_pinned_memory(STAGING), np.uint8, STAGING) for _ in range(_BUFFERS)
+        ]
+        self._copied = [cupy.cuda.Event(disable_timing=True) for _ in range(_BUFFERS)]
+        self._lock = threading.Lock()
+        self.uploaded = 0  # bytes so far
+
+    def upload(self, source: np.ndarray, stream: cupy.cuda.Stream) -> cupy.ndarray:
+        """A copy of a C-contiguous array on the device, enqueued on ``stream``; ``source`` may change afterwards."""
+        target = cupy.empty(source.shape, dtype=source.dtype)
+        words = source.reshape(-1).view(np.uint8)
+        with self._lock:
+            for number, first in enumerate(range(0, source.nbytes, STAGING)):
+                buffer, copied = self._buffers[number % _BUFFERS], self._copied[number % _BUFFERS]
+                copied.synchronize()
+                part = words[first : first + STAGING]
+                buffer[: len(part)] = part
+                (target.data + first).copy_from_host_async(buffer.ctypes.data, len(part), stream)
+                copied.record(stream)
+            self.uploaded += source.nbytes
+        return target

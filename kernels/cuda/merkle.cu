@@ -1,0 +1,54 @@
+// Layers of a Merkle tree over Keccak-256, and what queries read.
+#include "keccak.cuh"
+
+constexpr int THREADS = 128;
+constexpr int TOP_THREADS = 512;
+
+// target[i] = Keccak-256(layer[2 i] || layer[2 i + 1]), hashed once more with joining[i] unless joining is null.
+__device__ __forceinline__ void build(const u64* layer, const u64* joining, u64* target, u64 i) {
+    u64 state[25];
+    keccak::clear(state);
+    keccak::load_digest<0>(state, layer + 2 * keccak::DIGEST * i);
+    keccak::load_digest<4>(state, layer + 2 * keccak::DIGEST * i + keccak::DIGEST);
+    keccak::finish(state, 2 * keccak::DIGEST);
+    if (joining) {
+#pragma unroll
+        for (int word = 2 * keccak::DIGEST; word < 25; word++) state[word] = 0;
+        keccak::load_digest<4>(state, joining + keccak::DIGEST * i);
+        keccak::finish(state, 2 * keccak::DIGEST);
+    }
+    keccak::store_digest(state, target + keccak::DIGEST * i);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 5) compress(
+    const u64* layer, const u64* joining, u64* target, u64 nodes) {
+    for (u64 i = (u64)blockIdx.x * THREADS + threadIdx.x; i < nodes; i += (u64)gridDim.x * THREADS)
+        build(layer, joining, target, i);
+}
+
+// All layers of `nodes` and less, down to `last` nodes, each after the one it is made from; one thread block.
+// joining[k] is for the k-th of them, or null.
+extern "C" __global__ void __launch_bounds__(TOP_THREADS) compress_top(
+    const u64* layer, const u64* const* joining, u64* target, u64 nodes, u64 last) {
+    for (; nodes >= last && nodes; nodes >>= 1) {
+        for (u64 i = threadIdx.x; i < nodes; i += TOP_THREADS) build(layer, *joining, target, i);
+        __syncthreads();
+        layer = target;
+        target += keccak::DIGEST * nodes;
+        joining++;
+    }
+}
+
+// target[i] = the digest at the i-th address.
+extern "C" __global__ void __launch_bounds__(THREADS) gather_digests(
+    const u64* const* addresses, u64* target, u64 count) {
+    u64 i = (u64)blockIdx.x * THREADS + threadIdx.x;
+    if (i < keccak::DIGEST * count) target[i] = addresses[i / keccak::DIGEST][i % keccak::DIGEST];
+}
+
+// target[i, column] = matrix[column, indices[i]], for (columns, rows) and (count, columns).
+extern "C" __global__ void __launch_bounds__(THREADS) gather_rows(
+    const u64* matrix, u64 columns, u64 rows, const u64* indices, u64* target, u64 count) {
+    u64 i = (u64)blockIdx.x * THREADS + threadIdx.x;
+    if (i < count * columns) target[i] = matrix[i % columns * rows + indices[i / columns]];
+}
