@@ -8,8 +8,10 @@ from dataclasses import replace
 
 import pytest
 
+from graphprover import verifier
 from graphprover.envelope import Proof
 from graphprover.field import (
+    GENERATOR,
     ZERO,
     Ext,
     P,
@@ -23,6 +25,7 @@ from graphprover.field import (
     root_of_unity,
 )
 from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.proof import BatchProof
 from graphprover.prover import prove
 from graphprover.statement import Statement, Table
 from graphprover.verifier import fold_group, verify
@@ -157,6 +160,36 @@ def test_vectors_are_refused_under_another_binding(name: str) -> None:
     other = replace(vector, binding=bytes(32))
     with pytest.raises(VerificationError):
         other.check(vector.proof)
+
+
+def reduced_openings(vector: vectors.Vector, proof: BatchProof, **changed: Ext) -> None:
+    """The verifier's ninth check alone, with some challenges changed."""
+    challenges = verifier._replay(vector.layout, vector.proof, vector.public_values, vector.cap, vector.binding)
+    verifier._reduce_openings(vector.layout, proof, replace(challenges, **changed))  # type: ignore[arg-type]
+
+
+def test_a_query_of_an_opening_point_is_refused() -> None:
+    """It would divide by zero. No challenge does so by chance."""
+    vector = vectors.load("counter")
+    layout = vector.layout
+    challenges = verifier._replay(layout, vector.proof, vector.public_values, vector.cap, vector.binding)
+    index = reverse_bits(challenges.queries[0], layout.log_max_rows)
+    point = GENERATOR * pow(root_of_unity(layout.log_max_rows), index, P)
+    reduced_openings(vector, vector.proof)
+    for zeta in (ext(point), ext(point * inv(root_of_unity(layout.log_heights[0])))):
+        with pytest.raises(VerificationError, match="a query point is an opening point"):
+            reduced_openings(vector, vector.proof, zeta=zeta)
+
+
+def test_a_table_of_one_row_is_constant() -> None:
+    """A line through its one value would pass all else: its quotient is a constant, as the final polynomial is."""
+    vector = vectors.load("height1")
+    reduced_openings(vector, vector.proof)
+    (opened,) = vector.proof.openings
+    line = ext_add(opened.main[0], (0, 1, 0))
+    changed = replace(vector.proof, openings=(replace(opened, main=(line, *opened.main[1:])),))
+    with pytest.raises(VerificationError, match="a table of one row is not constant"):
+        reduced_openings(vector, changed)
 
 
 def test_every_value_of_a_vector_matters() -> None:

@@ -90,6 +90,11 @@ def test_every_length_is_the_statements_in_its_shortest_form(name: str, replacem
         refused(payload, vector.layout)
 
 
+def test_a_length_is_read_no_further_than_64_bits() -> None:
+    """Or a file of megabytes would be one number, and take hours to read."""
+    assert "a length of more than 64 bits" in refused(b"\xff" * 10**7, load("counter").layout)
+
+
 def words_replaced(name: str, replacement: Callable[[int], int]) -> list[bytes]:
     """The payload with one of its words outside of rows replaced, for each of them."""
     proof = load(name).proof
