@@ -5,8 +5,8 @@
 
 // 1 / (z - x) for all points, (3, count).
 extern "C" __global__ void __launch_bounds__(denominators::THREADS, 2) inverse_denominators(
-    const u64* fine, const u64* coarse, u64 z0, u64 z1, u64 z2, u64* target, u64 count, u64* first_zero) {
-    denominators::invert({fine, coarse}, {z0, z1, z2}, count, first_zero,
+    const u64* fine, const u64* coarse, u64 z0, u64 z1, u64 z2, u64* target, u64 count) {
+    denominators::invert({fine, coarse}, {z0, z1, z2}, count,
                          [=](u64 i, u64, Ext inverse) { ext::store(target, count, i, inverse); });
 }
 

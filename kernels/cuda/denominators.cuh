@@ -7,9 +7,9 @@ namespace denominators {
 
 constexpr int THREADS = 256, ELEMENTS = 8;  // points of a thread
 
-// Calls finish(i, x, 1 / (z - x)) for the points of this block; x = 7 w^rev(i) by `points`.
+// Calls finish(i, x, 1 / (z - x)) for the points of this block; x = 7 w^rev(i) by `points`, and none of them is z.
 template <typename Finish>
-__device__ __forceinline__ void invert(Products points, Ext z, u64 count, u64* first_zero, Finish finish) {
+__device__ __forceinline__ void invert(Products points, Ext z, u64 count, Finish finish) {
     u64 first = (u64)blockIdx.x * (THREADS * ELEMENTS) + threadIdx.x;
     Ext c[ELEMENTS];
     u64 norms[ELEMENTS];
@@ -20,7 +20,6 @@ __device__ __forceinline__ void invert(Products points, Ext z, u64 count, u64* f
         Adjugate a = adjugate({field::sub(z.a0, x), z.a1, z.a2});
         c[k] = a.c;
         norms[k] = a.norm;
-        if (a.norm == 0 && i < count) report_zero(first_zero, i);
     }
     block::invert(norms);
 #pragma unroll

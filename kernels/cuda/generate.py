@@ -1,13 +1,14 @@
 """CUDA C++ of one table's kernels from its register programs (``graphprover.air.program``): straight-line code, a row a
 thread.
 
-The text depends on the table alone: what belongs to one proof is the constants, which a kernel takes by value. Registers
-of the program become variables that are assigned once, so that the compiler allocates its own. Each packed lookup's
-fraction is V / U with U the product of its denominators: with the adjugate of U, V adj(U) / norm(U), and the norms of a
-few columns and all of a block's rows are inverted together.
+The text depends on the table alone: what belongs to one proof is the constants, which a kernel takes by value. The
+program's registers become variables that are assigned once, so that the compiler allocates its own. Each packed
+lookup's fraction is V / U with U the product of its denominators: with the adjugate of U, V adj(U) / norm(U), and the
+norms of a few columns and all of a block's rows are inverted together.
 """
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from graphprover.air.expression import CONST
@@ -16,6 +17,7 @@ from graphprover.field import P
 from graphprover.kernels.cuda.module import source
 
 THREADS = 128  # rows of a block
+WARP = 32
 LOOKUPS = 4  # fraction columns whose norms a thread inverts together
 PART = 32  # fraction columns of one kernel, so that none takes the compiler long
 VALUES = 4000  # words: a kernel's parameters take at most 32764 bytes
@@ -194,6 +196,7 @@ def _text(name: str, constants: int, parameters: str, body: Iterable[str]) -> st
     )
 
 
+@lru_cache(maxsize=256)
 def quotient_source(program: Program, chunks: int) -> str:
     """The kernel ``quotient``. After the program's constants it takes, for each chunk in order of rows, Z on it; for
     each 1 / Z; and the trace's last point.
@@ -205,7 +208,9 @@ def quotient_source(program: Program, chunks: int) -> str:
     scope = _Scope(code)
     scope.require(code.outputs)
     constants = program.constant_planes
-    used = {row for matrix, row, _ in program.inputs.tolist() if matrix == Matrix.SELECTORS} - {Selector.INVERSE_VANISHING}
+    used = {row for matrix, row, _ in program.inputs.tolist() if matrix == Matrix.SELECTORS} - {
+        Selector.INVERSE_VANISHING
+    }
     body = [
         f"u64 index = (u64)blockIdx.x * {THREADS} + threadIdx.x;",
         "u64 row = index < size ? index : size - 1;",
@@ -216,7 +221,8 @@ def quotient_source(program: Program, chunks: int) -> str:
     if used:
         body += [
             "program::Selectors selectors = program::selectors(",
-            f"    domain::at({{fine, coarse}}, row), CONSTANT({constants} + chunk), CONSTANT({constants + 2 * chunks}));",
+            "    domain::at({fine, coarse}, row),",
+            f"    CONSTANT({constants} + chunk), CONSTANT({constants + 2 * chunks}));",
         ]
     body += [*scope.lines, f"if (index < size) ext::store(target, size, index, {scope.value(code.outputs)});"]
     parameters = (
@@ -226,11 +232,13 @@ def quotient_source(program: Program, chunks: int) -> str:
     return _text("quotient", constants + 2 * chunks + 1, parameters, body)
 
 
-def lookup_sources(program: Program, groups: Sequence[int]) -> list[str]:
+@lru_cache(maxsize=256)
+def lookup_sources(program: Program, groups: tuple[int, ...]) -> list[str]:
     """The kernels ``lookups``, each for some of the packed lookups, which have ``groups`` tuples each; run in order.
 
-    Parameters: constants by value; main and preprocessed, each with its number of rows; columns (3(k + 1), rows), whose
-    first three become each row's sum; totals (blocks, 3), the sums of blocks of rows; the place of the first zero; rows.
+    Parameters: constants by value; main and preprocessed, each with its number of rows; columns (3(k + 1), rows), the
+    first three of which become each row's sum; totals (blocks, 3), the sums of blocks of rows; the place of the first
+    zero; rows.
     """
     code = Code(program)
     firsts = [sum(groups[:i]) for i in range(len(groups))]

@@ -4,10 +4,9 @@
 
 // factor * x / (z - x) for all points, (3, count).
 extern "C" __global__ void __launch_bounds__(denominators::THREADS, 2) weights(
-    const u64* fine, const u64* coarse, u64 z0, u64 z1, u64 z2, u64 f0, u64 f1, u64 f2, u64* target, u64 count,
-    u64* first_zero) {
+    const u64* fine, const u64* coarse, u64 z0, u64 z1, u64 z2, u64 f0, u64 f1, u64 f2, u64* target, u64 count) {
     Ext factor = {f0, f1, f2};
-    denominators::invert({fine, coarse}, {z0, z1, z2}, count, first_zero, [=](u64 i, u64 x, Ext inverse) {
+    denominators::invert({fine, coarse}, {z0, z1, z2}, count, [=](u64 i, u64 x, Ext inverse) {
         ext::store(target, count, i, ext::mul(ext::scale(inverse, x), factor));
     });
 }

@@ -1,0 +1,42 @@
+"""FRI folds (``fri.cu``) and the final polynomial; the definitions stand in kernels/cpu/fri.py."""
+
+import cupy
+
+from graphprover.field import Ext, ext_pow
+from graphprover.kernels.cpu import fri
+from graphprover.kernels.cuda import domain
+from graphprover.kernels.cuda.module import blocks_for, launch, load
+
+THREADS = 256  # as in fri.cu
+_LOG_ARITY = 3  # largest fold in one launch: eight extension elements a thread
+
+
+def fold(codeword: cupy.ndarray, log_arity: int, beta: Ext, joining: cupy.ndarray | None) -> cupy.ndarray:
+    """The fold of a codeword (3, N) by 2^k at beta, plus beta^(2^k) times ``joining``: uint64 (3, N / 2^k).
+
+    Raises ValueError for shapes that do not agree or a fold by 1.
+    """
+    size = codeword.shape[1] >> log_arity
+    shapes = [codeword.shape, (3, size) if joining is None else joining.shape]
+    if shapes != [(3, size << log_arity), (3, size)] or log_arity < 1 or size < 1:
+        raise ValueError(f"a fold by {1 << log_arity} does not fit {shapes}")
+    factors = domain.fold_factors(codeword.shape[1].bit_length() - 1)
+    while log_arity:
+        step = min(log_arity, _LOG_ARITY)
+        log_arity -= step
+        size = codeword.shape[1] >> step
+        target = cupy.empty((3, size), dtype=cupy.uint64)
+        joins = 0 if log_arity or joining is None else joining
+        blocks = blocks_for(size, THREADS)
+        launch(load("fri.cu"), f"fold_{step}", blocks, THREADS, codeword, *factors, *beta, joins, target, size)
+        codeword, beta = target, ext_pow(beta, 1 << step)
+    return codeword
+
+
+def final_polynomial(codeword: cupy.ndarray, log_length: int) -> tuple[Ext, ...]:
+    """The 2^log_length coefficients of a codeword (3, N) of that degree bound, from as many first values.
+
+    Waits for them. Raises ValueError for a codeword that is shorter.
+    """
+    first = cupy.ascontiguousarray(codeword[:, : 1 << log_length])
+    return fri.final_polynomial(first.get(), log_length)

@@ -1,0 +1,156 @@
+"""A table's quotient on the device: by the kernel that is generated for it, or interpreted where that is too large.
+
+CPU twin: kernels/cpu/program.py with kernels/cpu/domain.py's selectors, which are made here as they are needed.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import cupy
+import numpy as np
+
+from graphprover.air.description import AirDescription
+from graphprover.air.program import Matrix, Program, constants, quotient_program
+from graphprover.field import GENERATOR, ZERO, Ext, P, array_sub, inv, root_of_unity
+from graphprover.kernels.cuda import domain, generate, ntt
+from graphprover.kernels.cuda.module import blocks_for, compiled, launch, launches, load
+
+GENERATED = 3000  # instructions and terms of a program up to which code is generated: some 30 s of compilation
+_THREADS = 128  # most threads of an interpreting block
+_SHARED = 48 << 10  # bytes of registers of an interpreting block, above which it gets fewer threads
+_MAX_SHARED = 96 << 10
+_WORD = 8
+
+
+def run(code: str, name: str, blocks: int, words: np.ndarray, *arguments: Any) -> None:
+    """Enqueue a kernel that was generated for a table, with the ``words`` that are this proof's constants."""
+    module = compiled(code)
+    if not generate.by_value(len(words)):
+        launch(module, name, blocks, generate.THREADS, cupy.asarray(words), *arguments)
+        return
+    passed = [each if isinstance(each, cupy.ndarray) else np.uint64(each) for each in arguments]
+    module.kernel(name, 0)((blocks,), (generate.THREADS,), (words, *passed))
+    launches[name] += 1
+
+
+def quotient(
+    air: AirDescription,
+    main: cupy.ndarray,
+    preprocessed: cupy.ndarray | None,
+    permutation: cupy.ndarray | None,
+    public_values: Sequence[int],
+    prefixes: Sequence[Ext],
+    beta: Ext,
+    alpha: Ext,
+    terminal: Ext | None,
+    log_blowup: int,
+) -> cupy.ndarray:
+    """All constraints of a table over the vanishing polynomial, uint64 (3, n c) on 7 K in bit-reversed order.
+
+    ``main``, ``preprocessed`` and ``permutation`` are the extensions (columns, n 2^log_blowup); what of the quotient's
+    domain they do not reach they are extended to again.
+    """
+    log_rows, log_chunks = main.shape[1].bit_length() - 1 - log_blowup, air.log_quotient_chunks
+    matrices = [main, preprocessed, permutation]
+    if log_chunks > log_blowup:
+        firsts = (each if each is None else each[:, : 1 << log_rows] for each in matrices)
+        matrices = [
+            each if each is None else ntt.coset_lde(each, 0, log_chunks, 1, bit_reversed_source=True) for each in firsts
+        ]
+    program = _program(air)
+    words = constants(program, public_values, prefixes, beta, alpha, terminal or ZERO)
+    return evaluate(program, words, matrices, log_rows, log_chunks)
+
+
+@lru_cache(maxsize=256)
+def _program(air: AirDescription) -> Program:
+    return quotient_program(air)
+
+
+def evaluate(
+    program: Program,
+    words: np.ndarray,
+    matrices: Sequence[cupy.ndarray | None],
+    log_rows: int,
+    log_chunks: int,
+    interpreted: bool | None = None,
+) -> cupy.ndarray:
+    """Runs a quotient program: uint64 (3, 2^(log_rows + log_chunks)) on 7 K in bit-reversed order.
+
+    ``words`` fills the program's constants. ``matrices`` are main, preprocessed and permutation, (columns, rows) with
+    at least as many rows as the quotient has; None where the program reads nothing of it. ``interpreted`` decides what
+    otherwise the program's size does. Raises ValueError for too few rows or a missing matrix.
+    """
+    size = 1 << (log_rows + log_chunks)
+    for matrix, row, _ in program.inputs.tolist():
+        if matrix == Matrix.SELECTORS:
+            continue
+        each = matrices[matrix]
+        if each is None or each.shape[0] <= row or each.shape[1] < size:
+            raise ValueError(f"plane {row} with {size} rows is not in the {Matrix(matrix).name.lower()} matrix")
+    words = np.concatenate([words, _of_chunks(log_rows, log_chunks)])
+    target = cupy.empty((3, size), dtype=cupy.uint64)
+    points = domain.points(log_rows + log_chunks)
+    if interpreted is None:
+        interpreted = len(program.instructions) + len(program.terms) > GENERATED
+    if interpreted:
+        _interpret(program, words, matrices, 1 << log_chunks, target, *points, log_rows, size)
+        return target
+    planes = [argument for each in matrices for argument in (none(each), 0 if each is None else each.shape[1])]
+    code = generate.quotient_source(program, 1 << log_chunks)
+    run(code, "quotient", blocks_for(size, generate.THREADS), words, *planes, target, *points, log_rows, size)
+    return target
+
+
+def none(matrix: cupy.ndarray | None) -> cupy.ndarray | int:
+    """A kernel's argument for a matrix that may not be there."""
+    return 0 if matrix is None else matrix
+
+
+@lru_cache(maxsize=64)
+def _of_chunks(log_rows: int, log_chunks: int) -> np.ndarray:
+    """Z = x^n - 1 on each chunk of rows, 1 / Z on each, and the trace's last point."""
+    # x^n is constant on each block of n points; the blocks' x^n are points of the smaller coset 7^n * <w_chunks>.
+    powers = domain.products(pow(GENERATOR, 1 << log_rows, P), [root_of_unity(k + 1) for k in range(log_chunks)])
+    vanishing = array_sub(powers, np.ones_like(powers))
+    inverses = [inv(int(word)) for word in vanishing]
+    return np.array([*vanishing.tolist(), *inverses, inv(root_of_unity(log_rows))], dtype=np.uint64)
+
+
+@lru_cache(maxsize=16)
+def _code(program: Program, device: int) -> tuple[cupy.ndarray, cupy.ndarray]:
+    """A program's instructions and terms on a device, as words."""
+    code = tuple(cupy.asarray(each.reshape(-1).view(np.uint64)) for each in (program.instructions, program.terms))
+    cupy.cuda.get_current_stream().synchronize()  # other streams will read them
+    return code
+
+
+def _interpret(
+    program: Program,
+    words: np.ndarray,
+    matrices: Sequence[cupy.ndarray | None],
+    chunks: int,
+    target: cupy.ndarray,
+    *rest: object,
+) -> None:
+    """Enqueue the interpreter. Raises ValueError for a program of too many registers."""
+    planes, threads = program.outputs + program.registers, _THREADS
+    while threads > generate.WARP and planes * threads * _WORD > _SHARED:
+        threads //= 2
+    shared = planes * threads * _WORD
+    if shared > _MAX_SHARED:
+        raise ValueError(f"a program of {planes} registers does not fit the device's shared memory")
+    inputs = []
+    for matrix, row, offset in program.inputs.tolist():
+        selector = matrix == Matrix.SELECTORS
+        each = None if selector else matrices[matrix]
+        plane = 0 if each is None else each.data.ptr + row * each.strides[0]
+        inputs += [plane, offset, row if selector else 0]
+    arrays = cupy.asarray(np.concatenate([words, np.array(inputs, dtype=np.uint64)]))
+    instructions, terms = _code(program, cupy.cuda.runtime.getDevice())
+    launch(
+        load("program.cu"), "interpret", blocks_for(target.shape[1], threads), threads,
+        instructions, len(program.instructions), terms, arrays[: len(words)], program.constant_planes,
+        arrays[len(words) :], len(program.inputs), chunks, target, *rest, shared=shared,
+    )  # fmt: skip

@@ -1,0 +1,78 @@
+"""Reduced openings on the device against the CPU's."""
+
+import numpy as np
+import pytest
+
+from graphprover.kernels.cpu import deep as cpu
+from graphprover.kernels.cpu import domain
+
+cupy = pytest.importorskip("cupy")
+cuda = pytest.importorskip("graphprover.kernels.cuda.deep")
+
+from tests.cuda.test_inverse import random_words  # noqa: E402
+
+pytestmark = pytest.mark.gpu
+
+POINT = (2**40 + 1, 2**63 + 5, 2**64 - 2**33)
+ALPHA = (2**64 - 2**32, 5, 2**50)
+
+
+def exts(words):
+    return [tuple(map(int, value)) for value in words.T]
+
+
+@pytest.mark.parametrize("log_size", [0, 1, 5, 11, 14])
+def test_inverse_denominators(log_size):
+    expected = np.empty((3, 1 << log_size), dtype=np.uint64)
+    cpu.inverse_denominators(domain.points(log_size), POINT, expected, 0, 1 << log_size)
+    np.testing.assert_array_equal(cuda.inverse_denominators(log_size, POINT).get(), expected)
+
+
+def test_no_denominators_for_a_point_of_the_domain():
+    point = int(domain.points(13)[5000])
+    with pytest.raises(ZeroDivisionError, match=f"{point} is one of"):
+        cuda.inverse_denominators(13, (point, 0, 0))
+
+
+@pytest.mark.parametrize(
+    "parts",  # width, points
+    [[(1, 1)], [(1, 2)], [(3, 1), (6, 2)], [(5, 2), (3, 1), (4, 2), (9, 1)], [(70, 2), (12, 1), (2, 1), (130, 2)]],
+)
+@pytest.mark.parametrize("log_rows", [1, 2, 5, 9, 12])
+def test_reduced_opening(log_rows, parts):
+    rows = 1 << log_rows
+    matrices = [random_words((width, rows), width) for width, _ in parts]
+    values = [[exts(random_words((3, width), i + j)) for j in range(points)] for i, (width, points) in enumerate(parts)]
+    offsets = [7 + 1000 * i for i in range(len(parts))]
+    inverses = [random_words((3, rows), j) for j in range(2)]
+    expected = np.zeros((3, rows), dtype=np.uint64)
+    for matrix, opened, offset in zip(matrices, values, offsets, strict=True):
+        cpu.add_reduced_opening(matrix, opened, offset, ALPHA, inverses, expected, 0, rows)
+    on_device = [cupy.asarray(matrix) for matrix in matrices]
+    codeword = cuda.reduced_opening(on_device, values, offsets, ALPHA, [cupy.asarray(each) for each in inverses])
+    np.testing.assert_array_equal(codeword.get(), expected)
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+@pytest.mark.parametrize("rows", [1, 100, 4096])
+def test_sum(rows, count):
+    vectors = [random_words((3, rows), i) for i in range(count)]
+    expected = vectors[0]
+    for each in vectors[1:]:
+        expected = cpu.add(expected, each)
+    np.testing.assert_array_equal(cuda.sum([cupy.asarray(each) for each in vectors]).get(), expected)
+
+
+def test_shapes_must_agree():
+    matrix, vector = cupy.asarray(random_words((2, 8), 0)), cupy.asarray(random_words((3, 8), 0))
+    value = [(1, 2, 3)] * 2
+    for matrices, values, inverses in (
+        ([matrix], [[value[:1]]], [vector]),  # a value missing
+        ([matrix], [[value, value]], [vector]),  # a point without inverses
+        ([matrix[:, :4]], [[value]], [vector]),
+        ([matrix], [[value] * 3], [vector] * 3),
+    ):
+        with pytest.raises(ValueError, match="do not fit"):
+            cuda.reduced_opening(matrices, values, [0], ALPHA, inverses)
+    with pytest.raises(ValueError, match="have no sum"):
+        cuda.sum([vector, vector[:, :4]])

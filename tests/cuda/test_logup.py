@@ -1,0 +1,72 @@
+"""LogUp columns on the device against the CPU's."""
+
+import numpy as np
+import pytest
+
+from graphprover.air.program import constants, lookup_program
+from graphprover.kernels.cpu import domain
+from graphprover.kernels.cpu import logup as cpu
+from graphprover.kernels.cpu import program as cpu_program
+from graphprover.kernels.cuda import generate
+
+cupy = pytest.importorskip("cupy")
+cuda = pytest.importorskip("graphprover.kernels.cuda.logup")
+
+from tests.cuda.test_program import SEEDS, draw_challenges, draw_tables, matrices_of, on_device  # noqa: E402
+
+pytestmark = pytest.mark.gpu
+
+
+def lookup_tables(seed):
+    return [air for air in draw_tables(seed) if air.lookups]
+
+
+def expected_columns(air, program, words, main, preprocessed):
+    rows = main.shape[1]
+    groups = [len(lookup.tuples) for lookup in air.lookups]
+    denominators = np.empty((3 * sum(groups), rows), dtype=np.uint64)
+    multiplicities = np.empty((sum(groups), rows), dtype=np.uint64)
+    matrices = (main, preprocessed, None, domain.indicators(rows))
+    log_rows = rows.bit_length() - 1
+    cpu_program.evaluate(program, words, matrices, (denominators, multiplicities), log_rows, False, 0, rows)
+    columns = np.empty((3 * (len(groups) + 1), rows), dtype=np.uint64)
+    cpu.fractions(denominators, multiplicities, groups, columns, 0, rows)
+    return columns, cpu.accumulate(columns)
+
+
+@pytest.mark.parametrize("seed", [seed for seed in SEEDS if seed % 9])
+@pytest.mark.parametrize("part", [1, generate.PART])
+def test_lookup_columns(seed, part, monkeypatch):
+    """Also in several kernels, which one after the other add to the sums of rows."""
+    monkeypatch.setattr(generate, "PART", part)
+    generate.lookup_sources.cache_clear()
+    for air in lookup_tables(seed):
+        program = lookup_program(air)
+        public, prefixes, beta, _, _ = draw_challenges(seed, air)
+        words = constants(program, public, prefixes, beta)
+        for rows in (1, 2, 16, 256, 1024):
+            main, preprocessed, _ = matrices_of(air, rows, seed)
+            expected, terminal = expected_columns(air, program, words, main, preprocessed)
+            trace = on_device((main, preprocessed))
+            columns, total = cuda.lookup_columns(air, *trace, public, prefixes, beta)
+            np.testing.assert_array_equal(columns.get(), expected)
+            assert total == terminal
+    generate.lookup_sources.cache_clear()
+
+
+def test_a_zero_denominator_is_reported():
+    """prefix - sum of field * beta^i is zero where beta is zero and the last field is the prefix."""
+    from graphprover.air import Air, Bus
+
+    class Sender(Air):
+        name = "sender"
+        columns = ("value",)
+
+        def define(self, t):
+            t.send(Bus("bus"), [t.value], 1)
+
+    air = Sender().describe()
+    main = np.arange(1000, 1256, dtype=np.uint64)[None]
+    main[0, 200] = 77
+    with pytest.raises(ZeroDivisionError, match="zero in row 200 of sender"):
+        cuda.lookup_columns(air, cupy.asarray(main), None, [], [(77, 0, 0)], (0, 0, 0))

@@ -1,0 +1,49 @@
+"""Interpolation weights and values of columns on the device against the CPU's."""
+
+import numpy as np
+import pytest
+
+from graphprover.kernels.cpu import domain
+from graphprover.kernels.cpu import opening as cpu
+
+cupy = pytest.importorskip("cupy")
+cuda = pytest.importorskip("graphprover.kernels.cuda.opening")
+
+from tests.cuda.test_inverse import random_words  # noqa: E402
+
+pytestmark = pytest.mark.gpu
+
+POINT = (2**40 + 1, 2**63 + 5, 2**64 - 2**33)
+
+
+@pytest.mark.parametrize("log_rows", [0, 1, 5, 11, 13])
+def test_weights(log_rows):
+    np.testing.assert_array_equal(cuda.interpolation_weights(log_rows, POINT).get(), cpu.weights(log_rows, POINT))
+
+
+def test_no_weights_for_a_point_of_the_domain():
+    point = int(domain.points(4)[9])
+    with pytest.raises(ZeroDivisionError, match=f"{point} is one of"):
+        cuda.interpolation_weights(4, (point, 0, 0))
+    cuda.interpolation_weights(3, (point, 0, 0))
+
+
+@pytest.mark.parametrize("points", [1, 2, 3])
+@pytest.mark.parametrize("width", [1, 2, 15, 16, 17, 33, 70])
+@pytest.mark.parametrize(("log_rows", "log_blowup"), [(0, 1), (1, 0), (3, 2), (6, 1), (11, 1), (12, 1)])
+def test_evaluate(log_rows, log_blowup, width, points):
+    rows = 1 << log_rows
+    matrix = random_words((width, rows << log_blowup), width)
+    weights = [random_words((3, rows), i) for i in range(points)]
+    expected = np.empty((points, 3, width), dtype=np.uint64)
+    cpu.evaluate(matrix, weights, expected, 0, width)
+    values = cuda.evaluate(cupy.asarray(matrix), [cupy.asarray(each) for each in weights])
+    assert values == [tuple(map(tuple, point.T.tolist())) for point in expected]
+
+
+def test_shapes_must_agree():
+    matrix = cupy.asarray(random_words((2, 8), 0))
+    with pytest.raises(ValueError, match="do not fit"):
+        cuda.evaluate(matrix, [cupy.asarray(random_words((3, 16), 0))])
+    with pytest.raises(ValueError, match="do not fit"):
+        cuda.evaluate(matrix, [cupy.asarray(random_words((3, size), 0)) for size in (4, 8)])
