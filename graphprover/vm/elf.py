@@ -6,6 +6,7 @@ Tool Interface Standard, "Executable and Linking Format", 1.2; the RISC-V ELF ps
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -74,7 +75,7 @@ def load_elf(data: bytes) -> Image:
         for each in readable:
             apart = each.end <= code.start & ~7 or each.start >= (code.end + 7) & ~7
             _require(apart, f"{each} shares a word of 8 bytes with the code, {code}, which is not readable")
-    addresses, values = _words(readable)
+    addresses, values = _words(readable, code.end)
     last = int(addresses[-1]) + 8 if len(addresses) else 0
     words = np.frombuffer(code.data, dtype="<u4").astype(np.uint32)
     return Image(entry, code.start, words, addresses, values, max(last, (code.end + 7) & ~7))
@@ -125,14 +126,14 @@ def _segments(data: bytes, offset: int, count: int) -> list[_Segment]:
         _require(segment.end <= INPUT_BASE, f"{segment} does not end below {INPUT_BASE:#x}, where the input lies")
         segments.append(segment)
     segments.sort(key=lambda each: each.start)
-    for low, high in zip(segments, segments[1:], strict=False):
+    for low, high in pairwise(segments):
         _require(low.end <= high.start, f"{low} and {high} overlap")
     return segments
 
 
-def _words(segments: Sequence[_Segment]) -> tuple[np.ndarray, np.ndarray]:
-    """Addresses and values of all words up to the last that has contents; zeros behind it are no words."""
-    end = max((each.start + len(each.data) for each in segments if each.data), default=0)
+def _words(segments: Sequence[_Segment], end: int) -> tuple[np.ndarray, np.ndarray]:
+    """Addresses and values of all words up to ``end`` or the last that has contents; zeros behind that are no words."""
+    end = max([end, *(each.start + len(each.data) for each in segments if each.data)])
     parts = [(each.start & ~7, min((each.end + 7) & ~7, (end + 7) & ~7), each) for each in segments]
     parts = [part for part in parts if part[0] < part[1]]
     size = sum(high - low for low, high, _ in parts)

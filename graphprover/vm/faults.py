@@ -24,9 +24,8 @@ class GuestFault(Exception):
     """A guest that cannot go on."""
 
     def __init__(self, fault: Fault, pc: int, line: str, cycles: int, detail: str = "") -> None:
-        super().__init__(
-            f"{fault}{f' ({detail})' if detail else ''} at pc {pc:#x}: {line} (after {cycles:,} cycle{'s'[: cycles != 1]})"
-        )
+        what = f"{fault} ({detail})" if detail else str(fault)
+        super().__init__(f"{what} at pc {pc:#x}: {line} (after {cycles:,} cycles)")
         self.fault = fault  # what happened
         self.pc = pc  # of the instruction that did it, which is not executed
         self.line = line  # the same, disassembled

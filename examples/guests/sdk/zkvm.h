@@ -1,0 +1,40 @@
+/* What a guest may use: input and output as in the zkVM standards v0, exit, and accelerators. */
+#ifndef ZKVM_H
+#define ZKVM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The private input, in place: aligned to 8 bytes, the same at every call. */
+void read_input(const uint8_t **buf, size_t *size);
+
+/* Append to the public output. */
+void write_output(const uint8_t *out, size_t size);
+
+/* End here; 0 means success. Returning from main does the same. */
+_Noreturn void exit(int code);
+
+/* `size` bytes that nobody else has, aligned to 16; never given back. Exits with ZKVM_OUT_OF_MEMORY at the end. */
+void *allocate(size_t size);
+#define ZKVM_OUT_OF_MEMORY 254
+
+typedef enum { ZKVM_EOK = 0, ZKVM_EFAIL = -1 } zkvm_status;
+
+typedef struct {
+    uint8_t data[32];
+} zkvm_bytes_32;
+typedef zkvm_bytes_32 zkvm_keccak256_hash;
+
+/* Keccak-256 as in Ethereum, on the host's permutation. */
+zkvm_status zkvm_keccak256(const uint8_t *data, size_t len, zkvm_keccak256_hash *output);
+
+/* Keccak-f[1600] in place, by the host. */
+void keccak_f(uint64_t state[25]);
+
+void *memcpy(void *restrict to, const void *restrict from, size_t size);
+void *memmove(void *to, const void *from, size_t size);
+void *memset(void *to, int byte, size_t size);
+int memcmp(const void *left, const void *right, size_t size);
+size_t strlen(const char *text);
+
+#endif

@@ -1,0 +1,426 @@
+"""The machine's inner loop, compiled: RV64IM and Zicclsm (misaligned loads and stores) on predecoded instructions.
+
+Memory is a pool of pages of 512 words that are taken as they are touched. ``pages`` gives for each of the 2^20 pages
+below 2^32 the index of its first word in the pool, 0 where it has none (the pool's first page is never used), negated
+where only some of its words exist.
+
+Registers: 0..31, SINK, and NO_REGISTER, which holds 0 and time 0.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from graphprover.vm.faults import Fault
+from graphprover.vm.io import MEMORY_END
+from graphprover.vm.isa import ILLEGAL, Code, Op
+from graphprover.vm.record import NO_REGISTER, Accesses
+
+PAGE_WORDS = 512
+PAGE_BYTES = 8 * PAGE_WORDS
+LOG_PAGE = 12
+
+RUNNING, HOST_CALL = -1, -2  # status beside the number of a fault
+FAULTS = tuple(Fault)
+(
+    _ILLEGAL_INSTRUCTION,
+    _BREAKPOINT,
+    _MISALIGNED_JUMP,
+    _JUMP_OUTSIDE_CODE,
+    _STORE_INTO_CODE,
+    _ADDRESS_TOO_LARGE,
+    _UNMAPPED_ADDRESS,
+    _CYCLE_LIMIT,
+    _MEMORY_LIMIT,
+) = range(9)
+
+_END = ILLEGAL + 1  # stands behind the last instruction
+_NOWHERE = 1 << 30  # the distance of a jump to no instruction
+_SIZES = np.array([1, 2, 4, 8, 1, 2, 4, 1, 2, 4, 8], dtype=np.uint64)  # bytes of LB .. SD
+
+_U = np.uint64
+_I = np.int64
+_0, _1, _3, _6, _7, _8, _32, _63, _64 = map(np.uint64, (0, 1, 3, 6, 7, 8, 32, 63, 64))
+_LOW = np.uint64(0xFFFFFFFF)
+_ONES = np.uint64(2**64 - 1)
+
+
+class State(NamedTuple):
+    """Registers and position; changed in place."""
+
+    registers: np.ndarray  # uint64 (34,)
+    position: np.ndarray  # int64 (5,): instruction, cycle, word-crossing accesses so far, faulty address, free page
+    visits: np.ndarray  # int64 (instructions + 2,): its running sum counts how often each instruction ran
+
+
+INSTRUCTION, CYCLE, CROSSING, ADDRESS, FREE = range(5)
+
+
+class Store(NamedTuple):
+    """Memory."""
+
+    pages: np.ndarray  # int64 (2^20,)
+    pool: np.ndarray  # uint64, words
+    owners: np.ndarray  # uint32, the page of 2^20 of each page of the pool
+    exist: np.ndarray  # uint64, rising: addresses of the words below ``zero_base``
+    zero_base: int
+    code_base: int
+    code_end: int
+
+
+class Trace(NamedTuple):
+    """What is recorded: the arrays of `record.Record` and `record.Crossings`, and the times of registers and memory."""
+
+    instruction: np.ndarray  # uint32, one entry more than cycles
+    a: np.ndarray
+    b: np.ndarray
+    c: np.ndarray
+    t_a: np.ndarray
+    t_b: np.ndarray
+    t_d: np.ndarray
+    address: np.ndarray
+    old: np.ndarray
+    new: np.ndarray
+    t_m: np.ndarray
+    crossing_cycle: np.ndarray
+    crossing_old: np.ndarray
+    crossing_new: np.ndarray
+    crossing_t: np.ndarray
+    registers: np.ndarray  # uint64 (34,), last accesses
+    pool: np.ndarray  # uint64, last accesses of the words of the pool
+
+
+def predecode(code: Code, access: Accesses) -> np.ndarray:
+    """One uint64 an instruction: op, d, a, b as bytes from the lowest, then the immediate; and one behind the end.
+
+    What accesses no register and does nothing becomes a fence; the immediate of jumps counts instructions.
+    """
+    none = access.d == NO_REGISTER
+    idle = none & (access.a == NO_REGISTER) & ~np.isin(code.op, [Op.JAL, Op.EBREAK, ILLEGAL])
+    op = np.where(idle, Op.FENCE, code.op).astype(np.uint64)
+    jumps = (op >= Op.JAL) & (op <= Op.BGEU) & (op != Op.JALR)
+    imm = np.where(jumps, np.where(code.imm % 4, _NOWHERE, code.imm >> 2), code.imm).astype(np.uint64) & _LOW
+    fields = op | access.d.astype(np.uint64) << 8 | access.a.astype(np.uint64) << 16 | access.b.astype(np.uint64) << 24
+    return np.append(fields | imm << 32, np.uint64(_END | NO_REGISTER << 8 | NO_REGISTER << 16 | NO_REGISTER << 24))
+
+
+@njit(nogil=True, cache=True)
+def _product_high(a, b):
+    """The upper word of the unsigned product."""
+    al, ah, bl, bh = a & _LOW, a >> _32, b & _LOW, b >> _32
+    low = al * bl
+    middle = ah * bl + (low >> _32)
+    other = al * bh + (middle & _LOW)
+    return ah * bh + (middle >> _32) + (other >> _32)
+
+
+@njit(nogil=True, cache=True)
+def _word(a):
+    """Sign-extend the low 32 bits."""
+    return _U(_I(np.int32(a)))
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _divide(a, b):
+    """Quotient and remainder, signed, rounded towards zero; of a division by zero -1 and a."""
+    if b == _0:
+        return _ONES, a
+    x = _0 - a if _I(a) < 0 else a
+    y = _0 - b if _I(b) < 0 else b
+    q = x // y
+    r = x - q * y
+    return _0 - q if _I(a ^ b) < 0 else q, _0 - r if _I(a) < 0 else r
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _divide_unsigned(a, b):
+    """Quotient and remainder; of a division by zero 2^64 - 1 and a."""
+    if b == _0:
+        return _ONES, a
+    q = a // b
+    return q, a - q * b
+
+
+@njit(nogil=True, cache=True)
+def _take(store, state, word):
+    """(status, place in the pool) of the aligned word at an address, whose page is taken if it is new."""
+    page = word >> _U(LOG_PAGE)
+    base = store.pages[page]
+    if word < _U(store.zero_base):
+        i = np.searchsorted(store.exist, word)
+        if i == len(store.exist) or store.exist[i] != word:
+            return _UNMAPPED_ADDRESS, 0
+    elif base == 0:
+        free = state.position[FREE]
+        if PAGE_WORDS * (free + 1) > len(store.pool):
+            return _MEMORY_LIMIT, 0
+        state.position[FREE] = free + 1
+        store.owners[free] = page
+        base = store.pages[page] = PAGE_WORDS * free
+    return RUNNING, abs(base) + _I(word >> _3) % PAGE_WORDS
+
+
+@njit(nogil=True, cache=True)
+def locate(store, state, address, size, write):
+    """(status, i, j): places in the pool of the first and the last word that an access of ``size`` bytes touches."""
+    if address > _U(MEMORY_END) - size:
+        return _ADDRESS_TOO_LARGE, 0, 0
+    if write and address < _U(store.code_end) and address + size > _U(store.code_base):
+        return _STORE_INTO_CODE, 0, 0
+    status, i = _take(store, state, address & ~_7)
+    if status != RUNNING:
+        return status, 0, 0
+    status, j = _take(store, state, (address + size - _1) & ~_7)
+    return status, i, j
+
+
+@njit(nogil=True, cache=True)
+def locate_words(store, state, address, places):
+    """Fills ``places`` with those of whole words from ``address``, a multiple of 8, on; status as `locate`'s."""
+    for k in range(len(places)):
+        status, i, _ = locate(store, state, address + _8 * _U(k), _8, True)
+        if status != RUNNING:
+            return status
+        places[k] = i
+    return RUNNING
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def run(code, state, store, limit, trace):
+    """Execute until something happens that is not for this loop: HOST_CALL, or the number of a fault.
+
+    ``code`` is `predecode`'s; ``trace`` is None or a `Trace`. An ecall is complete but for what the host does; a faulty
+    instruction has changed nothing.
+    """
+    x = state.registers
+    position = state.position
+    visits = state.visits
+    length = len(code) - 1
+    index = position[INSTRUCTION]
+    cycle = position[CYCLE]
+    crossing = position[CROSSING]
+    status = RUNNING
+    visits[index] += 1
+    while status == RUNNING:
+        if cycle >= limit:
+            status = _CYCLE_LIMIT
+            break
+        fields = code[index]
+        op = _I(fields & _U(0xFF))
+        rd = fields >> _8 & _U(0xFF)
+        rs1 = fields >> _U(16) & _U(0xFF)
+        rs2 = fields >> _U(24) & _U(0xFF)
+        imm = _U(_I(fields) >> 32)
+        a = x[rs1]
+        b = x[rs2]
+        c = _0
+        following = index + 1
+        if op <= Op.BGEU:
+            if op == Op.LUI:
+                c = imm
+            elif op == Op.AUIPC:
+                c = _U(store.code_base) + _U(4 * index) + imm
+            else:
+                taken = True
+                if op == Op.JAL or op == Op.JALR:
+                    if rd != _U(NO_REGISTER):
+                        c = _U(store.code_base) + _U(4 * index + 4)
+                elif op == Op.BEQ:
+                    taken = bool(a == b)
+                elif op == Op.BNE:
+                    taken = bool(a != b)
+                elif op == Op.BLT:
+                    taken = bool(_I(a) < _I(b))
+                elif op == Op.BGE:
+                    taken = bool(_I(a) >= _I(b))
+                elif op == Op.BLTU:
+                    taken = bool(a < b)
+                else:
+                    taken = bool(a >= b)
+                if taken:
+                    if op == Op.JALR:
+                        distance = ((a + imm) & ~_1) - _U(store.code_base)
+                        if distance >= _U(4 * length) or distance & _3:
+                            status = _JUMP_OUTSIDE_CODE
+                            break
+                        following = _I(distance >> _U(2))
+                    else:
+                        following = index + _I(imm)
+                        if following < 0 or following >= length:
+                            status = _JUMP_OUTSIDE_CODE
+                            break
+                    visits[following] += 1
+                    visits[index + 1] -= 1
+        elif op <= Op.SD:
+            address = a + imm
+            size = _SIZES[op - Op.LB]
+            shift = _8 * (address & _7)
+            base = 0
+            if address < _U(MEMORY_END):
+                base = store.pages[address >> _U(LOG_PAGE)]
+            if base > 0 and (address & _7) + size <= _8:
+                i = j = base + _I(address >> _3) % PAGE_WORDS
+            else:
+                status, i, j = locate(store, state, address, size, op >= Op.SB)
+                if status != RUNNING:
+                    position[ADDRESS] = _I(address)
+                    break
+            old = store.pool[i]
+            if op < Op.SB:
+                value = old >> shift
+                if i != j:
+                    value |= store.pool[j] << (_64 - shift)
+                if op == Op.LB:
+                    c = _U(_I(np.int8(value)))
+                elif op == Op.LH:
+                    c = _U(_I(np.int16(value)))
+                elif op == Op.LW:
+                    c = _U(_I(np.int32(value)))
+                elif op == Op.LD:
+                    c = value
+                elif op == Op.LBU:
+                    c = value & _U(0xFF)
+                elif op == Op.LHU:
+                    c = value & _U(0xFFFF)
+                else:
+                    c = value & _LOW
+            else:
+                mask = _ONES >> (_64 - _8 * size)
+                store.pool[i] = (old & ~(mask << shift)) | ((b & mask) << shift)
+            if i != j:
+                far = store.pool[j]
+                if op >= Op.SB:
+                    back = _64 - shift
+                    store.pool[j] = (far & ~(mask >> back)) | ((b & mask) >> back)
+                if trace is not None:
+                    trace.crossing_cycle[crossing] = cycle
+                    trace.crossing_old[crossing] = far
+                    trace.crossing_new[crossing] = store.pool[j]
+                    trace.crossing_t[crossing] = trace.pool[j]
+                    trace.pool[j] = _U(4 * (cycle + 1) + 2)
+                crossing += 1
+            if trace is not None:
+                trace.address[cycle] = address
+                trace.old[cycle] = old
+                trace.new[cycle] = store.pool[i]
+                trace.t_m[cycle] = trace.pool[i]
+                trace.pool[i] = _U(4 * (cycle + 1) + 2)
+        elif op == Op.ADDI:
+            c = a + imm
+        elif op == Op.SLTI:
+            c = _U(_I(a) < _I(imm))
+        elif op == Op.SLTIU:
+            c = _U(a < imm)
+        elif op == Op.XORI:
+            c = a ^ imm
+        elif op == Op.ORI:
+            c = a | imm
+        elif op == Op.ANDI:
+            c = a & imm
+        elif op == Op.SLLI:
+            c = a << (imm & _63)
+        elif op == Op.SRLI:
+            c = a >> (imm & _63)
+        elif op == Op.SRAI:
+            c = _U(_I(a) >> _I(imm & _63))
+        elif op == Op.ADD:
+            c = a + b
+        elif op == Op.SUB:
+            c = a - b
+        elif op == Op.SLL:
+            c = a << (b & _63)
+        elif op == Op.SLT:
+            c = _U(_I(a) < _I(b))
+        elif op == Op.SLTU:
+            c = _U(a < b)
+        elif op == Op.XOR:
+            c = a ^ b
+        elif op == Op.SRL:
+            c = a >> (b & _63)
+        elif op == Op.SRA:
+            c = _U(_I(a) >> _I(b & _63))
+        elif op == Op.OR:
+            c = a | b
+        elif op == Op.AND:
+            c = a & b
+        elif op == Op.ADDIW:
+            c = _word(a + imm)
+        elif op == Op.SLLIW:
+            c = _word(a << (imm & _U(31)))
+        elif op == Op.SRLIW:
+            c = _word((a & _LOW) >> (imm & _U(31)))
+        elif op == Op.SRAIW:
+            c = _U(_I(_word(a)) >> _I(imm & _U(31)))
+        elif op == Op.ADDW:
+            c = _word(a + b)
+        elif op == Op.SUBW:
+            c = _word(a - b)
+        elif op == Op.SLLW:
+            c = _word(a << (b & _U(31)))
+        elif op == Op.SRLW:
+            c = _word((a & _LOW) >> (b & _U(31)))
+        elif op == Op.SRAW:
+            c = _U(_I(_word(a)) >> _I(b & _U(31)))
+        elif op == Op.FENCE:
+            pass
+        elif op == Op.ECALL:
+            status = HOST_CALL
+        elif op == Op.MUL:
+            c = a * b
+        elif op == Op.MULH:
+            c = _product_high(a, b) - (b if _I(a) < 0 else _0) - (a if _I(b) < 0 else _0)
+        elif op == Op.MULHSU:
+            c = _product_high(a, b) - (b if _I(a) < 0 else _0)
+        elif op == Op.MULHU:
+            c = _product_high(a, b)
+        elif op == Op.DIV:
+            c = _divide(a, b)[0]
+        elif op == Op.DIVU:
+            c = _divide_unsigned(a, b)[0]
+        elif op == Op.REM:
+            c = _divide(a, b)[1]
+        elif op == Op.REMU:
+            c = _divide_unsigned(a, b)[1]
+        elif op == Op.MULW:
+            c = _word(a * b)
+        elif op == Op.DIVW:
+            c = _word(_divide(_word(a), _word(b))[0])
+        elif op == Op.DIVUW:
+            c = _word(_divide_unsigned(a & _LOW, b & _LOW)[0])
+        elif op == Op.REMW:
+            c = _word(_divide(_word(a), _word(b))[1])
+        elif op == Op.REMUW:
+            c = _word(_divide_unsigned(a & _LOW, b & _LOW)[1])
+        elif op == Op.EBREAK:
+            status = _BREAKPOINT
+            break
+        elif op == ILLEGAL:
+            status = _ILLEGAL_INSTRUCTION
+            break
+        else:
+            status = _JUMP_OUTSIDE_CODE
+            break
+        x[rd] = c
+        if trace is not None:
+            time = _U(4 * (cycle + 1))
+            trace.instruction[cycle] = index
+            trace.a[cycle] = a
+            trace.b[cycle] = b
+            trace.c[cycle] = c
+            trace.t_a[cycle] = trace.registers[rs1]
+            trace.registers[rs1] = time
+            trace.registers[NO_REGISTER] = _0
+            trace.t_b[cycle] = trace.registers[rs2]
+            trace.registers[rs2] = time + _1
+            trace.registers[NO_REGISTER] = _0
+            trace.t_d[cycle] = trace.registers[rd]
+            trace.registers[rd] = time + _3
+            trace.registers[NO_REGISTER] = _0
+        cycle += 1
+        index = following
+    visits[index] -= 1
+    position[INSTRUCTION] = index
+    position[CYCLE] = cycle
+    position[CROSSING] = crossing
+    return status
