@@ -192,6 +192,25 @@ def test_a_table_of_one_row_is_constant() -> None:
         reduced_openings(vector, changed)
 
 
+@pytest.mark.parametrize("query", range(9))
+@pytest.mark.parametrize("amount", [(1, 0, 0), (0, 1, 0), (0, 0, 1)])
+def test_every_query_ends_at_the_final_polynomial(query: int, amount: Ext) -> None:
+    """A polynomial that differs in one coordinate, and not where this one query ends."""
+    vector = vectors.load("mixed")
+    layout, proof = vector.layout, vector.proof
+    challenges = verifier._replay(layout, proof, vector.public_values, vector.cap, vector.binding)
+    reduced = verifier._reduce_openings(layout, proof, challenges)
+    verifier._check_folds(layout, proof, challenges, reduced)
+    log_final = layout.folded_log_heights[-1]
+    ends = [q >> (layout.log_max_rows - log_final) for q in challenges.queries]
+    assert len(ends) == 9 and len(set(ends)) > 1
+    x = pow(root_of_unity(log_final), reverse_bits(ends[query], log_final), P)
+    constant, linear, *rest = proof.final_polynomial
+    other = (ext_sub(constant, ext_scale(amount, x)), ext_add(linear, amount), *rest)
+    with pytest.raises(VerificationError, match="a query does not fold to the final polynomial"):
+        verifier._check_folds(layout, replace(proof, final_polynomial=other), challenges, reduced)
+
+
 def test_every_value_of_a_vector_matters() -> None:
     """Each part of the proof's contents changed by one, in turn."""
     vector = vectors.load("tiny")
