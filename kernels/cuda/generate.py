@@ -14,7 +14,7 @@ from typing import NamedTuple
 from graphprover.air.expression import CONST
 from graphprover.air.program import Matrix, Op, Program, Selector
 from graphprover.field import P
-from graphprover.kernels.cuda.module import source
+from graphprover.kernels.cuda.sources import source
 
 THREADS = 128  # rows of a block
 WARP = 32

@@ -1,0 +1,167 @@
+"""Rounds of one table on one NVIDIA GPU against their floors: ``python scripts/bench_rounds_cuda.py``.
+
+A floor is the longer of two times: bytes (everything read and written once) at the speed of copying, and products in
+the field at that of a kernel that does nothing else, both measured in the same run. Products whose sums are reduced
+once are counted at the speed of such sums.
+"""
+
+import argparse
+from collections.abc import Callable
+
+import cupy
+from bench_kernels_cuda import ROUNDS, ceilings, seconds, words
+from synthetic import Synthetic
+
+from graphprover.air.description import AirDescription
+from graphprover.air.program import Op, Program, lookup_program, quotient_program
+from graphprover.device.cuda import CudaDevice
+from graphprover.kernels.cuda import deep, fri, inverse, logup, module, opening, program
+from graphprover.kernels.cuda.sources import source
+
+WORD = 8
+POINT = (2**40 + 1, 2**63 + 5, 2**64 - 2**33)
+ACCUMULATE = """
+extern "C" __global__ void accumulate(const u64* x, u64* z, u64 rounds) {
+    u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x, w = x[i];
+    Sum sums_[4] = {};
+    for (u64 r = 0; r < rounds; r++)
+        for (int k = 0; k < 4; k++) sums::accumulate(sums_[k], w + r, w + k);
+    z[i] = sums::total(sums_[0]) ^ sums::total(sums_[1]) ^ sums::total(sums_[2]) ^ sums::total(sums_[3]);
+}
+"""
+
+
+class Report:
+    """Prints times and floors."""
+
+    def __init__(self) -> None:
+        self.ceiling = ceilings()
+        threads, blocks = 256, 132 * 64
+        compiled = module.compiled(source("sums.cuh") + ACCUMULATE)
+        x = words(threads * blocks)
+        z = cupy.empty_like(x)
+        time = seconds(lambda: module.launch(compiled, "accumulate", blocks, threads, x, z, ROUNDS))
+        self.ceiling["accumulate"] = threads * blocks * 4 * ROUNDS / time
+        print(", ".join(f"{name} {each / 1e9:.4g} G/s" for name, each in self.ceiling.items()))
+
+    def __call__(self, name: str, work: Callable[[], object], moved: int, products: float, summed: float = 0) -> None:
+        """``moved`` words, ``products`` reduced one by one, ``summed`` ones reduced as sums."""
+        time = seconds(work)
+        memory = moved * WORD / self.ceiling["copy"]
+        arithmetic = products / self.ceiling["multiply"] + summed / self.ceiling["accumulate"]
+        floor = max(memory, arithmetic)
+        print(
+            f"{name:44} {time * 1e3:8.3f} ms   floor: memory {memory * 1e3:7.3f}, arithmetic {arithmetic * 1e3:7.3f} "
+            f"ms   {floor / time:5.2f} of floor"
+        )
+
+
+def operations(code: Program) -> tuple[int, int]:
+    """Products of a program in one row: those reduced one by one, those reduced as sums."""
+    products = {Op.MUL: 1, Op.SCALE: 3, Op.EXT_MUL: 6}
+    each = sum(products.get(Op(op), 0) for op in code.instructions[:, 0].tolist())
+    return each, sum(width * count for op, width, _, _, _, count in code.instructions.tolist() if op == Op.LINEAR)
+
+
+def inverses(report: Report) -> None:
+    for log_size in (14, 18, 22, 24):
+        n = 1 << log_size
+        base, extension = words(n), words(3, n)
+        report(f"inverses of 2^{log_size} words", lambda x=base: inverse.inverse(x, x), 2 * n, 3 * n)
+        report(f"inverses of 2^{log_size} elements", lambda x=extension: inverse.ext_inverse(x, x), 6 * n, 15 * n)
+
+
+def lookups(report: Report, air: AirDescription, log_rows: int) -> None:
+    n, tuples = 1 << log_rows, sum(len(lookup.tuples) for lookup in air.lookups)
+    code, columns = lookup_program(air), len(air.lookups)
+    products, summed = operations(code)
+    # Of each column: products of denominators, adjugate and norm, numerator, inverse, fraction.
+    products += 6 * 2 * (tuples - columns) + (9 + 6 + 3 + 3) * columns
+    main = words(air.main_width, n)
+    prefixes = [POINT] * columns
+    report(
+        f"lookup columns, {tuples} tuples in {columns}, 2^{log_rows}",
+        lambda: logup.lookup_columns(air, main, None, [], prefixes, POINT),
+        n * (len(code.inputs) + 3 * (columns + 1) + 6),
+        n * products,
+        n * summed,
+    )
+
+
+def quotients(report: Report, air: AirDescription, log_rows: int, log_blowup: int) -> None:
+    size = 1 << (log_rows + air.log_quotient_chunks)
+    permutation = 3 * (len(air.lookups) + 1) if air.lookups else 0
+    main, lookup = (words(width, 1 << (log_rows + log_blowup)) for width in (air.main_width, max(permutation, 3)))
+    code = quotient_program(air)
+    products, summed = operations(code)
+    prefixes = [POINT] * len(air.lookups)
+    report(
+        f"quotient, {air.main_width} + {permutation} columns, 2^{log_rows} in {1 << air.log_quotient_chunks}",
+        lambda: program.quotient(air, main, None, lookup, [], prefixes, POINT, POINT, POINT, log_blowup),
+        size * (air.main_width + permutation + 3),
+        size * products,
+        size * summed,
+    )
+
+
+def openings(report: Report, log_rows: int, width: int, points: int) -> None:
+    n = 1 << log_rows
+    matrix = words(width, 2 * n)
+    weights = [words(3, n)] * points
+    report(
+        f"openings of {width} columns 2^{log_rows} at {points}",
+        lambda: opening.weighted_sums(matrix, weights),
+        n * (width + 3 * points),
+        0,
+        3 * points * n * width,
+    )
+    report(f"weights, 2^{log_rows}", lambda: opening.interpolation_weights(log_rows, POINT), 3 * n, 25 * n)
+
+
+def reduced(report: Report, log_rows: int, parts: list[tuple[int, int]]) -> None:
+    """``parts``: width and points of each matrix."""
+    n, width = 1 << log_rows, sum(width for width, _ in parts)
+    matrices = [words(width, n) for width, _ in parts]
+    values = [[[POINT] * width] * points for width, points in parts]
+    inverses = [words(3, n)] * 2
+    report(
+        f"DEEP of {width} columns 2^{log_rows}",
+        lambda: deep.reduced_opening(matrices, values, [0] * len(parts), POINT, inverses),
+        n * (width + 9),
+        n * (12 + 6 * sum(points - 1 for _, points in parts)),
+        3 * n * width,
+    )
+    report(f"denominators, 2^{log_rows}", lambda: deep.inverse_denominators(log_rows, POINT), 3 * n, 16 * n)
+
+
+def folds(report: Report, log_size: int, log_arity: int) -> None:
+    n = 1 << log_size
+    codeword, joining = words(3, n), words(3, n >> log_arity)
+    report(
+        f"fold of 2^{log_size} by {1 << log_arity}",
+        lambda: fri.fold(codeword, log_arity, POINT, joining),
+        3 * n + 6 * (n >> log_arity),
+        10 * (n - (n >> log_arity)) + 6 * (n >> log_arity),
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", type=int, default=0, help="number of the GPU")
+    with CudaDevice(parser.parse_args().device).task():
+        report = Report()
+        inverses(report)
+        for log_rows, width, interactions in ((20, 100, 20), (14, 100, 20), (10, 15, 12)):
+            air = Synthetic(width, interactions).describe()
+            lookups(report, air, log_rows)
+            quotients(report, air, log_rows, 1)
+        for log_rows, width, points in ((20, 100, 2), (20, 100, 1), (22, 20, 2), (14, 100, 2), (8, 15, 2)):
+            openings(report, log_rows, width, points)
+        for log_rows, parts in ((21, [(100, 2), (33, 2), (6, 1)]), (23, [(20, 2), (6, 1)]), (11, [(15, 2), (6, 1)])):
+            reduced(report, log_rows, parts)
+        for log_size, log_arity in ((22, 1), (22, 2), (22, 3), (22, 4), (12, 3)):
+            folds(report, log_size, log_arity)
+
+
+if __name__ == "__main__":
+    main()
