@@ -17,6 +17,7 @@ from graphprover.field import (
     P,
     ext,
     ext_add,
+    ext_inv,
     ext_mul,
     ext_scale,
     ext_sub,
@@ -24,6 +25,8 @@ from graphprover.field import (
     reverse_bits,
     root_of_unity,
 )
+from graphprover.protocol.challenger import Challenger
+from graphprover.protocol.constraints import selectors_at
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.proof import BatchProof
 from graphprover.prover import prove
@@ -33,6 +36,8 @@ from tests.cheating import forge
 from tests.interop.tables import PLAIN, Bytes, Fibonacci, Limbs, fibonacci, limbs
 from tests.protocol import vectors
 from tests.random_statements import random_statement
+
+UNITS: list[Ext] = [(1, 0, 0), (0, 1, 0), (0, 0, 1)]
 
 
 def random_ext(rng: random.Random) -> Ext:
@@ -193,7 +198,7 @@ def test_a_table_of_one_row_is_constant() -> None:
 
 
 @pytest.mark.parametrize("query", range(9))
-@pytest.mark.parametrize("amount", [(1, 0, 0), (0, 1, 0), (0, 0, 1)])
+@pytest.mark.parametrize("amount", UNITS)
 def test_every_query_ends_at_the_final_polynomial(query: int, amount: Ext) -> None:
     """A polynomial that differs in one coordinate, and not where this one query ends."""
     vector = vectors.load("mixed")
@@ -209,6 +214,35 @@ def test_every_query_ends_at_the_final_polynomial(query: int, amount: Ext) -> No
     other = (ext_sub(constant, ext_scale(amount, x)), ext_add(linear, amount), *rest)
     with pytest.raises(VerificationError, match="a query does not fold to the final polynomial"):
         verifier._check_folds(layout, replace(proof, final_polynomial=other), challenges, reduced)
+
+
+@pytest.mark.parametrize("amount", UNITS)
+def test_constraints_hold_in_all_coordinates(amount: Ext) -> None:
+    vector = vectors.load("counter")
+    challenges = verifier._replay(vector.layout, vector.proof, vector.public_values, vector.cap, vector.binding)
+    verifier._check_constraints(vector.layout, vector.proof, (), challenges, 0)
+    (opened,) = vector.proof.openings
+    (first, *others), *chunks = opened.quotient
+    # Times the vanishing polynomial it makes a difference of ``amount``.
+    off = ext_mul(amount, ext_inv(selectors_at(vector.layout.log_heights[0], challenges.zeta).vanishing))
+    assert not chunks
+    quotient = ((ext_add(first, off), *others),)
+    changed = replace(vector.proof, openings=(replace(opened, quotient=quotient),))
+    with pytest.raises(VerificationError, match="the constraints do not hold"):
+        verifier._check_constraints(vector.layout, changed, (), challenges, 0)
+
+
+@pytest.mark.parametrize("amount", UNITS)
+def test_buses_balance_in_all_coordinates(amount: Ext, monkeypatch: pytest.MonkeyPatch) -> None:
+    vector = vectors.load("squares_pow")
+    first, second = vector.proof.terminals
+    assert first is not None
+    changed = replace(vector.proof, terminals=(ext_add(first, amount), second))
+    monkeypatch.setattr(verifier, "_check_constraints", lambda *_: None)
+    # Terminals are absorbed, so that later proofs of work would fail before they are added up.
+    monkeypatch.setattr(Challenger, "check_work", lambda self, *_: (self, True))
+    with pytest.raises(VerificationError, match="the buses do not balance"):
+        vector.check(changed)
 
 
 def test_every_value_of_a_vector_matters() -> None:

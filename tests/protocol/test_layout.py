@@ -143,6 +143,20 @@ def test_a_count_that_could_wrap_around_is_refused() -> None:
     refused("as many as the field has elements", [heavy, heavy], [31, 31])
 
 
+class Wide(Air):
+    """Messages of two elements where `Heavy` has one."""
+
+    columns = ("a",)
+
+    def define(self, t: Any) -> None:
+        t.send(BUS, (0, t.a))
+
+
+def test_a_bus_with_messages_of_two_widths_is_refused() -> None:
+    """[a] and [0, a] have one fingerprint, so a table could answer for another's messages."""
+    refused("tuples of 1 elements .* and of 2", [Heavy().describe(), Wide().describe()], [3, 3])
+
+
 def test_a_statement_has_tables() -> None:
     refused("at least one table", [], [])
 
