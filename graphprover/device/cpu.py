@@ -14,7 +14,8 @@ from graphprover.device.threads import Threads
 from graphprover.field import GENERATOR, ZERO, Ext, P, root_of_unity
 from graphprover.kernels.cpu import deep, domain, fri, grind, keccak, logup, merkle, ntt, opening, program
 
-ROWS = 1 << 13  # rows of a piece: enough to hide the call, few enough to share out a table of 2^16
+LEAST_ROWS, MOST_ROWS = 1 << 10, 1 << 13  # of a piece: enough to hide the call, few enough for a cache
+PIECES = 8  # for each thread at least, so that a thread that is held up holds up little
 COLUMNS = 16  # columns of a piece where each piece first prepares as much as that for itself
 GRIND = 1 << 14  # nonces of a piece
 
@@ -43,6 +44,10 @@ class CpuDevice:
 
     def load(self, columns: np.ndarray) -> np.ndarray:
         return columns
+
+    def _split_rows(self, function: Callable[[int, int], None], rows: int) -> None:
+        piece = 1 << max(rows // (PIECES * self.threads), 1).bit_length() - 1
+        self._threads.split(function, rows, min(max(piece, LEAST_ROWS), MOST_ROWS))
 
     # Rounds 1 to 3: extensions and trees.
 
@@ -78,7 +83,7 @@ class CpuDevice:
         def columns(first: int, last: int) -> None:
             ntt.coset_lde(source, to, log_blowup, source_shift, target_shift, bit_reversed, first, last)
 
-        self._threads.split(columns, source.shape[0], max(1, ROWS // source.shape[1]))
+        self._threads.split(columns, source.shape[0], max(1, MOST_ROWS // source.shape[1]))
         return target
 
     def merkle_tree(self, matrices: Sequence[np.ndarray], cap_height: int) -> Tree:
@@ -87,7 +92,7 @@ class CpuDevice:
             if not group:
                 return None
             digests = np.empty((size, 4), dtype=np.uint64)
-            self._threads.split(lambda first, last: keccak.hash_rows(group, digests, first, last), size, ROWS)
+            self._split_rows(lambda first, last: keccak.hash_rows(group, digests, first, last), size)
             return digests
 
         size = max(each.shape[1] for each in matrices)
@@ -99,7 +104,7 @@ class CpuDevice:
         size = codeword.shape[1] >> log_arity
         digests = np.empty((size, 4), dtype=np.uint64)
         hashed = lambda first, last: keccak.hash_groups(codeword, 1 << log_arity, digests, first, last)  # noqa: E731
-        self._threads.split(hashed, size, ROWS)
+        self._split_rows(hashed, size)
         return self._tree(digests, cap_height, lambda size: None)
 
     def _tree(self, bottom: np.ndarray, cap_height: int, joining: Callable[[int], np.ndarray | None]) -> Tree:
@@ -110,9 +115,9 @@ class CpuDevice:
             layer = np.empty((size, 4), dtype=np.uint64)
             joined = joining(size)
             if joined is None:
-                self._threads.split(_compressing(below, layer), size, ROWS)
+                self._split_rows(_compressing(below, layer), size)
             else:
-                self._threads.split(_injecting(below, joined, layer), size, ROWS)
+                self._split_rows(_injecting(below, joined, layer), size)
             layers.append(layer)
         return Tree(tuple(layers))
 
@@ -154,7 +159,7 @@ class CpuDevice:
             program.evaluate(code, words, matrices, targets, rows.bit_length() - 1, False, first, last, first)
             logup.fractions(denominators, multiplicities, groups, columns, first, last, first)
 
-        self._threads.split(fractions, rows, ROWS)
+        self._split_rows(fractions, rows)
         return columns, logup.accumulate(columns)
 
     def quotient(
@@ -183,7 +188,7 @@ class CpuDevice:
         def rows(first: int, last: int) -> None:
             program.evaluate(code, words, matrices, (quotient,), log_rows, True, first, last)
 
-        self._threads.split(rows, quotient.shape[1], ROWS)
+        self._split_rows(rows, quotient.shape[1])
         return quotient
 
     def _extend_again(self, extension: np.ndarray, log_rows: int, log_chunks: int) -> np.ndarray:
@@ -208,9 +213,7 @@ class CpuDevice:
     def inverse_denominators(self, log_rows: int, point: Ext) -> np.ndarray:
         target = np.empty((3, 1 << log_rows), dtype=np.uint64)
         xs = _points(log_rows)
-        self._threads.split(
-            lambda first, last: deep.inverse_denominators(xs, point, target, first, last), 1 << log_rows, ROWS
-        )
+        self._split_rows(lambda first, last: deep.inverse_denominators(xs, point, target, first, last), 1 << log_rows)
         return target
 
     def reduced_opening(
@@ -227,7 +230,7 @@ class CpuDevice:
             for matrix, opened, offset in zip(matrices, values, offsets, strict=True):
                 deep.add_reduced_opening(matrix, opened, offset, alpha, inverses, target, first, last)
 
-        self._threads.split(rows, target.shape[1], ROWS)
+        self._split_rows(rows, target.shape[1])
         return target
 
     def sum(self, vectors: Sequence[np.ndarray]) -> np.ndarray:
@@ -241,10 +244,9 @@ class CpuDevice:
     def fold(self, codeword: np.ndarray, log_arity: int, beta: Ext, joining: np.ndarray | None) -> np.ndarray:
         target = np.empty((3, codeword.shape[1] >> log_arity), dtype=np.uint64)
         factors = _fold_factors(codeword.shape[1].bit_length() - 1)
-        self._threads.split(
+        self._split_rows(
             lambda first, last: fri.fold(codeword, log_arity, beta, factors, joining, target, first, last),
             target.shape[1],
-            ROWS,
         )
         return target
 
