@@ -30,7 +30,8 @@ def run(code: str, name: str, blocks: int, words: np.ndarray, *arguments: Any) -
         launch(module, name, blocks, generate.THREADS, cupy.asarray(words), *arguments)
         return
     passed = [each if isinstance(each, cupy.ndarray) else np.uint64(each) for each in arguments]
-    module.kernel(name, 0)((blocks,), (generate.THREADS,), (words, *passed))
+    by_value = words.view(np.dtype((np.void, words.nbytes)))  # one element, of all words
+    module.kernel(name, 0)((blocks,), (generate.THREADS,), (by_value, *passed))
     launches[name] += 1
 
 
