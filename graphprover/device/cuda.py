@@ -16,11 +16,12 @@ import cupy
 import numpy as np
 
 from graphprover.air.description import AirDescription
-from graphprover.air.program import Program, constants, lookup_program, quotient_program
 from graphprover.device.interface import Tree
-from graphprover.field import GENERATOR, ZERO, Ext, P, inv
-from graphprover.kernels.cuda import deep, fri, grind, inverse, keccak, logup, merkle, module, ntt, opening, program
+from graphprover.field import GENERATOR, Ext
+from graphprover.kernels.cuda import deep, fri, grind, keccak, logup, merkle, module, ntt, opening, program
 from graphprover.kernels.cuda.memory import Pool, Staging
+
+_EXT = 24  # bytes of an element of the extension
 
 
 @dataclass
@@ -28,7 +29,9 @@ class Usage:
     """What one operation has cost since a measurement began."""
 
     calls: int = 0
-    launches: int = 0  # of our kernels
+    launches: int = 0  # of kernels
+    uploaded: int = 0  # bytes of traces that crossed the bus
+    downloaded: int = 0  # bytes of results that crossed the bus
 
 
 def _operation(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -39,10 +42,7 @@ def _operation(method: Callable[..., Any]) -> Callable[..., Any]:
         with self.task():
             before = module.launched()
             result = method(self, *arguments, **named)
-            with self._lock:
-                usage = self.usage.setdefault(method.__name__, Usage())
-                usage.calls += 1
-                usage.launches += module.launched() - before
+            self.count(method.__name__, calls=1, launches=module.launched() - before)
         return result
 
     return run
@@ -62,7 +62,7 @@ class CudaDevice:
         with cupy.cuda.Device(number):
             self.stream = cupy.cuda.Stream(non_blocking=True)
             self.memory = Pool(number)
-            self.staging = Staging()
+            self.staging = Staging(number)
         self.usage: dict[str, Usage] = {}  # by operation
         self._lock = threading.Lock()
         self._inside = threading.local()
@@ -83,6 +83,18 @@ class CudaDevice:
         finally:
             self._inside.task = False
 
+    def count(self, operation: str, **amounts: int) -> None:
+        """Add to the usage of an operation."""
+        with self._lock:
+            usage = self.usage.setdefault(operation, Usage())
+            for name, amount in amounts.items():
+                setattr(usage, name, getattr(usage, name) + amount)
+
+    def _host(self, operation: str, array: cupy.ndarray) -> np.ndarray:
+        """An operation's result on the host; waits for it."""
+        self.count(operation, downloaded=array.nbytes)
+        return array.get()
+
     def synchronize(self) -> None:
         """Wait for all that is enqueued."""
         self.stream.synchronize()
@@ -92,6 +104,7 @@ class CudaDevice:
         """Columns that are on the device already stay where they are."""
         if isinstance(columns, cupy.ndarray):
             return columns
+        self.count("load", uploaded=columns.nbytes)
         return self.staging.upload(np.ascontiguousarray(columns, dtype=np.uint64), self.stream)
 
     # Rounds 1 to 3: extensions and trees.
@@ -127,20 +140,22 @@ class CudaDevice:
 
     @_operation
     def cap(self, tree: Tree) -> tuple[bytes, ...]:
-        return tuple(digest.tobytes() for digest in tree.layers[-1].get())
+        return tuple(digest.tobytes() for digest in self._host("cap", tree.layers[-1]))
 
     @_operation
     def digests(self, tree: Tree, nodes: Sequence[Sequence[int]]) -> tuple[bytes, ...]:
-        return tuple(digest.tobytes() for digest in merkle.gather_digests(tree.layers, nodes))
+        digests = self._host("digests", merkle.gather_digests(tree.layers, nodes))
+        return tuple(digest.tobytes() for digest in digests)
 
     @_operation
     def rows(self, matrix: cupy.ndarray, indices: Sequence[int]) -> np.ndarray:
-        return merkle.gather_rows(matrix, indices)
+        return self._host("rows", merkle.gather_rows(matrix, indices))
 
     @_operation
     def group_rows(self, codeword: cupy.ndarray, log_arity: int, indices: Sequence[int]) -> np.ndarray:
         elements = (np.asarray(indices, dtype=np.int64)[:, None] << log_arity) + np.arange(1 << log_arity)
-        return merkle.gather_rows(codeword, elements.reshape(-1)).reshape(len(indices), -1)
+        rows = merkle.gather_rows(codeword, elements.reshape(-1))
+        return self._host("group_rows", rows).reshape(len(indices), -1)
 
     # Rounds 2 and 3: lookups and quotients.
 
@@ -154,13 +169,9 @@ class CudaDevice:
         prefixes: Sequence[Ext],
         beta: Ext,
     ) -> tuple[cupy.ndarray, Ext]:
-        code = _lookup_program(air)
-        words = constants(code, public_values, prefixes, beta)
-        groups = tuple(len(lookup.tuples) for lookup in air.lookups)
-        first_zero = inverse.no_zero()
-        columns, total = logup.lookup_columns(code, words, groups, main, preprocessed, first_zero)
-        inverse.raise_for_zero(first_zero, f"table {air.name}: a denominator of row")
-        return columns, _ext(total.get())
+        columns, terminal = logup.lookup_columns(air, main, preprocessed, public_values, prefixes, beta)
+        self.count("lookup_columns", downloaded=_EXT)
+        return columns, terminal
 
     @_operation
     def quotient(
@@ -176,35 +187,24 @@ class CudaDevice:
         terminal: Ext | None,
         log_blowup: int,
     ) -> cupy.ndarray:
-        log_rows = main.shape[1].bit_length() - 1 - log_blowup
-        log_chunks = air.log_quotient_chunks
-        code = _quotient_program(air)
-        words = constants(code, public_values, prefixes, beta, alpha, terminal or ZERO)
-        inputs = [main, preprocessed, permutation]
-        if log_chunks > log_blowup:  # a quotient domain larger than the extension
-            inputs = [
-                each
-                if each is None
-                else ntt.coset_lde(each[:, : 1 << log_rows], 0, log_chunks, 1, bit_reversed_source=True)
-                for each in inputs
-            ]
-        return program.quotient(code, words, *inputs, log_rows, log_chunks)
+        return program.quotient(
+            air, main, preprocessed, permutation, public_values, prefixes, beta, alpha, terminal, log_blowup
+        )
 
     # Rounds 4 and 5: openings.
 
     @_operation
     def interpolation_weights(self, log_height: int, point: Ext) -> cupy.ndarray:
-        _check_outside(log_height, point)
-        return opening.weights(log_height, point, inverse.no_zero())
+        return opening.interpolation_weights(log_height, point)
 
     @_operation
     def evaluate(self, matrix: cupy.ndarray, weights: Sequence[cupy.ndarray]) -> list[tuple[Ext, ...]]:
-        return [tuple(map(_ext, point.T)) for point in opening.evaluate(matrix, weights).get()]
+        self.count("evaluate", downloaded=_EXT * len(weights) * matrix.shape[0])
+        return opening.evaluate(matrix, weights)
 
     @_operation
     def inverse_denominators(self, log_rows: int, point: Ext) -> cupy.ndarray:
-        _check_outside(log_rows, point)
-        return deep.inverse_denominators(log_rows, point, inverse.no_zero())
+        return deep.inverse_denominators(log_rows, point)
 
     @_operation
     def reduced_opening(
@@ -219,7 +219,7 @@ class CudaDevice:
 
     @_operation
     def sum(self, vectors: Sequence[cupy.ndarray]) -> cupy.ndarray:
-        return deep.sum_vectors(vectors) if len(vectors) > 1 else vectors[0]
+        return deep.sum(vectors) if len(vectors) > 1 else vectors[0]
 
     # Round 6: FRI.
 
@@ -229,35 +229,12 @@ class CudaDevice:
 
     @_operation
     def final_polynomial(self, codeword: cupy.ndarray, log_length: int) -> tuple[Ext, ...]:
+        self.count("final_polynomial", downloaded=_EXT << log_length)
         return fri.final_polynomial(codeword, log_length)
 
     @_operation
     def grind(self, seed: bytes, bits: int) -> int:
         return grind.grind(np.frombuffer(seed, dtype="<u8").astype(np.uint64), bits) if bits else 0
-
-
-def _ext(words: np.ndarray) -> Ext:
-    a, b, c = words.tolist()
-    return a, b, c
-
-
-def _check_outside(log_size: int, point: Ext) -> None:
-    """Raises ZeroDivisionError for a point of 7 K, K of order 2^log_size, which only chance can draw."""
-    if point[1:] == (0, 0) and pow(point[0] * inv(GENERATOR), 1 << log_size, P) == 1:
-        raise ZeroDivisionError(f"{point[0]} is a point of the domain of 2^{log_size}")
-
-
-# What depends on a table's description alone is kept for the process's life.
-
-
-@lru_cache(maxsize=256)
-def _lookup_program(air: AirDescription) -> Program:
-    return lookup_program(air)
-
-
-@lru_cache(maxsize=256)
-def _quotient_program(air: AirDescription) -> Program:
-    return quotient_program(air)
 
 
 @lru_cache

@@ -3,10 +3,10 @@
 import cupy
 import numpy as np
 
-from graphprover.kernels.cuda.module import blocks_for, launch, load
+from graphprover.kernels.cuda.module import blocks_for, launch, load, multiprocessors
 
 _THREADS = 128
-_BLOCKS = 1 << 11  # more than fit a device, fewer than would start long after the nonce is found
+_BLOCKS_PER_MULTIPROCESSOR = 5  # as many as run at once: one that starts later holds up all nonces above its own
 _EXPECTED = 8  # times the expected number of nonces in one launch: a second is needed once in e^8
 
 
@@ -23,9 +23,10 @@ def grind(seed: np.ndarray, bits: int) -> int:
     mask = int.from_bytes(((1 << bits) - 1).to_bytes(8, "big"), "little")
     best = cupy.empty(1, dtype=np.uint64)
     best.data.memset_async(0xFF, 8, cupy.cuda.get_current_stream())
+    resident = multiprocessors(cupy.cuda.runtime.getDevice()) * _BLOCKS_PER_MULTIPROCESSOR
     start, count = 0, max(_EXPECTED << bits, _THREADS)
     while True:
-        blocks = min(blocks_for(count, _THREADS), _BLOCKS)
+        blocks = min(blocks_for(count, _THREADS), resident)
         words = (int(word) for word in seed)
         launch(load("grind.cu"), "grind", blocks, _THREADS, *words, mask, start, start + count, best)
         found = int(best.get()[0])

@@ -1,13 +1,15 @@
 """Memory of one device: a pool that says what it holds, and pinned buffers through which the host's arrays go up."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
 from typing import Any
 
 import cupy
 import numpy as np
 
-STAGING = 32 << 20  # bytes of a staging buffer: long enough for the full speed of the bus
-_BUFFERS = 2  # one is filled while the other is read
+STAGING = 4 << 20  # bytes of a staging buffer: long enough for the full speed of the bus
+_BUFFERS = 16  # half of them are filled while the others are read
 
 
 class Pool:
@@ -62,27 +64,38 @@ class Pool:
 
 
 class Staging:
-    """Pinned buffers, reused for every upload."""
+    """Pinned buffers, reused for every upload, which several threads fill: one alone is slower than the bus."""
 
-    def __init__(self) -> None:
-        self._buffers = [
-            np.frombuffer(cupy.cuda.alloc_pinned_memory(STAGING), np.uint8, STAGING) for _ in range(_BUFFERS)
-        ]
-        self._copied = [cupy.cuda.Event(disable_timing=True) for _ in range(_BUFFERS)]
-        self._lock = threading.Lock()
+    def __init__(self, device: int) -> None:
         self.uploaded = 0  # bytes so far
+        self._lock = threading.Lock()
+        self._free: SimpleQueue[tuple[np.ndarray, cupy.cuda.Event]] = SimpleQueue()
+        for _ in range(_BUFFERS):
+            pinned = np.frombuffer(cupy.cuda.alloc_pinned_memory(STAGING), np.uint8, STAGING)
+            self._free.put((pinned, cupy.cuda.Event(disable_timing=True)))
+        self._threads = ThreadPoolExecutor(_BUFFERS // 2, "upload", initializer=cupy.cuda.Device(device).use)
 
     def upload(self, source: np.ndarray, stream: cupy.cuda.Stream) -> cupy.ndarray:
         """A copy of a C-contiguous array on the device, enqueued on ``stream``; ``source`` may change afterwards."""
         target = cupy.empty(source.shape, dtype=source.dtype)
         words = source.reshape(-1).view(np.uint8)
-        with self._lock:
-            for number, first in enumerate(range(0, source.nbytes, STAGING)):
-                buffer, copied = self._buffers[number % _BUFFERS], self._copied[number % _BUFFERS]
-                copied.synchronize()
-                part = words[first : first + STAGING]
-                buffer[: len(part)] = part
-                (target.data + first).copy_from_host_async(buffer.ctypes.data, len(part), stream)
+
+        def copy(first: int) -> None:
+            part = words[first : first + STAGING]
+            pinned, copied = self._free.get()
+            try:
+                copied.synchronize()  # of the last upload through this buffer
+                pinned[: len(part)] = part
+                (target.data + first).copy_from_host_async(pinned.ctypes.data, len(part), stream)
                 copied.record(stream)
+            finally:
+                self._free.put((pinned, copied))
+
+        firsts = range(0, source.nbytes, STAGING)
+        if len(firsts) == 1:
+            copy(0)
+        else:
+            list(self._threads.map(copy, firsts))
+        with self._lock:
             self.uploaded += source.nbytes
         return target

@@ -2,7 +2,6 @@
 #include "keccak.cuh"
 
 constexpr int THREADS = 128;
-constexpr int TOP_THREADS = 512;
 
 // target[i] = Keccak-256(layer[2 i] || layer[2 i + 1]), hashed once more with joining[i] unless joining is null.
 __device__ __forceinline__ void build(const u64* layer, const u64* joining, u64* target, u64 i) {
@@ -26,16 +25,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, 5) compress(
         build(layer, joining, target, i);
 }
 
-// All layers of `nodes` and less, down to `last` nodes, each after the one it is made from; one thread block.
-// joining[k] is for the k-th of them, or null.
-extern "C" __global__ void __launch_bounds__(TOP_THREADS) compress_top(
-    const u64* layer, const u64* const* joining, u64* target, u64 nodes, u64 last) {
-    for (; nodes >= last && nodes; nodes >>= 1) {
-        for (u64 i = threadIdx.x; i < nodes; i += TOP_THREADS) build(layer, *joining, target, i);
+// The layer of `nodes` and those above it, `layers` in all, each after the one it is made from: every thread block the
+// same share of each, of one node at least. joining[k] is for the k-th of them, or null.
+extern "C" __global__ void __launch_bounds__(THREADS, 5) compress_layers(
+    const u64* layer, const u64* const* joining, u64* target, u64 nodes, u64 layers) {
+    u64 width = nodes / gridDim.x;
+    for (u64 k = 0; k < layers; k++, nodes /= 2, width /= 2) {
+        for (u64 i = threadIdx.x; i < width; i += THREADS) build(layer, joining[k], target, blockIdx.x * width + i);
         __syncthreads();
         layer = target;
         target += keccak::DIGEST * nodes;
-        joining++;
     }
 }
 

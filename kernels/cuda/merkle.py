@@ -1,6 +1,6 @@
 """Layers of a Merkle tree, and what queries read of them; the twin of ``graphprover.kernels.cpu.merkle``.
 
-All layers of a tree lie one after the other in one buffer. The small ones at the top take one launch together.
+All layers of a tree lie one after the other in one buffer. The small ones at the top take two launches together.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ import numpy as np
 from graphprover.kernels.cuda.keccak import DIGEST
 from graphprover.kernels.cuda.module import blocks_for, launch, load
 
-TOP = 512  # nodes of the largest layer that one thread block makes, and all above it
+BROAD = 1 << 14  # nodes up to which a layer leaves so much of a device idle that it shares a launch with others
 _THREADS = 128
 
 
@@ -32,38 +32,47 @@ def build(layers: Sequence[cupy.ndarray], joining: Mapping[int, cupy.ndarray]) -
 
     ``joining`` holds the row digests (n, 4) that join the layer of n nodes (Plonky3's mixed-height MerkleTreeMmcs).
     """
-    above = 1
-    while above < len(layers) and len(layers[above]) > TOP:
-        nodes = len(layers[above])
+    broad = [number for number in range(1, len(layers)) if len(layers[number]) > BROAD]
+    for number in broad:
+        nodes = len(layers[number])
         launch(
             load("merkle.cu"),
             "compress",
             blocks_for(nodes, _THREADS),
             _THREADS,
-            layers[above - 1],
+            layers[number - 1],
             joining.get(nodes, 0),
-            layers[above],
+            layers[number],
             nodes,
         )
-        above += 1
-    if above == len(layers):
+    first = len(broad) + 1
+    narrow = next((number for number in range(first, len(layers)) if len(layers[number]) <= _THREADS), len(layers))
+    _build_together(layers, first, narrow, joining)
+    _build_together(layers, narrow, len(layers), joining)
+
+
+def _build_together(layers: Sequence[cupy.ndarray], first: int, last: int, joining: Mapping[int, cupy.ndarray]) -> None:
+    """Write the layers [first, last) in one launch: every thread block a subtree."""
+    if first == last:
         return
-    addresses = [each.data.ptr if (each := joining.get(len(layer))) is not None else 0 for layer in layers[above:]]
+    nodes, root = len(layers[first]), len(layers[last - 1])
+    blocks = 1 if nodes <= _THREADS else min(root, blocks_for(nodes, 32))
+    addresses = [each.data.ptr if (each := joining.get(len(layer))) is not None else 0 for layer in layers[first:last]]
     launch(
         load("merkle.cu"),
-        "compress_top",
-        1,
-        TOP,
-        layers[above - 1],
+        "compress_layers",
+        blocks,
+        _THREADS,
+        layers[first - 1],
         cupy.asarray(np.array(addresses, dtype=np.uint64)),
-        layers[above],
-        len(layers[above]),
-        len(layers[-1]),
+        layers[first],
+        nodes,
+        last - first,
     )
 
 
-def gather_digests(layers: Sequence[cupy.ndarray], nodes: Sequence[Sequence[int]]) -> np.ndarray:
-    """The digests of these nodes of each layer, on the host: uint64 (nodes, 4). Waits for them."""
+def gather_digests(layers: Sequence[cupy.ndarray], nodes: Sequence[Sequence[int]]) -> cupy.ndarray:
+    """The digests of these nodes of each layer: uint64 (nodes, 4). Raises IndexError for a node outside its layer."""
     places = [(layer, node) for layer, level in zip(layers, nodes, strict=False) for node in level]
     if any(not 0 <= node < len(layer) for layer, node in places):
         raise IndexError("a node outside its layer")
@@ -78,11 +87,11 @@ def gather_digests(layers: Sequence[cupy.ndarray], nodes: Sequence[Sequence[int]
         target,
         len(places),
     )
-    return target.get()
+    return target
 
 
-def gather_rows(matrix: cupy.ndarray, indices: Sequence[int] | np.ndarray) -> np.ndarray:
-    """These rows of a matrix (columns, rows), on the host: uint64 (indices, columns). Waits for them."""
+def gather_rows(matrix: cupy.ndarray, indices: Sequence[int] | np.ndarray) -> cupy.ndarray:
+    """These rows of a matrix (columns, rows): uint64 (indices, columns). Raises IndexError for a row outside it."""
     columns, rows = matrix.shape
     places = np.asarray(indices, dtype=np.int64)
     if places.size and not 0 <= places.min() <= places.max() < rows:
@@ -100,4 +109,4 @@ def gather_rows(matrix: cupy.ndarray, indices: Sequence[int] | np.ndarray) -> np
         target,
         len(places),
     )
-    return target.get()
+    return target

@@ -66,6 +66,12 @@ def compiled(code: str) -> Module:
     return _module(code, cupy.cuda.runtime.getDevice())
 
 
+@cache
+def multiprocessors(device: int) -> int:
+    """How many a device has."""
+    return int(cupy.cuda.runtime.getDeviceProperties(device)["multiProcessorCount"])
+
+
 def blocks_for(items: int, threads: int) -> int:
     """How many blocks of ``threads`` cover ``items``."""
     return -(-items // threads)
@@ -76,9 +82,9 @@ def launch(
 ) -> None:
     """Enqueue a kernel on the current stream; nothing, if there are no blocks.
 
-    ``arguments`` are arrays of 8-byte elements on the device, C-contiguous, and integers in [-2^63, 2^64). ``shared``
-    is in bytes of dynamic shared memory a block. Raises ValueError for anything else and for sizes that a grid cannot
-    have.
+    ``arguments`` are arrays of 8-byte elements on the device, C-contiguous; integers in [-2^63, 2^64); and NumPy arrays
+    of uint64, for parameters that are structs of words. ``shared`` is in bytes of dynamic shared memory a block. Raises
+    ValueError for anything else and for sizes that a grid cannot have.
     """
     grid = (blocks,) if isinstance(blocks, int) else blocks
     if any(not 0 <= size <= limit for size, limit in zip(grid, _MAX_BLOCKS, strict=False)) or not (
@@ -106,4 +112,6 @@ def _argument(kernel: str, value: object) -> object:
         return value
     if isinstance(value, (int, np.integer)):
         return np.uint64(int(value) & 0xFFFFFFFFFFFFFFFF)
+    if isinstance(value, np.ndarray) and value.dtype == np.uint64:
+        return value.view(np.dtype((np.void, value.nbytes)))  # a struct of so many words
     raise ValueError(f"kernel {kernel}: {type(value).__name__} is no argument")

@@ -12,12 +12,14 @@ import cupy
 import numpy as np
 
 from graphprover import field
-from graphprover.kernels.cuda.module import launch, load
+from graphprover.kernels.cuda.module import launch, load, multiprocessors
 
 LOG_TILE = 12  # a transform of one tile has a kernel of its own
 MAX_LOG_SIZE = 28
 MAX_LOG_COSETS = 3
+MAX_LOG_CHUNKS = 4
 _THREADS = 256
+_MAX_THREADS = 1024  # of a block that transforms a column by itself
 _BLOCKS_PER_MULTIPROCESSOR = 3
 _SHARED_BOTTOM = 8 * (4352 + 272 + 4096 + 48)
 _SHARED_NATURAL = 8 * (4352 + 256 + 4096)
@@ -81,14 +83,9 @@ def _roots(device: int) -> cupy.ndarray:
     return roots
 
 
-@cache
-def _resident_blocks(device: int) -> int:
-    return _BLOCKS_PER_MULTIPROCESSOR * cupy.cuda.runtime.getDeviceProperties(device)["multiProcessorCount"]
-
-
 def _launch(name: str, units: int, shared: int, *arguments: object) -> None:
     device = cupy.cuda.runtime.getDevice()
-    blocks = min(units, _resident_blocks(device))
+    blocks = min(units, multiprocessors(device) * _BLOCKS_PER_MULTIPROCESSOR)
     launch(load("ntt.cu"), name, blocks, _THREADS, *arguments, _roots(device), shared=shared)
 
 
@@ -111,7 +108,7 @@ def _whole(
     inverse: bool,
 ) -> None:
     columns = source.shape[0]
-    threads = min(max(1 << log_size >> 1, 32), _THREADS)
+    threads = min(max(1 << log_size >> 1, 32), _MAX_THREADS)
     launch(
         load("ntt.cu"),
         "whole_columns",
@@ -183,11 +180,13 @@ def coset_lde(
     ``source`` (columns, n c) holds for each column c = 2^log_chunks runs of n evaluations in bit-reversed order, run z
     on the coset h w^rev(z) H with w of order n c; or, without chunks, one of n in natural order on h H. The result,
     (columns c, n 2^log_cosets), has in row columns rev(z) + column that column's run z on the coset shift h K in
-    bit-reversed order. Raises ValueError for other shapes, and above 2^28 rows or 8 cosets.
+    bit-reversed order. Raises ValueError for other shapes, and above 2^28 rows, 8 cosets or
+    16 chunks.
     """
     log_size = _log_rows(source) - log_chunks
     columns = source.shape[0]
-    if log_size < 0 or not 0 <= log_cosets <= MAX_LOG_COSETS or (log_chunks and not bit_reversed_source):
+    limits = 0 <= log_cosets <= MAX_LOG_COSETS and 0 <= log_chunks <= MAX_LOG_CHUNKS
+    if log_size < 0 or not limits or (log_chunks and not bit_reversed_source):
         raise ValueError(f"no extension of {source.shape} from 2^{log_chunks} chunks to 2^{log_cosets} cosets")
     stride = 1 << (log_size + log_cosets)
     target = cupy.empty((columns << log_chunks, stride), dtype=np.uint64)
