@@ -412,10 +412,11 @@ __device__ __forceinline__ void turn(
 
 // All levels up and down of columns of at most 4096 words, one column, chunk and coset a thread block: from chunk
 // blockIdx.z of a column of the source to coset blockIdx.y of row columns rev(z) + column of the target.
-__device__ __forceinline__ void whole(
+extern "C" __global__ void __launch_bounds__(1024) whole_columns(
     const u64* source, u64 source_stride, u64* target, u64 target_stride, u64 columns, u64 log_size, u64 log_chunks,
     u64 natural, u64 inverse, u64 shift, u64 scale, const u64* roots) {
     u64 *x = shared, *shifts = shared + (1ull << log_size);
+    const u64* coarse = roots + 0x10000;  // these levels are so few that no fine root is needed
     u32 size = 1u << log_size, column = blockIdx.x, coset = blockIdx.y, chunk = blockIdx.z;
     const u64* from = source + column * source_stride + ((u64)chunk << log_size);
     u64* to = target + (columns * field::reverse_bits(chunk, log_chunks) + column) * target_stride;
@@ -429,7 +430,7 @@ __device__ __forceinline__ void whole(
                 u32 exponent = block_exponent<1>(((u64)chunk << (log_size - 1 - log_half)) + block);
                 u64 a = x[i], b = x[j];
                 x[i] = field::add(a, b);
-                x[j] = field::mul(field::sub(a, b), root_power(roots, 0 - exponent));
+                x[j] = field::mul(field::sub(a, b), coarse[(0 - exponent) >> 16]);
             }
         }
         __syncthreads();
@@ -440,7 +441,7 @@ __device__ __forceinline__ void whole(
         for (u32 pair = threadIdx.x; pair < size / 2; pair += blockDim.x) {
             u32 block = pair >> log_half, i = pair + (block << log_half), j = i + (1u << log_half);
             u32 exponent = block_exponent<1>(((u64)coset << (log_size - 1 - log_half)) + block);
-            u64 c = field::mul_word(root_power(roots, exponent), shifts[log_half]);
+            u64 c = field::mul_word(coarse[exponent >> 16], shifts[log_half]);
             u64 a = x[i], b = field::mul(x[j], c);
             x[i] = field::add(a, b);
             x[j] = field::sub(a, b);
@@ -499,10 +500,3 @@ UP_NATURAL(7)
 UP_NATURAL(8)
 STRIDED(4)
 STRIDED(8)
-
-KERNEL(whole_columns)(
-    const u64* source, u64 source_stride, u64* target, u64 target_stride, u64 columns, u64 log_size, u64 log_chunks,
-    u64 natural, u64 inverse, u64 shift, u64 scale, const u64* roots) {
-    whole(source, source_stride, target, target_stride, columns, log_size, log_chunks, natural, inverse, shift, scale,
-          roots);
-}
