@@ -1,32 +1,33 @@
-"""Host calls that work on memory: each changes a fixed number of words at the address in a0, a multiple of 8.
+"""Host calls that work on memory: each changes a fixed number of words from the address in a0, a multiple of 8, on.
 
-To add one: its number in io.py, its function here, its C declaration in examples/guests/sdk, and its table.
+To add one: its number in io.py, a branch in both functions here, its C declaration in examples/guests/sdk, its table.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
-
 import numpy as np
+from numba import njit
 
-from graphprover.kernels.cpu import keccak, simd
+from graphprover.kernels.cpu import keccak
 from graphprover.vm.io import KECCAK_F
 
-
-@dataclass(frozen=True)
-class Accelerator:
-    """One host call."""
-
-    name: str
-    words: int  # how many it reads and writes
-    function: Callable[[np.ndarray], np.ndarray]  # uint64 (words,), before -> after
+_KECCAK_WORDS = 25
+_LANES = keccak.STATE // _KECCAK_WORDS  # the kernel permutes several states at a time, of which one is used here
 
 
-def _keccak_f(words: np.ndarray) -> np.ndarray:
-    states = np.zeros((25, simd.LANES), dtype=np.uint64)
-    states[:, 0] = words
-    keccak.permute(states)
-    return states[:, 0].copy()
+@njit(nogil=True, cache=True)
+def words_of(number):
+    """How many words the host call changes; 0 where there is none of this number."""
+    if number == np.uint64(KECCAK_F):
+        return _KECCAK_WORDS
+    return 0
 
 
-ACCELERATORS: Mapping[int, Accelerator] = MappingProxyType({KECCAK_F: Accelerator("keccak_f", 25, _keccak_f)})
+@njit(nogil=True, cache=True)
+def change(number, words):
+    """What the host call does to its words, uint64 (words_of(number),), in place."""
+    if number == np.uint64(KECCAK_F):
+        states = np.zeros(keccak.STATE, dtype=np.uint64)
+        for k in range(_KECCAK_WORDS):
+            states[_LANES * k] = words[k]
+        keccak.permute(states)
+        for k in range(_KECCAK_WORDS):
+            words[k] = states[_LANES * k]

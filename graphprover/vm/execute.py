@@ -5,30 +5,30 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphprover.vm import interpreter
-from graphprover.vm.accelerators import ACCELERATORS
+from graphprover.vm.accelerators import words_of
 from graphprover.vm.elf import Image
 from graphprover.vm.faults import Fault, GuestFault
 from graphprover.vm.interpreter import (
     ADDRESS,
+    CALL_WORDS,
+    CALLS,
     CROSSING,
     CYCLE,
+    EXITED,
     FAULTS,
     FREE,
-    HOST_CALL,
     INSTRUCTION,
     LOG_PAGE,
     PAGE_BYTES,
     PAGE_WORDS,
-    RUNNING,
     State,
     Store,
     Trace,
 )
-from graphprover.vm.io import EXIT, INPUT_BASE, MAX_INPUT_BYTES, MAX_OUTPUT_BYTES, MEMORY_END, OUTPUT_BASE, region
+from graphprover.vm.io import INPUT_BASE, MAX_INPUT_BYTES, MAX_OUTPUT_BYTES, MEMORY_END, OUTPUT_BASE, region
 from graphprover.vm.isa import A0, A7, ILLEGAL, Op, decode, decode_all, disassemble
 from graphprover.vm.record import (
     NO_REGISTER,
-    SLOT_MEMORY,
     Call,
     Crossings,
     Memory,
@@ -98,14 +98,13 @@ class _Machine:
         code = decode_all(image.code)
         self.code = interpreter.predecode(code, accesses(code))
         visits = np.zeros(len(image.code) + 2, dtype=np.int64)
-        self.state = State(np.zeros(NO_REGISTER + 1, np.uint64), np.zeros(5, np.int64), visits)
+        self.state = State(np.zeros(NO_REGISTER + 1, np.uint64), np.zeros(7, np.int64), visits)
         self.state.position[INSTRUCTION] = (image.entry - image.code_base) // 4
         inputs = region(data)
         places = INPUT_BASE + 8 * np.arange(len(inputs), dtype=np.uint64)
         self.initial_addresses = np.concatenate([image.addresses, places])  # rising; all other words are zero
         self.initial_values = np.concatenate([image.values, inputs])
         self.store = self._store()
-        self.calls: list[Call] = []
 
     def _store(self) -> Store:
         """Memory as it is at the start."""
@@ -140,32 +139,9 @@ class _Machine:
 
     def run(self, trace: Trace | None = None) -> None:
         """Run to the exit; raises GuestFault."""
-        registers = self.state.registers
-        while True:
-            status = interpreter.run(self.code, self.state, self.store, self.max_cycles, trace)
-            if status != HOST_CALL:
-                raise self._guest_fault(FAULTS[status])
-            if registers[A7] == EXIT:
-                break
-            self._call(int(registers[A7]), int(registers[A0]), trace)
-
-    def _call(self, number: int, address: int, trace: Trace | None) -> None:
-        """The host's part of an ecall, which the interpreter has counted already."""
-        accelerator = ACCELERATORS.get(number)
-        if accelerator is None:
-            raise self._fault(Fault.UNKNOWN_HOST_CALL, str(number), after=1)
-        if address % 8:
-            raise self._fault(Fault.MISALIGNED_HOST_CALL, f"{accelerator.name} of {address:#x}", after=1)
-        places = np.empty(accelerator.words, dtype=np.int64)
-        status = interpreter.locate_words(self.store, self.state, np.uint64(address), places)
-        if status != RUNNING:
-            raise self._fault(FAULTS[status], f"{accelerator.name} of {address:#x}", after=1)
-        pool, old = self.store.pool, self.store.pool[places]
-        pool[places] = accelerator.function(old)
-        if trace is not None:
-            cycle = int(self.state.position[CYCLE]) - 1
-            self.calls.append(Call(cycle, number, address, old, pool[places], trace.pool[places]))
-            trace.pool[places] = 4 * (cycle + 1) + SLOT_MEMORY
+        status = interpreter.run(self.code, self.state, self.store, self.max_cycles, trace)
+        if status != EXITED:
+            raise self._guest_fault(FAULTS[status])
 
     def _guest_fault(self, fault: Fault) -> GuestFault:
         """The fault of the instruction that the interpreter stopped at."""
@@ -179,10 +155,17 @@ class _Machine:
             start = int(self.state.registers[jump.rs1]) if jump.op == Op.JALR else pc
             target = (start + jump.imm) % 2**64 & ~1
             return self._fault(Fault.MISALIGNED_JUMP if target % 4 else fault, f"to {target:#x}")
-        if fault in (Fault.STORE_INTO_CODE, Fault.ADDRESS_TOO_LARGE, Fault.UNMAPPED_ADDRESS):
-            return self._fault(fault, f"{int(self.state.position[ADDRESS]) % 2**64:#x}")
-        limits = {Fault.CYCLE_LIMIT: f"{self.max_cycles:,}", Fault.MEMORY_LIMIT: f"{self.max_memory:,} bytes"}
-        return self._fault(fault, limits.get(fault, ""))
+        address = f"{int(self.state.position[ADDRESS]) % 2**64:#x}"
+        details = {
+            Fault.STORE_INTO_CODE: address,
+            Fault.ADDRESS_TOO_LARGE: address,
+            Fault.UNMAPPED_ADDRESS: address,
+            Fault.MISALIGNED_HOST_CALL: address,
+            Fault.UNKNOWN_HOST_CALL: str(int(self.state.registers[A7])),
+            Fault.CYCLE_LIMIT: f"{self.max_cycles:,}",
+            Fault.MEMORY_LIMIT: f"{self.max_memory:,} bytes",
+        }
+        return self._fault(fault, details.get(fault, ""))
 
     def _fault(self, fault: Fault, detail: str, after: int = 0) -> GuestFault:
         """A fault of the next instruction, or of the one ``after`` = 1 before."""
@@ -217,13 +200,16 @@ class _Machine:
 
     def empty_trace(self) -> Trace:
         """Room for a run as long as this one was."""
-        cycles, crossings = int(self.state.position[CYCLE]), int(self.state.position[CROSSING])
+        cycles, crossings, calls, words = self.state.position[[CYCLE, CROSSING, CALLS, CALL_WORDS]].tolist()
         return Trace._make(
             [
                 np.zeros(cycles + 1, dtype=np.uint32),
                 *(np.zeros(cycles, dtype=np.uint64) for _ in range(10)),
                 np.zeros(crossings, dtype=np.uint32),
                 *(np.zeros(crossings, dtype=np.uint64) for _ in range(3)),
+                np.zeros(calls, dtype=np.uint32),
+                *(np.zeros(calls, dtype=np.uint64) for _ in range(2)),
+                *(np.zeros(words, dtype=np.uint64) for _ in range(3)),
                 np.zeros(NO_REGISTER + 1, dtype=np.uint64),
                 np.zeros(len(self.store.pool), dtype=np.uint64),
             ]
@@ -237,7 +223,7 @@ class _Machine:
             trace.instruction[1:],
             *trace[1:11],
             Crossings(*trace[11:15]),
-            tuple(self.calls),
+            _calls(trace),
             Registers(self.state.registers[:NO_REGISTER], trace.registers[:NO_REGISTER]),
             self._memory(trace.pool),
         )
@@ -253,3 +239,13 @@ class _Machine:
         _, here, there = np.intersect1d(addresses, self.initial_addresses, assume_unique=True, return_indices=True)
         initial[here] = self.initial_values[there]
         return Memory(addresses, initial, self.store.pool[places], times[places])
+
+
+def _calls(trace: Trace) -> tuple[Call, ...]:
+    calls, first = [], 0
+    for cycle, number, address in zip(trace.call_cycle, trace.call_number, trace.call_address, strict=True):
+        words = slice(first, first + words_of(number))
+        parts = trace.call_old[words], trace.call_new[words], trace.call_t[words]
+        calls.append(Call(int(cycle), int(number), int(address), *parts))
+        first = words.stop
+    return tuple(calls)

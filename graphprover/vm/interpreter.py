@@ -12,16 +12,17 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from graphprover.vm.accelerators import change, words_of
 from graphprover.vm.faults import Fault
-from graphprover.vm.io import MEMORY_END
+from graphprover.vm.io import EXIT, MEMORY_END
 from graphprover.vm.isa import ILLEGAL, Code, Op
-from graphprover.vm.record import NO_REGISTER, Accesses
+from graphprover.vm.record import NO_REGISTER, SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, Accesses
 
 PAGE_WORDS = 512
 PAGE_BYTES = 8 * PAGE_WORDS
 LOG_PAGE = 12
 
-RUNNING, HOST_CALL = -1, -2  # status beside the number of a fault
+RUNNING, EXITED = -1, -2  # status beside the number of a fault
 FAULTS = tuple(Fault)
 (
     _ILLEGAL_INSTRUCTION,
@@ -33,7 +34,9 @@ FAULTS = tuple(Fault)
     _UNMAPPED_ADDRESS,
     _CYCLE_LIMIT,
     _MEMORY_LIMIT,
-) = range(9)
+    _UNKNOWN_HOST_CALL,
+    _MISALIGNED_HOST_CALL,
+) = range(11)
 
 _END = ILLEGAL + 1  # stands behind the last instruction
 _NOWHERE = 1 << 30  # the distance of a jump to no instruction
@@ -50,11 +53,13 @@ class State(NamedTuple):
     """Registers and position; changed in place."""
 
     registers: np.ndarray  # uint64 (34,)
-    position: np.ndarray  # int64 (5,): instruction, cycle, word-crossing accesses so far, faulty address, free page
+    position: np.ndarray  # int64 (7,): see below
     visits: np.ndarray  # int64 (instructions + 2,): its running sum counts how often each instruction ran
 
 
-INSTRUCTION, CYCLE, CROSSING, ADDRESS, FREE = range(5)
+# Next instruction; cycles, word-crossing accesses, host calls that changed memory and words they changed so far; the
+# first page of the pool that is free; what a faulty instruction accessed.
+INSTRUCTION, CYCLE, CROSSING, CALLS, CALL_WORDS, FREE, ADDRESS = range(7)
 
 
 class Store(NamedTuple):
@@ -87,6 +92,12 @@ class Trace(NamedTuple):
     crossing_old: np.ndarray
     crossing_new: np.ndarray
     crossing_t: np.ndarray
+    call_cycle: np.ndarray  # uint32
+    call_number: np.ndarray  # uint64
+    call_address: np.ndarray  # uint64
+    call_old: np.ndarray  # uint64, the words of one call after the other
+    call_new: np.ndarray
+    call_t: np.ndarray
     registers: np.ndarray  # uint64 (34,), last accesses
     pool: np.ndarray  # uint64, last accesses of the words of the pool
 
@@ -176,22 +187,52 @@ def locate(store, state, address, size, write):
 
 
 @njit(nogil=True, cache=True)
-def locate_words(store, state, address, places):
-    """Fills ``places`` with those of whole words from ``address``, a multiple of 8, on; status as `locate`'s."""
-    for k in range(len(places)):
-        status, i, _ = locate(store, state, address + _8 * _U(k), _8, True)
-        if status != RUNNING:
-            return status
-        places[k] = i
+def _call(store, state, trace, number, address, cycle):
+    """A host call other than exit; gives the status."""
+    size = words_of(number)
+    if size == 0:
+        return _UNKNOWN_HOST_CALL
+    if address & _7:
+        return _MISALIGNED_HOST_CALL
+    places = np.empty(size, dtype=np.int64)
+    for k in range(size):
+        word = address + _8 * _U(k)
+        base = store.pages[word >> _U(LOG_PAGE)] if word < _U(MEMORY_END) else 0
+        if base > 0:
+            places[k] = base + _I(word >> _3) % PAGE_WORDS
+        else:
+            status, places[k], _ = locate(store, state, word, _8, True)
+            if status != RUNNING:
+                return status
+    words = np.empty(size, dtype=np.uint64)
+    for k in range(size):
+        words[k] = store.pool[places[k]]
+    change(number, words)
+    call = state.position[CALLS]
+    first = state.position[CALL_WORDS]
+    if trace is not None:
+        trace.call_cycle[call] = cycle
+        trace.call_number[call] = number
+        trace.call_address[call] = address
+    for k in range(size):
+        place = places[k]
+        if trace is not None:
+            trace.call_old[first + k] = store.pool[place]
+            trace.call_new[first + k] = words[k]
+            trace.call_t[first + k] = trace.pool[place]
+            trace.pool[place] = _U(4 * (cycle + 1) + SLOT_MEMORY)
+        store.pool[place] = words[k]
+    state.position[CALLS] = call + 1
+    state.position[CALL_WORDS] = first + size
     return RUNNING
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def run(code, state, store, limit, trace):
-    """Execute until something happens that is not for this loop: HOST_CALL, or the number of a fault.
+    """Execute until the exit, or a fault: gives EXITED or its place in FAULTS.
 
-    ``code`` is `predecode`'s; ``trace`` is None or a `Trace`. An ecall is complete but for what the host does; a faulty
-    instruction has changed nothing.
+    ``code`` is `predecode`'s; ``trace`` is None or a `Trace` with room for all of the run. A faulty instruction has
+    changed neither registers nor the contents of memory.
     """
     x = state.registers
     position = state.position
@@ -298,14 +339,14 @@ def run(code, state, store, limit, trace):
                     trace.crossing_old[crossing] = far
                     trace.crossing_new[crossing] = store.pool[j]
                     trace.crossing_t[crossing] = trace.pool[j]
-                    trace.pool[j] = _U(4 * (cycle + 1) + 2)
+                    trace.pool[j] = _U(4 * (cycle + 1) + SLOT_MEMORY)
                 crossing += 1
             if trace is not None:
                 trace.address[cycle] = address
                 trace.old[cycle] = old
                 trace.new[cycle] = store.pool[i]
                 trace.t_m[cycle] = trace.pool[i]
-                trace.pool[i] = _U(4 * (cycle + 1) + 2)
+                trace.pool[i] = _U(4 * (cycle + 1) + SLOT_MEMORY)
         elif op == Op.ADDI:
             c = a + imm
         elif op == Op.SLTI:
@@ -365,7 +406,13 @@ def run(code, state, store, limit, trace):
         elif op == Op.FENCE:
             pass
         elif op == Op.ECALL:
-            status = HOST_CALL
+            if a == _U(EXIT):
+                status = EXITED
+            else:
+                status = _call(store, state, trace, a, b, cycle)
+                if status != RUNNING:
+                    position[ADDRESS] = _I(b)
+                    break
         elif op == Op.MUL:
             c = a * b
         elif op == Op.MULH:
@@ -403,19 +450,19 @@ def run(code, state, store, limit, trace):
             break
         x[rd] = c
         if trace is not None:
-            time = _U(4 * (cycle + 1))
+            time = 4 * (cycle + 1)
             trace.instruction[cycle] = index
             trace.a[cycle] = a
             trace.b[cycle] = b
             trace.c[cycle] = c
             trace.t_a[cycle] = trace.registers[rs1]
-            trace.registers[rs1] = time
+            trace.registers[rs1] = _U(time + SLOT_A)
             trace.registers[NO_REGISTER] = _0
             trace.t_b[cycle] = trace.registers[rs2]
-            trace.registers[rs2] = time + _1
+            trace.registers[rs2] = _U(time + SLOT_B)
             trace.registers[NO_REGISTER] = _0
             trace.t_d[cycle] = trace.registers[rd]
-            trace.registers[rd] = time + _3
+            trace.registers[rd] = _U(time + SLOT_D)
             trace.registers[NO_REGISTER] = _0
         cycle += 1
         index = following

@@ -56,13 +56,10 @@ zkvm_status zkvm_keccak256(const uint8_t *data, size_t len, zkvm_keccak256_hash 
 {
     enum { RATE = 136 };
     uint64_t state[25] = {0};
-    uint64_t word;
 
     for (; len >= RATE; len -= RATE, data += RATE) {
-        for (size_t i = 0; i < RATE / 8; i++) {
-            memcpy(&word, data + 8 * i, 8);
-            state[i] ^= word;
-        }
+        for (size_t i = 0; i < RATE / 8; i++)
+            state[i] ^= ((const word64 *)data)[i];
         keccak_f(state);
     }
     uint8_t *bytes = (uint8_t *)state;
@@ -75,22 +72,19 @@ zkvm_status zkvm_keccak256(const uint8_t *data, size_t len, zkvm_keccak256_hash 
     return ZKVM_EOK;
 }
 
-/* Misaligned words are no trouble for this machine. */
-typedef uint64_t __attribute__((aligned(1), may_alias)) word;
-
-void *memcpy(void *restrict to, const void *restrict from, size_t size)
+void *(memcpy)(void *restrict to, const void *restrict from, size_t size)
 {
     uint8_t *d = to;
     const uint8_t *s = from;
 
     for (; size >= 8; size -= 8, d += 8, s += 8)
-        *(word *)d = *(const word *)s;
+        *(word64 *)d = *(const word64 *)s;
     for (; size; size--)
         *d++ = *s++;
     return to;
 }
 
-void *memmove(void *to, const void *from, size_t size)
+void *(memmove)(void *to, const void *from, size_t size)
 {
     uint8_t *d = to;
     const uint8_t *s = from;
@@ -98,25 +92,25 @@ void *memmove(void *to, const void *from, size_t size)
     if ((uintptr_t)d - (uintptr_t)s >= size)
         return memcpy(to, from, size);
     for (; size >= 8; size -= 8)
-        *(word *)(d + size - 8) = *(const word *)(s + size - 8);
+        *(word64 *)(d + size - 8) = *(const word64 *)(s + size - 8);
     for (; size; size--)
         d[size - 1] = s[size - 1];
     return to;
 }
 
-void *memset(void *to, int byte, size_t size)
+void *(memset)(void *to, int byte, size_t size)
 {
     uint8_t *d = to;
     uint64_t pattern = (uint8_t)byte * 0x0101010101010101ul;
 
     for (; size >= 8; size -= 8, d += 8)
-        *(word *)d = pattern;
+        *(word64 *)d = pattern;
     for (; size; size--)
         *d++ = (uint8_t)byte;
     return to;
 }
 
-int memcmp(const void *left, const void *right, size_t size)
+int (memcmp)(const void *left, const void *right, size_t size)
 {
     const uint8_t *a = left, *b = right;
 

@@ -31,10 +31,20 @@ zkvm_status zkvm_keccak256(const uint8_t *data, size_t len, zkvm_keccak256_hash 
 /* Keccak-f[1600] in place, by the host. */
 void keccak_f(uint64_t state[25]);
 
+/* Words anywhere in memory: misaligned ones are no trouble for this machine. */
+typedef uint64_t __attribute__((aligned(1), may_alias)) word64;
+typedef uint32_t __attribute__((aligned(1), may_alias)) word32;
+
 void *memcpy(void *restrict to, const void *restrict from, size_t size);
 void *memmove(void *to, const void *from, size_t size);
 void *memset(void *to, int byte, size_t size);
 int memcmp(const void *left, const void *right, size_t size);
 size_t strlen(const char *text);
+
+/* Compilers know what these do, and that small ones need no call. */
+#define memcpy(to, from, size) __builtin_memcpy(to, from, size)
+#define memmove(to, from, size) __builtin_memmove(to, from, size)
+#define memset(to, byte, size) __builtin_memset(to, byte, size)
+#define memcmp(left, right, size) __builtin_memcmp(left, right, size)
 
 #endif
