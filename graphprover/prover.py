@@ -44,7 +44,7 @@ def prove(
     preprocessed = {i: table.preprocessed for i, table in enumerate(statement.tables) if table.preprocessed is not None}
     public_values = [tuple(int(value) for value in table.public_values or ()) for table in statement.tables]
     graph = Graph(device, uuid.uuid4().hex[:8])
-    task = proof_graph.build(graph, layout, dict(enumerate(traces)), preprocessed, public_values)
+    task = proof_graph.build(graph, layout, statement.label, dict(enumerate(traces)), preprocessed, public_values)
     # 4. Run it.
     with executor_for(executor, device.threads) as run:
         batch = run(task)

@@ -54,7 +54,7 @@ class Statement:
     """
 
     tables: tuple[Table, ...]
-    label: str = ""  # a name for people, carried by the proof and trusted by nobody
+    label: str = ""  # a name for people, carried by the proof and bound by it; a verifier need not use the same
     _caps: dict[tuple[int, int], tuple[bytes, ...]] = field(init=False, repr=False)  # commitments made so far
 
     def __init__(self, tables: Sequence[Table], label: str = "") -> None:
@@ -96,12 +96,14 @@ def as_columns(array: np.ndarray, width: int, what: str) -> np.ndarray:
     return np.ascontiguousarray(columns)
 
 
-def binding_digest(layout: Layout, preprocessed: Sequence[bytes] | None) -> bytes:
-    """The 32 bytes the transcript starts from: format, release, parameters, tables, preprocessed commitment.
+def binding_digest(layout: Layout, label: str, preprocessed: Sequence[bytes] | None) -> bytes:
+    """The 32 bytes the transcript starts from: format, release, label, parameters, tables, preprocessed commitment.
 
     Plonky3 binds none of them, so the challenger's initial state does.
     """
-    parts = [BINDING_MAGIC, RELEASE.encode(), layout.parameters.to_bytes(), len(layout.tables).to_bytes(4, "little")]
+    name = label.encode()
+    parts = [BINDING_MAGIC, RELEASE.encode(), bytes([len(name)]), name]
+    parts += [layout.parameters.to_bytes(), len(layout.tables).to_bytes(4, "little")]
     for air in layout.tables:
         description = air.canonical_bytes()
         parts += [len(description).to_bytes(8, "little"), description]

@@ -81,7 +81,8 @@ def verify(proof: Proof | bytes, statement: Statement, security: float = 128) ->
     batch = decode(proof.payload, layout)
     # Last, as it takes longest and needs no proof: what does not parse should cost nothing.
     preprocessed = statement.preprocessed_cap(proof.parameters.log_blowup, proof.parameters.cap_height)
-    check_batch(layout, batch, proof.public_values, preprocessed, binding_digest(layout, preprocessed))
+    binding = binding_digest(layout, proof.label, preprocessed)
+    check_batch(layout, batch, proof.public_values, preprocessed, binding)
     return Verdict(bits, proof.public_values, proof.log_heights)
 
 

@@ -97,7 +97,7 @@ def make_plan(layout: Layout) -> Plan:
     fixed = {table: empty[table] for table in layout.preprocessed_tables}
     public_values = [(0,) * air.num_public_values for air in layout.tables]
     device = cast(Device, None)  # the graph is never run
-    task = proof.build(Graph(device, ""), layout, empty, fixed, public_values)
+    task = proof.build(Graph(device, ""), layout, "", empty, fixed, public_values)
     graph = dict(task.__dask_graph__())
     costs = Costs(layout)
     positions = order(graph)

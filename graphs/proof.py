@@ -13,6 +13,7 @@ from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIEN
 def build(
     graph: Graph,
     layout: Layout,
+    label: str,
     main: dict[int, Array],
     preprocessed: dict[int, Array],
     public_values: Sequence[Sequence[int]],
@@ -37,6 +38,7 @@ def build(
         commitments[MAIN].tree,
         None if fixed is None else fixed.tree,
         layout=layout,
+        label=label,
         public_values=public_values,
     )
     drawn = {"lookup": step("lookup", transcript.lookup_challenges, begun, layout=layout)}

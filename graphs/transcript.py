@@ -37,11 +37,17 @@ class LookupChallenges:
 
 
 def begin(
-    device: Device, tree: Tree, preprocessed: Tree | None, *, layout: Layout, public_values: Sequence[Sequence[int]]
+    device: Device,
+    tree: Tree,
+    preprocessed: Tree | None,
+    *,
+    layout: Layout,
+    label: str,
+    public_values: Sequence[Sequence[int]],
 ) -> Challenger:
     """Bind the statement, then absorb the main commitment, the public values and the preprocessed commitment."""
     preprocessed_cap = None if preprocessed is None else device.cap(preprocessed)
-    state = transcript.begin(layout, binding_digest(layout, preprocessed_cap))
+    state = transcript.begin(layout, binding_digest(layout, label, preprocessed_cap))
     return transcript.absorb_main(state, device.cap(tree), public_values, preprocessed_cap)
 
 

@@ -151,7 +151,7 @@ def main() -> None:
     with CudaDevice(parser.parse_args().device).task():
         report = Report()
         inverses(report)
-        for log_rows, width, interactions in ((20, 100, 20), (14, 100, 20), (10, 15, 12)):
+        for log_rows, width, interactions in ((20, 100, 20), (14, 100, 20), (10, 20, 8)):
             air = Synthetic(width, interactions).describe()
             lookups(report, air, log_rows)
             quotients(report, air, log_rows, 1)

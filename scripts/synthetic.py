@@ -11,11 +11,11 @@ PAIR = 2  # elements of a message
 class Synthetic(Air):
     """``width`` columns: free ones, cubes of them (degree 3, one column each), and copies in another row order.
 
-    Each copy of a pair of columns is received on the bus that the pair is sent on: two interactions a pair.
+    Each pair of columns is sent on a bus and its copy received there: two interactions. Narrow tables use pairs again.
     """
 
     def __init__(self, width: int, interactions: int, name: str = "synthetic") -> None:
-        copied = PAIR * (interactions // 2)
+        copied = min(PAIR * (interactions // 2), width // 3)
         cubes = (width - 1 - copied) // 3
         self.name = name
         self.buses = [Bus(f"{name} {i}") for i in range(interactions // 2)]
@@ -28,8 +28,9 @@ class Synthetic(Air):
         for i in range(self.cubes):
             t.every_row(t.cube[i] - t.free[i] * t.free[i + 1] * t.free[i + 2] - t.row)
         for i, bus in enumerate(self.buses):
-            t.send(bus, [t.free[PAIR * i + j] for j in range(PAIR)])
-            t.receive(bus, [t.copy[PAIR * i + j] for j in range(PAIR)])
+            pair = [(PAIR * i + j) % self.copied for j in range(PAIR)]
+            t.send(bus, [t.free[column] for column in pair])
+            t.receive(bus, [t.copy[column] for column in pair])
 
     def trace(self, rows: int, seed: int = 0) -> np.ndarray:
         """A satisfying trace (columns, rows)."""

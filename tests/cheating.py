@@ -43,7 +43,7 @@ def forge(
     fixed = {i: table.preprocessed for i, table in enumerate(statement.tables) if table.preprocessed is not None}
     values = tuple(tuple(table.public_values or ()) for table in statement.tables)
     graph = Graph(device or NaiveDevice(), "test")
-    task = proof_graph.build(graph, layout, traces, fixed | (preprocessed or {}), values)
+    task = proof_graph.build(graph, layout, statement.label, traces, fixed | (preprocessed or {}), values)
     payload = encode(dask.compute(task, scheduler="synchronous")[0])
     return Proof(statement.label, parameters, layout.log_heights, values, payload)
 

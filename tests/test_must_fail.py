@@ -404,7 +404,7 @@ def test_a_weight_changes_the_binding_alone() -> None:
     statement, proof = honest()
     other = Statement([statement.tables[0], replace(statement.tables[1], air=other_airs()["weight"])])
     bindings = {
-        binding_digest(make_layout(each.descriptions, proof.log_heights, PARAMETERS), None)
+        binding_digest(make_layout(each.descriptions, proof.log_heights, PARAMETERS), "", None)
         for each in (statement, other)
     }
     assert len(bindings) == 2

@@ -108,14 +108,14 @@ def test_commitments_are_kept_with_their_statement_and_not_longer() -> None:
     assert gone() is None
 
 
-def binding(tables: list[Table], **changed: int) -> bytes:
+def binding(tables: list[Table], label: str = "", **changed: int) -> bytes:
     statement = Statement(tables)
     log_heights = [log_height(table) for table in tables]
     layout = make_layout(statement.descriptions, log_heights, replace(PLAIN, **changed))
-    return binding_digest(layout, statement.preprocessed_cap(layout.parameters.log_blowup, 0))
+    return binding_digest(layout, label, statement.preprocessed_cap(layout.parameters.log_blowup, 0))
 
 
-def test_the_binding_is_of_parameters_tables_and_preprocessed_columns() -> None:
+def test_the_binding_is_of_label_parameters_tables_and_preprocessed_columns() -> None:
     class Skewed(Counter):
         def preprocessed_trace(self) -> np.ndarray:
             return super().preprocessed_trace() + np.uint64(1)
@@ -123,6 +123,7 @@ def test_the_binding_is_of_parameters_tables_and_preprocessed_columns() -> None:
     table = counter(16)
     others = [
         binding([table]),
+        binding([table], "label"),
         binding([replace(table, air=Skewed(16))]),
         binding([table, table]),
         binding([fibonacci(16)]),
@@ -134,7 +135,7 @@ def test_the_binding_is_of_parameters_tables_and_preprocessed_columns() -> None:
     assert len(set(others)) == len(others)
 
 
-def test_the_binding_is_not_of_names_traces_and_public_values() -> None:
+def test_the_binding_is_not_of_table_names_traces_and_public_values() -> None:
     class Renamed(Counter):
         name = "another"
         columns = ("total",)

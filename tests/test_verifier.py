@@ -98,11 +98,13 @@ def test_a_verdict_needs_no_trace() -> None:
         assert 0 < verdict.bits < 10
 
 
-def test_the_label_is_trusted_by_nobody() -> None:
+def test_a_label_is_the_provers_to_choose_and_nobody_elses_to_change() -> None:
     statement = Statement([fibonacci(8)], "eight numbers")
     proof = forge(statement, PLAIN)
     assert proof.label == "eight numbers"
-    assert verify(replace(proof, label="another"), statement, security=0) == verify(proof, statement, security=0)
+    assert verify(proof, Statement(statement.tables, "another name for it"), security=0)
+    with pytest.raises(VerificationError):
+        verify(replace(proof, label="another"), statement, security=0)
 
 
 def test_a_malformed_statement_is_no_fault_of_the_proof() -> None:

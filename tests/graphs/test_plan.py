@@ -17,7 +17,7 @@ from scripts.synthetic import statement
 def test_the_plan_has_the_tasks_and_dependencies_of_the_graph() -> None:
     each = statement(5, 20, 4)
     layout = plan(each)
-    task = proof_graph.build(Graph(CpuDevice(), ""), layout, dict(enumerate(load(each))), {}, [()])
+    task = proof_graph.build(Graph(CpuDevice(), ""), layout, "", dict(enumerate(load(each))), {}, [()])
     graph = dict(task.__dask_graph__())
     planned = make_plan(layout)
     assert {key: set(t.needs) for key, t in planned.tasks.items()} == {

@@ -33,7 +33,7 @@ class Case:
     def binding(self) -> bytes:
         """The initial state of its transcript."""
         cap = self.statement.preprocessed_cap(self.parameters.log_blowup, self.parameters.cap_height)
-        return binding_digest(self.layout, cap)
+        return binding_digest(self.layout, self.statement.label, cap)
 
     def write_and_prove(self, folder: Path) -> plonky3.Files:
         """Has Plonky3 prove it in ``folder``."""
@@ -46,7 +46,7 @@ class Case:
     def envelope(self, payload: bytes) -> Proof:
         """Plonky3's bytes as a proof of ours."""
         public_values = tuple(tuple(table.public_values or ()) for table in self.statement.tables)
-        return Proof("", self.parameters, self.layout.log_heights, public_values, payload)
+        return Proof(self.statement.label, self.parameters, self.layout.log_heights, public_values, payload)
 
     def our_verdict(self, payload: bytes) -> str | None:
         """None if our verifier accepts, its reason if it rejects."""

@@ -22,7 +22,7 @@ def export(program: str, proof: Proof, folder: Path) -> None:
     cap = statement.preprocessed_cap(proof.parameters.log_blowup, proof.parameters.cap_height)
     tables = [replace(t, public_values=v) for t, v in zip(statement.tables, proof.public_values, strict=True)]
     folder.mkdir(parents=True, exist_ok=True)
-    binding = binding_digest(layout, cap)
+    binding = binding_digest(layout, proof.label, cap)
     write_statement(folder / "statement.json", proof.parameters, tables, binding, proof.log_heights)
     (folder / "payload.bin").write_bytes(proof.payload)
 
