@@ -1,4 +1,4 @@
-"""The command line: prove, verify, inspect, plan, check."""
+"""The command line: prove, verify, inspect, plan, check, execute."""
 
 import argparse
 import math
@@ -19,6 +19,7 @@ from graphprover.programs import Program, ProgramError, load, load_packaged, pac
 from graphprover.protocol.errors import VerificationError
 from graphprover.statement import Statement
 from graphprover.verifier import verify
+from graphprover.vm import cli as vm
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130  # exit codes
 
@@ -127,6 +128,12 @@ def parser() -> argparse.ArgumentParser:
         help="who runs the graph: threads of this process (default), sync (one thread), or a Dask cluster by the "
         "address of its scheduler or its scheduler file FILE.json; the proof has the same bytes",
     )
+    prove.add_argument(
+        "--device",
+        default="auto",
+        metavar="NAME",
+        help="auto (default: the first GPU, else the CPU), cpu, cuda or cuda:NUMBER; the proof has the same bytes",
+    )
     prove.add_argument("--report", action="store_true", help="print times, peak memory and size")
 
     check_proof = command(
@@ -184,6 +191,15 @@ def parser() -> argparse.ArgumentParser:
         ["examples/keccak --input README.md", "tables.py"],
     )
     with_program(debug)
+
+    execute = command(
+        "execute",
+        vm.run_execute,
+        "Run a compiled program without a proof.",
+        "Prints its instructions by kind, its cycles, memory, output and exit code.",
+        vm.EXAMPLES,
+    )
+    vm.add_arguments(execute)
     return top
 
 
@@ -203,14 +219,19 @@ def run_prove(options: argparse.Namespace) -> int:
     with stage("imports"):
         from dask.diagnostics import Profiler
 
+        from graphprover.device.choose import device_for
         from graphprover.graphs.executors import Progress
         from graphprover.prover import plan, prove
     try:
         layout = plan(statement, options.security, options.rate)
     except ValueError as error:
         raise UsageError(f"{program.name}: {error}") from error
+    try:
+        device = device_for(options.device)
+    except ValueError as error:
+        raise UsageError(f"--device: {error}") from error
     with stage("prove"), Profiler() as tasks, Progress() if sys.stderr.isatty() else nullcontext():
-        proof = prove(statement, options.executor, parameters=layout.parameters)
+        proof = prove(statement, options.executor, parameters=layout.parameters, device=device)
     with stage("verify"):
         try:
             verdict = verify(proof, program.statement(), options.security)

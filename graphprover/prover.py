@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from graphprover.air.description import AirDescription
-from graphprover.device import Array, CpuDevice, Device
+from graphprover.device import Array, Device
+from graphprover.device.choose import device_for
 from graphprover.envelope import Proof
 from graphprover.graphs import proof as proof_graph
 from graphprover.graphs.executors import THREADS, executor_for
@@ -24,13 +25,14 @@ def prove(
     security: float = 128,
     rate: int = 2,
     parameters: Parameters | None = None,
-    device: Device | None = None,
+    device: Device | str = "auto",
 ) -> Proof:
     """Prove ``statement``, whose tables all have traces.
 
     ``executor``: ``"threads"`` (default), ``"sync"``, a ``distributed.Client``, a scheduler's address or file.
     ``security``: provable bits, from which the parameters are chosen at rate 1/``rate`` (2, 4 or 8), unless
-    ``parameters`` gives them. The bytes of the proof depend on neither executor nor device.
+    ``parameters`` gives them. ``device``: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, a `Device`, or ``"auto"``, the first GPU
+    where there is one. The bytes of the proof depend on neither executor nor device.
 
     Raises ValueError for a malformed trace or a level that cannot be reached. A trace that does not satisfy its table
     gives a proof that does not verify: `graphprover.air.check` names the row.
@@ -40,7 +42,7 @@ def prove(
     # 2. Plan: heights and parameters give the shape of the proof.
     layout = plan(statement, security, rate, parameters)
     # 3. Graph: one task for each round and table, the transcript between the rounds.
-    device = device or CpuDevice()
+    device = device_for(device) if isinstance(device, str) else device
     preprocessed = {i: table.preprocessed for i, table in enumerate(statement.tables) if table.preprocessed is not None}
     public_values = [tuple(int(value) for value in table.public_values or ()) for table in statement.tables]
     graph = Graph(device, uuid.uuid4().hex[:8])
