@@ -1,0 +1,58 @@
+"""``graphprover execute``: run a program without a proof, and say what it did and what it cost."""
+
+import argparse
+import time
+from pathlib import Path
+
+from graphprover.files import FileError, read_input, write
+from graphprover.report import aligned, listed
+from graphprover.vm.elf import ElfError, load_elf
+
+OK, FAILED = 0, 1
+SHOWN_OUTPUT = 64  # bytes printed
+
+EXAMPLES = [
+    "examples/guests/sha256.elf --input README.md",
+    "guest.elf --input data --output result --max-cycles 1000000",
+]
+
+
+def add_arguments(each: argparse.ArgumentParser) -> None:
+    """What ``execute`` takes."""
+    each.add_argument("guest", type=Path, metavar="GUEST.ELF", help="a program for RV64IM, linked statically")
+    each.add_argument("--input", type=Path, metavar="FILE", help="what the program reads; without it, no bytes")
+    each.add_argument("--output", type=Path, metavar="FILE", help="write what the program puts out to a file")
+    each.add_argument("--max-cycles", type=int, default=1 << 30, metavar="N", help="stop it there (default 2^30)")
+    each.add_argument("--max-memory", type=int, default=1024, metavar="MIB", help="stop it there (default 1024 MiB)")
+
+
+def run_execute(options: argparse.Namespace) -> int:
+    """``graphprover execute``: the guest's exit code tells success; raises GuestFault where it has none."""
+    from graphprover.vm.execute import execute, prepare  # compiled code, which the other commands have no use for
+
+    try:
+        image = load_elf(read_input(options.guest))
+    except ElfError as error:
+        raise FileError(f"{options.guest}: {error}") from error
+    data = read_input(options.input) if options.input else b""
+    prepare()
+    started = time.perf_counter()
+    execution = execute(image, data, max_cycles=options.max_cycles, max_memory=options.max_memory << 20)
+    seconds = time.perf_counter() - started
+    if options.output:
+        write(options.output, execution.output)
+    total = execution.cycles
+    print(aligned([(op.name.lower(), count, f"{count / total:.1%}") for op, count in execution.mix().items()]))
+    shown = execution.output[:SHOWN_OUTPUT].hex() + ("..." if len(execution.output) > SHOWN_OUTPUT else "")
+    print(
+        listed(
+            {
+                "cycles": f"{total:,}",
+                "memory": f"{execution.memory_bytes / 1024:,.0f} KiB",
+                "speed": f"{total / seconds / 1e6:,.0f} M instructions/s",
+                "output": f"{shown} ({len(execution.output):,} bytes)" if execution.output else "none",
+                "exit code": str(execution.exit_code),
+            }
+        )
+    )
+    return OK if execution.exit_code == 0 else FAILED
