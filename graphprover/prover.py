@@ -75,6 +75,7 @@ def load(statement: Statement) -> list[Array]:
 def _columns(table: Table, air: AirDescription) -> Array:
     """A table's trace. One that lies on a GPU stays there, and its words are taken to be below p."""
     what, main = f"trace of table {air.name}", table.main
+    assert main is not None
     if not hasattr(main, "__cuda_array_interface__"):
         return as_columns(main, air.main_width, what)
     if main.dtype != np.uint64 or main.ndim != 2 or main.shape[0] != air.main_width or not main.flags.c_contiguous:
@@ -86,7 +87,7 @@ def _columns(table: Table, air: AirDescription) -> Array:
 
 def plan(statement: Statement, security: float = 128, rate: int = 2, parameters: Parameters | None = None) -> Layout:
     """The shape of the proof of a statement with traces; raises ValueError for an unreachable level."""
-    log_heights = [int(np.shape(table.main)[-1]).bit_length() - 1 for table in statement.tables]
+    log_heights = [_columns(t, air).shape[1].bit_length() - 1 for t, air in zip(statement.tables, statement.descriptions, strict=True)]
     if parameters is None:
         if rate not in RATES:
             raise ValueError(f"rate 1/{rate}: choose 1/2, 1/4 or 1/8")

@@ -3,11 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dask.delayed import Delayed
-
 from graphprover.device import Array, Device, Tree
 from graphprover.field import Ext
-from graphprover.graphs.tasks import Graph
+from graphprover.graphs.tasks import Graph, Node
 from graphprover.protocol.layout import Layout, Round
 
 
@@ -24,8 +22,8 @@ class Commitment:
     """One commitment of the proof, as tasks."""
 
     round: Round  # its matrices
-    extensions: dict[int, Delayed]  # Extension of each table in it
-    tree: Delayed  # Tree
+    extensions: dict[int, Node]  # Extension of each table in it
+    tree: Node  # Tree
 
 
 def extend(device: Device, columns: Array, *, log_blowup: int) -> Extension:
@@ -38,7 +36,7 @@ def merkle_tree(device: Device, extensions: Sequence[Extension], *, cap_height: 
     return device.merkle_tree([each.columns for each in extensions], cap_height)
 
 
-def build(graph: Graph, layout: Layout, name: str, columns: dict[int, Delayed]) -> Commitment:
+def build(graph: Graph, layout: Layout, name: str, columns: dict[int, Node]) -> Commitment:
     """Extend and commit to trace columns, given by table, as the round called ``name``."""
     log_blowup = layout.parameters.log_blowup
     extensions = {
@@ -48,7 +46,7 @@ def build(graph: Graph, layout: Layout, name: str, columns: dict[int, Delayed]) 
     return commit(graph, layout, name, extensions)
 
 
-def commit(graph: Graph, layout: Layout, name: str, extensions: dict[int, Delayed]) -> Commitment:
+def commit(graph: Graph, layout: Layout, name: str, extensions: dict[int, Node]) -> Commitment:
     """Commit to what is already extended."""
     each = layout.round(name)
     assert each is not None

@@ -2,12 +2,10 @@
 
 from dataclasses import dataclass
 
-from dask.delayed import Delayed
-
 from graphprover.device import Array, Device, Tree
 from graphprover.field import Ext
 from graphprover.graphs import transcript
-from graphprover.graphs.tasks import Graph
+from graphprover.graphs.tasks import Graph, Node
 from graphprover.graphs.transcript import Drawn
 from graphprover.protocol.layout import Layout
 
@@ -16,9 +14,9 @@ from graphprover.protocol.layout import Layout
 class Fold:
     """One fold, as tasks."""
 
-    codeword: Delayed  # before the fold
-    tree: Delayed  # over its groups
-    drawn: Delayed  # Drawn: the challenge it is folded with
+    codeword: Node  # before the fold
+    tree: Node  # over its groups
+    drawn: Node  # Drawn: the challenge it is folded with
 
 
 @dataclass(frozen=True)
@@ -26,8 +24,8 @@ class FriRound:
     """The round as tasks."""
 
     folds: list[Fold]
-    final_polynomial: Delayed
-    drawn: Delayed  # Drawn: the state before the final polynomial is absorbed
+    final_polynomial: Node
+    drawn: Node  # Drawn: the state before the final polynomial is absorbed
 
 
 def fold_tree(device: Device, codeword: Array, *, log_arity: int, cap_height: int) -> Tree:
@@ -45,7 +43,7 @@ def final_polynomial(device: Device, codeword: Array, *, log_length: int) -> tup
     return device.final_polynomial(codeword, log_length)
 
 
-def build(graph: Graph, layout: Layout, codewords: dict[int, Delayed], drawn: Delayed) -> FriRound:
+def build(graph: Graph, layout: Layout, codewords: dict[int, Node], drawn: Node) -> FriRound:
     """All folds, from the codewords of all heights (by log2 of their length)."""
     parameters = layout.parameters
     codeword = codewords[layout.log_max_rows]

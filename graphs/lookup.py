@@ -2,12 +2,10 @@
 
 from collections.abc import Sequence
 
-from dask.delayed import Delayed
-
 from graphprover.air.description import AirDescription
 from graphprover.device import Array, Device
 from graphprover.graphs.commit import Commitment, Extension, commit
-from graphprover.graphs.tasks import Graph
+from graphprover.graphs.tasks import Graph, Node
 from graphprover.graphs.transcript import Drawn
 from graphprover.protocol.layout import PERMUTATION, Layout
 
@@ -32,10 +30,10 @@ def lookup_columns(
 def build(
     graph: Graph,
     layout: Layout,
-    main: dict[int, Delayed],
-    preprocessed: dict[int, Delayed],
+    main: dict[int, Node],
+    preprocessed: dict[int, Node],
     public_values: Sequence[Sequence[int]],
-    challenges: Delayed,
+    challenges: Node,
 ) -> Commitment | None:
     """The commitment to all lookup columns, or None when no table has lookups."""
     if not layout.lookup_tables:

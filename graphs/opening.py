@@ -3,12 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dask.delayed import Delayed
-
 from graphprover.device import Array, Device
 from graphprover.field import Ext, ext_scale, root_of_unity
 from graphprover.graphs.commit import Commitment, Extension
-from graphprover.graphs.tasks import Graph
+from graphprover.graphs.tasks import Graph, Node
 from graphprover.graphs.transcript import Drawn
 from graphprover.protocol.layout import EXTENSION_DEGREE, MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout
 from graphprover.protocol.proof import TableOpenings
@@ -95,12 +93,12 @@ def sum_codewords(device: Device, codewords: Sequence[Array]) -> Array:
     return device.sum(codewords)
 
 
-def columns_of(layout: Layout, table: int, commitments: dict[str, Commitment]) -> list[Delayed]:
+def columns_of(layout: Layout, table: int, commitments: dict[str, Commitment]) -> list[Node]:
     """The extensions of one table, in the order of `parts_of`."""
     return [commitments[part.name].extensions[table] for part in parts_of(layout, table)]
 
 
-def build_openings(graph: Graph, layout: Layout, commitments: dict[str, Commitment], zeta: Delayed) -> list[Delayed]:
+def build_openings(graph: Graph, layout: Layout, commitments: dict[str, Commitment], zeta: Node) -> list[Node]:
     """Round 4: `TableOpenings` of each table."""
     weights = {
         log_height: graph.task("weights", f"2^{log_height}", interpolation_weights, zeta, log_height=log_height)
@@ -123,13 +121,13 @@ def build_codewords(
     graph: Graph,
     layout: Layout,
     commitments: dict[str, Commitment],
-    opened: Sequence[Delayed],
-    zeta: Delayed,
-    batching: Delayed,
-) -> dict[int, Delayed]:
+    opened: Sequence[Node],
+    zeta: Node,
+    batching: Node,
+) -> dict[int, Node]:
     """Round 5: the codeword of each height, by log2 of its length."""
     log_blowup = layout.parameters.log_blowup
-    codewords: dict[int, Delayed] = {}
+    codewords: dict[int, Node] = {}
     for log_height in sorted(set(layout.log_heights)):
         inverses = graph.task(
             "denominators", f"2^{log_height}", inverse_denominators, zeta, log_height=log_height, log_blowup=log_blowup

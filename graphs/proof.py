@@ -6,7 +6,7 @@ from dask.delayed import Delayed
 
 from graphprover.device import Array
 from graphprover.graphs import commit, fri, lookup, opening, query, quotient, trace, transcript
-from graphprover.graphs.tasks import Graph
+from graphprover.graphs.tasks import Graph, Node
 from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout
 
 
@@ -20,7 +20,7 @@ def build(
 ) -> Delayed:
     """The task whose value is the `BatchProof` of these traces (columns, rows), given by table."""
 
-    def step(name: str, function, *inputs, **fixed) -> Delayed:  # type: ignore[no-untyped-def]
+    def step(name: str, function, *inputs, **fixed) -> Node:  # type: ignore[no-untyped-def]
         return graph.task("transcript", name, function, *inputs, **fixed)
 
     # Round 0: load the traces.
@@ -80,4 +80,4 @@ def build(
     drawn["queries"] = step("queries", transcript.queries, folded.drawn, folded.final_polynomial, layout=layout)
 
     # Round 7: queries, and the proof.
-    return query.build(graph, layout, commitments, opened, folded, drawn)
+    return graph.delayed(query.build(graph, layout, commitments, opened, folded, drawn))

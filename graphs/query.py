@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 
 import numpy as np
-from dask.delayed import Delayed
 
 from graphprover.device import Array, Device, Tree
 from graphprover.field import Ext
 from graphprover.graphs.commit import Commitment, Extension
 from graphprover.graphs.fri import FriRound
-from graphprover.graphs.tasks import Graph
+from graphprover.graphs.tasks import Graph, Node
 from graphprover.graphs.transcript import Drawn
 from graphprover.protocol.layout import MAIN, PERMUTATION, QUOTIENT, Layout, Round
 from graphprover.protocol.merkle import proof_nodes
@@ -94,10 +93,10 @@ def build(
     graph: Graph,
     layout: Layout,
     commitments: dict[str, Commitment],
-    openings: Sequence[Delayed],
+    openings: Sequence[Node],
     fri: FriRound,
-    drawn: dict[str, Delayed],
-) -> Delayed:
+    drawn: dict[str, Node],
+) -> Node:
     """The whole proof, as a task."""
     queries = drawn["queries"]
     input_queries = [

@@ -2,12 +2,10 @@
 
 from collections.abc import Sequence
 
-from dask.delayed import Delayed
-
 from graphprover.air.description import AirDescription
 from graphprover.device import Device
 from graphprover.graphs.commit import Commitment, Extension, commit
-from graphprover.graphs.tasks import Graph
+from graphprover.graphs.tasks import Graph, Node
 from graphprover.graphs.transcript import Drawn
 from graphprover.protocol.layout import QUOTIENT, Layout
 
@@ -47,8 +45,8 @@ def build(
     main: Commitment,
     preprocessed: Commitment | None,
     lookup: Commitment | None,
-    lookup_challenges: Delayed,
-    constraint_challenge: Delayed,
+    lookup_challenges: Node,
+    constraint_challenge: Node,
     public_values: Sequence[Sequence[int]],
 ) -> Commitment:
     """The commitment to the quotient chunks of all tables."""

@@ -1,9 +1,7 @@
 """Round 0: the columns of every table on the device."""
 
-from dask.delayed import Delayed
-
 from graphprover.device import Array, Device
-from graphprover.graphs.tasks import Graph
+from graphprover.graphs.tasks import Graph, Node
 from graphprover.protocol.layout import Layout
 
 
@@ -12,7 +10,7 @@ def load(device: Device, *, columns: Array) -> Array:
     return device.load(columns)
 
 
-def build(graph: Graph, layout: Layout, name: str, columns: dict[int, Array]) -> dict[int, Delayed]:
+def build(graph: Graph, layout: Layout, name: str, columns: dict[int, Array]) -> dict[int, Node]:
     """The columns of each table, given by table, as the round called ``name`` will commit to them."""
     return {
         table: graph.task(f"trace_{name}", graph.table(layout, table), load, columns=each)
