@@ -87,7 +87,8 @@ def _columns(table: Table, air: AirDescription) -> Array:
 
 def plan(statement: Statement, security: float = 128, rate: int = 2, parameters: Parameters | None = None) -> Layout:
     """The shape of the proof of a statement with traces; raises ValueError for an unreachable level."""
-    log_heights = [_columns(t, air).shape[1].bit_length() - 1 for t, air in zip(statement.tables, statement.descriptions, strict=True)]
+    tables = zip(statement.tables, statement.descriptions, strict=True)
+    log_heights = [_columns(table, air).shape[1].bit_length() - 1 for table, air in tables]
     if parameters is None:
         if rate not in RATES:
             raise ValueError(f"rate 1/{rate}: choose 1/2, 1/4 or 1/8")

@@ -34,7 +34,9 @@ def round_queries(
     rows_of_matrices = []
     for matrix in commitment.matrices:
         first = matrix.chunk * matrix.width
-        rows_of_matrices.append([row[first : first + matrix.width].tobytes() for row in by_table[matrix.table]])
+        words = by_table[matrix.table][:, first : first + matrix.width].tobytes()
+        size = 8 * matrix.width
+        rows_of_matrices.append([words[i : i + size] for i in range(0, len(words), size)])
     return RoundQueries(tuple(zip(*rows_of_matrices, strict=True)), open_tree(device, tree, leaves))
 
 

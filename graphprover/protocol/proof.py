@@ -7,6 +7,7 @@ p, a varint that is not minimal, a missing or a trailing byte raise Verification
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeVar
 
 from graphprover.field import Ext
@@ -90,6 +91,7 @@ def opened_values(layout: Layout, openings: Sequence[TableOpenings]) -> list[tup
 # Writing.
 
 
+@lru_cache(maxsize=1024)
 def _varint(value: int) -> bytes:
     encoded = bytearray()
     while value >= 0x80:
@@ -122,8 +124,8 @@ def _digests(digests: Sequence[bytes]) -> bytes:
     return _sequence(digests, bytes)
 
 
-def _row(row: bytes) -> bytes:
-    return _varint(len(row) // WORD_BYTES) + row
+def _rows(rows: Sequence[bytes]) -> bytes:
+    return _varint(len(rows)) + b"".join([_varint(len(row) // WORD_BYTES) + row for row in rows])
 
 
 def _table_openings(table: TableOpenings) -> bytes:
@@ -155,7 +157,7 @@ def encode(proof: BatchProof) -> bytes:
             _sequence(proof.fold_nonces, _word),
             _sequence(
                 proof.round_queries,
-                lambda each: _sequence(each.rows, lambda rows: _sequence(rows, _row)) + _digests(each.path),
+                lambda each: _sequence(each.rows, _rows) + _digests(each.path),
             ),
             _sequence(proof.fold_queries, lambda each: _sequence(each.siblings, _exts) + _digests(each.path)),
             _exts(proof.final_polynomial),
