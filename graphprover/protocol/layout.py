@@ -35,7 +35,7 @@ class Round:
     name: str  # main, quotient, preprocessed or permutation
     matrices: tuple[Matrix, ...]
 
-    @property
+    @cached_property
     def log_rows(self) -> int:
         """log2 of the leaves of its tree."""
         return max(matrix.log_rows for matrix in self.matrices)
@@ -96,7 +96,7 @@ class Layout:
         """log2 of the codewords that FRI takes in, tallest first, one for each distinct table height."""
         return tuple(sorted({h + self.parameters.log_blowup for h in self.log_heights}, reverse=True))
 
-    @property
+    @cached_property
     def log_max_rows(self) -> int:
         """log2 of the tallest codeword: the width of a query index."""
         return self.fri_log_heights[0]
