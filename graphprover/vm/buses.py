@@ -1,0 +1,48 @@
+"""The one bus of the machine, and the messages on it.
+
+All messages share a bus so that any two of a row can share a fraction column; the first element that is not 0 is the
+tag, which says what the message is. Messages are padded in front to one width.
+
+A value of 64 bits is two elements (lo, hi) of 32 bits. Whoever writes a value proves that both are; whoever reads it
+takes that for granted. Registers and memory are one address space: a word of memory is at its address, a multiple of 8
+below 2^32, and register i at REGISTERS + i, which no address that a program can compute reaches.
+"""
+
+from collections.abc import Iterable
+from enum import IntEnum
+from typing import Any
+
+from graphprover.air import Bus
+
+VM = Bus("rv64im")
+WIDTH = 9  # elements of a message: the tag and up to eight more
+
+REGISTERS = 1 << 40
+SLOT_A, SLOT_B, SLOT_MEMORY, SLOT_D = range(4)  # of one cycle: at time 4 * clock + slot
+
+
+class Tag(IntEnum):
+    """What a message is; behind each its elements."""
+
+    STATE = 1  # clock, pc: the cycle that is to be executed next
+    ACCESS = 2  # address, time, lo, hi: a value, and when it was accessed last
+    PROGRAM = 3  # family, pc, next pc, address of rd, of rs1, of rs2, two immediates
+    HALT = 4  # clock, lo, hi: the last cycle and the exit code
+    HALF = 5  # x: 16 bits
+    SIGN = 6  # x, bit: 16 bits and the highest of them
+    BYTES = 7  # a, b: 8 bits each
+    AND = 8  # a, b, a & b: 8 bits each
+    POWER = 9  # key, power: see `Powers`
+
+
+LOOKUPS = (Tag.HALF, Tag.SIGN, Tag.BYTES, Tag.AND, Tag.POWER)
+
+
+def message(tag: Tag, *fields: Any) -> list[Any]:
+    """The elements of a message."""
+    return [*[0] * (WIDTH - 1 - len(fields)), int(tag), *fields]
+
+
+def tag_of(fields: Iterable[int | None]) -> Tag:
+    """The tag among a message's elements, given as their constant values or None."""
+    return Tag(next(value for value in fields if value))

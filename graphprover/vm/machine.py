@@ -1,0 +1,217 @@
+"""The statement about a program: which tables it has, what is public, and what a proof says.
+
+A statement has only the tables that an execution needs. Which ones is public: the first table's public values name the
+others, the verifier builds those tables and no others, and the challenger starts from their description. Leaving a
+table out can only leave messages unanswered: what a program is, which words exist and what they hold at first are
+messages that nothing but the right table gives. A table twice would give a word two histories, so every table that is
+not a family's may be there once.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cached_property
+
+import numpy as np
+
+from graphprover.air import Air, AirDescription
+from graphprover.envelope import Proof
+from graphprover.examples.keccak.permutation import KeccakF
+from graphprover.protocol.errors import VerificationError
+from graphprover.statement import Statement, Table
+from graphprover.vm.elf import Image
+from graphprover.vm.families import FAMILIES, NUMBERS, Outcome, outcomes
+from graphprover.vm.io import INPUT_BASE, MEMORY_END, OUTPUT_BASE
+from graphprover.vm.isa import ILLEGAL, Instruction, Op, decode_all
+from graphprover.vm.record import accesses
+from graphprover.vm.tables.bump import Bump
+from graphprover.vm.tables.lookups import BytePairs, Halves, Powers
+from graphprover.vm.tables.program import FIELDS, ProgramTable
+from graphprover.vm.tables.state import (
+    Boundary,
+    ImageMemory,
+    InputMemory,
+    OutputMemory,
+    RegisterFile,
+    ZeroMemory,
+)
+
+MIN_ROWS = 64  # of a table: shorter ones would make the proof longer, not shorter
+MAX_LOG_ROWS = 26  # of any table: times and addresses that rise in steps below 2^36 then stay below p
+LANES = (1, 4)  # instructions in a row of a family's table
+_FAMILY = 16  # a family's table is called family * _FAMILY + lanes
+
+
+class Part(IntEnum):
+    """The tables beside the boundary and those of families."""
+
+    PROGRAM = 1
+    REGISTERS = 2
+    IMAGE = 3
+    ZERO = 4  # from the end of the program to the input
+    INPUT = 5
+    OUTPUT = 6
+    ZERO_ABOVE = 7  # from the end of the output on
+    BUMP = 8
+    HALVES = 9
+    BYTE_PAIRS = 10
+    POWERS = 11
+    KECCAK_F = 12
+
+
+@dataclass(frozen=True)
+class Place:
+    """A family's table in a statement."""
+
+    family: str
+    lanes: int
+
+    @property
+    def code(self) -> int:
+        """Its number in the shape of the statement."""
+        return NUMBERS[self.family] * _FAMILY + self.lanes
+
+
+_PLACES = {place.code: place for family in FAMILIES for lanes in LANES for place in (Place(family, lanes),)}
+
+
+def rows_for(count: int) -> int:
+    """The rows of a table that needs ``count``."""
+    return max(MIN_ROWS, 1 << max(count - 1, 0).bit_length())
+
+
+@dataclass(frozen=True, eq=False)
+class Machine:
+    """A program, and the tables of any statement about it."""
+
+    image: Image
+
+    @cached_property
+    def outcomes(self) -> tuple[tuple[Outcome, ...], ...]:
+        """For each instruction word, the ways it can go; none for an illegal one."""
+        code = decode_all(self.image.code)
+        used = accesses(code)
+        fields = zip(*(each.tolist() for each in (code.op, code.rd, code.rs1, code.rs2, code.imm)), strict=True)
+        registers = zip(used.d.tolist(), used.a.tolist(), used.b.tolist(), strict=True)
+        found = []
+        for i, ((op, *operands), touched) in enumerate(zip(fields, registers, strict=True)):
+            pc = self.image.code_base + 4 * i
+            found.append(() if op == ILLEGAL else tuple(outcomes(Instruction(Op(op), *operands, pc), touched)))
+        return tuple(found)
+
+    @cached_property
+    def entries(self) -> np.ndarray:
+        """The rows of the program table, uint64 (fields, rows), in the order of ``outcomes``."""
+        rows = [
+            (NUMBERS[each.family], *(getattr(each, name) for name in FIELDS[1:]))
+            for ways in self.outcomes
+            for each in ways
+        ]
+        return np.array(rows, dtype=np.uint64).reshape(-1, len(FIELDS)).T
+
+    def air(self, code: int, tables: int, output_words: int) -> Air:
+        """The table with this number, 0 for the boundary, in a statement of so many tables; KeyError for none."""
+        return self._made(code, tables if code == 0 else 0, output_words)
+
+    def _made(self, code: int, tables: int, output_words: int) -> Air:
+        image = self.image
+        above = OUTPUT_BASE + 8 * max(output_words, 1)  # the length, where nothing is output, is not there at all
+        if code == 0:
+            return Boundary(image.entry, tables - 1)
+        if code >= _FAMILY:
+            place = _PLACES[code]
+            return FAMILIES[place.family](place.lanes)
+        match Part(code):
+            case Part.PROGRAM:
+                return ProgramTable(self.entries, rows_for(self.entries.shape[1]))
+            case Part.REGISTERS:
+                return RegisterFile()
+            case Part.IMAGE:
+                return ImageMemory(image.addresses, image.values, rows_for(len(image.addresses)))
+            case Part.ZERO:
+                return ZeroMemory(image.zero_base, INPUT_BASE)
+            case Part.INPUT:
+                return InputMemory(INPUT_BASE, OUTPUT_BASE)
+            case Part.OUTPUT:
+                return OutputMemory(output_words)
+            case Part.ZERO_ABOVE:
+                return ZeroMemory(above, MEMORY_END)
+            case Part.BUMP:
+                return Bump()
+            case Part.HALVES:
+                return Halves()
+            case Part.BYTE_PAIRS:
+                return BytePairs()
+            case Part.POWERS:
+                return Powers()
+            case Part.KECCAK_F:
+                return KeccakF()
+
+    def statement_of(self, proof: Proof) -> Statement:
+        """The statement that a proof about this program claims to prove; raises VerificationError for none."""
+        shape = self._shape(proof)
+        words = len(proof.public_values[1 + shape.index(Part.OUTPUT)]) // 2 if Part.OUTPUT in shape else 0
+        tables = []
+        try:
+            for code, log_rows in zip((0, *shape), proof.log_heights, strict=True):
+                if log_rows > MAX_LOG_ROWS:
+                    raise VerificationError(f"a table of 2^{log_rows} rows; times could wrap around")
+                tables.append(Table(self.air(code, 1 + len(shape), words)))
+        except (KeyError, ValueError) as error:
+            raise VerificationError(f"no statement about this machine: {error}") from None
+        said(proof.public_values)
+        return Statement(tables, proof.label)
+
+    def _shape(self, proof: Proof) -> tuple[int, ...]:
+        """The numbers of all tables but the first."""
+        shape = proof.public_values[0][3:] if proof.public_values else ()
+        if not shape or len(shape) + 1 != len(proof.log_heights):
+            raise VerificationError("not a proof about an execution: the first table does not name the others")
+        parts = [code for code in shape if code < _FAMILY]
+        if len(set(parts)) != len(parts) or 0 in parts:
+            raise VerificationError("a table of the machine is there twice")
+        return shape
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a proof about an execution says."""
+
+    output: bytes
+    exit_code: int
+    cycles: int
+
+
+def said(public_values: Sequence[Sequence[int]]) -> Said:
+    """What a proof with these public values says; raises VerificationError where they make no sense."""
+    cycles, lo, hi, *shape = public_values[0]
+    output = b""
+    if Part.OUTPUT in shape:
+        words = public_values[1 + shape.index(Part.OUTPUT)]
+        values = [low | high << 32 for low, high in zip(words[::2], words[1::2], strict=True)]
+        if any(word >= 1 << 32 for word in words) or not values or len(values) != 1 + -(-values[0] // 8):
+            raise VerificationError("the public output does not have the length it states")
+        output = b"".join(value.to_bytes(8, "little") for value in values[1:])[: values[0]]
+    return Said(output, lo | hi << 32, cycles)
+
+
+def describe(public_values: Sequence[Sequence[int]]) -> dict[str, str]:
+    """What a proof with these public values says, for people."""
+    what = said(public_values)
+    text = what.output.decode("ascii", errors="replace")
+    shown = text if text.isascii() and text.isprintable() else what.output.hex()
+    return {"output": shown, "exit code": str(what.exit_code), "cycles": str(what.cycles)}
+
+
+def cells_per_row(air: AirDescription) -> int:
+    """Committed base-field cells of a row: main, three a fraction column and the accumulator, and the quotient."""
+    return air.main_width + 3 * (len(air.lookups) + bool(air.lookups)) + (3 << air.log_quotient_chunks)
+
+
+def committed_cells(statement: Statement) -> Iterator[tuple[str, int, int]]:
+    """For each table its name, rows, and committed cells."""
+    for table, air in zip(statement.tables, statement.descriptions, strict=True):
+        rows = 0 if table.main is None else table.main.shape[1]
+        yield air.name, rows, rows * cells_per_row(air)
+
+

@@ -1,0 +1,210 @@
+"""Sums and differences of 64 and 32 bits.
+
+A sum of two limbs is a limb plus 2^32 times a carry. The carries are expressions; that they are small and that both
+limbs of the result have 32 bits makes them unique.
+"""
+
+from typing import Any
+
+from graphprover.vm.buses import SLOT_D, Tag
+from graphprover.vm.tables.step import HALF, ONES, PER_WORD, A, B, D, Lane, Step, Word
+
+
+def halves(x: Any) -> Any:
+    """The lower 16 bits."""
+    return x & (HALF - 1)
+
+
+def parts(x: Any) -> tuple[Any, Any, Any, Any]:
+    """The four parts of 16 bits, lowest first."""
+    return halves(x), halves(x >> 16), halves(x >> 32), x >> 48
+
+
+def value(c: Lane, part: Any) -> Word:
+    """The value with these four parts, each shown to have 16 bits."""
+    for each in part:
+        c.half(each)
+    return part[0] + HALF * part[1], part[2] + HALF * part[3]
+
+
+def _add(c: Lane, left: Word, right: Word, total: Word) -> None:
+    """total = left + right mod 2^64; all are values."""
+    carry = (left[0] + right[0] - total[0]) * PER_WORD
+    c.boolean(carry, "the carry out of lo is a bit")
+    c.boolean((left[1] + right[1] + carry - total[1]) * PER_WORD, "the carry out of hi is a bit")
+
+
+def _add_signed(c: Lane, left: Word, right: Any, total: Word) -> None:
+    """total = left + right mod 2^64, where ``right`` is a number between -2^32 and 2^32."""
+    carry = (left[0] + right - total[0]) * PER_WORD
+    c.zero(carry * (carry - 1) * (carry + 1), "the carry out of lo is -1, 0 or 1")
+    carry = (left[1] + carry - total[1]) * PER_WORD
+    c.zero(carry * (carry - 1) * (carry + 1), "the carry out of hi is -1, 0 or 1")
+
+
+class Addi(Step):
+    """addi."""
+
+    cells = (*A, *D, "imm", "d[4]")
+
+    def rule(self, c: Lane) -> None:
+        total = value(c, c.d)
+        _add_signed(c, c.read_a(), c.imm, total)
+        c.write(total)
+        c.go(imm=c.imm)
+
+    def witness(self, r: Any) -> dict[str, Any]:
+        return {"d": parts(r.c)}
+
+
+class AddiNarrow(Step):
+    """addi that leaves hi as it is."""
+
+    cells = (*A, *D, "imm", "d0")
+
+    def rule(self, c: Lane) -> None:
+        lo, hi = c.read_a()
+        c.word(c.d0, lo + c.imm)
+        c.write((lo + c.imm, hi))
+        c.go(imm=c.imm)
+
+    def fits(self, r: Any) -> Any:
+        return r.a >> 32 == r.c >> 32
+
+    def witness(self, r: Any) -> dict[str, Any]:
+        return {"d0": halves(r.c)}
+
+
+class AddiInPlace(Step):
+    """addi whose rd is rs1."""
+
+    cells = (*A, "imm", "d[4]")
+    slot_a = SLOT_D
+
+    def rule(self, c: Lane) -> None:
+        total = value(c, c.d)
+        _add_signed(c, (c.a_lo, c.a_hi), c.imm, total)
+        c.update((c.a_lo, c.a_hi), total)
+        c.go(imm=c.imm)
+
+    witness = Addi.witness
+
+
+class AddiInPlaceNarrow(Step):
+    """addi whose rd is rs1 and that leaves hi as it is."""
+
+    cells = (*A, "imm", "d0")
+    slot_a = SLOT_D
+
+    def rule(self, c: Lane) -> None:
+        c.word(c.d0, c.a_lo + c.imm)
+        c.update((c.a_lo, c.a_hi), (c.a_lo + c.imm, c.a_hi))
+        c.go(imm=c.imm)
+
+    fits = AddiNarrow.fits
+    witness = AddiNarrow.witness
+
+
+class Add(Step):
+    """add."""
+
+    cells = (*A, *B, *D, "d[4]")
+
+    def rule(self, c: Lane) -> None:
+        total = value(c, c.d)
+        _add(c, c.read_a(), c.read_b(), total)
+        c.write(total)
+        c.go()
+
+    witness = Addi.witness
+
+
+class AddNarrow(Step):
+    """add of an rs2 below 2^32 that leaves hi as it is."""
+
+    cells = (*A, *B[:-1], *D, "d0")
+
+    def rule(self, c: Lane) -> None:
+        lo, hi = c.read_a()
+        more, _ = c.read_b((c.b_lo, 0))
+        c.word(c.d0, lo + more)
+        c.write((lo + more, hi))
+        c.go()
+
+    def fits(self, r: Any) -> Any:
+        return (r.a >> 32 == r.c >> 32) & (r.b >> 32 == 0)
+
+    witness = AddiNarrow.witness
+
+
+class Sub(Step):
+    """sub: rs1 = rd + rs2."""
+
+    cells = (*A, *B, *D, "d[4]")
+
+    def rule(self, c: Lane) -> None:
+        difference = value(c, c.d)
+        _add(c, difference, c.read_b(), c.read_a())
+        c.write(difference)
+        c.go()
+
+    witness = Addi.witness
+
+
+def extended(c: Lane) -> Word:
+    """A result of 32 bits with sign: cells ``d0``, ``d1`` and ``negative``, its highest bit."""
+    c.half(c.d0)
+    c.look(Tag.SIGN, c.d1, c.negative)
+    return c.d0 + HALF * c.d1, ONES * c.negative
+
+
+def extended_witness(r: Any) -> dict[str, Any]:
+    """The cells of ``extended``."""
+    return {"d0": halves(r.c), "d1": halves(r.c >> 16), "negative": r.c >> 63}
+
+
+class Addiw(Step):
+    """addiw."""
+
+    cells = (*A, *D, "imm", "d0", "d1", "negative")
+
+    def rule(self, c: Lane) -> None:
+        lo, _ = c.read_a()
+        total = extended(c)
+        carry = (lo + c.imm - total[0]) * PER_WORD
+        c.zero(carry * (carry - 1) * (carry + 1), "the carry is -1, 0 or 1")
+        c.write(total)
+        c.go(imm=c.imm)
+
+    def witness(self, r: Any) -> dict[str, Any]:
+        return extended_witness(r)
+
+
+class Addw(Step):
+    """addw."""
+
+    cells = (*A, *B, *D, "d0", "d1", "negative")
+
+    def rule(self, c: Lane) -> None:
+        total = extended(c)
+        c.boolean((c.read_a()[0] + c.read_b()[0] - total[0]) * PER_WORD, "the carry is a bit")
+        c.write(total)
+        c.go()
+
+    witness = Addiw.witness
+
+
+class Subw(Step):
+    """subw: rs1 = rd + rs2."""
+
+    cells = (*A, *B, *D, "d0", "d1", "negative")
+
+    def rule(self, c: Lane) -> None:
+        difference = extended(c)
+        c.boolean((difference[0] + c.read_b()[0] - c.read_a()[0]) * PER_WORD, "the carry is a bit")
+        c.write(difference)
+        c.go()
+
+    witness = Addiw.witness
+
+

@@ -1,0 +1,23 @@
+"""Brings values nearer: what was accessed more than 2^16 before its next access is accessed in between."""
+
+from graphprover.air import Air, TableBuilder
+from graphprover.vm.buses import VM, Tag, message
+
+LANES = 4
+
+
+class Bump(Air):
+    """A value, when it was accessed last, and the step to when it is accessed now, of 32 bits and at least 1."""
+
+    columns = tuple(f"{name}[{LANES}]" for name in ("on", "at", "t", "lo", "hi", "step_low", "step_high"))
+
+    def define(self, t: TableBuilder) -> None:
+        for on, at, time, lo, hi, low, high in zip(
+            t.on, t.at, t.t, t.lo, t.hi, t.step_low, t.step_high, strict=True
+        ):
+            t.boolean(on)
+            now = time + 1 + low + (1 << 16) * high
+            t.receive(VM, message(Tag.ACCESS, at, time, lo, hi), on, weight=1)
+            t.send(VM, message(Tag.ACCESS, at, now, lo, hi), on, weight=1)
+            t.lookup(VM, message(Tag.HALF, low), on, weight=1)
+            t.lookup(VM, message(Tag.HALF, high), on, weight=1)

@@ -1,0 +1,161 @@
+"""Comparisons: branches, which go a way that the program table states for each outcome, and slt.
+
+a < b for values without sign if a - b borrows: then a - b + 2^64 is a value. With signs, 2^63 is added to both sides
+first, which only turns the highest bits over.
+"""
+
+from typing import Any
+
+from graphprover.vm.tables.arithmetic import halves, parts
+from graphprover.vm.tables.step import HALF, ONES, PER_WORD, WORD, A, B, D, Lane, Step, Word
+
+FLIP = 1 << 31  # 2^63 in the upper limb
+
+
+class Equal(Step):
+    """A branch for which rs1 = rs2."""
+
+    cells = (*A, "b_at", "b_t", "following")
+
+    def rule(self, c: Lane) -> None:
+        c.read_b(c.read_a())
+        c.go(c.following)
+
+
+class Unequal(Step):
+    """A branch for which they are not: two differences have a combination that is 1 unless both are 0."""
+
+    cells = (*A, *B, "following", "u", "v")
+
+    def rule(self, c: Lane) -> None:
+        (a_lo, a_hi), (b_lo, b_hi) = c.read_a(), c.read_b()
+        c.zero((a_lo - b_lo) * c.u + (a_hi - b_hi) * c.v - c.on, "the values differ")
+        c.go(c.following)
+
+    def witness(self, r: Any) -> dict[str, Any]:
+        u = r.inverse_of_difference(r.a & ONES, r.b & ONES)
+        v = r.inverse_of_difference(r.a >> 32, r.b >> 32)
+        return {"u": u, "v": v * (u == 0)}
+
+
+class Zero(Step):
+    """A branch for which rs1 = 0, where rs2 is x0."""
+
+    cells = ("a_at", "a_t", "following")
+
+    def rule(self, c: Lane) -> None:
+        c.read_a((0, 0))
+        c.go(c.following)
+
+
+class Nonzero(Step):
+    """A branch for which rs1 is not 0, where rs2 is x0: lo + hi < p is 0 only if both are."""
+
+    cells = (*A, "following", "u")
+
+    def rule(self, c: Lane) -> None:
+        lo, hi = c.read_a()
+        c.zero((lo + hi) * c.u - c.on, "the value is not 0")
+        c.go(c.following)
+
+    def witness(self, r: Any) -> dict[str, Any]:
+        return {"u": r.inverse_of_difference((r.a & ONES) + (r.a >> 32), r.a & 0)}
+
+
+class Sign(Step):
+    """A branch for which rs1 < 0, or not, where rs2 is x0."""
+
+    cells = (*A, "following", "a_low")
+
+    def __init__(self, negative: bool, lanes: int = 1) -> None:
+        super().__init__(lanes)
+        self.negative = negative
+
+    def rule(self, c: Lane) -> None:
+        _, hi = c.read_a()
+        c.sign(c.a_low, hi, int(self.negative))
+        c.go(c.following)
+
+    def witness(self, r: Any) -> dict[str, Any]:
+        return {"a_low": halves(r.a >> 32)}
+
+
+def _flipped(c: Lane, value: Word, name: str) -> Word:
+    """A value plus 2^63; cells ``NAME_low`` and ``NAME_negative``."""
+    lo, hi = value
+    negative = getattr(c, f"{name}_negative")
+    c.sign(getattr(c, f"{name}_low"), hi, negative)
+    return lo, hi + FLIP - WORD * negative
+
+
+def _sign_witness(name: str, x: Any) -> dict[str, Any]:
+    return {f"{name}_low": halves(x >> 32), f"{name}_negative": x >> 63}
+
+
+SIGNS = ("a_low", "a_negative", "b_low", "b_negative")
+
+
+class Order(Step):
+    """A branch for which rs1 < rs2, or not, with signs or without."""
+
+    def __init__(self, signed: bool, less: bool, lanes: int = 1) -> None:
+        self.signed, self.less = signed, less
+        self.cells = (*A, *B, "following", "borrow", "r0", "r2", *(SIGNS if signed else ()))  # type: ignore[misc]
+        super().__init__(lanes)
+
+    def rule(self, c: Lane) -> None:
+        a, b = c.read_a(), c.read_b()
+        if self.signed:
+            a, b = _flipped(c, a, "a"), _flipped(c, b, "b")
+        c.boolean(c.borrow, "the borrow is a bit")
+        c.word(c.r0, a[0] - b[0] + WORD * c.borrow)
+        c.word(c.r2, a[1] - b[1] - c.borrow + WORD * int(self.less))
+        c.go(c.following)
+
+    def witness(self, r: Any) -> dict[str, Any]:
+        difference = r.a - r.b  # also of the values plus 2^63
+        cells = {
+            "borrow": (r.a & ONES) < (r.b & ONES),
+            "r0": halves(difference),
+            "r2": halves(difference >> 32),
+        }
+        return cells | (_sign_witness("a", r.a) | _sign_witness("b", r.b) if self.signed else {})
+
+
+class SetLess(Step):
+    """slt, sltu, and with an immediate slti, sltiu. The program gives slti's immediate plus 2^63."""
+
+    def __init__(self, signed: bool, immediate: bool, lanes: int = 1) -> None:
+        self.signed, self.immediate = signed, immediate
+        signs = SIGNS[: 2 if immediate else 4] if signed else ()
+        right = ("imm", "imm2") if immediate else B
+        self.cells = (*A, *right, *D, "r[4]", "less", *signs)  # type: ignore[misc]
+        super().__init__(lanes)
+
+    def rule(self, c: Lane) -> None:
+        a = c.read_a()
+        b = (c.imm, c.imm2) if self.immediate else c.read_b()
+        if self.signed:
+            a = _flipped(c, a, "a")
+            b = b if self.immediate else _flipped(c, b, "b")
+        for each in c.r:
+            c.half(each)
+        borrow = (c.r[0] + HALF * c.r[1] - a[0] + b[0]) * PER_WORD
+        c.boolean(borrow, "the borrow is a bit")
+        c.zero(a[1] - b[1] - borrow + WORD * c.less - c.r[2] - HALF * c.r[3], "the upper difference")
+        c.boolean(c.less, "the result is a bit")
+        c.write((c.less, 0))
+        c.go(imm=c.imm if self.immediate else 0, imm2=c.imm2 if self.immediate else 0)
+
+    def witness(self, r: Any) -> dict[str, Any]:
+        if self.immediate:
+            b = r.imm | r.imm2 << 32
+            difference = r.a - b + ((1 << 63) if self.signed else 0)
+        else:
+            difference = r.a - r.b
+        cells = {"r": parts(difference), "less": r.c}
+        if self.signed:
+            cells |= _sign_witness("a", r.a)
+            cells |= {} if self.immediate else _sign_witness("b", r.b)
+        return cells
+

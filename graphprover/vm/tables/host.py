@@ -1,0 +1,56 @@
+"""Host calls: an ecall whose number, in a7, is what its family says."""
+
+from typing import Any
+
+import numpy as np
+
+from graphprover.examples.keccak.permutation import LANES, PERMUTATION
+from graphprover.vm.buses import SLOT_MEMORY
+from graphprover.vm.io import EXIT, KECCAK_F
+from graphprover.vm.tables.step import ONES, B, Lane, Step
+
+CALL = ("a_at", "a_t")  # a7, whose value is the number
+
+
+class Halt(Step):
+    """The exit: the last cycle, with the exit code a0."""
+
+    cells = (*CALL, *B)
+
+    def rule(self, c: Lane) -> None:
+        c.read_a((EXIT, 0))
+        c.halt(c.read_b())
+        c.begin(0)
+
+    def fits(self, r: Any) -> Any:
+        return r.a == EXIT
+
+
+class KeccakCall(Step):
+    """Keccak-f[1600] of the 25 words at a0. The cycle is the number of the call of the permutation."""
+
+    cells = (*CALL, "b_at", "b_t", "b_lo", "word_t[25]", "before[25][2]", "after[25][2]")
+
+    def rule(self, c: Lane) -> None:
+        c.read_a((KECCAK_F, 0))
+        address, _ = c.read_b((c.b_lo, 0))
+        for i in range(LANES):
+            c.access(address + 8 * i, c.word_t[i], SLOT_MEMORY, c.before[i], c.after[i])
+        c.ask(PERMUTATION, [0, c.clk, *(limb for word in c.before for limb in word)])
+        c.answer(PERMUTATION, [1, c.clk, *(limb for word in c.after for limb in word)])
+        c.go()
+
+    def fits(self, r: Any) -> Any:
+        return r.a == KECCAK_F
+
+    def witness(self, r: Any) -> dict[str, Any]:
+        calls = r.calls
+        now = 4 * r.clk + SLOT_MEMORY
+        times = np.array([call.t for call in calls], np.uint64).reshape(-1, LANES).T
+        old = np.array([call.old for call in calls], np.uint64).reshape(-1, LANES).T
+        new = np.array([call.new for call in calls], np.uint64).reshape(-1, LANES).T
+        return {
+            "word_t": [r.recent((r.b + 8 * i), times[i], old[i], now) for i in range(LANES)],
+            "before": [(word & ONES, word >> 32) for word in old],
+            "after": [(word & ONES, word >> 32) for word in new],
+        }

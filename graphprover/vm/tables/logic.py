@@ -1,0 +1,80 @@
+"""and, or, xor by bytes: a | b = a + b - (a & b), and a ^ b = a + b - 2 (a & b)."""
+
+from typing import Any
+
+from graphprover.vm.buses import Tag
+from graphprover.vm.tables.step import BYTE, HALF, ONES, D, Lane, Step
+
+SUM = {"and": 0, "or": 1, "xor": 1}  # the result is SUM * (a + b) + BOTH * (a & b)
+BOTH = {"and": 1, "or": -1, "xor": -2}
+
+
+def byte_list(x: Any, count: int) -> tuple[Any, ...]:
+    """The lowest bytes of a word."""
+    return tuple(x >> 8 * i & 255 for i in range(count))
+
+
+def joined(parts: Any) -> Any:
+    """The number with these bytes, lowest first."""
+    return sum(part * BYTE**i for i, part in enumerate(parts))
+
+
+class Logic(Step):
+    """and, or, xor of two registers."""
+
+    cells = ("a_at", "a_t", "a[8]", "b_at", "b_t", "b[8]", *D, "both[8]")
+
+    def __init__(self, op: str, lanes: int = 1) -> None:
+        super().__init__(lanes)
+        self.op = op
+
+    def rule(self, c: Lane) -> None:
+        for each in zip(c.a, c.b, c.both, strict=True):
+            c.look(Tag.AND, *each)
+        a = c.read_a((joined(c.a[:4]), joined(c.a[4:])))
+        b = c.read_b((joined(c.b[:4]), joined(c.b[4:])))
+        both = joined(c.both[:4]), joined(c.both[4:])
+        lo, hi = (SUM[self.op] * (x + y) + BOTH[self.op] * z for x, y, z in zip(a, b, both, strict=True))
+        c.write((lo, hi))
+        c.go()
+
+    def witness(self, r: Any) -> dict[str, Any]:
+        return {"a": byte_list(r.a, 8), "b": byte_list(r.b, 8), "both": byte_list(r.a & r.b, 8)}
+
+
+class LogicImmediate(Step):
+    """andi, ori, xori of an immediate whose sign, hence all but its lowest 12 bits, the family knows."""
+
+    cells = ("a_at", "a_t", "a[2]", "a_top", "a_hi", *D, "imm", "imm2", "both[2]")
+
+    def __init__(self, op: str, negative: bool, lanes: int = 1) -> None:
+        super().__init__(lanes)
+        self.op = op
+        self.ones = int(negative)  # each of the higher bits of the immediate
+
+    def rule(self, c: Lane) -> None:
+        for each in zip(c.a, (c.imm, c.imm2), c.both, strict=True):
+            c.look(Tag.AND, *each)
+        c.half(c.a_top)
+        low = joined(c.a)
+        c.read_a((low + HALF * c.a_top, c.a_hi))
+        lo = self.result(low, joined((c.imm, c.imm2)), joined(c.both))
+        top = self.result(c.a_top, self.ones * (HALF - 1), self.ones * c.a_top)
+        hi = self.result(c.a_hi, self.ones * ONES, self.ones * c.a_hi)
+        c.write((lo + HALF * top, hi))
+        c.go(imm=c.imm, imm2=c.imm2)
+
+    def result(self, x: Any, y: Any, both: Any) -> Any:
+        """The operation on a part, given the bits in both operands."""
+        return SUM[self.op] * (x + y) + BOTH[self.op] * both
+
+    def witness(self, r: Any) -> dict[str, Any]:
+        immediate = r.imm | r.imm2 << 8
+        return {
+            "a": byte_list(r.a, 2),
+            "a_top": r.a >> 16 & (HALF - 1),
+            "a_hi": r.a >> 32,
+            "both": byte_list(r.a & immediate, 2),
+        }
+
+

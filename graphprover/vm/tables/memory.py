@@ -1,0 +1,255 @@
+"""Aligned loads and stores. Memory is words of 8 bytes at multiples of 8: no other address has a value, so that an
+address which is not aligned, or not below 2^32, has nothing to load. ``unaligned`` does what these families cannot.
+
+Where a part of a word is meant, bits say which: ``upper`` of its two limbs, of that the upper half, of that the upper
+byte. The parts are cells, range-checked, because the limb is known to have 32 bits but its parts are not.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from graphprover.vm.buses import Tag
+from graphprover.vm.tables.arithmetic import halves
+from graphprover.vm.tables.step import A32, BYTE, HALF, ONES, PER_HALF, B, D, Lane, M, Step, Word
+
+
+def base(c: Lane) -> Any:
+    """The address in bytes: rs1, which is below 2^32, plus the immediate."""
+    lo, _ = c.read_a((c.a_lo, 0))
+    return lo + c.imm
+
+
+def chosen(bit: Any, low: Any, high: Any) -> Any:
+    """``high`` where ``bit`` is 1, else ``low``."""
+    return low + bit * (high - low)
+
+
+class Access(Step):
+    """What loads and stores share."""
+
+    size = 8  # bytes
+
+    def fits(self, r: Any) -> Any:
+        return (r.a >> 32 == 0) & (r.address % self.size == 0)
+
+
+class LoadDouble(Access):
+    """ld."""
+
+    cells = (*A32, *D, *M, "imm")
+
+    def rule(self, c: Lane) -> None:
+        word = c.m_lo, c.m_hi
+        c.memory(base(c), word, word)
+        c.write(word)
+        c.go(imm=c.imm)
+
+
+class LoadWord(Access):
+    """lw, lwu."""
+
+    size = 4
+
+    def __init__(self, signed: bool, lanes: int = 1) -> None:
+        self.signed = signed
+        self.cells = (*A32, *D, *M, "imm", "upper", "x", *(("x_low", "negative") if signed else ()))  # type: ignore[misc]
+        super().__init__(lanes)
+
+    def rule(self, c: Lane) -> None:
+        word = c.m_lo, c.m_hi
+        c.boolean(c.upper, "which limb is a bit")
+        c.memory(base(c) - 4 * c.upper, word, word)
+        c.zero(chosen(c.upper, *word) - c.x, "the limb")
+        hi: Any = 0
+        if self.signed:
+            c.sign(c.x_low, c.x, c.negative)
+            hi = ONES * c.negative
+        c.write((c.x, hi))
+        c.go(imm=c.imm)
+
+    def witness(self, r: Any) -> dict[str, Any]:
+        cells = {"upper": r.address >> 2 & 1, "x": r.c & ONES}
+        return cells | ({"x_low": halves(r.c), "negative": r.c >> 63} if self.signed else {})
+
+
+HALF_CELLS = ("upper", "upper_half", "x[2]", "y")
+BYTE_CELLS = (*HALF_CELLS, "upper_byte", "z[2]", "v")
+
+
+def half_of(c: Lane, word: Word, in_bytes: bool = False) -> Any:
+    """The half at the address, of 16 bits; with ``in_bytes`` the caller proves that it has."""
+    c.boolean(c.upper, "which limb is a bit")
+    c.boolean(c.upper_half, "which half is a bit")
+    c.zero(chosen(c.upper, *word) - c.x[0] - HALF * c.x[1], "the limb")
+    c.zero(chosen(c.upper_half, *c.x) - c.y, "the half")
+    c.half(c.x[0] + c.x[1] - c.y)  # the other one
+    if not in_bytes:
+        c.half(c.y)
+    return c.y
+
+
+def byte_of(c: Lane, word: Word) -> Any:
+    """The byte at the address, of 8 bits."""
+    half = half_of(c, word, in_bytes=True)
+    c.boolean(c.upper_byte, "which byte is a bit")
+    c.look(Tag.BYTES, *c.z)
+    c.zero(c.z[0] + BYTE * c.z[1] - half, "the half in bytes")
+    c.zero(chosen(c.upper_byte, *c.z) - c.v, "the byte")
+    return c.v
+
+
+def half_witness(r: Any) -> dict[str, Any]:
+    """The cells of ``half_of``."""
+    upper, upper_half = r.address >> 2 & 1, r.address >> 1 & 1
+    limb = r.old >> 32 * upper & ONES
+    return {
+        "upper": upper,
+        "upper_half": upper_half,
+        "x": (halves(limb), limb >> 16),
+        "y": halves(limb >> 16 * upper_half),
+    }
+
+
+def byte_witness(r: Any) -> dict[str, Any]:
+    """The cells of ``byte_of``."""
+    cells = half_witness(r)
+    z = cells["y"] & 255, cells["y"] >> 8
+    upper_byte = r.address & 1
+    return cells | {"upper_byte": upper_byte, "z": z, "v": cells["y"] >> 8 * upper_byte & 255}
+
+
+class LoadHalf(Access):
+    """lh, lhu."""
+
+    size = 2
+
+    def __init__(self, signed: bool, lanes: int = 1) -> None:
+        self.signed = signed
+        self.cells = (*A32, *D, *M, "imm", *HALF_CELLS, *(("negative",) if signed else ()))  # type: ignore[misc]
+        super().__init__(lanes)
+
+    def rule(self, c: Lane) -> None:
+        word = c.m_lo, c.m_hi
+        c.memory(base(c) - 4 * c.upper - 2 * c.upper_half, word, word)
+        y = half_of(c, word)
+        write_extended(c, y, HALF, c.negative if self.signed else None)
+        c.go(imm=c.imm)
+
+    def witness(self, r: Any) -> dict[str, Any]:
+        return half_witness(r) | ({"negative": r.c >> 63} if self.signed else {})
+
+
+class LoadByte(Access):
+    """lb, lbu."""
+
+    size = 1
+
+    def __init__(self, signed: bool, lanes: int = 1) -> None:
+        self.signed = signed
+        self.cells = (*A32, *D, *M, "imm", *BYTE_CELLS, *(("negative",) if signed else ()))  # type: ignore[misc]
+        super().__init__(lanes)
+
+    def rule(self, c: Lane) -> None:
+        word = c.m_lo, c.m_hi
+        c.memory(base(c) - 4 * c.upper - 2 * c.upper_half - c.upper_byte, word, word)
+        v = byte_of(c, word)
+        write_extended(c, v, BYTE, c.negative if self.signed else None)
+        c.go(imm=c.imm)
+
+    def witness(self, r: Any) -> dict[str, Any]:
+        return byte_witness(r) | ({"negative": r.c >> 63} if self.signed else {})
+
+
+def write_extended(c: Lane, x: Any, size: int, negative: Any) -> None:
+    """rd is ``x``, a number below ``size``, with its sign unless ``negative`` is None."""
+    if negative is None:
+        c.write((x, 0))
+        return
+    c.look(Tag.SIGN, x * (HALF // size), negative)
+    c.write((x + negative * (2**32 - size), ONES * negative))
+
+
+class StoreDouble(Access):
+    """sd."""
+
+    cells = (*A32, *B, *M, "imm")
+
+    def rule(self, c: Lane) -> None:
+        address = base(c)
+        c.memory(address, (c.m_lo, c.m_hi), c.read_b())
+        c.go(imm=c.imm)
+
+
+class StoreWord(Access):
+    """sw."""
+
+    size = 4
+    cells = (*A32, *B, *M, "imm", "upper", "new_lo", "new_hi")
+
+    def rule(self, c: Lane) -> None:
+        c.boolean(c.upper, "which limb is a bit")
+        address = base(c) - 4 * c.upper
+        value, _ = c.read_b()
+        c.zero(chosen(c.upper, value, c.m_lo) - c.new_lo, "the lower limb")
+        c.zero(chosen(c.upper, c.m_hi, value) - c.new_hi, "the upper limb")
+        c.memory(address, (c.m_lo, c.m_hi), (c.new_lo, c.new_hi))
+        c.go(imm=c.imm)
+
+    def witness(self, r: Any) -> dict[str, Any]:
+        return {"upper": r.address >> 2 & 1, "new_lo": r.new & ONES, "new_hi": r.new >> 32}
+
+
+class StoreHalf(Access):
+    """sh: the word grows by the difference of new and old half, times the half's place."""
+
+    size = 2
+    cells = (*A32, *B, *M, "imm", *HALF_CELLS, "b_low", "growth", "new_lo")
+
+    def rule(self, c: Lane) -> None:
+        word = c.m_lo, c.m_hi
+        address = base(c) - 4 * c.upper - 2 * c.upper_half
+        old = half_of(c, word)
+        value, _ = c.read_b()
+        c.word(c.b_low, value)
+        c.zero((c.b_low - old) * (1 + (HALF - 1) * c.upper_half) - c.growth, "what the limb grows by")
+        store(c, address, word)
+
+    def witness(self, r: Any) -> dict[str, Any]:
+        cells = half_witness(r)
+        b_low = halves(r.b)
+        growth = r.signed(b_low, cells["y"], 16 * cells["upper_half"])
+        return cells | {"b_low": b_low, "growth": growth, "new_lo": r.new & ONES}
+
+
+class StoreByte(Access):
+    """sb, in the same way."""
+
+    size = 1
+    cells = (*A32, *B, *M, "imm", *BYTE_CELLS, "b_byte", "b_next", "place", "growth", "new_lo")
+
+    def rule(self, c: Lane) -> None:
+        word = c.m_lo, c.m_hi
+        address = base(c) - 4 * c.upper - 2 * c.upper_half - c.upper_byte
+        old = byte_of(c, word)
+        value, _ = c.read_b()
+        c.look(Tag.BYTES, c.b_byte, c.b_next)
+        c.half((value - c.b_byte - BYTE * c.b_next) * PER_HALF)
+        place = (1 + (BYTE - 1) * c.upper_byte) * (1 + (HALF - 1) * c.upper_half)
+        c.zero(place - c.place - (1 - c.on), "the byte's place in the limb")
+        c.zero((c.b_byte - old) * c.place - c.growth, "what the limb grows by")
+        store(c, address, word)
+
+    def witness(self, r: Any) -> dict[str, Any]:
+        cells = byte_witness(r)
+        shift = 16 * cells["upper_half"] + 8 * cells["upper_byte"]
+        growth = r.signed(r.b & 255, cells["v"], shift)
+        new = {"b_byte": r.b & 255, "b_next": r.b >> 8 & 255, "growth": growth, "new_lo": r.new & ONES}
+        return cells | new | {"place": np.uint64(1) << shift}
+
+
+def store(c: Lane, address: Any, word: Word) -> None:
+    """The limb at the address grows by ``growth``."""
+    c.zero(word[0] + (1 - c.upper) * c.growth - c.new_lo, "the lower limb")
+    c.memory(address, word, (c.new_lo, word[0] + word[1] + c.growth - c.new_lo))
+    c.go(imm=c.imm)

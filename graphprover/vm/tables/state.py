@@ -1,0 +1,143 @@
+"""Where an execution begins and ends: the first and the last cycle, the registers, and the words of memory.
+
+Every word has one row in one of the tables here, which sends its initial value at time 0 and receives its last one. A
+second row for the same word would give it a second history, so the addresses of a table are preprocessed or strictly
+rising, and those of two tables are apart.
+"""
+
+import numpy as np
+
+from graphprover.air import Air, TableBuilder
+from graphprover.vm.buses import REGISTERS, VM, Tag, message
+from graphprover.vm.io import OUTPUT_BASE
+
+REGISTER_COUNT = 33  # x0 to x31, and the sink of loads to x0
+
+
+class Boundary(Air):
+    """The first cycle begins at the program's entry; the last one is the exit.
+
+    ``shape`` names the statement's other tables (see ``machine``): nothing here constrains it, it decides which tables
+    are verified.
+    """
+
+    columns = ("first",)
+
+    def __init__(self, entry: int, tables: int) -> None:
+        self.entry = entry
+        self.public_values = ("cycles", "exit_code[2]", f"shape[{tables}]")
+
+    def define(self, t: TableBuilder) -> None:
+        t.boolean(t.first)
+        t.first_row(t.first - 1)
+        t.transition(t.next.first)
+        t.send(VM, message(Tag.STATE, 1, self.entry), t.first, weight=1)
+        t.receive(VM, message(Tag.HALT, t.public.cycles, *t.public.exit_code), t.first, weight=1)
+
+
+class RegisterFile(Air):
+    """All registers, which are 0 at first."""
+
+    name = "registers"
+    preprocessed = ("at", "real")
+    columns = ("t", "lo", "hi")
+
+    def preprocessed_trace(self) -> np.ndarray:
+        i = np.arange(64, dtype=np.uint64)
+        return np.stack([np.uint64(REGISTERS) + i, (i < REGISTER_COUNT).astype(np.uint64)])
+
+    def define(self, t: TableBuilder) -> None:
+        t.send(VM, message(Tag.ACCESS, t.at, 0, 0, 0), t.real, weight=1)
+        t.receive(VM, message(Tag.ACCESS, t.at, t.t, t.lo, t.hi), t.real, weight=1)
+
+
+class ImageMemory(Air):
+    """The words that the program brings; those that are never accessed keep time 0 and value."""
+
+    name = "image_memory"
+    preprocessed = ("at", "initial_lo", "initial_hi", "real")
+    columns = ("t", "lo", "hi")
+
+    def __init__(self, addresses: np.ndarray, values: np.ndarray, rows: int) -> None:
+        self.words = addresses, values
+        self.rows = rows
+
+    def preprocessed_trace(self) -> np.ndarray:
+        addresses, values = self.words
+        trace = np.zeros((4, self.rows), dtype=np.uint64)
+        trace[:3, : len(addresses)] = addresses, values & np.uint64(2**32 - 1), values >> np.uint64(32)
+        trace[3, : len(addresses)] = 1
+        return trace
+
+    def define(self, t: TableBuilder) -> None:
+        t.send(VM, message(Tag.ACCESS, t.at, 0, t.initial_lo, t.initial_hi), t.real, weight=1)
+        t.receive(VM, message(Tag.ACCESS, t.at, t.t, t.lo, t.hi), t.real, weight=1)
+
+
+class Region(Air):
+    """The accessed words of a region [start, end), by rising address, from the second row on.
+
+    An address is that of the row before, plus 8 if this row has a word, plus 8 times a gap of 32 bits. The first row is
+    idle, right before the region, and the last one at its last word: less than 2^32 rows add up to less than p.
+    """
+
+    columns: tuple[str, ...] = ("on", "at", "gap[2]", "t", "lo", "hi")
+
+    def __init__(self, start: int, end: int) -> None:
+        self.start, self.end = start, end
+
+    def rises(self, t: TableBuilder) -> None:
+        """States the order of the addresses."""
+        t.boolean(t.on)
+        t.first_row(t.on)
+        t.first_row(t.at - (self.start - 8))
+        t.transition(t.next.at - t.at - 8 * (t.next.on + t.gap[0] + (1 << 16) * t.gap[1]))
+        t.last_row(t.at - (self.end - 8))
+        for half in t.gap:
+            t.lookup(VM, message(Tag.HALF, half))
+
+
+class ZeroMemory(Region):
+    """A region that is 0 at first."""
+
+    name = "zero_memory"
+
+    def define(self, t: TableBuilder) -> None:
+        self.rises(t)
+        t.send(VM, message(Tag.ACCESS, t.at, 0, 0, 0), t.on, weight=1)
+        t.receive(VM, message(Tag.ACCESS, t.at, t.t, t.lo, t.hi), t.on, weight=1)
+
+
+class InputMemory(Region):
+    """A region whose initial values are the prover's choice."""
+
+    name = "input_memory"
+    columns = (*Region.columns, "initial[4]")
+
+    def define(self, t: TableBuilder) -> None:
+        self.rises(t)
+        for half in t.initial:
+            t.lookup(VM, message(Tag.HALF, half))
+        initial = t.initial[0] + (1 << 16) * t.initial[1], t.initial[2] + (1 << 16) * t.initial[3]
+        t.send(VM, message(Tag.ACCESS, t.at, 0, *initial), t.on, weight=1)
+        t.receive(VM, message(Tag.ACCESS, t.at, t.t, t.lo, t.hi), t.on, weight=1)
+
+
+class OutputMemory(Air):
+    """The first words from OUTPUT_BASE on: 0 at first, public at the end. The first row holds them all."""
+
+    name = "output_memory"
+
+    def __init__(self, words: int) -> None:
+        self.words = words
+        self.columns = ("first", f"t[{words}]")
+        self.public_values = (f"word[{words}][2]",)
+
+    def define(self, t: TableBuilder) -> None:
+        t.boolean(t.first)
+        t.first_row(t.first - 1)
+        t.transition(t.next.first)
+        for i, (time, word) in enumerate(zip(t.t, t.public.word, strict=True)):
+            at = OUTPUT_BASE + 8 * i
+            t.send(VM, message(Tag.ACCESS, at, 0, 0, 0), t.first, weight=1)
+            t.receive(VM, message(Tag.ACCESS, at, time, *word), t.first, weight=1)

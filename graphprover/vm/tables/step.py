@@ -1,0 +1,172 @@
+"""What the tables of all instructions share: a lane executes one instruction, a row has one or several lanes."""
+
+from typing import Any, ClassVar
+
+from graphprover.air import Air, Bus, Expr, TableBuilder
+from graphprover.field import inv
+from graphprover.vm.buses import SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, VM, Tag, message
+
+Word = tuple[Any, Any]  # a value of 64 bits: two expressions or integers of 32
+
+BASE = ("on", "clk", "pc")  # 1 in a lane that executes; the cycle, from 1 on; where the instruction stands
+A = ("a_at", "a_t", "a_lo", "a_hi")  # rs1: where, when it was accessed last, its value
+A32 = ("a_at", "a_t", "a_lo")  # rs1 with hi = 0
+B = ("b_at", "b_t", "b_lo", "b_hi")  # rs2
+D = ("d_at", "d_t", "old_lo", "old_hi")  # rd, and its value before
+M = ("m_t", "m_lo", "m_hi")  # a word of memory, and its value before
+
+ONES = 2**32 - 1
+BYTE, HALF, WORD = 1 << 8, 1 << 16, 1 << 32
+PER_HALF, PER_WORD = inv(HALF), inv(WORD)
+
+
+class Lane:
+    """The cells of one lane as attributes, and the statements that families share."""
+
+    def __init__(self, t: TableBuilder, family: int, names: tuple[str, ...], lane: int) -> None:
+        self._t = t
+        self._family = family
+        self._registers = {"d": 0, "a": 0, "b": 0}  # type: dict[str, Any]
+        self._cells = {name: t[name][lane] for name in names}
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self._cells[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    # Constraints
+
+    def zero(self, expression: Expr, label: str) -> None:
+        """``expression`` is 0, in idle lanes too."""
+        self._t.every_row(expression, label)
+
+    def boolean(self, expression: Expr, label: str) -> None:
+        """``expression`` is 0 or 1."""
+        self._t.boolean(expression, label)
+
+    # Lookups
+
+    def look(self, tag: Tag, *fields: Any) -> None:
+        """The message is in the table of its tag."""
+        self._t.lookup(VM, message(tag, *fields), self.on, weight=1)
+
+    def half(self, x: Any) -> None:
+        """``x`` has 16 bits."""
+        self.look(Tag.HALF, x)
+
+    def word(self, low: Any, x: Any) -> None:
+        """``x`` has 32 bits, the lower 16 of which are the cell ``low``."""
+        self.half(low)
+        self.half((x - low) * PER_HALF)
+
+    def sign(self, low: Any, x: Any, bit: Any) -> None:
+        """``x`` has 32 bits, the lower 16 of which are the cell ``low`` and the highest one ``bit``."""
+        self.half(low)
+        self.look(Tag.SIGN, (x - low) * PER_HALF, bit)
+
+    # Accesses
+
+    def access(self, at: Any, before: Any, slot: int, old: Word, new: Word) -> None:
+        """At ``slot`` of this cycle the value at an address turns from ``old`` into ``new``."""
+        now = 4 * self.clk + slot
+        self._t.receive(VM, message(Tag.ACCESS, at, before, *old), self.on, weight=1)
+        self._t.send(VM, message(Tag.ACCESS, at, now, *new), self.on, weight=1)
+        self.half(now - before - 1)
+
+    def read_a(self, value: Word | None = None) -> Word:
+        """The value of rs1: the cells, or the one given."""
+        value = value or (self.a_lo, self.a_hi)
+        self._registers["a"] = self.a_at
+        self.access(self.a_at, self.a_t, SLOT_A, value, value)
+        return value
+
+    def read_b(self, value: Word | None = None) -> Word:
+        """The value of rs2: the cells, or the one given."""
+        value = value or (self.b_lo, self.b_hi)
+        self._registers["b"] = self.b_at
+        self.access(self.b_at, self.b_t, SLOT_B, value, value)
+        return value
+
+    def write(self, value: Word) -> None:
+        """rd turns into ``value``, both parts of which have 32 bits."""
+        self._registers["d"] = self.d_at
+        self.access(self.d_at, self.d_t, SLOT_D, (self.old_lo, self.old_hi), value)
+
+    def update(self, old: Word, value: Word) -> None:
+        """rd, which is rs1 too, turns from ``old`` into ``value``, in one access."""
+        self._registers["d"] = self._registers["a"] = self.a_at
+        self.access(self.a_at, self.a_t, SLOT_D, old, value)
+
+    def memory(self, address: Any, old: Word, new: Word) -> None:
+        """The word at ``address`` turns from ``old`` into ``new``."""
+        self.access(address, self.m_t, SLOT_MEMORY, old, new)
+
+    def ask(self, bus: Bus, fields: list[Any]) -> None:
+        """Sends a message on another bus."""
+        self._t.send(bus, fields, self.on, weight=1)
+
+    def answer(self, bus: Bus, fields: list[Any]) -> None:
+        """Receives a message on another bus."""
+        self._t.receive(bus, fields, self.on, weight=1)
+
+    # Control
+
+    def go(self, following: Any = None, imm: Any = 0, imm2: Any = 0, stated: Any = None) -> None:
+        """This is an instruction of the program, and the one at ``following`` (by default the next) comes after it.
+
+        ``stated``: the next pc in the program's entry, where that is not ``following``.
+        """
+        following = self.pc + 4 if following is None else following
+        self._t.send(VM, message(Tag.STATE, self.clk + 1, following), self.on, weight=1)
+        self.begin(following if stated is None else stated, imm, imm2)
+
+    def begin(self, following: Any, imm: Any = 0, imm2: Any = 0) -> None:
+        """This is an instruction of the program, with ``following`` in its entry, and its turn has come."""
+        self._t.receive(VM, message(Tag.STATE, self.clk, self.pc), self.on, weight=1)
+        registers = self._registers.values()
+        self.look(Tag.PROGRAM, self._family, self.pc, following, *registers, imm, imm2)
+
+    def halt(self, code: Word) -> None:
+        """This is the last cycle."""
+        self._t.send(VM, message(Tag.HALT, self.clk, *code), self.on, weight=1)
+
+
+class Step(Air):
+    """A family of instructions: one lane executes one of them.
+
+    A subclass lists the ``cells`` of a lane and says in ``rule`` what holds in it. Idle lanes are zero everywhere.
+    """
+
+    cells: ClassVar[tuple[str, ...]] = ()  # beside BASE
+    slot_a: ClassVar[int] = SLOT_A  # when it accesses rs1
+    family: int = 0  # its number in the program table
+
+    def __init__(self, lanes: int = 1) -> None:
+        self.lanes = lanes
+        self.names = (*BASE, *self.cells)
+        self.columns = tuple(_laned(spec, lanes) for spec in self.names)
+
+    def rule(self, c: Lane) -> None:
+        """States what one lane means."""
+        raise NotImplementedError
+
+    def fits(self, r: Any) -> Any:
+        """Which of the executed instructions ``r`` (a ``Rows``) this family can prove: a mask, or True for all."""
+        return True
+
+    def witness(self, r: Any) -> dict[str, Any]:
+        """The cells of the executed instructions ``r`` that do not follow from their names (see ``trace``)."""
+        return {}
+
+    def define(self, t: TableBuilder) -> None:
+        names = tuple(spec.partition("[")[0] for spec in self.names)
+        for lane in range(self.lanes):
+            c = Lane(t, self.family, names, lane)
+            c.boolean(c.on, "a lane executes or not")
+            self.rule(c)
+
+
+def _laned(spec: str, lanes: int) -> str:
+    name, bracket, sizes = spec.partition("[")
+    return f"{name}[{lanes}]{bracket}{sizes}"
