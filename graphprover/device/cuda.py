@@ -140,12 +140,11 @@ class CudaDevice:
 
     @_operation
     def cap(self, tree: Tree) -> tuple[bytes, ...]:
-        return tuple(digest.tobytes() for digest in self._host("cap", tree.layers[-1]))
+        return _each_digest(self._host("cap", tree.layers[-1]))
 
     @_operation
     def digests(self, tree: Tree, nodes: Sequence[Sequence[int]]) -> tuple[bytes, ...]:
-        digests = self._host("digests", merkle.gather_digests(tree.layers, nodes))
-        return tuple(digest.tobytes() for digest in digests)
+        return _each_digest(self._host("digests", merkle.gather_digests(tree.layers, nodes)))
 
     @_operation
     def rows(self, matrix: cupy.ndarray, indices: Sequence[int]) -> np.ndarray:
@@ -235,6 +234,11 @@ class CudaDevice:
     @_operation
     def grind(self, seed: bytes, bits: int) -> int:
         return grind.grind(np.frombuffer(seed, dtype="<u8").astype(np.uint64), bits) if bits else 0
+
+
+def _each_digest(digests: np.ndarray) -> tuple[bytes, ...]:
+    joined = digests.tobytes()
+    return tuple(joined[first : first + 32] for first in range(0, len(joined), 32))
 
 
 @lru_cache

@@ -6,7 +6,7 @@ import numpy as np
 from graphprover.kernels.cuda.module import blocks_for, launch, load, multiprocessors
 
 _THREADS = 128
-_BLOCKS_PER_MULTIPROCESSOR = 5  # as many as run at once: one that starts later holds up all nonces above its own
+_BLOCKS_PER_MULTIPROCESSOR = 5  # as many as run at once
 _EXPECTED = 8  # times the expected number of nonces in one launch: a second is needed once in e^8
 
 
@@ -21,15 +21,14 @@ def grind(seed: np.ndarray, bits: int) -> int:
     if not 0 <= bits < 60:
         raise ValueError(f"cannot grind {bits} bits")
     mask = int.from_bytes(((1 << bits) - 1).to_bytes(8, "big"), "little")
-    best = cupy.empty(1, dtype=np.uint64)
-    best.data.memset_async(0xFF, 8, cupy.cuda.get_current_stream())
     resident = multiprocessors(cupy.cuda.runtime.getDevice()) * _BLOCKS_PER_MULTIPROCESSOR
     start, count = 0, max(_EXPECTED << bits, _THREADS)
     while True:
+        found = cupy.asarray(np.array([2**64 - 1, 0], dtype=np.uint64))
         blocks = min(blocks_for(count, _THREADS), resident)
         words = (int(word) for word in seed)
-        launch(load("grind.cu"), "grind", blocks, _THREADS, *words, mask, start, start + count, best)
-        found = int(best.get()[0])
-        if found < start + count:
-            return found
+        launch(load("grind.cu"), "grind", blocks, _THREADS, *words, mask, start, start + count, found)
+        nonce = int(found.get()[0])
+        if nonce < start + count:
+            return nonce
         start += count

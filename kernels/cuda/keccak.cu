@@ -3,9 +3,16 @@
 
 constexpr int THREADS = 128;
 
-// digests[row] = Keccak-256 of word `row` stride of each of the columns, whose addresses are given.
+constexpr int FEW = 128;  // columns whose addresses are a parameter, which saves sending them ahead
+
+struct Columns {
+    const u64* address[FEW];
+};
+
+// digests[row] = Keccak-256 of word `row` stride of each of the `count` columns: `many`, or `few` if that is null.
 extern "C" __global__ void __launch_bounds__(THREADS, 5) hash_rows(
-    const u64* const* columns, u64 count, u64 stride, u64* digests, u64 rows) {
+    const __grid_constant__ Columns few, const u64* const* many, u64 count, u64 stride, u64* digests, u64 rows) {
+    const u64* const* columns = many ? many : few.address;
     for (u64 row = (u64)blockIdx.x * THREADS + threadIdx.x; row < rows; row += (u64)gridDim.x * THREADS) {
         u64 state[25];
         keccak::clear(state);

@@ -10,6 +10,7 @@ from graphprover.kernels.cuda.module import blocks_for, launch, load
 RATE = 17  # words absorbed between permutations
 DIGEST = 4  # words of a digest
 _THREADS = 128
+_FEW = 128  # columns whose addresses are a parameter, as in keccak.cu
 
 
 def _check(matrix: cupy.ndarray) -> None:
@@ -22,14 +23,19 @@ def _check(matrix: cupy.ndarray) -> None:
 def _hash(addresses: np.ndarray, stride: int, target: cupy.ndarray) -> None:
     rows = len(target)
     _check(target)
-    columns = cupy.asarray(addresses.astype(np.uint64))
+    few, many = np.zeros(_FEW, dtype=np.uint64), None
+    if len(addresses) <= _FEW:
+        few[: len(addresses)] = addresses
+    else:
+        many = cupy.asarray(addresses.astype(np.uint64))
     launch(
         load("keccak.cu"),
         "hash_rows",
         blocks_for(rows, _THREADS),
         _THREADS,
-        columns,
-        len(columns),
+        few,
+        0 if many is None else many,
+        len(addresses),
         stride,
         target,
         rows,

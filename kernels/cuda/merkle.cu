@@ -25,13 +25,19 @@ extern "C" __global__ void __launch_bounds__(THREADS, 5) compress(
         build(layer, joining, target, i);
 }
 
+constexpr int LAYERS = 16;  // at most, that one launch makes
+
+struct Joining {
+    const u64* digests[LAYERS];  // that join a layer, or null
+};
+
 // The layer of `nodes` and those above it, `layers` in all, each after the one it is made from: every thread block the
-// same share of each, of one node at least. joining[k] is for the k-th of them, or null.
+// same share of each, of one node at least.
 extern "C" __global__ void __launch_bounds__(THREADS, 5) compress_layers(
-    const u64* layer, const u64* const* joining, u64* target, u64 nodes, u64 layers) {
+    const u64* layer, const __grid_constant__ Joining joining, u64* target, u64 nodes, u64 layers) {
     u64 width = nodes / gridDim.x;
     for (u64 k = 0; k < layers; k++, nodes /= 2, width /= 2) {
-        for (u64 i = threadIdx.x; i < width; i += THREADS) build(layer, joining[k], target, blockIdx.x * width + i);
+        for (u64 i = threadIdx.x; i < width; i += THREADS) build(layer, joining.digests[k], target, blockIdx.x * width + i);
         __syncthreads();
         layer = target;
         target += keccak::DIGEST * nodes;

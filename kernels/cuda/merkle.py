@@ -13,6 +13,7 @@ from graphprover.kernels.cuda.module import blocks_for, launch, load
 
 BROAD = 1 << 14  # nodes up to which a layer leaves so much of a device idle that it shares a launch with others
 _THREADS = 128
+_LAYERS = 16  # at most, that one launch makes, as in merkle.cu
 
 
 def allocate(leaves: int, cap_height: int) -> tuple[cupy.ndarray, ...]:
@@ -57,14 +58,17 @@ def _build_together(layers: Sequence[cupy.ndarray], first: int, last: int, joini
         return
     nodes, root = len(layers[first]), len(layers[last - 1])
     blocks = 1 if nodes <= _THREADS else min(root, blocks_for(nodes, 32))
-    addresses = [each.data.ptr if (each := joining.get(len(layer))) is not None else 0 for layer in layers[first:last]]
+    addresses = np.zeros(_LAYERS, dtype=np.uint64)
+    for place, layer in enumerate(layers[first:last]):
+        if len(layer) in joining:
+            addresses[place] = joining[len(layer)].data.ptr
     launch(
         load("merkle.cu"),
         "compress_layers",
         blocks,
         _THREADS,
         layers[first - 1],
-        cupy.asarray(np.array(addresses, dtype=np.uint64)),
+        addresses,
         layers[first],
         nodes,
         last - first,
@@ -73,11 +77,14 @@ def _build_together(layers: Sequence[cupy.ndarray], first: int, last: int, joini
 
 def gather_digests(layers: Sequence[cupy.ndarray], nodes: Sequence[Sequence[int]]) -> cupy.ndarray:
     """The digests of these nodes of each layer: uint64 (nodes, 4). Raises IndexError for a node outside its layer."""
-    places = [(layer, node) for layer, level in zip(layers, nodes, strict=False) for node in level]
-    if any(not 0 <= node < len(layer) for layer, node in places):
-        raise IndexError("a node outside its layer")
-    target = cupy.empty((len(places), DIGEST), dtype=np.uint64)
-    addresses = np.array([layer.data.ptr + 8 * DIGEST * node for layer, node in places], dtype=np.uint64)
+    places = []
+    for layer, level in zip(layers, nodes, strict=False):
+        numbers = np.array(level, dtype=np.int64)
+        if numbers.size and not 0 <= numbers.min() <= numbers.max() < len(layer):
+            raise IndexError(f"a node outside a layer of {len(layer)}")
+        places.append(layer.data.ptr + 8 * DIGEST * numbers)
+    addresses = np.concatenate(places).astype(np.uint64)
+    target = cupy.empty((len(addresses), DIGEST), dtype=np.uint64)
     launch(
         load("merkle.cu"),
         "gather_digests",
@@ -85,7 +92,7 @@ def gather_digests(layers: Sequence[cupy.ndarray], nodes: Sequence[Sequence[int]
         _THREADS,
         cupy.asarray(addresses),
         target,
-        len(places),
+        len(addresses),
     )
     return target
 
