@@ -2,6 +2,7 @@
 
 from graphprover.air import Air, TableBuilder
 from graphprover.vm.buses import VM, Tag, message
+from graphprover.vm.tables.step import paired
 
 LANES = 4
 
@@ -15,7 +16,7 @@ class Bump(Air):
         for on, at, time, lo, hi, low, high in zip(
             t.on, t.at, t.t, t.lo, t.hi, t.step_low, t.step_high, strict=True
         ):
-            t.boolean(on)
+            t.every_row(paired(on), "a lane is used or not")
             now = time + 1 + low + (1 << 16) * high
             t.receive(VM, message(Tag.ACCESS, at, time, lo, hi), on, weight=1)
             t.send(VM, message(Tag.ACCESS, at, now, lo, hi), on, weight=1)

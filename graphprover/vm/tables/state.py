@@ -10,6 +10,7 @@ import numpy as np
 from graphprover.air import Air, TableBuilder
 from graphprover.vm.buses import REGISTERS, VM, Tag, message
 from graphprover.vm.io import OUTPUT_BASE
+from graphprover.vm.tables.step import paired
 
 REGISTER_COUNT = 33  # x0 to x31, and the sink of loads to x0
 
@@ -88,7 +89,7 @@ class Region(Air):
 
     def rises(self, t: TableBuilder) -> None:
         """States the order of the addresses."""
-        t.boolean(t.on)
+        t.every_row(paired(t.on), "a row has a word or not")
         t.first_row(t.on)
         t.first_row(t.at - (self.start - 8))
         t.transition(t.next.at - t.at - 8 * (t.next.on + t.gap[0] + (1 << 16) * t.gap[1]))
@@ -134,7 +135,7 @@ class OutputMemory(Air):
         self.public_values = (f"word[{words}][2]",)
 
     def define(self, t: TableBuilder) -> None:
-        t.boolean(t.first)
+        t.every_row(paired(t.first), "the first row or not")
         t.first_row(t.first - 1)
         t.transition(t.next.first)
         for i, (time, word) in enumerate(zip(t.t, t.public.word, strict=True)):
