@@ -13,7 +13,7 @@ from bench_kernels_cuda import ROUNDS, ceilings, seconds, words
 from synthetic import Synthetic
 
 from graphprover.air.description import AirDescription
-from graphprover.air.program import Op, Program, lookup_program, quotient_program
+from graphprover.air.program import Op, Program, constants, lookup_program, quotient_program
 from graphprover.device.cuda import CudaDevice
 from graphprover.kernels.cuda import deep, fri, inverse, logup, module, opening, program
 from graphprover.kernels.cuda.sources import source
@@ -95,12 +95,19 @@ def quotients(report: Report, air: AirDescription, log_rows: int, log_blowup: in
     code = quotient_program(air)
     products, summed = operations(code)
     prefixes = [POINT] * len(air.lookups)
+    shape = f"{air.main_width} + {permutation} columns, 2^{log_rows} in {1 << air.log_quotient_chunks}"
+    floor = size * (air.main_width + permutation + 3), size * products, size * summed
     report(
-        f"quotient, {air.main_width} + {permutation} columns, 2^{log_rows} in {1 << air.log_quotient_chunks}",
+        f"quotient, {shape}",
         lambda: program.quotient(air, main, None, lookup, [], prefixes, POINT, POINT, POINT, log_blowup),
-        size * (air.main_width + permutation + 3),
-        size * products,
-        size * summed,
+        *floor,
+    )
+    filled = constants(code, [], prefixes, POINT, POINT, POINT)
+    matrices = (main, None, lookup)
+    report(
+        f"interpreted, {shape}",
+        lambda: program.evaluate(code, filled, matrices, log_rows, air.log_quotient_chunks, interpreted=True),
+        *floor,
     )
 
 

@@ -22,7 +22,7 @@ __device__ __forceinline__ Product warp_product(u64 x) {
 }
 
 // 1 / x in every thread, with one inversion a block (Montgomery's trick); zero in all of them if any x is zero.
-__device__ __forceinline__ u64 inverse(u64 x) {
+__device__ __noinline__ u64 inverse(u64 x) {
     __shared__ u64 warps[WARP];
     u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
     Product of_lanes = warp_product(x);

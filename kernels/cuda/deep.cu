@@ -73,17 +73,19 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) reduced_opening(
     Ext at_first[2] = {ext::ZERO, ext::ZERO}, at_second[2] = {ext::ZERO, ext::ZERO};
     for (u64 m = 0; m < count; m++) {
         Part part = *(const Part*)(parts + m * WORDS_OF_PART);
-        const ulonglong2* cells = (const ulonglong2*)part.columns + (inside ? pair : last);
+        const ulonglong2* cells = (const ulonglong2*)part.columns + (inside ? pair : last) + slice * (rows / 2);
+        const u64* weight = weights + 3 * slice;
+        u64 step = slices * (rows / 2), c = slice;
         ExtSum low = {}, high = {};
-        u64 c = slice;
         for (; c + (AHEAD - 1) * slices < part.width; c += AHEAD * slices) {
             ulonglong2 x[AHEAD];
 #pragma unroll
-            for (int k = 0; k < AHEAD; k++) x[k] = cells[(c + k * slices) * (rows / 2)];
+            for (int k = 0; k < AHEAD; k++, cells += step) x[k] = __ldg(cells);
 #pragma unroll
-            for (int k = 0; k < AHEAD; k++) accumulate(low, high, x[k], words(weights + 3 * (c + k * slices)));
+            for (int k = 0; k < AHEAD; k++, weight += 3 * slices) accumulate(low, high, x[k], words(weight));
         }
-        for (; c < part.width; c += slices) accumulate(low, high, cells[c * (rows / 2)], words(weights + 3 * c));
+        for (; c < part.width; c += slices, cells += step, weight += 3 * slices)
+            accumulate(low, high, __ldg(cells), words(weight));
         weights += 3 * part.width;
         Ext compressed[2] = {sums::total(low), sums::total(high)}, power = words(powers + 3 * m);
 #pragma unroll

@@ -148,7 +148,7 @@ class _Scope:
         literal = self.code.literal(factor)
         if literal == 1:
             return value
-        return f"ext::neg({value})" if literal == P - 1 else f"ext::scale({value}, {self.word(factor)})"
+        return f"ext::neg({value})" if literal == P - 1 else f"program::scale({value}, {self.word(factor)})"
 
     def statement(self, number: int, step: _Step) -> str:
         space, kind = ("ext", "Ext") if step.width == 3 else ("field", "u64")
@@ -158,17 +158,18 @@ class _Scope:
             terms = "".join(
                 f" sums::accumulate(s{number}, {self.word(word)}, {self.value(weight)});" for word, weight in step.terms
             )
-            return f"{sum_} s{number} = {start};{terms} {kind} v{number} = sums::total(s{number});"
+            total = "program" if step.width == 3 else "sums"
+            return f"{sum_} s{number} = {start};{terms} {kind} v{number} = {total}::total(s{number});"
         a, b = self.value(step.a), self.value(step.b)
         if step.op == Op.SCALE:
-            value = f"ext::scale({a}, {b})"
+            value = f"program::scale({a}, {b})"
         elif step.op == Op.SUB_BASE:
             a0, a1, a2 = (self.word(place) for place in step.a)
             value = f"Ext{{field::sub({a0}, {b}), {a1}, {a2}}}"
         elif step.op == Op.SUB and self.code.is_zero(step.a):
             value = f"{space}::neg({b})"
         else:
-            value = f"{space}::{_BINARY[step.op]}({a}, {b})"
+            value = f"{'program' if step.op == Op.EXT_MUL else space}::{_BINARY[step.op]}({a}, {b})"
         return f"{kind} v{number} = {value};"
 
 
@@ -282,18 +283,18 @@ def _fractions(code: Code, groups: Sequence[int], firsts: Sequence[int], columns
                 scope.lines.append(f"Ext u{i} = {d}, w{i};")
                 continue
             # V / U + m / d = (V d + m U) / (U d); V is the first multiplicity at first.
-            over = scope.times(d, code.outputs[3 * tuples + first]) if t == first + 1 else f"ext::mul({d}, w{i})"
+            over = scope.times(d, code.outputs[3 * tuples + first]) if t == first + 1 else f"program::mul({d}, w{i})"
             scope.lines.append(f"w{i} = ext::add({over}, {scope.times(f'u{i}', multiplicity)});")
-            scope.lines.append(f"u{i} = ext::mul(u{i}, {d});")
-        scope.lines.append(f"Adjugate c{i} = adjugate(u{i}); norms[{i}] = c{i}.norm;")
+            scope.lines.append(f"u{i} = program::mul(u{i}, {d});")
+        scope.lines.append(f"Adjugate c{i} = program::adjugate(u{i}); norms[{i}] = c{i}.norm;")
         one = groups[column] == 1
-        over = scope.times(f"c{i}.c", code.outputs[3 * tuples + first]) if one else f"ext::mul(c{i}.c, w{i})"
+        over = scope.times(f"c{i}.c", code.outputs[3 * tuples + first]) if one else f"program::mul(c{i}.c, w{i})"
         scope.lines.append(f"Ext f{i} = {over};")
         scope.lines.append(f"if (c{i}.norm == 0) report_zero(first_zero, row);")
     lines += scope.lines
     lines.append("block::invert(norms);")
     for i, column in enumerate(columns):
         place = f"columns + {3 * (column + 1)} * rows"
-        lines.append(f"f{i} = ext::scale(f{i}, norms[{i}]); total = ext::add(total, f{i});")
+        lines.append(f"f{i} = program::scale(f{i}, norms[{i}]); total = ext::add(total, f{i});")
         lines.append(f"if (index < rows) ext::store({place}, rows, row, f{i});")
     return lines

@@ -24,6 +24,15 @@ __device__ __forceinline__ Selectors selectors(u64 x, u64 vanishing, u64 last_po
     return {field::mul(quotient, from_last), field::mul(quotient, from_first), from_last};
 }
 
+// Generated code calls what is long: a kernel of many lookups stays in the instruction cache, and is soon compiled.
+__device__ __noinline__ Ext mul(Ext x, Ext y) { return ext::mul(x, y); }
+
+__device__ __noinline__ Ext scale(Ext x, u64 s) { return ext::scale(x, s); }
+
+__device__ __noinline__ Ext total(ExtSum sum) { return sums::total(sum); }
+
+__device__ __noinline__ Adjugate adjugate(Ext x) { return ::adjugate(x); }
+
 }  // namespace program
 
 namespace sums {
