@@ -41,7 +41,8 @@ def elf(segments: Sequence[Segment], entry: int = CODE, **header: int | bytes) -
         "shentsize": 64,
         "shnum": 0,
         "shstrndx": 0,
-    } | header
+    }
+    fields.update(header)
     table, contents = b"", b""
     start = -(-(64 + 56 * len(segments)) // PAGE) * PAGE
     for each in segments:

@@ -1,0 +1,319 @@
+"""Running programs: faults, limits, input and output, and the record against a replay in Python."""
+
+import random
+import struct
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphprover.examples.keccak.permutation import rounds
+from graphprover.vm.elf import Image, load_elf
+from graphprover.vm.execute import Execution, execute
+from graphprover.vm.faults import Fault, GuestFault
+from graphprover.vm.io import INPUT_BASE, KECCAK_F, MEMORY_END, OUTPUT_BASE
+from graphprover.vm.isa import A0, A7, BRANCHES, LOADS, STORES, Instruction, Op, decode_all
+from graphprover.vm.record import SINK, Record
+from tests.vm.assemble import CODE, DATA, PAGE, R, Segment, X, elf, image, leave, li, words
+
+NOP = Instruction(Op.ADDI)
+T0, T1 = 5, 6
+
+
+def load(address: int, op: Op = Op.LD) -> list[Instruction]:
+    return [*li(T0, address), Instruction(op, T1, T0)]
+
+
+def store(address: int, op: Op = Op.SD) -> list[Instruction]:
+    return [*li(T0, address), Instruction(op, rs1=T0, rs2=T1)]
+
+
+def call(number: int, argument: int) -> list[Instruction]:
+    return [*li(A0, argument), *li(A7, number), Instruction(Op.ECALL)]
+
+
+FAULTS: list[tuple[str, Sequence[Instruction | int], Fault, str, str]] = [
+    ("zero word", [NOP, 0], Fault.ILLEGAL_INSTRUCTION, "", ".word 0x00000000"),
+    ("compressed", [NOP, 0x00010001], Fault.ILLEGAL_INSTRUCTION, "", ".word 0x00010001"),
+    ("csr", [0xC0002573], Fault.ILLEGAL_INSTRUCTION, "", ".word 0xc0002573"),
+    ("ebreak", [Instruction(Op.EBREAK)], Fault.BREAKPOINT, "", "ebreak"),
+    ("jal", [Instruction(Op.JAL, imm=6)], Fault.MISALIGNED_JUMP, "to 0x10006", "jal zero, 0x10006"),
+    ("branch", [Instruction(Op.BEQ, imm=2)], Fault.MISALIGNED_JUMP, "to 0x10002", "beq zero, zero, 0x10002"),
+    ("jalr", [*li(1, CODE), Instruction(Op.JALR, 1, 1, imm=2)], Fault.MISALIGNED_JUMP, "to 0x10002", "jalr ra, 2(ra)"),
+    ("jal out", [Instruction(Op.JAL, imm=-4)], Fault.JUMP_OUTSIDE_CODE, "to 0xfffc", "jal zero, 0xfffc"),
+    ("far", [Instruction(Op.JAL, imm=4096)], Fault.JUMP_OUTSIDE_CODE, "to 0x11000", "jal zero, 0x11000"),
+    ("branch out", [Instruction(Op.BGE, imm=8)], Fault.JUMP_OUTSIDE_CODE, "to 0x10008", "bge zero, zero, 0x10008"),
+    (
+        "jalr out",
+        [Instruction(Op.JALR, imm=-4)],
+        Fault.JUMP_OUTSIDE_CODE,
+        "to 0xfffffffffffffffc",
+        "jalr zero, -4(zero)",
+    ),
+    ("fall through", [NOP, NOP], Fault.JUMP_OUTSIDE_CODE, "to 0x10008", "addi zero, zero, 0"),
+    ("store", store(CODE), Fault.STORE_INTO_CODE, "0x10000", "sd t1, 0(t0)"),
+    ("store over the border", store(CODE - 1), Fault.STORE_INTO_CODE, "0xffff", "sd t1, 0(t0)"),
+    ("load code", load(CODE), Fault.UNMAPPED_ADDRESS, "0x10000", "ld t1, 0(t0)"),
+    ("null", load(0), Fault.UNMAPPED_ADDRESS, "0x0", "ld t1, 0(t0)"),
+    ("null byte", store(8, Op.SB), Fault.UNMAPPED_ADDRESS, "0x8", "sb t1, 0(t0)"),
+    ("below data", load(DATA - 4), Fault.UNMAPPED_ADDRESS, "0x3ffffc", "ld t1, 0(t0)"),
+    ("2^32", load(MEMORY_END), Fault.ADDRESS_TOO_LARGE, "0x100000000", "ld t1, 0(t0)"),
+    ("over 2^32", load(MEMORY_END - 7), Fault.ADDRESS_TOO_LARGE, "0xfffffff9", "ld t1, 0(t0)"),
+    ("last byte", store(2**64 - 1, Op.SB), Fault.ADDRESS_TOO_LARGE, "0xffffffffffffffff", "sb t1, 0(t0)"),
+    ("unknown call", call(64, 1), Fault.UNKNOWN_HOST_CALL, "64", "ecall"),
+    ("misaligned call", call(KECCAK_F, DATA + 4), Fault.MISALIGNED_HOST_CALL, "0x400004", "ecall"),
+    ("call into nothing", call(KECCAK_F, DATA - 8), Fault.UNMAPPED_ADDRESS, "0x3ffff8", "ecall"),
+    ("call into code", call(KECCAK_F, CODE - 96), Fault.UNMAPPED_ADDRESS, "0xffa0", "ecall"),
+    ("call at the end", call(KECCAK_F, MEMORY_END - 192), Fault.ADDRESS_TOO_LARGE, "0xffffff40", "ecall"),
+]
+
+
+@pytest.mark.parametrize(
+    ("body", "fault", "detail", "line"), [row[1:] for row in FAULTS], ids=[row[0] for row in FAULTS]
+)
+def test_faults_have_a_name_a_place_and_a_line(
+    body: Sequence[Instruction | int], fault: Fault, detail: str, line: str
+) -> None:
+    at = next(i for i in reversed(range(len(body))) if fault is not Fault.BREAKPOINT or i == len(body) - 1)
+    with pytest.raises(GuestFault) as caught:
+        execute(image([*body], b"12345678"))
+    found = caught.value
+    assert (found.fault, found.detail, found.line) == (fault, detail, line)
+    assert (found.pc, found.cycles) == (CODE + 4 * at, at)
+    assert str(found).startswith(f"{fault} ") and f"at pc {CODE + 4 * at:#x}: {line} (after {at:,} cycles)" in str(
+        found
+    )
+
+
+def test_a_branch_that_is_not_taken_may_lead_nowhere() -> None:
+    assert execute(image([Instruction(Op.BNE, imm=2), Instruction(Op.BNE, imm=4094), *leave(7)])).exit_code == 7
+
+
+def test_memory_from_the_end_of_the_contents_to_2_to_the_32() -> None:
+    first = DATA + 8
+    spots = [DATA, first, first + 2, INPUT_BASE - 8, INPUT_BASE + 3, OUTPUT_BASE - 1, MEMORY_END - 8]
+    body = [each for spot in spots for each in [*load(spot), *store(spot)]]
+    execution = execute(image([*body, *leave()], b"12345678"))
+    assert execution.exit_code == 0
+    assert execution.memory_bytes == PAGE * 6  # of INPUT_BASE's page three bytes more are touched
+
+
+def test_a_page_with_code_and_data() -> None:
+    """Bytes of a page are told apart: what is not mapped below its data, and what is code."""
+    code = [*load(CODE + 256, Op.LBU), *store(CODE + 264, Op.SB), *leave()]
+    parts = [Segment(CODE, words(code), X), Segment(CODE + 256, b"123456789012345", zeros=8)]
+    assert execute(load_elf(elf(parts))).cycles == len(code)
+    for address, fault in ((CODE + 248, Fault.UNMAPPED_ADDRESS), (CODE + 4, Fault.STORE_INTO_CODE)):
+        parts[0] = Segment(CODE, words([*store(address), *leave()]), X)
+        with pytest.raises(GuestFault, match=str(fault)):
+            execute(load_elf(elf(parts)))
+
+
+def test_readable_code_can_be_loaded_and_not_stored() -> None:
+    code = words([*load(CODE), *store(OUTPUT_BASE + 8), *li(T1, 8), *store(OUTPUT_BASE), *leave()])
+    assert execute(load_elf(elf([Segment(CODE, code, R | X)]))).output == code[:8]
+    with pytest.raises(GuestFault, match="store into code"):
+        execute(load_elf(elf([Segment(CODE, words([*store(CODE), *leave()]), R | X)])))
+
+
+def test_limits_are_exact() -> None:
+    program = image([NOP] * 10 + leave())
+    cycles = execute(program).cycles
+    assert cycles == 13 and execute(program, max_cycles=13).cycles == 13
+    with pytest.raises(GuestFault, match=r"cycle limit \(12\) at pc 0x10030: ecall \(after 12 cycles\)"):
+        execute(program, max_cycles=12)
+    pages = image([*load(2 * DATA), *load(3 * DATA), *leave()], b"1")
+    needed = execute(pages).memory_bytes
+    assert needed == 4 * PAGE  # data, input, and two more
+    assert execute(pages, max_memory=needed).memory_bytes == needed
+    with pytest.raises(GuestFault, match=r"memory limit \(12,288 bytes\) at pc 0x10014: ld t1, 0\(t0\)"):
+        execute(pages, max_memory=needed - PAGE)
+    with pytest.raises(GuestFault, match=r"less than program and input need\) at pc 0x10000"):
+        execute(pages, bytes(2 * PAGE), max_memory=3 * PAGE)
+
+
+def test_endless_loops_end() -> None:
+    with pytest.raises(GuestFault, match="cycle limit"):
+        execute(image([Instruction(Op.JAL)]), max_cycles=10**7)
+
+
+@pytest.mark.parametrize("limit", [0, -1, 1 << 32])
+def test_impossible_limits(limit: int) -> None:
+    with pytest.raises(ValueError, match="limit of"):
+        execute(image(leave()), max_cycles=limit)
+
+
+def test_impossible_output() -> None:
+    with pytest.raises(GuestFault, match=r"impossible output length \(1,073,741,825 bytes\) at pc 0x10024: ecall"):
+        execute(image([*li(T1, (1 << 30) + 1), *store(OUTPUT_BASE), *leave()]))
+
+
+@given(st.binary(max_size=40))
+def test_input_is_there_and_output_is_what_lies_there(data: bytes) -> None:
+    """A program that moves its input, words and length, to its output."""
+    size = -(-len(data) // 8) + 1
+    move = [
+        each
+        for k in range(size)
+        for each in (Instruction(Op.LD, T0, 7, imm=8 * k), Instruction(Op.SD, rs1=8, rs2=T0, imm=8 * k))
+    ]
+    execution = execute(image([*li(7, INPUT_BASE), *li(8, OUTPUT_BASE), *move, *leave()]), data)
+    assert execution.input == execution.output == data
+
+
+@pytest.mark.parametrize("code", [0, 1, 255, 2**64 - 1])
+def test_exit_codes_are_words(code: int) -> None:
+    assert execute(image(leave(code))).exit_code == code
+
+
+def test_counts_are_of_each_instruction() -> None:
+    loop = [*li(T0, 100), Instruction(Op.ADDI, T0, T0, imm=-1), Instruction(Op.BNE, rs1=T0, imm=-4), *leave()]
+    execution = execute(image([*loop, NOP]))
+    assert execution.counts.tolist() == [1, 100, 100, 1, 1, 1, 0]
+    assert execution.mix() == {Op.ADDI: 103, Op.BNE: 100, Op.ECALL: 1}
+    assert execution.cycles == 204 == execution.counts.sum()
+
+
+def test_an_execution_without_a_record_is_the_same() -> None:
+    program = random_image(random.Random(1))
+    plain, recorded = execute(program), execute(program, record=True)
+    assert plain.record is None and recorded.record is not None
+    assert plain.cycles == recorded.cycles == len(recorded.record.index)
+    assert (plain.counts == recorded.counts).all() and plain.memory_bytes == recorded.memory_bytes
+    assert (np.bincount(recorded.record.index, minlength=len(plain.counts)) == plain.counts).all()
+
+
+def random_image(rng: random.Random) -> Image:
+    """Operations, misaligned loads and stores, branches and host calls on few registers, x0 among them."""
+    registers = [0, 0, 10, 11, 12]
+    body = [*li(8, DATA + 2048)]
+    for _ in range(60):
+        op = rng.choice([*Op, *LOADS, *STORES, *BRANCHES])
+        form = op.format
+        a, b, d = (rng.choice(registers) for _ in range(3))
+        step = form.immediate.step
+        imm = step * rng.randint(form.immediate.low // step, form.immediate.high // step)
+        if op in (Op.EBREAK, Op.JALR):
+            continue
+        if op is Op.ECALL:
+            body += call(KECCAK_F, DATA + 8 * rng.randrange(400))
+        elif op in LOADS | STORES:
+            a, imm = 8, rng.randint(-2048, 2000)
+            body += [Instruction(op, d if form.rd else 0, a, b if form.rs2 else 0, imm)]
+        elif op in BRANCHES | {Op.JAL}:
+            body += [Instruction(op, d if form.rd else 0, a if form.rs1 else 0, b if form.rs2 else 0, 8), NOP]
+        else:
+            body += [Instruction(op, d if form.rd else 0, a if form.rs1 else 0, b if form.rs2 else 0, imm)]
+    return image([*body, *leave()], rng.randbytes(4096))
+
+
+Cells = dict[int, tuple[int, int]]  # place -> value and time of its last access
+
+
+def replay(execution: Execution) -> None:
+    """Follow every access of the record in Python: each finds the value and the time that the last one left."""
+    program, record = execution.image, execution.record
+    assert record is not None
+    code = decode_all(program.code)
+    registers: Cells = dict.fromkeys(range(33), (0, 0))
+    memory, touched = initial_memory(execution), set()
+    crossing, calls = 0, list(record.calls)
+
+    def access(cells: Cells, place: int, clock: int, slot: int, old: int, t: int, new: int) -> None:
+        assert cells.get(place, (0, 0)) == (old, t)
+        cells[place] = new, 4 * clock + slot
+
+    rows = zip(*(getattr(record, name).tolist() for name in FIELDS), strict=True)
+    for cycle, (index, following, a, b, c, t_a, t_b, t_d, address, old, new, t_m) in enumerate(rows):
+        clock = cycle + 1
+        op = OPS[code.op[index]]
+        rd, rs1, rs2 = int(code.rd[index]), int(code.rs1[index]), int(code.rs2[index])
+        form = op.format
+        reads_a, reads_b, writes = form.rs1, form.rs2, form.rd
+        if op is Op.ECALL:
+            reads_a, rs1, reads_b, rs2 = True, A7, True, A0
+        if op in LOADS and rd == 0:
+            rd = SINK
+        elif rd == 0 and writes:
+            writes = False
+            if op not in (Op.JAL, Op.JALR):
+                reads_a = reads_b = False
+        reads_a = reads_a and not (op is Op.ADDI and rs1 == 0)
+        reads_b = reads_b and not (op in BRANCHES and rs2 == 0)
+        for reads, register, value, t, slot in ((reads_a, rs1, a, t_a, 0), (reads_b, rs2, b, t_b, 1)):
+            if reads:
+                access(registers, register, clock, slot, value, t, value)
+            else:
+                assert value == t == 0
+        if op in LOADS | STORES:
+            size = 1 << (op.match >> 12 & 3)
+            assert address == ((a + int(code.imm[index])) % 2**64)
+            access(memory, address & ~7, clock, 2, old, t_m, new)
+            touched.add(address & ~7)
+            both_old, both_new = old, new
+            if address % 8 + size > 8:
+                each = record.crossings
+                assert each.cycle[crossing] == cycle
+                second = int(each.old[crossing]), int(each.t[crossing]), int(each.new[crossing])
+                access(memory, (address & ~7) + 8, clock, 2, *second)
+                touched.add((address & ~7) + 8)
+                both_old, both_new = old | second[0] << 64, new | second[2] << 64
+                crossing += 1
+            shift, mask = 8 * (address % 8), 2 ** (8 * size) - 1
+            if op in STORES:
+                assert both_new == both_old & ~(mask << shift) | (b & mask) << shift
+            else:
+                value = both_old >> shift & mask
+                if op in (Op.LB, Op.LH, Op.LW) and value >> (8 * size - 1):
+                    value += 2**64 - mask - 1
+                assert (both_new, c) == (both_old, value)
+        else:
+            assert address == old == new == t_m == 0
+        if op is Op.ECALL and a == KECCAK_F:
+            one = calls.pop(0)
+            assert (one.cycle, one.number, one.address) == (cycle, a, b)
+            assert rounds(one.old.tolist())[-1] == one.new.tolist()
+            for k, (before, after, t) in enumerate(
+                zip(one.old.tolist(), one.new.tolist(), one.t.tolist(), strict=True)
+            ):
+                access(memory, b + 8 * k, clock, 2, before, t, after)
+                touched.add(b + 8 * k)
+        if writes:
+            value, t = registers[rd]
+            assert t == t_d
+            registers[rd] = c, 4 * clock + 3
+        else:
+            assert c == t_d == 0
+        if op not in BRANCHES | {Op.JAL, Op.JALR} and cycle + 1 < execution.cycles:
+            assert following == index + 1
+    assert (record.index[1:] == record.next[:-1]).all() and record.next[-1] == record.index[-1]
+    assert not calls and crossing == len(record.crossings.cycle)
+    assert list(registers.values()) == list(
+        zip(record.registers.value.tolist(), record.registers.t.tolist(), strict=True)
+    )
+    final = record.memory
+    assert final.address.tolist() == sorted(touched)
+    start = initial_memory(execution)
+    for address, first, last, t in zip(*(each.tolist() for each in vars(final).values()), strict=True):
+        assert start.get(address, (0, 0)) == (first, 0)
+        assert memory[address] == (last, t)
+
+
+OPS = list(Op)
+FIELDS = tuple(name for name in Record.__annotations__ if name not in ("crossings", "calls", "registers", "memory"))
+
+
+def initial_memory(execution: Execution) -> Cells:
+    inputs = struct.pack("<Q", len(execution.input)) + execution.input
+    inputs += bytes(-len(inputs) % 8)
+    memory = {INPUT_BASE + 8 * k: (word, 0) for k, (word,) in enumerate(struct.iter_unpack("<Q", inputs))}
+    image = execution.image
+    return memory | {a: (v, 0) for a, v in zip(image.addresses.tolist(), image.values.tolist(), strict=True)}
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=40, deadline=None)
+def test_the_record_against_a_replay(seed: int) -> None:
+    replay(execute(random_image(random.Random(seed)), b"input", record=True))
