@@ -15,19 +15,21 @@ from graphprover import __version__, report
 from graphprover.checker import check
 from graphprover.envelope import Proof
 from graphprover.files import FileError, check_writable, read_input, read_proof, write
-from graphprover.programs import Program, ProgramError, load, load_packaged, packaged_names
+from graphprover.programs import Program, ProgramError, is_guest, load, load_packaged, packaged_names
 from graphprover.protocol.errors import VerificationError
 from graphprover.statement import Statement
 from graphprover.verifier import verify
 from graphprover.vm import cli as vm
+from graphprover.vm.guest import Guest
+from graphprover.vm.machine import cells_text
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130  # exit codes
 
 DEBUG = "GRAPHPROVER_DEBUG"  # set, errors come with their traceback
 
-PROGRAM_HELP = "a folder or .py file that defines tables(), prove_inputs() and describe(); or " + ", ".join(
-    packaged_names()
-)
+PROGRAM_HELP = (
+    "an ELF file for RV64IM; a folder or .py file that defines tables(), prove_inputs() and describe(); or "
+) + ", ".join(packaged_names())
 
 EPILOG = f"""\
 first steps:
@@ -115,6 +117,7 @@ def parser() -> argparse.ArgumentParser:
         [
             "examples/keccak --input README.md -o proof.bin",
             "tables.py --rate 8 -o small.bin",
+            "guest.elf --input data -o proof.bin",
             "examples/keccak --executor tcp://10.0.0.1:8786",
         ],
     )
@@ -142,7 +145,7 @@ def parser() -> argparse.ArgumentParser:
         "Verify a proof and print what it says.",
         "It says something about a program, and whoever made it chose the name in it: only packaged examples are "
         "looked up by that name, any other program must be given.",
-        ["proof.bin", "proof.bin examples/keccak --expect length=2048", "proof.bin tables.py --security 100"],
+        ["proof.bin", "proof.bin examples/keccak --expect length=2048", "proof.bin guest.elf --security 100"],
     )
     check_proof.add_argument("proof", type=Path, metavar="PROOF", help="a proof file")
     check_proof.add_argument("program", nargs="?", metavar="PROGRAM", help=PROGRAM_HELP)
@@ -234,7 +237,7 @@ def run_prove(options: argparse.Namespace) -> int:
         proof = prove(statement, options.executor, parameters=layout.parameters, device=device)
     with stage("verify"):
         try:
-            verdict = verify(proof, program.statement(), options.security)
+            verdict = verify(proof, program.statement_of(proof), options.security)
         except VerificationError as error:
             flags = f" --input {options.input}" if options.input else ""
             raise VerificationError(
@@ -257,7 +260,7 @@ def run_verify(options: argparse.Namespace) -> int:
     try:
         proof = Proof.from_bytes(data)
         program = _program_of(proof, options)
-        verdict = verify(proof, program.statement(), options.security)
+        verdict = verify(proof, program.statement_of(proof), options.security)
     except VerificationError as error:
         raise VerificationError(f"{options.proof}: not valid: {error}") from error
     described = program.describe(verdict.public_values)
@@ -274,11 +277,11 @@ def run_verify(options: argparse.Namespace) -> int:
 def run_inspect(options: argparse.Namespace) -> int:
     """``graphprover inspect``"""
     path = Path(options.subject)
-    if not path.is_file() or path.suffix == ".py":
+    if not path.is_file() or path.suffix == ".py" or is_guest(path):
         if options.program:
             raise UsageError(f"{options.subject}: not a proof, so {options.program} says nothing about it")
         options.program = options.subject
-        print(report.statement_text(_layout(options)))
+        print(report.statement_text(_layout(*_program_and_statement(options), options)))
         return OK
     try:
         proof = Proof.from_bytes(read_proof(path))
@@ -286,7 +289,7 @@ def run_inspect(options: argparse.Namespace) -> int:
         if not options.program and proof.label not in packaged_names():
             print(f"for sizes and security, name its program: graphprover inspect {path} PROGRAM")
             return OK
-        print(report.proof_text(proof, _program_of(proof, options).statement()))
+        print(report.proof_text(proof, _program_of(proof, options).statement_of(proof)))
     except VerificationError as error:
         raise VerificationError(f"{path}: {error}") from error
     return OK
@@ -300,8 +303,11 @@ def run_plan(options: argparse.Namespace) -> int:
     from graphprover.graphs.draw import plan_svg, plan_table
     from graphprover.graphs.plan import make_plan
 
-    plan = make_plan(_layout(options))
+    program, statement = _program_and_statement(options)
+    plan = make_plan(_layout(program, statement, options))
     print(plan_table(plan, available_threads()))
+    if isinstance(program, Guest):
+        print(cells_text(statement))
     if options.svg:
         write(options.svg, plan_svg(plan).encode())
     return OK
@@ -321,15 +327,14 @@ def run_check(options: argparse.Namespace) -> int:
     return OK
 
 
-def _program_and_statement(options: argparse.Namespace) -> tuple[Program, Statement]:
+def _program_and_statement(options: argparse.Namespace) -> tuple[Program | Guest, Statement]:
     """The program asked for, and its statement about the input."""
     program = load(options.program)
     return program, program.statement_for(None if options.input is None else read_input(options.input))
 
 
-def _layout(options: argparse.Namespace) -> Any:
+def _layout(program: Program | Guest, statement: Statement, options: argparse.Namespace) -> Any:
     """The layout of the proof asked for."""
-    program, statement = _program_and_statement(options)
     from graphprover.prover import plan
 
     try:
@@ -338,7 +343,7 @@ def _layout(options: argparse.Namespace) -> Any:
         raise UsageError(f"{program.name}: {error}") from error
 
 
-def _program_of(proof: Proof, options: argparse.Namespace) -> Program:
+def _program_of(proof: Proof, options: argparse.Namespace) -> Program | Guest:
     """The program named on the command line, else the packaged example that the proof names; never other code."""
     if options.program:
         return load(options.program)

@@ -1,6 +1,7 @@
-"""Programs: Python modules that describe tables and make their traces, by name or by path.
+"""Programs: Python modules that describe tables and make their traces, by name or by path; or guests, ELF files that
+the RV64IM machine runs.
 
-A program defines three functions:
+A module defines three functions:
 
 - ``tables() -> list[Air]``: the statement, without public values;
 - ``prove_inputs(data: bytes | None) -> list[(trace, public values)]``: for each table its main trace, uint64
@@ -19,8 +20,10 @@ from pathlib import Path, PurePath
 from types import ModuleType
 
 from graphprover import examples
-from graphprover.envelope import MAX_LABEL_BYTES
+from graphprover.envelope import MAX_LABEL_BYTES, Proof
 from graphprover.statement import Statement, Table
+from graphprover.vm.elf import MAGIC, ElfError
+from graphprover.vm.guest import Guest, load_guest
 
 FUNCTIONS = ("tables", "prove_inputs", "describe")
 
@@ -40,6 +43,10 @@ class Program:
         """What a verifier checks: the tables, with whatever public values the proof states."""
         return Statement([Table(air) for air in self.module.tables()], self.label)
 
+    def statement_of(self, proof: Proof) -> Statement:
+        """What ``proof`` claims to prove: the same, whatever the proof."""
+        return self.statement()
+
     def statement_for(self, data: bytes | None) -> Statement:
         """What a prover proves about ``data``; raises ProgramError when the program refuses it."""
         airs = self.module.tables()
@@ -56,22 +63,49 @@ class Program:
 
     @property
     def label(self) -> str:
-        """The name, or its last part where it is too long for a proof's label."""
-        name = self.name.encode(errors="replace").decode()
-        return name if len(name.encode()) <= MAX_LABEL_BYTES else PurePath(name).name
+        """The name as its proofs carry it."""
+        return _label(self.name)
 
 
-def load(name: str) -> Program:
+def _label(name: str) -> str:
+    """The name, or its last part where it is too long for a proof's label."""
+    name = name.encode(errors="replace").decode()
+    return name if len(name.encode()) <= MAX_LABEL_BYTES else PurePath(name).name
+
+
+def load(name: str) -> Program | Guest:
     """The program at the path ``name``; where there is none, the packaged example of that name (``examples/keccak``).
 
     Raises ProgramError, saying why, when there is neither or it is no program.
     """
     path = Path(name)
+    if is_guest(path):
+        return _guest(path)
     if path.exists():
         return _checked(path.as_posix(), _import_path(path))
     if path.as_posix() in packaged_names():
         return load_packaged(path.as_posix())
     raise ProgramError(f"{name}: no such file or folder, nor one of the examples: {', '.join(packaged_names())}")
+
+
+def is_guest(path: Path) -> bool:
+    """Whether there is an ELF file; raises ProgramError for a file that cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except (FileNotFoundError, IsADirectoryError):
+        return False
+    except OSError as error:
+        raise ProgramError(f"{path}: {error.strerror}") from error
+
+
+def _guest(path: Path) -> Guest:
+    """The guest in an ELF file; raises ProgramError for one that the machine does not run."""
+    name = path.as_posix()
+    try:
+        return load_guest(name, _label(name), path.read_bytes())
+    except ElfError as error:
+        raise ProgramError(f"{path}: {error}") from error
 
 
 def load_packaged(name: str) -> Program:
@@ -92,7 +126,7 @@ def packaged_names() -> list[str]:
 def _import_path(path: Path) -> ModuleType:
     file = path / "__init__.py" if path.is_dir() else path
     if file.suffix != ".py" or not file.is_file():
-        raise ProgramError(f"{path}: neither a .py file nor a folder with an __init__.py")
+        raise ProgramError(f"{path}: neither a .py file nor a folder with an __init__.py, nor an ELF file")
     # A name of its own for every path, so that the modules of one program are never taken for another's.
     name = "graphprover_program_" + re.sub(r"\W", "_", str(path.resolve()))
     spec = importlib.util.spec_from_file_location(

@@ -13,10 +13,8 @@ from graphprover.vm.tables import arithmetic, compare, host, logic, memory, move
 from graphprover.vm.tables.compare import FLIP
 from graphprover.vm.tables.step import ONES, Step
 
-SIZES = {
-    **{Op.LB: 1, Op.LBU: 1, Op.SB: 1, Op.LH: 2, Op.LHU: 2, Op.SH: 2},
-    **{Op.LW: 4, Op.LWU: 4, Op.SW: 4, Op.LD: 8, Op.SD: 8},
-}
+_BYTES = (1, 1, 1, 2, 2, 2, 4, 4, 4, 8, 8)
+SIZES = dict(zip((Op.LB, Op.LBU, Op.SB, Op.LH, Op.LHU, Op.SH, Op.LW, Op.LWU, Op.SW, Op.LD, Op.SD), _BYTES, strict=True))
 SIGNED_LOADS = (Op.LB, Op.LH, Op.LW)
 
 
@@ -73,10 +71,10 @@ def _families() -> dict[str, Callable[[int], Step]]:
         "halt": host.Halt,
         "keccak_call": host.KeccakCall,
     }
-    for op in logic.SUM:
-        made[op] = partial(logic.Logic, op)
-        made[f"{op}i_positive"] = partial(logic.LogicImmediate, op, False)
-        made[f"{op}i_negative"] = partial(logic.LogicImmediate, op, True)
+    for kind in logic.SUM:
+        made[kind] = partial(logic.Logic, kind)
+        made[f"{kind}i_positive"] = partial(logic.LogicImmediate, kind, False)
+        made[f"{kind}i_negative"] = partial(logic.LogicImmediate, kind, True)
     for kind in ("sll", "srl", "sra"):
         for word in (False, True):
             for w in range(2 if word else 4):

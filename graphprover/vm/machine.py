@@ -7,7 +7,7 @@ messages that nothing but the right table gives. A table twice would give a word
 not a family's may be there once.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
@@ -72,6 +72,7 @@ class Place:
         return NUMBERS[self.family] * _FAMILY + self.lanes
 
 
+_OPS = tuple(Op)
 _PLACES = {place.code: place for family in FAMILIES for lanes in LANES for place in (Place(family, lanes),)}
 
 
@@ -94,9 +95,11 @@ class Machine:
         fields = zip(*(each.tolist() for each in (code.op, code.rd, code.rs1, code.rs2, code.imm)), strict=True)
         registers = zip(used.d.tolist(), used.a.tolist(), used.b.tolist(), strict=True)
         found = []
-        for i, ((op, *operands), touched) in enumerate(zip(fields, registers, strict=True)):
+        for i, ((op, rd, rs1, rs2, imm), touched) in enumerate(zip(fields, registers, strict=True)):
             pc = self.image.code_base + 4 * i
-            found.append(() if op == ILLEGAL else tuple(outcomes(Instruction(Op(op), *operands, pc), touched)))
+            found.append(
+                () if op == ILLEGAL else tuple(outcomes(Instruction(_OPS[op], rd, rs1, rs2, imm, pc), touched))
+            )
         return tuple(found)
 
     @cached_property
@@ -208,10 +211,22 @@ def cells_per_row(air: AirDescription) -> int:
     return air.main_width + 3 * (len(air.lookups) + bool(air.lookups)) + (3 << air.log_quotient_chunks)
 
 
-def committed_cells(statement: Statement) -> Iterator[tuple[str, int, int]]:
-    """For each table its name, rows, and committed cells."""
+def committed_cells(statement: Statement) -> dict[str, int]:
+    """The committed cells of each kind of table; the statement has traces."""
+    cells: dict[str, int] = {}
     for table, air in zip(statement.tables, statement.descriptions, strict=True):
-        rows = 0 if table.main is None else table.main.shape[1]
-        yield air.name, rows, rows * cells_per_row(air)
+        assert table.main is not None
+        cells[air.name] = cells.get(air.name, 0) + table.main.shape[1] * cells_per_row(air)
+    return cells
 
 
+def cells_text(statement: Statement) -> str:
+    """What an execution costs, for people: committed cells a cycle, in all and by kind of table."""
+    cells = committed_cells(statement)
+    assert statement.tables[0].public_values
+    cycles = statement.tables[0].public_values[0]
+    lines = [f"{sum(cells.values()) / cycles:.1f} committed cells a cycle ({cycles:,} cycles), of these"]
+    for name, count in sorted(cells.items(), key=lambda each: -each[1]):
+        if count >= cycles / 100:
+            lines.append(f"{count / cycles:8.2f} {name}")
+    return "\n".join(lines)

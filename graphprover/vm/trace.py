@@ -65,8 +65,8 @@ class Rows:
     def __getattr__(self, name: str) -> Any:
         if name in ("a", "b", "c", "t_a", "t_b", "t_d", "t_m", "old", "new", "address"):
             value = getattr(self._run.record, name)[self._cycles]
-        elif name in ("d_at", "a_at", "b_at", "imm", "imm2", "following", "pc"):
-            value = getattr(self._run, f"entry_{name}")[self._entries]
+        elif name in self._run.entries:
+            value = self._run.entries[name][self._entries]
         else:
             raise AttributeError(name)
         setattr(self, name, value)
@@ -166,15 +166,16 @@ class Run:
             raise ValueError("an execution without a record cannot be proved")
         self.machine, self.execution, self.record = machine, execution, execution.record
         self.code = decode_all(machine.image.code)
-        entries = machine.entries
-        for i, name in enumerate(("family", "pc", "following", "d_at", "a_at", "b_at", "imm", "imm2")):
-            setattr(self, f"entry_{name}", entries[i])
+        names = ("family", "pc", "following", "d_at", "a_at", "b_at", "imm", "imm2")
+        self.entries = dict(zip(names, machine.entries, strict=True))
 
     def by_family(self) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
         """For each family that proves any, the cycles it proves and their rows of the program table."""
         record, ways = self.record, self.machine.outcomes
         kinds: dict[tuple[str, ...], int] = {}
-        kind_of = np.array([kinds.setdefault(tuple(each.family for each in way), len(kinds)) for way in ways], np.uint16)
+        kind_of = np.array(
+            [kinds.setdefault(tuple(each.family for each in way), len(kinds)) for way in ways], np.uint16
+        )
         first = np.concatenate([[0], np.cumsum([len(way) for way in ways])])  # row of an instruction's first outcome
         kind = kind_of[record.index]
         order = np.argsort(kind, kind="stable")
@@ -200,7 +201,7 @@ class Run:
                 yield family, cycles, np.concatenate([part[1] for part in parts])
 
     def _fits(self, family: str, cycles: np.ndarray, entries: np.ndarray, record: Record) -> np.ndarray:
-        following = self.entry_following[entries]
+        following = self.entries["following"][entries]
         base = np.uint64(self.machine.image.code_base)
         went = record.next[cycles].astype(np.uint64) * np.uint64(4) + base
         fits = (following == 0) | (following == went)

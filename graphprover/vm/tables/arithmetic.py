@@ -206,5 +206,3 @@ class Subw(Step):
         c.go()
 
     witness = Addiw.witness
-
-

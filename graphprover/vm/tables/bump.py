@@ -13,9 +13,7 @@ class Bump(Air):
     columns = tuple(f"{name}[{LANES}]" for name in ("on", "at", "t", "lo", "hi", "step_low", "step_high"))
 
     def define(self, t: TableBuilder) -> None:
-        for on, at, time, lo, hi, low, high in zip(
-            t.on, t.at, t.t, t.lo, t.hi, t.step_low, t.step_high, strict=True
-        ):
+        for on, at, time, lo, hi, low, high in zip(t.on, t.at, t.t, t.lo, t.hi, t.step_low, t.step_high, strict=True):
             t.every_row(paired(on), "a lane is used or not")
             now = time + 1 + low + (1 << 16) * high
             t.receive(VM, message(Tag.ACCESS, at, time, lo, hi), on, weight=1)

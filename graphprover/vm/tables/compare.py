@@ -158,4 +158,3 @@ class SetLess(Step):
             cells |= _sign_witness("a", r.a)
             cells |= {} if self.immediate else _sign_witness("b", r.b)
         return cells
-

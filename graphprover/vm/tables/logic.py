@@ -76,5 +76,3 @@ class LogicImmediate(Step):
             "a_hi": r.a >> 32,
             "both": byte_list(r.a & immediate, 2),
         }
-
-

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from graphprover.vm.tables.step import A32, D, A, Lane, Step
+from graphprover.vm.tables.step import A32, A, D, Lane, Step
 
 
 class Goto(Step):

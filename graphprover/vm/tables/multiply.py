@@ -148,7 +148,9 @@ class MultiplyHigh(Step):
         a, b = parts(r.a), parts(r.b)
         pairs, cells = carries(a, b, (), 4, 3)
         cells |= {"a": a, "b": b, "p": [half for pair in pairs for half in (halves(pair), pair >> 16)]}
-        sign_a, sign_b = (x >> 63 if signed else x & 0 for x, signed in zip((r.a, r.b), self.signed.values(), strict=True))
+        sign_a, sign_b = (
+            x >> 63 if signed else x & 0 for x, signed in zip((r.a, r.b), self.signed.values(), strict=True)
+        )
         for name, sign in (("a", sign_a), ("b", sign_b)):
             if self.signed[name]:
                 cells[f"{name}_negative"] = sign
@@ -301,5 +303,3 @@ def value_of_word(c: Lane, part: Sequence[Any]) -> Word:
     for each in part:
         c.half(each)
     return part[0] + HALF * part[1], 0
-
-

@@ -81,7 +81,9 @@ class UnalignedStore(Unaligned):
     def __init__(self, size: int, crossing: bool, lanes: int = 1) -> None:
         rest = {2: ("b_hi",), 4: ("b_hi",), 8: ()}[size]
         words = f"new[{16 if crossing else 8}]"
-        super().__init__(size, crossing, ("b_at", "b_t", *rest, f"v[{size}]", words, *(("b_top",) if size == 2 else ())), lanes)
+        super().__init__(
+            size, crossing, ("b_at", "b_t", *rest, f"v[{size}]", words, *(("b_top",) if size == 2 else ())), lanes
+        )
 
     def rule(self, c: Lane) -> None:
         address = self.place(c)
@@ -105,4 +107,3 @@ class UnalignedStore(Unaligned):
         cells = self.place_witness(r) | {"v": byte_list(r.b, self.size)}
         cells["new"] = byte_list(r.new, 8) + (byte_list(r.new2, 8) if self.words == 2 else ())
         return cells | ({"b_top": (r.b & ONES) >> 16} if self.size == 2 else {})
-
