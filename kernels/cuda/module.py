@@ -20,7 +20,7 @@ from graphprover.kernels.cuda.sources import STANDARD, source
 
 _MAX_BLOCKS = (2**31 - 1, 65535, 65535)
 _MAX_THREADS = 1024
-_STATIC_SHARED = 48 << 10  # bytes a block may have without being granted more
+_STATIC_SHARED = 32 << 10  # bytes a block may have without being granted more: 48 KiB less what is static
 
 launches: Counter[str] = Counter()  # of each kernel in this process, for whoever wants to know which path ran
 _lock = threading.Lock()
