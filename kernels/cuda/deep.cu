@@ -121,11 +121,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) reduced_opening(
     }
 }
 
-// target = sum of `count` vectors of `words` words, given by their addresses.
-extern "C" __global__ void __launch_bounds__(THREADS) sum(const u64* vectors, u64 count, u64* target, u64 words) {
+struct Vectors {
+    const u64* of[64];
+};
+
+// target = sum of the first `count` vectors, of `words` words each.
+extern "C" __global__ void __launch_bounds__(THREADS) sum(
+    const __grid_constant__ Vectors vectors, u64 count, u64* target, u64 words) {
     u64 i = (u64)blockIdx.x * THREADS + threadIdx.x;
     if (i >= words) return;
     u64 total = 0;
-    for (u64 k = 0; k < count; k++) total = field::add(total, ((const u64*)vectors[k])[i]);
+    for (u64 k = 0; k < count; k++) total = field::add(total, vectors.of[k][i]);
     target[i] = total;
 }

@@ -11,6 +11,7 @@ from graphprover.kernels.cuda.inverse import ELEMENTS
 from graphprover.kernels.cuda.module import blocks_for, launch, load
 
 THREADS = 256  # as in deep.cu
+_VECTORS = 64  # whose addresses are parameters of a kernel
 _BUSY = 1 << 17  # threads that keep a device busy; a shorter codeword's columns are shared out
 
 
@@ -84,10 +85,15 @@ def reduced_opening(
 
 def sum(vectors: Sequence[cupy.ndarray]) -> cupy.ndarray:
     """The sum of C-contiguous uint64 arrays of one shape. Raises ValueError for different shapes."""
+    if len(vectors) > _VECTORS:
+        return sum([sum(vectors[:_VECTORS]), *vectors[_VECTORS:]])
     if len({each.shape for each in vectors}) != 1 or not all(each.flags.c_contiguous for each in vectors):
         raise ValueError(f"arrays of shapes {[each.shape for each in vectors]} have no sum")
     target = cupy.empty_like(vectors[0])
-    addresses = cupy.asarray(np.array([each.data.ptr for each in vectors], dtype=np.uint64))
-    blocks = blocks_for(target.size, THREADS)
-    launch(load("deep.cu"), "sum", blocks, THREADS, addresses, len(vectors), target, target.size)
+    addresses = np.zeros(_VECTORS, dtype=np.uint64)
+    addresses[: len(vectors)] = [each.data.ptr for each in vectors]
+    launch(
+        load("deep.cu"), "sum", blocks_for(target.size, THREADS), THREADS,
+        addresses, len(vectors), target, target.size,
+    )  # fmt: skip
     return target

@@ -5,7 +5,6 @@ CPU twin: kernels/cpu/program.py with kernels/cpu/domain.py's selectors, which a
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
 
 import cupy
 import numpy as np
@@ -14,7 +13,7 @@ from graphprover.air.description import AirDescription
 from graphprover.air.program import Matrix, Program, constants, quotient_program
 from graphprover.field import GENERATOR, ZERO, Ext, P, array_sub, inv, root_of_unity
 from graphprover.kernels.cuda import domain, generate, ntt
-from graphprover.kernels.cuda.module import blocks_for, compiled, launch, launches, load
+from graphprover.kernels.cuda.module import blocks_for, compiled, launch, load
 
 GENERATED = 3000  # instructions and terms of a program up to which code is generated: some 30 s of compilation
 _THREADS = 128  # most threads of an interpreting block
@@ -23,16 +22,10 @@ _MAX_SHARED = 96 << 10
 _WORD = 8
 
 
-def run(code: str, name: str, blocks: int, words: np.ndarray, *arguments: Any) -> None:
+def run(code: str, name: str, blocks: int, words: np.ndarray, *arguments: object) -> None:
     """Enqueue a kernel that was generated for a table, with the ``words`` that are this proof's constants."""
-    module = compiled(code)
-    if not generate.by_value(len(words)):
-        launch(module, name, blocks, generate.THREADS, cupy.asarray(words), *arguments)
-        return
-    passed = [each if isinstance(each, cupy.ndarray) else np.uint64(each) for each in arguments]
-    by_value = words.view(np.dtype((np.void, words.nbytes)))  # one element, of all words
-    module.kernel(name, 0)((blocks,), (generate.THREADS,), (by_value, *passed))
-    launches[name] += 1
+    passed = words if generate.by_value(len(words)) else cupy.asarray(words)
+    launch(compiled(code), name, blocks, generate.THREADS, passed, *arguments)
 
 
 def quotient(

@@ -53,7 +53,7 @@ def test_reduced_opening(log_rows, parts):
     np.testing.assert_array_equal(codeword.get(), expected)
 
 
-@pytest.mark.parametrize("count", [1, 2, 5])
+@pytest.mark.parametrize("count", [1, 2, 64, 65, 130])
 @pytest.mark.parametrize("rows", [1, 100, 4096])
 def test_sum(rows, count):
     vectors = [random_words((3, rows), i) for i in range(count)]
