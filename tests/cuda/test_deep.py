@@ -7,8 +7,7 @@ from graphprover.kernels.cpu import deep as cpu
 from graphprover.kernels.cpu import domain
 
 cupy = pytest.importorskip("cupy")
-cuda = pytest.importorskip("graphprover.kernels.cuda.deep")
-
+from graphprover.kernels.cuda import deep as cuda  # noqa: E402
 from tests.cuda.test_inverse import random_words  # noqa: E402
 
 pytestmark = pytest.mark.gpu

@@ -7,8 +7,7 @@ from graphprover.kernels.cpu import domain
 from graphprover.kernels.cpu import fri as cpu
 
 cupy = pytest.importorskip("cupy")
-cuda = pytest.importorskip("graphprover.kernels.cuda.fri")
-
+from graphprover.kernels.cuda import fri as cuda  # noqa: E402
 from tests.cuda.test_inverse import random_words  # noqa: E402
 
 pytestmark = pytest.mark.gpu

@@ -10,8 +10,7 @@ from graphprover.kernels.cpu import program as cpu_program
 from graphprover.kernels.cuda import generate
 
 cupy = pytest.importorskip("cupy")
-cuda = pytest.importorskip("graphprover.kernels.cuda.logup")
-
+from graphprover.kernels.cuda import logup as cuda  # noqa: E402
 from tests.cuda.test_program import SEEDS, draw_challenges, draw_tables, matrices_of, on_device  # noqa: E402
 
 pytestmark = pytest.mark.gpu

@@ -9,11 +9,10 @@ from graphprover.air.program import Matrix, constants, quotient_program
 from graphprover.field import P
 from graphprover.kernels.cpu import domain
 from graphprover.kernels.cpu import program as cpu
-from graphprover.kernels.cuda.module import launches
 
 cupy = pytest.importorskip("cupy")
-cuda = pytest.importorskip("graphprover.kernels.cuda.program")
-
+from graphprover.kernels.cuda import program as cuda  # noqa: E402
+from graphprover.kernels.cuda.module import launches  # noqa: E402
 from tests.cuda.test_inverse import random_words  # noqa: E402
 from tests.random_statements import random_statement  # noqa: E402
 
