@@ -7,6 +7,7 @@ by a kernel that does nothing else, in registers. Times are medians over repetit
 import argparse
 import statistics
 from collections.abc import Callable
+from functools import partial
 
 import cupy
 import numpy as np
@@ -77,7 +78,7 @@ def ceilings() -> dict[str, float]:
     z = cupy.empty_like(x)
     result = {}
     for name, each, rounds in (("multiply", 4, ROUNDS), ("butterfly", 4, ROUNDS), ("permute", 1, ROUNDS // 16)):
-        time = seconds(lambda name=name, rounds=rounds: module.launch(compiled, name, blocks, threads, x, z, rounds))
+        time = seconds(partial(module.launch, compiled, name, blocks, threads, x, z, rounds))
         result[name] = threads * blocks * each * rounds / time
     big = cupy.empty(1 << 28, dtype=np.uint64)
     copy = cupy.empty_like(big)
@@ -93,12 +94,12 @@ def transforms(ceiling: dict[str, float], columns: int) -> None:
     for log_size in (12, 14, 16, 18, 20, 22, 24):
         data = words(columns, 1 << log_size)
         count = columns * log_size << (log_size - 1)
-        time = seconds(lambda data=data: ntt.ntt(data))
+        time = seconds(partial(ntt.ntt, data))
         report(f"NTT of {columns} columns of 2^{log_size}", time, count / time, "butterflies", ceiling["butterfly"])
     for log_size, log_blowup, width in ((10, 1, 15), (16, 1, 15), (20, 1, 100), (20, 2, 20)):
         data = words(width, 1 << log_size)
         count = width * ((log_size << (log_size - 1)) * (1 + (1 << log_blowup)))
-        time = seconds(lambda data=data, b=log_blowup: ntt.coset_lde(data, 0, b, 7, False))
+        time = seconds(partial(ntt.coset_lde, data, 0, log_blowup, 7, False))
         name = f"LDE of {width} columns 2^{log_size} -> 2^{log_size + log_blowup}"
         report(name, time, count / time, "butterflies", ceiling["butterfly"])
 
@@ -109,9 +110,9 @@ def hashes(ceiling: dict[str, float]) -> None:
         matrix = words(width, rows)
         layers = merkle.allocate(rows, 0)
         count = rows * (width // keccak.RATE + 1)
-        time = seconds(lambda matrix=matrix, layers=layers: keccak.hash_rows([matrix], layers[0]))
+        time = seconds(partial(keccak.hash_rows, [matrix], layers[0]))
         report(f"rows of {width} x 2^{log_rows}", time, count / time, "permutations", ceiling["permute"])
-        time = seconds(lambda layers=layers: merkle.build(layers, {}))
+        time = seconds(partial(merkle.build, layers, {}))
         report(f"tree over 2^{log_rows} leaves", time, (rows - 1) / time, "permutations", ceiling["permute"])
     seed = np.arange(4, dtype=np.uint64)
     nonce = grind.grind(seed, 24)
