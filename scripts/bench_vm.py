@@ -1,0 +1,76 @@
+"""Speed of the executor on one core, on the guests: instructions a second, without and with the record.
+
+    python scripts/bench_vm.py
+
+The ceiling of a run with the record is writing as many bytes to fresh memory; it runs the program twice, first to
+learn how long the record is. Figures are the best of several runs, set-up included.
+"""
+
+import hashlib
+import json
+import struct
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graphprover.vm.elf import load_elf
+from graphprover.vm.execute import execute
+from graphprover.vm.record import Record
+
+GUESTS = Path(__file__).parents[1] / "examples/guests"
+REPEATS = 5
+
+
+def best(run: Callable[[], Any]) -> tuple[float, Any]:
+    """Processor seconds of the fastest of several runs, after one that compiles, and what it gives."""
+    result = run()
+    seconds = []
+    for _ in range(REPEATS):
+        result = None  # free what the last run has left, so that each touches fresh memory
+        start = time.thread_time()
+        result = run()
+        seconds.append(time.thread_time() - start)
+    return min(seconds), result
+
+
+def some_bytes(size: int) -> bytes:
+    return hashlib.shake_128(b"graphprover").digest(size)
+
+
+def inputs() -> dict[str, bytes]:
+    """For each guest an input that keeps it busy."""
+    document = [{"name": f"row {i}", "values": [i, -i, i / 8, None, True], "more": {}} for i in range(20_000)]
+    return {
+        "fib_iterative": struct.pack("<Q", 800_000),
+        "sha256": some_bytes(100_000),
+        "keccak": some_bytes(1_000_000),
+        "quicksort": some_bytes(8 * 30_000),
+        "matrix": some_bytes(2 * 8 * 90 * 90),
+        "json": json.dumps(document).encode(),
+        "merkle": struct.pack("<Q", 5) + some_bytes(32 * 65),
+    }
+
+
+def record_bytes(record: Record) -> int:
+    return sum(each.nbytes for each in vars(record).values() if isinstance(each, np.ndarray)) - record.next.nbytes
+
+
+def main() -> None:
+    print(f"{'guest':14}{'cycles':>12}{'M/s':>8}{'recorded':>10}{'bytes/cycle':>13}{'of ceiling':>12}")
+    for name, data in inputs().items():
+        image = load_elf((GUESTS / f"{name}.elf").read_bytes())
+        plain, execution = best(lambda image=image, data=data: execute(image, data))
+        cycles = execution.cycles
+        recorded, execution = best(lambda image=image, data=data: execute(image, data, record=True))
+        size = record_bytes(execution.record)
+        del execution
+        ceiling, _ = best(lambda size=size: np.zeros(size // 8, dtype=np.uint64).fill(1))
+        rates = f"{cycles / plain / 1e6:8.0f}{cycles / recorded / 1e6:10.0f}"
+        print(f"{name:14}{cycles:12,}{rates}{size / cycles:13.1f}{ceiling / recorded:12.0%}")
+
+
+if __name__ == "__main__":
+    main()
