@@ -77,7 +77,7 @@ def _build_together(layers: Sequence[cupy.ndarray], first: int, last: int, joini
 
 def gather_digests(layers: Sequence[cupy.ndarray], nodes: Sequence[Sequence[int]]) -> cupy.ndarray:
     """The digests of these nodes of each layer: uint64 (nodes, 4). Raises IndexError for a node outside its layer."""
-    places = []
+    places = [np.empty(0, dtype=np.int64)]
     for layer, level in zip(layers, nodes, strict=False):
         numbers = np.array(level, dtype=np.int64)
         if numbers.size and not 0 <= numbers.min() <= numbers.max() < len(layer):
@@ -85,6 +85,8 @@ def gather_digests(layers: Sequence[cupy.ndarray], nodes: Sequence[Sequence[int]
         places.append(layer.data.ptr + 8 * DIGEST * numbers)
     addresses = np.concatenate(places).astype(np.uint64)
     target = cupy.empty((len(addresses), DIGEST), dtype=np.uint64)
+    if not len(addresses):  # every sibling is on a queried path, or the cap is the leaves
+        return target
     launch(
         load("merkle.cu"),
         "gather_digests",
