@@ -48,8 +48,9 @@ def run_execute(options: argparse.Namespace) -> int:
         listed(
             {
                 "cycles": f"{total:,}",
+                "misaligned": f"{execution.misaligned:,} loads and stores",
                 "memory": f"{execution.memory_bytes / 1024:,.0f} KiB",
-                "speed": f"{total / seconds / 1e6:,.0f} M instructions/s",
+                "speed": f"{total / seconds / 1e6:,.1f} M instructions/s",
                 "output": f"{shown} ({len(execution.output):,} bytes)" if execution.output else "none",
                 "exit code": str(execution.exit_code),
             }

@@ -19,6 +19,7 @@ from graphprover.vm.interpreter import (
     FREE,
     INSTRUCTION,
     LOG_PAGE,
+    MISALIGNED,
     PAGE_BYTES,
     PAGE_WORDS,
     State,
@@ -52,6 +53,7 @@ class Execution:
     exit_code: int  # a0 at the exit, 64 bits
     cycles: int  # instructions executed, the exit's ecall included
     counts: np.ndarray  # int64 (instructions of the image,), how often each was executed
+    misaligned: int  # loads and stores at addresses that are no multiples of their size
     memory_bytes: int  # in pages of 4096 bytes that hold the program's data or the input, or were touched
     record: Record | None  # where asked for
 
@@ -105,7 +107,7 @@ class _Machine:
         code = decode_all(image.code)
         self.code = interpreter.predecode(code, accesses(code))
         visits = np.zeros(len(image.code) + 2, dtype=np.int64)
-        self.state = State(np.zeros(NO_REGISTER + 1, np.uint64), np.zeros(7, np.int64), visits)
+        self.state = State(np.zeros(NO_REGISTER + 1, np.uint64), np.zeros(8, np.int64), visits)
         self.state.position[INSTRUCTION] = (image.entry - image.code_base) // 4
         inputs = region(data)
         places = INPUT_BASE + 8 * np.arange(len(inputs), dtype=np.uint64)
@@ -201,6 +203,7 @@ class _Machine:
             int(self.state.registers[A0]),
             int(position[CYCLE]),
             np.cumsum(self.state.visits)[: len(self.image.code)],
+            int(position[MISALIGNED]),
             PAGE_BYTES * (int(position[FREE]) - 1),
             record,
         )

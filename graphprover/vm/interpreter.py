@@ -53,13 +53,13 @@ class State(NamedTuple):
     """Registers and position; changed in place."""
 
     registers: np.ndarray  # uint64 (34,)
-    position: np.ndarray  # int64 (7,): see below
+    position: np.ndarray  # int64 (8,): see below
     visits: np.ndarray  # int64 (instructions + 2,): its running sum counts how often each instruction ran
 
 
-# Next instruction; cycles, word-crossing accesses, host calls that changed memory and words they changed so far; the
-# first page of the pool that is free; what a faulty instruction accessed.
-INSTRUCTION, CYCLE, CROSSING, CALLS, CALL_WORDS, FREE, ADDRESS = range(7)
+# Next instruction; so far: cycles, misaligned accesses, those that cross a word's end, host calls that changed memory,
+# words they changed; the first page of the pool that is free; what a faulty instruction accessed.
+INSTRUCTION, CYCLE, MISALIGNED, CROSSING, CALLS, CALL_WORDS, FREE, ADDRESS = range(8)
 
 
 class Store(NamedTuple):
@@ -240,6 +240,7 @@ def run(code, state, store, limit, trace):
     length = len(code) - 1
     index = position[INSTRUCTION]
     cycle = position[CYCLE]
+    misaligned = position[MISALIGNED]
     crossing = position[CROSSING]
     status = RUNNING
     visits[index] += 1
@@ -307,6 +308,7 @@ def run(code, state, store, limit, trace):
                 if status != RUNNING:
                     position[ADDRESS] = _I(address)
                     break
+            misaligned += _I((address & (size - _1)) != _0)
             old = store.pool[i]
             if op < Op.SB:
                 value = old >> shift
@@ -469,5 +471,6 @@ def run(code, state, store, limit, trace):
     visits[index] -= 1
     position[INSTRUCTION] = index
     position[CYCLE] = cycle
+    position[MISALIGNED] = misaligned
     position[CROSSING] = crossing
     return status

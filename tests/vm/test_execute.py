@@ -22,12 +22,16 @@ NOP = Instruction(Op.ADDI)
 T0, T1 = 5, 6
 
 
+def memory(op: Op) -> Instruction:
+    return Instruction(op, T1 if op in LOADS else 0, T0, 0 if op in LOADS else T1)
+
+
 def load(address: int, op: Op = Op.LD) -> list[Instruction]:
-    return [*li(T0, address), Instruction(op, T1, T0)]
+    return [*li(T0, address), memory(op)]
 
 
 def store(address: int, op: Op = Op.SD) -> list[Instruction]:
-    return [*li(T0, address), Instruction(op, rs1=T0, rs2=T1)]
+    return [*li(T0, address), memory(op)]
 
 
 def call(number: int, argument: int) -> list[Instruction]:
@@ -166,6 +170,13 @@ def test_input_is_there_and_output_is_what_lies_there(data: bytes) -> None:
 @pytest.mark.parametrize("code", [0, 1, 255, 2**64 - 1])
 def test_exit_codes_are_words(code: int) -> None:
     assert execute(image(leave(code))).exit_code == code
+
+
+def test_misaligned_accesses_are_counted() -> None:
+    spots = [DATA, DATA + 2, DATA + 4, DATA + 5, DATA + 8, DATA + 4095]
+    body = [each for spot in spots for op in (Op.LB, Op.LHU, Op.LW, Op.SD) for each in [*li(T0, spot), memory(op)]]
+    expected = sum(spot % size > 0 for spot in spots for size in (2, 4, 8))
+    assert execute(image([*body, *leave()], bytes(16))).misaligned == expected
 
 
 def test_counts_are_of_each_instruction() -> None:

@@ -21,7 +21,7 @@ void *allocate(size_t size);
 typedef enum { ZKVM_EOK = 0, ZKVM_EFAIL = -1 } zkvm_status;
 
 typedef struct {
-    uint8_t data[32];
+    _Alignas(8) uint8_t data[32];
 } zkvm_bytes_32;
 typedef zkvm_bytes_32 zkvm_keccak256_hash;
 
