@@ -252,10 +252,11 @@ class _Machine:
 
 
 def _calls(trace: Trace) -> tuple[Call, ...]:
+    sizes = {number: words_of(np.uint64(number)) for number in np.unique(trace.call_number).tolist()}
     calls, first = [], 0
-    for cycle, number, address in zip(trace.call_cycle, trace.call_number, trace.call_address, strict=True):
-        words = slice(first, first + words_of(number))
-        parts = trace.call_old[words], trace.call_new[words], trace.call_t[words]
-        calls.append(Call(int(cycle), int(number), int(address), *parts))
+    heads = zip(trace.call_cycle.tolist(), trace.call_number.tolist(), trace.call_address.tolist(), strict=True)
+    for cycle, number, address in heads:
+        words = slice(first, first + sizes[number])
+        calls.append(Call(cycle, number, address, trace.call_old[words], trace.call_new[words], trace.call_t[words]))
         first = words.stop
     return tuple(calls)
