@@ -6,6 +6,7 @@ the layer of 2^c digests.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.hashing import keccak256
@@ -19,6 +20,11 @@ def proof_nodes(indices: Sequence[int], levels: int) -> list[list[int]]:
     A node is sent when its sibling is on the path of some queried leaf and it is not itself (p3-merkle-tree
     ``pruning.rs``). ``levels`` is the number of layers below the cap.
     """
+    return _proof_nodes(tuple(indices), levels)
+
+
+@lru_cache(maxsize=64)  # trees of one height are opened at the same leaves
+def _proof_nodes(indices: tuple[int, ...], levels: int) -> list[list[int]]:
     sent = []
     nodes = sorted(set(indices))
     for _ in range(levels):

@@ -8,6 +8,7 @@ import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import TypeVar
 
 from graphprover.field import Ext
@@ -117,7 +118,8 @@ def _option(item: T | None, write: Callable[[T], bytes]) -> bytes:
 
 
 def _exts(values: Sequence[Ext]) -> bytes:
-    return _sequence(values, _ext)
+    words = chain.from_iterable(values)
+    return _varint(len(values)) + struct.pack(f"<{EXTENSION_DEGREE * len(values)}Q", *words)
 
 
 def _digests(digests: Sequence[bytes]) -> bytes:

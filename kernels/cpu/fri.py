@@ -10,8 +10,8 @@ import numpy as np
 from numba import njit
 
 from graphprover import field
-from graphprover.field import Ext, P
-from graphprover.kernels.cpu import simd
+from graphprover.field import Ext
+from graphprover.kernels.cpu import ntt, simd
 from graphprover.kernels.cpu.field import ext_add, ext_mul, ext_scale, ext_sub
 
 _WORDS = 2048  # elements of a codeword folded together, so that the steps between stay in the cache
@@ -109,15 +109,7 @@ def final_polynomial(codeword: np.ndarray, log_length: int) -> tuple[Ext, ...]:
     length = 1 << log_length
     if codeword.shape[1] < length:
         raise ValueError(f"a codeword of {codeword.shape[1]} has no final polynomial of {length} coefficients")
-    # The definition of the inverse transform: a final polynomial is short.
-    root = field.inv(field.root_of_unity(log_length))
-    powers = [1]
-    while len(powers) < length:
-        powers.append(powers[-1] * root % P)
-    natural = [codeword[:, field.reverse_bits(k, log_length)].tolist() for k in range(length)]
-    scale = field.inv(length)
-    coefficients = []
-    for i in range(length):
-        total = [sum(values[c] * powers[i * k % length] for k, values in enumerate(natural)) for c in range(3)]
-        coefficients.append((total[0] * scale % P, total[1] * scale % P, total[2] * scale % P))
-    return tuple(coefficients)
+    values = np.ascontiguousarray(codeword[:, :length])
+    coefficients = np.empty_like(values)
+    ntt.inverse_ntt(values, coefficients, 0, 3)
+    return tuple(zip(*coefficients.tolist(), strict=True))
