@@ -8,7 +8,6 @@ import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain
 from typing import TypeVar
 
 from graphprover.field import Ext
@@ -118,8 +117,7 @@ def _option(item: T | None, write: Callable[[T], bytes]) -> bytes:
 
 
 def _exts(values: Sequence[Ext]) -> bytes:
-    words = chain.from_iterable(values)
-    return _varint(len(values)) + struct.pack(f"<{EXTENSION_DEGREE * len(values)}Q", *words)
+    return _sequence(values, _ext)
 
 
 def _digests(digests: Sequence[bytes]) -> bytes:
