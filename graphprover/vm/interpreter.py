@@ -362,11 +362,11 @@ def run(code, state, store, limit, trace):
         elif op == Op.ANDI:
             c = a & imm
         elif op == Op.SLLI:
-            c = a << (imm & _63)
+            c = a << imm
         elif op == Op.SRLI:
-            c = a >> (imm & _63)
+            c = a >> imm
         elif op == Op.SRAI:
-            c = _U(_I(a) >> _I(imm & _63))
+            c = _U(_I(a) >> _I(imm))
         elif op == Op.ADD:
             c = a + b
         elif op == Op.SUB:
@@ -390,11 +390,11 @@ def run(code, state, store, limit, trace):
         elif op == Op.ADDIW:
             c = _word(a + imm)
         elif op == Op.SLLIW:
-            c = _word(a << (imm & _U(31)))
+            c = _word(a << imm)
         elif op == Op.SRLIW:
-            c = _word((a & _LOW) >> (imm & _U(31)))
+            c = _word((a & _LOW) >> imm)
         elif op == Op.SRAIW:
-            c = _U(_I(_word(a)) >> _I(imm & _U(31)))
+            c = _U(_I(_word(a)) >> _I(imm))
         elif op == Op.ADDW:
             c = _word(a + b)
         elif op == Op.SUBW:
