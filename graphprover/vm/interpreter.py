@@ -438,7 +438,7 @@ def run(code, state, store, limit, trace):
         elif op == Op.DIVUW:
             c = _word(_divide_unsigned(a & _LOW, b & _LOW)[0])
         elif op == Op.REMW:
-            c = _word(_divide(_word(a), _word(b))[1])
+            c = _divide(_word(a), _word(b))[1]
         elif op == Op.REMUW:
             c = _word(_divide_unsigned(a & _LOW, b & _LOW)[1])
         elif op == Op.EBREAK:
