@@ -11,6 +11,7 @@ import json
 import struct
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -58,16 +59,20 @@ def record_bytes(record: Record) -> int:
     return sum(each.nbytes for each in vars(record).values() if isinstance(each, np.ndarray)) - record.next.nbytes
 
 
+def fill(size: int) -> None:
+    np.zeros(size // 8, dtype=np.uint64).fill(1)
+
+
 def main() -> None:
     print(f"{'guest':14}{'cycles':>12}{'M/s':>8}{'recorded':>10}{'bytes/cycle':>13}{'of ceiling':>12}")
     for name, data in inputs().items():
         image = load_elf((GUESTS / f"{name}.elf").read_bytes())
-        plain, execution = best(lambda image=image, data=data: execute(image, data))
+        plain, execution = best(partial(execute, image, data))
         cycles = execution.cycles
-        recorded, execution = best(lambda image=image, data=data: execute(image, data, record=True))
+        recorded, execution = best(partial(execute, image, data, record=True))
         size = record_bytes(execution.record)
         del execution
-        ceiling, _ = best(lambda size=size: np.zeros(size // 8, dtype=np.uint64).fill(1))
+        ceiling, _ = best(partial(fill, size))
         rates = f"{cycles / plain / 1e6:8.0f}{cycles / recorded / 1e6:10.0f}"
         print(f"{name:14}{cycles:12,}{rates}{size / cycles:13.1f}{ceiling / recorded:12.0%}")
 

@@ -123,7 +123,7 @@ class _Machine:
         owners = np.union1d(pages, np.uint64(border))
         bases = PAGE_WORDS * np.arange(1, len(owners) + 1)
         self.state.position[FREE] = len(owners) + 1
-        limit = self.max_memory // PAGE_BYTES
+        limit = min(self.max_memory, MEMORY_END) // PAGE_BYTES
         if len(owners) > limit:
             raise self._fault(Fault.MEMORY_LIMIT, f"{self.max_memory:,} bytes, less than program and input need")
         store = Store(

@@ -138,6 +138,10 @@ def test_limits_are_exact() -> None:
         execute(pages, bytes(2 * PAGE), max_memory=3 * PAGE)
 
 
+def test_more_memory_than_there_is_may_be_allowed() -> None:
+    assert execute(image(leave()), max_memory=1 << 60).exit_code == 0
+
+
 def test_endless_loops_end() -> None:
     with pytest.raises(GuestFault, match="cycle limit"):
         execute(image([Instruction(Op.JAL)]), max_cycles=10**7)
