@@ -39,7 +39,9 @@ def test_describing_and_verifying_import_no_scheduler_no_compiler_and_no_gpu(cod
 
 
 def test_proving_on_a_cpu_imports_no_gpu() -> None:
-    modules = imported_by("from graphprover import prove")
+    modules = imported_by(
+        "from graphprover import prove; from graphprover.device.choose import device_for; device_for('cpu')"
+    )
     assert {"dask", "numba"} <= modules and not modules.intersection(("cupy", "rmm", "cuda"))
 
 
