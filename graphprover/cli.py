@@ -230,11 +230,11 @@ def run_prove(options: argparse.Namespace) -> int:
     except ValueError as error:
         raise UsageError(f"{program.name}: {error}") from error
     try:
-        device = device_for(options.device)
+        device_for(options.device)
     except ValueError as error:
         raise UsageError(f"--device: {error}") from error
     with stage("prove"), Profiler() as tasks, Progress() if sys.stderr.isatty() else nullcontext():
-        proof = prove(statement, options.executor, parameters=layout.parameters, device=device)
+        proof = prove(statement, options.executor, parameters=layout.parameters, device=options.device)
     with stage("verify"):
         try:
             verdict = verify(proof, program.statement_of(proof), options.security)

@@ -1,5 +1,6 @@
 """prove(): from a statement with its traces to a proof, as one task graph."""
 
+import logging
 import uuid
 from typing import Any
 
@@ -18,6 +19,8 @@ from graphprover.protocol.proof import encode
 from graphprover.protocol.security import choose, shape_of
 from graphprover.statement import Statement, Table, as_columns
 
+_log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
+
 
 def prove(
     statement: Statement,
@@ -32,25 +35,42 @@ def prove(
     ``executor``: ``"threads"`` (default), ``"sync"``, a ``distributed.Client``, a scheduler's address or file.
     ``security``: provable bits, from which the parameters are chosen at rate 1/``rate`` (2, 4 or 8), unless
     ``parameters`` gives them. ``device``: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, a `Device`, or ``"auto"``, the first GPU
-    where there is one. The bytes of the proof depend on neither executor nor device.
+    where there is one. The bytes of the proof depend on neither executor nor device. Where ``"auto"`` has chosen a GPU
+    whose memory does not suffice, a warning says so and the CPU makes the whole proof.
 
-    Raises ValueError for a malformed trace or a level that cannot be reached. A trace that does not satisfy its table
-    gives a proof that does not verify: `graphprover.air.check` names the row.
+    Raises ValueError for a malformed trace or a level that cannot be reached; MemoryError, naming round and table,
+    where memory ends; `graphprover.device.DeviceLost` where a GPU fails, which this process must not use again. A trace
+    that does not satisfy its table gives a proof that does not verify: `graphprover.air.check` names the row.
     """
     # 1. Load: check every trace against its table.
     traces = load(statement)
     # 2. Plan: heights and parameters give the shape of the proof.
     layout = plan(statement, security, rate, parameters)
-    # 3. Graph: one task for each round and table, the transcript between the rounds.
-    device = device_for(device) if isinstance(device, str) else device
+    # 3. Make the graph and run it, once more where the first GPU is too small for it.
+    chosen = device_for(device) if isinstance(device, str) else device
+    try:
+        return _prove(statement, layout, traces, chosen, executor)
+    except MemoryError as error:
+        cpu = device_for("cpu")
+        if device != "auto" or type(chosen) is type(cpu):
+            raise
+        reason = str(error)
+    _log.warning("graphprover: the GPU's memory does not suffice, so the CPU makes the proof: %s", reason)
+    traces = [each.get() if hasattr(each, "__cuda_array_interface__") else each for each in traces]
+    return _prove(statement, layout, traces, cpu, executor)
+
+
+def _prove(statement: Statement, layout: Layout, traces: list[Array], device: Device, executor: Any) -> Proof:
+    """The proof by one device."""
+    # 1. Graph: one task for each round and table, the transcript between the rounds.
     preprocessed = {i: table.preprocessed for i, table in enumerate(statement.tables) if table.preprocessed is not None}
     public_values = [tuple(int(value) for value in table.public_values or ()) for table in statement.tables]
     graph = Graph(device, uuid.uuid4().hex[:8])
     task = proof_graph.build(graph, layout, statement.label, dict(enumerate(traces)), preprocessed, public_values)
-    # 4. Run it.
+    # 2. Run it.
     with executor_for(executor, device.threads) as run:
         batch = run(task)
-    # 5. Wrap it for the user.
+    # 3. Wrap it for the user.
     return Proof(statement.label, layout.parameters, layout.log_heights, tuple(public_values), encode(batch))
 
 

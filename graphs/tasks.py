@@ -12,7 +12,7 @@ from typing import Any
 from dask._task_spec import Dict, List, Task, TaskRef
 from dask.delayed import Delayed
 
-from graphprover.device import Device
+from graphprover.device import Device, DeviceLost
 from graphprover.protocol.layout import Layout
 
 Node = TaskRef  # a task to come, as an input of others
@@ -30,11 +30,12 @@ class Graph:
         """``function(device, *inputs, **fixed)`` as a task.
 
         ``inputs`` are tasks, lists and dictionaries of them, or None; ``fixed`` is known before the graph runs. Keys
-        begin with the round, so that a dashboard groups by it.
+        begin with the round, so that a dashboard groups by it. MemoryError and DeviceLost say which task raised them.
         """
         key = f"{round_}-{name}-{self.token}"
         assert key not in self.tasks, key
-        self.tasks[key] = Task(key, partial(_run, self.device, function, fixed), *map(_node, inputs))
+        place = f"{round_} of {name}"
+        self.tasks[key] = Task(key, partial(_run, place, self.device, function, fixed), *map(_node, inputs))
         return Node(key)
 
     def delayed(self, result: Node) -> Delayed:
@@ -54,6 +55,11 @@ def _node(value: Any) -> Any:
     return value
 
 
-def _run(device: Device, function: Callable[..., Any], fixed: dict[str, Any], *inputs: Any) -> Any:
-    with device.task():
-        return function(device, *inputs, **fixed)
+def _run(place: str, device: Device, function: Callable[..., Any], fixed: dict[str, Any], *inputs: Any) -> Any:
+    try:
+        with device.task():
+            return function(device, *inputs, **fixed)
+    except MemoryError as error:  # NumPy's own kinds among them, which take other arguments
+        raise MemoryError(f"{place}: {error}") from error
+    except DeviceLost as error:
+        raise DeviceLost(f"{place}: {error}") from error

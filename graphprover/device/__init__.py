@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING, Any
 
-from graphprover.device.interface import Array, Device, Tree
+from graphprover.device.interface import Array, Device, DeviceLost, Tree
 
 if TYPE_CHECKING:
     from graphprover.device.cpu import CpuDevice
 
-__all__ = ["Array", "CpuDevice", "Device", "Tree"]
+__all__ = ["Array", "CpuDevice", "Device", "DeviceLost", "Tree"]
 
 
 def __getattr__(name: str) -> Any:

@@ -16,12 +16,13 @@ import cupy
 import numpy as np
 
 from graphprover.air.description import AirDescription
-from graphprover.device.interface import Tree
+from graphprover.device.interface import DeviceLost, Tree
 from graphprover.field import GENERATOR, Ext
 from graphprover.kernels.cuda import deep, fri, grind, keccak, logup, merkle, module, ntt, opening, program
 from graphprover.kernels.cuda.memory import Pool, Staging
 
 _EXT = 24  # bytes of an element of the extension
+_NO_MEMORY = 2  # of the runtime's and of the driver's error codes: the only one that leaves a device as it was
 
 
 @dataclass
@@ -64,6 +65,7 @@ class CudaDevice:
             self.memory = Pool(number)
             self.staging = Staging(number)
         self.usage: dict[str, Usage] = {}  # by operation
+        self.lost = ""  # why the device cannot be used again
         self._lock = threading.Lock()
         self._inside = threading.local()
 
@@ -72,14 +74,24 @@ class CudaDevice:
 
     @contextmanager
     def task(self) -> Iterator[None]:
-        """Make CuPy use this device, its stream and its memory; inside another task, nothing."""
+        """Make CuPy use this device, its stream and its memory; inside another task, nothing.
+
+        Kernels run later than they are enqueued, so that an error of one may appear in a task after its own.
+        """
         if getattr(self._inside, "task", False):
             yield
             return
+        if self.lost:
+            raise DeviceLost(self.lost)
         self._inside.task = True
         try:
             with cupy.cuda.Device(self.number), self.stream, cupy.cuda.using_allocator(self.memory.allocate):
                 yield
+        except (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError) as error:
+            if error.status == _NO_MEMORY:
+                raise MemoryError(f"{error}, with {self.memory.held():,} bytes held") from error
+            self.lost = f"GPU {self.number} failed and is lost to this process, which must end: {error}"
+            raise DeviceLost(self.lost) from error
         finally:
             self._inside.task = False
 

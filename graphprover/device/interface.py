@@ -18,6 +18,10 @@ from graphprover.field import Ext
 Array = Any  # an array of the device
 
 
+class DeviceLost(RuntimeError):
+    """A device failed and holds nothing any more; this process cannot use it again."""
+
+
 @dataclass(frozen=True)
 class Tree:
     """A Merkle tree below its cap."""
@@ -31,7 +35,10 @@ class Device(Protocol):
     threads: int  # how many tasks it can run at once
 
     def task(self) -> AbstractContextManager[None]:
-        """Hold the resources of one task."""
+        """Hold the resources of one task.
+
+        What runs within raises MemoryError where the device has no memory left, DeviceLost where it has failed.
+        """
 
     def load(self, columns: np.ndarray) -> Array:
         """A host matrix on the device."""

@@ -8,6 +8,8 @@ from typing import Any
 import cupy
 import numpy as np
 
+from graphprover.kernels.cuda import faults
+
 STAGING = 4 << 20  # bytes of a staging buffer: long enough for the full speed of the bus
 _BUFFERS = 16  # half of them are filled while the others are read
 
@@ -54,6 +56,8 @@ class Pool:
     def allocate(self, size: int) -> Any:
         """What CuPy asks for memory; raises MemoryError, with the bytes asked for and held, when there is none."""
         try:
+            if faults.allocation.due():
+                raise MemoryError
             memory = self._malloc(size)
         except MemoryError as error:
             raise MemoryError(f"no {size:,} bytes on the device, with {self.held():,} bytes held") from error

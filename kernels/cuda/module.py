@@ -16,10 +16,12 @@ from functools import cache
 import cupy
 import numpy as np
 
+from graphprover.kernels.cuda import faults
 from graphprover.kernels.cuda.sources import STANDARD, source
 
 _MAX_BLOCKS = (2**31 - 1, 65535, 65535)
 _MAX_THREADS = 1024
+_LAUNCH_FAILED = 719  # CUDA_ERROR_LAUNCH_FAILED, what a kernel that reads where nothing is leaves behind
 _STATIC_SHARED = 32 << 10  # bytes a block may have without being granted more: 48 KiB less what is static
 
 launches: Counter[str] = Counter()  # of each kernel in this process, for whoever wants to know which path ran
@@ -93,6 +95,8 @@ def launch(
         raise ValueError(f"kernel {name}: no grid of {grid} blocks of {threads} threads")
     if 0 in grid:
         return
+    if faults.launch.due():
+        raise cupy.cuda.driver.CUDADriverError(_LAUNCH_FAILED)
     kernel = module.kernel(name, shared)
     kernel(grid, (threads,), tuple(_argument(name, each) for each in arguments), shared_mem=shared)
     _thread.launched = launched() + 1

@@ -1,0 +1,33 @@
+"""A device that fails where a test wants it to."""
+
+from collections import Counter
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+from graphprover.device import CpuDevice
+
+
+class FailingDevice:
+    """One thread of the CPU; counts calls, and the ``call``-th of ``operation``, from 1, raises ``error`` instead."""
+
+    threads = 1
+
+    def __init__(self, operation: str = "", call: int = 0, error: Exception | None = None) -> None:
+        self.fails, self.error = (operation, call), error
+        self.calls: Counter[str] = Counter()
+        self._cpu = CpuDevice(1)
+
+    def task(self) -> AbstractContextManager[None]:
+        return self._cpu.task()
+
+    def __getattr__(self, operation: str) -> Callable[..., Any]:
+        method = getattr(self._cpu, operation)
+
+        def run(*arguments: Any, **named: Any) -> Any:
+            self.calls[operation] += 1
+            if (operation, self.calls[operation]) == self.fails and self.error is not None:
+                raise self.error
+            return method(*arguments, **named)
+
+        return run

@@ -1,0 +1,133 @@
+"""Whatever operation fails, in whatever round: an error that says where, or the same bytes from the CPU."""
+
+import logging
+
+import numpy as np
+import pytest
+
+from graphprover import Statement, Table, prove, prover
+from graphprover.device import CpuDevice, DeviceLost
+from graphprover.device.choose import device_for
+from graphprover.device.interface import Device
+from tests.failing_device import FailingDevice
+from tests.graphs.test_proof import FEW
+from tests.random_statements import random_statement
+
+BYTES = "no 96 bytes on the device, with 4,096 bytes held"
+
+
+@pytest.fixture(scope="module")
+def statement() -> Statement:
+    """Two tables of different heights with preprocessed columns and lookups."""
+    return random_statement(7, tables=2)[1]
+
+
+@pytest.fixture(scope="module")
+def calls(statement: Statement) -> list[tuple[str, int]]:
+    """Every call of every operation that one proof makes."""
+    device = FailingDevice()
+    prove(statement, executor="sync", parameters=FEW, device=device)
+    operations = {name for name in vars(Device) if not name.startswith("_")} - {"task"}
+    assert operations == set(device.calls), "the statement uses every operation"
+    return [(name, call + 1) for name, count in device.calls.items() for call in range(count)]
+
+
+def test_every_failure_names_its_round_and_table(statement: Statement, calls: list[tuple[str, int]]) -> None:
+    places = set()
+    for name, call in calls:
+        device = FailingDevice(name, call, MemoryError(BYTES))
+        with pytest.raises(MemoryError) as caught:
+            prove(statement, executor="sync", parameters=FEW, device=device)
+        place, _, rest = str(caught.value).partition(": ")
+        assert rest == BYTES
+        places.add(tuple(place.split(" of ")))
+    both = {"0.table0", "1.table1"}
+    for round_ in ("trace_main", "extend_main", "extend_preprocessed", "lookup", "quotient", "opening", "deep"):
+        assert {place for where, place in places if where == round_} >= both, round_
+    assert {round_ for round_, _ in places} >= {"tree", "weights", "denominators", "fri_tree", "fri_fold", "query"}
+
+
+@pytest.mark.parametrize("executor", ["sync", "threads"])
+def test_after_every_failure_the_cpu_gives_the_same_bytes(
+    statement: Statement,
+    calls: list[tuple[str, int]],
+    executor: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    expected = prove(statement, executor="sync", parameters=FEW, device="cpu")
+    for name, call in calls:
+        gpu = FailingDevice(name, call, MemoryError(BYTES))
+        monkeypatch.setattr(prover, "device_for", lambda name, gpu=gpu: gpu if name == "auto" else CpuDevice(1))
+        caplog.clear()
+        assert prove(statement, executor=executor, parameters=FEW) == expected
+        assert gpu.calls[name] == call, "nothing is tried again on the GPU"
+        [warning] = caplog.records
+        assert warning.levelno == logging.WARNING
+        assert "the CPU makes the proof" in warning.message and warning.message.endswith(BYTES)
+
+
+def test_the_warning_is_a_line_on_stderr(statement: Statement, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no one has configured logging."""
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    written: list[str] = []
+    assert logging.lastResort is not None
+    monkeypatch.setattr(logging.lastResort, "emit", lambda record: written.append(record.getMessage()))
+    gpu = FailingDevice("extend", 1, MemoryError(BYTES))
+    monkeypatch.setattr(prover, "device_for", lambda name: gpu if name == "auto" else CpuDevice(1))
+    prove(statement, executor="sync", parameters=FEW)
+    [line] = written
+    assert "extend" in line and "\n" not in line
+
+
+def test_a_device_that_is_asked_for_is_not_replaced(statement: Statement, monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu = FailingDevice("quotient", 1, MemoryError(BYTES))
+    monkeypatch.setattr(prover, "device_for", {"cuda": gpu, "cpu": CpuDevice(1)}.__getitem__)
+    with pytest.raises(MemoryError, match=rf"^quotient of \d\.table\d: {BYTES}$"):
+        prove(statement, executor="sync", parameters=FEW, device="cuda")
+
+
+def test_a_cpu_without_memory_is_not_tried_twice(statement: Statement, monkeypatch: pytest.MonkeyPatch) -> None:
+    cpu = device_for("cpu")
+    tried = []
+
+    def extend(*arguments: object) -> None:
+        tried.append(arguments)
+        np.empty(1 << 57, dtype=np.uint64)
+
+    monkeypatch.setattr(cpu, "extend", extend)
+    monkeypatch.setattr(prover, "device_for", lambda name: cpu)
+    with pytest.raises(MemoryError, match=r"^extend_\w+ of \d\.table\d: .*1\.00 EiB"):
+        prove(statement, executor="sync", parameters=FEW)
+    assert len(tried) == 1
+
+
+def test_a_lost_device_is_not_replaced(statement: Statement, monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu = FailingDevice("fold", 1, DeviceLost("GPU 0 failed"))
+    monkeypatch.setattr(prover, "device_for", lambda name: gpu if name == "auto" else CpuDevice(1))
+    with pytest.raises(DeviceLost, match=r"^fri_fold of .*: GPU 0 failed$"):
+        prove(statement, executor="sync", parameters=FEW)
+
+
+def test_a_trace_on_a_gpu_comes_down_for_the_cpu(statement: Statement, monkeypatch: pytest.MonkeyPatch) -> None:
+    class OnGpu(np.ndarray):
+        """What the prover looks at of a GPU's array."""
+
+        __cuda_array_interface__ = None
+
+        def get(self) -> np.ndarray:
+            return np.asarray(self)
+
+    expected = prove(statement, executor="sync", parameters=FEW, device="cpu")
+    lying = [Table(each.air, each.public_values, np.asarray(each.main).view(OnGpu)) for each in statement.tables]
+    gpu = FailingDevice("load", 1, MemoryError(BYTES))
+    seen = []
+
+    class Cpu(CpuDevice):
+        def load(self, columns: np.ndarray) -> np.ndarray:
+            seen.append(type(columns))
+            return columns
+
+    monkeypatch.setattr(prover, "device_for", lambda name: gpu if name == "auto" else Cpu(1))
+    assert prove(Statement(lying), executor="sync", parameters=FEW) == expected
+    assert set(seen) == {np.ndarray}
