@@ -32,10 +32,11 @@ class Tag(IntEnum):
     SIGN = 6  # x, bit: 16 bits and the highest of them
     BYTES = 7  # a, b: 8 bits each
     AND = 8  # a, b, a & b: 8 bits each
-    POWER = 9  # key, power: see `Powers`
+    LEFT = 9  # s, 2^s for s = 0..15
+    RIGHT = 10  # s, 2^(16 - s) for s = 0..15
 
 
-LOOKUPS = (Tag.HALF, Tag.SIGN, Tag.BYTES, Tag.AND, Tag.POWER)
+LOOKUPS = (Tag.HALF, Tag.SIGN, Tag.BYTES, Tag.AND, Tag.LEFT, Tag.RIGHT)
 
 
 def message(tag: Tag, *fields: Any) -> list[Any]:

@@ -187,7 +187,7 @@ class Run:
                 if not len(cycles):
                     break
                 entries = first[record.index[cycles]] + i
-                fits = self._fits(family, cycles, entries, record)
+                fits = self._fits(family, cycles, entries)
                 found.setdefault(family, []).append((cycles[fits], entries[fits]))
                 cycles = cycles[~fits]
             if len(cycles):
@@ -200,13 +200,10 @@ class Run:
             if len(cycles):
                 yield family, cycles, np.concatenate([part[1] for part in parts])
 
-    def _fits(self, family: str, cycles: np.ndarray, entries: np.ndarray, record: Record) -> np.ndarray:
-        following = self.entries["following"][entries]
-        base = np.uint64(self.machine.image.code_base)
-        went = record.next[cycles].astype(np.uint64) * np.uint64(4) + base
-        fits = (following == 0) | (following == went)
-        step = FAMILIES[family](1)
-        return fits & np.broadcast_to(step.fits(Rows(self, cycles, entries, Bumps())), fits.shape)
+    def _fits(self, family: str, cycles: np.ndarray, entries: np.ndarray) -> np.ndarray:
+        """Which of the cycles the family can prove."""
+        fits = FAMILIES[family](1).fits(Rows(self, cycles, entries, Bumps()))
+        return np.broadcast_to(fits, cycles.shape)
 
 
 def statement(machine: Machine, execution: Execution, label: str = "") -> Statement:
@@ -233,17 +230,17 @@ def statement(machine: Machine, execution: Execution, label: str = "") -> Statem
     words = _output_words(execution)
     output = [half for word in words.tolist() for half in (word & ONES, word >> 32)]
 
-    lookups = {tag: np.zeros(32 if tag == Tag.POWER else 1 << 16, dtype=np.int64) for tag in LOOKUPS}
+    lookups = {tag: np.zeros(64 if tag in (Tag.LEFT, Tag.RIGHT) else 1 << 16, dtype=np.int64) for tag in LOOKUPS}
     for _, step, main in steps:
         _count(lookups, step.describe(), main)
     for code, main in tables.items():
         _count(lookups, machine.air(code, 0, len(words)).describe(), main)
-    halves, signs, pairs, conjunctions, powers = (lookups[tag] for tag in LOOKUPS)
+    halves, signs, pairs, conjunctions, left, right = (lookups[tag] for tag in LOOKUPS)
     tables[Part.HALVES] = np.stack([halves, signs]).astype(np.uint64)
     if pairs.any() or conjunctions.any():
         tables[Part.BYTE_PAIRS] = np.stack([pairs, conjunctions]).astype(np.uint64)
-    if powers.any():
-        tables[Part.POWERS] = _single(powers, len(powers))
+    if left.any() or right.any():
+        tables[Part.POWERS] = np.stack([left, right]).astype(np.uint64)
 
     parts = sorted(tables)
     shape = [*(int(part) for part in parts), *(place.code for place, _, _ in steps)]
@@ -442,4 +439,4 @@ def _count(lookups: dict[Tag, np.ndarray], air: AirDescription, main: np.ndarray
             lookups[tag] += np.bincount(rows, minlength=len(lookups[tag]))
 
 
-_KEY = {Tag.HALF: -1, Tag.SIGN: -2, Tag.BYTES: -2, Tag.AND: -3, Tag.POWER: -2}  # where the key begins
+_KEY = {Tag.HALF: -1, Tag.SIGN: -2, Tag.BYTES: -2, Tag.AND: -3, Tag.LEFT: -2, Tag.RIGHT: -2}  # where the key begins

@@ -21,6 +21,9 @@ class Equal(Step):
         c.read_b(c.read_a())
         c.go(c.following)
 
+    def fits(self, r: Any) -> Any:
+        return r.a == r.b
+
 
 class Unequal(Step):
     """A branch for which they are not: two differences have a combination that is 1 unless both are 0."""
@@ -31,6 +34,9 @@ class Unequal(Step):
         (a_lo, a_hi), (b_lo, b_hi) = c.read_a(), c.read_b()
         c.zero((a_lo - b_lo) * c.u + (a_hi - b_hi) * c.v - c.on, "the values differ")
         c.go(c.following)
+
+    def fits(self, r: Any) -> Any:
+        return r.a != r.b
 
     def witness(self, r: Any) -> dict[str, Any]:
         u = r.inverse_of_difference(r.a & ONES, r.b & ONES)
@@ -47,6 +53,9 @@ class Zero(Step):
         c.read_a((0, 0))
         c.go(c.following)
 
+    def fits(self, r: Any) -> Any:
+        return r.a == 0
+
 
 class Nonzero(Step):
     """A branch for which rs1 is not 0, where rs2 is x0: lo + hi < p is 0 only if both are."""
@@ -57,6 +66,9 @@ class Nonzero(Step):
         lo, hi = c.read_a()
         c.zero((lo + hi) * c.u - c.on, "the value is not 0")
         c.go(c.following)
+
+    def fits(self, r: Any) -> Any:
+        return r.a != 0
 
     def witness(self, r: Any) -> dict[str, Any]:
         return {"u": r.inverse_of_difference((r.a & ONES) + (r.a >> 32), r.a & 0)}
@@ -76,6 +88,9 @@ class Sign(Step):
         c.sign(c.a_low, hi, int(self.negative))
         c.go(c.following)
 
+    def fits(self, r: Any) -> Any:
+        return r.a >> 63 == self.negative
+
     def witness(self, r: Any) -> dict[str, Any]:
         return {"a_low": halves(r.a >> 32)}
 
@@ -85,7 +100,7 @@ def _flipped(c: Lane, value: Word, name: str) -> Word:
     lo, hi = value
     negative = getattr(c, f"{name}_negative")
     c.sign(getattr(c, f"{name}_low"), hi, negative)
-    return lo, hi + FLIP - WORD * negative
+    return lo, hi + FLIP * c.on - WORD * negative
 
 
 def _sign_witness(name: str, x: Any) -> dict[str, Any]:
@@ -111,6 +126,10 @@ class Order(Step):
         c.word(c.r0, a[0] - b[0] + WORD * c.borrow)
         c.word(c.r2, a[1] - b[1] - c.borrow + WORD * int(self.less))
         c.go(c.following)
+
+    def fits(self, r: Any) -> Any:
+        flip = (FLIP << 32) * self.signed
+        return (r.a ^ flip < r.b ^ flip) == self.less
 
     def witness(self, r: Any) -> dict[str, Any]:
         difference = r.a - r.b  # also of the values plus 2^63

@@ -37,14 +37,15 @@ class BytePairs(Air):
 
 
 class Powers(Air):
-    """What a shift by s = 0..15 multiplies with: 2^s to the left (key s), 2^(16 - s) to the right (key 16 + s)."""
+    """What a shift by s = 0..15 multiplies with, to the left and to the right; every row is there four times."""
 
-    preprocessed = ("key", "power")
-    columns = ("count",)
+    preprocessed = ("s", "left_power", "right_power")
+    columns = ("left", "right")
 
     def preprocessed_trace(self) -> np.ndarray:
-        key = np.arange(32, dtype=np.uint64)
-        return np.stack([key, np.uint64(1) << np.where(key < 16, key, 32 - key)])
+        s = np.arange(64, dtype=np.uint64) % np.uint64(16)
+        return np.stack([s, np.uint64(1) << s, np.uint64(1 << 16) >> s])
 
     def define(self, t: TableBuilder) -> None:
-        t.provide(VM, message(Tag.POWER, t.key, t.power), t.count)
+        t.provide(VM, message(Tag.LEFT, t.s, t.left_power), t.left)
+        t.provide(VM, message(Tag.RIGHT, t.s, t.right_power), t.right)

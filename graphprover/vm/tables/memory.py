@@ -77,21 +77,21 @@ HALF_CELLS = ("upper", "upper_half", "x[2]", "y")
 BYTE_CELLS = (*HALF_CELLS, "upper_byte", "z[2]", "v")
 
 
-def half_of(c: Lane, word: Word, in_bytes: bool = False) -> Any:
-    """The half at the address, of 16 bits; with ``in_bytes`` the caller proves that it has."""
+def half_of(c: Lane, word: Word, checked: bool) -> Any:
+    """The half at the address, of 16 bits; where not ``checked``, the caller proves that it has."""
     c.boolean(c.upper, "which limb is a bit")
     c.boolean(c.upper_half, "which half is a bit")
     c.zero(chosen(c.upper, *word) - c.x[0] - HALF * c.x[1], "the limb")
     c.zero(chosen(c.upper_half, *c.x) - c.y, "the half")
     c.half(c.x[0] + c.x[1] - c.y)  # the other one
-    if not in_bytes:
+    if checked:
         c.half(c.y)
     return c.y
 
 
 def byte_of(c: Lane, word: Word) -> Any:
     """The byte at the address, of 8 bits."""
-    half = half_of(c, word, in_bytes=True)
+    half = half_of(c, word, checked=False)
     c.boolean(c.upper_byte, "which byte is a bit")
     c.look(Tag.BYTES, *c.z)
     c.zero(c.z[0] + BYTE * c.z[1] - half, "the half in bytes")
@@ -132,7 +132,7 @@ class LoadHalf(Access):
     def rule(self, c: Lane) -> None:
         word = c.m_lo, c.m_hi
         c.memory(base(c) - 4 * c.upper - 2 * c.upper_half, word, word)
-        y = half_of(c, word)
+        y = half_of(c, word, checked=not self.signed)
         write_extended(c, y, HALF, c.negative if self.signed else None)
         c.go(imm=c.imm)
 
@@ -209,7 +209,7 @@ class StoreHalf(Access):
     def rule(self, c: Lane) -> None:
         word = c.m_lo, c.m_hi
         address = base(c) - 4 * c.upper - 2 * c.upper_half
-        old = half_of(c, word)
+        old = half_of(c, word, checked=True)
         value, _ = c.read_b()
         c.word(c.b_low, value)
         c.zero((c.b_low - old) * (1 + (HALF - 1) * c.upper_half) - c.growth, "what the limb grows by")

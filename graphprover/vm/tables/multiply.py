@@ -171,8 +171,10 @@ def negated_if(c: Lane, sign: Any, x: Word, y: Word, carry: Any, out: Any) -> No
 class Divide(Step):
     """div, divu, rem, remu and their forms of 32 bits.
 
-    The magnitudes satisfy A = Q B + R with R < B, or B = 0: then Q is all ones and R = A. The quotient is negative
-    where one operand is, the remainder where the dividend is. So -2^63 / -1 is 2^63, which is -2^63, as it should be.
+    The magnitudes satisfy A = Q B + R, where Q B + R has no more bits than A, and R < B or Q is all ones: with B = 0,
+    as it should be, or with A = Q and B = 1, which is the quotient anyway. So ``by_zero`` needs no check: where it is
+    not 0, Q is all ones, and where it is not 1, R < B. The quotient is negative where one operand is, the remainder
+    where the dividend is. So -2^63 / -1 is 2^63, which is -2^63, as it should be.
     """
 
     def __init__(self, signed: bool, remainder: bool, word: bool, lanes: int = 1) -> None:
@@ -211,9 +213,6 @@ class Divide(Step):
         full = (*dividend[:pairs], *(0,) * pairs)
         product(c, c.q, c.v, rest[:pairs], full)
 
-        c.boolean(c.by_zero, "divided by 0 or not")
-        for pair in divisor[:pairs]:
-            c.zero(c.by_zero * pair, "the divisor is 0 where it is said to be")
         for half in c.q:
             c.zero(c.by_zero * (half - (HALF - 1)), "the quotient by 0 is all ones")
         difference = [x - y for x, y in zip(divisor, rest, strict=True)][:pairs]

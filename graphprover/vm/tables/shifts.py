@@ -22,11 +22,6 @@ from graphprover.vm.tables.arithmetic import halves, parts
 from graphprover.vm.tables.step import HALF, ONES, PER_HALF, WORD, A, B, D, Lane, Step
 
 
-def key_of(s: Any, right: bool) -> Any:
-    """The key of a shift by ``s`` in the table of powers."""
-    return s + 16 * right
-
-
 def power_of(s: int, right: bool) -> int:
     """What a shift by ``s`` multiplies with."""
     return 1 << (16 - s if right else s)
@@ -95,7 +90,7 @@ class Shift(Step):
             c.go(imm=c.power)
             return
         lo, _ = c.read_b()
-        c.look(Tag.POWER, key_of(c.s, self.right), c.power)
+        c.look(Tag.RIGHT if self.right else Tag.LEFT, c.s, c.power)
         c.half(c.rest)
         size = 16 * self.count
         c.half((lo - 16 * self.w - c.s - size * c.rest) * (PER_HALF * pow(size, -1, P) % P))

@@ -1,0 +1,309 @@
+"""Forged rows of one family, and what notices them.
+
+A row of a family claims that one cycle turns given inputs (its state, the values it reads, its entry of the program)
+into outputs (the values it writes, the next pc). Rows are forged by changing cells at random. A *check* is anything
+that may notice: a constraint, a lookup, an input that is not what was there. A forged row with other outputs that no
+check notices is a hole; one that exactly one check notices shows that the table needs this check.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from graphprover.air.description import AirDescription, reachable
+from graphprover.air.evaluate import evaluate
+from graphprover.air.expression import CONST, MAIN, MUL, NEG
+from graphprover.field import P, array_add, array_mul, array_sub
+from graphprover.kernels.cpu.inverse import invert
+from graphprover.vm.buses import LOOKUPS, REGISTERS, SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, VM, Tag, tag_of
+from graphprover.vm.execute import Execution
+from graphprover.vm.families import FAMILIES
+from graphprover.vm.machine import Machine
+from graphprover.vm.tables.step import Step
+from graphprover.vm.trace import Bumps, Rows, Run
+
+DELTAS = [sign * (1 << k) % P for k in (0, 1, 2, 3, 7, 8, 15, 16, 24, 31, 32, 48) for sign in (1, -1)]
+DELTAS += [65535, P - 65535, 2**32 - 1, 1 - 2**32 + P, pow(2, -16, P), pow(2, -32, P)]
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """One family and the cycles of an execution that it might prove, or might be said to."""
+
+    step: Step  # of one lane
+    air: AirDescription
+    rows: np.ndarray  # cells of these cycles, uint64 (cells, cycles)
+    fits: np.ndarray  # whether it can prove them
+    inputs: dict[int, np.ndarray]  # by slot (of the nth word of memory, + 4 n), the value before the access
+    outputs: dict[int, np.ndarray]  # and after it; -1: the next pc
+    places: dict[int, np.ndarray]  # by slot of a word of memory, where it is
+    landings: np.ndarray  # all pcs of the program
+
+
+def families(execution: Execution, most: int = 400) -> list[Family]:
+    """All families with at most so many of their cycles, chosen evenly."""
+    machine = Machine(execution.image)
+    run = Run(machine, execution)
+    record = run.record
+    first = np.concatenate([[0], np.cumsum([len(way) for way in machine.outcomes])])
+    found = []
+    for name in FAMILIES:
+        entry_of = {
+            i: first[i] + j
+            for i, way in enumerate(machine.outcomes)
+            for j, each in enumerate(way)
+            if each.family == name
+        }
+        cycles = np.flatnonzero(np.isin(record.index, list(entry_of)))
+        if name == "keccak_call":
+            cycles = cycles[record.a[cycles] != 93]
+        step = FAMILIES[name](1)
+        if "m2_t" in step.cells:
+            cycles = cycles[np.isin(cycles, record.crossings.cycle)]
+        if not len(cycles):
+            continue
+        cycles = cycles[np.linspace(0, len(cycles) - 1, min(most, len(cycles))).astype(int)]
+        entries = np.array([entry_of[i] for i in record.index[cycles].tolist()])
+        rows = Rows(run, cycles, entries, Bumps())
+        cells, main = rows.cells(step), step.zeros(len(cycles))
+        for cell in vars(main[1]):
+            _fill(getattr(main[1], cell)[0], cells[cell])
+        fits = np.broadcast_to(step.fits(rows), len(cycles)).copy()
+        base = np.uint64(machine.image.code_base)
+        following = base + np.uint64(4) * record.next[cycles].astype(np.uint64)
+        after = [record.new[cycles], *([rows.new2] if "m2_t" in step.cells else [])]
+        before = [record.old[cycles], *([rows.old2] if "m2_t" in step.cells else [])]
+        if name == "keccak_call":
+            after, before = (list(np.array([getattr(call, w) for call in rows.calls]).T) for w in ("new", "old"))
+        inputs = {SLOT_A: record.a[cycles], SLOT_B: record.b[cycles], SLOT_D: rows.old_d()}
+        outputs = {SLOT_A: record.a[cycles], SLOT_B: record.b[cycles], SLOT_D: record.c[cycles], -1: following}
+        inputs |= {SLOT_MEMORY + 4 * i: word for i, word in enumerate(before)}
+        outputs |= {SLOT_MEMORY + 4 * i: word for i, word in enumerate(after)}
+        first_word = record.b[cycles] if name == "keccak_call" else record.address[cycles] & ~np.uint64(7)
+        places = {SLOT_MEMORY + 4 * i: first_word + np.uint64(8 * i) for i in range(len(before))}
+        if name.startswith(("addi_in_place", "move")):
+            fits &= record.next[cycles] == record.index[cycles] + 1
+        elif "following" in step.cells:
+            fits &= following == rows.following
+        landings = base + 4 * np.arange(len(machine.image.code), dtype=np.uint64)
+        found.append(Family(step, step.describe(), main[0] % np.uint64(P), fits, inputs, outputs, places, landings))
+    return found
+
+
+def _fill(view: np.ndarray, values: object) -> None:
+    if isinstance(values, tuple | list):
+        for part, each in zip(view, values, strict=True):
+            _fill(part, each)
+    else:
+        view[:] = np.asarray(values).astype(np.uint64)
+
+
+@dataclass(frozen=True, eq=False)
+class Noticed:
+    """What notices each of some forged rows."""
+
+    labels: list[str]  # of the checks
+    violated: np.ndarray  # bool (checks, rows)
+    changed: np.ndarray  # bool (rows,): whether outputs are others than they should be
+
+
+def notice(family: Family, base: np.ndarray, forged: np.ndarray) -> Noticed:
+    """The checks of forged rows, uint64 (cells, rows), made from the rows ``base``."""
+    air = family.air
+    inputs = [list(each.tuples[0].fields) for each in air.globals]
+    roots = [*air.constraints, *(node for fields in inputs for node in fields)]
+
+    def values(rows: np.ndarray) -> list[np.ndarray]:
+        blocks = [block for _, block in evaluate(air, rows, None, [], roots)]
+        return [np.concatenate(parts) for parts in zip(*blocks, strict=True)]
+
+    honest, got = values(family.rows), values(forged)
+    count = len(air.constraints)
+    labels = [f"{label} ({i})" for i, label in enumerate(air.constraint_labels)]
+    violated = [value != 0 for value in got[:count]]
+    changed = np.zeros(forged.shape[1], dtype=bool)
+    clk = honest[0] * 0 + family.rows[air.main_names.index("clk[0]")]
+    position, memory = count, 0  # of the fields, and words of memory seen
+    for number, (each, fields) in enumerate(zip(air.globals, inputs, strict=True)):
+        was = np.array(honest[position : position + len(fields)])[:, base]
+        now = np.array(got[position : position + len(fields)])
+        position += len(fields)
+        multiplicity = air.nodes[each.tuples[0].multiplicity]
+        receives = multiplicity[0] == NEG
+        if each.bus != VM.name:
+            changed |= (was != now).any(axis=0) & (not receives)
+            if receives:
+                labels.append(f"{each.bus} ({number})")
+                violated.append((was != now).any(axis=0))
+            continue
+        tag = tag_of(air.nodes[node][1] if air.nodes[node][0] == CONST else None for node in fields)
+        if tag in LOOKUPS:
+            labels.append(f"{tag.name} ({number})")
+            violated.append(~_member(tag, now))
+        elif tag == Tag.ACCESS:
+            if receives:
+                continue  # together with what is sent, which comes next
+            before = np.array(got[position - 2 * len(fields) : position - len(fields)])
+            slot = int(was[-3][0]) - 4 * int(clk[base[0]])
+            if slot == SLOT_MEMORY:
+                slot, memory = slot + 4 * memory, memory + 1
+            here = now[-4] == (family.places[slot][base] if slot % 4 == SLOT_MEMORY else was[-4])
+            there = (now[-4] % 8 == 0) & (now[-4] < 1 << 33)  # another word of memory
+            if slot % 4 != SLOT_MEMORY:
+                there = now[-4] >= REGISTERS
+            labels.append(f"ACCESS ({number})")
+            violated.append(np.where(here, _differ(before, family.inputs[slot][base]), ~there))
+            changed |= ~here | _differ(now, family.outputs[slot][base])
+        elif tag == Tag.STATE and not receives:
+            changed |= now[-1] != family.outputs[-1][base]
+            labels.append(f"lands in the program ({number})")
+            violated.append(~np.isin(now[-1], family.landings))
+        elif receives or tag == Tag.PROGRAM:
+            labels.append(f"{tag.name} ({number})")
+            violated.append((was != now).any(axis=0))
+        else:
+            changed |= (was != now).any(axis=0)
+    return Noticed(labels, np.array(violated), changed)
+
+
+def _differ(fields: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """Whether the last two fields are another value."""
+    return (fields[-2] != value & np.uint64(2**32 - 1)) | (fields[-1] != value >> np.uint64(32))
+
+
+def _member(tag: Tag, fields: np.ndarray) -> np.ndarray:
+    """Whether the message is in the table of its tag."""
+    a, b, c = fields[-3], fields[-2], fields[-1]
+    if tag == Tag.HALF:
+        return c < 1 << 16
+    if tag == Tag.SIGN:
+        return (b < 1 << 16) & (c == b >> np.uint64(15))
+    if tag == Tag.BYTES:
+        return (b < 256) & (c < 256)
+    if tag == Tag.AND:
+        return (a < 256) & (b < 256) & (c == a & b)
+    power = np.uint64(1) << (b if tag == Tag.LEFT else np.uint64(16) - b).clip(0, 63)
+    return (b < 16) & (c == power)
+
+
+def equalities(family: Family, base: np.ndarray, forged: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What must be 0 and may be repaired: the factors of constraints, and what is read less what is there.
+
+    Gives the values, (equalities, rows); which cells each depends on, bool (equalities, cells); and which do not hold
+    (a factor only where no other factor of its constraint is 0).
+    """
+    air = family.air
+    factors = [_factors(air, node) for node in air.constraints]
+    roots = [node for each in factors for node in each]
+    of_constraint = np.repeat(np.arange(len(factors)), [len(each) for each in factors])
+    targets = [np.zeros(len(base), np.uint64)] * len(roots)
+    slots = _slots(family)
+    for number, each in enumerate(air.globals):
+        fields = each.tuples[0].fields
+        if number in slots:
+            value = family.inputs[slots[number]][base]
+            roots += fields[-2:]
+            targets += [value & np.uint64(2**32 - 1), value >> np.uint64(32)]
+            if slots[number] % 4 == SLOT_MEMORY:
+                roots.append(fields[-4])
+                targets.append(family.places[slots[number]][base])
+    blocks = [block for _, block in evaluate(air, forged, None, [], roots)]
+    values = array_sub(np.array([np.concatenate(parts) for parts in zip(*blocks, strict=True)]), np.array(targets))
+    broken = values != 0
+    for constraint in range(len(factors)):
+        own = np.flatnonzero(of_constraint == constraint)
+        broken[own] = broken[own].all(axis=0)
+    return values, _support(family, roots), broken
+
+
+def _factors(air: AirDescription, node: int) -> list[int]:
+    """The factors of a product, or of the product that a constraint is; a constant factor is none."""
+    op, a, b = air.nodes[node]
+    if op != MUL:
+        return [node]
+    return [each for child in (a, b) if air.nodes[child][0] != CONST for each in _factors(air, child)]
+
+
+def _slots(family: Family) -> dict[int, int]:
+    """The slot of each access, by the number of the interaction that receives the value before."""
+    air, first = family.air, family.rows[:, :1]
+    clk, memory, found = int(first[air.main_names.index("clk[0]"), 0]), 0, {}
+    for number, (receive, send) in enumerate(pairwise(air.globals)):
+        fields = receive.tuples[0].fields
+        constants = [air.nodes[node][1] if air.nodes[node][0] == CONST else None for node in fields]
+        if receive.bus != VM.name or tag_of(constants) != Tag.ACCESS:
+            continue
+        if air.nodes[receive.tuples[0].multiplicity][0] != NEG:
+            continue
+        ((_, (time,)),) = evaluate(air, first, None, [], [send.tuples[0].fields[-3]])
+        slot = int(time[0]) - 4 * clk
+        if slot == SLOT_MEMORY:
+            slot, memory = slot + 4 * memory, memory + 1
+        found[number] = slot
+    return found
+
+
+def _support(family: Family, roots: Sequence[int]) -> np.ndarray:
+    """Which cells each node depends on, bool (roots, cells)."""
+    nodes = family.air.nodes
+    support = np.zeros((len(roots), len(family.air.main_names)), dtype=bool)
+    for i, root in enumerate(roots):
+        for node in reachable(nodes, [root]):
+            if nodes[node][0] == MAIN:
+                support[i, nodes[node][1]] = True
+    return support
+
+
+def forge(family: Family, count: int, rng: np.random.Generator, repairs: int = 3) -> tuple[np.ndarray, np.ndarray]:
+    """Forged rows: the numbers of the rows they are made of, and the rows.
+
+    A cell is changed, then others so that a constraint or an input that this broke holds again.
+    """
+    names = family.air.main_names
+    fixed = {names.index(name) for name in ("on[0]", "clk[0]", "pc[0]")}
+    free = np.array([i for i in range(len(names)) if i not in fixed])
+    base = rng.integers(0, family.rows.shape[1], count)
+    forged = np.ascontiguousarray(family.rows[:, base])
+    touched = np.zeros(forged.shape, dtype=bool)
+    touched[list(fixed)] = True
+
+    def change(chosen: np.ndarray, cell: np.ndarray, value: np.ndarray) -> None:
+        forged[cell, chosen] = value
+        touched[cell, chosen] = True
+
+    for share in (1.0, 0.4, 0.3):
+        chosen = np.flatnonzero(rng.random(count) < share)
+        cell, kind = rng.choice(free, len(chosen)), rng.random(len(chosen))
+        old = forged[cell, chosen]
+        value = array_add(old, rng.choice(np.array(DELTAS, dtype=np.uint64), len(chosen)))
+        change(chosen, cell, np.where(kind < 0.1, 0, np.where(kind < 0.4, 1 - np.minimum(old, 1), value)))
+    for _ in range(repairs):
+        values, support, broken = equalities(family, base, forged)
+        score = rng.random(values.shape) * broken
+        equality = score.argmax(axis=0)
+        possible = support[equality].T & ~touched
+        cell = (rng.random(possible.shape) * possible).argmax(axis=0)
+        chosen = np.flatnonzero(possible.any(axis=0) & (score.max(axis=0) > 0) & (rng.random(count) < 0.9))
+        if not len(chosen):
+            break
+        equality, cell = equality[chosen], cell[chosen]
+        was = values[equality, chosen]
+        moved = np.ascontiguousarray(forged[:, chosen])
+        rows = np.arange(len(chosen))
+        moved[cell, rows] = array_add(moved[cell, rows], np.ones(1, np.uint64))
+        slope = array_sub(equalities(family, base[chosen], moved)[0][equality, rows], was)
+        step = array_mul(was, inverse(slope))
+        good = slope != 0
+        change(chosen[good], cell[good], array_sub(forged[cell[good], chosen[good]], step[good]))
+    return base, forged
+
+
+def inverse(x: np.ndarray) -> np.ndarray:
+    """1 / x in the field, 0 for 0."""
+    zero = x == 0
+    words = np.ones(-(-len(x) // 32) * 32, dtype=np.uint64)
+    words[: len(x)] = np.where(zero, 1, x)
+    invert(words, np.empty_like(words), len(x))
+    return np.where(zero, 0, words[: len(x)])

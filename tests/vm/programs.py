@@ -1,0 +1,80 @@
+"""Programs that use every family of tables."""
+
+import random
+import struct
+
+from graphprover.vm.elf import Image
+from graphprover.vm.io import KECCAK_F, OUTPUT_BASE
+from graphprover.vm.isa import A0, A7, BRANCHES, LOADS, SHIFT, SHIFTW, STORES, I, Instruction, Op
+from tests.vm.assemble import CODE, DATA, image, leave, li
+
+EDGES = [0, 1, 2, 31, 63, 64, 0x7FFF, 0x10000, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 2**32, 2**63 - 1, 2**63, 2**64 - 1]
+EDGES += [2**64 - 2**31, 2**64 - 2**31 - 1, 0xFFFFFFFF00000000, 0x80000000FFFFFFFF, 2**64 - 64]
+REGISTER_OPS = [op for op in Op if op.format.rd and op.format.rs2]
+IMMEDIATE_OPS = [op for op in Op if op.format in (I, SHIFT, SHIFTW)]
+X, Y, D, HERE, LINK = 10, 11, 12, 13, 1  # registers
+
+
+def operand(rng: random.Random) -> int:
+    """An edge, or a number of any length."""
+    return rng.choice(EDGES) if rng.random() < 0.6 else rng.getrandbits(64) >> rng.choice((0, 0, 16, 32, 40, 58))
+
+
+def operations(x: int, y: int, rng: random.Random, turn: int) -> list[Instruction]:
+    """Every operation on registers that hold x and y, and on immediates."""
+    code = [*li(X, x), *li(Y, y)]
+    for op in REGISTER_OPS:
+        code.append(Instruction(op, D, X, Y))
+    for op in IMMEDIATE_OPS:
+        low, high = op.format.immediate.low, op.format.immediate.high
+        imms = (
+            [low, high, -1, 0, rng.randint(low, high)] if low else [(16 * turn + rng.choice((0, 1, 15))) % (high + 1)]
+        )
+        code.append(Instruction(op, D, X, imm=imms[turn % len(imms)]))
+    code += [Instruction(Op.ADDI, D, D, imm=rng.choice((-2048, -1, 5))), Instruction(Op.ADDI, D, D)]
+    code += [Instruction(Op.ADDI, X, X, imm=-1), Instruction(Op.ADDI, X, X, imm=1)]
+    code += [Instruction(Op.ADD, D, D, D), Instruction(Op.ADD, 0, X, Y), Instruction(Op.ADD, D, 0, X)]
+    code += [Instruction(Op.LUI, D, imm=y % 2**19 << 12), Instruction(Op.AUIPC, D, imm=-(y % 2**19) << 12)]
+    return code
+
+
+def branches() -> list[Instruction]:
+    """Every branch on X, Y and x0; taken or not, the same instruction comes next."""
+    pairs = ((X, Y), (X, X), (X, 0), (0, X))
+    return [Instruction(op, rs1=a, rs2=b, imm=4) for op in sorted(BRANCHES) for a, b in pairs]
+
+
+def accesses(start: int) -> list[Instruction]:
+    """Every load and store around an address."""
+    code = li(HERE, start + 32)
+    for op in sorted(LOADS | STORES):
+        offsets = range(-9, 9) if op in (Op.LW, Op.SH, Op.SW) else (-9, -8, -4, -2, -1, 0, 3, 5, 7)
+        for offset in offsets:
+            code.append(
+                Instruction(op, D, HERE, imm=offset) if op in LOADS else Instruction(op, rs1=HERE, rs2=Y, imm=offset)
+            )
+    return [*code, Instruction(Op.LB, 0, HERE)]
+
+
+def jumps(start: int) -> list[Instruction]:
+    """Jumps of every kind, each to what follows it; ``start`` is where they are."""
+    code = [Instruction(Op.JAL, LINK, imm=4), Instruction(Op.JAL, imm=4), Instruction(Op.FENCE)]
+    for link, odd in ((LINK, 0), (0, 1), (HERE, 1)):
+        here = li(HERE, start)
+        target = start + 4 * (len(code) + len(here) + 1)
+        code += [*here, Instruction(Op.JALR, link, HERE, imm=target - start + odd)]
+    return code
+
+
+def everything(pairs: int = 8, seed: int = 0) -> Image:
+    """A program that uses every family, on ``pairs`` pairs of operands."""
+    rng = random.Random(seed)
+    code: list[Instruction] = []
+    for i in range(pairs):
+        x, y = operand(rng) if i else 0, operand(rng) if i > 4 else 16 * i + 5
+        code += [*operations(x, y, rng, i), *branches(), *li(X, x), *accesses(DATA + 512)]
+    code += jumps(CODE + 4 * len(code))
+    code += [*li(A0, DATA), *li(A7, KECCAK_F), Instruction(Op.ECALL)]
+    code += [*li(X, OUTPUT_BASE), *li(Y, 8), Instruction(Op.SD, rs1=X, rs2=Y), Instruction(Op.SD, rs1=X, rs2=D, imm=8)]
+    data = struct.pack("<128Q", *(rng.getrandbits(64) for _ in range(128)))
+    return image([*code, *leave(7)], data)

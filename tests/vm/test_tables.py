@@ -1,0 +1,370 @@
+"""The tables against the executor: what it does they accept, and nothing else.
+
+Traces are checked by the debugger, which sees what a proof would show; a few are proved.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphprover.air.debugger import FailingConstraint, Finding, UnbalancedBus
+from graphprover.checker import check
+from graphprover.envelope import Proof
+from graphprover.field import P
+from graphprover.protocol.errors import VerificationError
+from graphprover.prover import prove
+from graphprover.statement import Statement, Table
+from graphprover.verifier import verify
+from graphprover.vm.execute import execute
+from graphprover.vm.families import FAMILIES
+from graphprover.vm.io import OUTPUT_BASE
+from graphprover.vm.isa import Instruction, Op
+from graphprover.vm.machine import Machine, Part, describe
+from graphprover.vm.tables.step import Step
+from graphprover.vm.trace import Unprovable, statement
+from tests.vm.assemble import DATA, image, leave, li
+from tests.vm.mutation import families, forge, notice
+from tests.vm.programs import X, Y, everything
+
+
+@cache
+def run(pairs: int = 8) -> Statement:
+    """A statement with every family, and its traces."""
+    execution = execute(everything(pairs), record=True)
+    return statement(Machine(execution.image), execution)
+
+
+def names(stated: Statement) -> list[str]:
+    return [air.name for air in stated.descriptions]
+
+
+def forged(stated: Statement, name: str, edit: Callable[[SimpleNamespace], None]) -> Statement:
+    """The statement with one table's trace changed in place by ``edit``, which gets views of its columns."""
+    tables = list(stated.tables)
+    i = names(stated).index(name)
+    main = tables[i].main
+    assert main is not None
+    main = main.copy()
+    edit(tables[i].air.view(main))
+    assert (main != tables[i].main).any()
+    tables[i] = replace(tables[i], main=main)
+    return Statement(tables, stated.label)
+
+
+def noticed(stated: Statement, name: str, edit: Callable[[SimpleNamespace], None]) -> list[Finding]:
+    found = check(forged(stated, name, edit))
+    assert found
+    return found
+
+
+def stated_by(code: list[Instruction], data: bytes = b"") -> Statement:
+    execution = execute(image([*code, *leave()], data), record=True)
+    return statement(Machine(execution.image), execution)
+
+
+def test_every_family_accepts_what_the_executor_does() -> None:
+    assert not check(run())
+    assert set(names(run())) >= set(FAMILIES)
+
+
+@settings(max_examples=6, deadline=None)
+@given(st.integers(1, 2**32))
+def test_any_operands_are_accepted(seed: int) -> None:
+    execution = execute(everything(6, seed), record=True)
+    assert not check(statement(Machine(execution.image), execution))
+
+
+def test_several_instructions_a_row_and_several_tables_of_a_family() -> None:
+    """A loop that is long enough for lanes and for tables that are split."""
+    turns = 140_000
+    loop = [Instruction(Op.ADD, Y, Y, X), Instruction(Op.ADDI, X, X, imm=-1), Instruction(Op.BNE, rs1=X, imm=-8)]
+    stated = stated_by([*li(X, turns), *loop])
+    adds = [table for table in stated.tables if table.air.name == "add_narrow"]
+    assert isinstance(adds[0].air, Step) and adds[0].air.lanes == 4
+    assert [len(table.main[0]) for table in stated.tables if table.air.name == "nonzero"] == [32768, 4096]  # type: ignore[index]
+    assert not check(stated)
+
+
+def test_far_accesses_are_bumped() -> None:
+    """A value that was written more than 2^16 before it is read again."""
+    loop = [*li(X, 20000), Instruction(Op.ADDI, X, X, imm=-1), Instruction(Op.BNE, rs1=X, imm=-4)]
+    stated = stated_by([*li(Y, 77), *loop, Instruction(Op.ADD, X, Y, Y)])
+    assert "bump" in names(stated) and not check(stated)
+
+    def later(c: SimpleNamespace) -> None:
+        c.step_low[0, 0] += 1
+
+    def again(c: SimpleNamespace) -> None:
+        """A step of 0."""
+        c.step_low[0, 0] = P - 1
+        c.step_high[0, 0] = 0
+
+    for edit in (later, again):
+        noticed(stated, "bump", edit)
+
+
+@pytest.fixture(scope="module")
+def all_families():  # type: ignore[no-untyped-def]
+    return families(execute(everything(60), record=True), most=200)
+
+
+def test_forged_rows_are_noticed_and_every_check_is_needed(all_families) -> None:  # type: ignore[no-untyped-def]
+    """Rows of every family with changed cells: none passes, and nearly every check is the only one to notice some.
+
+    scripts/mutate_tables.py does more of this.
+    """
+    rng = np.random.default_rng(7)
+    assert [family.step.name for family in all_families] == list(FAMILIES)
+    total = shown = 0
+    for family in all_families:
+        base, rows = forge(family, 6000, rng)
+        base = np.concatenate([np.arange(family.rows.shape[1]), base])
+        seen = notice(family, base, np.concatenate([family.rows, rows], axis=1))
+        honest = np.flatnonzero(family.fits)
+        assert not seen.violated[:, honest].any() and not seen.changed[honest].any(), family.step.name
+        by = seen.violated.sum(axis=0)
+        assert not ((by == 0) & seen.changed).any(), f"{family.step.name}: a forged row passes"
+        checks = [not label.startswith(("STATE", "lands", "a lane")) for label in seen.labels]
+        total += sum(checks)
+        shown += int((seen.violated[:, by == 1].any(axis=1) & checks).sum())
+    assert shown > 0.85 * total
+
+
+def test_every_lane_says_whether_it_executes() -> None:
+    """A multiplicity of 2 or -1, which would send and receive twice, or undo another row."""
+    for value in (2, P - 1):
+        for name in FAMILIES:
+
+            def edit(c: SimpleNamespace, value: int = value) -> None:
+                c.on[0, -1] = value
+
+            found = noticed_rows(run(), name, edit)
+            assert any("executes or not" in each.label for each in found if isinstance(each, FailingConstraint))
+
+
+def noticed_rows(stated: Statement, name: str, edit: Callable[[SimpleNamespace], None]) -> list[Finding]:
+    """What is found in one table alone, whose messages nobody answers."""
+    table = forged(stated, name, edit).tables[names(stated).index(name)]
+    return check(Statement([table]))
+
+
+# What the machine says and what it stands on
+
+
+def edits(c: SimpleNamespace, column: str, row: int, value: int) -> None:
+    np.atleast_2d(getattr(c, column)).reshape(-1, getattr(c, column).shape[-1])[0, row] += np.uint64(value)
+
+
+STATE_EDITS = [
+    ("registers", "lo", 10, 1, "a register's last value"),
+    ("registers", "t", 10, 1, "when a register was accessed last"),
+    ("image_memory", "lo", 64, 1, "the last value of a word"),
+    ("image_memory", "hi", 3, 1, "the last value of a word that is never accessed"),
+    ("image_memory", "t", 64, 1, "when a word was accessed last"),
+    ("output_memory", "t", 0, 1, "when the output was written"),
+    ("program", "count", 0, 1, "how often an instruction is executed"),
+    ("halves", "half", 5, 1, "how often a number is looked up"),
+    ("bytepairs", "and", 5, 1, "how often a pair of bytes is looked up"),
+    ("powers", "left", 5, 1, "how often a power is looked up"),
+    ("boundary", "first", 5, 1, "a second beginning"),
+    ("goto", "following", 0, 4, "where a jump goes"),
+    ("equal", "following", 0, 4, "where a branch goes"),
+    ("add", "clk", 0, 1, "when an instruction is executed"),
+    ("add", "pc", 0, 4, "which instruction is executed"),
+    ("add", "a_at", 0, 1, "which register is read"),
+    ("add", "a_t", 0, 1, "when a register was accessed before"),
+    ("ld", "m_lo", 0, 1, "what memory holds"),
+    ("ld", "m_t", 0, 1, "when memory was accessed before"),
+    ("div", "q", 0, 1, "a quotient"),
+    ("halt", "b_lo", 0, 1, "the exit code"),
+    ("keccak_call", "after", 0, 1, "what the permutation gives"),
+]
+
+
+@pytest.mark.parametrize(("table", "column", "row", "step", "what"), STATE_EDITS, ids=[e[-1] for e in STATE_EDITS])
+def test_edits_are_noticed(table: str, column: str, row: int, step: int, what: str) -> None:
+    noticed(run(), table, lambda c: edits(c, column, row, step))
+
+
+def test_public_values_are_bound() -> None:
+    """Output, exit code and cycles; and the names of the tables decide what is verified."""
+    stated = run()
+    for i, table in enumerate(stated.tables):
+        for j in range(3 if i == 0 else len(table.public_values or ())):
+            values = list(table.public_values or ())
+            values[j] += 1
+            tables = list(stated.tables)
+            tables[i] = Table(table.air, values, table.main)
+            assert check(Statement(tables))
+
+
+def test_a_value_cannot_be_read_before_it_is_written() -> None:
+    """Two reads of one register change places in time."""
+    stated = stated_by([Instruction(Op.ADD, X, Y, Y), *[Instruction(Op.ADD, 12, Y, 0)] * 2])
+
+    def swap(c: SimpleNamespace) -> None:
+        c.a_t[0, 0], c.a_t[0, 1] = c.a_t[0, 1], c.a_t[0, 0]
+
+    noticed(stated, "add_narrow", swap)
+
+
+def test_a_token_cannot_consume_itself() -> None:
+    """A read at time t that claims t as the time before: the bus would balance for any value."""
+    stated = stated_by([Instruction(Op.ADD, X, Y, Y)])
+
+    def itself(c: SimpleNamespace) -> None:
+        c.a_t[0, 0] = 4 * c.clk[0, 0]
+        c.a_lo[0, 0] = 5
+
+    found = noticed_rows(stated, "add_narrow", itself)
+    half = [P - 1]
+    assert any(
+        list(each.fields[-1:]) == half for bus in found if isinstance(bus, UnbalancedBus) for each in bus.messages
+    )
+
+
+def test_words_of_memory_have_one_history() -> None:
+    """Addresses of a region rise: a word twice, one before its region, one that is no multiple of 8."""
+    data = li(X, DATA + 4096)
+    code = [*data, Instruction(Op.SD, rs1=X, rs2=X), Instruction(Op.SD, rs1=X, rs2=X, imm=8)]
+    stated = stated_by(code)
+
+    def twice(c: SimpleNamespace) -> None:
+        c.at[2] = c.at[1]
+
+    def twice_with_a_gap(c: SimpleNamespace) -> None:
+        c.at[2] = c.at[1]
+        c.gap[0, 1] = P - 1
+        c.gap[0, 2] += 1
+
+    def before(c: SimpleNamespace) -> None:
+        c.at[0] -= 8
+        c.gap[0, 0] += 1
+
+    def between(c: SimpleNamespace) -> None:
+        c.at[1] += 4
+        c.gap[0, 0] = (int(c.gap[0, 0]) + pow(2, -1, P)) % P
+        c.gap[0, 1] = (int(c.gap[0, 1]) - pow(2, -1, P)) % P
+
+    def at_first(c: SimpleNamespace) -> None:
+        c.on[0] = 1
+
+    for edit in (twice, twice_with_a_gap, before, between, at_first):
+        noticed(stated, "zero_memory", edit)
+
+
+def test_a_store_does_not_change_the_program() -> None:
+    """The program is fixed: an entry of another word is none."""
+    code = [*li(X, 5), Instruction(Op.ADDI, Y, X, imm=3)]
+    other = [*li(X, 5), Instruction(Op.ADDI, Y, X, imm=4)]
+    honest, forged_ = stated_by(code), stated_by(other)
+    i = names(honest).index("program")
+    tables = list(forged_.tables)
+    tables[i] = replace(honest.tables[i], main=tables[i].main)
+    assert check(Statement(tables))
+
+
+def test_unprovable_executions_say_why() -> None:
+    """A base address above 2^32 whose sum with the immediate is below."""
+    code = [*li(X, 2**32 + 8), Instruction(Op.SD, rs1=X, rs2=X, imm=-16)]
+    with pytest.raises(Unprovable, match=r"pc 0x[0-9a-f]+: sd a0, -16\(a0\): no table"):
+        stated_by(code)
+
+
+# End to end
+
+
+@cache
+def proved() -> tuple[Machine, Proof]:
+    code = [*li(X, OUTPUT_BASE), *li(Y, 3), Instruction(Op.SD, rs1=X, rs2=Y), *li(Y, 0x636261)]
+    execution = execute(image([*code, Instruction(Op.SD, rs1=X, rs2=Y, imm=8), *leave(3)]), record=True)
+    machine = Machine(execution.image)
+    return machine, prove(statement(machine, execution, "abc"))
+
+
+def test_a_proof_says_output_exit_code_and_cycles() -> None:
+    machine, proof = proved()
+    verdict = verify(proof, machine.statement_of(proof))
+    assert describe(verdict.public_values) == {"output": "abc", "exit code": "3", "cycles": "12"}
+    assert verdict.bits >= 128
+
+
+def rejected(proof: Proof, cause: str | None = None, machine: Machine | None = None) -> None:
+    machine = machine or proved()[0]
+    with pytest.raises(VerificationError, match=cause):
+        verify(proof, machine.statement_of(proof))
+
+
+def with_values(proof: Proof, table: int, index: int, value: int) -> Proof:
+    values = [list(each) for each in proof.public_values]
+    values[table][index] = value
+    return replace(proof, public_values=tuple(map(tuple, values)))
+
+
+def test_a_proof_says_nothing_else() -> None:
+    _, proof = proved()
+    output = 1 + proof.public_values[0][3:].index(Part.OUTPUT)
+    for table, index in ((0, 0), (0, 1), (0, 2), (output, 2)):
+        rejected(with_values(proof, table, index, proof.public_values[table][index] + 1))
+    rejected(with_values(proof, output, 0, 9), "length")
+    rejected(with_values(proof, output, 3, 2**32), "length")
+
+
+def test_a_proof_is_of_one_program() -> None:
+    machine, proof = proved()
+    code = machine.image.code.copy()
+    code[0] ^= 1 << 20
+    rejected(proof, machine=Machine(replace(machine.image, code=code)))
+    rejected(proof, machine=Machine(replace(machine.image, entry=machine.image.entry + 4)))
+
+
+def test_tables_are_there_once() -> None:
+    """Another memory, or another program, would let a word have two histories."""
+    _, proof = proved()
+    shape = proof.public_values[0][3:]
+    for part in Part:
+        if part in shape:
+            i = shape.index(part)
+            values = (*proof.public_values[0][: 3 + i], part, *proof.public_values[0][3 + i :])
+            twice = replace(
+                proof,
+                log_heights=(*proof.log_heights[: 1 + i], *proof.log_heights[i:]),
+                public_values=(values, *proof.public_values[1 : 1 + i], *proof.public_values[i:]),
+            )
+            assert len(twice.public_values[0]) - 3 == len(twice.log_heights) - 1
+            rejected(twice, "twice")
+
+
+@pytest.mark.parametrize("code", [0, 15, 16, 18, 16 * (len(FAMILIES) + 1) + 1, P - 1])
+def test_only_known_tables_are_verified(code: int) -> None:
+    rejected(with_values(proved()[1], 0, 3, code))
+
+
+def test_malformed_statements() -> None:
+    _, proof = proved()
+    rejected(replace(proof, public_values=(), log_heights=()), "first table")
+    rejected(replace(proof, public_values=((1, 2), *proof.public_values[1:])), "first table")
+    rejected(replace(proof, log_heights=(27, *proof.log_heights[1:])), "wrap around")
+    rejected(replace(proof, log_heights=proof.log_heights[:-1], public_values=proof.public_values[:-1]), "first table")
+
+
+def prove_forged(table: str, edit: Callable[[SimpleNamespace], None]) -> None:
+    machine, honest = proved()
+    execution = execute(machine.image, record=True)
+    forged_ = prove(forged(statement(machine, execution), table, edit), security=100)
+    with pytest.raises(VerificationError, match=r"do not balance|do not hold"):
+        verify(forged_, machine.statement_of(forged_), security=100)
+    assert forged_.payload != honest.payload
+
+
+def test_proofs_of_forged_traces_are_rejected() -> None:
+    prove_forged("registers", lambda c: edits(c, "lo", 10, 1))
+    prove_forged("sd", lambda c: edits(c, "b_lo", 1, 1))
+    prove_forged("constant", lambda c: edits(c, "imm", 0, 1))
+    prove_forged("output_memory", lambda c: edits(c, "t", 0, 1))
