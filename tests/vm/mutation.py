@@ -6,7 +6,7 @@ that may notice: a constraint, a lookup, an input that is not what was there. A 
 check notices is a hole; one that exactly one check notices shows that the table needs this check.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -14,18 +14,37 @@ import numpy as np
 
 from graphprover.air.description import AirDescription, reachable
 from graphprover.air.evaluate import evaluate
-from graphprover.air.expression import CONST, MAIN, MUL, NEG
+from graphprover.air.expression import CONST, MAIN, MUL, NEG, SUB
 from graphprover.field import P, array_add, array_mul, array_sub
 from graphprover.kernels.cpu.inverse import invert
 from graphprover.vm.buses import LOOKUPS, REGISTERS, SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, VM, Tag, tag_of
 from graphprover.vm.execute import Execution
 from graphprover.vm.families import FAMILIES
 from graphprover.vm.machine import Machine
-from graphprover.vm.tables.step import Step
+from graphprover.vm.tables.step import PER_HALF, Step
 from graphprover.vm.trace import Bumps, Rows, Run
 
 DELTAS = [sign * (1 << k) % P for k in (0, 1, 2, 3, 7, 8, 15, 16, 24, 31, 32, 48) for sign in (1, -1)]
 DELTAS += [65535, P - 65535, 2**32 - 1, 1 - 2**32 + P, pow(2, -16, P), pow(2, -32, P)]
+
+
+WRAP = 2**32 - 1  # times 2^32 it is -1: a carry that is this much too large takes 1 off
+RECIPES: tuple[dict[str, int], ...] = (  # changes that belong together, which chance alone would hardly find
+    {"r[0][0]": -1, "r[0][2]": 1, "less[0]": 1},
+    {"borrow_lo[0]": WRAP, "d[0][0]": -1, "d[0][2]": 1, "borrow_hi[0]": 1},
+    {"carry[0]": WRAP, "p[0][0]": 1, "p[0][2]": -1, "p[0][4]": 1},
+    {"nd[0][0]": WRAP, "d0[0]": -1},
+    {"na[0][0]": WRAP, "n[0][0]": -1, "r[0][0]": -1, "less[0][0]": 1},
+    {"nb[0][0]": WRAP, "v[0][0]": -1, "less[0][0]": -1},
+    *({f"at[0][{i - 1}]": 1, f"at[0][{i}]": -2, f"at[0][{i + 1}]": 1} for i in range(1, 7)),
+    *({f"at[0][{i}]": -1, f"at[0][{i + 1}]": 2, f"at[0][{i + 2}]": -1} for i in range(6)),
+    *(
+        {f"at[0][{i}]": 1, f"at[0][{j}]": 1, f"at[0][{i + j + s}]": -1}
+        for i in range(8)
+        for j in range(i)
+        for s in range(8)
+    ),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,7 +280,7 @@ def forge(family: Family, count: int, rng: np.random.Generator, repairs: int = 3
 
     A cell is changed, then others so that a constraint or an input that this broke holds again.
     """
-    names = family.air.main_names
+    air, names = family.air, family.air.main_names
     fixed = {names.index(name) for name in ("on[0]", "clk[0]", "pc[0]")}
     free = np.array([i for i in range(len(names)) if i not in fixed])
     base = rng.integers(0, family.rows.shape[1], count)
@@ -273,8 +292,17 @@ def forge(family: Family, count: int, rng: np.random.Generator, repairs: int = 3
         forged[cell, chosen] = value
         touched[cell, chosen] = True
 
+    recipes = [recipe for recipe in RECIPES if recipe.keys() <= set(names)]
+    numbers = rng.integers(-len(recipes), len(recipes) + 1, count)  # every second row, if there are any
+    for number, recipe in enumerate(recipes, 1):
+        chosen = np.flatnonzero(numbers == number)
+        for name, delta in recipe.items():
+            cell = names.index(name)
+            change(
+                chosen, np.full(len(chosen), cell), array_add(forged[cell, chosen], np.array([delta % P], np.uint64))
+            )
     for share in (1.0, 0.4, 0.3):
-        chosen = np.flatnonzero(rng.random(count) < share)
+        chosen = np.flatnonzero((rng.random(count) < share) & (numbers <= 0))
         cell, kind = rng.choice(free, len(chosen)), rng.random(len(chosen))
         old = forged[cell, chosen]
         value = array_add(old, rng.choice(np.array(DELTAS, dtype=np.uint64), len(chosen)))
@@ -297,7 +325,24 @@ def forge(family: Family, count: int, rng: np.random.Generator, repairs: int = 3
         step = array_mul(was, inverse(slope))
         good = slope != 0
         change(chosen[good], cell[good], array_sub(forged[cell[good], chosen[good]], step[good]))
+    for low, node in _lower_halves(air):
+        ((_, (x,)), *_) = _joined(evaluate(air, forged, None, [], [node]))
+        forged[low] = np.where(touched[low] | (rng.random(count) < 0.2), forged[low], x & np.uint64(0xFFFF))
     return base, forged
+
+
+def _joined(blocks: Iterable[tuple[int, list[np.ndarray]]]) -> list[tuple[int, list[np.ndarray]]]:
+    return [(0, [np.concatenate(parts) for parts in zip(*(block for _, block in blocks), strict=True)])]
+
+
+def _lower_halves(air: AirDescription) -> Iterator[tuple[int, int]]:
+    """Cells that are the lower half of an expression whose upper half is looked up, and the expression's node."""
+    for each in air.globals:
+        op, a, b = air.nodes[each.tuples[0].fields[-1]]
+        if op == MUL and air.nodes[b] == (CONST, PER_HALF, 0) and air.nodes[a][0] == SUB:
+            _, x, low = air.nodes[a]
+            if air.nodes[low][0] == MAIN:
+                yield air.nodes[low][1], x
 
 
 def inverse(x: np.ndarray) -> np.ndarray:

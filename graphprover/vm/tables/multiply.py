@@ -185,7 +185,14 @@ class Divide(Step):
         if not word:
             cells += ["borrow"]
         if signed:
-            cells += ["a_low", "a_negative", "b_low", "b_negative", "flip", *(f"{x}[2]" for x in ("na", "nb", "nd"))]
+            cells += [
+                "a_low",
+                "a_negative",
+                "b_low",
+                "b_negative",
+                "flip",
+                *(f"{x}[{count // 2}]" for x in ("na", "nb", "nd")),
+            ]
         if word:
             cells += ["d0", "d1", "negative"]
         elif signed:
@@ -230,13 +237,10 @@ class Divide(Step):
 
     def negated(self, c: Lane, sign: Any, x: Word, y: Word, carry: Sequence[Any]) -> None:
         """y is x or -x, of as many bits as the operands have."""
-        if self.word:
-            x = (x[0], 0)
         for each in carry:
             c.boolean(each, "a carry of a negation is a bit")
         if self.word:
             c.zero(y[0] - x[0] + sign * (2 * x[0] - WORD * carry[0]), "negated or not")
-            c.zero(carry[1], "a word has one carry")
         else:
             negated_if(c, sign, x, y, carry[0], carry[1])
 
@@ -291,10 +295,10 @@ class Divide(Step):
             cells["d"] = parts(r.c)
         return cells
 
-    def turned(self, sign: Any, x: Any) -> tuple[Any, Any]:
+    def turned(self, sign: Any, x: Any) -> tuple[Any, ...]:
         """The carries of a negation."""
-        carry = (sign == 1) & (x & ONES != 0)
-        return carry, (carry & False) if self.word else (sign == 1) & (x != 0)
+        carries = (sign == 1) & (x & ONES != 0), (sign == 1) & (x != 0)
+        return carries[: self.count // 2]
 
 
 def value_of_word(c: Lane, part: Sequence[Any]) -> Word:

@@ -22,7 +22,7 @@ class Unaligned(Step):
 
     def place(self, c: Lane) -> Any:
         """Shows that one of the bits ``at`` is 1 and all bytes are; gives the address of the (first) word."""
-        for bit in c.at:
+        for bit in c.at if len(self.starts) > 1 else ():
             c.boolean(bit, "where the access starts")
         c.zero(sum(c.at) - c.on, "it starts in one place")
         for i in range(0, len(c.m), 2):
