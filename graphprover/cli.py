@@ -1,4 +1,4 @@
-"""The command line: prove, verify, inspect, plan, check, execute."""
+"""The command line: prove, verify, setup, inspect, plan, check, execute."""
 
 import argparse
 import math
@@ -21,7 +21,8 @@ from graphprover.statement import Statement
 from graphprover.verifier import verify
 from graphprover.vm import cli as vm
 from graphprover.vm.guest import Guest
-from graphprover.vm.machine import cells_text
+from graphprover.vm.key import make_key
+from graphprover.vm.machine import Machine, cells_text
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130  # exit codes
 
@@ -145,7 +146,7 @@ def parser() -> argparse.ArgumentParser:
         "Verify a proof and print what it says.",
         "It says something about a program, and whoever made it chose the name in it: only packaged examples are "
         "looked up by that name, any other program must be given.",
-        ["proof.bin", "proof.bin examples/keccak --expect length=2048", "proof.bin guest.elf --security 100"],
+        ["proof.bin", "proof.bin examples/keccak --expect length=2048", "proof.bin guest.vk --security 100"],
     )
     check_proof.add_argument("proof", type=Path, metavar="PROOF", help="a proof file")
     check_proof.add_argument("program", nargs="?", metavar="PROGRAM", help=PROGRAM_HELP)
@@ -160,6 +161,17 @@ def parser() -> argparse.ArgumentParser:
         metavar="KEY=VALUE",
         help="fail unless the proof says so (as printed); may be repeated",
     )
+
+    setup = command(
+        "setup",
+        run_setup,
+        "Write the verifying key of a compiled program.",
+        "A key of a few hundred bytes replaces the program in `graphprover verify`, and saves it the commitment to the "
+        "program. It is as good as whoever made it: make it yourself.",
+        ["guest.elf -o guest.vk"],
+    )
+    setup.add_argument("program", metavar="GUEST.ELF", help="a program for RV64IM, linked statically")
+    setup.add_argument("-o", "--output", type=Path, default=Path("guest.vk"), metavar="FILE", help="default guest.vk")
 
     inspect = command(
         "inspect",
@@ -271,6 +283,19 @@ def run_verify(options: argparse.Namespace) -> int:
             raise VerificationError(f"{options.proof}: {key} is {described[key]}, not {value}")
     print(report.listed({"program": program.name} | described | {"security": f"{verdict.bits:.1f} bits"}))
     print("valid")
+    return OK
+
+
+def run_setup(options: argparse.Namespace) -> int:
+    """``graphprover setup``"""
+    check_writable(options.output)
+    program = load(options.program)
+    if not isinstance(program, Guest) or not isinstance(program.machine, Machine):
+        raise UsageError(f"{options.program}: not an ELF file; only guests have verifying keys")
+    key = make_key(program.machine)
+    encoded = key.to_bytes()
+    write(options.output, encoded)
+    print(report.listed({"program hash": key.program_hash.hex(), "key": f"{options.output}, {len(encoded):,} bytes"}))
     return OK
 
 

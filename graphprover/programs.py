@@ -24,6 +24,8 @@ from graphprover.envelope import MAX_LABEL_BYTES, Proof
 from graphprover.statement import Statement, Table
 from graphprover.vm.elf import MAGIC, ElfError
 from graphprover.vm.guest import Guest, load_guest
+from graphprover.vm.key import MAGIC as KEY_MAGIC
+from graphprover.vm.key import MalformedKey
 
 FUNCTIONS = ("tables", "prove_inputs", "describe")
 
@@ -89,10 +91,10 @@ def load(name: str) -> Program | Guest:
 
 
 def is_guest(path: Path) -> bool:
-    """Whether there is an ELF file; raises ProgramError for a file that cannot be read."""
+    """Whether there is an ELF file, or a verifying key of one; raises ProgramError for a file that cannot be read."""
     try:
         with path.open("rb") as file:
-            return file.read(len(MAGIC)) == MAGIC
+            return file.read(len(KEY_MAGIC)).startswith((MAGIC, KEY_MAGIC))
     except (FileNotFoundError, IsADirectoryError):
         return False
     except OSError as error:
@@ -100,11 +102,11 @@ def is_guest(path: Path) -> bool:
 
 
 def _guest(path: Path) -> Guest:
-    """The guest in an ELF file; raises ProgramError for one that the machine does not run."""
+    """The guest in such a file; raises ProgramError for one that the machine does not run."""
     name = path.as_posix()
     try:
         return load_guest(name, _label(name), path.read_bytes())
-    except ElfError as error:
+    except (ElfError, MalformedKey) as error:
         raise ProgramError(f"{path}: {error}") from error
 
 

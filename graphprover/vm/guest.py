@@ -7,16 +7,18 @@ from graphprover.envelope import Proof
 from graphprover.statement import Statement
 from graphprover.vm import machine
 from graphprover.vm.elf import load_elf
-from graphprover.vm.machine import Machine
+from graphprover.vm.key import MAGIC as KEY_MAGIC
+from graphprover.vm.key import Key
+from graphprover.vm.machine import Machine, Tables
 
 
 @dataclass(frozen=True)
 class Guest:
-    """An ELF file, and the machine that runs it."""
+    """An ELF file and the machine that runs it, or the verifying key of one."""
 
     name: str  # as it was asked for
     label: str  # of its proofs
-    machine: Machine
+    machine: Tables
 
     def statement_of(self, proof: Proof) -> Statement:
         """What ``proof`` claims to prove about the program."""
@@ -28,6 +30,8 @@ class Guest:
         from graphprover.vm.execute import execute
         from graphprover.vm.trace import statement
 
+        if not isinstance(self.machine, Machine):
+            raise ValueError(f"{self.name}: a verifying key, which runs nothing: give the ELF file")
         run = execute(self.machine.image, data or b"", record=True)
         return statement(self.machine, run, self.label)
 
@@ -37,5 +41,7 @@ class Guest:
 
 
 def load_guest(name: str, label: str, data: bytes) -> Guest:
-    """The guest in an ELF file; raises ElfError."""
+    """The guest in an ELF file or a verifying key; raises ElfError or MalformedKey."""
+    if data.startswith(KEY_MAGIC):
+        return Guest(name, label, Key.from_bytes(data))
     return Guest(name, label, Machine(load_elf(data)))

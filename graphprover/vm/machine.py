@@ -81,11 +81,115 @@ def rows_for(count: int) -> int:
     return max(MIN_ROWS, 1 << max(count - 1, 0).bit_length())
 
 
+class Tables:
+    """The tables of any statement about one program, from what a verifier must know of it."""
+
+    entry: int  # address of the first instruction
+    zero_base: int  # where zero memory begins
+
+    def program(self) -> ProgramTable:
+        """The program table."""
+        raise NotImplementedError
+
+    def data(self) -> ImageMemory | None:
+        """The memory that the program brings, if any."""
+        raise NotImplementedError
+
+    @property
+    def fixed(self) -> tuple[Part, ...]:
+        """The tables that every statement has: those with preprocessed columns, so that there is one commitment."""
+        image = () if self.data() is None else (Part.IMAGE,)
+        return (Part.PROGRAM, Part.REGISTERS, *image, Part.HALVES, Part.BYTE_PAIRS, Part.POWERS)
+
+    def air(self, code: int, tables: int, output_words: int) -> Air:
+        """The table with this number, 0 for the boundary, in a statement of so many tables; KeyError for none."""
+        if code == 0:
+            return Boundary(self.entry, tables - 1)
+        if code >= _FAMILY:
+            place = _PLACES[code]
+            return FAMILIES[place.family](place.lanes)
+        match Part(code):
+            case Part.PROGRAM:
+                return self.program()
+            case Part.REGISTERS:
+                return RegisterFile()
+            case Part.IMAGE:
+                data = self.data()
+                if data is None:
+                    raise KeyError("the program brings no data")
+                return data
+            case Part.ZERO:
+                return ZeroMemory(self.zero_base, INPUT_BASE)
+            case Part.INPUT:
+                return InputMemory(INPUT_BASE, OUTPUT_BASE)
+            case Part.OUTPUT:
+                return OutputMemory(output_words)
+            case Part.ZERO_ABOVE:
+                # Where nothing is put out, the word for the length does not exist.
+                return ZeroMemory(OUTPUT_BASE + 8 * max(output_words, 1), MEMORY_END)
+            case Part.BUMP:
+                return Bump()
+            case Part.HALVES:
+                return Halves()
+            case Part.BYTE_PAIRS:
+                return BytePairs()
+            case Part.POWERS:
+                return Powers()
+            case Part.KECCAK_F:
+                return KeccakF()
+
+    def statement(self, tables: Sequence[Table], label: str) -> Statement:
+        """The statement with these tables."""
+        return Statement(tables, label)
+
+    def statement_of(self, proof: Proof) -> Statement:
+        """The statement that a proof about this program claims to prove; raises VerificationError for none."""
+        shape = self._shape(proof)
+        said(proof.public_values)
+        words = len(proof.public_values[1 + shape.index(Part.OUTPUT)]) // 2 if Part.OUTPUT in shape else 0
+        tables = []
+        try:
+            for code, log_rows in zip((0, *shape), proof.log_heights, strict=True):
+                if log_rows > MAX_LOG_ROWS:
+                    raise VerificationError(f"a table of 2^{log_rows} rows; times could wrap around")
+                tables.append(Table(self.air(code, 1 + len(shape), words)))
+        except (KeyError, ValueError) as error:
+            raise VerificationError(f"no statement about this machine: {error}") from None
+        return self.statement(tables, proof.label)
+
+    def _shape(self, proof: Proof) -> tuple[int, ...]:
+        """The numbers of all tables but the first."""
+        shape = proof.public_values[0][3:] if proof.public_values else ()
+        if not shape or len(shape) + 1 != len(proof.log_heights):
+            raise VerificationError("not a proof about an execution: the first table does not name the others")
+        parts = [code for code in shape if code < _FAMILY]
+        if len(set(parts)) != len(parts):
+            raise VerificationError("a table of the machine is there twice")
+        if parts != sorted(parts) or not set(self.fixed) <= set(parts):
+            raise VerificationError("the tables of the machine are not those of every statement, in order")
+        return shape
+
+
 @dataclass(frozen=True, eq=False)
-class Machine:
+class Machine(Tables):
     """A program, and the tables of any statement about it."""
 
     image: Image
+
+    @property
+    def entry(self) -> int:  # type: ignore[override]
+        return self.image.entry
+
+    @property
+    def zero_base(self) -> int:  # type: ignore[override]
+        return self.image.zero_base
+
+    def program(self) -> ProgramTable:
+        return ProgramTable(self.entries, rows_for(self.entries.shape[1]))
+
+    def data(self) -> ImageMemory | None:
+        addresses, values = self.image.addresses, self.image.values
+        return ImageMemory(addresses, values, rows_for(len(addresses))) if len(addresses) else None
 
     @cached_property
     def outcomes(self) -> tuple[tuple[Outcome, ...], ...]:
@@ -112,69 +216,6 @@ class Machine:
         ]
         return np.array(rows, dtype=np.uint64).reshape(-1, len(FIELDS)).T
 
-    def air(self, code: int, tables: int, output_words: int) -> Air:
-        """The table with this number, 0 for the boundary, in a statement of so many tables; KeyError for none."""
-        return self._made(code, tables if code == 0 else 0, output_words)
-
-    def _made(self, code: int, tables: int, output_words: int) -> Air:
-        image = self.image
-        above = OUTPUT_BASE + 8 * max(output_words, 1)  # the length, where nothing is output, is not there at all
-        if code == 0:
-            return Boundary(image.entry, tables - 1)
-        if code >= _FAMILY:
-            place = _PLACES[code]
-            return FAMILIES[place.family](place.lanes)
-        match Part(code):
-            case Part.PROGRAM:
-                return ProgramTable(self.entries, rows_for(self.entries.shape[1]))
-            case Part.REGISTERS:
-                return RegisterFile()
-            case Part.IMAGE:
-                return ImageMemory(image.addresses, image.values, rows_for(len(image.addresses)))
-            case Part.ZERO:
-                return ZeroMemory(image.zero_base, INPUT_BASE)
-            case Part.INPUT:
-                return InputMemory(INPUT_BASE, OUTPUT_BASE)
-            case Part.OUTPUT:
-                return OutputMemory(output_words)
-            case Part.ZERO_ABOVE:
-                return ZeroMemory(above, MEMORY_END)
-            case Part.BUMP:
-                return Bump()
-            case Part.HALVES:
-                return Halves()
-            case Part.BYTE_PAIRS:
-                return BytePairs()
-            case Part.POWERS:
-                return Powers()
-            case Part.KECCAK_F:
-                return KeccakF()
-
-    def statement_of(self, proof: Proof) -> Statement:
-        """The statement that a proof about this program claims to prove; raises VerificationError for none."""
-        shape = self._shape(proof)
-        words = len(proof.public_values[1 + shape.index(Part.OUTPUT)]) // 2 if Part.OUTPUT in shape else 0
-        tables = []
-        try:
-            for code, log_rows in zip((0, *shape), proof.log_heights, strict=True):
-                if log_rows > MAX_LOG_ROWS:
-                    raise VerificationError(f"a table of 2^{log_rows} rows; times could wrap around")
-                tables.append(Table(self.air(code, 1 + len(shape), words)))
-        except (KeyError, ValueError) as error:
-            raise VerificationError(f"no statement about this machine: {error}") from None
-        said(proof.public_values)
-        return Statement(tables, proof.label)
-
-    def _shape(self, proof: Proof) -> tuple[int, ...]:
-        """The numbers of all tables but the first."""
-        shape = proof.public_values[0][3:] if proof.public_values else ()
-        if not shape or len(shape) + 1 != len(proof.log_heights):
-            raise VerificationError("not a proof about an execution: the first table does not name the others")
-        parts = [code for code in shape if code < _FAMILY]
-        if len(set(parts)) != len(parts) or 0 in parts:
-            raise VerificationError("a table of the machine is there twice")
-        return shape
-
 
 @dataclass(frozen=True)
 class Said:
@@ -191,8 +232,8 @@ def said(public_values: Sequence[Sequence[int]]) -> Said:
     output = b""
     if Part.OUTPUT in shape:
         words = public_values[1 + shape.index(Part.OUTPUT)]
-        values = [low | high << 32 for low, high in zip(words[::2], words[1::2], strict=True)]
-        if any(word >= 1 << 32 for word in words) or not values or len(values) != 1 + -(-values[0] // 8):
+        values = [low | high << 32 for low, high in zip(words[::2], words[1::2], strict=False)]
+        if any(word >= 1 << 32 for word in words) or not values or len(words) != 2 + 2 * -(-values[0] // 8):
             raise VerificationError("the public output does not have the length it states")
         output = b"".join(value.to_bytes(8, "little") for value in values[1:])[: values[0]]
     return Said(output, lo | hi << 32, cycles)

@@ -237,10 +237,8 @@ def statement(machine: Machine, execution: Execution, label: str = "") -> Statem
         _count(lookups, machine.air(code, 0, len(words)).describe(), main)
     halves, signs, pairs, conjunctions, left, right = (lookups[tag] for tag in LOOKUPS)
     tables[Part.HALVES] = np.stack([halves, signs]).astype(np.uint64)
-    if pairs.any() or conjunctions.any():
-        tables[Part.BYTE_PAIRS] = np.stack([pairs, conjunctions]).astype(np.uint64)
-    if left.any() or right.any():
-        tables[Part.POWERS] = np.stack([left, right]).astype(np.uint64)
+    tables[Part.BYTE_PAIRS] = np.stack([pairs, conjunctions]).astype(np.uint64)
+    tables[Part.POWERS] = np.stack([left, right]).astype(np.uint64)
 
     parts = sorted(tables)
     shape = [*(int(part) for part in parts), *(place.code for place, _, _ in steps)]
@@ -316,7 +314,7 @@ def _state_tables(machine: Machine, execution: Execution, record: Record) -> Ite
         stop = int(np.searchsorted(memory.address, end))
         chosen = slice(start, stop)
         start = stop
-        if chosen.start == chosen.stop:
+        if chosen.start == chosen.stop and part not in machine.fixed:
             continue
         at, t, initial, final = (each[chosen] for each in (memory.address, memory.t, memory.initial, memory.final))
         air = machine.air(part, 0, words)

@@ -1,0 +1,84 @@
+"""Guests on the command line: from an ELF file to a proof, and from a proof to what it says."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from graphprover import VerificationError, verify
+from graphprover.cli import FAILED, OK, USAGE, main
+from graphprover.envelope import Proof
+from graphprover.programs import load
+from graphprover.vm.elf import load_elf
+from graphprover.vm.key import Key, MalformedKey, make_key
+from graphprover.vm.machine import Machine
+
+GUESTS = Path(__file__).parents[2] / "examples/guests"
+SHA256, JSON = str(GUESTS / "sha256.elf"), str(GUESTS / "json.elf")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A proof of SHA-256 of "abc", and the keys of two guests."""
+    folder = tmp_path_factory.mktemp("guest")
+    (folder / "abc").write_bytes(b"abc")
+    assert main(["prove", SHA256, "--input", str(folder / "abc"), "-o", str(folder / "proof")]) == OK
+    for guest in (SHA256, JSON):
+        (folder / f"{Path(guest).stem}.vk").write_bytes(
+            make_key(Machine(load_elf(Path(guest).read_bytes()))).to_bytes()
+        )
+    return folder
+
+
+def test_verify_says_output_exit_code_and_cycles(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    digest = hashlib.sha256(b"abc").hexdigest()
+    for program in (SHA256, str(folder / "sha256.vk")):
+        assert main(["verify", str(folder / "proof"), program, "--expect", f"output={digest}"]) == OK
+        printed = capsys.readouterr().out
+        assert all(line in printed for line in (f"output     {digest}", "exit code  0", "valid"))
+
+
+def test_a_proof_is_of_one_guest(folder: Path) -> None:
+    for program in (JSON, str(folder / "json.vk")):
+        assert main(["verify", str(folder / "proof"), program]) == FAILED
+
+
+def test_setup_writes_the_same_key_again(folder: Path, tmp_path: Path) -> None:
+    assert main(["setup", SHA256, "-o", str(tmp_path / "vk")]) == OK
+    data = (tmp_path / "vk").read_bytes()
+    assert data == (folder / "sha256.vk").read_bytes()
+    assert Key.from_bytes(data).to_bytes() == data and len(data) < 200
+    assert main(["setup", "examples/keccak", "-o", str(tmp_path / "vk")]) == USAGE
+
+
+def test_keys_are_read_strictly(folder: Path) -> None:
+    data = (folder / "sha256.vk").read_bytes()
+    for damaged in (data[:-1], data + b"\0", b"", data[:32] + b"\xff" + data[33:]):
+        with pytest.raises(MalformedKey):
+            Key.from_bytes(damaged)
+
+
+def test_a_damaged_key_verifies_nothing(folder: Path) -> None:
+    data = (folder / "sha256.vk").read_bytes()
+    proof = Proof.from_bytes((folder / "proof").read_bytes())
+    for position in (16, 24, 66):  # entry, end of the data, commitment at rate 1/2
+        key = Key.from_bytes(data[:position] + bytes([data[position] ^ 8]) + data[position + 1 :])
+        with pytest.raises(VerificationError):
+            verify(proof, key.statement_of(proof))
+
+
+def test_a_key_runs_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["prove", str(folder / "json.vk"), "-o", str(folder / "none")]) == FAILED
+    assert "give the ELF file" in capsys.readouterr().err
+
+
+def test_plan_counts_cells(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", SHA256, "--input", str(folder / "abc")]) == OK
+    assert "committed cells a cycle" in capsys.readouterr().out
+
+
+def test_files_that_are_no_guests(tmp_path: Path) -> None:
+    (tmp_path / "broken.elf").write_bytes(b"\x7fELF" + bytes(100))
+    assert main(["check", str(tmp_path / "broken.elf")]) == USAGE
+    assert main(["check", SHA256]) == OK
+    assert load(SHA256).describe([[5, 7, 0, 1]]) == {"output": "", "exit code": "7", "cycles": "5"}
