@@ -1,7 +1,7 @@
 """Which families of instructions there are, and which of them can prove an instruction of a program."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
 
@@ -18,6 +18,9 @@ SIZES = dict(zip((Op.LB, Op.LBU, Op.SB, Op.LH, Op.LHU, Op.SH, Op.LW, Op.LWU, Op.
 SIGNED_LOADS = (Op.LB, Op.LH, Op.LW)
 
 
+IN_PLACE = "_in_place"  # ends the name of a family whose rd is rs1
+
+
 def _families() -> dict[str, Callable[[int], Step]]:
     """Every family by name, as a function of its number of lanes."""
     made: dict[str, Callable[..., Step]] = {
@@ -30,8 +33,6 @@ def _families() -> dict[str, Callable[[int], Step]]:
         "return": moves.Return,
         "addi": arithmetic.Addi,
         "addi_narrow": arithmetic.AddiNarrow,
-        "addi_in_place": arithmetic.AddiInPlace,
-        "addi_in_place_narrow": arithmetic.AddiInPlaceNarrow,
         "add": arithmetic.Add,
         "add_narrow": arithmetic.AddNarrow,
         "sub": arithmetic.Sub,
@@ -93,6 +94,9 @@ def _families() -> dict[str, Callable[[int], Step]]:
                 made[name] = partial(unaligned.UnalignedStore, size, crossing)
             else:
                 made[name] = partial(unaligned.UnalignedLoad, size, op in SIGNED_LOADS, crossing)
+    for name, make in list(made.items()):
+        if {"a_at", "d_at"} <= set(make().cells):
+            made[name + IN_PLACE] = make
     return {name: partial(_numbered, name, number, make) for number, (name, make) in enumerate(made.items(), 1)}
 
 
@@ -102,7 +106,7 @@ def _shift(kind: str, word: bool, register: bool, w: int) -> str:
 
 def _numbered(name: str, number: int, make: Callable[..., Step], lanes: int) -> Step:
     step = make(lanes=lanes)
-    step.name, step.family = name, number
+    step.name, step.family, step.in_place = name, number, name.endswith(IN_PLACE)
     return step
 
 
@@ -129,6 +133,15 @@ def outcomes(i: Instruction, registers: tuple[int, int, int]) -> list[Outcome]:
 
     ``registers``: what it accesses as rd, rs1 and rs2 (see ``record.accesses``). An ebreak has no outcome.
     """
+    found = _outcomes(i, registers)
+    d, a, b = registers
+    if d == NO_REGISTER or d != a or a == b:
+        return found
+    return [each for way in found for each in (replace(way, family=way.family + IN_PLACE), way)]
+
+
+def _outcomes(i: Instruction, registers: tuple[int, int, int]) -> list[Outcome]:
+    """All ways an instruction can go, each read and write by itself."""
     d, a, b = (0 if each == NO_REGISTER else REGISTERS + each for each in registers)
     following = i.pc + 4
 
@@ -161,8 +174,7 @@ def outcomes(i: Instruction, registers: tuple[int, int, int]) -> list[Outcome]:
     if op == Op.ADDI and i.imm == 0:
         return [to("move")]
     if op == Op.ADDI:
-        place = ("addi_in_place",) if d == a else ("addi",)
-        return [to(f"{each}_narrow", i.imm) for each in place] + [to(each, i.imm) for each in place]
+        return [to("addi_narrow", i.imm), to("addi", i.imm)]
     if op == Op.ADD:
         return [to("add_narrow"), to("add")]
     if op in (Op.ANDI, Op.ORI, Op.XORI):

@@ -13,9 +13,9 @@ from graphprover.examples.keccak import permutation
 from graphprover.field import P, array_sub
 from graphprover.kernels.cpu.inverse import invert
 from graphprover.statement import Statement, Table
-from graphprover.vm.buses import LOOKUPS, SLOT_B, SLOT_D, SLOT_MEMORY, VM, Tag, tag_of
+from graphprover.vm.buses import LOOKUPS, SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, VM, Tag, tag_of
 from graphprover.vm.execute import Execution
-from graphprover.vm.families import FAMILIES
+from graphprover.vm.families import FAMILIES, IN_PLACE
 from graphprover.vm.io import INPUT_BASE, OUTPUT_BASE
 from graphprover.vm.isa import decode_all, disassemble
 from graphprover.vm.machine import LANES, MIN_ROWS, Machine, Part, Place, cells_per_row, rows_for
@@ -129,7 +129,7 @@ class Rows:
 
     def cells(self, step: Step) -> dict[str, Any]:
         """All cells of the family."""
-        names, now = step.cells, 4 * self.clk
+        names, now = step.names, 4 * self.clk
         cells: dict[str, Any] = {"on": np.uint64(1), "clk": self.clk, "pc": self.pc}
         for name in ("a_at", "b_at", "d_at", "imm", "imm2"):
             if name in names:
@@ -137,7 +137,8 @@ class Rows:
         if "following" in names:
             cells["following"] = self.following
         if "a_t" in names:
-            cells["a_t"] = self.recent(self.a_at, self.t_a, self.a, now + np.uint64(step.slot_a))
+            slot = np.uint64(SLOT_D if step.in_place else SLOT_A)
+            cells["a_t"] = self.recent(self.a_at, self.t_a, self.a, now + slot)
         if "b_t" in names:
             cells["b_t"] = self.recent(self.b_at, self.t_b, self.b, now + SLOT_B)
         if "d_t" in names:
@@ -180,12 +181,18 @@ class Run:
         kind = kind_of[record.index]
         order = np.argsort(kind, kind="stable")
         bounds = np.searchsorted(kind[order], np.arange(len(kinds) + 1))
+        many: dict[str, int] = {}
+        for families, number in kinds.items():
+            for family in families:
+                many[family] = many.get(family, 0) + int(bounds[number + 1] - bounds[number])
         found: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
         for families, number in kinds.items():
             cycles = order[bounds[number] : bounds[number + 1]]
             for i, family in enumerate(families):
                 if not len(cycles):
                     break
+                if family.endswith(IN_PLACE) and many[family] < MANY:
+                    continue  # not worth a table of its own
                 entries = first[record.index[cycles]] + i
                 fits = self._fits(family, cycles, entries)
                 found.setdefault(family, []).append((cycles[fits], entries[fits]))

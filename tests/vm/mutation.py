@@ -79,7 +79,7 @@ def families(execution: Execution, most: int = 400) -> list[Family]:
         if name == "keccak_call":
             cycles = cycles[record.a[cycles] != 93]
         step = FAMILIES[name](1)
-        if "m2_t" in step.cells:
+        if "m2_t" in step.names:
             cycles = cycles[np.isin(cycles, record.crossings.cycle)]
         if not len(cycles):
             continue
@@ -92,8 +92,8 @@ def families(execution: Execution, most: int = 400) -> list[Family]:
         fits = np.broadcast_to(step.fits(rows), len(cycles)).copy()
         base = np.uint64(machine.image.code_base)
         following = base + np.uint64(4) * record.next[cycles].astype(np.uint64)
-        after = [record.new[cycles], *([rows.new2] if "m2_t" in step.cells else [])]
-        before = [record.old[cycles], *([rows.old2] if "m2_t" in step.cells else [])]
+        after = [record.new[cycles], *([rows.new2] if "m2_t" in step.names else [])]
+        before = [record.old[cycles], *([rows.old2] if "m2_t" in step.names else [])]
         if name == "keccak_call":
             after, before = (list(np.array([getattr(call, w) for call in rows.calls]).T) for w in ("new", "old"))
         inputs = {SLOT_A: record.a[cycles], SLOT_B: record.b[cycles], SLOT_D: rows.old_d()}
@@ -102,9 +102,7 @@ def families(execution: Execution, most: int = 400) -> list[Family]:
         outputs |= {SLOT_MEMORY + 4 * i: word for i, word in enumerate(after)}
         first_word = record.b[cycles] if name == "keccak_call" else record.address[cycles] & ~np.uint64(7)
         places = {SLOT_MEMORY + 4 * i: first_word + np.uint64(8 * i) for i in range(len(before))}
-        if name.startswith(("addi_in_place", "move")):
-            fits &= record.next[cycles] == record.index[cycles] + 1
-        elif "following" in step.cells:
+        if "following" in step.names:
             fits &= following == rows.following
         landings = base + 4 * np.arange(len(machine.image.code), dtype=np.uint64)
         found.append(Family(step, step.describe(), main[0] % np.uint64(P), fits, inputs, outputs, places, landings))

@@ -24,13 +24,14 @@ def operations(x: int, y: int, rng: random.Random, turn: int) -> list[Instructio
     """Every operation on registers that hold x and y, and on immediates."""
     code = [*li(X, x), *li(Y, y)]
     for op in REGISTER_OPS:
-        code.append(Instruction(op, D, X, Y))
+        code += [Instruction(op, D, X, Y), Instruction(Op.ADDI, D, X), Instruction(op, D, D, Y)]
     for op in IMMEDIATE_OPS:
         low, high = op.format.immediate.low, op.format.immediate.high
         imms = (
             [low, high, -1, 0, rng.randint(low, high)] if low else [(16 * turn + rng.choice((0, 1, 15))) % (high + 1)]
         )
-        code.append(Instruction(op, D, X, imm=imms[turn % len(imms)]))
+        imm = imms[turn % len(imms)]
+        code += [Instruction(op, D, X, imm=imm), Instruction(Op.ADDI, D, X), Instruction(op, D, D, imm=imm)]
     code += [Instruction(Op.ADDI, D, D, imm=rng.choice((-2048, -1, 5))), Instruction(Op.ADDI, D, D)]
     code += [Instruction(Op.ADDI, X, X, imm=-1), Instruction(Op.ADDI, X, X, imm=1)]
     code += [Instruction(Op.ADD, D, D, D), Instruction(Op.ADD, 0, X, Y), Instruction(Op.ADD, D, 0, X)]
@@ -50,9 +51,11 @@ def accesses(start: int) -> list[Instruction]:
     for op in sorted(LOADS | STORES):
         offsets = range(-9, 9) if op in (Op.LW, Op.SH, Op.SW) else (-9, -8, -4, -2, -1, 0, 3, 5, 7)
         for offset in offsets:
-            code.append(
-                Instruction(op, D, HERE, imm=offset) if op in LOADS else Instruction(op, rs1=HERE, rs2=Y, imm=offset)
-            )
+            if op in STORES:
+                code.append(Instruction(op, rs1=HERE, rs2=Y, imm=offset))
+            else:
+                code += [Instruction(op, D, HERE, imm=offset), Instruction(Op.ADDI, D, HERE)]
+                code.append(Instruction(op, D, D, imm=offset))
     return [*code, Instruction(Op.LB, 0, HERE)]
 
 

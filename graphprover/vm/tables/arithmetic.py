@@ -6,7 +6,7 @@ limbs of the result have 32 bits makes them unique.
 
 from typing import Any
 
-from graphprover.vm.buses import SLOT_D, Tag
+from graphprover.vm.buses import Tag
 from graphprover.vm.tables.step import HALF, ONES, PER_WORD, A, B, D, Lane, Step, Word
 
 
@@ -73,36 +73,6 @@ class AddiNarrow(Step):
 
     def witness(self, r: Any) -> dict[str, Any]:
         return {"d0": halves(r.c)}
-
-
-class AddiInPlace(Step):
-    """addi whose rd is rs1."""
-
-    cells = (*A, "imm", "d[4]")
-    slot_a = SLOT_D
-
-    def rule(self, c: Lane) -> None:
-        total = value(c, c.d)
-        _add_signed(c, (c.a_lo, c.a_hi), c.imm, total)
-        c.update((c.a_lo, c.a_hi), total)
-        c.go(imm=c.imm)
-
-    witness = Addi.witness
-
-
-class AddiInPlaceNarrow(Step):
-    """addi whose rd is rs1 and that leaves hi as it is."""
-
-    cells = (*A, "imm", "d0")
-    slot_a = SLOT_D
-
-    def rule(self, c: Lane) -> None:
-        c.word(c.d0, c.a_lo + c.imm)
-        c.update((c.a_lo, c.a_hi), (c.a_lo + c.imm, c.a_hi))
-        c.go(imm=c.imm)
-
-    fits = AddiNarrow.fits
-    witness = AddiNarrow.witness
 
 
 class Add(Step):

@@ -31,11 +31,13 @@ def paired(flag: Expr) -> Expr:
 class Lane:
     """The cells of one lane as attributes, and the statements that families share."""
 
-    def __init__(self, t: TableBuilder, family: int, names: tuple[str, ...], lane: int) -> None:
+    def __init__(self, t: TableBuilder, step: "Step", lane: int) -> None:
         self._t = t
-        self._family = family
+        self._family = step.family
+        self._in_place = step.in_place
+        self._before: Word = (0, 0)  # of rs1, where rd takes its place
         self._registers = {"d": 0, "a": 0, "b": 0}  # type: dict[str, Any]
-        self._cells = {name: t[name][lane] for name in names}
+        self._cells = {name: t[name][lane] for name in step.names}
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -86,7 +88,10 @@ class Lane:
         """The value of rs1: the cells, or the one given."""
         value = value or (self.a_lo, self.a_hi)
         self._registers["a"] = self.a_at
-        self.access(self.a_at, self.a_t, SLOT_A, value, value)
+        if self._in_place:
+            self._before = value
+        else:
+            self.access(self.a_at, self.a_t, SLOT_A, value, value)
         return value
 
     def read_b(self, value: Word | None = None) -> Word:
@@ -97,14 +102,13 @@ class Lane:
         return value
 
     def write(self, value: Word) -> None:
-        """rd turns into ``value``, both parts of which have 32 bits."""
-        self._registers["d"] = self.d_at
-        self.access(self.d_at, self.d_t, SLOT_D, (self.old_lo, self.old_hi), value)
-
-    def update(self, old: Word, value: Word) -> None:
-        """rd, which is rs1 too, turns from ``old`` into ``value``, in one access."""
-        self._registers["d"] = self._registers["a"] = self.a_at
-        self.access(self.a_at, self.a_t, SLOT_D, old, value)
+        """rd turns into ``value``, both parts of which have 32 bits; in place, rs1 does, in one access."""
+        if self._in_place:
+            self._registers["d"] = self.a_at
+            self.access(self.a_at, self.a_t, SLOT_D, self._before, value)
+        else:
+            self._registers["d"] = self.d_at
+            self.access(self.d_at, self.d_t, SLOT_D, (self.old_lo, self.old_hi), value)
 
     def memory(self, address: Any, old: Word, new: Word) -> None:
         """The word at ``address`` turns from ``old`` into ``new``."""
@@ -147,13 +151,26 @@ class Step(Air):
     """
 
     cells: ClassVar[tuple[str, ...]] = ()  # beside BASE
-    slot_a: ClassVar[int] = SLOT_A  # when it accesses rs1
     family: int = 0  # its number in the program table
+    in_place: bool = False  # whether rd is rs1, and one access at SLOT_D serves both
 
     def __init__(self, lanes: int = 1) -> None:
         self.lanes = lanes
-        self.names = (*BASE, *self.cells)
-        self.columns = tuple(_laned(spec, lanes) for spec in self.names)
+
+    @property
+    def specs(self) -> tuple[str, ...]:
+        """The cells of a lane."""
+        return (*BASE, *(spec for spec in self.cells if not (self.in_place and spec in D)))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Their names."""
+        return tuple(spec.partition("[")[0] for spec in self.specs)
+
+    @property
+    def columns(self) -> tuple[str, ...]:  # type: ignore[override]
+        """All lanes' cells."""
+        return tuple(_laned(spec, self.lanes) for spec in self.specs)
 
     def rule(self, c: Lane) -> None:
         """States what one lane means."""
@@ -168,9 +185,8 @@ class Step(Air):
         return {}
 
     def define(self, t: TableBuilder) -> None:
-        names = tuple(spec.partition("[")[0] for spec in self.names)
         for lane in range(self.lanes):
-            c = Lane(t, self.family, names, lane)
+            c = Lane(t, self, lane)
             c.zero(paired(c.on), "a lane executes or not")
             self.rule(c)
 
