@@ -24,6 +24,7 @@ def add_arguments(each: argparse.ArgumentParser) -> None:
     each.add_argument("--output", type=Path, metavar="FILE", help="write what the program puts out to a file")
     each.add_argument("--max-cycles", type=int, default=1 << 30, metavar="N", help="stop it there (default 2^30)")
     each.add_argument("--max-memory", type=int, default=1024, metavar="MIB", help="stop it there (default 1024 MiB)")
+    each.add_argument("--cells", action="store_true", help="also print what a proof would commit to")
 
 
 def run_execute(options: argparse.Namespace) -> int:
@@ -56,4 +57,10 @@ def run_execute(options: argparse.Namespace) -> int:
             }
         )
     )
+    if options.cells:
+        from graphprover.vm.machine import Machine, cells_text
+        from graphprover.vm.trace import statement
+
+        recorded = execute(image, data, max_memory=options.max_memory << 20, record=True)
+        print(cells_text(statement(Machine(image), recorded)))
     return OK if execution.exit_code == 0 else FAILED

@@ -73,8 +73,9 @@ def test_a_key_runs_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_plan_counts_cells(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["plan", SHA256, "--input", str(folder / "abc")]) == OK
-    assert "committed cells a cycle" in capsys.readouterr().out
+    for command in (["plan", SHA256], ["execute", SHA256, "--cells"]):
+        assert main([*command, "--input", str(folder / "abc")]) == OK
+        assert "committed cells a cycle" in capsys.readouterr().out
 
 
 def test_files_that_are_no_guests(tmp_path: Path) -> None:
