@@ -1,0 +1,79 @@
+"""Proofs of guests: fib_iterative at 1, 2 and 4 million cycles, from the ELF file to the proof's bytes.
+
+    python scripts/bench_prove_vm.py [--device cuda] [--repeat 3] [--millions 1 2 4]
+
+Each figure is the median; execution, trace and proof are timed one after another, as `graphprover prove` runs them,
+after one run that compiles. A GPU's lines add launches, bytes over PCIe and peak memory.
+"""
+
+import argparse
+import resource
+import statistics
+import struct
+import time
+from pathlib import Path
+from typing import Any
+
+from graphprover import prove, verify
+from graphprover.device import CpuDevice
+from graphprover.device.choose import device_for
+from graphprover.vm.elf import load_elf
+from graphprover.vm.execute import execute
+from graphprover.vm.machine import Machine, committed_cells
+from graphprover.vm.trace import statement
+
+ELF = Path(__file__).parents[1] / "examples/guests/fib_iterative.elf"
+TURNS_PER_MILLION = 199_980
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--millions", type=int, nargs="+", default=[1, 2, 4])
+    options = parser.parse_args()
+    device = device_for(options.device)
+    for millions in options.millions:
+        measure(device, struct.pack("<Q", millions * TURNS_PER_MILLION), options.repeat)
+
+
+def measure(device: Any, data: bytes, repeat: int) -> None:
+    """Print one input's figures."""
+    on_gpu = not isinstance(device, CpuDevice)
+    machine = Machine(load_elf(ELF.read_bytes()))
+    spent: list[list[float]] = []
+    for turn in range(repeat + 1):
+        if turn == repeat and on_gpu:
+            device.usage.clear()
+            device.memory.reset()
+        marks = [time.perf_counter()]
+        run = execute(machine.image, data, record=True)
+        marks.append(time.perf_counter())
+        proved = statement(machine, run, "fib_iterative")
+        marks.append(time.perf_counter())
+        proof = prove(proved, device=device)
+        marks.append(time.perf_counter())
+        if turn:
+            spent.append([after - before for before, after in zip(marks, marks[1:], strict=False)])
+    execution, trace, prover = (statistics.median(each) for each in zip(*spent, strict=True))
+    total = statistics.median(map(sum, spent))
+    started = time.perf_counter()
+    verify(proof, proved)
+    verifier = time.perf_counter() - started
+    cells = sum(committed_cells(proved).values())
+    print(
+        f"{run.cycles:,} cycles: {total:.3f} s = execution {execution:.3f} + trace {trace:.3f} + proof {prover:.3f}; "
+        f"{run.cycles / total / 1e6:.2f} MHz; {cells / run.cycles:.1f} cells a cycle; {len(proved.tables)} tables; "
+        f"proof {len(proof.payload) / 1024:.0f} KiB; verified in {verifier:.2f} s",
+        flush=True,
+    )
+    if on_gpu:
+        launches = sum(usage.launches for usage in device.usage.values())
+        traffic = sum(usage.uploaded + usage.downloaded for usage in device.usage.values())
+        print(f"   {launches} launches; PCIe {traffic / 2**20:.0f} MiB; peak {device.memory.peak / 2**20:.0f} MiB")
+    else:
+        print(f"   peak resident {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")
+
+
+if __name__ == "__main__":
+    main()
