@@ -11,6 +11,7 @@ import resource
 import statistics
 import struct
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,7 @@ def measure(device: Any, data: bytes, repeat: int) -> None:
         proof = prove(proved, device=device)
         marks.append(time.perf_counter())
         if turn:
-            spent.append([after - before for before, after in zip(marks, marks[1:], strict=False)])
+            spent.append([after - before for before, after in pairwise(marks)])
     execution, trace, prover = (statistics.median(each) for each in zip(*spent, strict=True))
     total = statistics.median(map(sum, spent))
     started = time.perf_counter()
