@@ -149,7 +149,7 @@ def parser() -> argparse.ArgumentParser:
         ["proof.bin", "proof.bin examples/keccak --expect length=2048", "proof.bin guest.vk --security 100"],
     )
     check_proof.add_argument("proof", type=Path, metavar="PROOF", help="a proof file")
-    check_proof.add_argument("program", nargs="?", metavar="PROGRAM", help=PROGRAM_HELP)
+    check_proof.add_argument("program", nargs="?", metavar="PROGRAM", help=f"a verifying key; or {PROGRAM_HELP}")
     check_proof.add_argument(
         "--security", type=_bits, default=128, metavar="BITS", help="refuse fewer provable bits (default 128)"
     )

@@ -7,7 +7,7 @@ runs, and a kernel that splits itself is helped only by threads that nobody uses
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 
 
@@ -41,9 +41,11 @@ class Threads:
         Every piece but the last has ``piece`` items. Pieces must write to disjoint places.
         """
         pieces = deque((first, min(first + piece, total)) for first in range(0, total, piece))
+        helpers: list[Future[None]] = []
 
         def work() -> None:
             while pieces:
+                ask_for_help()
                 try:
                     first, last = pieces.popleft()
                 except IndexError:  # another thread took the last one
@@ -54,20 +56,20 @@ class Threads:
                     pieces.clear()
                     raise
 
-        def help_if_free() -> None:
-            if pieces and self._free.acquire(blocking=False):
-                try:
-                    work()
-                finally:
-                    self._free.release()
+        # Before every piece, since a small task beside this one may end at any time.
+        def ask_for_help() -> None:
+            if self._pool is not None and len(pieces) > 1 and self._free.acquire(blocking=False):
+                helpers.append(self._pool.submit(help_out))
 
-        helpers = []
-        if self._pool is not None:
-            helpers = [self._pool.submit(help_if_free) for _ in range(min(self.count, len(pieces)) - 1)]
+        def help_out() -> None:
+            try:
+                work()
+            finally:
+                self._free.release()
+
         try:
             with self.task():
                 work()
         finally:
-            for helper in helpers:
-                if not helper.cancel():
-                    helper.result()
+            for helper in helpers:  # which grows while a helper asks for help
+                helper.result()

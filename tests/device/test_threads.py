@@ -60,6 +60,32 @@ def test_free_threads_help() -> None:
     assert running.most == 2
 
 
+def test_a_thread_that_gets_free_later_helps() -> None:
+    threads = Threads(2)
+    held, ending, ended = threading.Event(), threading.Event(), threading.Event()
+    both = threading.Barrier(2, timeout=10)
+
+    def small_task() -> None:
+        with threads.task():
+            held.set()
+            ending.wait(10)
+        ended.set()
+
+    def piece(first: int, last: int) -> None:
+        if first == 0:
+            ending.set()
+            assert ended.wait(10)
+        else:
+            both.wait()  # passes only when two pieces run at once
+
+    with ThreadPoolExecutor(1) as other:
+        running = other.submit(small_task)
+        assert held.wait(10)
+        with threads.task():
+            threads.split(piece, 3, 1)
+        running.result()
+
+
 def test_an_error_in_a_piece_reaches_the_caller_and_frees_the_threads() -> None:
     threads = Threads(2)
 
