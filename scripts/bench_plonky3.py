@@ -8,7 +8,6 @@ table of medians in Markdown goes to stdout; the ratio is the median over pairs,
 import argparse
 import json
 import os
-import re
 import statistics
 import subprocess
 import sys
@@ -29,6 +28,7 @@ from graphprover.envelope import Proof
 from graphprover.field import P, array_add, array_mul
 from graphprover.programs import load_packaged
 from graphprover.prover import plan, prove
+from graphprover.report import peak_memory
 from graphprover.statement import Statement, Table
 from graphprover.verifier import verify
 
@@ -125,13 +125,7 @@ def child(name: str, threads: int, output: Path) -> Run:
         proof = prove(statement, device=device)
         seconds.append(time.perf_counter() - start)
     output.write_bytes(proof.to_bytes())
-    return Run(statistics.median(seconds[1:]), peak_bytes())
-
-
-def peak_bytes() -> int:
-    """The most memory this program has held; ``ru_maxrss`` would count that of the process which started it, too."""
-    status = Path("/proc/self/status").read_text()
-    return 1024 * int(re.search(r"VmHWM:\s+(\d+) kB", status)[1])
+    return Run(statistics.median(seconds[1:]), peak_memory())
 
 
 def run_plonky3(files: plonky3.Files, threads: int) -> Run:

@@ -7,7 +7,6 @@ after one run that compiles. A GPU's lines add launches, bytes over PCIe and pea
 """
 
 import argparse
-import resource
 import statistics
 import struct
 import time
@@ -18,6 +17,7 @@ from typing import Any
 from graphprover import prove, verify
 from graphprover.device import CpuDevice
 from graphprover.device.choose import device_for
+from graphprover.report import peak_memory
 from graphprover.vm.elf import load_elf
 from graphprover.vm.execute import execute
 from graphprover.vm.machine import Machine, committed_cells
@@ -73,7 +73,7 @@ def measure(device: Any, data: bytes, repeat: int) -> None:
         traffic = sum(usage.uploaded + usage.downloaded for usage in device.usage.values())
         print(f"   {launches} launches; PCIe {traffic / 2**20:.0f} MiB; peak {device.memory.peak / 2**20:.0f} MiB")
     else:
-        print(f"   peak resident {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")
+        print(f"   peak resident {peak_memory() / 2**20:.0f} MiB")
 
 
 if __name__ == "__main__":
