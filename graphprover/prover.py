@@ -11,6 +11,7 @@ from graphprover.device import Array, Device
 from graphprover.device.choose import device_for
 from graphprover.envelope import Proof
 from graphprover.graphs import proof as proof_graph
+from graphprover.graphs.batches import batches
 from graphprover.graphs.executors import THREADS, executor_for
 from graphprover.graphs.tasks import Graph
 from graphprover.protocol.layout import Layout, make_layout
@@ -62,10 +63,10 @@ def prove(
 
 def _prove(statement: Statement, layout: Layout, traces: list[Array], device: Device, executor: Any) -> Proof:
     """The proof by one device."""
-    # 1. Graph: one task for each round and table, the transcript between the rounds.
+    # 1. Graph: one task for each round and batch of tables, the transcript between the rounds.
     preprocessed = {i: table.preprocessed for i, table in enumerate(statement.tables) if table.preprocessed is not None}
     public_values = [tuple(int(value) for value in table.public_values or ()) for table in statement.tables]
-    graph = Graph(device, uuid.uuid4().hex[:8])
+    graph = Graph(device, uuid.uuid4().hex[:8], batches(layout, device.log_batch_rows))
     task = proof_graph.build(graph, layout, statement.label, dict(enumerate(traces)), preprocessed, public_values)
     # 2. Run it.
     with executor_for(executor, device.threads) as run:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from graphprover.device import Array, Device, Tree
 from graphprover.field import Ext
+from graphprover.graphs.batches import joined
 from graphprover.graphs.tasks import Graph, Node
 from graphprover.protocol.layout import Layout, Round
 
@@ -17,39 +18,44 @@ class Extension:
     terminal: Ext | None = None  # of lookup columns: the sum of all fractions
 
 
+Extensions = dict[int, Extension]  # by table: what one task makes of a batch
+
+
 @dataclass(frozen=True)
 class Commitment:
     """One commitment of the proof, as tasks."""
 
     round: Round  # its matrices
-    extensions: dict[int, Node]  # Extension of each table in it
+    extensions: dict[str, Node]  # Extensions of each batch that has tables in it, by the batch's name
     tree: Node  # Tree
 
 
-def extend(device: Device, columns: Array, *, log_blowup: int) -> Extension:
-    """Trace columns (w, n), in natural order, to their extension (w, n·2^log_blowup)."""
-    return Extension(device.extend(columns, log_blowup))
+def extend(device: Device, columns: dict[int, Array], *, log_blowup: int) -> Extensions:
+    """Trace columns (w, n) of each table, in natural order, to their extensions (w, n·2^log_blowup)."""
+    extended = device.extend(list(columns.values()), log_blowup)
+    return {table: Extension(each) for table, each in zip(columns, extended, strict=True)}
 
 
-def merkle_tree(device: Device, extensions: Sequence[Extension], *, cap_height: int) -> Tree:
-    """The tree over all rows of these matrices, in commitment order."""
-    return device.merkle_tree([each.columns for each in extensions], cap_height)
+def merkle_tree(device: Device, extensions: Sequence[Extensions], *, cap_height: int) -> Tree:
+    """The tree over all rows of all matrices, in commitment order."""
+    return device.merkle_tree([each.columns for each in joined(extensions).values()], cap_height)
 
 
 def build(graph: Graph, layout: Layout, name: str, columns: dict[int, Node]) -> Commitment:
     """Extend and commit to trace columns, given by table, as the round called ``name``."""
     log_blowup = layout.parameters.log_blowup
-    extensions = {
-        table: graph.task(f"extend_{name}", graph.table(layout, table), extend, each, log_blowup=log_blowup)
-        for table, each in columns.items()
-    }
+    extensions = {}
+    for batch in graph.batches:
+        of_batch = {table: columns[table] for table in batch.tables if table in columns}
+        if of_batch:
+            extensions[batch.name] = graph.task(f"extend_{name}", batch.name, extend, of_batch, log_blowup=log_blowup)
     return commit(graph, layout, name, extensions)
 
 
-def commit(graph: Graph, layout: Layout, name: str, extensions: dict[int, Node]) -> Commitment:
+def commit(graph: Graph, layout: Layout, name: str, extensions: dict[str, Node]) -> Commitment:
     """Commit to what is already extended."""
     each = layout.round(name)
     assert each is not None
-    in_order = [extensions[table] for table in sorted(extensions)]
-    tree = graph.task("tree", name, merkle_tree, in_order, cap_height=layout.parameters.cap_height)
+    cap_height = layout.parameters.cap_height
+    tree = graph.task("tree", name, merkle_tree, list(extensions.values()), cap_height=cap_height)
     return Commitment(each, extensions, tree)

@@ -1,10 +1,11 @@
 """Round 2: the LogUp columns of every table with lookups, from its trace; extended, and committed together."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from graphprover.air.description import AirDescription
+from graphprover.air.program import Operands
 from graphprover.device import Array, Device
-from graphprover.graphs.commit import Commitment, Extension, commit
+from graphprover.graphs.commit import Commitment, Extension, Extensions, commit
 from graphprover.graphs.tasks import Graph, Node
 from graphprover.graphs.transcript import Drawn
 from graphprover.protocol.layout import PERMUTATION, Layout
@@ -12,19 +13,27 @@ from graphprover.protocol.layout import PERMUTATION, Layout
 
 def lookup_columns(
     device: Device,
-    main: Array,
-    preprocessed: Array | None,
+    main: dict[int, Array],
+    preprocessed: dict[int, Array],
     drawn: Drawn,
     *,
-    table: int,
-    air: AirDescription,
-    public_values: Sequence[int],
+    airs: Mapping[int, AirDescription],
+    public_values: Sequence[Sequence[int]],
     log_blowup: int,
-) -> Extension:
-    """Fingerprints, inverses, fractions and running sum on the trace; then their extension, and their terminal."""
-    prefixes, beta = drawn.challenge.prefixes[table], drawn.challenge.beta
-    columns, terminal = device.lookup_columns(air, main, preprocessed, public_values, prefixes, beta)
-    return Extension(device.extend(columns, log_blowup), terminal)
+) -> Extensions:
+    """Fingerprints, inverses, fractions and running sum on each trace; then their extension, and their terminal."""
+    prefixes, beta = drawn.challenge.prefixes, drawn.challenge.beta
+    made = device.lookup_columns(
+        [
+            Operands(air, main[table], preprocessed.get(table), public_values[table], prefixes[table])
+            for table, air in airs.items()
+        ],
+        beta,
+    )
+    extended = device.extend([columns for columns, _ in made], log_blowup)
+    return {
+        table: Extension(columns, terminal) for table, columns, (_, terminal) in zip(airs, extended, made, strict=True)
+    }
 
 
 def build(
@@ -38,19 +47,19 @@ def build(
     """The commitment to all lookup columns, or None when no table has lookups."""
     if not layout.lookup_tables:
         return None
-    extensions = {
-        table: graph.task(
-            "lookup",
-            graph.table(layout, table),
-            lookup_columns,
-            main[table],
-            preprocessed.get(table),
-            challenges,
-            table=table,
-            air=layout.tables[table],
-            public_values=public_values[table],
-            log_blowup=layout.parameters.log_blowup,
-        )
-        for table in layout.lookup_tables
-    }
+    extensions = {}
+    for batch in graph.batches:
+        tables = [table for table in batch.tables if table in layout.lookup_tables]
+        if tables:
+            extensions[batch.name] = graph.task(
+                "lookup",
+                batch.name,
+                lookup_columns,
+                {table: main[table] for table in tables},
+                {table: preprocessed[table] for table in tables if table in preprocessed},
+                challenges,
+                airs={table: layout.tables[table] for table in tables},
+                public_values=public_values,
+                log_blowup=layout.parameters.log_blowup,
+            )
     return commit(graph, layout, PERMUTATION, extensions)

@@ -1,11 +1,11 @@
 """Rounds 4 and 5: every polynomial at zeta and at the next row's point; then one batched quotient for each height."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from graphprover.device import Array, Device
 from graphprover.field import Ext, ext_scale, root_of_unity
-from graphprover.graphs.commit import Commitment, Extension
+from graphprover.graphs.commit import Commitment, Extensions
 from graphprover.graphs.tasks import Graph, Node
 from graphprover.graphs.transcript import Drawn
 from graphprover.protocol.layout import EXTENSION_DEGREE, MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout
@@ -17,14 +17,21 @@ class Part:
     """One table's columns under one commitment, as they are opened."""
 
     name: str  # of the round
+    table: int
+    log_height: int  # of the trace
     points: int  # 1: at zeta; 2: also at the next row's point
     offset: int  # power of the batching challenge that its first column carries
 
 
-def parts_of(layout: Layout, table: int) -> list[Part]:
-    """The parts of one table, in the order of the rounds; quotient chunks are adjacent and count as one."""
-    firsts = ((each.name, next((m for m in each.matrices if m.table == table), None)) for each in layout.rounds)
-    return [Part(name, matrix.points, matrix.offset) for name, matrix in firsts if matrix is not None]
+def parts_of(layout: Layout) -> dict[int, list[Part]]:
+    """The parts of each table, in the order of the rounds; quotient chunks are adjacent and count as one."""
+    parts: dict[int, list[Part]] = {table: [] for table in range(len(layout.tables))}
+    for each in layout.rounds:
+        for matrix in each.matrices:
+            if matrix.chunk == 0:
+                log_height = layout.log_heights[matrix.table]
+                parts[matrix.table].append(Part(each.name, matrix.table, log_height, matrix.points, matrix.offset))
+    return parts
 
 
 def opening_points(zeta: Ext, log_height: int) -> tuple[Ext, Ext]:
@@ -38,13 +45,25 @@ def interpolation_weights(device: Device, zeta: Drawn, *, log_height: int) -> li
 
 
 def openings(
-    device: Device, parts_columns: Sequence[Extension], weights: Sequence[Array], *, parts: Sequence[Part]
-) -> TableOpenings:
-    """All of one table's polynomials at its points."""
-    values: dict[tuple[str, int], tuple[Ext, ...]] = {}
-    for part, extension in zip(parts, parts_columns, strict=True):
-        for point, each in enumerate(device.evaluate(extension.columns, weights[: part.points])):
-            values[part.name, point] = each
+    device: Device,
+    extensions: Mapping[str, Extensions],
+    weights: Mapping[int, Sequence[Array]],
+    *,
+    parts: Sequence[Part],
+) -> dict[int, TableOpenings]:
+    """All polynomials of a batch's tables at their points: by table, from extensions by round and weights by height."""
+    values = device.evaluate(
+        [extensions[part.name][part.table].columns for part in parts],
+        [weights[part.log_height][: part.points] for part in parts],
+    )
+    at: dict[int, dict[tuple[str, int], tuple[Ext, ...]]] = {part.table: {} for part in parts}
+    for part, of_part in zip(parts, values, strict=True):
+        at[part.table].update({(part.name, point): each for point, each in enumerate(of_part)})
+    return {table: _table_openings(of_table) for table, of_table in at.items()}
+
+
+def _table_openings(values: Mapping[tuple[str, int], tuple[Ext, ...]]) -> TableOpenings:
+    """From the values of a table's columns by round and point."""
     chunks = values[QUOTIENT, 0]
     return TableOpenings(
         main=values[MAIN, 0],
@@ -63,88 +82,107 @@ def inverse_denominators(device: Device, zeta: Drawn, *, log_height: int, log_bl
     return [device.inverse_denominators(log_height + log_blowup, z) for z in points]
 
 
-def reduced_opening(
+def reduced_openings(
     device: Device,
-    parts_columns: Sequence[Extension],
-    opened: TableOpenings,
+    extensions: Mapping[str, Extensions],
+    opened: Mapping[int, TableOpenings],
     batching: Drawn,
-    inverses: Sequence[Array],
+    inverses: Mapping[int, Sequence[Array]],
     *,
     parts: Sequence[Part],
-) -> Array:
-    """One table's share of its height's codeword."""
-    values: dict[str, list[tuple[Ext, ...] | None]] = {
-        MAIN: [opened.main, opened.main_next],
-        QUOTIENT: [tuple(value for chunk in opened.quotient for value in chunk)],
-        PREPROCESSED: [opened.preprocessed, opened.preprocessed_next],
-        PERMUTATION: [opened.permutation, opened.permutation_next],
+) -> dict[int, Array]:
+    """A batch's share of the codeword of each height among its tables; ``inverses`` are by height."""
+    codewords = {}
+    for log_height in sorted({part.log_height for part in parts}, reverse=True):
+        of_height = [part for part in parts if part.log_height == log_height]
+        codewords[log_height] = device.reduced_opening(
+            [extensions[part.name][part.table].columns for part in of_height],
+            [_opened_values(opened[part.table], part.name) for part in of_height],
+            [part.offset for part in of_height],
+            batching.challenge,
+            inverses[log_height],
+        )
+    return codewords
+
+
+def _opened_values(opened: TableOpenings, name: str) -> list[tuple[Ext, ...]]:
+    """A table's opened values under one commitment, for each point."""
+    if name == QUOTIENT:
+        return [tuple(value for chunk in opened.quotient for value in chunk)]
+    values = {
+        MAIN: (opened.main, opened.main_next),
+        PREPROCESSED: (opened.preprocessed, opened.preprocessed_next),
+        PERMUTATION: (opened.permutation, opened.permutation_next),
     }
-    return device.reduced_opening(
-        [extension.columns for extension in parts_columns],
-        [[value for value in values[part.name] if value is not None] for part in parts],
-        [part.offset for part in parts],
-        batching.challenge,
-        inverses,
-    )
+    return [each for each in values[name] if each is not None]
 
 
-def sum_codewords(device: Device, codewords: Sequence[Array]) -> Array:
-    """The codeword of one height from its tables' shares."""
-    return device.sum(codewords)
+def sum_codewords(device: Device, shares: Sequence[Mapping[int, Array]], *, log_height: int) -> Array:
+    """The codeword of one height from the batches' shares."""
+    return device.sum([share[log_height] for share in shares])
 
 
-def columns_of(layout: Layout, table: int, commitments: dict[str, Commitment]) -> list[Node]:
-    """The extensions of one table, in the order of `parts_of`."""
-    return [commitments[part.name].extensions[table] for part in parts_of(layout, table)]
-
-
-def build_openings(graph: Graph, layout: Layout, commitments: dict[str, Commitment], zeta: Node) -> list[Node]:
-    """Round 4: `TableOpenings` of each table."""
+def build_openings(graph: Graph, layout: Layout, commitments: dict[str, Commitment], zeta: Node) -> dict[str, Node]:
+    """Round 4: `TableOpenings` of each batch's tables, by its name."""
     weights = {
         log_height: graph.task("weights", f"2^{log_height}", interpolation_weights, zeta, log_height=log_height)
         for log_height in sorted(set(layout.log_heights))
     }
-    return [
-        graph.task(
+    parts = parts_of(layout)
+    return {
+        batch.name: graph.task(
             "opening",
-            graph.table(layout, table),
+            batch.name,
             openings,
-            columns_of(layout, table, commitments),
-            weights[log_height],
-            parts=parts_of(layout, table),
+            _extensions(commitments, batch.name),
+            {log_height: weights[log_height] for log_height in {layout.log_heights[table] for table in batch.tables}},
+            parts=[part for table in batch.tables for part in parts[table]],
         )
-        for table, log_height in enumerate(layout.log_heights)
-    ]
+        for batch in graph.batches
+    }
 
 
 def build_codewords(
     graph: Graph,
     layout: Layout,
     commitments: dict[str, Commitment],
-    opened: Sequence[Node],
+    opened: dict[str, Node],
     zeta: Node,
     batching: Node,
 ) -> dict[int, Node]:
     """Round 5: the codeword of each height, by log2 of its length."""
     log_blowup = layout.parameters.log_blowup
-    codewords: dict[int, Node] = {}
-    for log_height in sorted(set(layout.log_heights)):
-        inverses = graph.task(
+    log_heights = sorted(set(layout.log_heights))
+    inverses = {
+        log_height: graph.task(
             "denominators", f"2^{log_height}", inverse_denominators, zeta, log_height=log_height, log_blowup=log_blowup
         )
-        shares = [
-            graph.task(
-                "deep",
-                graph.table(layout, table),
-                reduced_opening,
-                columns_of(layout, table, commitments),
-                opened[table],
-                batching,
-                inverses,
-                parts=parts_of(layout, table),
-            )
-            for table, each in enumerate(layout.log_heights)
-            if each == log_height
-        ]
-        codewords[log_height + log_blowup] = graph.task("codeword", f"2^{log_height}", sum_codewords, shares)
-    return codewords
+        for log_height in log_heights
+    }
+    parts = parts_of(layout)
+    shares: dict[int, list[Node]] = {log_height: [] for log_height in log_heights}
+    for batch in graph.batches:
+        of_batch = sorted({layout.log_heights[table] for table in batch.tables})
+        share = graph.task(
+            "deep",
+            batch.name,
+            reduced_openings,
+            _extensions(commitments, batch.name),
+            opened[batch.name],
+            batching,
+            {log_height: inverses[log_height] for log_height in of_batch},
+            parts=[part for table in batch.tables for part in parts[table]],
+        )
+        for log_height in of_batch:
+            shares[log_height].append(share)
+    return {
+        log_height + log_blowup: graph.task(
+            "codeword", f"2^{log_height}", sum_codewords, shares[log_height], log_height=log_height
+        )
+        for log_height in log_heights
+    }
+
+
+def _extensions(commitments: dict[str, Commitment], batch: str) -> dict[str, Node]:
+    """What a batch has under each commitment, by round."""
+    return {name: each.extensions[batch] for name, each in commitments.items() if batch in each.extensions}

@@ -4,7 +4,7 @@ The tasks and their dependencies are those of the graph itself, built on empty t
 change to what a device allocates changes this module in the same commit.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
@@ -12,9 +12,11 @@ from typing import cast
 import numpy as np
 from dask.order import order
 
+from graphprover.air.description import AirDescription
 from graphprover.air.expression import MUL
-from graphprover.device.interface import Device
+from graphprover.device.interface import CPU_BATCH, Device
 from graphprover.graphs import proof
+from graphprover.graphs.batches import Batch, batches
 from graphprover.graphs.opening import parts_of
 from graphprover.graphs.tasks import Graph
 from graphprover.protocol.layout import EXTENSION_DEGREE, MAIN, PREPROCESSED, Layout
@@ -50,7 +52,7 @@ class Task:
     """One task of the plan."""
 
     round: str
-    name: str  # table, commitment or height
+    name: str  # batch of tables, commitment or height
     needs: tuple[str, ...]  # keys of other tasks
     cost: Cost
 
@@ -91,15 +93,16 @@ class Plan:
         return peak
 
 
-def make_plan(layout: Layout) -> Plan:
-    """The plan of a proof of this layout."""
+def make_plan(layout: Layout, log_batch_rows: int = CPU_BATCH) -> Plan:
+    """The plan of a proof of this layout on a device that batches tables up to so many rows."""
     empty = {table: np.empty((air.main_width, 0), dtype=np.uint64) for table, air in enumerate(layout.tables)}
     fixed = {table: empty[table] for table in layout.preprocessed_tables}
     public_values = [(0,) * air.num_public_values for air in layout.tables]
     device = cast(Device, None)  # the graph is never run
-    task = proof.build(Graph(device, ""), layout, "", empty, fixed, public_values)
+    batched = batches(layout, log_batch_rows)
+    task = proof.build(Graph(device, "", batched), layout, "", empty, fixed, public_values)
     graph = dict(task.__dask_graph__())
-    costs = Costs(layout)
+    costs = Costs(layout, batched)
     positions = order(graph)
     tasks = {}
     for key in sorted(graph, key=positions.__getitem__):
@@ -139,17 +142,20 @@ def _folds(layout: Layout) -> Iterable[tuple[int, int]]:
 class Costs:
     """The cost of each task of a layout by its round and name."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, batched: Sequence[Batch]) -> None:
         self.layout = layout
+        self.tables = {batch.name: batch.tables for batch in batched}
         self.log_blowup = layout.parameters.log_blowup
-        self.rounds: dict[str, Callable[[str], Cost]] = {
-            f"extend_{MAIN}": lambda name: self.extend(name, self.air(name).main_width),
-            f"extend_{PREPROCESSED}": lambda name: self.extend(name, self.air(name).preprocessed_width),
-            "tree": self.tree,
+        self.of_table: dict[str, Callable[[int], Cost]] = {
+            f"extend_{MAIN}": lambda table: self.extend(table, self.air(table).main_width),
+            f"extend_{PREPROCESSED}": lambda table: self.extend(table, self.air(table).preprocessed_width),
             "lookup": self.lookup,
             "quotient": self.quotient,
-            "weights": self.weights,
             "opening": self.opening,
+        }
+        self.rounds: dict[str, Callable[[str], Cost]] = {
+            "tree": self.tree,
+            "weights": self.weights,
             "denominators": self.denominators,
             "deep": self.deep,
             "codeword": self.codeword,
@@ -159,16 +165,15 @@ class Costs:
 
     def of(self, round_: str, name: str) -> Cost:
         """Transcript, queries and the like cost nothing worth planning."""
+        if round_ in self.of_table:
+            return sum(map(self.of_table[round_], self.tables[name]), Cost())
         return self.rounds[round_](name) if round_ in self.rounds else Cost()
 
-    def table(self, name: str) -> int:
-        return int(name.partition(".")[0])
+    def air(self, table: int) -> AirDescription:
+        return self.layout.tables[table]
 
-    def air(self, name: str):  # type: ignore[no-untyped-def]
-        return self.layout.tables[self.table(name)]
-
-    def extend(self, name: str, columns: int) -> Cost:
-        log_height = self.layout.log_heights[self.table(name)]
+    def extend(self, table: int, columns: int) -> Cost:
+        log_height = self.layout.log_heights[table]
         blowup = 1 << self.log_blowup
         return Cost(
             multiplications=columns << log_height,
@@ -192,8 +197,10 @@ class Costs:
             scratch=0 if shorter is None else DIGEST << shorter,
         )
 
-    def lookup(self, name: str) -> Cost:
-        air, log_height = self.air(name), self.layout.log_heights[self.table(name)]
+    def lookup(self, table: int) -> Cost:
+        air, log_height = self.air(table), self.layout.log_heights[table]
+        if not air.lookups:
+            return Cost()
         tuples = [t for lookup in air.lookups for t in lookup.tuples]
         fields = sum(len(t.fields) for t in tuples)
         columns = EXTENSION_DEGREE * (len(air.lookups) + 1)
@@ -203,10 +210,10 @@ class Costs:
             # the columns on the trace, the indicators; denominators and multiplicities of a few thousand rows
             scratch=((columns + 3) * WORD << log_height) + 4 * len(tuples) * WORD * min(1 << log_height, 1 << 14),
         )
-        return fractions + self.extend(name, columns)
+        return fractions + self.extend(table, columns)
 
-    def quotient(self, name: str) -> Cost:
-        table, air = self.table(name), self.air(name)
+    def quotient(self, table: int) -> Cost:
+        air = self.air(table)
         log_height, log_chunks = self.layout.log_heights[table], self.layout.log_chunks[table]
         log_size = log_height + log_chunks
         inner = sum(op == MUL for op, _, _ in air.nodes)
@@ -224,7 +231,7 @@ class Costs:
             scratch=(EXTENSION_DEGREE * WORD << log_size)
             + ((columns * WORD << log_size) + (columns * WORD << log_height) if again else 0),
         )
-        return work + self.extend(name, chunks)
+        return work + self.extend(table, chunks)
 
     def weights(self, name: str) -> Cost:
         log_height = int(name.removeprefix("2^"))
@@ -234,35 +241,35 @@ class Costs:
             scratch=2 * EXTENSION_DEGREE * WORD << log_height,
         )
 
-    def openings(self, name: str) -> int:
+    def openings(self, table: int) -> int:
         """Columns of one table, counted once for each point they are opened at."""
-        table = self.table(name)
         return sum(m.width * m.points for each in self.layout.rounds for m in each.matrices if m.table == table)
 
-    def opening(self, name: str) -> Cost:
-        log_height = self.layout.log_heights[self.table(name)]
-        return Cost(multiplications=EXTENSION_DEGREE * self.openings(name) << log_height)
+    def opening(self, table: int) -> Cost:
+        log_height = self.layout.log_heights[table]
+        return Cost(multiplications=EXTENSION_DEGREE * self.openings(table) << log_height)
 
     def denominators(self, name: str) -> Cost:
         log_rows = int(name.removeprefix("2^")) + self.log_blowup
         return Cost(multiplications=2 * 3 * EXT_MUL << log_rows, kept=2 * EXTENSION_DEGREE * WORD << log_rows)
 
     def deep(self, name: str) -> Cost:
-        table = self.table(name)
-        log_rows = self.layout.log_heights[table] + self.log_blowup
-        parts = parts_of(self.layout, table)
-        columns = sum(m.width for each in self.layout.rounds for m in each.matrices if m.table == table)
-        points = sum(part.points for part in parts)
-        return Cost(
-            multiplications=(EXTENSION_DEGREE * columns + 2 * EXT_MUL * points) << log_rows,
-            kept=EXTENSION_DEGREE * WORD << log_rows,
-        )
+        parts = parts_of(self.layout)
+        work = Cost()
+        for table in self.tables[name]:
+            log_rows = self.layout.log_heights[table] + self.log_blowup
+            columns = sum(m.width for each in self.layout.rounds for m in each.matrices if m.table == table)
+            points = sum(part.points for part in parts[table])
+            work += Cost(multiplications=(EXTENSION_DEGREE * columns + 2 * EXT_MUL * points) << log_rows)
+        heights = {self.layout.log_heights[table] for table in self.tables[name]}
+        return work + Cost(kept=sum(EXTENSION_DEGREE * WORD << (height + self.log_blowup) for height in heights))
 
     def codeword(self, name: str) -> Cost:
         log_height = int(name.removeprefix("2^"))
-        tables = self.layout.log_heights.count(log_height)
+        heights = self.layout.log_heights
+        shares = sum(any(heights[table] == log_height for table in tables) for tables in self.tables.values())
         size = EXTENSION_DEGREE * WORD << (log_height + self.log_blowup)
-        return Cost(kept=size if tables > 1 else 0, scratch=size if tables > 2 else 0)
+        return Cost(kept=size if shares > 1 else 0, scratch=size if shares > 2 else 0)
 
     def fri_tree(self, name: str) -> Cost:
         log_arity, log_rows = self.layout.fold_log_arities[int(name)], self.layout.folded_log_heights[int(name)]

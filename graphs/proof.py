@@ -52,7 +52,7 @@ def build(
         transcript.constraint_challenge,
         drawn["lookup"],
         None if lookups is None else lookups.tree,
-        [] if lookups is None else [lookups.extensions[table] for table in layout.lookup_tables],
+        [] if lookups is None else list(lookups.extensions.values()),
     )
 
     # Round 3: quotients.
@@ -70,7 +70,9 @@ def build(
 
     # Round 4: openings.
     opened = opening.build_openings(graph, layout, commitments, drawn["zeta"])
-    drawn["batching"] = step("batching", transcript.batching_challenge, drawn["zeta"], opened, layout=layout)
+    drawn["batching"] = step(
+        "batching", transcript.batching_challenge, drawn["zeta"], list(opened.values()), layout=layout
+    )
 
     # Round 5: one codeword for each height.
     codewords = opening.build_codewords(graph, layout, commitments, opened, drawn["zeta"], drawn["batching"])

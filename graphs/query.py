@@ -1,12 +1,13 @@
 """Round 7: the queried rows and Merkle paths of every commitment, and the proof put together."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from graphprover.device import Array, Device, Tree
 from graphprover.field import Ext
-from graphprover.graphs.commit import Commitment, Extension
+from graphprover.graphs.batches import joined
+from graphprover.graphs.commit import Commitment, Extensions
 from graphprover.graphs.fri import FriRound
 from graphprover.graphs.tasks import Graph, Node
 from graphprover.graphs.transcript import Drawn
@@ -21,13 +22,12 @@ def open_tree(device: Device, tree: Tree, indices: Sequence[int]) -> tuple[bytes
 
 
 def round_queries(
-    device: Device, extensions: Sequence[Extension], tree: Tree, drawn: Drawn, *, layout: Layout, commitment: Round
+    device: Device, extensions: Sequence[Extensions], tree: Tree, drawn: Drawn, *, layout: Layout, commitment: Round
 ) -> RoundQueries:
     """The queried rows of one commitment, matrix by matrix, and their multiproof."""
     leaves = [index >> (layout.log_max_rows - commitment.log_rows) for index in drawn.challenge]
     by_table: dict[int, np.ndarray] = {}
-    tables = sorted({matrix.table for matrix in commitment.matrices})
-    for table, extension in zip(tables, extensions, strict=True):
+    for table, extension in joined(extensions).items():
         log_rows = layout.log_heights[table] + layout.parameters.log_blowup
         rows = device.rows(extension.columns, [index >> (layout.log_max_rows - log_rows) for index in drawn.challenge])
         by_table[table] = rows.astype("<u8")
@@ -60,8 +60,8 @@ def assemble(
     device: Device,
     trees: dict[str, Tree],
     fold_trees: Sequence[Tree],
-    lookups: Sequence[Extension],
-    openings: Sequence[TableOpenings],
+    lookups: Sequence[Extensions],
+    openings: Sequence[Mapping[int, TableOpenings]],
     final_polynomial: tuple[Ext, ...],
     drawn: dict[str, Drawn],
     fold_drawn: Sequence[Drawn],
@@ -71,12 +71,12 @@ def assemble(
     layout: Layout,
 ) -> BatchProof:
     """Everything the prover sends."""
-    terminals = dict(zip(layout.lookup_tables, (columns.terminal for columns in lookups), strict=True))
+    terminals = {table: columns.terminal for table, columns in joined(lookups).items()}
     return BatchProof(
         main_cap=device.cap(trees[MAIN]),
         permutation_cap=device.cap(trees[PERMUTATION]) if PERMUTATION in trees else None,
         quotient_cap=device.cap(trees[QUOTIENT]),
-        openings=tuple(openings),
+        openings=tuple(joined(openings).values()),
         batch_nonce=drawn["batching"].nonce,
         fold_caps=tuple(device.cap(tree) for tree in fold_trees),
         fold_nonces=tuple(each.nonce for each in fold_drawn),
@@ -95,7 +95,7 @@ def build(
     graph: Graph,
     layout: Layout,
     commitments: dict[str, Commitment],
-    openings: Sequence[Node],
+    openings: dict[str, Node],
     fri: FriRound,
     drawn: dict[str, Node],
 ) -> Node:
@@ -106,7 +106,7 @@ def build(
             "query",
             each.name,
             round_queries,
-            [commitments[each.name].extensions[table] for table in sorted(commitments[each.name].extensions)],
+            list(commitments[each.name].extensions.values()),
             commitments[each.name].tree,
             queries,
             layout=layout,
@@ -127,8 +127,8 @@ def build(
         assemble,
         {name: commitment.tree for name, commitment in commitments.items()},
         [fold.tree for fold in fri.folds],
-        [] if lookup is None else [lookup.extensions[table] for table in layout.lookup_tables],
-        list(openings),
+        [] if lookup is None else list(lookup.extensions.values()),
+        list(openings.values()),
         fri.final_polynomial,
         drawn,
         [fold.drawn for fold in fri.folds],

@@ -1,10 +1,11 @@
 """Round 3: every table's constraints over its vanishing polynomial, in chunks; extended, and committed together."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from graphprover.air.description import AirDescription
+from graphprover.air.program import Operands
 from graphprover.device import Device
-from graphprover.graphs.commit import Commitment, Extension, commit
+from graphprover.graphs.commit import Commitment, Extension, Extensions, commit
 from graphprover.graphs.tasks import Graph, Node
 from graphprover.graphs.transcript import Drawn
 from graphprover.protocol.layout import QUOTIENT, Layout
@@ -12,31 +13,35 @@ from graphprover.protocol.layout import QUOTIENT, Layout
 
 def quotient_chunks(
     device: Device,
-    main: Extension,
-    preprocessed: Extension | None,
-    lookup: Extension | None,
+    main: Extensions,
+    preprocessed: Extensions | None,
+    lookups: Extensions | None,
     lookup_challenges: Drawn,
     constraint_challenge: Drawn,
     *,
-    table: int,
-    air: AirDescription,
-    public_values: Sequence[int],
+    airs: Mapping[int, AirDescription],
+    public_values: Sequence[Sequence[int]],
     log_blowup: int,
-) -> Extension:
-    """The quotient on the first blocks of the resident extensions, split into chunks, and those extended."""
-    quotient = device.quotient(
-        air,
-        main.columns,
-        None if preprocessed is None else preprocessed.columns,
-        None if lookup is None else lookup.columns,
-        public_values,
-        lookup_challenges.challenge.prefixes[table],
-        lookup_challenges.challenge.beta,
-        constraint_challenge.challenge,
-        None if lookup is None else lookup.terminal,
-        log_blowup,
-    )
-    return Extension(device.extend_chunks(quotient, air.log_quotient_chunks, log_blowup))
+) -> Extensions:
+    """The quotients on the first blocks of the resident extensions, split into chunks, and those extended."""
+    operands = []
+    for table, air in airs.items():
+        fixed, lookup = (preprocessed or {}).get(table), (lookups or {}).get(table)
+        operands.append(
+            Operands(
+                air,
+                main[table].columns,
+                None if fixed is None else fixed.columns,
+                public_values[table],
+                lookup_challenges.challenge.prefixes[table],
+                None if lookup is None else lookup.columns,
+                None if lookup is None else lookup.terminal,
+            )
+        )
+    beta, alpha = lookup_challenges.challenge.beta, constraint_challenge.challenge
+    quotients = device.quotient(operands, beta, alpha, log_blowup)
+    extended = device.extend_chunks(quotients, [air.log_quotient_chunks for air in airs.values()], log_blowup)
+    return {table: Extension(each) for table, each in zip(airs, extended, strict=True)}
 
 
 def build(
@@ -51,20 +56,19 @@ def build(
 ) -> Commitment:
     """The commitment to the quotient chunks of all tables."""
     extensions = {
-        table: graph.task(
+        batch.name: graph.task(
             "quotient",
-            graph.table(layout, table),
+            batch.name,
             quotient_chunks,
-            main.extensions[table],
-            None if preprocessed is None else preprocessed.extensions.get(table),
-            None if lookup is None else lookup.extensions.get(table),
+            main.extensions[batch.name],
+            None if preprocessed is None else preprocessed.extensions.get(batch.name),
+            None if lookup is None else lookup.extensions.get(batch.name),
             lookup_challenges,
             constraint_challenge,
-            table=table,
-            air=air,
-            public_values=public_values[table],
+            airs={table: layout.tables[table] for table in batch.tables},
+            public_values=public_values,
             log_blowup=layout.parameters.log_blowup,
         )
-        for table, air in enumerate(layout.tables)
+        for batch in graph.batches
     }
     return commit(graph, layout, QUOTIENT, extensions)

@@ -1,10 +1,10 @@
-"""How a proof's graph is made: one Dask task for each (round, table), with keys ``{round}-{name}-{token}``.
+"""How a proof's graph is made: one Dask task for each round and batch of tables, with keys ``{round}-{name}-{token}``.
 
 Tasks are Dask's own graph nodes and not ``delayed`` calls: they cost 3 µs each to make instead of 80, and a proof of
 fifty tables has a thousand. The whole is a ``Delayed`` again, so that every Dask scheduler runs it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -13,6 +13,7 @@ from dask._task_spec import Dict, List, Task, TaskRef
 from dask.delayed import Delayed
 
 from graphprover.device import Device, DeviceLost
+from graphprover.graphs.batches import Batch
 from graphprover.protocol.layout import Layout
 
 Node = TaskRef  # a task to come, as an input of others
@@ -24,6 +25,7 @@ class Graph:
 
     device: Device  # that the tasks run on
     token: str  # tells the keys from those of other proofs
+    batches: Sequence[Batch]  # whose tables share tasks
     tasks: dict[str, Task] = field(default_factory=dict)
 
     def task(self, round_: str, name: str, function: Callable[..., Any], *inputs: Any, **fixed: Any) -> Node:
@@ -43,7 +45,7 @@ class Graph:
         return Delayed(result.key, self.tasks)
 
     def table(self, layout: Layout, index: int) -> str:
-        """A table's name in keys: the number first, so that Dask takes the round alone for the key's prefix."""
+        """A table's name in keys: the number first, as in the names of batches."""
         return f"{index}.{layout.tables[index].name}"
 
 

@@ -4,13 +4,14 @@ Each task does the proof of work that its challenge asks for on the device and t
 (``graphprover.protocol.transcript``) with the nonce found.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from graphprover.device import Device, Tree
 from graphprover.field import ZERO, Ext
-from graphprover.graphs.commit import Extension
+from graphprover.graphs.batches import joined
+from graphprover.graphs.commit import Extensions
 from graphprover.protocol import transcript
 from graphprover.protocol.challenger import Challenger
 from graphprover.protocol.layout import Layout
@@ -60,10 +61,10 @@ def lookup_challenges(device: Device, state: Challenger, *, layout: Layout) -> D
     return Drawn(state, LookupChallenges(lookup_prefixes(layout.tables, alpha, beta), beta), nonce)
 
 
-def constraint_challenge(device: Device, drawn: Drawn, tree: Tree | None, lookups: Sequence[Extension]) -> Drawn:
+def constraint_challenge(device: Device, drawn: Drawn, tree: Tree | None, lookups: Sequence[Extensions]) -> Drawn:
     """Absorb the commitment to the lookup columns and their terminals, if any; draw what folds the constraints."""
     cap = None if tree is None else device.cap(tree)
-    terminals = [columns.terminal for columns in lookups if columns.terminal is not None]
+    terminals = [columns.terminal for columns in joined(lookups).values() if columns.terminal is not None]
     return Drawn(*transcript.draw_constraint_challenge(drawn.state, cap, terminals), 0)
 
 
@@ -74,9 +75,11 @@ def zeta(device: Device, drawn: Drawn, tree: Tree, *, layout: Layout) -> Drawn:
     return Drawn(*transcript.draw_zeta(state, layout, nonce), nonce)
 
 
-def batching_challenge(device: Device, drawn: Drawn, openings: Sequence[TableOpenings], *, layout: Layout) -> Drawn:
+def batching_challenge(
+    device: Device, drawn: Drawn, openings: Sequence[Mapping[int, TableOpenings]], *, layout: Layout
+) -> Drawn:
     """Absorb all openings and draw the challenge that batches them."""
-    state = transcript.absorb_openings(drawn.state, layout, opened_values(layout, openings))
+    state = transcript.absorb_openings(drawn.state, layout, opened_values(layout, joined(openings)))
     nonce = device.grind(state.grinding_seed(), layout.parameters.batch_pow_bits)
     return Drawn(*transcript.draw_batching_challenge(state, layout, nonce), nonce)
 

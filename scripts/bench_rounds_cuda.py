@@ -13,7 +13,7 @@ from bench_kernels_cuda import ROUNDS, ceilings, seconds, words
 from synthetic import Synthetic
 
 from graphprover.air.description import AirDescription
-from graphprover.air.program import Op, Program, constants, lookup_program, quotient_program
+from graphprover.air.program import Op, Operands, Program, constants, lookup_program, quotient_program
 from graphprover.device.cuda import CudaDevice
 from graphprover.kernels.cuda import deep, fri, inverse, logup, module, opening, program
 from graphprover.kernels.cuda.sources import source
@@ -81,7 +81,7 @@ def lookups(report: Report, air: AirDescription, log_rows: int) -> None:
     prefixes = [POINT] * columns
     report(
         f"lookup columns, {tuples} tuples in {columns}, 2^{log_rows}",
-        lambda: logup.lookup_columns(air, main, None, [], prefixes, POINT),
+        lambda: logup.lookup_columns([Operands(air, main, None, [], prefixes)], POINT),
         n * (len(code.inputs) + 3 * (columns + 1) + 6),
         n * products,
         n * summed,
@@ -99,14 +99,14 @@ def quotients(report: Report, air: AirDescription, log_rows: int, log_blowup: in
     floor = size * (air.main_width + permutation + 3), size * products, size * summed
     report(
         f"quotient, {shape}",
-        lambda: program.quotient(air, main, None, lookup, [], prefixes, POINT, POINT, POINT, log_blowup),
+        lambda: program.quotient([Operands(air, main, None, [], prefixes, lookup, POINT)], POINT, POINT, log_blowup),
         *floor,
     )
     filled = constants(code, [], prefixes, POINT, POINT, POINT)
-    matrices = (main, None, lookup)
+    matrices, target = (main, None, lookup), words(3, size)
     report(
         f"interpreted, {shape}",
-        lambda: program.evaluate(code, filled, matrices, log_rows, air.log_quotient_chunks, interpreted=True),
+        lambda: program.evaluate(code, filled, matrices, target, log_rows, interpreted=True),
         *floor,
     )
 
@@ -117,7 +117,7 @@ def openings(report: Report, log_rows: int, width: int, points: int) -> None:
     weights = [words(3, n)] * points
     report(
         f"openings of {width} columns 2^{log_rows} at {points}",
-        lambda: opening.weighted_sums(matrix, weights),
+        lambda: opening.weighted_sums([matrix], [weights]),
         n * (width + 3 * points),
         0,
         3 * points * n * width,

@@ -11,12 +11,14 @@ from typing import Any
 import dask
 import numpy as np
 
-from graphprover.air.description import AirDescription
+from graphprover.air.program import Operands
 from graphprover.device import Device, Tree
+from graphprover.device.interface import CPU_BATCH
 from graphprover.envelope import Proof
 from graphprover.field import ZERO, Ext, P, ext_add, ext_inv, ext_mul, ext_sub
 from graphprover.graphs import opening
 from graphprover.graphs import proof as proof_graph
+from graphprover.graphs.batches import batches
 from graphprover.graphs.tasks import Graph
 from graphprover.protocol.constraints import Evaluations, fold_constraints, join_coordinates, selectors_at
 from graphprover.protocol.layout import make_layout
@@ -42,7 +44,7 @@ def forge(
     layout = make_layout(statement.descriptions, log_heights, parameters)
     fixed = {i: table.preprocessed for i, table in enumerate(statement.tables) if table.preprocessed is not None}
     values = tuple(tuple(table.public_values or ()) for table in statement.tables)
-    graph = Graph(device or NaiveDevice(), "test")
+    graph = Graph(device or NaiveDevice(), "test", batches(layout, CPU_BATCH))
     task = proof_graph.build(graph, layout, statement.label, traces, fixed | (preprocessed or {}), values)
     payload = encode(dask.compute(task, scheduler="synchronous")[0])
     return Proof(statement.label, parameters, layout.log_heights, values, payload)
@@ -67,13 +69,14 @@ class OtherConstraints(NaiveDevice):
     def __init__(self, name: str, constraint: int) -> None:
         self.name, self.constraint = name, constraint
 
-    def quotient(self, air: AirDescription, *inputs: Any) -> np.ndarray:
+    def quotient_of(self, table: Operands, *challenges: Any) -> np.ndarray:
+        air = table.air
         if air.name == self.name:
             nodes = (*air.nodes, (0, 0, 0))  # the constant 0
             constraints = list(air.constraints)
             constraints[self.constraint] = len(air.nodes)
-            air = replace(air, nodes=nodes, constraints=tuple(constraints))
-        return super().quotient(air, *inputs)
+            table = replace(table, air=replace(air, nodes=nodes, constraints=tuple(constraints)))
+        return super().quotient_of(table, *challenges)
 
 
 class OtherLookups(NaiveDevice):
@@ -82,9 +85,9 @@ class OtherLookups(NaiveDevice):
     def __init__(self, name: str, amount: Ext, place: str) -> None:
         self.name, self.amount, self.place = name, amount, place
 
-    def lookup_columns(self, air: AirDescription, *inputs: Any) -> tuple[np.ndarray, Ext]:
-        columns, terminal = super().lookup_columns(air, *inputs)
-        if air.name != self.name:
+    def lookups(self, table: Operands, beta: Ext) -> tuple[np.ndarray, Ext]:
+        columns, terminal = super().lookups(table, beta)
+        if table.air.name != self.name:
             return columns, terminal
         terminal = ext_add(terminal, self.amount)
         rows = {"accumulator": slice(0, None), "last step": slice(-1, None), "nowhere": slice(0, 0)}.get(self.place)
@@ -99,16 +102,16 @@ class OtherLookups(NaiveDevice):
 class OtherOpenings(NaiveDevice):
     """Opens the quotient of its one table at whatever makes the constraints hold at the out-of-domain point."""
 
-    def quotient(self, air: AirDescription, *inputs: Any) -> np.ndarray:
-        self.air, self.inputs = air, inputs
-        return super().quotient(air, *inputs)
+    def quotient_of(self, table: Operands, beta: Ext, alpha: Ext, log_blowup: int) -> np.ndarray:
+        self.table, self.beta, self.alpha = table, beta, alpha
+        return super().quotient_of(table, beta, alpha, log_blowup)
 
     def interpolation_weights(self, log_height: int, point: Ext) -> np.ndarray:
         self.points = [*getattr(self, "points", []), (log_height, point)]
         return super().interpolation_weights(log_height, point)
 
     def lie(self, honest: TableOpenings) -> TableOpenings:
-        _, _, _, public_values, prefixes, beta, alpha, terminal, _ = self.inputs
+        table = self.table
         selectors = selectors_at(*self.points[0])
         at = Evaluations(
             honest.main,
@@ -117,18 +120,18 @@ class OtherOpenings(NaiveDevice):
             honest.preprocessed_next or (),
             join_coordinates(honest.permutation),
             join_coordinates(honest.permutation_next),
-            public_values,
-            terminal,
+            table.public_values,
+            table.terminal,
         )
-        folded = fold_constraints(self.air, at, selectors, prefixes, beta, alpha)
+        folded = fold_constraints(table.air, at, selectors, table.prefixes, self.beta, self.alpha)
         (chunk,) = honest.quotient
         missing = ext_sub(ext_mul(folded, ext_inv(selectors.vanishing)), join_coordinates(chunk)[0])
         return replace(honest, quotient=((ext_add(chunk[0], missing), *chunk[1:]),))
 
 
-def lying_openings(device: OtherOpenings, *inputs: Any, **fixed: Any) -> TableOpenings:
+def lying_openings(device: OtherOpenings, *inputs: Any, **fixed: Any) -> dict[int, TableOpenings]:
     """To be put in the place of ``graphs.opening.openings``."""
-    return device.lie(HONEST_OPENINGS(device, *inputs, **fixed))
+    return {table: device.lie(each) for table, each in HONEST_OPENINGS(device, *inputs, **fixed).items()}
 
 
 HONEST_OPENINGS = opening.openings
@@ -160,8 +163,8 @@ class NotLowDegree(NaiveDevice):
     def __init__(self, height: int) -> None:
         self.height = height
 
-    def extend(self, columns: np.ndarray, log_blowup: int) -> np.ndarray:
-        extended = super().extend(columns, log_blowup)
+    def extended(self, columns: np.ndarray, log_blowup: int) -> np.ndarray:
+        extended = super().extended(columns, log_blowup)
         if columns.shape[1] == self.height:
             extended[0, ::2] = [(int(word) + 1) % P for word in extended[0, ::2]]
         return extended

@@ -6,12 +6,14 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from graphprover.device import CpuDevice
+from graphprover.device.interface import CPU_BATCH
 
 
 class FailingDevice:
     """One thread of the CPU; counts calls, and the ``call``-th of ``operation``, from 1, raises ``error`` instead."""
 
     threads = 1
+    log_batch_rows = CPU_BATCH
 
     def __init__(self, operation: str = "", call: int = 0, error: Exception | None = None) -> None:
         self.fails, self.error = (operation, call), error

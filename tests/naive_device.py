@@ -5,8 +5,9 @@ from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 
-from graphprover.air.description import AirDescription
+from graphprover.air.program import Operands
 from graphprover.device import Tree
+from graphprover.device.interface import CPU_BATCH
 from graphprover.field import (
     GENERATOR,
     ONE,
@@ -87,6 +88,7 @@ class NaiveDevice:
     """See the module."""
 
     threads = 1
+    log_batch_rows = CPU_BATCH
 
     def task(self) -> AbstractContextManager[None]:
         return nullcontext()
@@ -94,10 +96,18 @@ class NaiveDevice:
     def load(self, columns: np.ndarray) -> np.ndarray:
         return columns
 
-    def extend(self, columns: np.ndarray, log_blowup: int) -> np.ndarray:
+    def extend(self, matrices: Sequence[np.ndarray], log_blowup: int) -> list[np.ndarray]:
+        return [self.extended(columns, log_blowup) for columns in matrices]
+
+    def extended(self, columns: np.ndarray, log_blowup: int) -> np.ndarray:
         return matrix([extended(column, 1, log_blowup) for column in columns.tolist()])
 
-    def extend_chunks(self, quotient: np.ndarray, log_chunks: int, log_blowup: int) -> np.ndarray:
+    def extend_chunks(
+        self, quotients: Sequence[np.ndarray], log_chunks: Sequence[int], log_blowup: int
+    ) -> list[np.ndarray]:
+        return [self.extended_chunks(*each, log_blowup) for each in zip(quotients, log_chunks, strict=True)]
+
+    def extended_chunks(self, quotient: np.ndarray, log_chunks: int, log_blowup: int) -> np.ndarray:
         chunks = 1 << log_chunks
         log_size = quotient.shape[1].bit_length() - 1
         generator = root_of_unity(log_size)
@@ -141,15 +151,11 @@ class NaiveDevice:
     def rows(self, matrix: np.ndarray, indices: Sequence[int]) -> np.ndarray:
         return matrix.T[list(indices)]
 
-    def lookup_columns(
-        self,
-        air: AirDescription,
-        main: np.ndarray,
-        preprocessed: np.ndarray | None,
-        public_values: Sequence[int],
-        prefixes: Sequence[Ext],
-        beta: Ext,
-    ) -> tuple[np.ndarray, Ext]:
+    def lookup_columns(self, tables: Sequence[Operands], beta: Ext) -> list[tuple[np.ndarray, Ext]]:
+        return [self.lookups(table, beta) for table in tables]
+
+    def lookups(self, table: Operands, beta: Ext) -> tuple[np.ndarray, Ext]:
+        air, main, preprocessed = table.air, table.main, table.preprocessed
         n = main.shape[1]
 
         def row(columns: np.ndarray | None, index: int) -> list[Ext]:
@@ -165,13 +171,13 @@ class NaiveDevice:
                 row(preprocessed, r + 1),
                 (),
                 (),
-                public_values,
+                table.public_values,
                 None,
             )
             indicator = Selectors(ext(r == 0), ext(r == n - 1), ext(r < n - 1), ONE)
             values = evaluate_nodes(air, at, indicator)
             columns[0].append(running)
-            for index, (lookup, prefix) in enumerate(zip(air.lookups, prefixes, strict=True)):
+            for index, (lookup, prefix) in enumerate(zip(air.lookups, table.prefixes, strict=True)):
                 fraction = ZERO
                 for each in lookup.tuples:
                     combined = ZERO
@@ -184,19 +190,11 @@ class NaiveDevice:
                 running = ext_add(running, fraction)
         return np.concatenate([vector(column) for column in columns]), running
 
-    def quotient(
-        self,
-        air: AirDescription,
-        main: np.ndarray,
-        preprocessed: np.ndarray | None,
-        permutation: np.ndarray | None,
-        public_values: Sequence[int],
-        prefixes: Sequence[Ext],
-        beta: Ext,
-        alpha: Ext,
-        terminal: Ext | None,
-        log_blowup: int,
-    ) -> np.ndarray:
+    def quotient(self, tables: Sequence[Operands], beta: Ext, alpha: Ext, log_blowup: int) -> list[np.ndarray]:
+        return [self.quotient_of(table, beta, alpha, log_blowup) for table in tables]
+
+    def quotient_of(self, table: Operands, beta: Ext, alpha: Ext, log_blowup: int) -> np.ndarray:
+        air, main, preprocessed, permutation = table.air, table.main, table.preprocessed, table.permutation
         log_height = main.shape[1].bit_length() - 1 - log_blowup
         n, log_size = 1 << log_height, log_height + air.log_quotient_chunks
         xs = points(GENERATOR, log_size)
@@ -223,10 +221,10 @@ class NaiveDevice:
                 values(preprocessed, after),
                 join_coordinates(values(permutation, x)),
                 join_coordinates(values(permutation, after)),
-                public_values,
-                terminal,
+                table.public_values,
+                table.terminal,
             )
-            folded = fold_constraints(air, at, selectors, prefixes, beta, alpha)
+            folded = fold_constraints(air, at, selectors, table.prefixes, beta, alpha)
             quotient.append(ext_scale(folded, inv(vanishing)))
         return vector(bit_reversed(quotient))
 
@@ -239,7 +237,12 @@ class NaiveDevice:
             [ext_scale(ext_mul(vanishing, ext_inv(ext_sub(point, ext(x)))), inv(n * pow(x, n - 1, P))) for x in xs]
         )
 
-    def evaluate(self, matrix: np.ndarray, weights: Sequence[np.ndarray]) -> list[tuple[Ext, ...]]:
+    def evaluate(
+        self, matrices: Sequence[np.ndarray], weights: Sequence[Sequence[np.ndarray]]
+    ) -> list[list[tuple[Ext, ...]]]:
+        return [self.evaluated(*each) for each in zip(matrices, weights, strict=True)]
+
+    def evaluated(self, matrix: np.ndarray, weights: Sequence[np.ndarray]) -> list[tuple[Ext, ...]]:
         return [
             tuple(
                 ext_sum(ext_scale(weight, int(value)) for weight, value in zip(exts(each), column, strict=False))

@@ -523,9 +523,9 @@ def test_a_bus_terminal_changed(place: str) -> None:
     class Both(OtherLookups):
         """Adds to one terminal what it takes from the other, so that they still sum to zero."""
 
-        def lookup_columns(self, air: Any, *inputs: Any) -> Any:
-            self.name, self.amount = air.name, AMOUNT if air.name == "digits" else ext_neg(AMOUNT)
-            return super().lookup_columns(air, *inputs)
+        def lookups(self, table: Any, beta: Any) -> Any:
+            self.name, self.amount = table.air.name, AMOUNT if table.air.name == "digits" else ext_neg(AMOUNT)
+            return super().lookups(table, beta)
 
     refused(forge(statement, PARAMETERS, Both("", AMOUNT, place)), statement, "table digits: the constraints do not")
     refused(
@@ -549,12 +549,12 @@ def test_an_unbalanced_bus_with_an_accumulator_that_starts_elsewhere() -> None:
     statement = numbers([7, *LOW[1:]], [0, *HIGH[1:]])
 
     class Balancing(OtherLookups):
-        def lookup_columns(self, air: Any, *inputs: Any) -> Any:
-            honest_columns = super().lookup_columns
+        def lookups(self, table: Any, beta: Any) -> Any:
+            honest_columns = super().lookups
             self.name = ""
-            _, terminal = honest_columns(air, *inputs)
-            self.name, self.amount = air.name, ext_neg(terminal)
-            return honest_columns(air, *inputs)
+            _, terminal = honest_columns(table, beta)
+            self.name, self.amount = table.air.name, ext_neg(terminal)
+            return honest_columns(table, beta)
 
     for place in ("accumulator", "last step", "fraction"):
         cheat = Balancing("", AMOUNT, place)

@@ -8,8 +8,8 @@ from functools import lru_cache
 import numpy as np
 
 from graphprover.air.description import AirDescription
-from graphprover.air.program import Program, constants, lookup_program, quotient_program
-from graphprover.device.interface import Tree
+from graphprover.air.program import Operands, Program, constants, lookup_program, quotient_program
+from graphprover.device.interface import CPU_BATCH, Tree
 from graphprover.device.threads import Threads
 from graphprover.field import GENERATOR, ZERO, Ext, P, root_of_unity
 from graphprover.kernels.cpu import deep, domain, fri, grind, keccak, logup, merkle, ntt, opening, program
@@ -31,6 +31,8 @@ class CpuDevice:
     In a cluster a device travels as its number of threads; each process keeps one device for each number.
     """
 
+    log_batch_rows = CPU_BATCH
+
     def __init__(self, threads: int | None = None) -> None:
         """``threads``: how many to use, all available cores by default."""
         self.threads = threads or available_threads()
@@ -51,10 +53,15 @@ class CpuDevice:
 
     # Rounds 1 to 3: extensions and trees.
 
-    def extend(self, columns: np.ndarray, log_blowup: int) -> np.ndarray:
-        return self._extend(columns, log_blowup, 1, GENERATOR, bit_reversed=False)
+    def extend(self, matrices: Sequence[np.ndarray], log_blowup: int) -> list[np.ndarray]:
+        return [self._extend(columns, log_blowup, 1, GENERATOR, bit_reversed=False) for columns in matrices]
 
-    def extend_chunks(self, quotient: np.ndarray, log_chunks: int, log_blowup: int) -> np.ndarray:
+    def extend_chunks(
+        self, quotients: Sequence[np.ndarray], log_chunks: Sequence[int], log_blowup: int
+    ) -> list[np.ndarray]:
+        return [self._extend_chunks(*each, log_blowup) for each in zip(quotients, log_chunks, strict=True)]
+
+    def _extend_chunks(self, quotient: np.ndarray, log_chunks: int, log_blowup: int) -> np.ndarray:
         size = quotient.shape[1]
         height = size >> log_chunks
         generator = root_of_unity(size.bit_length() - 1)
@@ -136,20 +143,15 @@ class CpuDevice:
 
     # Rounds 2 and 3: lookups and quotients.
 
-    def lookup_columns(
-        self,
-        air: AirDescription,
-        main: np.ndarray,
-        preprocessed: np.ndarray | None,
-        public_values: Sequence[int],
-        prefixes: Sequence[Ext],
-        beta: Ext,
-    ) -> tuple[np.ndarray, Ext]:
-        rows = main.shape[1]
-        code = _lookup_program(air)
-        words = constants(code, public_values, prefixes, beta)
-        groups = [len(lookup.tuples) for lookup in air.lookups]
-        matrices = (main, preprocessed, None, domain.indicators(rows))
+    def lookup_columns(self, tables: Sequence[Operands], beta: Ext) -> list[tuple[np.ndarray, Ext]]:
+        return [self._lookup_columns(table, beta) for table in tables]
+
+    def _lookup_columns(self, table: Operands, beta: Ext) -> tuple[np.ndarray, Ext]:
+        rows = table.main.shape[1]
+        code = _lookup_program(table.air)
+        words = constants(code, table.public_values, table.prefixes, beta)
+        groups = [len(lookup.tuples) for lookup in table.air.lookups]
+        matrices = (table.main, table.preprocessed, None, domain.indicators(rows))
         columns = np.empty((3 * (len(groups) + 1), rows), dtype=np.uint64)
 
         def fractions(first: int, last: int) -> None:
@@ -162,24 +164,15 @@ class CpuDevice:
         self._split_rows(fractions, rows)
         return columns, logup.accumulate(columns)
 
-    def quotient(
-        self,
-        air: AirDescription,
-        main: np.ndarray,
-        preprocessed: np.ndarray | None,
-        permutation: np.ndarray | None,
-        public_values: Sequence[int],
-        prefixes: Sequence[Ext],
-        beta: Ext,
-        alpha: Ext,
-        terminal: Ext | None,
-        log_blowup: int,
-    ) -> np.ndarray:
-        log_rows = main.shape[1].bit_length() - 1 - log_blowup
-        log_chunks = air.log_quotient_chunks
-        code = _quotient_program(air)
-        words = constants(code, public_values, prefixes, beta, alpha, terminal or ZERO)
-        inputs = [main, preprocessed, permutation]
+    def quotient(self, tables: Sequence[Operands], beta: Ext, alpha: Ext, log_blowup: int) -> list[np.ndarray]:
+        return [self._quotient(table, beta, alpha, log_blowup) for table in tables]
+
+    def _quotient(self, table: Operands, beta: Ext, alpha: Ext, log_blowup: int) -> np.ndarray:
+        log_rows = table.main.shape[1].bit_length() - 1 - log_blowup
+        log_chunks = table.air.log_quotient_chunks
+        code = _quotient_program(table.air)
+        words = constants(code, table.public_values, table.prefixes, beta, alpha, table.terminal or ZERO)
+        inputs = [table.main, table.preprocessed, table.permutation]
         if log_chunks > log_blowup:
             inputs = [each if each is None else self._extend_again(each, log_rows, log_chunks) for each in inputs]
         matrices = (*inputs, _selectors(log_rows, log_chunks))
@@ -201,7 +194,12 @@ class CpuDevice:
     def interpolation_weights(self, log_height: int, point: Ext) -> np.ndarray:
         return opening.weights(log_height, point)
 
-    def evaluate(self, matrix: np.ndarray, weights: Sequence[np.ndarray]) -> list[tuple[Ext, ...]]:
+    def evaluate(
+        self, matrices: Sequence[np.ndarray], weights: Sequence[Sequence[np.ndarray]]
+    ) -> list[list[tuple[Ext, ...]]]:
+        return [self._evaluate(*each) for each in zip(matrices, weights, strict=True)]
+
+    def _evaluate(self, matrix: np.ndarray, weights: Sequence[np.ndarray]) -> list[tuple[Ext, ...]]:
         target = np.empty((len(weights), 3, matrix.shape[0]), dtype=np.uint64)
 
         def columns(first: int, last: int) -> None:

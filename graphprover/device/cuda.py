@@ -15,8 +15,8 @@ from typing import Any
 import cupy
 import numpy as np
 
-from graphprover.air.description import AirDescription
-from graphprover.device.interface import DeviceLost, Tree
+from graphprover.air.program import Operands
+from graphprover.device.interface import CUDA_BATCH, DeviceLost, Tree
 from graphprover.field import GENERATOR, Ext
 from graphprover.kernels.cuda import deep, fri, grind, keccak, logup, merkle, module, ntt, opening, program
 from graphprover.kernels.cuda.memory import Pool, Staging
@@ -57,6 +57,7 @@ class CudaDevice:
     """
 
     threads = 1  # one thread keeps a device busy: more would wait for each other's Python
+    log_batch_rows = CUDA_BATCH
 
     def __init__(self, number: int = 0) -> None:
         self.number = number
@@ -122,12 +123,14 @@ class CudaDevice:
     # Rounds 1 to 3: extensions and trees.
 
     @_operation
-    def extend(self, columns: cupy.ndarray, log_blowup: int) -> cupy.ndarray:
-        return ntt.coset_lde(columns, 0, log_blowup, GENERATOR, bit_reversed_source=False)
+    def extend(self, matrices: Sequence[cupy.ndarray], log_blowup: int) -> list[cupy.ndarray]:
+        return ntt.coset_ldes(matrices, [0] * len(matrices), log_blowup, GENERATOR, bit_reversed_source=False)
 
     @_operation
-    def extend_chunks(self, quotient: cupy.ndarray, log_chunks: int, log_blowup: int) -> cupy.ndarray:
-        return ntt.coset_lde(quotient, log_chunks, log_blowup, 1, bit_reversed_source=True)
+    def extend_chunks(
+        self, quotients: Sequence[cupy.ndarray], log_chunks: Sequence[int], log_blowup: int
+    ) -> list[cupy.ndarray]:
+        return ntt.coset_ldes(quotients, log_chunks, log_blowup, 1, bit_reversed_source=True)
 
     @_operation
     def merkle_tree(self, matrices: Sequence[cupy.ndarray], cap_height: int) -> Tree:
@@ -171,36 +174,13 @@ class CudaDevice:
     # Rounds 2 and 3: lookups and quotients.
 
     @_operation
-    def lookup_columns(
-        self,
-        air: AirDescription,
-        main: cupy.ndarray,
-        preprocessed: cupy.ndarray | None,
-        public_values: Sequence[int],
-        prefixes: Sequence[Ext],
-        beta: Ext,
-    ) -> tuple[cupy.ndarray, Ext]:
-        columns, terminal = logup.lookup_columns(air, main, preprocessed, public_values, prefixes, beta)
-        self.count("lookup_columns", downloaded=_EXT)
-        return columns, terminal
+    def lookup_columns(self, tables: Sequence[Operands], beta: Ext) -> list[tuple[cupy.ndarray, Ext]]:
+        self.count("lookup_columns", downloaded=_EXT * len(tables))
+        return logup.lookup_columns(tables, beta)
 
     @_operation
-    def quotient(
-        self,
-        air: AirDescription,
-        main: cupy.ndarray,
-        preprocessed: cupy.ndarray | None,
-        permutation: cupy.ndarray | None,
-        public_values: Sequence[int],
-        prefixes: Sequence[Ext],
-        beta: Ext,
-        alpha: Ext,
-        terminal: Ext | None,
-        log_blowup: int,
-    ) -> cupy.ndarray:
-        return program.quotient(
-            air, main, preprocessed, permutation, public_values, prefixes, beta, alpha, terminal, log_blowup
-        )
+    def quotient(self, tables: Sequence[Operands], beta: Ext, alpha: Ext, log_blowup: int) -> list[cupy.ndarray]:
+        return program.quotient(tables, beta, alpha, log_blowup)
 
     # Rounds 4 and 5: openings.
 
@@ -209,9 +189,12 @@ class CudaDevice:
         return opening.interpolation_weights(log_height, point)
 
     @_operation
-    def evaluate(self, matrix: cupy.ndarray, weights: Sequence[cupy.ndarray]) -> list[tuple[Ext, ...]]:
-        self.count("evaluate", downloaded=_EXT * len(weights) * matrix.shape[0])
-        return opening.evaluate(matrix, weights)
+    def evaluate(
+        self, matrices: Sequence[cupy.ndarray], weights: Sequence[Sequence[cupy.ndarray]]
+    ) -> list[list[tuple[Ext, ...]]]:
+        values = sum(len(points) * len(matrix) for matrix, points in zip(matrices, weights, strict=True))
+        self.count("evaluate", downloaded=_EXT * values)
+        return opening.evaluate(matrices, weights)
 
     @_operation
     def inverse_denominators(self, log_rows: int, point: Ext) -> cupy.ndarray:

@@ -12,10 +12,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from graphprover.air.description import AirDescription
+from graphprover.air.program import Operands
 from graphprover.field import Ext
 
 Array = Any  # an array of the device
+
+# log2 of the rows up to which a table goes through the rounds together with others: on the CPU where a task costs as
+# much as the work in it, on a GPU where a table leaves most of it idle.
+CPU_BATCH, CUDA_BATCH = 8, 16
 
 
 class DeviceLost(RuntimeError):
@@ -30,9 +34,10 @@ class Tree:
 
 
 class Device(Protocol):
-    """Where arrays live and kernels run."""
+    """Where arrays live and kernels run. What is asked for several tables at once comes back in their order."""
 
     threads: int  # how many tasks it can run at once
+    log_batch_rows: int  # CPU_BATCH or CUDA_BATCH
 
     def task(self) -> AbstractContextManager[None]:
         """Hold the resources of one task.
@@ -43,11 +48,11 @@ class Device(Protocol):
     def load(self, columns: np.ndarray) -> Array:
         """A host matrix on the device."""
 
-    def extend(self, columns: Array, log_blowup: int) -> Array:
-        """The extension (w, n·2^log_blowup) of columns (w, n) given on H in natural order."""
+    def extend(self, matrices: Sequence[Array], log_blowup: int) -> list[Array]:
+        """The extensions (w, n·2^log_blowup) of columns (w, n) given on H in natural order."""
 
-    def extend_chunks(self, quotient: Array, log_chunks: int, log_blowup: int) -> Array:
-        """The extensions (3c, n·2^log_blowup) of the c chunks of a quotient (3, n·c), given on 7·K in bit-reversed
+    def extend_chunks(self, quotients: Sequence[Array], log_chunks: Sequence[int], log_blowup: int) -> list[Array]:
+        """The extensions (3c, n·2^log_blowup) of the c chunks of each quotient (3, n·c), given on 7·K in bit-reversed
         order."""
 
     def merkle_tree(self, matrices: Sequence[Array], cap_height: int) -> Tree:
@@ -62,37 +67,17 @@ class Device(Protocol):
     def rows(self, matrix: Array, indices: Sequence[int]) -> np.ndarray:
         """These rows of a matrix (w, n) on the host: (indices, w)."""
 
-    def lookup_columns(
-        self,
-        air: AirDescription,
-        main: Array,
-        preprocessed: Array | None,
-        public_values: Sequence[int],
-        prefixes: Sequence[Ext],
-        beta: Ext,
-    ) -> tuple[Array, Ext]:
-        """The accumulator and fraction columns (3(k + 1), n) of a trace, and their terminal."""
+    def lookup_columns(self, tables: Sequence[Operands], beta: Ext) -> list[tuple[Array, Ext]]:
+        """The accumulator and fraction columns (3(k + 1), n) of each trace, and their terminal."""
 
-    def quotient(
-        self,
-        air: AirDescription,
-        main: Array,
-        preprocessed: Array | None,
-        permutation: Array | None,
-        public_values: Sequence[int],
-        prefixes: Sequence[Ext],
-        beta: Ext,
-        alpha: Ext,
-        terminal: Ext | None,
-        log_blowup: int,
-    ) -> Array:
+    def quotient(self, tables: Sequence[Operands], beta: Ext, alpha: Ext, log_blowup: int) -> list[Array]:
         """All constraints over the vanishing polynomial, (3, n·c) on 7·K in bit-reversed order, from extensions."""
 
     def interpolation_weights(self, log_height: int, point: Ext) -> Array:
         """The weights (3, n) that make values on 7·H (in bit-reversed order) the value at ``point``."""
 
-    def evaluate(self, matrix: Array, weights: Sequence[Array]) -> list[tuple[Ext, ...]]:
-        """For each point's weights the value of every column there, from the first n rows of an extension."""
+    def evaluate(self, matrices: Sequence[Array], weights: Sequence[Sequence[Array]]) -> list[list[tuple[Ext, ...]]]:
+        """For each matrix and each point's weights the value of every column there, from the first n rows."""
 
     def inverse_denominators(self, log_rows: int, point: Ext) -> Array:
         """1/(point - x) for all x of 7·K, (3, 2^log_rows) in bit-reversed order."""

@@ -5,7 +5,7 @@ p, a varint that is not minimal, a missing or a trailing byte raise Verification
 """
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeVar
@@ -71,7 +71,9 @@ class BatchProof:
     zeta_nonce: int  # before the out-of-domain point
 
 
-def opened_values(layout: Layout, openings: Sequence[TableOpenings]) -> list[tuple[Ext, ...]]:
+def opened_values(
+    layout: Layout, openings: Sequence[TableOpenings] | Mapping[int, TableOpenings]
+) -> list[tuple[Ext, ...]]:
     """The openings in transcript order: by round, matrix and point."""
     values: list[tuple[Ext, ...] | None] = []
     for each in layout.rounds:

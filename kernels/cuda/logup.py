@@ -1,4 +1,4 @@
-"""LogUp columns from the resident trace by a kernel generated for the table, and their running sum (``logup.cu``).
+"""LogUp columns from resident traces by a kernel generated for each table, and their running sums (``logup.cu``).
 
 CPU twin: kernels/cpu/logup.py after the table's lookup program.
 """
@@ -9,50 +9,48 @@ from functools import lru_cache
 import cupy
 
 from graphprover.air.description import AirDescription
-from graphprover.air.program import Program, constants, lookup_program
+from graphprover.air.program import Operands, Program, constants, lookup_program
 from graphprover.field import Ext
 from graphprover.kernels.cuda import generate
+from graphprover.kernels.cuda.batch import batched
 from graphprover.kernels.cuda.inverse import NO_ZERO, no_zero
-from graphprover.kernels.cuda.module import blocks_for, launch, load
+from graphprover.kernels.cuda.module import blocks_for, launch, load, together
 from graphprover.kernels.cuda.program import none, run
 
-_SCAN = 1024  # threads of the block that scans the sums of blocks, as in logup.cu
+_SCAN = 1024  # threads of the block that scans a table's sums of blocks, as in logup.cu
 
 
-def lookup_columns(
-    air: AirDescription,
-    main: cupy.ndarray,
-    preprocessed: cupy.ndarray | None,
-    public_values: Sequence[int],
-    prefixes: Sequence[Ext],
-    beta: Ext,
-) -> tuple[cupy.ndarray, Ext]:
-    """The accumulator and fraction columns (3(k + 1), n) of a trace in natural order, and the sum of all fractions.
+def lookup_columns(tables: Sequence[Operands], beta: Ext) -> list[tuple[cupy.ndarray, Ext]]:
+    """For each table the accumulator and fraction columns (3(k + 1), n) of its trace, and the sum of all fractions.
 
-    ``main`` and ``preprocessed`` are the trace, (columns, n). Waits for the sum. Raises ZeroDivisionError, naming the
-    row, for a denominator of zero, whatever its multiplicity.
+    The traces are (columns, n) in natural order. Waits for the sums. Raises ZeroDivisionError, naming table and row,
+    for a denominator of zero, whatever its multiplicity.
     """
-    program = _program(air)
-    words = constants(program, public_values, prefixes, beta)
-    groups = tuple(len(lookup.tuples) for lookup in air.lookups)
-    rows = main.shape[1]
-    columns = cupy.empty((3 * (len(groups) + 1), rows), dtype=cupy.uint64)
-    blocks = blocks_for(rows, generate.THREADS)
-    # The sums of blocks of rows, then of all rows; then the first row with a zero.
-    totals = cupy.empty(3 * (blocks + 1) + 1, dtype=cupy.uint64)
-    first_zero = no_zero(totals[-1:])
-    for code in generate.lookup_sources(program, groups):
-        run(
-            code, "lookups", blocks, words,
-            main, rows, none(preprocessed), rows, columns, totals, first_zero, rows,
-        )  # fmt: skip
-    module = load("logup.cu")
-    launch(module, "scan_totals", 1, _SCAN, totals, blocks)
-    launch(module, "accumulate", blocks, generate.THREADS, columns, rows, totals)
-    a, b, c, row = totals[-4:].get().tolist()
-    if row != NO_ZERO:
-        raise ZeroDivisionError(f"a denominator is zero in row {row} of {air.name}")
-    return columns, (a, b, c)
+    columns = together((3 * (len(table.air.lookups) + 1), table.main.shape[1]) for table in tables)
+    # The sums of each table's blocks of rows; its terminal, then its first row with a zero.
+    totals = together((blocks_for(each.shape[1], generate.THREADS), 3) for each in columns)
+    results = no_zero(cupy.empty((len(tables), 4), dtype=cupy.uint64))
+    for table, target, sums, result in zip(tables, columns, totals, results, strict=True):
+        program, rows = _program(table.air), target.shape[1]
+        words = constants(program, table.public_values, table.prefixes, beta)
+        groups = tuple(len(lookup.tuples) for lookup in table.air.lookups)
+        for code in generate.lookup_sources(program, groups):
+            run(
+                code, "lookups", len(sums), words,
+                table.main, rows, none(table.preprocessed), rows, target, sums, result[3:], rows,
+            )  # fmt: skip
+    items = [
+        ([target.data.ptr, target.shape[1], sums.data.ptr, result.data.ptr], len(sums))
+        for target, sums, result in zip(columns, totals, results, strict=True)
+    ]
+    for described, count, blocks in batched(items):
+        launch(load("logup.cu"), "scan_totals", count, _SCAN, described)
+        launch(load("logup.cu"), "accumulate", blocks, generate.THREADS, described, count)
+    terminals = results.get().tolist()
+    for table, (*_, row) in zip(tables, terminals, strict=True):
+        if row != NO_ZERO:
+            raise ZeroDivisionError(f"a denominator is zero in row {row} of {table.air.name}")
+    return [(target, (a, b, c)) for target, (a, b, c, _) in zip(columns, terminals, strict=True)]
 
 
 @lru_cache(maxsize=256)

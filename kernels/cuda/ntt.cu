@@ -9,6 +9,7 @@
 // A pass takes a tile of 4096 words of one column through up to twelve levels, 16 words a thread, exchanged in shared
 // memory between transforms. Work is numbered by tile, then by column, and each thread block takes a run of it, so that
 // it makes a tile's powers of c once for many columns. Between passes words are not canonical.
+#include "batch.cuh"
 #include "dft.cuh"
 
 constexpr int THREADS = 256;
@@ -410,16 +411,32 @@ __device__ __forceinline__ void turn(
     }
 }
 
-// All levels up and down of columns of at most 4096 words, one column, chunk and coset a thread block: from chunk
-// blockIdx.z of a column of the source to coset blockIdx.y of row columns rev(z) + column of the target.
+// One matrix of columns of at most 4096 words.
+struct Whole {
+    u64 first;  // of its blocks
+    const u64* source;
+    u64 source_stride;
+    u64* target;
+    u64 target_stride, columns, log_size, log_chunks, scale;
+};
+
+struct Wholes {
+    Whole of[batch::ITEMS];
+};
+
+// All levels up and down, one column, chunk and coset a thread block: from a chunk of a column of the source to a coset
+// of row columns rev(chunk) + column of the target.
 extern "C" __global__ void __launch_bounds__(1024) whole_columns(
-    const u64* source, u64 source_stride, u64* target, u64 target_stride, u64 columns, u64 log_size, u64 log_chunks,
-    u64 natural, u64 inverse, u64 shift, u64 scale, const u64* roots) {
-    u64 *x = shared, *shifts = shared + (1ull << log_size);
+    const __grid_constant__ Wholes matrices, u64 count, u64 log_cosets, u64 natural, u64 inverse, u64 shift,
+    const u64* roots) {
+    const Whole& m = batch::item_at(matrices.of, count, blockIdx.x);
+    u32 log_size = (u32)m.log_size, size = 1u << log_size;
+    u64 *x = shared, *shifts = shared + size;
     const u64* coarse = roots + 0x10000;  // these levels are so few that no fine root is needed
-    u32 size = 1u << log_size, column = blockIdx.x, coset = blockIdx.y, chunk = blockIdx.z;
-    const u64* from = source + column * source_stride + ((u64)chunk << log_size);
-    u64* to = target + (columns * field::reverse_bits(chunk, log_chunks) + column) * target_stride;
+    u64 unit = blockIdx.x - m.first, column = unit % m.columns;
+    u32 coset = (u32)(unit / m.columns) & ((1u << log_cosets) - 1), chunk = (u32)(unit / m.columns >> log_cosets);
+    const u64* from = m.source + column * m.source_stride + ((u64)chunk << log_size);
+    u64* to = m.target + (m.columns * field::reverse_bits(chunk, m.log_chunks) + column) * m.target_stride;
     for (u32 i = threadIdx.x; i < size; i += blockDim.x) x[natural ? field::reverse_bits(i, log_size) : i] = from[i];
     if (threadIdx.x < log_size) shifts[threadIdx.x] = field::squared(shift, threadIdx.x);
     if (inverse) {
@@ -434,9 +451,9 @@ extern "C" __global__ void __launch_bounds__(1024) whole_columns(
             }
         }
         __syncthreads();
-        for (u32 i = threadIdx.x; i < size; i += blockDim.x) x[i] = field::mul(x[i], scale);
+        for (u32 i = threadIdx.x; i < size; i += blockDim.x) x[i] = field::mul(x[i], m.scale);
     }
-    for (int log_half = log_size - 1; log_half >= 0; log_half--) {
+    for (int log_half = (int)log_size - 1; log_half >= 0; log_half--) {
         __syncthreads();
         for (u32 pair = threadIdx.x; pair < size / 2; pair += blockDim.x) {
             u32 block = pair >> log_half, i = pair + (block << log_half), j = i + (1u << log_half);

@@ -5,6 +5,7 @@ tree: up from the leaves, in the coefficients' place (the first block of the tar
 one kernel, into all cosets; then down.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -12,9 +13,11 @@ import cupy
 import numpy as np
 
 from graphprover import field
-from graphprover.kernels.cuda.module import launch, load, multiprocessors
+from graphprover.kernels.cuda.batch import batched
+from graphprover.kernels.cuda.module import launch, load, multiprocessors, together
 
 LOG_TILE = 12  # a transform of one tile has a kernel of its own
+_LOG_SHORT = 8  # up to here a column keeps few threads busy
 MAX_LOG_SIZE = 28
 MAX_LOG_COSETS = 3
 MAX_LOG_CHUNKS = 4
@@ -97,37 +100,37 @@ def _log_rows(matrix: cupy.ndarray) -> int:
     return rows.bit_length() - 1
 
 
-def _whole(
-    source: cupy.ndarray,
-    target: cupy.ndarray,
-    log_size: int,
-    log_chunks: int,
-    log_cosets: int,
-    shift: int,
-    natural: bool,
-    inverse: bool,
-) -> None:
-    columns = source.shape[0]
-    threads = min(max(1 << log_size >> 1, 32), _MAX_THREADS)
-    launch(
-        load("ntt.cu"),
-        "whole_columns",
-        (columns, 1 << log_cosets, 1 << log_chunks),
-        threads,
-        source.data.ptr,
-        source.strides[0] // 8,
-        target,
-        target.shape[1],
-        columns,
-        log_size,
-        log_chunks,
-        natural,
-        inverse,
-        shift,
-        field.inv(1 << log_size),
-        _roots(cupy.cuda.runtime.getDevice()),
-        shared=8 * ((1 << log_size) + 12),
-    )
+@dataclass(frozen=True)
+class _Extension:
+    """One matrix on its way from a source to a target."""
+
+    source: cupy.ndarray  # (columns, n c), a row contiguous
+    target: cupy.ndarray  # (columns c, n 2^log_cosets)
+    log_size: int  # of n
+    log_chunks: int  # of c
+
+
+def _whole(extensions: Sequence[_Extension], log_cosets: int, shift: int, natural: bool, inverse: bool) -> None:
+    """Columns of at most 2^LOG_TILE words, a thread block each: the short ones in a launch, the others in another."""
+    for least, most in ((0, _LOG_SHORT), (_LOG_SHORT + 1, LOG_TILE)):
+        some = [each for each in extensions if least <= each.log_size <= most]
+        longest = max((each.log_size for each in some), default=0)
+        items = [
+            (
+                [
+                    each.source.data.ptr, each.source.strides[0] // 8, each.target.data.ptr, each.target.shape[1],
+                    len(each.source), each.log_size, each.log_chunks, field.inv(1 << each.log_size),
+                ],
+                len(each.source) << (log_cosets + each.log_chunks),
+            )
+            for each in some
+        ]  # fmt: skip
+        for described, count, blocks in batched(items):
+            launch(
+                load("ntt.cu"), "whole_columns", blocks, min(max(1 << longest >> 1, 32), _MAX_THREADS),
+                described, count, log_cosets, natural, inverse, shift, _roots(cupy.cuda.runtime.getDevice()),
+                shared=8 * ((1 << longest) + LOG_TILE),
+            )  # fmt: skip
 
 
 def _down(target: cupy.ndarray, log_size: int, log_cosets: int, shift: int, passes: list[Pass]) -> None:
@@ -166,7 +169,7 @@ def ntt(data: cupy.ndarray, shift: int = 1) -> None:
     """Coefficients in natural order to evaluations on shift * H in bit-reversed order, in place: (columns, n)."""
     log_size = _log_rows(data)
     if log_size <= LOG_TILE:
-        _whole(data, data, log_size, 0, 0, shift, natural=False, inverse=False)
+        _whole([_Extension(data, data, log_size, 0)], 0, shift, natural=False, inverse=False)
         return
     passes = plan(log_size, natural=False)
     _down(data, log_size, 0, shift, [passes.top, *passes.middle, passes.bottom])
@@ -175,33 +178,48 @@ def ntt(data: cupy.ndarray, shift: int = 1) -> None:
 def coset_lde(
     source: cupy.ndarray, log_chunks: int, log_cosets: int, shift: int, bit_reversed_source: bool
 ) -> cupy.ndarray:
+    """As `coset_ldes`, of one matrix."""
+    [target] = coset_ldes([source], [log_chunks], log_cosets, shift, bit_reversed_source)
+    return target
+
+
+def coset_ldes(
+    sources: Sequence[cupy.ndarray],
+    log_chunks: Sequence[int],
+    log_cosets: int,
+    shift: int,
+    bit_reversed_source: bool,
+) -> list[cupy.ndarray]:
     """The polynomials given by evaluations, on 2^log_cosets times as many points.
 
-    ``source`` (columns, n c) holds for each column c = 2^log_chunks runs of n evaluations in bit-reversed order, run z
+    A source (columns, n c) holds for each column c = 2^log_chunks runs of n evaluations in bit-reversed order, run z
     on the coset h w^rev(z) H with w of order n c; or, without chunks, one of n in natural order on h H. The result,
     (columns c, n 2^log_cosets), has in row columns rev(z) + column that column's run z on the coset shift h K in
     bit-reversed order. Raises ValueError for other shapes, and above 2^28 rows, 8 cosets or
     16 chunks.
     """
-    log_size = _log_rows(source) - log_chunks
-    columns = source.shape[0]
-    limits = 0 <= log_cosets <= MAX_LOG_COSETS and 0 <= log_chunks <= MAX_LOG_CHUNKS
-    if log_size < 0 or not limits or (log_chunks and not bit_reversed_source):
-        raise ValueError(f"no extension of {source.shape} from 2^{log_chunks} chunks to 2^{log_cosets} cosets")
-    stride = 1 << (log_size + log_cosets)
-    target = cupy.empty((columns << log_chunks, stride), dtype=np.uint64)
-    if log_size <= LOG_TILE:
-        _whole(
-            source,
-            target,
-            log_size,
-            log_chunks,
-            log_cosets,
-            shift,
-            natural=not bit_reversed_source,
-            inverse=True,
-        )
-        return target
+    log_sizes = [_log_rows(source) - each for source, each in zip(sources, log_chunks, strict=True)]
+    for source, log_size, each in zip(sources, log_sizes, log_chunks, strict=True):
+        limits = 0 <= log_cosets <= MAX_LOG_COSETS and 0 <= each <= MAX_LOG_CHUNKS
+        if log_size < 0 or not limits or (each and not bit_reversed_source):
+            raise ValueError(f"no extension of {source.shape} from 2^{each} chunks to 2^{log_cosets} cosets")
+    targets = together(
+        (len(source) << each, 1 << (log_size + log_cosets))
+        for source, log_size, each in zip(sources, log_sizes, log_chunks, strict=True)
+    )
+    extensions = list(map(_Extension, sources, targets, log_sizes, log_chunks))
+    for extension in extensions:
+        if extension.log_size > LOG_TILE:
+            _in_passes(extension, log_cosets, shift, bit_reversed_source)
+    short = [extension for extension in extensions if extension.log_size <= LOG_TILE]
+    _whole(short, log_cosets, shift, natural=not bit_reversed_source, inverse=True)
+    return targets
+
+
+def _in_passes(extension: _Extension, log_cosets: int, shift: int, bit_reversed_source: bool) -> None:
+    """Columns of more than 2^LOG_TILE words."""
+    source, target, log_size, log_chunks = extension.source, extension.target, extension.log_size, extension.log_chunks
+    columns, stride = len(source), target.shape[1]
     down = plan(log_size, natural=False)
     up = down if bit_reversed_source else plan(log_size, natural=True)
     units = columns << (log_size + log_chunks - LOG_TILE)
@@ -228,4 +246,3 @@ def coset_lde(
         field.inv(1 << log_size),
     )
     _down(target, log_size, log_cosets, shift, [*down.middle, down.bottom])
-    return target

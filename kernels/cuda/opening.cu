@@ -1,5 +1,6 @@
 // Values of columns at points of the extension by barycentric interpolation from the first rows of an extension: for p
 // of degree < n on 7 H, p(z) = sum_x p(x) x (z^n - 7^n) / (n 7^n (z - x)).
+#include "batch.cuh"
 #include "denominators.cuh"
 
 // factor * x / (z - x) for all points, (3, count).
@@ -24,24 +25,40 @@ __device__ __forceinline__ u64 warp_sum(u64 x) {
     return field::add(field::canonical(field::reduce(top << 44, top >> 20)), low + (middle << 22));
 }
 
-// partial[column][3 point + coordinate][tile] = sum over the tile's rows of weight * column, for all columns of a
-// matrix (width, height) and its first n rows. Blocks: tiles x groups of COLUMNS.
+// One matrix (width, height), its first n rows, and the weights (3, n) of one or two points.
+struct Part {
+    u64 first;  // of its blocks, or of its sums
+    const u64 *matrix, *weights[2];
+    u64 width, height, n;
+    u64* partial;  // sums of each tile of rows: (width, 3 points, tiles)
+    u64* target;   // sums of all rows: (3 points, width)
+};
+
+struct Parts {
+    Part of[batch::ITEMS];
+};
+
+__device__ __forceinline__ u64 tiles_of(u64 rows) { return (rows + TILE - 1) / TILE; }
+
+// partial[column][3 point + coordinate][tile] = sum over the tile's rows of weight * column, for all columns of each
+// part. Blocks of a part: tiles x groups of COLUMNS.
 template <int POINTS>
-__device__ __forceinline__ void partial_sums(
-    const u64* matrix, u64 width, u64 height, const u64* const (&weights)[POINTS], u64 n, u64* partial) {
+__device__ __forceinline__ void partial_sums(const Parts& parts, u64 count) {
     extern __shared__ u64 staged[];  // [point][coordinate][row]
-    u64 first = (u64)blockIdx.x * TILE;
+    const Part& part = batch::item_at(parts.of, count, blockIdx.x);
+    u64 tiles = tiles_of(part.n), tile = (blockIdx.x - part.first) % tiles, group = (blockIdx.x - part.first) / tiles;
+    u64 first = tile * TILE, n = part.n, width = part.width;
     u32 rows = (u32)(n - first < TILE ? n - first : TILE);
     for (u32 i = threadIdx.x; i < rows; i += THREADS)
 #pragma unroll
-        for (int k = 0; k < 3 * POINTS; k++) staged[k * TILE + i] = weights[k / 3][k % 3 * n + first + i];
+        for (int k = 0; k < 3 * POINTS; k++) staged[k * TILE + i] = part.weights[k / 3][k % 3 * n + first + i];
     __syncthreads();
 
     u32 lane = threadIdx.x % block::WARP, warp = threadIdx.x / block::WARP;
-    u64 group = (u64)blockIdx.y * COLUMNS;
+    group *= COLUMNS;
     for (u64 column = group + 2 * warp; column < width && column < group + COLUMNS; column += 2 * WARPS) {
-        const u64* cells = matrix + column * height + first;
-        u64 step = column + 1 < width ? height : 0;  // an odd last column is taken twice
+        const u64* cells = part.matrix + column * part.height + first;
+        u64 step = column + 1 < width ? part.height : 0;  // an odd last column is taken twice
         Sum sum[2][3 * POINTS] = {};
 #pragma unroll 4
         for (u32 i = lane; i < rows; i += block::WARP) {
@@ -59,30 +76,33 @@ __device__ __forceinline__ void partial_sums(
             for (int j = 0; j < 2; j++) {
                 u64 value = warp_sum(sums::total(sum[j][k]));
                 if (lane == 0 && column + j < width)
-                    partial[((column + j) * (3 * POINTS) + k) * gridDim.x + blockIdx.x] = value;
+                    part.partial[((column + j) * (3 * POINTS) + k) * tiles + tile] = value;
             }
         }
     }
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 2) partial_sums_1(
-    const u64* matrix, u64 width, u64 height, const u64* weights, u64 n, u64* partial) {
-    partial_sums<1>(matrix, width, height, {weights}, n, partial);
+    const __grid_constant__ Parts parts, u64 count) {
+    partial_sums<1>(parts, count);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 2) partial_sums_2(
-    const u64* matrix, u64 width, u64 height, const u64* weights0, const u64* weights1, u64 n, u64* partial) {
-    partial_sums<2>(matrix, width, height, {weights0, weights1}, n, partial);
+    const __grid_constant__ Parts parts, u64 count) {
+    partial_sums<2>(parts, count);
 }
 
-// target (sums of a column, columns) from partial (columns, sums of a column, tiles); a warp a sum.
+// Each part's target from its partial sums; a warp a sum. `first` counts sums, of which there are `all`.
 extern "C" __global__ void __launch_bounds__(THREADS) add_tiles(
-    const u64* partial, u64 tiles, u64 columns, u64 sums_of_column, u64* target) {
+    const __grid_constant__ Parts parts, u64 count, u64 sums_of_column, u64 all) {
     u64 index = ((u64)blockIdx.x * THREADS + threadIdx.x) / block::WARP;
-    if (index >= columns * sums_of_column) return;
-    u64 total = 0;
+    if (index >= all) return;
+    const Part& part = batch::item_at(parts.of, count, index);
+    u64 tiles = tiles_of(part.n), total = 0;
+    index -= part.first;
     for (u64 i = threadIdx.x % block::WARP; i < tiles; i += block::WARP)
-        total = field::add(total, partial[index * tiles + i]);
+        total = field::add(total, part.partial[index * tiles + i]);
     total = warp_sum(total);
-    if (threadIdx.x % block::WARP == 0) target[index % sums_of_column * columns + index / sums_of_column] = total;
+    if (threadIdx.x % block::WARP == 0)
+        part.target[index % sums_of_column * part.width + index / sums_of_column] = total;
 }

@@ -1,12 +1,15 @@
 """Values of columns at points of the extension (``opening.cu``); the definitions stand in kernels/cpu/opening.py."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
 
 import cupy
 
 from graphprover import field
 from graphprover.field import GENERATOR, Ext, P
 from graphprover.kernels.cuda import domain
+from graphprover.kernels.cuda.batch import batched
 from graphprover.kernels.cuda.inverse import ELEMENTS
 from graphprover.kernels.cuda.module import blocks_for, launch, load
 
@@ -31,34 +34,74 @@ def interpolation_weights(log_rows: int, point: Ext) -> cupy.ndarray:
     return target
 
 
-def evaluate(matrix: cupy.ndarray, weights: Sequence[cupy.ndarray]) -> list[tuple[Ext, ...]]:
-    """The values of all columns at the points of some weights, on the host; otherwise as `weighted_sums`."""
-    values = weighted_sums(matrix, weights).get().tolist()
-    return [tuple(zip(*coordinates, strict=True)) for coordinates in values]
+def evaluate(
+    matrices: Sequence[cupy.ndarray], weights: Sequence[Sequence[cupy.ndarray]]
+) -> list[list[tuple[Ext, ...]]]:
+    """The values of all columns of each matrix at the points of its weights, on the host; as `weighted_sums`."""
+    sums, place = weighted_sums(matrices, weights).get(), 0
+    values = []
+    for matrix, of_matrix in zip(matrices, weights, strict=True):
+        shape = (len(of_matrix), 3, len(matrix))
+        points = sums[place : place + prod(shape)].reshape(shape).tolist()
+        values.append([tuple(zip(*coordinates, strict=True)) for coordinates in points])
+        place += prod(shape)
+    return values
 
 
-def weighted_sums(matrix: cupy.ndarray, weights: Sequence[cupy.ndarray]) -> cupy.ndarray:
-    """The values of all columns at the points of some weights: uint64 (points, 3, columns).
+@dataclass(frozen=True)
+class _Part:
+    """One matrix and one or two of its points, which share the reading of the matrix."""
 
-    ``matrix`` is (columns, rows) with at least n rows, of which the first n = 7 H are read; each of ``weights`` is
-    (3, n), of one n. Points are taken two at a time, so that they share the reading of the matrix. Raises ValueError
-    for shapes that do not agree.
+    matrix: cupy.ndarray  # (columns, height)
+    weights: Sequence[cupy.ndarray]
+    target: int  # address of its sums, (points, 3, columns)
+
+    @property
+    def tiles(self) -> int:
+        return blocks_for(self.weights[0].shape[1], TILE)
+
+    @property
+    def sums(self) -> int:
+        return 3 * len(self.weights) * len(self.matrix)
+
+
+def weighted_sums(matrices: Sequence[cupy.ndarray], weights: Sequence[Sequence[cupy.ndarray]]) -> cupy.ndarray:
+    """The values of all columns at the points of some weights: uint64, (points, 3, columns) for each matrix in turn.
+
+    A matrix is (columns, rows) with at least n rows, of which the first n = 7 H are read; each of its weights is
+    (3, n), of one n. Raises ValueError for shapes that do not agree.
     """
-    width, height = matrix.shape
-    shapes = {each.shape for each in weights}
-    if len(shapes) != 1 or weights[0].shape[0] != 3 or weights[0].shape[1] > height:
-        raise ValueError(f"weights of shapes {shapes} do not fit a matrix of {matrix.shape}")
-    n = weights[0].shape[1]
-    tiles = blocks_for(n, TILE)
-    target = cupy.empty((len(weights), 3, width), dtype=cupy.uint64)
-    module = load("opening.cu")
-    for i in range(0, len(weights), 2):
-        pair = weights[i : i + 2]
-        sums = 3 * len(pair)
-        partial = cupy.empty((width, sums, tiles), dtype=cupy.uint64)
-        grid = (tiles, blocks_for(width, COLUMNS))
-        name = f"partial_sums_{len(pair)}"
-        launch(module, name, grid, THREADS, matrix, width, height, *pair, n, partial, shared=sums * TILE * _WORD)
-        blocks = blocks_for(width * sums * WARP, THREADS)
-        launch(module, "add_tiles", blocks, THREADS, partial, tiles, width, sums, target[i : i + 2])
+    words = sum(3 * len(of_matrix) * len(each) for each, of_matrix in zip(matrices, weights, strict=True))
+    target = cupy.empty(words, dtype=cupy.uint64)
+    place = target.data.ptr
+    parts: list[_Part] = []
+    for matrix, of_matrix in zip(matrices, weights, strict=True):
+        shapes = {each.shape for each in of_matrix}
+        if len(shapes) != 1 or of_matrix[0].shape[0] != 3 or of_matrix[0].shape[1] > matrix.shape[1]:
+            raise ValueError(f"weights of shapes {shapes} do not fit a matrix of {matrix.shape}")
+        for i in range(0, len(of_matrix), 2):
+            parts.append(_Part(matrix, of_matrix[i : i + 2], place))
+            place += _WORD * parts[-1].sums
+    for points in (1, 2):
+        _add_up([part for part in parts if len(part.weights) == points], points)
     return target
+
+
+def _add_up(parts: Sequence[_Part], points: int) -> None:
+    """Parts of so many points each: sums over tiles of rows, then over the tiles."""
+    partial = cupy.empty(sum(part.sums * part.tiles for part in parts), dtype=cupy.uint64)
+    module, place = load("opening.cu"), partial.data.ptr
+    tiled, added = [], []
+    for part in parts:
+        first, last = part.weights[0], part.weights[-1]
+        addresses = [part.matrix.data.ptr, first.data.ptr, last.data.ptr]
+        words = [*addresses, *part.matrix.shape, first.shape[1], place, part.target]
+        tiled.append((words, part.tiles * blocks_for(len(part.matrix), COLUMNS)))
+        added.append((words, part.sums))
+        place += _WORD * part.sums * part.tiles
+    for described, count, blocks in batched(tiled):
+        name = f"partial_sums_{points}"
+        launch(module, name, blocks, THREADS, described, count, shared=3 * points * TILE * _WORD)
+    for described, count, sums in batched(added):
+        blocks = blocks_for(sums * WARP, THREADS)
+        launch(module, "add_tiles", blocks, THREADS, described, count, 3 * points, sums)

@@ -10,10 +10,10 @@ import cupy
 import numpy as np
 
 from graphprover.air.description import AirDescription
-from graphprover.air.program import Matrix, Program, constants, quotient_program
+from graphprover.air.program import Matrix, Operands, Program, constants, quotient_program
 from graphprover.field import GENERATOR, ZERO, Ext, P, array_sub, inv, root_of_unity
 from graphprover.kernels.cuda import domain, generate, ntt
-from graphprover.kernels.cuda.module import blocks_for, compiled, launch, load
+from graphprover.kernels.cuda.module import blocks_for, compiled, launch, load, together
 
 GENERATED = 3000  # instructions and terms of a program up to which code is generated: some 30 s of compilation
 _THREADS = 128  # most threads of an interpreting block
@@ -28,33 +28,29 @@ def run(code: str, name: str, blocks: int, words: np.ndarray, *arguments: object
     launch(compiled(code), name, blocks, generate.THREADS, passed, *arguments)
 
 
-def quotient(
-    air: AirDescription,
-    main: cupy.ndarray,
-    preprocessed: cupy.ndarray | None,
-    permutation: cupy.ndarray | None,
-    public_values: Sequence[int],
-    prefixes: Sequence[Ext],
-    beta: Ext,
-    alpha: Ext,
-    terminal: Ext | None,
-    log_blowup: int,
-) -> cupy.ndarray:
-    """All constraints of a table over the vanishing polynomial, uint64 (3, n c) on 7 K in bit-reversed order.
+def quotient(tables: Sequence[Operands], beta: Ext, alpha: Ext, log_blowup: int) -> list[cupy.ndarray]:
+    """All constraints of each table over the vanishing polynomial, uint64 (3, n c) on 7 K in bit-reversed order.
 
-    ``main``, ``preprocessed`` and ``permutation`` are the extensions (columns, n 2^log_blowup); what of the quotient's
-    domain they do not reach they are extended to again.
+    The matrices are the extensions (columns, n 2^log_blowup); what of the quotient's domain they do not reach they are
+    extended to again.
     """
-    log_rows, log_chunks = main.shape[1].bit_length() - 1 - log_blowup, air.log_quotient_chunks
-    matrices = [main, preprocessed, permutation]
+    targets = together((3, table.main.shape[1] >> log_blowup << table.air.log_quotient_chunks) for table in tables)
+    for table, target in zip(tables, targets, strict=True):
+        _quotient(table, beta, alpha, log_blowup, target)
+    return targets
+
+
+def _quotient(table: Operands, beta: Ext, alpha: Ext, log_blowup: int, target: cupy.ndarray) -> None:
+    log_rows, log_chunks = table.main.shape[1].bit_length() - 1 - log_blowup, table.air.log_quotient_chunks
+    matrices = [table.main, table.preprocessed, table.permutation]
     if log_chunks > log_blowup:
         firsts = (each if each is None else each[:, : 1 << log_rows] for each in matrices)
         matrices = [
             each if each is None else ntt.coset_lde(each, 0, log_chunks, 1, bit_reversed_source=True) for each in firsts
         ]
-    program = _program(air)
-    words = constants(program, public_values, prefixes, beta, alpha, terminal or ZERO)
-    return evaluate(program, words, matrices, log_rows, log_chunks)
+    program = _program(table.air)
+    words = constants(program, table.public_values, table.prefixes, beta, alpha, table.terminal or ZERO)
+    evaluate(program, words, matrices, target, log_rows)
 
 
 @lru_cache(maxsize=256)
@@ -66,17 +62,18 @@ def evaluate(
     program: Program,
     words: np.ndarray,
     matrices: Sequence[cupy.ndarray | None],
+    target: cupy.ndarray,
     log_rows: int,
-    log_chunks: int,
     interpreted: bool | None = None,
-) -> cupy.ndarray:
-    """Runs a quotient program: uint64 (3, 2^(log_rows + log_chunks)) on 7 K in bit-reversed order.
+) -> None:
+    """Runs a quotient program into ``target``, uint64 (3, 2^(log_rows + log_chunks)) on 7 K in bit-reversed order.
 
     ``words`` fills the program's constants. ``matrices`` are main, preprocessed and permutation, (columns, rows) with
     at least as many rows as the quotient has; None where the program reads nothing of it. ``interpreted`` decides what
     otherwise the program's size does. Raises ValueError for too few rows or a missing matrix.
     """
-    size = 1 << (log_rows + log_chunks)
+    size = target.shape[1]
+    log_chunks = size.bit_length() - 1 - log_rows
     for matrix, row, _ in program.inputs.tolist():
         if matrix == Matrix.SELECTORS:
             continue
@@ -84,17 +81,15 @@ def evaluate(
         if each is None or each.shape[0] <= row or each.shape[1] < size:
             raise ValueError(f"plane {row} with {size} rows is not in the {Matrix(matrix).name.lower()} matrix")
     words = np.concatenate([words, _of_chunks(log_rows, log_chunks)])
-    target = cupy.empty((3, size), dtype=cupy.uint64)
     points = domain.points(log_rows + log_chunks)
     if interpreted is None:
         interpreted = len(program.instructions) + len(program.terms) > GENERATED
     if interpreted:
         _interpret(program, words, matrices, 1 << log_chunks, target, *points, log_rows, size)
-        return target
+        return
     planes = [argument for each in matrices for argument in (none(each), 0 if each is None else each.shape[1])]
     code = generate.quotient_source(program, 1 << log_chunks)
     run(code, "quotient", blocks_for(size, generate.THREADS), words, *planes, target, *points, log_rows, size)
-    return target
 
 
 def none(matrix: cupy.ndarray | None) -> cupy.ndarray | int:

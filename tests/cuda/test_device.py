@@ -22,8 +22,7 @@ def device():  # type: ignore[no-untyped-def]
 def test_commitment_equals_the_cpus(device) -> None:  # type: ignore[no-untyped-def]
     cpu = CpuDevice(1)
     traces = [random_words(i, width, 1 << log) for i, (width, log) in enumerate([(5, 12), (3, 4), (20, 13), (1, 12)])]
-    ours = [device.extend(device.load(trace), 1) for trace in traces]
-    theirs = [cpu.extend(trace, 1) for trace in traces]
+    ours, theirs = device.extend([device.load(trace) for trace in traces], 1), cpu.extend(traces, 1)
     tree, expected = device.merkle_tree(ours, 2), cpu.merkle_tree(theirs, 2)
     assert device.cap(tree) == cpu.cap(expected)
     nodes = [[1, 2]] * len(expected.layers)
@@ -40,7 +39,7 @@ def test_counts_operations_and_launches(device) -> None:  # type: ignore[no-unty
     device.memory.reset()
     held = device.memory.held()
     matrix = device.load(random_words(1, 4, 1 << 12))
-    extension = device.extend(matrix, 1)
+    [extension] = device.extend([matrix], 1)
     assert (device.usage["load"].launches, device.usage["extend"].launches) == (0, 1)
     assert extension.nbytes + matrix.nbytes <= device.memory.peak - held < extension.nbytes + matrix.nbytes + (4 << 20)
     assert device.load(extension) is extension
@@ -72,8 +71,8 @@ def test_threads_share_one_stream(device) -> None:  # type: ignore[no-untyped-de
 
     def commit(trace: np.ndarray) -> tuple[bytes, ...]:
         with device.task():
-            return device.cap(device.merkle_tree([device.extend(device.load(trace), 1)], 0))
+            return device.cap(device.merkle_tree(device.extend([device.load(trace)], 1), 0))
 
     with ThreadPoolExecutor(6) as pool:
         caps = list(pool.map(commit, traces))
-    assert caps == [cpu.cap(cpu.merkle_tree([cpu.extend(trace, 1)], 0)) for trace in traces]
+    assert caps == [cpu.cap(cpu.merkle_tree(cpu.extend([trace], 1), 0)) for trace in traces]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from graphprover.air.program import constants, lookup_program
+from graphprover.air.program import Operands, constants, lookup_program
 from graphprover.kernels.cpu import domain
 from graphprover.kernels.cpu import logup as cpu
 from graphprover.kernels.cpu import program as cpu_program
@@ -47,10 +47,27 @@ def test_lookup_columns(seed, part, monkeypatch):
             main, preprocessed, _ = matrices_of(air, rows, seed)
             expected, terminal = expected_columns(air, program, words, main, preprocessed)
             trace = on_device((main, preprocessed))
-            columns, total = cuda.lookup_columns(air, *trace, public, prefixes, beta)
+            [(columns, total)] = cuda.lookup_columns([Operands(air, *trace, public, prefixes)], beta)
             np.testing.assert_array_equal(columns.get(), expected)
             assert total == terminal
     generate.lookup_sources.cache_clear()
+
+
+@pytest.mark.parametrize("count", [3, 64, 70])
+def test_many_tables(count):
+    """At once, and more than one launch takes."""
+    some = [(seed, air) for seed in SEEDS for air in lookup_tables(seed)]
+    beta, tables, expected = (5, 6, 7), [], []
+    for i in range(count):
+        seed, air = some[i % len(some)]
+        main, preprocessed, _ = matrices_of(air, 1 << i % 12, seed)
+        public, prefixes, *_ = draw_challenges(seed, air)
+        program = lookup_program(air)
+        expected.append(expected_columns(air, program, constants(program, public, prefixes, beta), main, preprocessed))
+        tables.append(Operands(air, *on_device((main, preprocessed)), public, prefixes))
+    for ours, (columns, terminal) in zip(cuda.lookup_columns(tables, beta), expected, strict=True):
+        np.testing.assert_array_equal(ours[0].get(), columns)
+        assert ours[1] == terminal
 
 
 def test_a_zero_denominator_is_reported():
@@ -68,4 +85,4 @@ def test_a_zero_denominator_is_reported():
     main = np.arange(1000, 1256, dtype=np.uint64)[None]
     main[0, 200] = 77
     with pytest.raises(ZeroDivisionError, match="zero in row 200 of sender"):
-        cuda.lookup_columns(air, cupy.asarray(main), None, [], [(77, 0, 0)], (0, 0, 0))
+        cuda.lookup_columns([Operands(air, cupy.asarray(main), None, [], [(77, 0, 0)])], (0, 0, 0))

@@ -75,6 +75,20 @@ def test_large(log_size: int) -> None:
     np.testing.assert_array_equal(result.get(), extended(source, 0))
 
 
+def test_many_matrices() -> None:
+    """At once: short ones, which share launches, more than one launch takes; and long ones."""
+    import cupy
+
+    from graphprover.kernels.cuda import module, ntt
+
+    sources = [random_words(i, 1 + i % 5, 1 << i % 15) for i in range(160)]
+    before = module.launches["whole_columns"]
+    results = ntt.coset_ldes([cupy.asarray(each) for each in sources], [0] * 160, 1, 7, bit_reversed_source=False)
+    assert module.launches["whole_columns"] - before == 3, "99 of up to 2^8 rows in two, 41 longer in one"
+    for source, result in zip(sources, results, strict=True):
+        np.testing.assert_array_equal(result.get(), extended(source, 1))
+
+
 def test_many_columns_take_no_more_launches() -> None:
     import cupy
 

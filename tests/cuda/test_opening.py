@@ -36,13 +36,28 @@ def test_evaluate(log_rows, log_blowup, width, points):
     weights = [random_words((3, rows), i) for i in range(points)]
     expected = np.empty((points, 3, width), dtype=np.uint64)
     cpu.evaluate(matrix, weights, expected, 0, width)
-    values = cuda.evaluate(cupy.asarray(matrix), [cupy.asarray(each) for each in weights])
+    [values] = cuda.evaluate([cupy.asarray(matrix)], [[cupy.asarray(each) for each in weights]])
     assert values == [tuple(map(tuple, point.T.tolist())) for point in expected]
+
+
+@pytest.mark.parametrize("count", [2, 63, 64, 65, 130])
+def test_evaluate_many(count):
+    """More matrices than one launch takes, of all kinds of shapes."""
+    shapes = [(1 + i % 37, 1 << i % 13, 1 + i % 3) for i in range(count)]
+    matrices = [random_words((width, 2 * rows), i) for i, (width, rows, _) in enumerate(shapes)]
+    weights = [[random_words((3, rows), i + j) for j in range(points)] for i, (_, rows, points) in enumerate(shapes)]
+    values = cuda.evaluate(
+        [cupy.asarray(each) for each in matrices], [[cupy.asarray(each) for each in some] for some in weights]
+    )
+    for matrix, some, ours in zip(matrices, weights, values, strict=True):
+        expected = np.empty((len(some), 3, len(matrix)), dtype=np.uint64)
+        cpu.evaluate(matrix, some, expected, 0, len(matrix))
+        assert ours == [tuple(map(tuple, point.T.tolist())) for point in expected]
 
 
 def test_shapes_must_agree():
     matrix = cupy.asarray(random_words((2, 8), 0))
     with pytest.raises(ValueError, match="do not fit"):
-        cuda.evaluate(matrix, [cupy.asarray(random_words((3, 16), 0))])
+        cuda.evaluate([matrix], [[cupy.asarray(random_words((3, 16), 0))]])
     with pytest.raises(ValueError, match="do not fit"):
-        cuda.evaluate(matrix, [cupy.asarray(random_words((3, size), 0)) for size in (4, 8)])
+        cuda.evaluate([matrix], [[cupy.asarray(random_words((3, size), 0)) for size in (4, 8)]])

@@ -61,7 +61,8 @@ def test_quotient(seed, interpreted):
             selectors = domain.selectors(log_rows, log_chunks)
             cpu.evaluate(program, words, (*matrices, selectors), (expected,), log_rows, True, 0, size)
             before = launches["interpret"]
-            quotient = cuda.evaluate(program, words, on_device(matrices), log_rows, log_chunks, interpreted)
+            quotient = cupy.empty((3, size), dtype=cupy.uint64)
+            cuda.evaluate(program, words, on_device(matrices), quotient, log_rows, interpreted)
             np.testing.assert_array_equal(quotient.get(), expected)
             assert launches["interpret"] - before == int(interpreted)
 
@@ -73,10 +74,11 @@ def test_constants_too_many_for_parameters(monkeypatch):
     program, log_chunks = quotient_program(air), air.log_quotient_chunks
     words = constants(program, *draw_challenges(1, air))
     matrices = on_device(matrices_of(air, 16 << log_chunks, 1))
-    by_value = cuda.evaluate(program, words, matrices, 4, log_chunks, False)
+    by_value, by_array = cupy.empty((2, 3, 16 << log_chunks), dtype=cupy.uint64)
+    cuda.evaluate(program, words, matrices, by_value, 4, False)
     monkeypatch.setattr(generate, "VALUES", 1)
     generate.quotient_source.cache_clear()
-    by_array = cuda.evaluate(program, words, matrices, 4, log_chunks, False)
+    cuda.evaluate(program, words, matrices, by_array, 4, False)
     generate.quotient_source.cache_clear()
     np.testing.assert_array_equal(by_array.get(), by_value.get())
 
@@ -87,7 +89,11 @@ def test_what_a_program_reads_must_be_there():
     assert any(matrix == Matrix.MAIN for matrix, _, _ in program.inputs.tolist())
     words = constants(program, *draw_challenges(0, air))
     main, preprocessed, permutation = on_device(matrices_of(air, 16 << log_chunks, 0))
+
+    def target(log_rows):
+        return cupy.empty((3, 1 << (log_rows + log_chunks)), dtype=cupy.uint64)
+
     with pytest.raises(ValueError, match="not in the main matrix"):
-        cuda.evaluate(program, words, [main, preprocessed, permutation], 5, log_chunks)
+        cuda.evaluate(program, words, [main, preprocessed, permutation], target(5), 5)
     with pytest.raises(ValueError, match="not in the main matrix"):
-        cuda.evaluate(program, words, [None, preprocessed, permutation], 4, log_chunks)
+        cuda.evaluate(program, words, [None, preprocessed, permutation], target(4), 4)

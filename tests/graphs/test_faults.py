@@ -1,6 +1,7 @@
 """Whatever operation fails, in whatever round: an error that says where, or the same bytes from the CPU."""
 
 import logging
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from graphprover import Statement, Table, prove, prover
 from graphprover.device import CpuDevice, DeviceLost
 from graphprover.device.choose import device_for
-from graphprover.device.interface import Device
+from graphprover.device.interface import CPU_BATCH, Device
 from tests.failing_device import FailingDevice
 from tests.graphs.test_proof import FEW
 from tests.random_statements import random_statement
@@ -22,8 +23,16 @@ def statement() -> Statement:
     return random_statement(7, tables=2)[1]
 
 
+@pytest.fixture(scope="module", autouse=True, params=["alone", "together"])
+def batched(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Whether each table has tasks of its own, or both share them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(FailingDevice, "log_batch_rows", CPU_BATCH if request.param == "together" else -1)
+        yield
+
+
 @pytest.fixture(scope="module")
-def calls(statement: Statement) -> list[tuple[str, int]]:
+def calls(statement: Statement, batched: None) -> list[tuple[str, int]]:
     """Every call of every operation that one proof makes."""
     device = FailingDevice()
     prove(statement, executor="sync", parameters=FEW, device=device)
@@ -33,18 +42,19 @@ def calls(statement: Statement) -> list[tuple[str, int]]:
 
 
 def test_every_failure_names_its_round_and_table(statement: Statement, calls: list[tuple[str, int]]) -> None:
-    places = set()
+    places: dict[str, set[str]] = {}
     for name, call in calls:
         device = FailingDevice(name, call, MemoryError(BYTES))
         with pytest.raises(MemoryError) as caught:
             prove(statement, executor="sync", parameters=FEW, device=device)
         place, _, rest = str(caught.value).partition(": ")
         assert rest == BYTES
-        places.add(tuple(place.split(" of ")))
+        round_, _, names = place.partition(" of ")
+        places.setdefault(round_, set()).update(names.split(", "))
     both = {"0.table0", "1.table1"}
     for round_ in ("trace_main", "extend_main", "extend_preprocessed", "lookup", "quotient", "opening", "deep"):
-        assert {place for where, place in places if where == round_} >= both, round_
-    assert {round_ for round_, _ in places} >= {"tree", "weights", "denominators", "fri_tree", "fri_fold", "query"}
+        assert places[round_] == both, round_
+    assert places.keys() >= {"tree", "weights", "denominators", "fri_tree", "fri_fold", "query"}
 
 
 @pytest.mark.parametrize("executor", ["sync", "threads"])
@@ -83,7 +93,7 @@ def test_the_warning_is_a_line_on_stderr(statement: Statement, monkeypatch: pyte
 def test_a_device_that_is_asked_for_is_not_replaced(statement: Statement, monkeypatch: pytest.MonkeyPatch) -> None:
     gpu = FailingDevice("quotient", 1, MemoryError(BYTES))
     monkeypatch.setattr(prover, "device_for", {"cuda": gpu, "cpu": CpuDevice(1)}.__getitem__)
-    with pytest.raises(MemoryError, match=rf"^quotient of \d\.table\d: {BYTES}$"):
+    with pytest.raises(MemoryError, match=rf"^quotient of \d\.table\d.*: {BYTES}$"):
         prove(statement, executor="sync", parameters=FEW, device="cuda")
 
 
@@ -97,7 +107,7 @@ def test_a_cpu_without_memory_is_not_tried_twice(statement: Statement, monkeypat
 
     monkeypatch.setattr(cpu, "extend", extend)
     monkeypatch.setattr(prover, "device_for", lambda name: cpu)
-    with pytest.raises(MemoryError, match=r"^extend_\w+ of \d\.table\d: .*1\.00 EiB"):
+    with pytest.raises(MemoryError, match=r"^extend_\w+ of \d\.table\d.*: .*1\.00 EiB"):
         prove(statement, executor="sync", parameters=FEW)
     assert len(tried) == 1
 

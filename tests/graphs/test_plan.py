@@ -6,7 +6,9 @@ import pytest
 
 from graphprover import prove
 from graphprover.device import CpuDevice
+from graphprover.device.interface import CPU_BATCH
 from graphprover.graphs import proof as proof_graph
+from graphprover.graphs.batches import batches
 from graphprover.graphs.draw import plan_svg, plan_table
 from graphprover.graphs.plan import Cost, make_plan
 from graphprover.graphs.tasks import Graph
@@ -17,7 +19,9 @@ from scripts.synthetic import statement
 def test_the_plan_has_the_tasks_and_dependencies_of_the_graph() -> None:
     each = statement(5, 20, 4)
     layout = plan(each)
-    task = proof_graph.build(Graph(CpuDevice(), ""), layout, "", dict(enumerate(load(each))), {}, [()])
+    task = proof_graph.build(
+        Graph(CpuDevice(), "", batches(layout, CPU_BATCH)), layout, "", dict(enumerate(load(each))), {}, [()]
+    )
     graph = dict(task.__dask_graph__())
     planned = make_plan(layout)
     assert {key: set(t.needs) for key, t in planned.tasks.items()} == {

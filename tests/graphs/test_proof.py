@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 
 from graphprover import Statement, Table, prove, verify
 from graphprover.device import CpuDevice
+from graphprover.device.interface import CPU_BATCH
 from graphprover.examples import fibonacci, memory
 from graphprover.graphs import proof as proof_graph
+from graphprover.graphs.batches import batches
 from graphprover.graphs.tasks import Graph
 from graphprover.protocol.parameters import Parameters
 from graphprover.prover import load, plan
@@ -77,7 +79,8 @@ def test_keys_begin_with_the_round_and_end_with_the_token() -> None:
     traces = dict(enumerate(load(statement)))
     fixed = {i: t.preprocessed for i, t in enumerate(statement.tables) if t.preprocessed is not None}
     values = [t.public_values or () for t in statement.tables]
-    graph = dict(proof_graph.build(Graph(CpuDevice(), "0123abcd"), layout, "", traces, fixed, values).__dask_graph__())
+    graph = Graph(CpuDevice(), "0123abcd", batches(layout, CPU_BATCH))
+    graph = dict(proof_graph.build(graph, layout, "", traces, fixed, values).__dask_graph__())
     assert all(key.endswith("-0123abcd") for key in graph)
     prefixes = {dask.utils.key_split(key) for key in graph}
     assert {"extend_main", "tree-main", "lookup", "quotient", "opening", "deep", "fri_fold"} <= prefixes

@@ -49,7 +49,7 @@ def test_cap_is_that_of_the_tree_built_in_full(log_heights: list[int], cap_heigh
     rng = random.Random(cap_height)
     traces = [trace(rng, rng.randint(1, 4), log) for log in log_heights]
     device = NaiveDevice()
-    tree = device.merkle_tree([device.extend(each, 1) for each in traces], cap_height)
+    tree = device.merkle_tree(device.extend(traces, 1), cap_height)
     assert preprocessed_cap(traces, 1, cap_height) == device.cap(tree)
 
 

@@ -1,0 +1,43 @@
+"""Which tables go through the rounds together.
+
+A task costs the host the same for a table of sixteen rows as for one of a million, and so does a kernel's launch: small
+tables share both. A large table has its tasks to itself, which can then run beside those of others.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import TypeVar
+
+from graphprover.protocol.layout import Layout
+
+T = TypeVar("T")
+
+NAMED = 4  # tables that a batch's name names
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Tables that share one task in every round."""
+
+    name: str  # in keys; its beginning is a number, so that Dask takes the round alone for the key's prefix
+    tables: tuple[int, ...]  # in order
+
+
+def batches(layout: Layout, log_rows: int) -> list[Batch]:
+    """Every table in one batch: those of at most 2^log_rows rows together, each of the others alone; largest first."""
+    order = sorted(range(len(layout.tables)), key=lambda table: -layout.log_heights[table])
+    alone = [table for table in order if layout.log_heights[table] > log_rows]
+    small = tuple(sorted(set(order) - set(alone)))
+    return [_batch(layout, (table,)) for table in alone] + ([_batch(layout, small)] if small else [])
+
+
+def _batch(layout: Layout, tables: tuple[int, ...]) -> Batch:
+    names = [f"{table}.{layout.tables[table].name}" for table in tables]
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return Batch(", ".join(names[:NAMED]) + more, tables)
+
+
+def joined(results: Sequence[Mapping[int, T]]) -> dict[int, T]:
+    """What batches made, each by table, as one, in the order of tables."""
+    return dict(sorted(((table, each) for batch in results for table, each in batch.items()), key=itemgetter(0)))
