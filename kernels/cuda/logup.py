@@ -16,6 +16,7 @@ from graphprover.kernels.cuda.batch import batched
 from graphprover.kernels.cuda.inverse import NO_ZERO, no_zero
 from graphprover.kernels.cuda.module import blocks_for, launch, load, together
 from graphprover.kernels.cuda.program import none, run
+from graphprover.kernels.cuda.streams import beside
 
 _SCAN = 1024  # threads of the block that scans a table's sums of blocks, as in logup.cu
 
@@ -30,15 +31,19 @@ def lookup_columns(tables: Sequence[Operands], beta: Ext) -> list[tuple[cupy.nda
     # The sums of each table's blocks of rows; its terminal, then its first row with a zero.
     totals = together((blocks_for(each.shape[1], generate.THREADS), 3) for each in columns)
     results = no_zero(cupy.empty((len(tables), 4), dtype=cupy.uint64))
-    for table, target, sums, result in zip(tables, columns, totals, results, strict=True):
+
+    def fractions(number: int) -> None:
+        table, target, sums = tables[number], columns[number], totals[number]
         program, rows = _program(table.air), target.shape[1]
         words = constants(program, table.public_values, table.prefixes, beta)
         groups = tuple(len(lookup.tuples) for lookup in table.air.lookups)
         for code in generate.lookup_sources(program, groups):
             run(
                 code, "lookups", len(sums), words,
-                table.main, rows, none(table.preprocessed), rows, target, sums, result[3:], rows,
+                table.main, rows, none(table.preprocessed), rows, target, sums, results[number, 3:], rows,
             )  # fmt: skip
+
+    beside(fractions, range(len(tables)))
     items = [
         ([target.data.ptr, target.shape[1], sums.data.ptr, result.data.ptr], len(sums))
         for target, sums, result in zip(columns, totals, results, strict=True)

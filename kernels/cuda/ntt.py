@@ -15,6 +15,7 @@ import numpy as np
 from graphprover import field
 from graphprover.kernels.cuda.batch import batched
 from graphprover.kernels.cuda.module import launch, load, multiprocessors, together
+from graphprover.kernels.cuda.streams import beside
 
 LOG_TILE = 12  # a transform of one tile has a kernel of its own
 _LOG_SHORT = 8  # up to here a column keeps few threads busy
@@ -208,9 +209,8 @@ def coset_ldes(
         for source, log_size, each in zip(sources, log_sizes, log_chunks, strict=True)
     )
     extensions = list(map(_Extension, sources, targets, log_sizes, log_chunks))
-    for extension in extensions:
-        if extension.log_size > LOG_TILE:
-            _in_passes(extension, log_cosets, shift, bit_reversed_source)
+    long = [extension for extension in extensions if extension.log_size > LOG_TILE]
+    beside(lambda extension: _in_passes(extension, log_cosets, shift, bit_reversed_source), long)
     short = [extension for extension in extensions if extension.log_size <= LOG_TILE]
     _whole(short, log_cosets, shift, natural=not bit_reversed_source, inverse=True)
     return targets

@@ -14,6 +14,7 @@ from graphprover.air.program import Matrix, Operands, Program, constants, quotie
 from graphprover.field import GENERATOR, ZERO, Ext, P, array_sub, inv, root_of_unity
 from graphprover.kernels.cuda import domain, generate, ntt
 from graphprover.kernels.cuda.module import blocks_for, compiled, launch, load, together
+from graphprover.kernels.cuda.streams import beside
 
 GENERATED = 3000  # instructions and terms of a program up to which code is generated: some 30 s of compilation
 _THREADS = 128  # most threads of an interpreting block
@@ -35,8 +36,7 @@ def quotient(tables: Sequence[Operands], beta: Ext, alpha: Ext, log_blowup: int)
     extended to again.
     """
     targets = together((3, table.main.shape[1] >> log_blowup << table.air.log_quotient_chunks) for table in tables)
-    for table, target in zip(tables, targets, strict=True):
-        _quotient(table, beta, alpha, log_blowup, target)
+    beside(lambda i: _quotient(tables[i], beta, alpha, log_blowup, targets[i]), range(len(tables)))
     return targets
 
 
