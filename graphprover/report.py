@@ -101,11 +101,10 @@ def sizes(proof: BatchProof, layout: Layout) -> dict[str, int]:
         "openings": EXT_BYTES * sum(map(len, opened_values(layout, proof.openings))),
     }
     for each, queries in zip(layout.rounds, proof.round_queries, strict=True):
-        parts[f"queries: {each.name} rows"] = sum(len(row) for rows in queries.rows for row in rows)
-        parts[f"queries: {each.name} paths"] = DIGEST_BYTES * len(queries.path)
-    siblings = [group for queries in proof.fold_queries for group in queries.siblings]
-    parts["queries: folds"] = EXT_BYTES * sum(map(len, siblings))
-    parts["queries: fold paths"] = DIGEST_BYTES * sum(len(queries.path) for queries in proof.fold_queries)
+        parts[f"queries: {each.name} rows"] = sum(map(len, queries.rows))
+        parts[f"queries: {each.name} paths"] = len(queries.path)
+    parts["queries: folds"] = sum(len(group) for queries in proof.fold_queries for group in queries.siblings)
+    parts["queries: fold paths"] = sum(len(queries.path) for queries in proof.fold_queries)
     parts["final polynomial"] = EXT_BYTES * len(proof.final_polynomial)
     return parts
 

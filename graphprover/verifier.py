@@ -37,7 +37,7 @@ from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout, make_layout
 from graphprover.protocol.lookup import lookup_prefixes
 from graphprover.protocol.merkle import verify_rows
-from graphprover.protocol.proof import BatchProof, Cap, decode, opened_values
+from graphprover.protocol.proof import BatchProof, Cap, by_matrix, decode, opened_values, words_to_exts
 from graphprover.protocol.security import analyse, shape_of
 from graphprover.statement import Statement, binding_digest
 
@@ -192,7 +192,8 @@ def _check_rows(layout: Layout, proof: BatchProof, preprocessed: Cap | None, cha
         assert cap is not None
         indices = [index >> (layout.log_max_rows - each.log_rows) for index in challenges.queries]
         log_rows = [matrix.log_rows for matrix in each.matrices]
-        verify_rows(cap, log_rows, indices, queries.rows, queries.path, f"the {each.name} commitment")
+        rows = by_matrix(queries.rows, each.widths)
+        verify_rows(cap, log_rows, indices, rows, queries.path, f"the {each.name} commitment")
 
 
 def _reduce_openings(layout: Layout, proof: BatchProof, challenges: Challenges) -> dict[int, list[Ext]]:
@@ -208,9 +209,10 @@ def _reduce_openings(layout: Layout, proof: BatchProof, challenges: Challenges) 
     opened: dict[tuple[int, int], list[Ext]] = {}
     at_rows: dict[tuple[int, int], list[np.ndarray]] = {}
     for each, queries in zip(layout.rounds, proof.round_queries, strict=True):
-        for position, matrix in enumerate(each.matrices):
-            words = np.frombuffer(b"".join(rows[position] for rows in queries.rows), dtype="<u8")
-            rows = words.astype(np.uint64).reshape(len(queries.rows), matrix.width)
+        words = np.frombuffer(b"".join(queries.rows), dtype="<u8").astype(np.uint64).reshape(len(queries.rows), -1)
+        ends = np.cumsum(each.widths)
+        for matrix, end in zip(each.matrices, ends, strict=True):
+            rows = words[:, end - matrix.width : end]
             for point in range(matrix.points):
                 first = matrix.offset + point * matrix.width
                 key = (matrix.log_rows, point)
@@ -257,7 +259,7 @@ def _check_folds(layout: Layout, proof: BatchProof, challenges: Challenges, redu
         groups = []
         for query in range(count):
             own = indices[query] & ((1 << log_arity) - 1)
-            siblings = proof.fold_queries[fold].siblings[query]
+            siblings = words_to_exts(proof.fold_queries[fold].siblings[query])
             groups.append((*siblings[:own], folded[query], *siblings[own:]))
         indices = [index >> log_arity for index in indices]
         rows = [[np.array(group, dtype="<u8").tobytes()] for group in groups]

@@ -1,6 +1,7 @@
 """Round 7: the queried rows and Merkle paths of every commitment, and the proof put together."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,77 +12,141 @@ from graphprover.graphs.commit import Commitment, Extensions
 from graphprover.graphs.fri import FriRound
 from graphprover.graphs.tasks import Graph, Node
 from graphprover.graphs.transcript import Drawn
-from graphprover.protocol.layout import MAIN, PERMUTATION, QUOTIENT, Layout, Round
-from graphprover.protocol.merkle import proof_nodes
-from graphprover.protocol.proof import BatchProof, FoldQueries, RoundQueries, TableOpenings, words_to_exts
+from graphprover.protocol.layout import EXTENSION_DEGREE, MAIN, PERMUTATION, QUOTIENT, Layout
+from graphprover.protocol.proof import BatchProof, Cap, FoldQueries, RoundQueries, TableOpenings
 
 
-def open_tree(device: Device, tree: Tree, indices: Sequence[int]) -> tuple[bytes, ...]:
-    """The multiproof of these leaves."""
-    return device.digests(tree, proof_nodes(indices, len(tree.layers) - 1))
+@dataclass(frozen=True)
+class Opened:
+    """What the prover reads of its trees and matrices at the end."""
+
+    caps: dict[str, Cap]  # by round
+    fold_caps: tuple[Cap, ...]
+    rounds: tuple[RoundQueries, ...]
+    folds: tuple[FoldQueries, ...]
 
 
-def round_queries(
-    device: Device, extensions: Sequence[Extensions], tree: Tree, drawn: Drawn, *, layout: Layout, commitment: Round
-) -> RoundQueries:
-    """The queried rows of one commitment, matrix by matrix, and their multiproof."""
-    leaves = [index >> (layout.log_max_rows - commitment.log_rows) for index in drawn.challenge]
-    by_table: dict[int, np.ndarray] = {}
-    for table, extension in joined(extensions).items():
-        log_rows = layout.log_heights[table] + layout.parameters.log_blowup
-        rows = device.rows(extension.columns, [index >> (layout.log_max_rows - log_rows) for index in drawn.challenge])
-        by_table[table] = rows.astype("<u8")
-    rows_of_matrices = []
-    for matrix in commitment.matrices:
-        first = matrix.chunk * matrix.width
-        words = by_table[matrix.table][:, first : first + matrix.width].tobytes()
-        size = 8 * matrix.width
-        rows_of_matrices.append([words[i : i + size] for i in range(0, len(words), size)])
-    return RoundQueries(tuple(zip(*rows_of_matrices, strict=True)), open_tree(device, tree, leaves))
+def multiproof(indices: np.ndarray, log_leaves: int) -> np.ndarray:
+    """The nodes of `graphprover.protocol.merkle.proof_nodes` as int64 numbers, from the leaves up.
+
+    They are numbered as in a heap, so that those of a lower tree opened at the same queries are the end of these: the
+    n nodes of a layer are n ... 2 n - 1, and 2 i and 2 i + 1 are below i.
+    """
+    nodes = np.unique(indices) + (1 << log_leaves)
+    sent = [nodes[:0]]
+    for _ in range(log_leaves):
+        parents = nodes >> 1
+        first = np.append(True, parents[1:] != parents[:-1])  # of one or two children
+        only = first & np.append(first[1:], True)
+        sent.append(nodes[only] ^ 1)
+        nodes = parents[first]
+    return np.concatenate(sent)
 
 
-def fold_queries(
-    device: Device, codeword: Array, tree: Tree, drawn: Drawn, *, layout: Layout, fold: int
-) -> FoldQueries:
-    """The siblings of every queried element of one codeword, and the multiproof of their groups."""
-    log_arity, log_rows = layout.fold_log_arities[fold], layout.folded_log_heights[fold]
-    elements = [index >> (layout.log_max_rows - log_rows - log_arity) for index in drawn.challenge]
-    leaves = [element >> log_arity for element in elements]
-    groups = device.group_rows(codeword, log_arity, leaves).astype("<u8")
-    siblings: list[tuple[Ext, ...]] = []
-    for element, group in zip(elements, groups, strict=True):
-        own = element & ((1 << log_arity) - 1)
-        values = words_to_exts(group.tobytes())
-        siblings.append(values[:own] + values[own + 1 :])
-    return FoldQueries(tuple(siblings), open_tree(device, tree, leaves))
+def queries(
+    device: Device,
+    extensions: Sequence[Sequence[Extensions]],
+    trees: Sequence[Tree],
+    codewords: Sequence[Array],
+    fold_trees: Sequence[Tree],
+    drawn: Drawn,
+    *,
+    layout: Layout,
+) -> Opened:
+    """Read the queried rows and groups, their multiproofs and all caps at once.
+
+    ``extensions`` and ``trees`` are in the order of ``layout.rounds``; the extensions of a round by batch.
+    """
+    indices = np.array(drawn.challenge, dtype=np.int64)
+    at = {log_rows: indices >> (layout.log_max_rows - log_rows) for log_rows in range(layout.log_max_rows + 1)}
+    blocks, log_blowup = [], layout.parameters.log_blowup
+    for batches in extensions:
+        tables = joined(batches).items()
+        blocks.append([(each.columns, at[layout.log_heights[table] + log_blowup]) for table, each in tables])
+    for codeword, log_arity, log_rows in zip(
+        codewords, layout.fold_log_arities, layout.folded_log_heights, strict=True
+    ):
+        groups = (at[log_rows][:, None] << log_arity) + np.arange(1 << log_arity)
+        blocks.append([(codeword, groups.reshape(-1))])
+
+    log_leaves = [*(each.log_rows for each in layout.rounds), *layout.folded_log_heights]
+    numbers = multiproof(indices, layout.log_max_rows)
+    wanted = []
+    for log_rows in log_leaves:
+        cap = 1 << layout.cap_log_size(log_rows)
+        path = numbers[(numbers >= 2 * cap) & (numbers < 2 << log_rows)]
+        wanted.append(np.append(path, np.arange(cap, 2 * cap)))
+
+    rows, digests = device.gather(blocks, list(zip([*trees, *fold_trees], wanted, strict=True)))
+    rounds = len(layout.rounds)
+    paths, caps = zip(
+        *(
+            _path_and_cap(each, layout.cap_log_size(log_rows))
+            for each, log_rows in zip(digests, log_leaves, strict=True)
+        ),
+        strict=True,
+    )
+    return Opened(
+        caps={each.name: cap for each, cap in zip(layout.rounds, caps, strict=False)},
+        fold_caps=caps[rounds:],
+        rounds=tuple(
+            RoundQueries(each.widths, _split(words), path)
+            for each, words, path in zip(layout.rounds, rows, paths, strict=False)
+        ),
+        folds=tuple(
+            FoldQueries(_siblings(words, at[log_rows + log_arity], log_arity), path)
+            for words, path, log_rows, log_arity in zip(
+                rows[rounds:], paths[rounds:], layout.folded_log_heights, layout.fold_log_arities, strict=True
+            )
+        ),
+    )
+
+
+def _path_and_cap(digests: np.ndarray, cap_log_size: int) -> tuple[bytes, Cap]:
+    path = len(digests) - (1 << cap_log_size)
+    return _bytes(digests[:path]), _split(digests[path:])
+
+
+def _siblings(elements: np.ndarray, indices: np.ndarray, log_arity: int) -> tuple[bytes, ...]:
+    """The groups (queries·2^log_arity, 3) without the queried element of each."""
+    arity = 1 << log_arity
+    others = np.arange(arity) != (indices & (arity - 1))[:, None]
+    return _split(elements[others.reshape(-1)].reshape(len(indices), EXTENSION_DEGREE * (arity - 1)))
+
+
+def _bytes(words: np.ndarray) -> bytes:
+    return words.astype("<u8", copy=False).tobytes()
+
+
+def _split(rows: np.ndarray) -> tuple[bytes, ...]:
+    """The bytes of each row."""
+    words, size = _bytes(rows), rows.shape[1] * rows.itemsize
+    return tuple([words[first : first + size] for first in range(0, len(words), size)])
 
 
 def assemble(
     device: Device,
-    trees: dict[str, Tree],
-    fold_trees: Sequence[Tree],
+    opened: Opened,
     lookups: Sequence[Extensions],
     openings: Sequence[Mapping[int, TableOpenings]],
     final_polynomial: tuple[Ext, ...],
     drawn: dict[str, Drawn],
     fold_drawn: Sequence[Drawn],
-    input_queries: Sequence[RoundQueries],
-    folded_queries: Sequence[FoldQueries],
     *,
     layout: Layout,
 ) -> BatchProof:
     """Everything the prover sends."""
     terminals = {table: columns.terminal for table, columns in joined(lookups).items()}
     return BatchProof(
-        main_cap=device.cap(trees[MAIN]),
-        permutation_cap=device.cap(trees[PERMUTATION]) if PERMUTATION in trees else None,
-        quotient_cap=device.cap(trees[QUOTIENT]),
+        main_cap=opened.caps[MAIN],
+        permutation_cap=opened.caps.get(PERMUTATION),
+        quotient_cap=opened.caps[QUOTIENT],
         openings=tuple(joined(openings).values()),
         batch_nonce=drawn["batching"].nonce,
-        fold_caps=tuple(device.cap(tree) for tree in fold_trees),
+        fold_caps=opened.fold_caps,
         fold_nonces=tuple(each.nonce for each in fold_drawn),
-        round_queries=tuple(input_queries),
-        fold_queries=tuple(folded_queries),
+        round_queries=opened.rounds,
+        fold_queries=opened.folds,
         final_polynomial=final_polynomial,
         query_nonce=drawn["queries"].nonce,
         terminals=tuple(terminals.get(table) for table in range(len(layout.tables))),
@@ -100,39 +165,28 @@ def build(
     drawn: dict[str, Node],
 ) -> Node:
     """The whole proof, as a task."""
-    queries = drawn["queries"]
-    input_queries = [
-        graph.task(
-            "query",
-            each.name,
-            round_queries,
-            list(commitments[each.name].extensions.values()),
-            commitments[each.name].tree,
-            queries,
-            layout=layout,
-            commitment=each,
-        )
-        for each in layout.rounds
-    ]
-    folded_queries = [
-        graph.task(
-            "query", f"fold{number}", fold_queries, fold.codeword, fold.tree, queries, layout=layout, fold=number
-        )
-        for number, fold in enumerate(fri.folds)
-    ]
+    rounds = [commitments[each.name] for each in layout.rounds]
+    opened = graph.task(
+        "query",
+        "all",
+        queries,
+        [list(each.extensions.values()) for each in rounds],
+        [each.tree for each in rounds],
+        [fold.codeword for fold in fri.folds],
+        [fold.tree for fold in fri.folds],
+        drawn["queries"],
+        layout=layout,
+    )
     lookup = commitments.get(PERMUTATION)
     return graph.task(
         "proof",
         "assemble",
         assemble,
-        {name: commitment.tree for name, commitment in commitments.items()},
-        [fold.tree for fold in fri.folds],
+        opened,
         [] if lookup is None else list(lookup.extensions.values()),
         list(openings.values()),
         fri.final_polynomial,
         drawn,
         [fold.drawn for fold in fri.folds],
-        input_queries,
-        folded_queries,
         layout=layout,
     )

@@ -140,14 +140,8 @@ HONEST_OPENINGS = opening.openings
 class ZeroCodewords(NaiveDevice):
     """Folds zeros, which are of low degree, in the place of the openings' codewords."""
 
-    def fold_tree(self, codeword: np.ndarray, log_arity: int, cap_height: int) -> Tree:
-        return super().fold_tree(np.zeros_like(codeword), log_arity, cap_height)
-
-    def group_rows(self, codeword: np.ndarray, log_arity: int, indices: Sequence[int]) -> np.ndarray:
-        return super().group_rows(np.zeros_like(codeword), log_arity, indices)
-
-    def final_polynomial(self, codeword: np.ndarray, log_length: int) -> tuple[Ext, ...]:
-        return (ZERO,) * (1 << log_length)
+    def sum(self, vectors: Sequence[np.ndarray]) -> np.ndarray:
+        return np.zeros_like(vectors[0])
 
 
 class NothingJoins(NaiveDevice):

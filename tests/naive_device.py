@@ -145,11 +145,16 @@ class NaiveDevice:
     def cap(self, tree: Tree) -> tuple[bytes, ...]:
         return tuple(tree.layers[-1])
 
-    def digests(self, tree: Tree, nodes: Sequence[Sequence[int]]) -> tuple[bytes, ...]:
-        return tuple(layer[node] for layer, level in zip(tree.layers, nodes, strict=False) for node in level)
-
-    def rows(self, matrix: np.ndarray, indices: Sequence[int]) -> np.ndarray:
-        return matrix.T[list(indices)]
+    def gather(
+        self, blocks: Sequence[Sequence[tuple[np.ndarray, np.ndarray]]], digests: Sequence[tuple[Tree, np.ndarray]]
+    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        rows = [np.hstack([matrix.T[indices] for matrix, indices in block]) for block in blocks]
+        heaps = [b"".join(digest for layer in reversed(tree.layers) for digest in layer) for tree, _ in digests]
+        nodes = []
+        for heap, (tree, numbers) in zip(heaps, digests, strict=True):
+            words = np.frombuffer(heap, dtype="<u8").reshape(-1, 4)
+            nodes.append(words[numbers - len(tree.layers[-1])].astype(np.uint64))
+        return rows, nodes
 
     def lookup_columns(self, tables: Sequence[Operands], beta: Ext) -> list[tuple[np.ndarray, Ext]]:
         return [self.lookups(table, beta) for table in tables]
@@ -278,9 +283,6 @@ class NaiveDevice:
 
     def fold_tree(self, codeword: np.ndarray, log_arity: int, cap_height: int) -> Tree:
         return self.merkle_tree([groups(codeword, log_arity)], cap_height)
-
-    def group_rows(self, codeword: np.ndarray, log_arity: int, indices: Sequence[int]) -> np.ndarray:
-        return self.rows(groups(codeword, log_arity), indices)
 
     def fold(self, codeword: np.ndarray, log_arity: int, beta: Ext, joining: np.ndarray | None) -> np.ndarray:
         values, arity = exts(codeword), 1 << log_arity

@@ -18,7 +18,7 @@ from graphprover.protocol.challenger import Challenger
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.layout import Layout, make_layout
 from graphprover.protocol.parameters import Parameters
-from graphprover.protocol.proof import BatchProof, decode, encode
+from graphprover.protocol.proof import BatchProof, by_matrix, decode, encode
 from graphprover.protocol.security import analyse, shape_of
 from graphprover.prover import prove
 from graphprover.statement import Statement, Table, binding_digest
@@ -193,6 +193,10 @@ def swapped(items: tuple[Any, ...], a: int, b: int) -> tuple[Any, ...]:
     return tuple(items_)
 
 
+def cut(data: bytes, size: int) -> tuple[bytes, ...]:
+    return tuple(data[first : first + size] for first in range(0, len(data), size))
+
+
 def swaps(proof: BatchProof) -> Iterator[BatchProof]:
     """Proofs with two parts of one kind swapped."""
     assert proof.permutation_cap is not None
@@ -224,10 +228,13 @@ def swaps(proof: BatchProof) -> Iterator[BatchProof]:
             field = "rows" if name == "round_queries" else "siblings"
             rows = getattr(each, field)
             spoiled = [replace(each, **{field: swapped(rows, 0, 1)}), replace(each, **{field: swapped(rows, 1, 2)})]
-            if len(rows[0]) > 1:
-                spoiled.append(replace(each, **{field: (swapped(rows[0], 0, 1), *rows[1:])}))
-            if len(each.path) > 1:
-                spoiled.append(replace(each, path=swapped(each.path, 0, 1)))
+            within = by_matrix(rows, each.widths)[0] if name == "round_queries" else cut(rows[0], 24)
+            if len(within) > 1:
+                spoiled.append(replace(each, **{field: (b"".join(swapped(within, 0, 1)), *rows[1:])}))
+            if len(within) > 1 and name == "round_queries":
+                spoiled.append(replace(each, widths=swapped(each.widths, 0, 1)))
+            if len(each.path) > 32:
+                spoiled.append(replace(each, path=b"".join(swapped(cut(each.path, 32), 0, 1))))
             for other in spoiled:
                 all_ = getattr(proof, name)
                 spoiled_part: dict[str, Any] = {name: (*all_[:i], other, *all_[i + 1 :])}
@@ -270,8 +277,8 @@ def test_a_row_split_elsewhere() -> None:
     verify(proof, statement, security=0)
     batch = decode(proof.payload, make_layout(statement.descriptions, proof.log_heights, PLAIN))
     main = batch.round_queries[0]
-    split = tuple((left + right[:8], right[8:]) for left, right in main.rows)
-    payload = encode(replace(batch, round_queries=(replace(main, rows=split), *batch.round_queries[1:])))
+    assert main.widths == (2, 2)
+    payload = encode(replace(batch, round_queries=(replace(main, widths=(3, 1)), *batch.round_queries[1:])))
     refused(replace(proof, payload=payload), statement, "3 entries where this statement has 2")
 
 

@@ -131,15 +131,11 @@ class CpuDevice:
     def cap(self, tree: Tree) -> tuple[bytes, ...]:
         return tuple(digest.tobytes() for digest in tree.layers[-1])
 
-    def digests(self, tree: Tree, nodes: Sequence[Sequence[int]]) -> tuple[bytes, ...]:
-        return tuple(layer[node].tobytes() for layer, level in zip(tree.layers, nodes, strict=False) for node in level)
-
-    def rows(self, matrix: np.ndarray, indices: Sequence[int]) -> np.ndarray:
-        return matrix[:, indices].T.copy()
-
-    def group_rows(self, codeword: np.ndarray, log_arity: int, indices: Sequence[int]) -> np.ndarray:
-        groups = codeword.reshape(3, -1, 1 << log_arity)[:, indices]
-        return groups.transpose(1, 2, 0).reshape(len(indices), -1)
+    def gather(
+        self, blocks: Sequence[Sequence[tuple[np.ndarray, np.ndarray]]], digests: Sequence[tuple[Tree, np.ndarray]]
+    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        rows = [np.concatenate([matrix.T[indices] for matrix, indices in block], axis=1) for block in blocks]
+        return rows, [_nodes(tree, numbers) for tree, numbers in digests]
 
     # Rounds 2 and 3: lookups and quotients.
 
@@ -311,6 +307,18 @@ def _compressing(below: np.ndarray, layer: np.ndarray) -> Callable[[int, int], N
 
 def _injecting(below: np.ndarray, joined: np.ndarray, layer: np.ndarray) -> Callable[[int, int], None]:
     return lambda first, last: merkle.inject(below, joined, layer, first, last)
+
+
+def _nodes(tree: Tree, numbers: np.ndarray) -> np.ndarray:
+    """The nodes of these numbers, (numbers, 4)."""
+    sizes = np.array([len(layer) for layer in tree.layers])
+    if len(numbers) and not sizes[-1] <= numbers.min() <= numbers.max() < 2 * sizes[0]:
+        raise IndexError(f"a node outside a tree of {sizes[0]} leaves")
+    target = np.empty((len(numbers), 4), dtype=np.uint64)
+    for layer, size in zip(tree.layers, sizes, strict=True):
+        here = (numbers >= size) & (numbers < 2 * size)
+        target[here] = layer[numbers[here] - size]
+    return target
 
 
 def _exts(columns: np.ndarray) -> tuple[Ext, ...]:

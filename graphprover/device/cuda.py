@@ -18,7 +18,7 @@ import numpy as np
 from graphprover.air.program import Operands
 from graphprover.device.interface import CUDA_BATCH, DeviceLost, Tree
 from graphprover.field import GENERATOR, Ext
-from graphprover.kernels.cuda import deep, fri, grind, keccak, logup, merkle, module, ntt, opening, program
+from graphprover.kernels.cuda import deep, fri, gather, grind, keccak, logup, merkle, module, ntt, opening, program
 from graphprover.kernels.cuda.memory import Pool, Staging
 
 _EXT = 24  # bytes of an element of the extension
@@ -158,18 +158,14 @@ class CudaDevice:
         return _each_digest(self._host("cap", tree.layers[-1]))
 
     @_operation
-    def digests(self, tree: Tree, nodes: Sequence[Sequence[int]]) -> tuple[bytes, ...]:
-        return _each_digest(self._host("digests", merkle.gather_digests(tree.layers, nodes)))
-
-    @_operation
-    def rows(self, matrix: cupy.ndarray, indices: Sequence[int]) -> np.ndarray:
-        return self._host("rows", merkle.gather_rows(matrix, indices))
-
-    @_operation
-    def group_rows(self, codeword: cupy.ndarray, log_arity: int, indices: Sequence[int]) -> np.ndarray:
-        elements = (np.asarray(indices, dtype=np.int64)[:, None] << log_arity) + np.arange(1 << log_arity)
-        rows = merkle.gather_rows(codeword, elements.reshape(-1))
-        return self._host("group_rows", rows).reshape(len(indices), -1)
+    def gather(
+        self, blocks: Sequence[Sequence[tuple[cupy.ndarray, np.ndarray]]], digests: Sequence[tuple[Tree, np.ndarray]]
+    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        buffer, shapes = gather.gather(blocks, [(tree.layers, numbers) for tree, numbers in digests])
+        ends = np.cumsum([rows * columns for rows, columns in shapes])
+        words = np.split(self._host("gather", buffer), ends)
+        arrays = [each.reshape(shape) for each, shape in zip(words, shapes, strict=False)]
+        return arrays[: len(blocks)], arrays[len(blocks) :]
 
     # Rounds 2 and 3: lookups and quotients.
 

@@ -61,11 +61,15 @@ class Device(Protocol):
     def cap(self, tree: Tree) -> tuple[bytes, ...]:
         """The commitment."""
 
-    def digests(self, tree: Tree, nodes: Sequence[Sequence[int]]) -> tuple[bytes, ...]:
-        """The digests of these nodes of each layer, from the leaves up."""
+    def gather(
+        self, blocks: Sequence[Sequence[tuple[Array, np.ndarray]]], digests: Sequence[tuple[Tree, np.ndarray]]
+    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Rows of matrices and nodes of trees, all in one copy to the host.
 
-    def rows(self, matrix: Array, indices: Sequence[int]) -> np.ndarray:
-        """These rows of a matrix (w, n) on the host: (indices, w)."""
+        A block is matrices (w, n) with as many indices each: their rows there, side by side, (indices, all columns).
+        Nodes are numbered as in a heap: the n of a layer from n on, and 2 i and 2 i + 1 are below i; (nodes, 4) for
+        each tree. Raises IndexError for what is not there.
+        """
 
     def lookup_columns(self, tables: Sequence[Operands], beta: Ext) -> list[tuple[Array, Ext]]:
         """The accumulator and fraction columns (3(k + 1), n) of each trace, and their terminal."""
@@ -100,9 +104,6 @@ class Device(Protocol):
 
     def fold_tree(self, codeword: Array, log_arity: int, cap_height: int) -> Tree:
         """The tree whose leaves hash the groups of 2^log_arity neighbours of a codeword, element by element."""
-
-    def group_rows(self, codeword: Array, log_arity: int, indices: Sequence[int]) -> np.ndarray:
-        """These groups on the host: (indices, 3·2^log_arity)."""
 
     def fold(self, codeword: Array, log_arity: int, beta: Ext, joining: Array | None) -> Array:
         """The codeword folded by 2^log_arity at beta, plus beta^(2^log_arity) times a codeword that joins."""

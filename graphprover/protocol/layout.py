@@ -40,6 +40,11 @@ class Round:
         """log2 of the leaves of its tree."""
         return max(matrix.log_rows for matrix in self.matrices)
 
+    @cached_property
+    def widths(self) -> tuple[int, ...]:
+        """Words of a row of each matrix."""
+        return tuple(matrix.width for matrix in self.matrices)
+
 
 @dataclass(frozen=True)
 class Layout:

@@ -11,6 +11,7 @@ from functools import lru_cache
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.hashing import keccak256
 
+DIGEST = 32  # bytes
 Row = bytes  # the canonical words of one matrix's row, 8 little-endian bytes each
 
 
@@ -39,13 +40,14 @@ def verify_rows(
     log_rows: Sequence[int],
     indices: Sequence[int],
     rows: Sequence[Sequence[Row]],
-    proof: Sequence[bytes],
+    proof: bytes,
     what: str,
 ) -> None:
     """Check that ``rows[query][matrix]`` are the committed rows at ``indices[query]`` of the tallest matrix.
 
-    ``log_rows`` is log2 of each matrix's rows; a shorter matrix is read at the index shifted down. The caller has
-    checked every width. Raises VerificationError, naming ``what``.
+    ``log_rows`` is log2 of each matrix's rows; a shorter matrix is read at the index shifted down. ``proof`` holds
+    the digests of `proof_nodes`, one after the other. The caller has checked every width. Raises VerificationError,
+    naming ``what``.
     """
     tallest = max(log_rows)
     levels = tallest - (len(cap).bit_length() - 1)
@@ -58,7 +60,7 @@ def verify_rows(
         joined = [matrix for matrix, each in enumerate(log_rows) if each == log]
         return {node: keccak256(b"".join(opening[m] for m in joined)) for node, opening in opened.items()}
 
-    supplied = iter(proof)
+    supplied = iter([proof[first : first + DIGEST] for first in range(0, len(proof), DIGEST)])
     nodes = row_digests(tallest)
     for level, siblings in enumerate(proof_nodes(indices, levels), start=1):
         for node in siblings:

@@ -8,7 +8,10 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
 from typing import TypeVar
+
+import numpy as np
 
 from graphprover.field import Ext
 from graphprover.protocol.errors import VerificationError
@@ -38,16 +41,17 @@ class TableOpenings:
 class RoundQueries:
     """All queried rows of one input commitment."""
 
-    rows: tuple[tuple[bytes, ...], ...]  # [query][matrix]: the row's words, 8 little-endian bytes each
-    path: tuple[bytes, ...]  # the multiproof's digests
+    widths: tuple[int, ...]  # words of a row of each matrix
+    rows: tuple[bytes, ...]  # [query]: the rows of all matrices, one after the other; 8 little-endian bytes a word
+    path: bytes  # the multiproof's digests, one after the other
 
 
 @dataclass(frozen=True)
 class FoldQueries:
     """All queried groups of one folded codeword."""
 
-    siblings: tuple[tuple[Ext, ...], ...]  # [query]: the group without the queried element
-    path: tuple[bytes, ...]  # the multiproof's digests
+    siblings: tuple[bytes, ...]  # [query]: the words of the group without the queried element
+    path: bytes  # the multiproof's digests, one after the other
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,12 @@ class BatchProof:
     log_heights: tuple[int, ...]
     lookup_nonce: int | None  # before the lookup challenges; None without lookups
     zeta_nonce: int  # before the out-of-domain point
+
+
+def by_matrix(rows: Sequence[bytes], widths: Sequence[int]) -> list[tuple[bytes, ...]]:
+    """[query][matrix]: the parts of queried rows, given the words of each."""
+    ends = [WORD_BYTES * end for end in accumulate(widths)]
+    return [tuple(row[first:end] for first, end in zip([0, *ends], ends, strict=False)) for row in rows]
 
 
 def opened_values(
@@ -126,8 +136,31 @@ def _digests(digests: Sequence[bytes]) -> bytes:
     return _sequence(digests, bytes)
 
 
-def _rows(rows: Sequence[bytes]) -> bytes:
-    return _varint(len(rows)) + b"".join([_varint(len(row) // WORD_BYTES) + row for row in rows])
+def _path(digests: bytes) -> bytes:
+    return _varint(len(digests) // DIGEST_BYTES) + digests
+
+
+def _round_queries(queries: RoundQueries) -> bytes:
+    """Raises ValueError for a row that has not the words of all matrices."""
+    count, row_bytes = len(queries.rows), WORD_BYTES * sum(queries.widths)
+    if any(len(row) != row_bytes for row in queries.rows):
+        raise ValueError(f"a queried row is not {row_bytes} bytes")
+    # All queries at once, piece by piece: a length is a column of equal bytes, a matrix some columns of the rows.
+    words = _bytes(b"".join(queries.rows)).reshape(count, row_bytes)
+    lengths = {value: np.tile(_bytes(_varint(value)), (count, 1)) for value in {len(queries.widths), *queries.widths}}
+    pieces, first = [lengths[len(queries.widths)]], 0
+    for width in queries.widths:
+        pieces += [lengths[width], words[:, first : first + WORD_BYTES * width]]
+        first += WORD_BYTES * width
+    return _varint(count) + np.concatenate(pieces, axis=1).tobytes() + _path(queries.path)
+
+
+def _bytes(data: bytes) -> np.ndarray:
+    return np.frombuffer(data, dtype=np.uint8)
+
+
+def _group(siblings: bytes) -> bytes:
+    return _varint(len(siblings) // (EXTENSION_DEGREE * WORD_BYTES)) + siblings
 
 
 def _table_openings(table: TableOpenings) -> bytes:
@@ -157,11 +190,8 @@ def encode(proof: BatchProof) -> bytes:
             _word(proof.batch_nonce),
             _sequence(proof.fold_caps, _digests),
             _sequence(proof.fold_nonces, _word),
-            _sequence(
-                proof.round_queries,
-                lambda each: _sequence(each.rows, _rows) + _digests(each.path),
-            ),
-            _sequence(proof.fold_queries, lambda each: _sequence(each.siblings, _exts) + _digests(each.path)),
+            _sequence(proof.round_queries, _round_queries),
+            _sequence(proof.fold_queries, lambda each: _sequence(each.siblings, _group) + _path(each.path)),
             _exts(proof.final_polynomial),
             _word(proof.query_nonce),
             _sequence(proof.terminals, lambda terminal: _option(terminal, _ext)),
@@ -230,22 +260,20 @@ class _Reader:
     def row(self, what: str, width: int) -> bytes:
         return self.words(what, self.length(what, width))
 
+    def group(self, what: str, count: int) -> bytes:
+        return self.words(what, EXTENSION_DEGREE * self.length(what, count))
+
     def exts(self, what: str, count: int) -> tuple[Ext, ...]:
-        taken = self.words(what, EXTENSION_DEGREE * self.length(what, count))
-        return words_to_exts(taken)
+        return words_to_exts(self.group(what, count))
 
     def ext(self, what: str) -> Ext:
         return words_to_exts(self.words(what, EXTENSION_DEGREE))[0]
 
-    def digests(self, what: str, count: int) -> tuple[bytes, ...]:
-        taken = self.take(DIGEST_BYTES * count, what)
-        return tuple(taken[i : i + DIGEST_BYTES] for i in range(0, len(taken), DIGEST_BYTES))
-
     def cap(self, what: str, log_size: int) -> Cap:
-        return self.digests(what, self.length(what, 1 << log_size))
+        return tuple(self.take(DIGEST_BYTES, what) for _ in range(self.length(what, 1 << log_size)))
 
-    def path(self, what: str, most: int) -> tuple[bytes, ...]:
-        return self.digests(what, self.varint(what, most))
+    def path(self, what: str, most: int) -> bytes:
+        return self.take(DIGEST_BYTES * self.varint(what, most), what)
 
 
 def words_to_exts(words: bytes) -> tuple[Ext, ...]:
@@ -288,14 +316,14 @@ def decode(data: bytes, layout: Layout) -> BatchProof:
         rows = []
         for _ in range(reader.length(what, queries)):
             reader.length(what, len(each.matrices))
-            rows.append(tuple(reader.row(what, matrix.width) for matrix in each.matrices))
+            rows.append(b"".join([reader.row(what, width) for width in each.widths]))
         levels = each.log_rows - layout.cap_log_size(each.log_rows)
-        return RoundQueries(tuple(rows), reader.path(what, queries * levels))
+        return RoundQueries(each.widths, tuple(rows), reader.path(what, queries * levels))
 
     def fold_queries(fold: int) -> FoldQueries:
         what = f"the queries of fold {fold}"
         others = (1 << layout.fold_log_arities[fold]) - 1
-        siblings = tuple(reader.exts(what, others) for _ in range(reader.length(what, queries)))
+        siblings = tuple(reader.group(what, others) for _ in range(reader.length(what, queries)))
         log_rows = layout.folded_log_heights[fold]
         levels = log_rows - layout.cap_log_size(log_rows)
         return FoldQueries(siblings, reader.path(what, queries * levels))

@@ -1,4 +1,4 @@
-// Layers of a Merkle tree over Keccak-256, and what queries read.
+// Layers of a Merkle tree over Keccak-256.
 #include "keccak.cuh"
 
 constexpr int THREADS = 128;
@@ -42,18 +42,4 @@ extern "C" __global__ void __launch_bounds__(THREADS, 5) compress_layers(
         layer = target;
         target += keccak::DIGEST * nodes;
     }
-}
-
-// target[i] = the digest at the i-th address.
-extern "C" __global__ void __launch_bounds__(THREADS) gather_digests(
-    const u64* const* addresses, u64* target, u64 count) {
-    u64 i = (u64)blockIdx.x * THREADS + threadIdx.x;
-    if (i < keccak::DIGEST * count) target[i] = addresses[i / keccak::DIGEST][i % keccak::DIGEST];
-}
-
-// target[i, column] = matrix[column, indices[i]], for (columns, rows) and (count, columns).
-extern "C" __global__ void __launch_bounds__(THREADS) gather_rows(
-    const u64* matrix, u64 columns, u64 rows, const u64* indices, u64* target, u64 count) {
-    u64 i = (u64)blockIdx.x * THREADS + threadIdx.x;
-    if (i < count * columns) target[i] = matrix[i % columns * rows + indices[i / columns]];
 }

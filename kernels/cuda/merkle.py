@@ -1,4 +1,4 @@
-"""Layers of a Merkle tree, and what queries read of them; the twin of ``graphprover.kernels.cpu.merkle``.
+"""Layers of a Merkle tree; the twin of ``graphprover.kernels.cpu.merkle``.
 
 All layers of a tree lie one after the other in one buffer. The small ones at the top take two launches together.
 """
@@ -73,49 +73,3 @@ def _build_together(layers: Sequence[cupy.ndarray], first: int, last: int, joini
         nodes,
         last - first,
     )
-
-
-def gather_digests(layers: Sequence[cupy.ndarray], nodes: Sequence[Sequence[int]]) -> cupy.ndarray:
-    """The digests of these nodes of each layer: uint64 (nodes, 4). Raises IndexError for a node outside its layer."""
-    places = [np.empty(0, dtype=np.int64)]
-    for layer, level in zip(layers, nodes, strict=False):
-        numbers = np.array(level, dtype=np.int64)
-        if numbers.size and not 0 <= numbers.min() <= numbers.max() < len(layer):
-            raise IndexError(f"a node outside a layer of {len(layer)}")
-        places.append(layer.data.ptr + 8 * DIGEST * numbers)
-    addresses = np.concatenate(places).astype(np.uint64)
-    target = cupy.empty((len(addresses), DIGEST), dtype=np.uint64)
-    if not len(addresses):  # every sibling is on a queried path, or the cap is the leaves
-        return target
-    launch(
-        load("merkle.cu"),
-        "gather_digests",
-        blocks_for(target.size, _THREADS),
-        _THREADS,
-        cupy.asarray(addresses),
-        target,
-        len(addresses),
-    )
-    return target
-
-
-def gather_rows(matrix: cupy.ndarray, indices: Sequence[int] | np.ndarray) -> cupy.ndarray:
-    """These rows of a matrix (columns, rows): uint64 (indices, columns). Raises IndexError for a row outside it."""
-    columns, rows = matrix.shape
-    places = np.asarray(indices, dtype=np.int64)
-    if places.size and not 0 <= places.min() <= places.max() < rows:
-        raise IndexError(f"a row outside a matrix of {rows}")
-    target = cupy.empty((len(places), columns), dtype=np.uint64)
-    launch(
-        load("merkle.cu"),
-        "gather_rows",
-        blocks_for(target.size, _THREADS),
-        _THREADS,
-        matrix,
-        columns,
-        rows,
-        cupy.asarray(places),
-        target,
-        len(places),
-    )
-    return target

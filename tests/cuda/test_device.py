@@ -20,18 +20,22 @@ def device():  # type: ignore[no-untyped-def]
 
 
 def test_commitment_equals_the_cpus(device) -> None:  # type: ignore[no-untyped-def]
+    device.usage.clear()
     cpu = CpuDevice(1)
     traces = [random_words(i, width, 1 << log) for i, (width, log) in enumerate([(5, 12), (3, 4), (20, 13), (1, 12)])]
     ours, theirs = device.extend([device.load(trace) for trace in traces], 1), cpu.extend(traces, 1)
     tree, expected = device.merkle_tree(ours, 2), cpu.merkle_tree(theirs, 2)
     assert device.cap(tree) == cpu.cap(expected)
-    nodes = [[1, 2]] * len(expected.layers)
-    assert device.digests(tree, nodes) == cpu.digests(expected, nodes)
-    np.testing.assert_array_equal(device.rows(ours[2], [3, 1]), cpu.rows(theirs[2], [3, 1]))
+    numbers, indices = np.arange(4, 2 << 14), np.array([3, 1])
+    (rows,), (nodes,) = device.gather([[(ours[2], indices), (ours[0], indices)]], [(tree, numbers)])
+    (expected_rows,), (expected_nodes,) = cpu.gather(
+        [[(theirs[2], indices), (theirs[0], indices)]], [(expected, numbers)]
+    )
+    np.testing.assert_array_equal(rows, expected_rows)
+    np.testing.assert_array_equal(nodes, expected_nodes)
+    assert device.usage["gather"].launches == 1
     codeword = random_words(9, 3, 1 << 12)
     assert device.cap(device.fold_tree(device.load(codeword), 3, 1)) == cpu.cap(cpu.fold_tree(codeword, 3, 1))
-    groups = device.group_rows(device.load(codeword), 3, [5, 0])
-    np.testing.assert_array_equal(groups, cpu.group_rows(codeword, 3, [5, 0]))
 
 
 def test_counts_operations_and_launches(device) -> None:  # type: ignore[no-untyped-def]

@@ -77,21 +77,6 @@ def test_trees(log_leaves: int, cap_height: int) -> None:
     assert len(layers) == len(expected)
     for layer, each in zip(layers, expected, strict=True):
         np.testing.assert_array_equal(layer.get(), each)
-    nodes = [[0, len(layer) - 1] for layer in layers]
-    gathered = merkle.gather_digests(layers, nodes)
-    np.testing.assert_array_equal(gathered.get(), np.concatenate([each[[0, len(each) - 1]] for each in expected]))
-
-
-def test_gathered_rows() -> None:
-    import cupy
-
-    from graphprover.kernels.cuda import merkle
-
-    matrix = random_words(1, 19, 1 << 8)
-    indices = [0, 255, 7, 7, 128]
-    np.testing.assert_array_equal(merkle.gather_rows(cupy.asarray(matrix), indices).get(), matrix[:, indices].T)
-    with pytest.raises(IndexError):
-        merkle.gather_rows(cupy.asarray(matrix), [256])
 
 
 @pytest.mark.parametrize("bits", [1, 2, 7, 8, 9, 16, 17])

@@ -45,7 +45,8 @@ def _spoil_contents(rng: random.Random, proof: BatchProof) -> bytes:
     while True:
         try:
             return encode(_spoil(rng, proof))
-        except (AttributeError, OverflowError, TypeError):  # no encoding has None there, or a word so large
+        # No encoding has None there, a word so large, or a row of another length.
+        except (AttributeError, OverflowError, TypeError, ValueError):
             continue
 
 
@@ -60,7 +61,13 @@ def _spoil(rng: random.Random, part: Any) -> Any:
         return rng.choice((0, 1, part + 1, part + P, (part + rng.randrange(1, P)) % P))
     if isinstance(part, bytes):
         at = rng.randrange(len(part))
-        return part[:at] + bytes([part[at] ^ 1 << rng.randrange(8)]) + part[at + 1 :]
+        kind = rng.choice(("inside", "inside", "inside", "drop", "repeat"))
+        if kind == "inside":
+            return part[:at] + bytes([part[at] ^ 1 << rng.randrange(8)]) + part[at + 1 :]
+        # A word, an element of the extension or a digest.
+        size = rng.choice((8, 24, 32))
+        first = at // size * size
+        return part[:first] + part[first + size :] if kind == "drop" else part[: first + size] + part[first:]
     if isinstance(part, tuple) and part:
         at = rng.randrange(len(part))
         kind = rng.choice(("inside", "inside", "inside", "drop", "repeat", "swap"))

@@ -20,7 +20,7 @@ class Opening:
     log_rows: tuple[int, ...]  # of each matrix
     indices: tuple[int, ...]
     rows: tuple[tuple[bytes, ...], ...]  # [query][matrix]
-    path: tuple[bytes, ...]
+    path: bytes
 
     def check(self, **changed: object) -> None:
         each = {**self.__dict__, **changed}
@@ -60,13 +60,13 @@ def openings(draw: st.DrawFn) -> Opening:
     indices = draw(st.lists(st.integers(0, (1 << tallest) - 1), min_size=1, max_size=10))
     matrices = [[rng.randbytes(8 * rng.randint(1, 3)) for _ in range(1 << log)] for log in log_rows]
     layers = layers_of(matrices, log_rows)
-    path = [
+    path = b"".join(
         layers[tallest - level][node]
         for level, nodes in enumerate(missing_nodes(indices, tallest, cap))
         for node in nodes
-    ]
+    )
     rows = [tuple(m[index >> (tallest - log)] for m, log in zip(matrices, log_rows, strict=True)) for index in indices]
-    return Opening(tuple(layers[cap]), tuple(log_rows), tuple(indices), tuple(rows), tuple(path))
+    return Opening(tuple(layers[cap]), tuple(log_rows), tuple(indices), tuple(rows), path)
 
 
 @given(st.integers(0, 6).flatmap(lambda log: st.tuples(st.just(log), st.integers(0, log))), st.data())
@@ -104,12 +104,14 @@ def test_rejects_everything_else(opening: Opening, data: st.DataObject) -> None:
     shift = max(opening.log_rows) - opening.log_rows[matrix]
     same = [index >> shift == opening.indices[query] >> shift for index in opening.indices]
     refused(rows=tuple(put(r, matrix, spoiled[matrix]) if s else r for r, s in zip(opening.rows, same, strict=True)))
-    refused(path=(*opening.path, bytes(32)))
+    for longer in (bytes(32), bytes(1), bytes(31)):
+        refused(path=opening.path + longer)
     node = opening.indices[query] >> (max(opening.log_rows) - len(opening.cap).bit_length() + 1)
     refused(cap=put(opening.cap, node, flipped(opening.cap[node], 31)))
     if opening.path:
         at = data.draw(st.integers(0, len(opening.path) - 1))
-        refused(path=put(opening.path, at, flipped(opening.path[at], 0)))
+        refused(path=flipped(opening.path, at))
+        refused(path=opening.path[:-32])
         refused(path=opening.path[:-1])
     rotated = opening.rows[1:] + opening.rows[:1]
     if rotated != opening.rows:
@@ -121,20 +123,20 @@ def test_queries_of_one_row_may_not_disagree() -> None:
     rows = [b"\1" + bytes(7), b"\2" + bytes(7)]
     layers = layers_of([rows], [1])
     good = (rows[0],)
-    verify_rows(layers[0], [1], [0, 0], [good, good], [layers[1][1]], "the tree")
+    verify_rows(layers[0], [1], [0, 0], [good, good], layers[1][1], "the tree")
     for answers in ([good, (rows[1],)], [(rows[1],), good]):
         with pytest.raises(VerificationError, match="two openings of row 0 differ"):
-            verify_rows(layers[0], [1], [0, 0], answers, [layers[1][1]], "the tree")
+            verify_rows(layers[0], [1], [0, 0], answers, layers[1][1], "the tree")
 
 
 def test_queries_that_meet_in_a_shorter_matrix_may_not_disagree() -> None:
     tall, short = [bytes([i]) * 8 for i in range(4)], [bytes([9 + i]) * 8 for i in range(2)]
     layers = layers_of([tall, short], [2, 1])
     good = [(tall[0], short[0]), (tall[1], short[0])]
-    verify_rows(layers[0], [2, 1], [0, 1], good, [layers[1][1]], "the tree")
+    verify_rows(layers[0], [2, 1], [0, 1], good, layers[1][1], "the tree")
     for wrong in ([(tall[0], short[1]), good[1]], [good[0], (tall[1], short[1])]):
         with pytest.raises(VerificationError, match="two openings of one row differ"):
-            verify_rows(layers[0], [2, 1], [0, 1], wrong, [layers[1][1]], "the tree")
+            verify_rows(layers[0], [2, 1], [0, 1], wrong, layers[1][1], "the tree")
 
 
 def test_a_row_is_not_taken_for_two_digests() -> None:
@@ -143,4 +145,4 @@ def test_a_row_is_not_taken_for_two_digests() -> None:
     layers = layers_of([rows], [1])
     leaves = layers[1][0] + layers[1][1]
     with pytest.raises(VerificationError):
-        verify_rows(layers[0], [1], [0], [(leaves,)], [], "the tree")
+        verify_rows(layers[0], [1], [0], [(leaves,)], b"", "the tree")

@@ -13,7 +13,7 @@ from graphprover.field import P
 from graphprover.protocol import proof as module
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.layout import Layout
-from graphprover.protocol.proof import decode, encode, opened_values, words_to_exts
+from graphprover.protocol.proof import by_matrix, decode, encode, opened_values, words_to_exts
 from tests.interop.mutations import mutations
 from tests.protocol import vectors
 
@@ -41,23 +41,30 @@ def test_nothing_may_follow(name: str, tail: bytes) -> None:
     assert f"{len(tail)} bytes follow" in refused(vector.payload + tail, vector.layout)
 
 
+def places(name: str, method: str) -> list[tuple[int, int]]:
+    """Where in a payload the reader's calls of a method begin and end."""
+    found: list[tuple[int, int]] = []
+    read = getattr(module._Reader, method)
+
+    def noted(reader: module._Reader, *arguments: object) -> object:
+        first = reader.position
+        result = read(reader, *arguments)
+        found.append((first, reader.position))
+        return result
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module._Reader, method, noted)
+        decode(load(name).payload, load(name).layout)
+    return found
+
+
 def varints_replaced(name: str, replacement: Callable[[int], bytes]) -> list[bytes]:
     """The payload with one of its varints replaced, for each of them."""
-    proof = load(name).proof
-    payloads: list[bytes] = []
-    count = 1
-    while len(payloads) < count:
-        calls = 0
-
-        def spoiled(value: int) -> bytes:
-            nonlocal calls
-            calls += 1
-            return replacement(value) if calls == len(payloads) + 1 else varint(value)
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(module, "_varint", spoiled)
-            payloads.append(encode(proof))
-        count = calls
+    payload, payloads = load(name).payload, []
+    for first, last in places(name, "varint"):
+        value = sum((byte & 0x7F) << 7 * i for i, byte in enumerate(payload[first:last]))
+        assert varint(value) == payload[first:last]
+        payloads.append(payload[:first] + replacement(value) + payload[last:])
     return payloads
 
 
@@ -96,22 +103,12 @@ def test_a_length_is_read_no_further_than_64_bits() -> None:
 
 
 def words_replaced(name: str, replacement: Callable[[int], int]) -> list[bytes]:
-    """The payload with one of its words outside of rows replaced, for each of them."""
-    proof = load(name).proof
-    payloads: list[bytes] = []
-    count = 1
-    while len(payloads) < count:
-        calls = 0
-
-        def spoiled(value: int) -> bytes:
-            nonlocal calls
-            calls += 1
-            return (replacement(value) if calls == len(payloads) + 1 else value).to_bytes(8, "little")
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(module, "_word", spoiled)
-            payloads.append(encode(proof))
-        count = calls
+    """The payload with one of its words replaced, for each of them."""
+    payload, payloads = load(name).payload, []
+    for first, last in places(name, "words"):
+        for at in range(first, last, 8):
+            word = replacement(int.from_bytes(payload[at : at + 8], "little")).to_bytes(8, "little")
+            payloads.append(payload[:at] + word + payload[at + 8 :])
     return payloads
 
 
@@ -128,18 +125,24 @@ def test_every_word_is_below_p(name: str, replacement: Callable[[int], int]) -> 
         assert "a word is not below p" in refused(payload, load(name).layout)
 
 
-def test_every_word_of_a_row_is_below_p() -> None:
-    vector = load("tiny")
-    for i, each in enumerate(vector.proof.round_queries):
-        for j, row in enumerate(each.rows[0]):
-            for at in range(0, len(row), 8):
-                word = int.from_bytes(row[at : at + 8], "little")
-                spoiled = row[:at] + (word + P if word < 2**64 - P else P).to_bytes(8, "little") + row[at + 8 :]
-                rows = ((*each.rows[0][:j], spoiled, *each.rows[0][j + 1 :]), *each.rows[1:])
-                queries = list(vector.proof.round_queries)
-                queries[i] = replace(each, rows=rows)
-                payload = encode(replace(vector.proof, round_queries=tuple(queries)))
-                assert "a word is not below p" in refused(payload, vector.layout)
+@pytest.mark.parametrize("name", vectors.NAMES)
+def test_rows_are_written_with_the_length_of_each_matrix(name: str) -> None:
+    """As Plonky3 reads them, whatever way we keep them: a vector a query of a vector a matrix of words."""
+    vector = load(name)
+    for each, queries in zip(vector.layout.rounds, vector.proof.round_queries, strict=True):
+        written = varint(len(queries.rows))
+        for row in by_matrix(queries.rows, queries.widths):
+            assert [len(words) for words in row] == [8 * matrix.width for matrix in each.matrices]
+            written += varint(len(row)) + b"".join(varint(len(words) // 8) + words for words in row)
+        assert vector.payload.count(written) == 1
+
+
+def test_rows_of_another_length_are_not_written() -> None:
+    proof = load("tiny").proof
+    (first, *rest) = proof.round_queries
+    for rows in ((first.rows[0][:-8], *first.rows[1:]), (first.rows[0] + bytes(8), first.rows[1][:-8])):
+        with pytest.raises(ValueError, match="a queried row is not"):
+            encode(replace(proof, round_queries=(replace(first, rows=rows), *rest)))
 
 
 def test_the_largest_word_is_p_minus_1() -> None:

@@ -1,0 +1,81 @@
+"""Rows of matrices and nodes of trees to one buffer, by one launch (``gather.cu``); a CPU has NumPy's indexing."""
+
+from collections.abc import Sequence
+
+import cupy
+import numpy as np
+
+from graphprover.kernels.cuda.keccak import DIGEST
+from graphprover.kernels.cuda.module import blocks_for, launch, load
+
+THREADS = 128  # as in gather.cu
+_BLOCKS = 64  # most thread blocks of a part
+
+
+def gather(
+    blocks: Sequence[Sequence[tuple[cupy.ndarray, np.ndarray]]],
+    trees: Sequence[tuple[Sequence[cupy.ndarray], np.ndarray]],
+) -> tuple[cupy.ndarray, list[tuple[int, int]]]:
+    """What `graphprover.device.Device.gather` gives, one array after the other in one buffer; and their shapes.
+
+    A tree is its layers, which lie in memory as `graphprover.kernels.cuda.merkle.allocate` gives them. Raises
+    IndexError for a row or node that is not there, ValueError for a block whose matrices have not the same number of
+    indices or are not contiguous.
+    """
+    lists: list[np.ndarray] = []
+    known: dict[int, tuple[int, int, int]] = {}  # by identity: place in the list of all, smallest, largest
+
+    def listed(indices: np.ndarray, first: int, last: int) -> int:
+        """The place of indices in [first, last); an array that comes again is not listed again."""
+        if id(indices) not in known:
+            place, least, most = sum(map(len, lists)), indices.min(initial=last), indices.max(initial=-1)
+            known[id(indices)] = place, int(least), int(most)
+            lists.append(indices)
+        place, least, most = known[id(indices)]
+        if least < first or most >= last:
+            raise IndexError(f"indices from {least} to {most} are not in [{first}, {last})")
+        return place
+
+    parts, shapes, words = [], [], 0
+    for block in blocks:
+        counts = {len(indices) for _, indices in block}
+        if len(counts) != 1 or not all(matrix.flags.c_contiguous for matrix, _ in block):
+            raise ValueError(f"a block of {counts} rows of matrices {[matrix.shape for matrix, _ in block]}")
+        (count,) = counts
+        width, column = sum(len(matrix) for matrix, _ in block), 0
+        for matrix, indices in block:
+            columns, rows = matrix.shape
+            place = listed(indices, 0, rows)
+            parts.append((matrix.data.ptr, 1, rows, columns, place, count, words + column, width))
+            column += columns
+        shapes.append((count, width))
+        words += count * width
+    for layers, numbers in trees:
+        leaves, cap, count = len(layers[0]), len(layers[-1]), len(numbers)
+        if count and not cap <= numbers.min() <= numbers.max() < 2 * leaves:
+            raise IndexError(f"nodes {numbers.min()} to {numbers.max()} are not all in [{cap}, {2 * leaves})")
+        place = listed(_places(numbers, leaves), 0, 2 * leaves)
+        parts.append((layers[0].data.ptr, DIGEST, 1, DIGEST, place, count, words, DIGEST))
+        shapes.append((count, DIGEST))
+        words += count * DIGEST
+
+    described = np.array(parts, dtype=np.uint64)
+    plan = cupy.asarray(np.concatenate([described.reshape(-1), *(each.astype(np.uint64) for each in lists)]))
+    target = cupy.empty(words, dtype=np.uint64)
+    most = max((count * columns for _, _, _, columns, _, count, _, _ in parts), default=0)
+    launch(
+        load("gather.cu"),
+        "gather",
+        (len(parts), min(blocks_for(most, THREADS), _BLOCKS)),
+        THREADS,
+        plan[: described.size],
+        plan[described.size :],
+        target,
+    )
+    return target, shapes
+
+
+def _places(numbers: np.ndarray, leaves: int) -> np.ndarray:
+    """Where these nodes, numbered as in a heap, lie in a tree's buffer, which begins with the leaves."""
+    sizes = np.int64(1) << (np.frexp(numbers)[1] - 1)  # of their layers; exact, as numbers are below 2^53
+    return 2 * leaves - 2 * sizes + numbers - sizes

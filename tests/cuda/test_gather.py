@@ -1,0 +1,101 @@
+"""What queries read on the device against the CPU, word by word."""
+
+import numpy as np
+import pytest
+
+from graphprover.device import CpuDevice, Tree
+from tests.kernels.words import random_words
+
+pytestmark = pytest.mark.gpu
+
+Block = list[tuple[np.ndarray, np.ndarray]]
+
+
+def gathered(blocks: list[Block], trees: list[tuple[Tree, np.ndarray]]) -> list[np.ndarray]:
+    """The arrays of the device, once they are known to be those of the CPU."""
+    import cupy
+
+    from graphprover.kernels.cuda import gather, merkle
+
+    ours = []
+    for tree, numbers in trees:
+        layers = merkle.allocate(len(tree.layers[0]), len(tree.layers[-1]).bit_length() - 1)
+        for layer, each in zip(layers, tree.layers, strict=True):
+            layer[...] = cupy.asarray(each)
+        ours.append((layers, numbers))
+    buffer, shapes = gather.gather([[(cupy.asarray(m), indices) for m, indices in block] for block in blocks], ours)
+    expected = [each for part in CpuDevice(1).gather(blocks, trees) for each in part]
+    assert shapes == [each.shape for each in expected]
+    ends = np.cumsum([each.size for each in expected])
+    result = [words.reshape(shape) for words, shape in zip(np.split(buffer.get(), ends), shapes, strict=False)]
+    for each, other in zip(result, expected, strict=True):
+        np.testing.assert_array_equal(each, other)
+    return result
+
+
+def tree(log_leaves: int, log_cap: int) -> Tree:
+    return Tree(tuple(random_words(log, 1 << log, 4) for log in range(log_leaves, log_cap - 1, -1)))
+
+
+@pytest.mark.parametrize("rows", [1, 2, 64, 1 << 14])
+@pytest.mark.parametrize("columns", [1, 3, 100, 1000])
+@pytest.mark.parametrize("count", [1, 5, 231, 3000])
+def test_one_matrix(rows: int, columns: int, count: int) -> None:
+    indices = np.random.default_rng(count).integers(0, rows, count)
+    (result,) = gathered([[(random_words(1, columns, rows), indices)]], [])
+    assert result.shape == (count, columns)
+
+
+def test_matrices_side_by_side_and_one_after_the_other() -> None:
+    random = np.random.default_rng(0)
+    shared = {log: random.integers(0, 1 << log, 77) for log in (0, 4, 9)}
+    heights, widths = [4, 9, 0, 4, 9, 9], [15, 1, 3, 64, 200, 7]
+    wide = [(random_words(i, w, 1 << log), shared[log]) for i, (log, w) in enumerate(zip(heights, widths, strict=True))]
+    first, second, *_ = gathered([wide, wide[:1], [(wide[1][0], np.array([511]))]], [(tree(6, 0), np.array([64, 1]))])
+    assert first.shape == (77, 290)
+    np.testing.assert_array_equal(first[:, :15], second)
+
+
+@pytest.mark.parametrize("log_leaves, log_cap", [(0, 0), (1, 0), (1, 1), (5, 2), (13, 0), (16, 4)])
+def test_nodes(log_leaves: int, log_cap: int) -> None:
+    each, every = tree(log_leaves, log_cap), np.arange(1 << log_cap, 2 << log_leaves)
+    gathered([], [(each, every), (each, every[::-1]), (each, every[:1]), (each, every[-1:]), (each, every[:0])])
+
+
+def test_many_trees_and_nothing() -> None:
+    trees = [tree(log, 0) for log in range(12)]
+    gathered([], [(each, np.arange(1, 2 * len(each.layers[0]))[::3]) for each in trees])
+    gathered([], [])
+
+
+def test_words_beyond_4_gib() -> None:
+    import cupy
+
+    from graphprover.kernels.cuda import gather
+
+    matrix = cupy.zeros((3, 1 << 28), dtype=np.uint64)  # 6 GiB
+    matrix[:, -2:] = cupy.arange(1, 7, dtype=np.uint64).reshape(3, 2)
+    buffer, _ = gather.gather([[(matrix, np.array([(1 << 28) - 1, 0, (1 << 28) - 2]))]], [])
+    assert buffer.get().tolist() == [2, 4, 6, 0, 0, 0, 1, 3, 5]
+
+
+def test_what_is_not_there() -> None:
+    import cupy
+
+    from graphprover.kernels.cuda import gather, merkle
+
+    matrix = cupy.zeros((2, 8), dtype=np.uint64)
+    for index in (-1, 8):
+        with pytest.raises(IndexError, match=r"are not in \[0, 8\)"):
+            gather.gather([[(matrix, np.array([index]))]], [])
+    indices = np.array([8])  # in range of the first matrix that has them, not of the second
+    with pytest.raises(IndexError, match=r"are not in \[0, 8\)"):
+        gather.gather([[(cupy.zeros((1, 16), dtype=np.uint64), indices), (matrix, indices)]], [])
+    layers = merkle.allocate(8, 1)
+    for number in (0, 1, 16, 17):
+        with pytest.raises(IndexError, match=r"are not all in \[2, 16\)"):
+            gather.gather([], [(layers, np.array([number]))])
+    with pytest.raises(ValueError, match="a block of"):
+        gather.gather([[(matrix, np.array([1])), (matrix, np.array([1, 2]))]], [])
+    with pytest.raises(ValueError, match="a block of"):
+        gather.gather([[(cupy.zeros((8, 4), dtype=np.uint64).T, np.array([1]))]], [])
