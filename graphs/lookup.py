@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 
 from graphprover.air.description import AirDescription
-from graphprover.air.program import Operands
 from graphprover.device import Array, Device
 from graphprover.graphs.commit import Commitment, Extension, Extensions, commit
 from graphprover.graphs.tasks import Graph, Node
 from graphprover.graphs.transcript import Drawn
+from graphprover.kernels.operands import Operands
 from graphprover.protocol.layout import PERMUTATION, Layout
 
 

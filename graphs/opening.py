@@ -8,8 +8,11 @@ from graphprover.field import Ext, ext_scale, root_of_unity
 from graphprover.graphs.commit import Commitment, Extensions
 from graphprover.graphs.tasks import Graph, Node
 from graphprover.graphs.transcript import Drawn
+from graphprover.kernels.operands import Height
 from graphprover.protocol.layout import EXTENSION_DEGREE, MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout
 from graphprover.protocol.proof import TableOpenings
+
+ByHeight = Mapping[int, Sequence[Array]]  # for each opening point, by log2 of the trace's rows
 
 
 @dataclass(frozen=True)
@@ -39,15 +42,20 @@ def opening_points(zeta: Ext, log_height: int) -> tuple[Ext, Ext]:
     return zeta, ext_scale(zeta, root_of_unity(log_height))
 
 
-def interpolation_weights(device: Device, zeta: Drawn, *, log_height: int) -> list[Array]:
-    """For each opening point the weights that make a value there of a column on 7·H."""
-    return [device.interpolation_weights(log_height, z) for z in opening_points(zeta.challenge, log_height)]
+def interpolation_weights(device: Device, zeta: Drawn, *, log_heights: Sequence[int]) -> ByHeight:
+    """For each height and opening point the weights that make a value there of a column on 7·H."""
+    domains = [(height, point) for height in log_heights for point in opening_points(zeta.challenge, height)]
+    return _in_pairs(log_heights, device.interpolation_weights(domains))
+
+
+def _in_pairs(log_heights: Sequence[int], arrays: Sequence[Array]) -> ByHeight:
+    return {height: arrays[2 * i : 2 * i + 2] for i, height in enumerate(log_heights)}
 
 
 def openings(
     device: Device,
     extensions: Mapping[str, Extensions],
-    weights: Mapping[int, Sequence[Array]],
+    weights: ByHeight,
     *,
     parts: Sequence[Part],
 ) -> dict[int, TableOpenings]:
@@ -76,10 +84,12 @@ def _table_openings(values: Mapping[tuple[str, int], tuple[Ext, ...]]) -> TableO
     )
 
 
-def inverse_denominators(device: Device, zeta: Drawn, *, log_height: int, log_blowup: int) -> list[Array]:
-    """For each opening point z, 1/(z - x) over all x of 7·K."""
-    points = opening_points(zeta.challenge, log_height)
-    return [device.inverse_denominators(log_height + log_blowup, z) for z in points]
+def inverse_denominators(device: Device, zeta: Drawn, *, log_heights: Sequence[int], log_blowup: int) -> ByHeight:
+    """For each height and opening point z, 1/(z - x) over all x of 7·K."""
+    domains = [
+        (height + log_blowup, point) for height in log_heights for point in opening_points(zeta.challenge, height)
+    ]
+    return _in_pairs(log_heights, device.inverse_denominators(domains))
 
 
 def reduced_openings(
@@ -87,22 +97,24 @@ def reduced_openings(
     extensions: Mapping[str, Extensions],
     opened: Mapping[int, TableOpenings],
     batching: Drawn,
-    inverses: Mapping[int, Sequence[Array]],
+    inverses: ByHeight,
     *,
     parts: Sequence[Part],
 ) -> dict[int, Array]:
-    """A batch's share of the codeword of each height among its tables; ``inverses`` are by height."""
-    codewords = {}
-    for log_height in sorted({part.log_height for part in parts}, reverse=True):
-        of_height = [part for part in parts if part.log_height == log_height]
-        codewords[log_height] = device.reduced_opening(
+    """A batch's share of the codeword of each height among its tables."""
+    by_height: dict[int, list[Part]] = {}
+    for part in parts:
+        by_height.setdefault(part.log_height, []).append(part)
+    heights = [
+        Height(
             [extensions[part.name][part.table].columns for part in of_height],
             [_opened_values(opened[part.table], part.name) for part in of_height],
             [part.offset for part in of_height],
-            batching.challenge,
             inverses[log_height],
         )
-    return codewords
+        for log_height, of_height in by_height.items()
+    ]
+    return dict(zip(by_height, device.reduced_openings(heights, batching.challenge), strict=True))
 
 
 def _opened_values(opened: TableOpenings, name: str) -> list[tuple[Ext, ...]]:
@@ -124,10 +136,9 @@ def sum_codewords(device: Device, shares: Sequence[Mapping[int, Array]], *, log_
 
 def build_openings(graph: Graph, layout: Layout, commitments: dict[str, Commitment], zeta: Node) -> dict[str, Node]:
     """Round 4: `TableOpenings` of each batch's tables, by its name."""
-    weights = {
-        log_height: graph.task("weights", f"2^{log_height}", interpolation_weights, zeta, log_height=log_height)
-        for log_height in sorted(set(layout.log_heights))
-    }
+    weights = graph.task(
+        "weights", "all heights", interpolation_weights, zeta, log_heights=sorted(set(layout.log_heights))
+    )
     parts = parts_of(layout)
     return {
         batch.name: graph.task(
@@ -135,7 +146,7 @@ def build_openings(graph: Graph, layout: Layout, commitments: dict[str, Commitme
             batch.name,
             openings,
             _extensions(commitments, batch.name),
-            {log_height: weights[log_height] for log_height in {layout.log_heights[table] for table in batch.tables}},
+            weights,
             parts=[part for table in batch.tables for part in parts[table]],
         )
         for batch in graph.batches
@@ -153,16 +164,12 @@ def build_codewords(
     """Round 5: the codeword of each height, by log2 of its length."""
     log_blowup = layout.parameters.log_blowup
     log_heights = sorted(set(layout.log_heights))
-    inverses = {
-        log_height: graph.task(
-            "denominators", f"2^{log_height}", inverse_denominators, zeta, log_height=log_height, log_blowup=log_blowup
-        )
-        for log_height in log_heights
-    }
+    inverses = graph.task(
+        "denominators", "all heights", inverse_denominators, zeta, log_heights=log_heights, log_blowup=log_blowup
+    )
     parts = parts_of(layout)
     shares: dict[int, list[Node]] = {log_height: [] for log_height in log_heights}
     for batch in graph.batches:
-        of_batch = sorted({layout.log_heights[table] for table in batch.tables})
         share = graph.task(
             "deep",
             batch.name,
@@ -170,10 +177,10 @@ def build_codewords(
             _extensions(commitments, batch.name),
             opened[batch.name],
             batching,
-            {log_height: inverses[log_height] for log_height in of_batch},
+            inverses,
             parts=[part for table in batch.tables for part in parts[table]],
         )
-        for log_height in of_batch:
+        for log_height in {layout.log_heights[table] for table in batch.tables}:
             shares[log_height].append(share)
     return {
         log_height + log_blowup: graph.task(

@@ -234,11 +234,11 @@ class Costs:
         return work + self.extend(table, chunks)
 
     def weights(self, name: str) -> Cost:
-        log_height = int(name.removeprefix("2^"))
+        rows = sum(1 << log_height for log_height in set(self.layout.log_heights))
         return Cost(
-            multiplications=2 * 4 * EXT_MUL << log_height,
-            kept=2 * EXTENSION_DEGREE * WORD << log_height,
-            scratch=2 * EXTENSION_DEGREE * WORD << log_height,
+            multiplications=2 * 4 * EXT_MUL * rows,
+            kept=2 * EXTENSION_DEGREE * WORD * rows,
+            scratch=2 * EXTENSION_DEGREE * WORD << max(self.layout.log_heights),
         )
 
     def openings(self, table: int) -> int:
@@ -250,8 +250,8 @@ class Costs:
         return Cost(multiplications=EXTENSION_DEGREE * self.openings(table) << log_height)
 
     def denominators(self, name: str) -> Cost:
-        log_rows = int(name.removeprefix("2^")) + self.log_blowup
-        return Cost(multiplications=2 * 3 * EXT_MUL << log_rows, kept=2 * EXTENSION_DEGREE * WORD << log_rows)
+        rows = sum(1 << log_rows for log_rows in self.layout.fri_log_heights)
+        return Cost(multiplications=2 * 3 * EXT_MUL * rows, kept=2 * EXTENSION_DEGREE * WORD * rows)
 
     def deep(self, name: str) -> Cost:
         parts = parts_of(self.layout)

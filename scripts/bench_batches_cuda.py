@@ -3,7 +3,8 @@
     python scripts/bench_batches_cuda.py [--repeat 9]
 
 Sixteen and fifty tables of mixed heights, each way in turn in every repetition: a task for each table and one stream;
-a task for each batch and one stream; a task for each batch and its tables on several streams. The bytes must not differ.
+a task for each batch and one stream; a task for each batch and its tables on several streams; and batches of tables
+four times as tall. The bytes must not differ.
 """
 
 import argparse

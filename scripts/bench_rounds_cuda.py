@@ -13,10 +13,11 @@ from bench_kernels_cuda import ROUNDS, ceilings, seconds, words
 from synthetic import Synthetic
 
 from graphprover.air.description import AirDescription
-from graphprover.air.program import Op, Operands, Program, constants, lookup_program, quotient_program
+from graphprover.air.program import Op, Program, constants, lookup_program, quotient_program
 from graphprover.device.cuda import CudaDevice
 from graphprover.kernels.cuda import deep, fri, inverse, logup, module, opening, program
 from graphprover.kernels.cuda.sources import source
+from graphprover.kernels.operands import Height, Operands
 
 WORD = 8
 POINT = (2**40 + 1, 2**63 + 5, 2**64 - 2**33)
@@ -122,7 +123,7 @@ def openings(report: Report, log_rows: int, width: int, points: int) -> None:
         0,
         3 * points * n * width,
     )
-    report(f"weights, 2^{log_rows}", lambda: opening.interpolation_weights(log_rows, POINT), 3 * n, 25 * n)
+    report(f"weights, 2^{log_rows}", lambda: opening.interpolation_weights([(log_rows, POINT)]), 3 * n, 25 * n)
 
 
 def reduced(report: Report, log_rows: int, parts: list[tuple[int, int]]) -> None:
@@ -133,12 +134,12 @@ def reduced(report: Report, log_rows: int, parts: list[tuple[int, int]]) -> None
     inverses = [words(3, n)] * 2
     report(
         f"DEEP of {width} columns 2^{log_rows}",
-        lambda: deep.reduced_opening(matrices, values, [0] * len(parts), POINT, inverses),
+        lambda: deep.reduced_openings([Height(matrices, values, [0] * len(parts), inverses)], POINT),
         n * (width + 9),
         n * (12 + 6 * sum(points - 1 for _, points in parts)),
         3 * n * width,
     )
-    report(f"denominators, 2^{log_rows}", lambda: deep.inverse_denominators(log_rows, POINT), 3 * n, 16 * n)
+    report(f"denominators, 2^{log_rows}", lambda: deep.inverse_denominators([(log_rows, POINT)]), 3 * n, 16 * n)
 
 
 def folds(report: Report, log_size: int, log_arity: int) -> None:

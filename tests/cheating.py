@@ -11,7 +11,6 @@ from typing import Any
 import dask
 import numpy as np
 
-from graphprover.air.program import Operands
 from graphprover.device import Device, Tree
 from graphprover.device.interface import CPU_BATCH
 from graphprover.envelope import Proof
@@ -20,6 +19,7 @@ from graphprover.graphs import opening
 from graphprover.graphs import proof as proof_graph
 from graphprover.graphs.batches import batches
 from graphprover.graphs.tasks import Graph
+from graphprover.kernels.operands import Operands
 from graphprover.protocol.constraints import Evaluations, fold_constraints, join_coordinates, selectors_at
 from graphprover.protocol.layout import make_layout
 from graphprover.protocol.parameters import Parameters
@@ -106,9 +106,9 @@ class OtherOpenings(NaiveDevice):
         self.table, self.beta, self.alpha = table, beta, alpha
         return super().quotient_of(table, beta, alpha, log_blowup)
 
-    def interpolation_weights(self, log_height: int, point: Ext) -> np.ndarray:
+    def weights(self, log_height: int, point: Ext) -> np.ndarray:
         self.points = [*getattr(self, "points", []), (log_height, point)]
-        return super().interpolation_weights(log_height, point)
+        return super().weights(log_height, point)
 
     def lie(self, honest: TableOpenings) -> TableOpenings:
         table = self.table

@@ -5,7 +5,6 @@ from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 
-from graphprover.air.program import Operands
 from graphprover.device import Tree
 from graphprover.device.interface import CPU_BATCH
 from graphprover.field import (
@@ -26,6 +25,7 @@ from graphprover.field import (
     reverse_bits,
     root_of_unity,
 )
+from graphprover.kernels.operands import Height, Operands
 from graphprover.protocol.constraints import Evaluations, Selectors, evaluate_nodes, fold_constraints, join_coordinates
 from graphprover.protocol.hashing import keccak256
 from graphprover.verifier import fold_group
@@ -233,7 +233,10 @@ class NaiveDevice:
             quotient.append(ext_scale(folded, inv(vanishing)))
         return vector(bit_reversed(quotient))
 
-    def interpolation_weights(self, log_height: int, point: Ext) -> np.ndarray:
+    def interpolation_weights(self, domains: Sequence[tuple[int, Ext]]) -> list[np.ndarray]:
+        return [self.weights(*each) for each in domains]
+
+    def weights(self, log_height: int, point: Ext) -> np.ndarray:
         n = 1 << log_height
         xs = bit_reversed(points(GENERATOR, log_height))
         # Lagrange: Z(z) / (Z'(x) (z - x)) with Z = X^n - 7^n.
@@ -256,21 +259,20 @@ class NaiveDevice:
             for each in weights
         ]
 
-    def inverse_denominators(self, log_rows: int, point: Ext) -> np.ndarray:
-        return vector([ext_inv(ext_sub(point, ext(x))) for x in bit_reversed(points(GENERATOR, log_rows))])
+    def inverse_denominators(self, domains: Sequence[tuple[int, Ext]]) -> list[np.ndarray]:
+        return [
+            vector([ext_inv(ext_sub(point, ext(x))) for x in bit_reversed(points(GENERATOR, log_rows))])
+            for log_rows, point in domains
+        ]
 
-    def reduced_opening(
-        self,
-        matrices: Sequence[np.ndarray],
-        values: Sequence[Sequence[Sequence[Ext]]],
-        offsets: Sequence[int],
-        alpha: Ext,
-        inverses: Sequence[np.ndarray],
-    ) -> np.ndarray:
-        total = [ZERO] * matrices[0].shape[1]
-        for each, opened, offset in zip(matrices, values, offsets, strict=True):
+    def reduced_openings(self, heights: Sequence[Height], alpha: Ext) -> list[np.ndarray]:
+        return [self.reduced_opening(height, alpha) for height in heights]
+
+    def reduced_opening(self, height: Height, alpha: Ext) -> np.ndarray:
+        total = [ZERO] * height.matrices[0].shape[1]
+        for each, opened, offset in zip(height.matrices, height.values, height.offsets, strict=True):
             power = ext_pow(alpha, offset)
-            for inverse, at_point in zip(inverses, opened, strict=False):
+            for inverse, at_point in zip(height.inverses, opened, strict=False):
                 for column, value in zip(each.tolist(), at_point, strict=True):
                     for row, (word, over) in enumerate(zip(column, exts(inverse), strict=True)):
                         quotient = ext_mul(ext_sub(value, ext(word)), over)

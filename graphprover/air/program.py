@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -148,19 +148,6 @@ def quotient_program(description: AirDescription) -> Program:
             value = build.emit(Op.ADD, 3, value, scaled)
     inverse_vanishing = build.input(Matrix.SELECTORS, Selector.INVERSE_VANISHING, 0)
     return build.program([(build.emit(Op.SCALE, 3, value, inverse_vanishing), 3)])
-
-
-@dataclass(frozen=True)
-class Operands:
-    """What the programs of one table read: its columns, on a device, and what the transcript has said of it."""
-
-    air: AirDescription
-    main: Any
-    preprocessed: Any | None
-    public_values: Sequence[int]
-    prefixes: Sequence[Ext]  # the constant term of each lookup's denominators
-    permutation: Any | None = None  # the lookup columns, once they are made
-    terminal: Ext | None = None  # and their terminal
 
 
 def constants(

@@ -8,11 +8,12 @@ from functools import lru_cache
 import numpy as np
 
 from graphprover.air.description import AirDescription
-from graphprover.air.program import Operands, Program, constants, lookup_program, quotient_program
+from graphprover.air.program import Program, constants, lookup_program, quotient_program
 from graphprover.device.interface import CPU_BATCH, Tree
 from graphprover.device.threads import Threads
 from graphprover.field import GENERATOR, ZERO, Ext, P, root_of_unity
 from graphprover.kernels.cpu import deep, domain, fri, grind, keccak, logup, merkle, ntt, opening, program
+from graphprover.kernels.operands import Height, Operands
 
 LEAST_ROWS, MOST_ROWS = 1 << 10, 1 << 13  # of a piece: enough to hide the call, few enough for a cache
 PIECES = 8  # for each thread at least, so that a thread that is held up holds up little
@@ -187,8 +188,8 @@ class CpuDevice:
 
     # Rounds 4 and 5: openings.
 
-    def interpolation_weights(self, log_height: int, point: Ext) -> np.ndarray:
-        return opening.weights(log_height, point)
+    def interpolation_weights(self, domains: Sequence[tuple[int, Ext]]) -> list[np.ndarray]:
+        return [opening.weights(*each) for each in domains]
 
     def evaluate(
         self, matrices: Sequence[np.ndarray], weights: Sequence[Sequence[np.ndarray]]
@@ -204,25 +205,24 @@ class CpuDevice:
         self._threads.split(columns, matrix.shape[0], COLUMNS)
         return [_exts(point) for point in target]
 
-    def inverse_denominators(self, log_rows: int, point: Ext) -> np.ndarray:
+    def inverse_denominators(self, domains: Sequence[tuple[int, Ext]]) -> list[np.ndarray]:
+        return [self._inverse_denominators(*each) for each in domains]
+
+    def _inverse_denominators(self, log_rows: int, point: Ext) -> np.ndarray:
         target = np.empty((3, 1 << log_rows), dtype=np.uint64)
         xs = _points(log_rows)
         self._split_rows(lambda first, last: deep.inverse_denominators(xs, point, target, first, last), 1 << log_rows)
         return target
 
-    def reduced_opening(
-        self,
-        matrices: Sequence[np.ndarray],
-        values: Sequence[Sequence[Sequence[Ext]]],
-        offsets: Sequence[int],
-        alpha: Ext,
-        inverses: Sequence[np.ndarray],
-    ) -> np.ndarray:
-        target = np.zeros((3, matrices[0].shape[1]), dtype=np.uint64)
+    def reduced_openings(self, heights: Sequence[Height], alpha: Ext) -> list[np.ndarray]:
+        return [self._reduced_opening(height, alpha) for height in heights]
+
+    def _reduced_opening(self, height: Height, alpha: Ext) -> np.ndarray:
+        target = np.zeros((3, height.matrices[0].shape[1]), dtype=np.uint64)
 
         def rows(first: int, last: int) -> None:
-            for matrix, opened, offset in zip(matrices, values, offsets, strict=True):
-                deep.add_reduced_opening(matrix, opened, offset, alpha, inverses, target, first, last)
+            for matrix, opened, offset in zip(height.matrices, height.values, height.offsets, strict=True):
+                deep.add_reduced_opening(matrix, opened, offset, alpha, height.inverses, target, first, last)
 
         self._split_rows(rows, target.shape[1])
         return target

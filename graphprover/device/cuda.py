@@ -15,11 +15,11 @@ from typing import Any
 import cupy
 import numpy as np
 
-from graphprover.air.program import Operands
 from graphprover.device.interface import CUDA_BATCH, DeviceLost, Tree
 from graphprover.field import GENERATOR, Ext
 from graphprover.kernels.cuda import deep, fri, gather, grind, keccak, logup, merkle, module, ntt, opening, program
 from graphprover.kernels.cuda.memory import Pool, Staging
+from graphprover.kernels.operands import Height, Operands
 
 _EXT = 24  # bytes of an element of the extension
 _NO_MEMORY = 2  # of the runtime's and of the driver's error codes: the only one that leaves a device as it was
@@ -181,8 +181,8 @@ class CudaDevice:
     # Rounds 4 and 5: openings.
 
     @_operation
-    def interpolation_weights(self, log_height: int, point: Ext) -> cupy.ndarray:
-        return opening.interpolation_weights(log_height, point)
+    def interpolation_weights(self, domains: Sequence[tuple[int, Ext]]) -> list[cupy.ndarray]:
+        return opening.interpolation_weights(domains)
 
     @_operation
     def evaluate(
@@ -193,19 +193,12 @@ class CudaDevice:
         return opening.evaluate(matrices, weights)
 
     @_operation
-    def inverse_denominators(self, log_rows: int, point: Ext) -> cupy.ndarray:
-        return deep.inverse_denominators(log_rows, point)
+    def inverse_denominators(self, domains: Sequence[tuple[int, Ext]]) -> list[cupy.ndarray]:
+        return deep.inverse_denominators(domains)
 
     @_operation
-    def reduced_opening(
-        self,
-        matrices: Sequence[cupy.ndarray],
-        values: Sequence[Sequence[Sequence[Ext]]],
-        offsets: Sequence[int],
-        alpha: Ext,
-        inverses: Sequence[cupy.ndarray],
-    ) -> cupy.ndarray:
-        return deep.reduced_opening(matrices, values, offsets, alpha, inverses)
+    def reduced_openings(self, heights: Sequence[Height], alpha: Ext) -> list[cupy.ndarray]:
+        return deep.reduced_openings(heights, alpha)
 
     @_operation
     def sum(self, vectors: Sequence[cupy.ndarray]) -> cupy.ndarray:

@@ -12,14 +12,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from graphprover.air.program import Operands
 from graphprover.field import Ext
+from graphprover.kernels.operands import Height, Operands
 
 Array = Any  # an array of the device
 
 # log2 of the rows up to which a table goes through the rounds together with others: on the CPU where a task costs as
 # much as the work in it, on a GPU where a table leaves most of it idle.
-CPU_BATCH, CUDA_BATCH = 8, 16
+CPU_BATCH, CUDA_BATCH = 8, 18
 
 
 class DeviceLost(RuntimeError):
@@ -77,27 +77,17 @@ class Device(Protocol):
     def quotient(self, tables: Sequence[Operands], beta: Ext, alpha: Ext, log_blowup: int) -> list[Array]:
         """All constraints over the vanishing polynomial, (3, n·c) on 7·K in bit-reversed order, from extensions."""
 
-    def interpolation_weights(self, log_height: int, point: Ext) -> Array:
-        """The weights (3, n) that make values on 7·H (in bit-reversed order) the value at ``point``."""
+    def interpolation_weights(self, domains: Sequence[tuple[int, Ext]]) -> list[Array]:
+        """For each (log2 of n, point) the weights (3, n) that make values on 7·H, in bit-reversed order, that there."""
 
     def evaluate(self, matrices: Sequence[Array], weights: Sequence[Sequence[Array]]) -> list[list[tuple[Ext, ...]]]:
         """For each matrix and each point's weights the value of every column there, from the first n rows."""
 
-    def inverse_denominators(self, log_rows: int, point: Ext) -> Array:
-        """1/(point - x) for all x of 7·K, (3, 2^log_rows) in bit-reversed order."""
+    def inverse_denominators(self, domains: Sequence[tuple[int, Ext]]) -> list[Array]:
+        """For each (log2 of N, point) 1/(point - x) for all x of 7·K, (3, N) in bit-reversed order."""
 
-    def reduced_opening(
-        self,
-        matrices: Sequence[Array],
-        values: Sequence[Sequence[Sequence[Ext]]],
-        offsets: Sequence[int],
-        alpha: Ext,
-        inverses: Sequence[Array],
-    ) -> Array:
-        """The sum over matrices, points z and columns p of alpha^k (p(z) - p(x)) / (z - x), (3, N).
-
-        ``values[matrix][point]`` are the opened values; k counts from ``offsets[matrix]``, by point and column.
-        """
+    def reduced_openings(self, heights: Sequence[Height], alpha: Ext) -> list[Array]:
+        """For each height the sum over matrices, points z and columns p of alpha^k (p(z) - p(x)) / (z - x), (3, N)."""
 
     def sum(self, vectors: Sequence[Array]) -> Array:
         """The sum of extension vectors of one length."""

@@ -3,11 +3,12 @@
 // serves both. Source: ``open`` in p3-fri/src/two_adic_pcs.rs.
 #include "denominators.cuh"
 
-// 1 / (z - x) for all points, (3, count).
+// 1 / (z - x) for all points of each domain.
 extern "C" __global__ void __launch_bounds__(denominators::THREADS, 2) inverse_denominators(
-    const u64* fine, const u64* coarse, u64 z0, u64 z1, u64 z2, u64* target, u64 count) {
-    denominators::invert({fine, coarse}, {z0, z1, z2}, count,
-                         [=](u64 i, u64, Ext inverse) { ext::store(target, count, i, inverse); });
+    const __grid_constant__ Domains domains, u64 count, const u64* fine, const u64* coarse) {
+    denominators::invert({fine, coarse}, domains, count, [](const Domain& domain, u64 i, u64, Ext inverse) {
+        ext::store(domain.target, domain.count, i, inverse);
+    });
 }
 
 __device__ __forceinline__ Ext words(const u64* place) { return {place[0], place[1], place[2]}; }
@@ -23,22 +24,38 @@ struct Part {
 
 constexpr int WORDS_OF_PART = sizeof(Part) / sizeof(u64);
 
-// The weight alpha^k of every column, (columns, 3) in order of the parts; for each part alpha^width, (parts, 3); and
-// claims[j] = sum over all columns opened at point j of weight * value, (2, 3). One block.
+// Matrices of one height: what is asked of them, and what is made on the way.
+struct Height {
+    u64 first;                 // of its blocks
+    const u64 *parts, *opened;  // `count` of them; their opened values
+    u64 count;
+    u64* weights;  // alpha^k of every column in order of the parts, (columns, 3)
+    u64* powers;   // alpha^width for each part, (parts, 3)
+    u64* claims;   // claims[j] = sum over all columns opened at point j of weight * value, (2, 3)
+    const u64 *inverses0, *inverses1;  // of the two points, or twice of the only one, (3, rows)
+    u64* target;                       // (3, rows)
+    u64 rows, slices;                  // threads that share a pair of rows
+};
+
+struct Heights {
+    Height of[batch::ITEMS];
+};
+
+// The weights, powers and claims of each height. A block a height.
 extern "C" __global__ void __launch_bounds__(256) weigh(
-    const u64* parts, u64 count, const u64* opened, u64 alpha0, u64 alpha1, u64 alpha2, u64* weights, u64* powers,
-    u64* claims) {
+    const __grid_constant__ Heights heights, u64 alpha0, u64 alpha1, u64 alpha2) {
+    const Height& height = heights.of[blockIdx.x];
     Ext alpha = {alpha0, alpha1, alpha2}, sums[2] = {ext::ZERO, ext::ZERO};
     u64 column = 0;
-    for (u64 m = 0; m < count; m++) {
-        Part part = *(const Part*)(parts + m * WORDS_OF_PART);
+    for (u64 m = 0; m < height.count; m++) {
+        Part part = *(const Part*)(height.parts + m * WORDS_OF_PART);
         Ext power = ext::power(alpha, part.width);
-        if (threadIdx.x == 0) put(powers + 3 * m, power);
+        if (threadIdx.x == 0) put(height.powers + 3 * m, power);
         for (u64 c = threadIdx.x; c < part.width; c += blockDim.x) {
             Ext weight = ext::power(alpha, part.offset + c);
-            put(weights + 3 * (column + c), weight);
+            put(height.weights + 3 * (column + c), weight);
             for (u64 j = 0; j < part.points; j++) {
-                Ext value = words(opened + 3 * (part.first_claim + j * part.width + c));
+                Ext value = words(height.opened + 3 * (part.first_claim + j * part.width + c));
                 Ext term = ext::mul(j ? ext::mul(weight, power) : weight, value);
                 sums[j] = ext::add(sums[j], term);
             }
@@ -49,7 +66,7 @@ extern "C" __global__ void __launch_bounds__(256) weigh(
     for (int j = 0; j < 2; j++) {
         Ext all;
         block::running_sum(sums[j], all);
-        if (threadIdx.x == 0) put(claims + 3 * j, all);
+        if (threadIdx.x == 0) put(height.claims + 3 * j, all);
     }
 }
 
@@ -61,18 +78,20 @@ __device__ __forceinline__ void accumulate(ExtSum& low, ExtSum& high, ulonglong2
 }
 
 // Two neighbouring rows a thread; `slices` threads share a pair of rows and take every slices-th column. Blocks have
-// THREADS / slices pairs. target is (3, rows), inverses are of the two points, or twice of the only one.
-extern "C" __global__ void __launch_bounds__(THREADS, 2) reduced_opening(
-    const u64* parts, u64 count, const u64* weights, const u64* powers, const u64* claims, const u64* inverses0,
-    const u64* inverses1, u64* target, u64 rows, u64 slices) {
+// THREADS / slices pairs.
+extern "C" __global__ void __launch_bounds__(THREADS, 2) reduced_openings(
+    const __grid_constant__ Heights heights, u64 height_count) {
     __shared__ Ext partial[4][THREADS];
+    const Height& height = batch::item_at(heights.of, height_count, blockIdx.x);
+    u64 rows = height.rows, slices = height.slices;
+    const u64* weights = height.weights;
     u32 pairs = THREADS / (u32)slices, slice = threadIdx.x / pairs;
-    u64 pair = (u64)blockIdx.x * pairs + threadIdx.x % pairs;
+    u64 pair = (blockIdx.x - height.first) * pairs + threadIdx.x % pairs;
     bool inside = 2 * pair < rows;
     u64 last = rows / 2 - 1;
     Ext at_first[2] = {ext::ZERO, ext::ZERO}, at_second[2] = {ext::ZERO, ext::ZERO};
-    for (u64 m = 0; m < count; m++) {
-        Part part = *(const Part*)(parts + m * WORDS_OF_PART);
+    for (u64 m = 0; m < height.count; m++) {
+        Part part = *(const Part*)(height.parts + m * WORDS_OF_PART);
         const ulonglong2* cells = (const ulonglong2*)part.columns + (inside ? pair : last) + slice * (rows / 2);
         const u64* weight = weights + 3 * slice;
         u64 step = slices * (rows / 2), c = slice;
@@ -87,7 +106,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) reduced_opening(
         for (; c < part.width; c += slices, cells += step, weight += 3 * slices)
             accumulate(low, high, __ldg(cells), words(weight));
         weights += 3 * part.width;
-        Ext compressed[2] = {sums::total(low), sums::total(high)}, power = words(powers + 3 * m);
+        Ext compressed[2] = {sums::total(low), sums::total(high)}, power = words(height.powers + 3 * m);
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             at_first[i] = ext::add(at_first[i], compressed[i]);
@@ -108,16 +127,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) reduced_opening(
         }
     }
     if (!inside) return;
-    Ext first = words(claims), second = words(claims + 3);
+    Ext first = words(height.claims), second = words(height.claims + 3);
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         u64 row = 2 * pair + i;
-        Ext value = ext::mul(ext::sub(first, at_first[i]), ext::load(inverses0, rows, row));
-        if (inverses1 != inverses0) {
-            Ext more = ext::mul(ext::sub(second, at_second[i]), ext::load(inverses1, rows, row));
+        Ext value = ext::mul(ext::sub(first, at_first[i]), ext::load(height.inverses0, rows, row));
+        if (height.inverses1 != height.inverses0) {
+            Ext more = ext::mul(ext::sub(second, at_second[i]), ext::load(height.inverses1, rows, row));
             value = ext::add(value, more);
         }
-        ext::store(target, rows, row, value);
+        ext::store(height.target, rows, row, value);
     }
 }
 

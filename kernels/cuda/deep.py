@@ -1,86 +1,84 @@
-"""DEEP quotients of a table's columns, all at once (``deep.cu``); the definitions stand in kernels/cpu/deep.py."""
+"""DEEP quotients of all columns of a height at once (``deep.cu``); the definitions stand in kernels/cpu/deep.py."""
 
+import builtins
 from collections.abc import Sequence
 
 import cupy
 import numpy as np
 
-from graphprover.field import Ext
+from graphprover.field import ZERO, Ext
 from graphprover.kernels.cuda import domain
-from graphprover.kernels.cuda.inverse import ELEMENTS
-from graphprover.kernels.cuda.module import blocks_for, launch, load
+from graphprover.kernels.cuda.batch import batched
+from graphprover.kernels.cuda.module import blocks_for, launch, load, together
+from graphprover.kernels.operands import Height
 
 THREADS = 256  # as in deep.cu
 _VECTORS = 64  # whose addresses are parameters of a kernel
 _BUSY = 1 << 17  # threads that keep a device busy; a shorter codeword's columns are shared out
 
 
-def inverse_denominators(log_size: int, point: Ext) -> cupy.ndarray:
-    """1 / (point - x) for all x of 7 * K, uint64 (3, 2^log_size) in bit-reversed order.
+def inverse_denominators(domains: Sequence[tuple[int, Ext]]) -> list[cupy.ndarray]:
+    """For each (log2 of N, point) 1 / (point - x) for all x of 7 * K, uint64 (3, N) in bit-reversed order.
 
-    Raises ZeroDivisionError for a point of 7 * K.
+    Raises ZeroDivisionError for a point of its 7 * K.
     """
-    domain.require_outside(point, log_size)
-    size = 1 << log_size
-    target = cupy.empty((3, size), dtype=cupy.uint64)
-    blocks = blocks_for(size, THREADS * ELEMENTS)
-    tables = domain.points(log_size)
-    launch(load("deep.cu"), "inverse_denominators", blocks, THREADS, *tables, *point, target, size)
-    return target
+    return domain.over_points("deep.cu", "inverse_denominators", [(*each, ZERO) for each in domains])
 
 
-def reduced_opening(
-    matrices: Sequence[cupy.ndarray],
-    values: Sequence[Sequence[Sequence[Ext]]],
-    offsets: Sequence[int],
-    alpha: Ext,
-    inverses: Sequence[cupy.ndarray],
-) -> cupy.ndarray:
-    """The sum over matrices, points z_j and columns p of alpha^k (p(z_j) - p(x)) / (z_j - x): uint64 (3, N).
+def reduced_openings(heights: Sequence[Height], alpha: Ext) -> list[cupy.ndarray]:
+    """For each height the sum over matrices, points z_j and columns p of alpha^k (p(z_j) - p(x)) / (z_j - x): (3, N).
 
-    ``matrices`` are (columns, N), N a power of two of at least 2; ``values[matrix][point]`` are the opened values of
-    one or two points; k counts from ``offsets[matrix]``, by point and column; ``inverses`` holds 1 / (z_j - x), each
-    (3, N). Raises ValueError for shapes that do not agree.
+    Raises ValueError for shapes that do not agree.
     """
-    rows = inverses[0].shape[1]
-    points = max(map(len, values))
-    widths = [matrix.shape[0] for matrix in matrices]
-    counts = [[len(at_point) for at_point in opened] for opened in values]
+    parts: list[int] = []
+    opened: list[int] = []
+    starts = []
+    for height in heights:
+        _require_fitting(height)
+        starts.append((len(parts), len(opened)))
+        claim = 0
+        for matrix, values, offset in zip(height.matrices, height.values, height.offsets, strict=True):
+            parts += [matrix.data.ptr, len(matrix), offset, len(values), claim]
+            claim += len(values) * len(matrix)
+        opened += [word for values in height.values for at_point in values for value in at_point for word in value]
+    plan = cupy.asarray(np.array(parts + opened, dtype=np.uint64)).data.ptr
+    targets = together(height.inverses[0].shape for height in heights)
+    weights = together((builtins.sum(map(len, height.matrices)) + len(height.matrices) + 2, 3) for height in heights)
+
+    items = []
+    for height, (first_part, first_opened), target, scratch in zip(heights, starts, targets, weights, strict=True):
+        rows, slices = target.shape[1], 1
+        while slices < 32 and rows // 2 * slices < _BUSY:
+            slices *= 2
+        count = len(height.matrices)
+        inverses = height.inverses[: max(map(len, height.values))]
+        words = [
+            plan + 8 * first_part, plan + 8 * (len(parts) + first_opened), count,
+            scratch[2 + count :].data.ptr, scratch[2:].data.ptr, scratch.data.ptr,
+            inverses[0].data.ptr, inverses[-1].data.ptr, target.data.ptr, rows, slices,
+        ]  # fmt: skip
+        items.append((words, blocks_for(rows // 2, THREADS // slices)))
+    for described, count, blocks in batched(items):
+        launch(load("deep.cu"), "weigh", count, THREADS, described, *alpha)
+        launch(load("deep.cu"), "reduced_openings", blocks, THREADS, described, count)
+    return targets
+
+
+def _require_fitting(height: Height) -> None:
+    rows = height.inverses[0].shape[1]
+    widths = [matrix.shape[0] for matrix in height.matrices]
+    counts = [[len(at_point) for at_point in values] for values in height.values]
     if (
         rows < 2
-        or any(each.shape != (3, rows) for each in inverses)
-        or any(matrix.shape[1] != rows for matrix in matrices)
+        or any(each.shape != (3, rows) for each in height.inverses)
+        or any(matrix.shape[1] != rows for matrix in height.matrices)
         or any(set(count) != {width} or len(count) > 2 for count, width in zip(counts, widths, strict=True))
-        or not 0 < points <= len(inverses)
+        or not 0 < max(map(len, height.values)) <= len(height.inverses)
     ):
         raise ValueError(
-            f"matrices {[each.shape for each in matrices]}, opened values {counts} and inverses "
-            f"{[each.shape for each in inverses]} do not fit"
+            f"matrices {[each.shape for each in height.matrices]}, opened values {counts} and inverses "
+            f"{[each.shape for each in height.inverses]} do not fit"
         )
-    parts, claim = [], 0
-    for matrix, opened, offset in zip(matrices, values, offsets, strict=True):
-        parts += [matrix.data.ptr, len(matrix), offset, len(opened), claim]
-        claim += len(opened) * len(matrix)
-    opened_words = [word for opened in values for at_point in opened for value in at_point for word in value]
-    plan = cupy.asarray(np.array(parts + opened_words, dtype=np.uint64))
-    described, opened_values = plan[: len(parts)], plan[len(parts) :]
-    weights = cupy.empty((np.sum(widths), 3), dtype=cupy.uint64)
-    powers = cupy.empty((len(matrices), 3), dtype=cupy.uint64)
-    claims = cupy.empty((2, 3), dtype=cupy.uint64)
-    module = load("deep.cu")
-    launch(module, "weigh", 1, THREADS, described, len(matrices), opened_values, *alpha, weights, powers, claims)
-
-    slices = 1
-    while slices < 32 and rows // 2 * slices < _BUSY:
-        slices *= 2
-    target = cupy.empty((3, rows), dtype=cupy.uint64)
-    blocks = blocks_for(rows // 2, THREADS // slices)
-    pair = (inverses[0], inverses[points - 1])
-    launch(
-        module, "reduced_opening", blocks, THREADS,
-        described, len(matrices), weights, powers, claims, *pair, target, rows, slices,
-    )  # fmt: skip
-    return target
 
 
 def sum(vectors: Sequence[cupy.ndarray]) -> cupy.ndarray:

@@ -1,16 +1,32 @@
-// 1 / (z - x) over the points x of a domain, the norms of a block's points inverted together.
+// 1 / (z - x) over the points x of domains, the norms of a block's points inverted together.
 #pragma once
+#include "batch.cuh"
 #include "domain.cuh"
 #include "inverse.cuh"
+
+// One point over one domain.
+struct Domain {
+    u64 first;  // of its blocks
+    u64 z[3], factor[3];
+    u64* target;  // (3, count)
+    u64 count;    // of x
+};
+
+struct Domains {
+    Domain of[batch::ITEMS];
+};
 
 namespace denominators {
 
 constexpr int THREADS = 256, ELEMENTS = 8;  // points of a thread
 
-// Calls finish(i, x, 1 / (z - x)) for the points of this block; x = 7 w^rev(i) by `points`, and none of them is z.
+// Calls finish(domain, i, x, 1 / (z - x)) for the points of this block; x = 7 w^rev(i) by `points`, the same for all
+// domains, and none of them is z.
 template <typename Finish>
-__device__ __forceinline__ void invert(Products points, Ext z, u64 count, Finish finish) {
-    u64 first = (u64)blockIdx.x * (THREADS * ELEMENTS) + threadIdx.x;
+__device__ __forceinline__ void invert(Products points, const Domains& domains, u64 domain_count, Finish finish) {
+    const Domain& domain = batch::item_at(domains.of, domain_count, blockIdx.x);
+    Ext z = {domain.z[0], domain.z[1], domain.z[2]};
+    u64 first = (blockIdx.x - domain.first) * (THREADS * ELEMENTS) + threadIdx.x, count = domain.count;
     Ext c[ELEMENTS];
     u64 norms[ELEMENTS];
 #pragma unroll
@@ -25,7 +41,7 @@ __device__ __forceinline__ void invert(Products points, Ext z, u64 count, Finish
 #pragma unroll
     for (int k = 0; k < ELEMENTS; k++) {
         u64 i = first + k * THREADS;
-        if (i < count) finish(i, domain::at(points, i), ext::scale(c[k], norms[k]));
+        if (i < count) finish(domain, i, domain::at(points, i), ext::scale(c[k], norms[k]));
     }
 }
 

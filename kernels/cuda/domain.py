@@ -12,8 +12,11 @@ import numpy as np
 
 from graphprover import field
 from graphprover.field import Ext, P
+from graphprover.kernels.cuda.batch import batched
+from graphprover.kernels.cuda.module import blocks_for, launch, load, together
 
 FINE = 12  # bits of the fine table, as in domain.cuh
+THREADS, ELEMENTS = 256, 8  # as in denominators.cuh
 
 Tables = tuple[cupy.ndarray, cupy.ndarray]  # fine and coarse, uint64
 
@@ -32,6 +35,24 @@ def require_outside(point: Ext, log_size: int) -> None:
 def fold_factors(log_size: int) -> Tables:
     """Of 1 / (2 g^rev(i)) for codewords of up to 2^log_size elements, as ``fold_factors`` in kernels/cpu/domain.py."""
     return _fold_factors(log_size, cupy.cuda.runtime.getDevice())
+
+
+def over_points(file: str, kernel: str, domains: Sequence[tuple[int, Ext, Ext]]) -> list[cupy.ndarray]:
+    """What a kernel makes of 1 / (z - x) for all x of 7 * K (``denominators.cuh``): uint64 (3, |K|) for each domain.
+
+    ``domains`` are log2 of the order of K, z and a factor. Raises ZeroDivisionError where z is one of the x.
+    """
+    for log_size, point, _ in domains:
+        require_outside(point, log_size)
+    targets = together((3, 1 << log_size) for log_size, _, _ in domains)
+    tables = points(max(log_size for log_size, _, _ in domains))
+    items = [
+        ([*point, *factor, target.data.ptr, 1 << log_size], blocks_for(1 << log_size, THREADS * ELEMENTS))
+        for (log_size, point, factor), target in zip(domains, targets, strict=True)
+    ]
+    for described, count, blocks in batched(items):
+        launch(load(file), kernel, blocks, THREADS, described, count, *tables)
+    return targets
 
 
 @cache

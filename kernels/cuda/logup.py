@@ -9,7 +9,7 @@ from functools import lru_cache
 import cupy
 
 from graphprover.air.description import AirDescription
-from graphprover.air.program import Operands, Program, constants, lookup_program
+from graphprover.air.program import Program, constants, lookup_program
 from graphprover.field import Ext
 from graphprover.kernels.cuda import generate
 from graphprover.kernels.cuda.batch import batched
@@ -17,6 +17,7 @@ from graphprover.kernels.cuda.inverse import NO_ZERO, no_zero
 from graphprover.kernels.cuda.module import blocks_for, launch, load, together
 from graphprover.kernels.cuda.program import none, run
 from graphprover.kernels.cuda.streams import beside
+from graphprover.kernels.operands import Operands
 
 _SCAN = 1024  # threads of the block that scans a table's sums of blocks, as in logup.cu
 

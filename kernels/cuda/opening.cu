@@ -1,14 +1,13 @@
 // Values of columns at points of the extension by barycentric interpolation from the first rows of an extension: for p
 // of degree < n on 7 H, p(z) = sum_x p(x) x (z^n - 7^n) / (n 7^n (z - x)).
-#include "batch.cuh"
 #include "denominators.cuh"
 
-// factor * x / (z - x) for all points, (3, count).
+// factor * x / (z - x) for all points of each domain.
 extern "C" __global__ void __launch_bounds__(denominators::THREADS, 2) weights(
-    const u64* fine, const u64* coarse, u64 z0, u64 z1, u64 z2, u64 f0, u64 f1, u64 f2, u64* target, u64 count) {
-    Ext factor = {f0, f1, f2};
-    denominators::invert({fine, coarse}, {z0, z1, z2}, count, [=](u64 i, u64 x, Ext inverse) {
-        ext::store(target, count, i, ext::mul(ext::scale(inverse, x), factor));
+    const __grid_constant__ Domains domains, u64 count, const u64* fine, const u64* coarse) {
+    denominators::invert({fine, coarse}, domains, count, [](const Domain& domain, u64 i, u64 x, Ext inverse) {
+        Ext factor = {domain.factor[0], domain.factor[1], domain.factor[2]};
+        ext::store(domain.target, domain.count, i, ext::mul(ext::scale(inverse, x), factor));
     });
 }
 
@@ -30,7 +29,8 @@ struct Part {
     u64 first;  // of its blocks, or of its sums
     const u64 *matrix, *weights[2];
     u64 width, height, n;
-    u64* partial;  // sums of each tile of rows: (width, 3 points, tiles)
+    u64 slices;    // of a tile's rows, so that pairs of columns times slices keep all warps busy
+    u64* partial;  // sums of each slice of rows: (width, 3 points, tiles slices)
     u64* target;   // sums of all rows: (3 points, width)
 };
 
@@ -40,14 +40,14 @@ struct Parts {
 
 __device__ __forceinline__ u64 tiles_of(u64 rows) { return (rows + TILE - 1) / TILE; }
 
-// partial[column][3 point + coordinate][tile] = sum over the tile's rows of weight * column, for all columns of each
+// partial[column][3 point + coordinate][slice] = sum over the slice's rows of weight * column, for all columns of each
 // part. Blocks of a part: tiles x groups of COLUMNS.
 template <int POINTS>
 __device__ __forceinline__ void partial_sums(const Parts& parts, u64 count) {
     extern __shared__ u64 staged[];  // [point][coordinate][row]
     const Part& part = batch::item_at(parts.of, count, blockIdx.x);
     u64 tiles = tiles_of(part.n), tile = (blockIdx.x - part.first) % tiles, group = (blockIdx.x - part.first) / tiles;
-    u64 first = tile * TILE, n = part.n, width = part.width;
+    u64 first = tile * TILE, n = part.n, width = part.width, left = width - group * COLUMNS;
     u32 rows = (u32)(n - first < TILE ? n - first : TILE);
     for (u32 i = threadIdx.x; i < rows; i += THREADS)
 #pragma unroll
@@ -55,13 +55,16 @@ __device__ __forceinline__ void partial_sums(const Parts& parts, u64 count) {
     __syncthreads();
 
     u32 lane = threadIdx.x % block::WARP, warp = threadIdx.x / block::WARP;
-    group *= COLUMNS;
-    for (u64 column = group + 2 * warp; column < width && column < group + COLUMNS; column += 2 * WARPS) {
+    u32 slices = (u32)part.slices, units = (left < COLUMNS ? (u32)left + 1 : COLUMNS) / 2 * slices;
+    u32 span = (TILE / slices + block::WARP - 1) / block::WARP * block::WARP;
+    for (u32 unit = warp; unit < units; unit += WARPS) {
+        u64 column = group * COLUMNS + unit / slices * 2;
+        u32 slice = unit % slices, end = (slice + 1) * span < rows ? (slice + 1) * span : rows;
         const u64* cells = part.matrix + column * part.height + first;
         u64 step = column + 1 < width ? part.height : 0;  // an odd last column is taken twice
         Sum sum[2][3 * POINTS] = {};
 #pragma unroll 4
-        for (u32 i = lane; i < rows; i += block::WARP) {
+        for (u32 i = slice * span + lane; i < end; i += block::WARP) {
             u64 x = cells[i], y = cells[step + i];
 #pragma unroll
             for (int k = 0; k < 3 * POINTS; k++) {
@@ -76,7 +79,7 @@ __device__ __forceinline__ void partial_sums(const Parts& parts, u64 count) {
             for (int j = 0; j < 2; j++) {
                 u64 value = warp_sum(sums::total(sum[j][k]));
                 if (lane == 0 && column + j < width)
-                    part.partial[((column + j) * (3 * POINTS) + k) * tiles + tile] = value;
+                    part.partial[((column + j) * (3 * POINTS) + k) * (tiles * slices) + tile * slices + slice] = value;
             }
         }
     }
@@ -98,7 +101,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) add_tiles(
     u64 index = ((u64)blockIdx.x * THREADS + threadIdx.x) / block::WARP;
     if (index >= all) return;
     const Part& part = batch::item_at(parts.of, count, index);
-    u64 tiles = tiles_of(part.n), total = 0;
+    u64 tiles = tiles_of(part.n) * part.slices, total = 0;
     index -= part.first;
     for (u64 i = threadIdx.x % block::WARP; i < tiles; i += block::WARP)
         total = field::add(total, part.partial[index * tiles + i]);

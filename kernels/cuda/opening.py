@@ -10,28 +10,27 @@ from graphprover import field
 from graphprover.field import GENERATOR, Ext, P
 from graphprover.kernels.cuda import domain
 from graphprover.kernels.cuda.batch import batched
-from graphprover.kernels.cuda.inverse import ELEMENTS
 from graphprover.kernels.cuda.module import blocks_for, launch, load
 
 THREADS, TILE, COLUMNS, WARP = 256, 2048, 32, 32  # as in opening.cu
+WARPS = THREADS // WARP
 _WORD = 8
 
 
-def interpolation_weights(log_rows: int, point: Ext) -> cupy.ndarray:
-    """uint64 (3, n) for n = 2^log_rows: p(point) is the sum of weights[:, i] p(x_i) over 7 H in bit-reversed order.
+def interpolation_weights(domains: Sequence[tuple[int, Ext]]) -> list[cupy.ndarray]:
+    """For each (log2 of n, point) uint64 (3, n): p(point) is the sum of weights[:, i] p(x_i) over 7 H, bit-reversed.
 
-    Raises ZeroDivisionError for a point of 7 H.
+    Raises ZeroDivisionError for a point of its 7 H.
     """
-    domain.require_outside(point, log_rows)
+    return domain.over_points("opening.cu", "weights", [(*each, _factor(*each)) for each in domains])
+
+
+def _factor(log_rows: int, point: Ext) -> Ext:
+    """(point^n - 7^n) / (n 7^n)."""
     rows = 1 << log_rows
     power = pow(GENERATOR, rows, P)
     vanishing = field.ext_sub(field.ext_pow(point, rows), field.ext(power))
-    factor = field.ext_scale(vanishing, field.inv(rows * power))
-    target = cupy.empty((3, rows), dtype=cupy.uint64)
-    blocks = blocks_for(rows, THREADS * ELEMENTS)
-    tables = domain.points(log_rows)
-    launch(load("opening.cu"), "weights", blocks, THREADS, *tables, *point, *factor, target, rows)
-    return target
+    return field.ext_scale(vanishing, field.inv(rows * power))
 
 
 def evaluate(
@@ -59,6 +58,14 @@ class _Part:
     @property
     def tiles(self) -> int:
         return blocks_for(self.weights[0].shape[1], TILE)
+
+    @property
+    def slices(self) -> int:
+        """Of the rows of a tile: the fewest that leave at most a tenth of a block's warps idle in the last round."""
+        if self.tiles == 1:
+            return 1
+        pairs = blocks_for(min(len(self.matrix), COLUMNS), 2)
+        return next(s for s in (1, 2, 4, 8) if blocks_for(pairs * s, WARPS) * WARPS <= 1.1 * pairs * s)
 
     @property
     def sums(self) -> int:
@@ -89,16 +96,16 @@ def weighted_sums(matrices: Sequence[cupy.ndarray], weights: Sequence[Sequence[c
 
 def _add_up(parts: Sequence[_Part], points: int) -> None:
     """Parts of so many points each: sums over tiles of rows, then over the tiles."""
-    partial = cupy.empty(sum(part.sums * part.tiles for part in parts), dtype=cupy.uint64)
+    partial = cupy.empty(sum(part.sums * part.tiles * part.slices for part in parts), dtype=cupy.uint64)
     module, place = load("opening.cu"), partial.data.ptr
     tiled, added = [], []
     for part in parts:
         first, last = part.weights[0], part.weights[-1]
         addresses = [part.matrix.data.ptr, first.data.ptr, last.data.ptr]
-        words = [*addresses, *part.matrix.shape, first.shape[1], place, part.target]
+        words = [*addresses, *part.matrix.shape, first.shape[1], part.slices, place, part.target]
         tiled.append((words, part.tiles * blocks_for(len(part.matrix), COLUMNS)))
         added.append((words, part.sums))
-        place += _WORD * part.sums * part.tiles
+        place += _WORD * part.sums * part.tiles * part.slices
     for described, count, blocks in batched(tiled):
         name = f"partial_sums_{points}"
         launch(module, name, blocks, THREADS, described, count, shared=3 * points * TILE * _WORD)

@@ -10,11 +10,12 @@ import cupy
 import numpy as np
 
 from graphprover.air.description import AirDescription
-from graphprover.air.program import Matrix, Operands, Program, constants, quotient_program
+from graphprover.air.program import Matrix, Program, constants, quotient_program
 from graphprover.field import GENERATOR, ZERO, Ext, P, array_sub, inv, root_of_unity
 from graphprover.kernels.cuda import domain, generate, ntt
 from graphprover.kernels.cuda.module import blocks_for, compiled, launch, load, together
 from graphprover.kernels.cuda.streams import beside
+from graphprover.kernels.operands import Operands
 
 GENERATED = 3000  # instructions and terms of a program up to which code is generated: some 30 s of compilation
 _THREADS = 128  # most threads of an interpreting block

@@ -8,6 +8,7 @@ from graphprover.kernels.cpu import domain
 
 cupy = pytest.importorskip("cupy")
 from graphprover.kernels.cuda import deep as cuda  # noqa: E402
+from graphprover.kernels.operands import Height  # noqa: E402
 from tests.cuda.test_inverse import random_words  # noqa: E402
 
 pytestmark = pytest.mark.gpu
@@ -24,13 +25,23 @@ def exts(words):
 def test_inverse_denominators(log_size):
     expected = np.empty((3, 1 << log_size), dtype=np.uint64)
     cpu.inverse_denominators(domain.points(log_size), POINT, expected, 0, 1 << log_size)
-    np.testing.assert_array_equal(cuda.inverse_denominators(log_size, POINT).get(), expected)
+    [inverses] = cuda.inverse_denominators([(log_size, POINT)])
+    np.testing.assert_array_equal(inverses.get(), expected)
+
+
+def test_denominators_of_many_domains():
+    """More than one launch takes."""
+    domains = [(i % 14, (i, 2**63 + 5, 2**64 - 2**33)) for i in range(70)]
+    for (log_size, point), inverses in zip(domains, cuda.inverse_denominators(domains), strict=True):
+        expected = np.empty((3, 1 << log_size), dtype=np.uint64)
+        cpu.inverse_denominators(domain.points(log_size), point, expected, 0, 1 << log_size)
+        np.testing.assert_array_equal(inverses.get(), expected)
 
 
 def test_no_denominators_for_a_point_of_the_domain():
     point = int(domain.points(13)[5000])
     with pytest.raises(ZeroDivisionError, match=f"{point} is one of"):
-        cuda.inverse_denominators(13, (point, 0, 0))
+        cuda.inverse_denominators([(14, POINT), (13, (point, 0, 0))])
 
 
 @pytest.mark.parametrize(
@@ -38,7 +49,23 @@ def test_no_denominators_for_a_point_of_the_domain():
     [[(1, 1)], [(1, 2)], [(3, 1), (6, 2)], [(5, 2), (3, 1), (4, 2), (9, 1)], [(70, 2), (12, 1), (2, 1), (130, 2)]],
 )
 @pytest.mark.parametrize("log_rows", [1, 2, 5, 9, 12])
-def test_reduced_opening(log_rows, parts):
+def test_reduced_openings_of_a_height(log_rows, parts):
+    height, expected = height_of(log_rows, parts)
+    [codeword] = cuda.reduced_openings([height], ALPHA)
+    np.testing.assert_array_equal(codeword.get(), expected)
+
+
+@pytest.mark.parametrize("count", [3, 70])
+def test_reduced_openings_of_many_heights(count):
+    """At once, and more than one launch takes."""
+    some = [height_of(1 + i % 13, [(1 + i % 20, 1 + i % 2), (2, 1), (1 + i % 7, 2)][: 1 + i % 3]) for i in range(count)]
+    codewords = cuda.reduced_openings([height for height, _ in some], ALPHA)
+    for codeword, (_, expected) in zip(codewords, some, strict=True):
+        np.testing.assert_array_equal(codeword.get(), expected)
+
+
+def height_of(log_rows, parts):
+    """Random matrices of these widths and points on the device, and the CPU's codeword."""
     rows = 1 << log_rows
     matrices = [random_words((width, rows), width) for width, _ in parts]
     values = [[exts(random_words((3, width), i + j)) for j in range(points)] for i, (width, points) in enumerate(parts)]
@@ -48,8 +75,7 @@ def test_reduced_opening(log_rows, parts):
     for matrix, opened, offset in zip(matrices, values, offsets, strict=True):
         cpu.add_reduced_opening(matrix, opened, offset, ALPHA, inverses, expected, 0, rows)
     on_device = [cupy.asarray(matrix) for matrix in matrices]
-    codeword = cuda.reduced_opening(on_device, values, offsets, ALPHA, [cupy.asarray(each) for each in inverses])
-    np.testing.assert_array_equal(codeword.get(), expected)
+    return Height(on_device, values, offsets, [cupy.asarray(each) for each in inverses]), expected
 
 
 @pytest.mark.parametrize("count", [1, 2, 64, 65, 130])
@@ -72,6 +98,6 @@ def test_shapes_must_agree():
         ([matrix], [[value] * 3], [vector] * 3),
     ):
         with pytest.raises(ValueError, match="do not fit"):
-            cuda.reduced_opening(matrices, values, [0], ALPHA, inverses)
+            cuda.reduced_openings([Height(matrices, values, [0], inverses)], ALPHA)
     with pytest.raises(ValueError, match="have no sum"):
         cuda.sum([vector, vector[:, :4]])

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from graphprover.air.program import Operands, constants, lookup_program
+from graphprover.air.program import constants, lookup_program
 from graphprover.kernels.cpu import domain
 from graphprover.kernels.cpu import logup as cpu
 from graphprover.kernels.cpu import program as cpu_program
 from graphprover.kernels.cuda import generate
+from graphprover.kernels.operands import Operands
 
 cupy = pytest.importorskip("cupy")
 from graphprover.kernels.cuda import logup as cuda  # noqa: E402

@@ -17,14 +17,21 @@ POINT = (2**40 + 1, 2**63 + 5, 2**64 - 2**33)
 
 @pytest.mark.parametrize("log_rows", [0, 1, 5, 11, 13])
 def test_weights(log_rows):
-    np.testing.assert_array_equal(cuda.interpolation_weights(log_rows, POINT).get(), cpu.weights(log_rows, POINT))
+    [weights] = cuda.interpolation_weights([(log_rows, POINT)])
+    np.testing.assert_array_equal(weights.get(), cpu.weights(log_rows, POINT))
+
+
+def test_weights_of_many_domains():
+    domains = [(i % 14, (i, 2**63 + 5, 2**64 - 2**33)) for i in range(70)]
+    for (log_rows, point), weights in zip(domains, cuda.interpolation_weights(domains), strict=True):
+        np.testing.assert_array_equal(weights.get(), cpu.weights(log_rows, point))
 
 
 def test_no_weights_for_a_point_of_the_domain():
     point = int(domain.points(4)[9])
     with pytest.raises(ZeroDivisionError, match=f"{point} is one of"):
-        cuda.interpolation_weights(4, (point, 0, 0))
-    cuda.interpolation_weights(3, (point, 0, 0))
+        cuda.interpolation_weights([(4, (point, 0, 0))])
+    cuda.interpolation_weights([(3, (point, 0, 0))])
 
 
 @pytest.mark.parametrize("points", [1, 2, 3])
