@@ -1,14 +1,29 @@
 """The kernels generated for tables compile for every generation of GPUs, without a GPU, and keep to their registers."""
 
+import re
+from collections.abc import Iterable
+
 import pytest
 
-pytest.importorskip("cuda.core", reason="cuda-core[cu13] is not installed")
-
 from graphprover.air import Air, Bus
+from graphprover.air.description import AirDescription
 from graphprover.air.program import lookup_program, quotient_program
 from graphprover.kernels.cuda import generate
-from tests.cuda.test_compile import ARCHITECTURES, resources
+from graphprover.kernels.cuda.sources import FOLDER
+from graphprover.programs import load_packaged, packaged_names
+from graphprover.vm.families import FAMILIES
+from graphprover.vm.machine import LANES, Machine, Part
+from tests.cuda import nvrtc
+from tests.cuda.nvrtc import ARCHITECTURES, Job
 from tests.random_statements import random_statement
+from tests.vm.programs import everything
+
+nvrtc.require()
+
+# Up to this size of a quotient's program its code is generated. From the text, since the module imports CuPy.
+GENERATED = int(re.findall(r"^GENERATED = (\d+)", (FOLDER / "program.py").read_text(), flags=re.M)[0])
+EVERYWHERE = ("add", "ld", "mul")  # tables of the machine that are compiled for every architecture
+LANED = ("add", "addi_narrow", "ld", "sw", "ltu", "slli_0", "div")  # ... with several instructions a row
 
 
 class Wide(Air):
@@ -24,29 +39,52 @@ class Wide(Air):
             t.lookup(Bus(f"bus {i}"), [t.cells[i], t.cells[i + 1] + 3 * t.next.cells[i]], t.flag, weight=1)
 
 
-def compiled(code: str, architecture: str) -> tuple[int, int]:
-    """Registers and bytes of stack of its one kernel."""
-    from cuda.core import Program, ProgramOptions
-
-    options = ProgramOptions(arch=architecture, std="c++17")
-    ((name, result),) = resources(Program(code, "c++", options).compile("cubin").code).items()
-    assert name in ("quotient", "lookups")
-    return result
-
-
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_compiles(architecture, capsys):
-    tables = random_statement(3, tables=2, max_width=20, max_degree=5, interactions=8)[1].descriptions
-    for air in (*tables, Wide().describe()):
-        codes = [generate.quotient_source(quotient_program(air), 1 << air.log_quotient_chunks)]
+def jobs(airs: Iterable[AirDescription], architecture: str) -> list[Job]:
+    """The kernels of some tables, each text once."""
+    titles: dict[str, str] = {}
+    for air in airs:
+        program = quotient_program(air)
+        codes = []
+        if len(program.instructions) + len(program.terms) <= GENERATED:
+            codes.append(generate.quotient_source(program, 1 << air.log_quotient_chunks))
         if air.lookups:
             codes += generate.lookup_sources(lookup_program(air), tuple(len(each.tuples) for each in air.lookups))
         for code in codes:
-            registers, stack = compiled(code, architecture)
-            with capsys.disabled():
-                print(f"\n{architecture} {air.name}: {registers} registers, {stack} bytes of stack", end="")
-            # Four blocks a multiprocessor, which then hide what is spilled.
-            assert 0 < registers <= 128 and stack <= 1024
+            titles.setdefault(code, f"{air.name}, {air.main_width} columns,")
+    return [Job(title, code, architecture) for code, title in titles.items()]
+
+
+def check(kernels: list[tuple[Job, nvrtc.Kernel]], stack: int) -> None:
+    """Asserts that there are kernels, all with at most ``stack`` bytes of stack."""
+    assert {kernel.name for _, kernel in kernels} == {"quotient", "lookups"}
+    for job, kernel in kernels:
+        # Four blocks a multiprocessor, which then hide some of what is spilled.
+        assert 0 < kernel.registers <= 128 and kernel.stack <= stack, (job.title, job.architecture, kernel)
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_compiles(architecture, record_kernels):
+    airs = list(random_statement(3, tables=2, max_width=20, max_degree=5, interactions=8)[1].descriptions)
+    airs += [air.describe() for name in packaged_names() for air in load_packaged(name).module.tables()]
+    airs += [Wide().describe(), *(FAMILIES[name](1).describe() for name in EVERYWHERE)]
+    kernels = nvrtc.compile_all(jobs(airs, architecture))
+    record_kernels(kernels)
+    check(kernels, stack=1024)
+
+
+def test_every_table_of_the_machine_compiles(record_kernels):
+    """For one architecture: there are four hundred kernels."""
+    machine = Machine(everything(1))
+    airs = [machine.air(code, 100, 2) for code in (0, *Part)] + [make(1) for make in FAMILIES.values()]
+    kernels = nvrtc.compile_all(jobs((air.describe() for air in airs), "sm_90"))
+    record_kernels(kernels)
+    check(kernels, stack=2048)
+
+
+def test_tables_of_several_instructions_a_row_compile(record_kernels):
+    kernels = nvrtc.compile_all(jobs((FAMILIES[name](LANES[-1]).describe() for name in LANED), "sm_90"))
+    record_kernels(kernels)
+    check(kernels, stack=4096)
 
 
 def test_a_table_of_many_lookups_takes_several_kernels():
