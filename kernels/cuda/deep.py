@@ -41,7 +41,7 @@ def reduced_openings(heights: Sequence[Height], alpha: Ext) -> list[cupy.ndarray
             parts += [matrix.data.ptr, len(matrix), offset, len(values), claim]
             claim += len(values) * len(matrix)
         opened += [word for values in height.values for at_point in values for value in at_point for word in value]
-    plan = cupy.asarray(np.array(parts + opened, dtype=np.uint64)).data.ptr
+    plan = cupy.asarray(np.array(parts + opened, dtype=np.uint64))
     targets = together(height.inverses[0].shape for height in heights)
     weights = together((builtins.sum(map(len, height.matrices)) + len(height.matrices) + 2, 3) for height in heights)
 
@@ -53,7 +53,7 @@ def reduced_openings(heights: Sequence[Height], alpha: Ext) -> list[cupy.ndarray
         count = len(height.matrices)
         inverses = height.inverses[: max(map(len, height.values))]
         words = [
-            plan + 8 * first_part, plan + 8 * (len(parts) + first_opened), count,
+            plan[first_part:].data.ptr, plan[len(parts) + first_opened :].data.ptr, count,
             scratch[2 + count :].data.ptr, scratch[2:].data.ptr, scratch.data.ptr,
             inverses[0].data.ptr, inverses[-1].data.ptr, target.data.ptr, rows, slices,
         ]  # fmt: skip

@@ -13,7 +13,7 @@ extern "C" __global__ void __launch_bounds__(denominators::THREADS, 2) weights(
 
 constexpr int THREADS = 256, WARPS = THREADS / block::WARP;
 constexpr int TILE = 2048;        // rows of a block, whose weights lie in shared memory
-constexpr int COLUMNS = 4 * WARPS;  // columns of a block, two a warp at a time, which share the reading of weights
+constexpr int COLUMNS = 4 * WARPS;  // columns of a block, a warp each at a time
 
 // The sum of canonical words over the warp, in every lane: 22 bits at a time, whose sums fit a word of 32 bits.
 __device__ __forceinline__ u64 warp_sum(u64 x) {
@@ -29,7 +29,7 @@ struct Part {
     u64 first;  // of its blocks, or of its sums
     const u64 *matrix, *weights[2];
     u64 width, height, n;
-    u64 slices;    // of a tile's rows, so that pairs of columns times slices keep all warps busy
+    u64 slices;    // of a tile's rows, so that columns times slices keep all warps busy
     u64* partial;  // sums of each slice of rows: (width, 3 points, tiles slices)
     u64* target;   // sums of all rows: (3 points, width)
 };
@@ -55,32 +55,23 @@ __device__ __forceinline__ void partial_sums(const Parts& parts, u64 count) {
     __syncthreads();
 
     u32 lane = threadIdx.x % block::WARP, warp = threadIdx.x / block::WARP;
-    u32 slices = (u32)part.slices, units = (left < COLUMNS ? (u32)left + 1 : COLUMNS) / 2 * slices;
+    u32 slices = (u32)part.slices, units = (left < COLUMNS ? (u32)left : COLUMNS) * slices;
     u32 span = (TILE / slices + block::WARP - 1) / block::WARP * block::WARP;
     for (u32 unit = warp; unit < units; unit += WARPS) {
-        u64 column = group * COLUMNS + unit / slices * 2;
+        u64 column = group * COLUMNS + unit / slices;
         u32 slice = unit % slices, end = (slice + 1) * span < rows ? (slice + 1) * span : rows;
         const u64* cells = part.matrix + column * part.height + first;
-        u64 step = column + 1 < width ? part.height : 0;  // an odd last column is taken twice
-        Sum sum[2][3 * POINTS] = {};
-#pragma unroll 4
+        Sum sum[3 * POINTS] = {};
+#pragma unroll 8
         for (u32 i = slice * span + lane; i < end; i += block::WARP) {
-            u64 x = cells[i], y = cells[step + i];
+            u64 x = cells[i];
 #pragma unroll
-            for (int k = 0; k < 3 * POINTS; k++) {
-                u64 weight = staged[k * TILE + i];
-                sums::accumulate(sum[0][k], x, weight);
-                sums::accumulate(sum[1][k], y, weight);
-            }
+            for (int k = 0; k < 3 * POINTS; k++) sums::accumulate(sum[k], x, staged[k * TILE + i]);
         }
 #pragma unroll
         for (int k = 0; k < 3 * POINTS; k++) {
-#pragma unroll
-            for (int j = 0; j < 2; j++) {
-                u64 value = warp_sum(sums::total(sum[j][k]));
-                if (lane == 0 && column + j < width)
-                    part.partial[((column + j) * (3 * POINTS) + k) * (tiles * slices) + tile * slices + slice] = value;
-            }
+            u64 value = warp_sum(sums::total(sum[k]));
+            if (lane == 0) part.partial[(column * (3 * POINTS) + k) * (tiles * slices) + tile * slices + slice] = value;
         }
     }
 }

@@ -64,8 +64,8 @@ class _Part:
         """Of the rows of a tile: the fewest that leave at most a tenth of a block's warps idle in the last round."""
         if self.tiles == 1:
             return 1
-        pairs = blocks_for(min(len(self.matrix), COLUMNS), 2)
-        return next(s for s in (1, 2, 4, 8) if blocks_for(pairs * s, WARPS) * WARPS <= 1.1 * pairs * s)
+        columns = min(len(self.matrix), COLUMNS)
+        return next(s for s in (1, 2, 4, 8) if blocks_for(columns * s, WARPS) * WARPS <= 1.1 * columns * s)
 
     @property
     def sums(self) -> int:
