@@ -105,7 +105,7 @@ def binding_digest(layout: Layout, label: str, preprocessed: Sequence[bytes] | N
     parts = [BINDING_MAGIC, RELEASE.encode(), bytes([len(name)]), name]
     parts += [layout.parameters.to_bytes(), len(layout.tables).to_bytes(4, "little")]
     for air in layout.tables:
-        description = air.canonical_bytes()
+        description = air.canonical_bytes
         parts += [len(description).to_bytes(8, "little"), description]
     cap = b"" if preprocessed is None else b"".join(preprocessed)
     return keccak256(b"".join([*parts, len(cap).to_bytes(4, "little"), cap]))

@@ -119,6 +119,7 @@ class AirDescription:
         """Bound on the messages that one row queries, over all buses."""
         return sum(t.weight for interaction in (*self.locals, *self.globals) for t in interaction.tuples)
 
+    @cached_property
     def canonical_bytes(self) -> bytes:
         """The identity of the table: what it proves, but no name or label except those of its buses.
 

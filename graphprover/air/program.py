@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -35,7 +36,7 @@ from graphprover.air.expression import (
     Node,
     children,
 )
-from graphprover.field import ZERO, Ext, P, ext_add, ext_mul, ext_powers, ext_scale
+from graphprover.field import ONE, ZERO, Ext, P, ext_mul, ext_powers
 
 LINEAR_TERMS = 16  # most terms of one LINEAR, so that the values it waits for still fit the cache
 _SHARED = 4  # constraints with a common factor from which it pays to multiply by it once: 3 products instead of 4
@@ -72,6 +73,7 @@ class Selector(IntEnum):
 
 
 _NONE, _TERMINAL = -1, -2
+_SHIFTS = ext_powers((0, 1, 0), 3)
 
 
 class Weight(NamedTuple):
@@ -97,6 +99,12 @@ class Program:
     uniforms: tuple[Node, ...]  # expressions without cells or selectors, children before parents
     base_constants: tuple[int, ...]  # the uniforms that are constant planes
     ext_constants: tuple[tuple[Weight, ...], ...]  # sums that are three constant planes each, after the base ones
+
+    @cached_property
+    def highest_powers(self) -> tuple[int, int]:
+        """The highest power of alpha and of beta in the extension constants."""
+        weights = [weight for sums in self.ext_constants for weight in sums]
+        return max((each.alpha for each in weights), default=0), max((each.beta for each in weights), default=0)
 
     @property
     def constant_planes(self) -> int:
@@ -175,20 +183,36 @@ def constants(
             x, y = values[a], values[b]
             values.append((x + y if op == ADD else x - y if op == SUB else x * y) % P)
 
-    weights = [weight for sums in program.ext_constants for weight in sums]
-    alphas = ext_powers(alpha, 1 + max((weight.alpha for weight in weights), default=0))
-    betas = ext_powers(beta, 1 + max((weight.beta for weight in weights), default=0))
-    shifts = ext_powers((0, 1, 0), 3)
+    highest_alpha, highest_beta = program.highest_powers
+    alphas, betas = _powers(alpha, highest_alpha), _powers(beta, highest_beta)
     words = [values[node] for node in program.base_constants]
     for sums in program.ext_constants:
-        total = ZERO
+        c0 = c1 = c2 = 0
         for sign, node, power_of_alpha, power_of_beta, shift, challenge in sums:
-            value = ext_mul(ext_mul(alphas[power_of_alpha], betas[power_of_beta]), shifts[shift])
+            value = _product(_product(alphas[power_of_alpha], betas[power_of_beta]), _SHIFTS[shift])
             if challenge != _NONE:
-                value = ext_mul(value, terminal if challenge == _TERMINAL else prefixes[challenge])
-            total = ext_add(total, ext_scale(value, sign * (1 if node == _NONE else values[node])))
-        words.extend(total)
+                value = _product(value, terminal if challenge == _TERMINAL else prefixes[challenge])
+            factor = sign if node == _NONE else sign * values[node]
+            c0 += factor * value[0]
+            c1 += factor * value[1]
+            c2 += factor * value[2]
+        words += (c0 % P, c1 % P, c2 % P)
     return np.array(words, dtype=np.uint64)
+
+
+def _product(a: Ext, b: Ext) -> Ext:
+    """a b; most factors are the power 0 of something."""
+    return b if a is ONE else a if b is ONE else ext_mul(a, b)
+
+
+@lru_cache(maxsize=8)  # the same for all tables of a proof
+def _powers_below(base: Ext, count: int) -> list[Ext]:
+    return ext_powers(base, count)
+
+
+def _powers(base: Ext, highest: int) -> list[Ext]:
+    """The powers of a challenge up to one at least."""
+    return _powers_below(base, 1 << (highest + 1).bit_length())
 
 
 class _Operand(NamedTuple):

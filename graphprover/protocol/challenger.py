@@ -4,7 +4,9 @@ A `Challenger` never changes: absorbing and sampling return a new one. That lets
 the proof's graph, and it lets a test replay any prefix.
 """
 
+import struct
 from dataclasses import dataclass
+from functools import cached_property
 
 from graphprover.field import Ext, P
 from graphprover.protocol.hashing import keccak256
@@ -23,14 +25,19 @@ class Challenger:
 
     def absorb_words(self, *words: int) -> "Challenger":
         """Absorb canonical base elements, 8 bytes each, little-endian."""
-        return self.absorb(b"".join(word.to_bytes(8, "little") for word in words))
+        return self.absorb(struct.pack(f"<{len(words)}Q", *words))
+
+    @cached_property
+    def _digest(self) -> bytes:
+        """Of ``pending``, which may be long; kept, as a prover first grinds from a state and then draws from it."""
+        return keccak256(self.pending)
 
     def sample_bytes(self, count: int) -> tuple["Challenger", bytes]:
         """The next ``count`` bytes: each digest is read from its last byte to its first."""
         pending, output, sampled = self.pending, self.output, b""
         while len(sampled) < count:
             if not output:
-                pending = output = keccak256(pending)
+                pending = output = self._digest if pending is self.pending else keccak256(pending)
             taken = min(count - len(sampled), len(output))
             sampled += output[-taken:][::-1]
             output = output[:-taken]
@@ -52,10 +59,10 @@ class Challenger:
         third, c2 = second.sample()
         return third, (c0, c1, c2)
 
-    def sample_bits(self, bits: int) -> tuple["Challenger", int]:
-        """An integer of ``bits`` uniform bits, from eight sampled bytes."""
-        challenger, sampled = self.sample_bytes(8)
-        return challenger, int.from_bytes(sampled, "little") & ((1 << bits) - 1)
+    def sample_bits(self, bits: int, count: int) -> tuple["Challenger", list[int]]:
+        """``count`` integers of ``bits`` uniform bits, each from eight sampled bytes."""
+        challenger, sampled = self.sample_bytes(8 * count)
+        return challenger, [word & ((1 << bits) - 1) for word in struct.unpack(f"<{count}Q", sampled)]
 
     def grinding_seed(self) -> bytes:
         """The 32 bytes that a proof-of-work nonce is appended to.
@@ -70,5 +77,5 @@ class Challenger:
         if bits == 0:
             return self, nonce == 0
         squeezed, _ = self.sample_bytes(1)
-        challenger, sampled = squeezed.absorb_words(nonce).sample_bits(bits)
-        return challenger, sampled == 0
+        challenger, sampled = squeezed.absorb_words(nonce).sample_bits(bits, 1)
+        return challenger, sampled == [0]

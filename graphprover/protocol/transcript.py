@@ -9,6 +9,7 @@ passes in. A nonce that fails raises VerificationError.
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 from graphprover.field import Ext, P
 from graphprover.protocol.challenger import Challenger
@@ -62,7 +63,7 @@ def _absorb_cap(challenger: Challenger, cap: Cap) -> Challenger:
 
 
 def _absorb_exts(challenger: Challenger, values: Iterable[Ext]) -> Challenger:
-    return challenger.absorb_words(*(word for value in values for word in value))
+    return challenger.absorb_words(*chain.from_iterable(values))
 
 
 def _check_work(challenger: Challenger, bits: int, nonce: int, guarded: str) -> Challenger:
@@ -99,7 +100,7 @@ def absorb_main(
 ) -> Challenger:
     """Absorb the main commitment, the public values of every table, and the preprocessed commitment if any."""
     challenger = _absorb_cap(challenger, cap)
-    challenger = challenger.absorb_words(*(value for values in public_values for value in values))
+    challenger = challenger.absorb_words(*chain.from_iterable(public_values))
     return challenger if preprocessed_cap is None else _absorb_cap(challenger, preprocessed_cap)
 
 
@@ -148,7 +149,7 @@ def absorb_openings(challenger: Challenger, layout: Layout, openings: Iterable[S
     for each in layout.rounds:
         numbers += [len(each.matrices), *(matrix.points for matrix in each.matrices)]
     challenger = _absorb_seed(challenger, b"p3-fri-pcs", steps, numbers)
-    return _absorb_exts(challenger, (value for values in openings for value in values))
+    return _absorb_exts(challenger, chain.from_iterable(openings))
 
 
 def draw_batching_challenge(challenger: Challenger, layout: Layout, nonce: int) -> tuple[Challenger, Ext]:
@@ -195,8 +196,4 @@ def absorb_final_polynomial(challenger: Challenger, coefficients: Sequence[Ext])
 def draw_queries(challenger: Challenger, layout: Layout, nonce: int) -> list[int]:
     """The queried rows of the tallest codeword, repetitions included: the end of the transcript."""
     challenger = _check_work(challenger, layout.parameters.query_pow_bits, nonce, "the queries")
-    indices = []
-    for _ in range(layout.parameters.num_queries):
-        challenger, index = challenger.sample_bits(layout.log_max_rows)
-        indices.append(index)
-    return indices
+    return challenger.sample_bits(layout.log_max_rows, layout.parameters.num_queries)[1]

@@ -137,12 +137,12 @@ def full(t: TableBuilder) -> None:
 
 def test_names_are_no_part_of_the_identity() -> None:
     d = describe(full)
-    identity = d.canonical_bytes()
+    identity = d.canonical_bytes
     names = {"name": "other", "main_names": ("u", "v", "w"), "public_names": ("q",), "constraint_labels": ("", "")}
-    assert replace(d, **names).canonical_bytes() == identity
+    assert replace(d, **names).canonical_bytes == identity
     relabelled = tuple(replace(i, label="moved") for i in d.globals)
-    assert replace(d, globals=relabelled).canonical_bytes() == identity
-    assert describe(full).canonical_bytes() == identity
+    assert replace(d, globals=relabelled).canonical_bytes == identity
+    assert describe(full).canonical_bytes == identity
 
 
 def test_everything_else_is() -> None:
@@ -173,7 +173,7 @@ def test_everything_else_is() -> None:
         variants.append(replace(d, nodes=(*d.nodes[:i], (op, a + 1, b), *d.nodes[i + 1 :])))
         variants.append(replace(d, nodes=(*d.nodes[:i], (op, a, b + 1), *d.nodes[i + 1 :])))
         variants.append(replace(d, nodes=(*d.nodes[:i], (op + 1, a, b), *d.nodes[i + 1 :])))
-    assert len({v.canonical_bytes() for v in variants}) == len(variants)
+    assert len({v.canonical_bytes for v in variants}) == len(variants)
 
 
 def test_json_says_it_all() -> None:

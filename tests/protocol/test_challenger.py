@@ -77,10 +77,13 @@ def test_words_of_p_and_above_are_drawn_again(monkeypatch: pytest.MonkeyPatch) -
     assert (first, second) == (P - 1, 5)
 
 
-@given(st.integers(0, 64))
-def test_bits_are_the_lowest_of_eight_bytes(bits: int) -> None:
-    state, word = Challenger(SEED).sample_bytes(8)
-    assert Challenger(SEED).sample_bits(bits) == (state, int.from_bytes(word, "little") % 2**bits)
+@given(st.integers(0, 64), st.integers(0, 20))
+def test_bits_are_the_lowest_of_eight_bytes_each(bits: int, count: int) -> None:
+    state, expected = Challenger(SEED), []
+    for _ in range(count):
+        state, word = state.sample_bytes(8)
+        expected.append(int.from_bytes(word, "little") % 2**bits)
+    assert Challenger(SEED).sample_bits(bits, count) == (state, expected)
 
 
 @given(st.binary(max_size=50), st.integers(0, 40))
