@@ -13,15 +13,13 @@ from graphprover.envelope import Proof
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.layout import Layout, make_layout
 from graphprover.protocol.parameters import Parameters
-from graphprover.protocol.proof import DIGEST_BYTES, WORD_BYTES, BatchProof, decode, opened_values
+from graphprover.protocol.proof import DIGEST_BYTES, EXT_BYTES, BatchProof, decode, opened_values
 from graphprover.protocol.security import analyse, shape_of
 from graphprover.protocol.transcript import RELEASE
 from graphprover.statement import Statement
 
 if TYPE_CHECKING:
     from dask.diagnostics.profile import TaskData
-
-EXT_BYTES = 3 * WORD_BYTES
 
 
 def aligned(rows: Iterable[Sequence[object]]) -> str:
@@ -98,7 +96,7 @@ def sizes(proof: BatchProof, layout: Layout) -> dict[str, int]:
     caps = [proof.main_cap, proof.permutation_cap or (), proof.quotient_cap, *proof.fold_caps]
     parts = {
         "commitments": DIGEST_BYTES * sum(map(len, caps)),
-        "openings": EXT_BYTES * sum(map(len, opened_values(layout, proof.openings))),
+        "openings": sum(map(len, opened_values(layout, proof.openings))),
     }
     for each, queries in zip(layout.rounds, proof.round_queries, strict=True):
         parts[f"queries: {each.name} rows"] = sum(map(len, queries.rows))

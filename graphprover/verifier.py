@@ -164,19 +164,25 @@ def _check_constraints(
     air, openings = layout.tables[table], proof.openings[table]
     selectors = selectors_at(layout.log_heights[table], challenges.zeta)
     at = Evaluations(
-        main=openings.main,
-        main_next=openings.main_next or (ZERO,) * air.main_width,
-        preprocessed=openings.preprocessed or (),
-        preprocessed_next=openings.preprocessed_next or (ZERO,) * air.preprocessed_width,
-        permutation=join_coordinates(openings.permutation),
-        permutation_next=join_coordinates(openings.permutation_next),
+        main=words_to_exts(openings.main),
+        main_next=_opened(openings.main_next, air.main_width),
+        preprocessed=_opened(openings.preprocessed, air.preprocessed_width),
+        preprocessed_next=_opened(openings.preprocessed_next, air.preprocessed_width),
+        permutation=join_coordinates(words_to_exts(openings.permutation)),
+        permutation_next=join_coordinates(words_to_exts(openings.permutation_next)),
         public_values=public_values,
         terminal=proof.terminals[table],
     )
     folded = fold_constraints(air, at, selectors, challenges.prefixes[table], challenges.beta, challenges.alpha)
-    quotient = join_quotient(layout.log_heights[table], openings.quotient, challenges.zeta)
+    chunks = [words_to_exts(chunk) for chunk in openings.quotient]
+    quotient = join_quotient(layout.log_heights[table], chunks, challenges.zeta)
     if folded != ext_mul(quotient, selectors.vanishing):
         raise VerificationError(f"table {air.name}: the constraints do not hold at the out-of-domain point")
+
+
+def _opened(values: bytes | None, width: int) -> tuple[Ext, ...]:
+    """What was opened; zeros where nothing is read."""
+    return (ZERO,) * width if values is None else words_to_exts(values)
 
 
 def _check_rows(layout: Layout, proof: BatchProof, preprocessed: Cap | None, challenges: Challenges) -> None:
@@ -216,7 +222,7 @@ def _reduce_openings(layout: Layout, proof: BatchProof, challenges: Challenges) 
             for point in range(matrix.points):
                 first = matrix.offset + point * matrix.width
                 key = (matrix.log_rows, point)
-                value = next(values)
+                value = words_to_exts(next(values))
                 weights = alphas[first : first + matrix.width]
                 opened.setdefault(key, []).append(ext_sum(map(ext_mul, weights, value)))
                 sums = [array_sum(array_mul(rows, weight[first : first + matrix.width])) for weight in alpha_columns]

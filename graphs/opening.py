@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from graphprover.device import Array, Device
 from graphprover.field import Ext, ext_scale, root_of_unity
 from graphprover.graphs.commit import Commitment, Extensions
@@ -10,7 +12,7 @@ from graphprover.graphs.tasks import Graph, Node
 from graphprover.graphs.transcript import Drawn
 from graphprover.kernels.operands import Height
 from graphprover.protocol.layout import EXTENSION_DEGREE, MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout
-from graphprover.protocol.proof import TableOpenings
+from graphprover.protocol.proof import EXT_BYTES, TableOpenings
 
 ByHeight = Mapping[int, Sequence[Array]]  # for each opening point, by log2 of the trace's rows
 
@@ -64,23 +66,24 @@ def openings(
         [extensions[part.name][part.table].columns for part in parts],
         [weights[part.log_height][: part.points] for part in parts],
     )
-    at: dict[int, dict[tuple[str, int], tuple[Ext, ...]]] = {part.table: {} for part in parts}
+    at: dict[int, dict[tuple[str, int], bytes]] = {part.table: {} for part in parts}
     for part, of_part in zip(parts, values, strict=True):
-        at[part.table].update({(part.name, point): each for point, each in enumerate(of_part)})
+        for point, words in enumerate(of_part):
+            at[part.table][part.name, point] = words.astype("<u8", copy=False).tobytes()
     return {table: _table_openings(of_table) for table, of_table in at.items()}
 
 
-def _table_openings(values: Mapping[tuple[str, int], tuple[Ext, ...]]) -> TableOpenings:
+def _table_openings(values: Mapping[tuple[str, int], bytes]) -> TableOpenings:
     """From the values of a table's columns by round and point."""
-    chunks = values[QUOTIENT, 0]
+    chunks, size = values[QUOTIENT, 0], EXTENSION_DEGREE * EXT_BYTES
     return TableOpenings(
         main=values[MAIN, 0],
         main_next=values.get((MAIN, 1)),
         preprocessed=values.get((PREPROCESSED, 0)),
         preprocessed_next=values.get((PREPROCESSED, 1)),
-        quotient=tuple(chunks[i : i + EXTENSION_DEGREE] for i in range(0, len(chunks), EXTENSION_DEGREE)),
-        permutation=values.get((PERMUTATION, 0), ()),
-        permutation_next=values.get((PERMUTATION, 1), ()),
+        quotient=tuple(chunks[first : first + size] for first in range(0, len(chunks), size)),
+        permutation=values.get((PERMUTATION, 0), b""),
+        permutation_next=values.get((PERMUTATION, 1), b""),
     )
 
 
@@ -117,16 +120,16 @@ def reduced_openings(
     return dict(zip(by_height, device.reduced_openings(heights, batching.challenge), strict=True))
 
 
-def _opened_values(opened: TableOpenings, name: str) -> list[tuple[Ext, ...]]:
-    """A table's opened values under one commitment, for each point."""
-    if name == QUOTIENT:
-        return [tuple(value for chunk in opened.quotient for value in chunk)]
+def _opened_values(opened: TableOpenings, name: str) -> list[np.ndarray]:
+    """A table's opened values under one commitment, for each point, as words (columns, 3)."""
     values = {
+        QUOTIENT: (b"".join(opened.quotient),),
         MAIN: (opened.main, opened.main_next),
         PREPROCESSED: (opened.preprocessed, opened.preprocessed_next),
         PERMUTATION: (opened.permutation, opened.permutation_next),
     }
-    return [each for each in values[name] if each is not None]
+    words = (np.frombuffer(each, dtype="<u8") for each in values[name] if each is not None)
+    return [each.astype(np.uint64, copy=False).reshape(-1, EXTENSION_DEGREE) for each in words]
 
 
 def sum_codewords(device: Device, shares: Sequence[Mapping[int, Array]], *, log_height: int) -> Array:

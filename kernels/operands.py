@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from graphprover.air.description import AirDescription
 from graphprover.field import Ext
 
@@ -28,6 +30,6 @@ class Height:
     """Matrices (columns, N) of one height, as they are opened at one or two points."""
 
     matrices: Sequence[Array]
-    values: Sequence[Sequence[Sequence[Ext]]]  # [matrix][point][column]
+    values: Sequence[Sequence[np.ndarray]]  # [matrix][point]: the opened values as words of the host, (columns, 3)
     offsets: Sequence[int]  # for each matrix the power of alpha at its first column; k counts by point and column
     inverses: Sequence[Array]  # 1/(z - x) for each point z, (3, N)

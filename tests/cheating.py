@@ -14,7 +14,7 @@ import numpy as np
 from graphprover.device import Device, Tree
 from graphprover.device.interface import CPU_BATCH
 from graphprover.envelope import Proof
-from graphprover.field import ZERO, Ext, P, ext_add, ext_inv, ext_mul, ext_sub
+from graphprover.field import Ext, P, ext_add, ext_inv, ext_mul, ext_sub
 from graphprover.graphs import opening
 from graphprover.graphs import proof as proof_graph
 from graphprover.graphs.batches import batches
@@ -24,7 +24,7 @@ from graphprover.protocol.constraints import Evaluations, fold_constraints, join
 from graphprover.protocol.layout import make_layout
 from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.preprocessed import preprocessed_cap
-from graphprover.protocol.proof import TableOpenings, encode
+from graphprover.protocol.proof import TableOpenings, encode, exts_to_words, words_to_exts
 from graphprover.statement import Statement
 from tests.naive_device import NaiveDevice
 
@@ -114,19 +114,19 @@ class OtherOpenings(NaiveDevice):
         table = self.table
         selectors = selectors_at(*self.points[0])
         at = Evaluations(
-            honest.main,
-            honest.main_next or (ZERO,) * len(honest.main),
-            honest.preprocessed or (),
-            honest.preprocessed_next or (),
-            join_coordinates(honest.permutation),
-            join_coordinates(honest.permutation_next),
+            words_to_exts(honest.main),
+            words_to_exts(honest.main_next or bytes(len(honest.main))),
+            words_to_exts(honest.preprocessed or b""),
+            words_to_exts(honest.preprocessed_next or b""),
+            join_coordinates(words_to_exts(honest.permutation)),
+            join_coordinates(words_to_exts(honest.permutation_next)),
             table.public_values,
             table.terminal,
         )
         folded = fold_constraints(table.air, at, selectors, table.prefixes, self.beta, self.alpha)
-        (chunk,) = honest.quotient
+        (chunk,) = map(words_to_exts, honest.quotient)
         missing = ext_sub(ext_mul(folded, ext_inv(selectors.vanishing)), join_coordinates(chunk)[0])
-        return replace(honest, quotient=((ext_add(chunk[0], missing), *chunk[1:]),))
+        return replace(honest, quotient=(exts_to_words([ext_add(chunk[0], missing), *chunk[1:]]),))
 
 
 def lying_openings(device: OtherOpenings, *inputs: Any, **fixed: Any) -> dict[int, TableOpenings]:

@@ -247,15 +247,17 @@ class NaiveDevice:
 
     def evaluate(
         self, matrices: Sequence[np.ndarray], weights: Sequence[Sequence[np.ndarray]]
-    ) -> list[list[tuple[Ext, ...]]]:
+    ) -> list[list[np.ndarray]]:
         return [self.evaluated(*each) for each in zip(matrices, weights, strict=True)]
 
-    def evaluated(self, matrix: np.ndarray, weights: Sequence[np.ndarray]) -> list[tuple[Ext, ...]]:
+    def evaluated(self, matrix: np.ndarray, weights: Sequence[np.ndarray]) -> list[np.ndarray]:
         return [
-            tuple(
-                ext_sum(ext_scale(weight, int(value)) for weight, value in zip(exts(each), column, strict=False))
-                for column in matrix
-            )
+            vector(
+                [
+                    ext_sum(ext_scale(weight, int(value)) for weight, value in zip(exts(each), column, strict=False))
+                    for column in matrix
+                ]
+            ).T
             for each in weights
         ]
 
@@ -273,7 +275,7 @@ class NaiveDevice:
         for each, opened, offset in zip(height.matrices, height.values, height.offsets, strict=True):
             power = ext_pow(alpha, offset)
             for inverse, at_point in zip(height.inverses, opened, strict=False):
-                for column, value in zip(each.tolist(), at_point, strict=True):
+                for column, value in zip(each.tolist(), exts(at_point.T), strict=True):
                     for row, (word, over) in enumerate(zip(column, exts(inverse), strict=True)):
                         quotient = ext_mul(ext_sub(value, ext(word)), over)
                         total[row] = ext_add(total[row], ext_mul(power, quotient))

@@ -18,7 +18,7 @@ from graphprover.protocol.challenger import Challenger
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.layout import Layout, make_layout
 from graphprover.protocol.parameters import Parameters
-from graphprover.protocol.proof import BatchProof, by_matrix, decode, encode
+from graphprover.protocol.proof import BatchProof, by_matrix, decode, encode, exts_to_words, words_to_exts
 from graphprover.protocol.security import analyse, shape_of
 from graphprover.prover import prove
 from graphprover.statement import Statement, Table, binding_digest
@@ -197,6 +197,11 @@ def cut(data: bytes, size: int) -> tuple[bytes, ...]:
     return tuple(data[first : first + size] for first in range(0, len(data), size))
 
 
+def exchanged(values: bytes, a: int, b: int) -> bytes:
+    """Two elements of the extension swapped."""
+    return b"".join(swapped(cut(values, 24), a, b))
+
+
 def swaps(proof: BatchProof) -> Iterator[BatchProof]:
     """Proofs with two parts of one kind swapped."""
     assert proof.permutation_cap is not None
@@ -215,11 +220,11 @@ def swaps(proof: BatchProof) -> Iterator[BatchProof]:
     for table, each in enumerate(proof.openings):
         for changed in (
             replace(each, permutation=each.permutation_next, permutation_next=each.permutation),
-            replace(each, main=swapped(each.main, 0, -1)) if len(each.main) > 1 else None,
+            replace(each, main=exchanged(each.main, 0, -1)) if len(each.main) > 24 else None,
             replace(each, main=each.main_next, main_next=each.main) if each.main_next else None,
             replace(each, main=each.preprocessed, preprocessed=each.main) if each.preprocessed else None,
-            replace(each, permutation=swapped(each.permutation, 0, 3)),
-            replace(each, quotient=(swapped(each.quotient[0], 0, 1), *each.quotient[1:])),
+            replace(each, permutation=exchanged(each.permutation, 0, 3)),
+            replace(each, quotient=(exchanged(each.quotient[0], 0, 1), *each.quotient[1:])),
         ):
             if changed is not None:
                 yield replace(proof, openings=(*proof.openings[:table], changed, *proof.openings[table + 1 :]))
@@ -258,13 +263,13 @@ def test_an_opening_split_elsewhere() -> None:
     first = batch.openings[0]
     assert first.preprocessed is not None
     for moved in (
-        replace(first, main=first.main + first.preprocessed, preprocessed=()),
+        replace(first, main=first.main + first.preprocessed, preprocessed=b""),
         replace(first, main=first.main + first.preprocessed, preprocessed=None),
-        replace(first, main=(), preprocessed=first.main + first.preprocessed),
-        replace(first, main=first.main + first.permutation[:1], permutation=first.permutation[1:]),
-        replace(first, preprocessed=first.preprocessed + first.permutation[:1], permutation=first.permutation[1:]),
-        replace(first, permutation=first.permutation + first.permutation_next, permutation_next=()),
-        replace(first, quotient=((*first.quotient[0], first.permutation[0]),), permutation=first.permutation[1:]),
+        replace(first, main=b"", preprocessed=first.main + first.preprocessed),
+        replace(first, main=first.main + first.permutation[:24], permutation=first.permutation[24:]),
+        replace(first, preprocessed=first.preprocessed + first.permutation[:24], permutation=first.permutation[24:]),
+        replace(first, permutation=first.permutation + first.permutation_next, permutation_next=b""),
+        replace(first, quotient=(first.quotient[0] + first.permutation[:24],), permutation=first.permutation[24:]),
     ):
         payload = encode(replace(batch, openings=(moved, *batch.openings[1:])))
         refused(replace(proof, payload=payload), statement, "entries where this statement has|missing")
@@ -288,9 +293,9 @@ def test_an_element_that_is_not_canonical() -> None:
     proof = forge(statement, PLAIN)
     verify(proof, statement, security=0)
     batch = decode(proof.payload, make_layout(statement.descriptions, proof.log_heights, PLAIN))
-    (left, *rest) = batch.openings[0].main
-    assert left == ONE
-    other = replace(batch.openings[0], main=((1 + P, 0, 0), *rest))
+    main = batch.openings[0].main
+    assert words_to_exts(main[:24]) == (ONE,)
+    other = replace(batch.openings[0], main=exts_to_words([(1 + P, 0, 0)]) + main[24:])
     refused(replace(proof, payload=encode(replace(batch, openings=(other,)))), statement, "a word is not below p")
     values = struct.pack("<3Q", 1, 2, 2)
     data = proof.to_bytes()

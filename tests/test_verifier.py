@@ -28,7 +28,7 @@ from graphprover.field import (
 from graphprover.protocol.challenger import Challenger
 from graphprover.protocol.constraints import selectors_at
 from graphprover.protocol.errors import VerificationError
-from graphprover.protocol.proof import BatchProof
+from graphprover.protocol.proof import BatchProof, exts_to_words, words_to_exts
 from graphprover.prover import prove
 from graphprover.statement import Statement, Table
 from graphprover.verifier import fold_group, verify
@@ -193,8 +193,9 @@ def test_a_table_of_one_row_is_constant() -> None:
     vector = vectors.load("height1")
     reduced_openings(vector, vector.proof)
     (opened,) = vector.proof.openings
-    line = ext_add(opened.main[0], (0, 1, 0))
-    changed = replace(vector.proof, openings=(replace(opened, main=(line, *opened.main[1:])),))
+    first, *others = words_to_exts(opened.main)
+    line = exts_to_words([ext_add(first, (0, 1, 0)), *others])
+    changed = replace(vector.proof, openings=(replace(opened, main=line),))
     with pytest.raises(VerificationError, match="a table of one row is not constant"):
         reduced_openings(vector, changed)
 
@@ -224,11 +225,11 @@ def test_constraints_hold_in_all_coordinates(amount: Ext) -> None:
     challenges = verifier._replay(vector.layout, vector.proof, vector.public_values, vector.cap, vector.binding)
     verifier._check_constraints(vector.layout, vector.proof, (), challenges, 0)
     (opened,) = vector.proof.openings
-    (first, *others), *chunks = opened.quotient
+    (first, *others), *chunks = map(words_to_exts, opened.quotient)
     # Times the vanishing polynomial it makes a difference of ``amount``.
     off = ext_mul(amount, ext_inv(selectors_at(vector.layout.log_heights[0], challenges.zeta).vanishing))
     assert not chunks
-    quotient = ((ext_add(first, off), *others),)
+    quotient = (exts_to_words([ext_add(first, off), *others]),)
     changed = replace(vector.proof, openings=(replace(opened, quotient=quotient),))
     with pytest.raises(VerificationError, match="the constraints do not hold"):
         verifier._check_constraints(vector.layout, changed, (), challenges, 0)

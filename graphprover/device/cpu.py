@@ -193,17 +193,17 @@ class CpuDevice:
 
     def evaluate(
         self, matrices: Sequence[np.ndarray], weights: Sequence[Sequence[np.ndarray]]
-    ) -> list[list[tuple[Ext, ...]]]:
+    ) -> list[list[np.ndarray]]:
         return [self._evaluate(*each) for each in zip(matrices, weights, strict=True)]
 
-    def _evaluate(self, matrix: np.ndarray, weights: Sequence[np.ndarray]) -> list[tuple[Ext, ...]]:
+    def _evaluate(self, matrix: np.ndarray, weights: Sequence[np.ndarray]) -> list[np.ndarray]:
         target = np.empty((len(weights), 3, matrix.shape[0]), dtype=np.uint64)
 
         def columns(first: int, last: int) -> None:
             opening.evaluate(matrix, weights, target, first, last)
 
         self._threads.split(columns, matrix.shape[0], COLUMNS)
-        return [_exts(point) for point in target]
+        return [point.T for point in target]
 
     def inverse_denominators(self, domains: Sequence[tuple[int, Ext]]) -> list[np.ndarray]:
         return [self._inverse_denominators(*each) for each in domains]
@@ -319,8 +319,3 @@ def _nodes(tree: Tree, numbers: np.ndarray) -> np.ndarray:
         here = (numbers >= size) & (numbers < 2 * size)
         target[here] = layer[numbers[here] - size]
     return target
-
-
-def _exts(columns: np.ndarray) -> tuple[Ext, ...]:
-    """Extension elements from their coordinates (3, n)."""
-    return tuple((int(a), int(b), int(c)) for a, b, c in columns.T)

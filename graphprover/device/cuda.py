@@ -187,7 +187,7 @@ class CudaDevice:
     @_operation
     def evaluate(
         self, matrices: Sequence[cupy.ndarray], weights: Sequence[Sequence[cupy.ndarray]]
-    ) -> list[list[tuple[Ext, ...]]]:
+    ) -> list[list[np.ndarray]]:
         values = sum(len(points) * len(matrix) for matrix, points in zip(matrices, weights, strict=True))
         self.count("evaluate", downloaded=_EXT * values)
         return opening.evaluate(matrices, weights)

@@ -80,8 +80,11 @@ class Device(Protocol):
     def interpolation_weights(self, domains: Sequence[tuple[int, Ext]]) -> list[Array]:
         """For each (log2 of n, point) the weights (3, n) that make values on 7·H, in bit-reversed order, that there."""
 
-    def evaluate(self, matrices: Sequence[Array], weights: Sequence[Sequence[Array]]) -> list[list[tuple[Ext, ...]]]:
-        """For each matrix and each point's weights the value of every column there, from the first n rows."""
+    def evaluate(self, matrices: Sequence[Array], weights: Sequence[Sequence[Array]]) -> list[list[np.ndarray]]:
+        """For each matrix and each point's weights the value of every column there, from the first n rows.
+
+        Words on the host, (columns, 3) for each point.
+        """
 
     def inverse_denominators(self, domains: Sequence[tuple[int, Ext]]) -> list[Array]:
         """For each (log2 of N, point) 1/(point - x) for all x of 7·K, (3, N) in bit-reversed order."""

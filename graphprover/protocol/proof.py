@@ -8,7 +8,7 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import TypeVar
 
 import numpy as np
@@ -22,19 +22,23 @@ Cap = tuple[bytes, ...]
 
 DIGEST_BYTES = 32
 WORD_BYTES = 8
+EXT_BYTES = EXTENSION_DEGREE * WORD_BYTES
 
 
 @dataclass(frozen=True)
 class TableOpenings:
-    """The values of one table's polynomials at zeta, and at the next row's point where they are read there."""
+    """The values of one table's polynomials at zeta, and at the next row's point where they are read there.
 
-    main: tuple[Ext, ...]
-    main_next: tuple[Ext, ...] | None
-    preprocessed: tuple[Ext, ...] | None
-    preprocessed_next: tuple[Ext, ...] | None
-    quotient: tuple[tuple[Ext, ...], ...]  # three coordinate polynomials for each chunk
-    permutation: tuple[Ext, ...]  # three coordinate polynomials for each extension column
-    permutation_next: tuple[Ext, ...]
+    Each as the words of extension elements: 24 bytes a polynomial.
+    """
+
+    main: bytes
+    main_next: bytes | None
+    preprocessed: bytes | None
+    preprocessed_next: bytes | None
+    quotient: tuple[bytes, ...]  # three coordinate polynomials for each chunk
+    permutation: bytes  # three coordinate polynomials for each extension column
+    permutation_next: bytes
 
 
 @dataclass(frozen=True)
@@ -81,11 +85,9 @@ def by_matrix(rows: Sequence[bytes], widths: Sequence[int]) -> list[tuple[bytes,
     return [tuple(row[first:end] for first, end in zip([0, *ends], ends, strict=False)) for row in rows]
 
 
-def opened_values(
-    layout: Layout, openings: Sequence[TableOpenings] | Mapping[int, TableOpenings]
-) -> list[tuple[Ext, ...]]:
+def opened_values(layout: Layout, openings: Sequence[TableOpenings] | Mapping[int, TableOpenings]) -> list[bytes]:
     """The openings in transcript order: by round, matrix and point."""
-    values: list[tuple[Ext, ...] | None] = []
+    values: list[bytes | None] = []
     for each in layout.rounds:
         for matrix in each.matrices:
             table = openings[matrix.table]
@@ -116,10 +118,6 @@ def _word(value: int) -> bytes:
     return value.to_bytes(WORD_BYTES, "little")
 
 
-def _ext(value: Ext) -> bytes:
-    return b"".join(map(_word, value))
-
-
 def _sequence(items: Sequence[T], write: Callable[[T], bytes]) -> bytes:
     return _varint(len(items)) + b"".join(map(write, items))
 
@@ -128,8 +126,8 @@ def _option(item: T | None, write: Callable[[T], bytes]) -> bytes:
     return b"\0" if item is None else b"\1" + write(item)
 
 
-def _exts(values: Sequence[Ext]) -> bytes:
-    return _sequence(values, _ext)
+def _values(words: bytes) -> bytes:
+    return _varint(len(words) // EXT_BYTES) + words
 
 
 def _digests(digests: Sequence[bytes]) -> bytes:
@@ -159,21 +157,17 @@ def _bytes(data: bytes) -> np.ndarray:
     return np.frombuffer(data, dtype=np.uint8)
 
 
-def _group(siblings: bytes) -> bytes:
-    return _varint(len(siblings) // (EXTENSION_DEGREE * WORD_BYTES)) + siblings
-
-
 def _table_openings(table: TableOpenings) -> bytes:
     return b"".join(
         [
-            _exts(table.main),
-            _option(table.main_next, _exts),
-            _option(table.preprocessed, _exts),
-            _option(table.preprocessed_next, _exts),
-            _sequence(table.quotient, _exts),
+            _values(table.main),
+            _option(table.main_next, _values),
+            _option(table.preprocessed, _values),
+            _option(table.preprocessed_next, _values),
+            _sequence(table.quotient, _values),
             b"\0",  # no randomisation: this profile is not zero-knowledge
-            _exts(table.permutation),
-            _exts(table.permutation_next),
+            _values(table.permutation),
+            _values(table.permutation_next),
         ]
     )
 
@@ -191,10 +185,10 @@ def encode(proof: BatchProof) -> bytes:
             _sequence(proof.fold_caps, _digests),
             _sequence(proof.fold_nonces, _word),
             _sequence(proof.round_queries, _round_queries),
-            _sequence(proof.fold_queries, lambda each: _sequence(each.siblings, _group) + _path(each.path)),
-            _exts(proof.final_polynomial),
+            _sequence(proof.fold_queries, lambda each: _sequence(each.siblings, _values) + _path(each.path)),
+            _values(exts_to_words(proof.final_polynomial)),
             _word(proof.query_nonce),
-            _sequence(proof.terminals, lambda terminal: _option(terminal, _ext)),
+            _sequence(proof.terminals, lambda terminal: _option(terminal, lambda value: exts_to_words([value]))),
             _sequence(proof.log_heights, _varint),
             _option(proof.lookup_nonce, _word),
             _word(proof.zeta_nonce),
@@ -260,11 +254,8 @@ class _Reader:
     def row(self, what: str, width: int) -> bytes:
         return self.words(what, self.length(what, width))
 
-    def group(self, what: str, count: int) -> bytes:
+    def values(self, what: str, count: int) -> bytes:
         return self.words(what, EXTENSION_DEGREE * self.length(what, count))
-
-    def exts(self, what: str, count: int) -> tuple[Ext, ...]:
-        return words_to_exts(self.group(what, count))
 
     def ext(self, what: str) -> Ext:
         return words_to_exts(self.words(what, EXTENSION_DEGREE))[0]
@@ -276,6 +267,11 @@ class _Reader:
         return self.take(DIGEST_BYTES * self.varint(what, most), what)
 
 
+def exts_to_words(values: Sequence[Ext]) -> bytes:
+    """The words of extension elements, 24 bytes each."""
+    return struct.pack(f"<{EXTENSION_DEGREE * len(values)}Q", *chain.from_iterable(values))
+
+
 def words_to_exts(words: bytes) -> tuple[Ext, ...]:
     """Extension elements from their words, 24 bytes each."""
     values = struct.unpack(f"<{len(words) // WORD_BYTES}Q", words)
@@ -285,18 +281,18 @@ def words_to_exts(words: bytes) -> tuple[Ext, ...]:
 def _read_table(reader: _Reader, layout: Layout, table: int) -> TableOpenings:
     air = layout.tables[table]
     what = f"the openings of table {air.name}"
-    main = reader.exts(what, air.main_width)
-    main_next = reader.exts(what, air.main_width) if reader.present(what, air.main_next) else None
+    main = reader.values(what, air.main_width)
+    main_next = reader.values(what, air.main_width) if reader.present(what, air.main_next) else None
     width = air.preprocessed_width
-    preprocessed = reader.exts(what, width) if reader.present(what, width > 0) else None
+    preprocessed = reader.values(what, width) if reader.present(what, width > 0) else None
     next_read = width > 0 and air.preprocessed_next
-    preprocessed_next = reader.exts(what, width) if reader.present(what, next_read) else None
+    preprocessed_next = reader.values(what, width) if reader.present(what, next_read) else None
     chunks = reader.length(what, 1 << layout.log_chunks[table])
-    quotient = tuple(reader.exts(what, EXTENSION_DEGREE) for _ in range(chunks))
+    quotient = tuple(reader.values(what, EXTENSION_DEGREE) for _ in range(chunks))
     reader.present(f"{what}: randomisation", False)
     columns = EXTENSION_DEGREE * (len(air.lookups) + 1) if air.lookups else 0
-    permutation = reader.exts(what, columns)
-    permutation_next = reader.exts(what, columns)
+    permutation = reader.values(what, columns)
+    permutation_next = reader.values(what, columns)
     return TableOpenings(main, main_next, preprocessed, preprocessed_next, quotient, permutation, permutation_next)
 
 
@@ -323,7 +319,7 @@ def decode(data: bytes, layout: Layout) -> BatchProof:
     def fold_queries(fold: int) -> FoldQueries:
         what = f"the queries of fold {fold}"
         others = (1 << layout.fold_log_arities[fold]) - 1
-        siblings = tuple(reader.group(what, others) for _ in range(reader.length(what, queries)))
+        siblings = tuple(reader.values(what, others) for _ in range(reader.length(what, queries)))
         log_rows = layout.folded_log_heights[fold]
         levels = log_rows - layout.cap_log_size(log_rows)
         return FoldQueries(siblings, reader.path(what, queries * levels))
@@ -345,7 +341,7 @@ def decode(data: bytes, layout: Layout) -> BatchProof:
     input_queries = tuple(round_queries(each) for each in layout.rounds)
     reader.length("the fold queries", len(folds))
     folded_queries = tuple(fold_queries(fold) for fold in folds)
-    final_polynomial = reader.exts("the final polynomial", 1 << layout.parameters.log_final_poly_len)
+    final_polynomial = words_to_exts(reader.values("the final polynomial", 1 << layout.parameters.log_final_poly_len))
     query_nonce = reader.word("the nonce before the queries")
     reader.length("the lookup terminals", tables)
     terminals = tuple(

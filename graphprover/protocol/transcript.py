@@ -134,8 +134,8 @@ def draw_zeta(challenger: Challenger, layout: Layout, nonce: int) -> tuple[Chall
 # The opening argument.
 
 
-def absorb_openings(challenger: Challenger, layout: Layout, openings: Iterable[Sequence[Ext]]) -> Challenger:
-    """Describe the opening argument and absorb all opened values: by round, matrix, point and column."""
+def absorb_openings(challenger: Challenger, layout: Layout, openings: Iterable[bytes]) -> Challenger:
+    """Describe the opening argument and absorb the words of all opened values: by round, matrix, point and column."""
     steps = [
         _step("Message", "claimed_evaluations", f"Fixed({matrix.width})", _EXT)
         for each in layout.rounds
@@ -149,7 +149,7 @@ def absorb_openings(challenger: Challenger, layout: Layout, openings: Iterable[S
     for each in layout.rounds:
         numbers += [len(each.matrices), *(matrix.points for matrix in each.matrices)]
     challenger = _absorb_seed(challenger, b"p3-fri-pcs", steps, numbers)
-    return _absorb_exts(challenger, chain.from_iterable(openings))
+    return challenger.absorb(b"".join(openings))
 
 
 def draw_batching_challenge(challenger: Challenger, layout: Layout, nonce: int) -> tuple[Challenger, Ext]:

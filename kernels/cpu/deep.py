@@ -112,7 +112,7 @@ def _add_reduced_opening(matrix, opened, offset, alpha, inverses, target, first,
 
 def add_reduced_opening(
     matrix: np.ndarray,
-    opened: Sequence[Sequence[Ext]],
+    opened: Sequence[np.ndarray],
     offset: int,
     alpha: Ext,
     inverses: Sequence[np.ndarray],
@@ -123,8 +123,8 @@ def add_reduced_opening(
     """target += sum_j alpha^(offset + j w) sum_c alpha^c (opened[j][c] - p_c(x)) / (z_j - x) on rows [first, last).
 
     ``matrix`` is (w, N), ``target`` (3, N); ``inverses`` holds 1 / (z_j - x) as (3, N or more) for at least as many
-    points as ``opened``. All are C-contiguous uint64 in bit-reversed order, canonical. Raises ValueError for shapes
-    that do not agree.
+    points as ``opened``, values as words (w, 3). All are C-contiguous uint64 in bit-reversed order, canonical. Raises
+    ValueError for shapes that do not agree.
     """
     columns, rows = matrix.shape
     claims = np.array(opened, dtype=np.uint64).reshape(-1, columns, 3)

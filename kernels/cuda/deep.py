@@ -31,17 +31,18 @@ def reduced_openings(heights: Sequence[Height], alpha: Ext) -> list[cupy.ndarray
     Raises ValueError for shapes that do not agree.
     """
     parts: list[int] = []
-    opened: list[int] = []
-    starts = []
+    opened: list[np.ndarray] = []
+    starts, words_before = [], 0
     for height in heights:
         _require_fitting(height)
-        starts.append((len(parts), len(opened)))
+        starts.append((len(parts), words_before))
         claim = 0
         for matrix, values, offset in zip(height.matrices, height.values, height.offsets, strict=True):
             parts += [matrix.data.ptr, len(matrix), offset, len(values), claim]
             claim += len(values) * len(matrix)
-        opened += [word for values in height.values for at_point in values for value in at_point for word in value]
-    plan = cupy.asarray(np.array(parts + opened, dtype=np.uint64))
+        opened += [at_point.reshape(-1) for values in height.values for at_point in values]
+        words_before += 3 * claim
+    plan = cupy.asarray(np.concatenate([np.array(parts, dtype=np.uint64), *opened]))
     targets = together(height.inverses[0].shape for height in heights)
     weights = together((builtins.sum(map(len, height.matrices)) + len(height.matrices) + 2, 3) for height in heights)
 

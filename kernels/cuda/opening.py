@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import prod
 
 import cupy
+import numpy as np
 
 from graphprover import field
 from graphprover.field import GENERATOR, Ext, P
@@ -33,16 +34,13 @@ def _factor(log_rows: int, point: Ext) -> Ext:
     return field.ext_scale(vanishing, field.inv(rows * power))
 
 
-def evaluate(
-    matrices: Sequence[cupy.ndarray], weights: Sequence[Sequence[cupy.ndarray]]
-) -> list[list[tuple[Ext, ...]]]:
-    """The values of all columns of each matrix at the points of its weights, on the host; as `weighted_sums`."""
+def evaluate(matrices: Sequence[cupy.ndarray], weights: Sequence[Sequence[cupy.ndarray]]) -> list[list[np.ndarray]]:
+    """For each matrix and point the values of all columns, (columns, 3) on the host; otherwise as `weighted_sums`."""
     sums, place = weighted_sums(matrices, weights).get(), 0
     values = []
     for matrix, of_matrix in zip(matrices, weights, strict=True):
         shape = (len(of_matrix), 3, len(matrix))
-        points = sums[place : place + prod(shape)].reshape(shape).tolist()
-        values.append([tuple(zip(*coordinates, strict=True)) for coordinates in points])
+        values.append([point.T for point in sums[place : place + prod(shape)].reshape(shape)])
         place += prod(shape)
     return values
 

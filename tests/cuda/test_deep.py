@@ -17,10 +17,6 @@ POINT = (2**40 + 1, 2**63 + 5, 2**64 - 2**33)
 ALPHA = (2**64 - 2**32, 5, 2**50)
 
 
-def exts(words):
-    return [tuple(map(int, value)) for value in words.T]
-
-
 @pytest.mark.parametrize("log_size", [0, 1, 5, 11, 14])
 def test_inverse_denominators(log_size):
     expected = np.empty((3, 1 << log_size), dtype=np.uint64)
@@ -68,7 +64,7 @@ def height_of(log_rows, parts):
     """Random matrices of these widths and points on the device, and the CPU's codeword."""
     rows = 1 << log_rows
     matrices = [random_words((width, rows), width) for width, _ in parts]
-    values = [[exts(random_words((3, width), i + j)) for j in range(points)] for i, (width, points) in enumerate(parts)]
+    values = [[random_words((width, 3), i + j) for j in range(points)] for i, (width, points) in enumerate(parts)]
     offsets = [7 + 1000 * i for i in range(len(parts))]
     inverses = [random_words((3, rows), j) for j in range(2)]
     expected = np.zeros((3, rows), dtype=np.uint64)
@@ -90,7 +86,7 @@ def test_sum(rows, count):
 
 def test_shapes_must_agree():
     matrix, vector = cupy.asarray(random_words((2, 8), 0)), cupy.asarray(random_words((3, 8), 0))
-    value = [(1, 2, 3)] * 2
+    value = np.array([(1, 2, 3)] * 2, dtype=np.uint64)
     for matrices, values, inverses in (
         ([matrix], [[value[:1]]], [vector]),  # a value missing
         ([matrix], [[value, value]], [vector]),  # a point without inverses

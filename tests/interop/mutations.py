@@ -2,6 +2,7 @@
 
 import dataclasses
 import random
+import struct
 from collections.abc import Iterator
 from typing import Any
 
@@ -45,8 +46,8 @@ def _spoil_contents(rng: random.Random, proof: BatchProof) -> bytes:
     while True:
         try:
             return encode(_spoil(rng, proof))
-        # No encoding has None there, a word so large, or a row of another length.
-        except (AttributeError, OverflowError, TypeError, ValueError):
+        # No encoding has None there, a word so large, or a row or an element of another length.
+        except (AttributeError, OverflowError, TypeError, ValueError, struct.error):
             continue
 
 
@@ -59,7 +60,7 @@ def _spoil(rng: random.Random, part: Any) -> Any:
         return None
     if isinstance(part, int):
         return rng.choice((0, 1, part + 1, part + P, (part + rng.randrange(1, P)) % P))
-    if isinstance(part, bytes):
+    if isinstance(part, bytes) and part:
         at = rng.randrange(len(part))
         kind = rng.choice(("inside", "inside", "inside", "drop", "repeat"))
         if kind == "inside":

@@ -13,7 +13,7 @@ from graphprover.field import P
 from graphprover.protocol import proof as module
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.layout import Layout
-from graphprover.protocol.proof import by_matrix, decode, encode, opened_values, words_to_exts
+from graphprover.protocol.proof import by_matrix, decode, encode, exts_to_words, opened_values, words_to_exts
 from tests.interop.mutations import mutations
 from tests.protocol import vectors
 
@@ -149,7 +149,7 @@ def test_the_largest_word_is_p_minus_1() -> None:
     vector = load("height1")
     start = 1 + 32 + 1 + 1 + 32 + 1 + 1 + 1  # two caps, two options, the tables, the columns of the first
     payload = vector.payload[:start] + (P - 1).to_bytes(8, "little") + vector.payload[start + 8 :]
-    assert decode(payload, vector.layout).openings[0].main[0][0] == P - 1
+    assert decode(payload, vector.layout).openings[0].main[:8] == (P - 1).to_bytes(8, "little")
     payload = vector.payload[:start] + P.to_bytes(8, "little") + vector.payload[start + 8 :]
     assert "not below p" in refused(payload, vector.layout)
 
@@ -203,7 +203,7 @@ def test_openings_are_in_the_order_of_the_layout(name: str) -> None:
     vector = load(name)
     values = opened_values(vector.layout, vector.proof.openings)
     widths = [m.width for each in vector.layout.rounds for m in each.matrices for _ in range(m.points)]
-    assert [len(value) for value in values] == widths
+    assert [len(value) for value in values] == [24 * width for width in widths]
 
 
 def test_words_to_exts() -> None:
@@ -212,3 +212,10 @@ def test_words_to_exts() -> None:
         (P - 1, 5, 6),
     )
     assert words_to_exts(b"") == ()
+
+
+@given(st.lists(st.tuples(*[st.integers(0, P - 1)] * 3), max_size=20))
+def test_exts_to_words_and_back(values: list[tuple[int, int, int]]) -> None:
+    words = exts_to_words(values)
+    assert words == b"".join(word.to_bytes(8, "little") for value in values for word in value)
+    assert words_to_exts(words) == tuple(values)

@@ -11,6 +11,7 @@ from graphprover.protocol.challenger import Challenger
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.hashing import keccak256
 from graphprover.protocol.layout import Layout, make_layout
+from graphprover.protocol.proof import exts_to_words
 from tests.protocol import vectors
 
 BINDING = bytes(range(32))
@@ -84,7 +85,7 @@ def final_state(layout: Layout, **changed: Any) -> bytes:
         "permutation": [b"l" * 32],
         "terminals": [(i, 1, 2) for i in range(lookups)],
         "quotient": [b"q" * 32],
-        "openings": [[(i, 3, 4)] for i in range(3)],
+        "openings": [exts_to_words([(i, 3, 4)]) for i in range(3)],
         "folds": [[bytes([i]) * 32] for i in range(len(layout.fold_log_arities))],
         "final": [(8, 9, 10)],
         **changed,
@@ -121,7 +122,7 @@ def changes(layout: Layout) -> dict[str, Any]:
         "permutation": [b"L" * 32],
         "terminals": [(i, 1, 3) for i in range(len(layout.lookup_tables))],
         "quotient": [b"Q" * 32],
-        "openings": [[(i, 3, 5)] for i in range(3)],
+        "openings": [exts_to_words([(i, 3, 5)]) for i in range(3)],
         "folds": [[bytes([i]) * 31 + b"F"] for i in range(len(layout.fold_log_arities))],
         "final": [(8, 9, 11)],
     }
