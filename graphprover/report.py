@@ -99,7 +99,7 @@ def sizes(proof: BatchProof, layout: Layout) -> dict[str, int]:
         "openings": sum(map(len, opened_values(layout, proof.openings))),
     }
     for each, queries in zip(layout.rounds, proof.round_queries, strict=True):
-        parts[f"queries: {each.name} rows"] = sum(map(len, queries.rows))
+        parts[f"queries: {each.name} rows"] = len(queries.rows)
         parts[f"queries: {each.name} paths"] = len(queries.path)
     parts["queries: folds"] = sum(len(group) for queries in proof.fold_queries for group in queries.siblings)
     parts["queries: fold paths"] = sum(len(queries.path) for queries in proof.fold_queries)

@@ -215,7 +215,7 @@ def _reduce_openings(layout: Layout, proof: BatchProof, challenges: Challenges) 
     opened: dict[tuple[int, int], list[Ext]] = {}
     at_rows: dict[tuple[int, int], list[np.ndarray]] = {}
     for each, queries in zip(layout.rounds, proof.round_queries, strict=True):
-        words = np.frombuffer(b"".join(queries.rows), dtype="<u8").astype(np.uint64).reshape(len(queries.rows), -1)
+        words = np.frombuffer(queries.rows, dtype="<u8").astype(np.uint64).reshape(len(challenges.queries), -1)
         ends = np.cumsum(each.widths)
         for matrix, end in zip(each.matrices, ends, strict=True):
             rows = words[:, end - matrix.width : end]

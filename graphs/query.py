@@ -90,7 +90,7 @@ def queries(
         caps={each.name: cap for each, cap in zip(layout.rounds, caps, strict=False)},
         fold_caps=caps[rounds:],
         rounds=tuple(
-            RoundQueries(each.widths, _split(words), path)
+            RoundQueries(each.widths, _bytes(words), path)
             for each, words, path in zip(layout.rounds, rows, paths, strict=False)
         ),
         folds=tuple(

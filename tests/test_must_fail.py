@@ -2,7 +2,7 @@
 
 import random
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 from functools import cache
 from typing import Any
@@ -187,7 +187,7 @@ def test_changed_contents() -> None:
         refused(replace(proof, payload=payload), statement)
 
 
-def swapped(items: tuple[Any, ...], a: int, b: int) -> tuple[Any, ...]:
+def swapped(items: Sequence[Any], a: int, b: int) -> tuple[Any, ...]:
     items_ = list(items)
     items_[a], items_[b] = items_[b], items_[a]
     return tuple(items_)
@@ -195,6 +195,10 @@ def swapped(items: tuple[Any, ...], a: int, b: int) -> tuple[Any, ...]:
 
 def cut(data: bytes, size: int) -> tuple[bytes, ...]:
     return tuple(data[first : first + size] for first in range(0, len(data), size))
+
+
+def joined(rows: Iterable[Iterable[bytes]]) -> bytes:
+    return b"".join(b"".join(row) for row in rows)
 
 
 def exchanged(values: bytes, a: int, b: int) -> bytes:
@@ -230,14 +234,17 @@ def swaps(proof: BatchProof) -> Iterator[BatchProof]:
                 yield replace(proof, openings=(*proof.openings[:table], changed, *proof.openings[table + 1 :]))
     for name in ("round_queries", "fold_queries"):
         for i, each in enumerate(getattr(proof, name)):
-            field = "rows" if name == "round_queries" else "siblings"
-            rows = getattr(each, field)
-            spoiled = [replace(each, **{field: swapped(rows, 0, 1)}), replace(each, **{field: swapped(rows, 1, 2)})]
-            within = by_matrix(rows, each.widths)[0] if name == "round_queries" else cut(rows[0], 24)
-            if len(within) > 1:
-                spoiled.append(replace(each, **{field: (b"".join(swapped(within, 0, 1)), *rows[1:])}))
-            if len(within) > 1 and name == "round_queries":
-                spoiled.append(replace(each, widths=swapped(each.widths, 0, 1)))
+            if name == "round_queries":
+                rows = by_matrix(each.rows, each.widths)
+                spoiled = [replace(each, rows=joined(swapped(rows, a, a + 1))) for a in (0, 1)]
+                if len(each.widths) > 1:
+                    spoiled.append(replace(each, rows=joined([swapped(rows[0], 0, 1), *rows[1:]])))
+                    spoiled.append(replace(each, widths=swapped(each.widths, 0, 1)))
+            else:
+                groups = each.siblings
+                spoiled = [replace(each, siblings=swapped(groups, a, a + 1)) for a in (0, 1)]
+                if len(groups[0]) > 24:
+                    spoiled.append(replace(each, siblings=(exchanged(groups[0], 0, 1), *groups[1:])))
             if len(each.path) > 32:
                 spoiled.append(replace(each, path=b"".join(swapped(cut(each.path, 32), 0, 1))))
             for other in spoiled:

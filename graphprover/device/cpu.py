@@ -311,11 +311,12 @@ def _injecting(below: np.ndarray, joined: np.ndarray, layer: np.ndarray) -> Call
 
 def _nodes(tree: Tree, numbers: np.ndarray) -> np.ndarray:
     """The nodes of these numbers, (numbers, 4)."""
-    sizes = np.array([len(layer) for layer in tree.layers])
-    if len(numbers) and not sizes[-1] <= numbers.min() <= numbers.max() < 2 * sizes[0]:
-        raise IndexError(f"a node outside a tree of {sizes[0]} leaves")
+    leaves, cap = len(tree.layers[0]), len(tree.layers[-1])
+    if len(numbers) and not cap <= numbers.min() <= numbers.max() < 2 * leaves:
+        raise IndexError(f"a node outside a tree of {leaves} leaves")
     target = np.empty((len(numbers), 4), dtype=np.uint64)
-    for layer, size in zip(tree.layers, sizes, strict=True):
-        here = (numbers >= size) & (numbers < 2 * size)
-        target[here] = layer[numbers[here] - size]
+    bits = np.frexp(numbers)[1]
+    for layer in tree.layers:
+        here = np.flatnonzero(bits == len(layer).bit_length())
+        target[here] = layer[numbers[here] - len(layer)]
     return target

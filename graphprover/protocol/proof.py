@@ -8,7 +8,7 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate, chain
+from itertools import accumulate, chain, pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -46,7 +46,7 @@ class RoundQueries:
     """All queried rows of one input commitment."""
 
     widths: tuple[int, ...]  # words of a row of each matrix
-    rows: tuple[bytes, ...]  # [query]: the rows of all matrices, one after the other; 8 little-endian bytes a word
+    rows: bytes  # query by query, the rows of all matrices one after the other; 8 little-endian bytes a word
     path: bytes  # the multiproof's digests, one after the other
 
 
@@ -79,10 +79,11 @@ class BatchProof:
     zeta_nonce: int  # before the out-of-domain point
 
 
-def by_matrix(rows: Sequence[bytes], widths: Sequence[int]) -> list[tuple[bytes, ...]]:
-    """[query][matrix]: the parts of queried rows, given the words of each."""
-    ends = [WORD_BYTES * end for end in accumulate(widths)]
-    return [tuple(row[first:end] for first, end in zip([0, *ends], ends, strict=False)) for row in rows]
+def by_matrix(rows: bytes, widths: Sequence[int]) -> list[tuple[bytes, ...]]:
+    """[query][matrix]: each row of some `RoundQueries`, given its words."""
+    firsts = [WORD_BYTES * first for first in accumulate(widths, initial=0)]
+    queries = [rows[first : first + firsts[-1]] for first in range(0, len(rows), firsts[-1])]
+    return [tuple(row[first:end] for first, end in pairwise(firsts)) for row in queries]
 
 
 def opened_values(layout: Layout, openings: Sequence[TableOpenings] | Mapping[int, TableOpenings]) -> list[bytes]:
@@ -138,19 +139,19 @@ def _path(digests: bytes) -> bytes:
     return _varint(len(digests) // DIGEST_BYTES) + digests
 
 
-def _round_queries(queries: RoundQueries) -> bytes:
-    """Raises ValueError for a row that has not the words of all matrices."""
-    count, row_bytes = len(queries.rows), WORD_BYTES * sum(queries.widths)
-    if any(len(row) != row_bytes for row in queries.rows):
-        raise ValueError(f"a queried row is not {row_bytes} bytes")
-    # All queries at once, piece by piece: a length is a column of equal bytes, a matrix some columns of the rows.
-    words = _bytes(b"".join(queries.rows)).reshape(count, row_bytes)
+def _round_queries(queries: RoundQueries) -> list[bytes | memoryview]:
+    """Some pieces, as they are long; raises ValueError for rows that have not the words of all matrices."""
+    count, rest = divmod(len(queries.rows), WORD_BYTES * sum(queries.widths))
+    if rest:
+        raise ValueError(f"{len(queries.rows)} bytes are no rows of {queries.widths} words")
+    # All queries at once: a length is a column of equal bytes, a matrix some columns of the rows.
+    words = _bytes(queries.rows).reshape(count, -1)
     lengths = {value: np.tile(_bytes(_varint(value)), (count, 1)) for value in {len(queries.widths), *queries.widths}}
     pieces, first = [lengths[len(queries.widths)]], 0
     for width in queries.widths:
         pieces += [lengths[width], words[:, first : first + WORD_BYTES * width]]
         first += WORD_BYTES * width
-    return _varint(count) + np.concatenate(pieces, axis=1).tobytes() + _path(queries.path)
+    return [_varint(count), np.concatenate(pieces, axis=1).data, _path(queries.path)]
 
 
 def _bytes(data: bytes) -> np.ndarray:
@@ -184,7 +185,8 @@ def encode(proof: BatchProof) -> bytes:
             _word(proof.batch_nonce),
             _sequence(proof.fold_caps, _digests),
             _sequence(proof.fold_nonces, _word),
-            _sequence(proof.round_queries, _round_queries),
+            _varint(len(proof.round_queries)),
+            *chain.from_iterable(map(_round_queries, proof.round_queries)),
             _sequence(proof.fold_queries, lambda each: _sequence(each.siblings, _values) + _path(each.path)),
             _values(exts_to_words(proof.final_polynomial)),
             _word(proof.query_nonce),
@@ -312,9 +314,9 @@ def decode(data: bytes, layout: Layout) -> BatchProof:
         rows = []
         for _ in range(reader.length(what, queries)):
             reader.length(what, len(each.matrices))
-            rows.append(b"".join([reader.row(what, width) for width in each.widths]))
+            rows += [reader.row(what, width) for width in each.widths]
         levels = each.log_rows - layout.cap_log_size(each.log_rows)
-        return RoundQueries(each.widths, tuple(rows), reader.path(what, queries * levels))
+        return RoundQueries(each.widths, b"".join(rows), reader.path(what, queries * levels))
 
     def fold_queries(fold: int) -> FoldQueries:
         what = f"the queries of fold {fold}"
