@@ -2,6 +2,7 @@
 
 import logging
 import uuid
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ def prove(
     # 1. Load: check every trace against its table.
     traces = load(statement)
     # 2. Plan: heights and parameters give the shape of the proof.
-    layout = plan(statement, security, rate, parameters)
+    layout = _layout(statement, traces, security, rate, parameters)
     # 3. Make the graph and run it, once more where the first GPU is too small for it.
     chosen = device_for(device) if isinstance(device, str) else device
     try:
@@ -109,7 +110,13 @@ def _columns(table: Table, air: AirDescription) -> Array:
 def plan(statement: Statement, security: float = 128, rate: int = 2, parameters: Parameters | None = None) -> Layout:
     """The shape of the proof of a statement with traces; raises ValueError for an unreachable level."""
     tables = zip(statement.tables, statement.descriptions, strict=True)
-    log_heights = [_columns(table, air).shape[1].bit_length() - 1 for table, air in tables]
+    return _layout(statement, [_columns(table, air) for table, air in tables], security, rate, parameters)
+
+
+def _layout(
+    statement: Statement, traces: Sequence[Array], security: float, rate: int, parameters: Parameters | None
+) -> Layout:
+    log_heights = [trace.shape[1].bit_length() - 1 for trace in traces]
     if parameters is None:
         if rate not in RATES:
             raise ValueError(f"rate 1/{rate}: choose 1/2, 1/4 or 1/8")

@@ -90,7 +90,7 @@ def as_columns(array: np.ndarray, width: int, what: str) -> np.ndarray:
         if columns.dtype.kind not in "iub" or (columns.dtype.kind == "i" and (columns < 0).any()):
             raise ValueError(f"{what}: dtype {columns.dtype} with values outside the field; use uint64 words below p")
         columns = columns.astype(np.uint64)
-    if (columns >= np.uint64(P)).any():
+    if columns.max() >= np.uint64(P):
         column, row = np.argwhere(columns >= np.uint64(P))[0]
         raise ValueError(f"{what}: column {column}, row {row} is not below p = 2^64 - 2^32 + 1")
     return np.ascontiguousarray(columns)
