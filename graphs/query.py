@@ -63,48 +63,33 @@ def queries(
     for batches in extensions:
         tables = joined(batches).items()
         blocks.append([(each.columns, at[layout.log_heights[table] + log_blowup]) for table, each in tables])
-    for codeword, log_arity, log_rows in zip(
-        codewords, layout.fold_log_arities, layout.folded_log_heights, strict=True
-    ):
+    folds = list(zip(layout.fold_log_arities, layout.folded_log_heights, strict=True))
+    for codeword, (log_arity, log_rows) in zip(codewords, folds, strict=True):
         groups = (at[log_rows][:, None] << log_arity) + np.arange(1 << log_arity)
         blocks.append([(codeword, groups.reshape(-1))])
 
     log_leaves = [*(each.log_rows for each in layout.rounds), *layout.folded_log_heights]
-    numbers = multiproof(indices, layout.log_max_rows)
-    wanted = []
-    for log_rows in log_leaves:
-        cap = 1 << layout.cap_log_size(log_rows)
-        path = numbers[(numbers >= 2 * cap) & (numbers < 2 << log_rows)]
-        wanted.append(np.append(path, np.arange(cap, 2 * cap)))
-
-    rows, digests = device.gather(blocks, list(zip([*trees, *fold_trees], wanted, strict=True)))
+    caps = [1 << layout.cap_log_size(log_rows) for log_rows in log_leaves]
+    siblings = multiproof(indices, layout.log_max_rows)
+    nodes = [
+        np.append(siblings[(siblings >= 2 * cap) & (siblings < 2 << log_rows)], np.arange(cap, 2 * cap))
+        for log_rows, cap in zip(log_leaves, caps, strict=True)
+    ]
+    rows, digests = device.gather(blocks, list(zip([*trees, *fold_trees], nodes, strict=True)))
+    opened = [(_bytes(each[:-cap]), _split(each[-cap:])) for each, cap in zip(digests, caps, strict=True)]
     rounds = len(layout.rounds)
-    paths, caps = zip(
-        *(
-            _path_and_cap(each, layout.cap_log_size(log_rows))
-            for each, log_rows in zip(digests, log_leaves, strict=True)
-        ),
-        strict=True,
-    )
     return Opened(
-        caps={each.name: cap for each, cap in zip(layout.rounds, caps, strict=False)},
-        fold_caps=caps[rounds:],
+        caps={each.name: cap for each, (_, cap) in zip(layout.rounds, opened, strict=False)},
+        fold_caps=tuple(cap for _, cap in opened[rounds:]),
         rounds=tuple(
             RoundQueries(each.widths, _bytes(words), path)
-            for each, words, path in zip(layout.rounds, rows, paths, strict=False)
+            for each, words, (path, _) in zip(layout.rounds, rows, opened, strict=False)
         ),
         folds=tuple(
             FoldQueries(_siblings(words, at[log_rows + log_arity], log_arity), path)
-            for words, path, log_rows, log_arity in zip(
-                rows[rounds:], paths[rounds:], layout.folded_log_heights, layout.fold_log_arities, strict=True
-            )
+            for (log_arity, log_rows), words, (path, _) in zip(folds, rows[rounds:], opened[rounds:], strict=True)
         ),
     )
-
-
-def _path_and_cap(digests: np.ndarray, cap_log_size: int) -> tuple[bytes, Cap]:
-    path = len(digests) - (1 << cap_log_size)
-    return _bytes(digests[:path]), _split(digests[path:])
 
 
 def _siblings(elements: np.ndarray, indices: np.ndarray, log_arity: int) -> tuple[bytes, ...]:
