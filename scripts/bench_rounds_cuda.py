@@ -9,6 +9,7 @@ import argparse
 from collections.abc import Callable
 
 import cupy
+import numpy as np
 from bench_kernels_cuda import ROUNDS, ceilings, seconds, words
 from synthetic import Synthetic
 
@@ -130,7 +131,7 @@ def reduced(report: Report, log_rows: int, parts: list[tuple[int, int]]) -> None
     """``parts``: width and points of each matrix."""
     n, width = 1 << log_rows, sum(width for width, _ in parts)
     matrices = [words(width, n) for width, _ in parts]
-    values = [[[POINT] * width] * points for width, points in parts]
+    values = [[np.array([POINT] * width, dtype=np.uint64)] * points for width, points in parts]
     inverses = [words(3, n)] * 2
     report(
         f"DEEP of {width} columns 2^{log_rows}",
