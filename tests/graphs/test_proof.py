@@ -1,6 +1,10 @@
 """The graph gives the same bytes whoever runs it, on every device, and they verify."""
 
+from collections.abc import Callable
+from typing import Any
+
 import dask
+import numpy as np
 import pytest
 from distributed import Client, LocalCluster
 from hypothesis import given, settings
@@ -71,6 +75,30 @@ def test_the_cpu_gives_the_bytes_of_the_definitions(seed: int, tables: int, max_
     naive = prove(statement, executor="sync", parameters=parameters, device=NaiveDevice())
     assert prove(statement, parameters=parameters) == naive
     verify(naive, statement, security=0)
+
+
+def test_no_byte_comes_from_memory_that_nobody_wrote(monkeypatch: pytest.MonkeyPatch) -> None:
+    statements = [random_statement(seed, tables=1 + seed % 3) for seed in range(10)]
+    proofs = [prove(statement, executor="sync", parameters=parameters) for parameters, statement in statements]
+    noise = np.random.default_rng(1).integers(0, 2**64, 1 << 16, dtype=np.uint64)
+    filled = 0
+
+    def garbage(make: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+        def made(*shape: Any, **options: Any) -> np.ndarray:
+            nonlocal filled
+            array = make(*shape, **options)
+            if array.dtype == np.uint64:
+                filled += 1
+                array.reshape(-1)[:] = noise[(filled + np.arange(array.size)) % noise.size]
+            return array
+
+        return made
+
+    monkeypatch.setattr(np, "empty", garbage(np.empty))
+    monkeypatch.setattr(np, "empty_like", garbage(np.empty_like))
+    for (parameters, statement), proof in zip(statements, proofs, strict=True):
+        assert prove(statement, executor="sync", parameters=parameters) == proof
+    assert filled > 100
 
 
 def test_keys_begin_with_the_round_and_end_with_the_token() -> None:

@@ -1,0 +1,301 @@
+"""Hazards of memory and of streams: many proofs at once, hardly any memory, garbage in every block, random frees.
+
+Whatever happens, the bytes are the CPU's.
+"""
+
+import random
+import threading
+import weakref
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from graphprover import Statement, prove
+from graphprover.device import CpuDevice
+from graphprover.envelope import Proof
+from graphprover.field import P
+from graphprover.graphs.plan import make_plan
+from graphprover.kernels.operands import Height
+from graphprover.protocol.parameters import Parameters
+from graphprover.prover import plan
+from scripts.synthetic import table
+from tests.graphs.test_proof import FEW
+from tests.kernels.words import random_words
+from tests.naive_device import NaiveDevice
+from tests.random_statements import random_statement
+
+THREADS = 8
+SEEDS = range(20)
+MANY_TABLES = -1  # in place of a seed: sixteen tables, small ones and large ones
+SPARE = (1.1, 1.25, 1.5, 2.0)  # multiples of the planned memory, the first of which that suffices is taken
+
+
+@cache
+def stated(seed: int) -> tuple[Parameters, Statement]:
+    if seed == MANY_TABLES:
+        return FEW, Statement([table(4 + height % 12, 15, 12, f"t{height}") for height in range(16)])
+    return random_statement(seed, tables=1 + seed % 2, max_log_height=3 + seed % 8, max_width=8)
+
+
+def proved(seed: int, device: Any) -> Proof:
+    parameters, statement = stated(seed)
+    return prove(statement, executor="sync", parameters=parameters, device=device)
+
+
+@cache
+def _expected() -> dict[int, Proof]:
+    seeds = (*SEEDS, MANY_TABLES)
+    with ThreadPoolExecutor(THREADS) as pool:
+        return dict(zip(seeds, pool.map(lambda seed: proved(seed, CpuDevice(1)), seeds), strict=True))
+
+
+@cache
+def _device() -> Any:
+    from graphprover.device.cuda import CudaDevice
+
+    device = CudaDevice(0)
+    for seed in _expected():
+        proved(seed, device)
+    return device
+
+
+# Of each test, so that where there is no GPU it is skipped before: made once.
+
+
+@pytest.fixture
+def expected() -> dict[int, Proof]:
+    """The CPU's proofs."""
+    return _expected()
+
+
+@pytest.fixture
+def device() -> Any:
+    """A GPU of these tests alone, with its kernels compiled and its tables by size made."""
+    return _device()
+
+
+@contextmanager
+def memory(device: Any, other: Any) -> Iterator[None]:
+    """The device takes its memory from elsewhere."""
+    before, device.memory = device.memory, other
+    try:
+        yield
+    finally:
+        device.memory = before
+
+
+class Limited:
+    """A pool of its own of at most ``limit`` bytes."""
+
+    def __init__(self, kind: str, limit: int) -> None:
+        if kind == "cupy":
+            import cupy
+
+            pool = cupy.cuda.MemoryPool()
+            pool.set_limit(size=limit)
+            self.allocate, self.held = pool.malloc, pool.used_bytes
+        else:
+            rmm = pytest.importorskip("rmm")
+            from rmm.allocators.cupy import rmm_cupy_allocator
+
+            size = -(-limit // 256) * 256
+            resource = rmm.mr.PoolMemoryResource(rmm.mr.CudaMemoryResource(), size, size)
+            counting = rmm.mr.StatisticsResourceAdaptor(resource)
+            self.held = lambda: counting.allocation_counts.current_bytes
+
+            def allocate(size: int) -> Any:
+                before = rmm.mr.get_per_device_resource(0)
+                rmm.mr.set_per_device_resource(0, counting)
+                try:
+                    return rmm_cupy_allocator(size)
+                finally:
+                    rmm.mr.set_per_device_resource(0, before)
+
+            self.allocate = allocate
+
+
+class Garbage:
+    """The device's own memory, but every block is full of garbage when it is given and again when it is given back.
+
+    Both are enqueued on the stream that the block was allocated on, where its next owner may begin to write. Some
+    blocks are kept for a while and given back out of order, and blocks that nobody asked for come in between, so that
+    addresses change hands.
+    """
+
+    KEPT = 40
+
+    def __init__(self, device: Any, seed: int) -> None:
+        self._device, self._inner = device.number, device.memory
+        self._random = random.Random(seed)
+        self._late: list[Any] = []
+
+    def held(self) -> int:
+        return self._inner.held()
+
+    def allocate(self, size: int) -> Any:
+        import cupy
+
+        if self._random.random() < 0.2:
+            self._inner.allocate(self._random.randrange(1, 1 << 16))
+        block = self._inner.allocate(size)
+        if not size:
+            return block
+        stream = cupy.cuda.get_current_stream().ptr
+        cupy.cuda.runtime.memsetAsync(block.ptr, self._random.randrange(256), size, stream)
+        owner = _Owner()
+        weakref.finalize(owner, self._give_back, block, size, stream).atexit = False
+        return cupy.cuda.MemoryPointer(cupy.cuda.UnownedMemory(block.ptr, size, owner, self._device), 0)
+
+    def _give_back(self, block: Any, size: int, stream: int) -> None:
+        import cupy
+
+        cupy.cuda.runtime.memsetAsync(block.ptr, self._random.randrange(256), size, stream)
+        if self._random.random() < 0.5:
+            self._late.append(block)
+        if len(self._late) > self.KEPT:
+            del self._late[self._random.randrange(self.KEPT // 2)]
+
+
+class _Owner:
+    """What an array keeps alive; its end is the block's."""
+
+
+@pytest.mark.gpu
+def test_many_proofs_at_once(device: Any, expected: dict[int, Proof]) -> None:
+    seeds = random.Random(1).sample([*expected] * 2, 2 * len(expected))
+    with ThreadPoolExecutor(THREADS) as pool:
+        proofs = list(pool.map(lambda seed: proved(seed, device), seeds))
+    assert [seed for seed, proof in zip(seeds, proofs, strict=True) if proof != expected[seed]] == []
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("kind", ["cupy", "rmm"])
+def test_hardly_more_memory_than_planned(kind: str, device: Any, expected: dict[int, Proof]) -> None:
+    parameters, statement = stated(MANY_TABLES)
+    planned = make_plan(plan(statement, parameters=parameters), device.log_batch_rows).peak_bytes(1)
+    with memory(device, Limited(kind, planned // 4)), pytest.raises(MemoryError, match=r"^\w+ of "):
+        proved(MANY_TABLES, device)
+    for spare in SPARE:
+        with memory(device, Limited(kind, int(planned * spare))):
+            try:
+                proof = proved(MANY_TABLES, device)
+            except MemoryError:
+                continue
+            assert proof == expected[MANY_TABLES]
+            assert proved(MANY_TABLES, device) == proof, "with memory that was used before"
+            return
+    pytest.fail(f"{SPARE[-1]} times the planned {planned:,} bytes do not suffice")
+
+
+@pytest.mark.gpu
+def test_garbage_is_there(device: Any) -> None:
+    import cupy
+
+    with memory(device, Garbage(device, 1)), device.task():
+        filled = {bytes(cupy.empty(64, dtype=cupy.uint8).get()) for _ in range(40)}
+    assert all(len(set(each)) == 1 for each in filled) and len(filled) > 10
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("seed", [*SEEDS, MANY_TABLES])
+def test_garbage_in_every_block(seed: int, device: Any, expected: dict[int, Proof]) -> None:
+    for garbage in range(3):
+        with memory(device, Garbage(device, garbage)):
+            assert proved(seed, device) == expected[seed], f"statement {seed}, garbage {garbage}"
+
+
+@pytest.mark.gpu
+def test_garbage_in_every_block_of_many_proofs_at_once(device: Any, expected: dict[int, Proof]) -> None:
+    with memory(device, Garbage(device, 7)), ThreadPoolExecutor(THREADS) as pool:
+        proofs = dict(zip(expected, pool.map(lambda seed: proved(seed, device), expected), strict=True))
+    assert [seed for seed in expected if proofs[seed] != expected[seed]] == []
+
+
+def operations(device: Any, seed: int, max_log_height: int = 10) -> list[tuple[str, np.ndarray]]:
+    """What a device's operations give for random shapes and words, on the host."""
+    rng = random.Random(seed)
+    found: list[tuple[str, np.ndarray]] = []
+
+    def words(*shape: int) -> Any:
+        return device.load(random_words(rng.randrange(1 << 32), *shape))
+
+    def element() -> tuple[int, int, int]:
+        return rng.randrange(P), rng.randrange(P), rng.randrange(P)
+
+    def note(name: str, value: Any) -> None:
+        found.append((name, np.array(value.get() if hasattr(value, "get") else value)))
+
+    with device.task():
+        log_blowup = rng.randint(1, 3)
+        log_heights = sorted(rng.choices(range(max_log_height + 1), k=4), reverse=True)
+        matrices = device.extend([words(rng.randint(1, 40), 1 << log) for log in log_heights], log_blowup)
+        log_chunks = [rng.randint(0, 3) for _ in log_heights]
+        quotients = [words(3, 1 << log + more) for log, more in zip(log_heights, log_chunks, strict=True)]
+        matrices += device.extend_chunks(quotients, log_chunks, log_blowup)
+        for each in matrices:
+            note("extension", each)
+        tree = device.merkle_tree(matrices, rng.randint(0, log_heights[-1] + log_blowup))
+        leaves = 1 << log_heights[0] + log_blowup
+        note("cap", list(b"".join(device.cap(tree))))
+        indices = np.array([rng.randrange(leaves) for _ in range(rng.randint(1, 20))])
+        blocks = [[(each, indices % each.shape[1]) for each in matrices]]
+        (rows,), (nodes,) = device.gather(blocks, [(tree, leaves + indices)])
+        note("rows", rows)
+        note("nodes", nodes)
+
+        matrix, log_height, points = matrices[0], log_heights[0], [element() for _ in range(rng.randint(1, 2))]
+        weights = device.interpolation_weights([(log_height, point) for point in points])
+        values = device.evaluate([matrix], [weights])
+        note("values", values[0])
+        inverses = device.inverse_denominators([(log_height + log_blowup, point) for point in points])
+        codewords = device.reduced_openings([Height([matrix], values, [rng.randint(0, 9)], inverses)], element())
+        codewords += [words(3, leaves) for _ in range(rng.randint(0, 2))]
+        codeword = device.sum(codewords)
+        note("codeword", codeword)
+
+        log_arity = rng.randint(1, min(4, log_height + log_blowup - 1))
+        groups = device.fold_tree(codeword, log_arity, rng.randint(0, log_height + log_blowup - log_arity))
+        note("cap of groups", list(b"".join(device.cap(groups))))
+        joining = words(3, leaves >> log_arity) if rng.random() < 0.5 else None
+        note("fold", device.fold(codeword, log_arity, element(), joining))
+        short = words(3, 1 << rng.randint(log_blowup, log_blowup + max_log_height // 2))
+        note("final polynomial", device.final_polynomial(short, short.shape[1].bit_length() - 1 - log_blowup))
+        note("nonce", device.grind(rng.randbytes(32), rng.randint(0, 12)))
+    return found
+
+
+def differing(ours: list[tuple[str, np.ndarray]], theirs: list[tuple[str, np.ndarray]]) -> list[str]:
+    assert [name for name, _ in ours] == [name for name, _ in theirs]
+    return [name for (name, a), (_, b) in zip(ours, theirs, strict=True) if not np.array_equal(a, b)]
+
+
+def test_operations_of_the_cpu_are_those_of_the_definitions() -> None:
+    for seed in range(4):
+        assert differing(operations(CpuDevice(2), seed, 3), operations(NaiveDevice(), seed, 3)) == [], f"seed {seed}"
+
+
+@pytest.mark.gpu
+def test_operations_while_others_prove(device: Any, expected: dict[int, Proof]) -> None:
+    stop, wrong = threading.Event(), []
+
+    def others() -> None:
+        while not stop.is_set():
+            seed = random.choice([*expected])
+            if proved(seed, device) != expected[seed]:
+                wrong.append(seed)
+
+    with memory(device, Garbage(device, 3)), ThreadPoolExecutor(2) as pool:
+        running = [pool.submit(others) for _ in range(2)]
+        try:
+            for seed in range(60):
+                assert differing(operations(device, seed), operations(CpuDevice(1), seed)) == [], f"seed {seed}"
+        finally:
+            stop.set()
+        for each in running:
+            each.result()
+    assert wrong == []
