@@ -34,6 +34,7 @@ class Cost:
     multiplications: int = 0  # in the base field, butterflies apart
     butterflies: int = 0
     permutations: int = 0  # Keccak-f
+    moved: int = 0  # bytes read and written, each array once, however often a kernel returns to it
     kept: int = 0  # bytes that later tasks read
     scratch: int = 0  # bytes given back when the task ends
 
@@ -42,6 +43,7 @@ class Cost:
             self.multiplications + other.multiplications,
             self.butterflies + other.butterflies,
             self.permutations + other.permutations,
+            self.moved + other.moved,
             self.kept + other.kept,
             self.scratch + other.scratch,
         )
@@ -178,6 +180,7 @@ class Costs:
         return Cost(
             multiplications=columns << log_height,
             butterflies=butterflies(columns, log_height) * (1 + blowup),
+            moved=columns * WORD * (1 + blowup) << log_height,
             kept=columns * WORD << (log_height + self.log_blowup),
         )
 
@@ -191,8 +194,10 @@ class Costs:
         leaves = permutations(widths[each.log_rows]) << each.log_rows
         nodes = (1 << each.log_rows) - (1 << self.layout.cap_log_size(each.log_rows))
         shorter = max((log_rows for log_rows in widths if log_rows != each.log_rows), default=None)
+        digests = sum(1 << log_rows for log_rows in widths) + nodes
         return Cost(
             permutations=leaves + joining + nodes,
+            moved=sum(w * WORD << log_rows for log_rows, w in widths.items()) + 2 * DIGEST * digests,
             kept=DIGEST * (nodes + (1 << each.log_rows)),
             scratch=0 if shorter is None else DIGEST << shorter,
         )
@@ -207,6 +212,8 @@ class Costs:
         fractions = Cost(
             # fingerprints, three products for each inverse, a scaling each
             multiplications=(3 * fields + (3 * EXT_MUL + 3) * len(tuples)) << log_height,
+            # no more columns than there are fields and multiplicities, which may be those of one or two columns
+            moved=(min(air.main_width + air.preprocessed_width, fields + len(tuples)) + columns) * WORD << log_height,
             # the columns on the trace, the indicators; denominators and multiplicities of a few thousand rows
             scratch=((columns + 3) * WORD << log_height) + 4 * len(tuples) * WORD * min(1 << log_height, 1 << 14),
         )
@@ -222,12 +229,15 @@ class Costs:
             3 * sum(len(t.fields) for t in lookup.tuples) + (2 * len(lookup.tuples) + 2) * EXT_MUL
             for lookup in air.lookups
         )
-        columns = air.main_width + air.preprocessed_width + EXTENSION_DEGREE * (len(air.lookups) + 1)
+        permutation = EXTENSION_DEGREE * (len(air.lookups) + bool(air.lookups))
+        columns = air.main_width + air.preprocessed_width + permutation
         again = log_chunks > self.log_blowup
         chunks = EXTENSION_DEGREE << log_chunks
         work = Cost(
             multiplications=(inner + constraints + pins) << log_size,
             butterflies=butterflies(columns, log_height) * (1 + (1 << log_chunks)) if again else 0,
+            moved=((columns + EXTENSION_DEGREE) * WORD << log_size)
+            + ((columns * WORD << log_size) + (columns * WORD << log_height) if again else 0),
             scratch=(EXTENSION_DEGREE * WORD << log_size)
             + ((columns * WORD << log_size) + (columns * WORD << log_height) if again else 0),
         )
@@ -237,9 +247,14 @@ class Costs:
         rows = sum(1 << log_height for log_height in set(self.layout.log_heights))
         return Cost(
             multiplications=2 * 4 * EXT_MUL * rows,
+            moved=2 * EXTENSION_DEGREE * WORD * rows,
             kept=2 * EXTENSION_DEGREE * WORD * rows,
             scratch=2 * EXTENSION_DEGREE * WORD << max(self.layout.log_heights),
         )
+
+    def columns(self, table: int) -> int:
+        """Committed columns of one table."""
+        return sum(m.width for each in self.layout.rounds for m in each.matrices if m.table == table)
 
     def openings(self, table: int) -> int:
         """Columns of one table, counted once for each point they are opened at."""
@@ -247,39 +262,55 @@ class Costs:
 
     def opening(self, table: int) -> Cost:
         log_height = self.layout.log_heights[table]
-        return Cost(multiplications=EXTENSION_DEGREE * self.openings(table) << log_height)
+        parts = parts_of(self.layout)[table]
+        weights = EXTENSION_DEGREE * max(part.points for part in parts)
+        return Cost(
+            multiplications=EXTENSION_DEGREE * self.openings(table) << log_height,
+            moved=(self.columns(table) + weights) * WORD << log_height,
+        )
 
     def denominators(self, name: str) -> Cost:
         rows = sum(1 << log_rows for log_rows in self.layout.fri_log_heights)
-        return Cost(multiplications=2 * 3 * EXT_MUL * rows, kept=2 * EXTENSION_DEGREE * WORD * rows)
+        size = 2 * EXTENSION_DEGREE * WORD * rows
+        return Cost(multiplications=2 * 3 * EXT_MUL * rows, moved=size, kept=size)
 
     def deep(self, name: str) -> Cost:
         parts = parts_of(self.layout)
         work = Cost()
         for table in self.tables[name]:
             log_rows = self.layout.log_heights[table] + self.log_blowup
-            columns = sum(m.width for each in self.layout.rounds for m in each.matrices if m.table == table)
+            columns = self.columns(table)
             points = sum(part.points for part in parts[table])
-            work += Cost(multiplications=(EXTENSION_DEGREE * columns + 2 * EXT_MUL * points) << log_rows)
+            work += Cost(
+                multiplications=(EXTENSION_DEGREE * columns + 2 * EXT_MUL * points) << log_rows,
+                moved=columns * WORD << log_rows,
+            )
         heights = {self.layout.log_heights[table] for table in self.tables[name]}
-        return work + Cost(kept=sum(EXTENSION_DEGREE * WORD << (height + self.log_blowup) for height in heights))
+        kept = sum(EXTENSION_DEGREE * WORD << (height + self.log_blowup) for height in heights)
+        return work + Cost(moved=3 * kept, kept=kept)  # two points' denominators and the result
 
     def codeword(self, name: str) -> Cost:
         log_height = int(name.removeprefix("2^"))
         heights = self.layout.log_heights
         shares = sum(any(heights[table] == log_height for table in tables) for tables in self.tables.values())
         size = EXTENSION_DEGREE * WORD << (log_height + self.log_blowup)
-        return Cost(kept=size if shares > 1 else 0, scratch=size if shares > 2 else 0)
+        if shares == 1:
+            return Cost()
+        return Cost(moved=(shares + 1) * size, kept=size, scratch=size if shares > 2 else 0)
 
     def fri_tree(self, name: str) -> Cost:
         log_arity, log_rows = self.layout.fold_log_arities[int(name)], self.layout.folded_log_heights[int(name)]
         nodes = (1 << log_rows) - (1 << self.layout.cap_log_size(log_rows))
         leaves = permutations(EXTENSION_DEGREE << log_arity) << log_rows
-        return Cost(permutations=leaves + nodes, kept=DIGEST * (nodes + (1 << log_rows)))
+        digests = DIGEST * (nodes + (1 << log_rows))
+        words = EXTENSION_DEGREE << (log_arity + log_rows)
+        return Cost(permutations=leaves + nodes, moved=words * WORD + 2 * digests, kept=digests)
 
     def fri_fold(self, name: str) -> Cost:
         log_arity, log_rows = self.layout.fold_log_arities[int(name)], self.layout.folded_log_heights[int(name)]
         return Cost(
             multiplications=(EXT_MUL + 3) * ((1 << log_arity) - 1) << log_rows,
+            moved=EXTENSION_DEGREE * WORD * ((1 << log_arity) + 1 + (log_rows in self.layout.fri_log_heights))
+            << log_rows,
             kept=EXTENSION_DEGREE * WORD << log_rows,
         )

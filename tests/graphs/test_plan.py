@@ -1,10 +1,11 @@
 """The plan is the graph's, and its memory is what a proof takes."""
 
 import tracemalloc
+from dataclasses import replace
 
 import pytest
 
-from graphprover import prove
+from graphprover import Air, prove
 from graphprover.device import CpuDevice
 from graphprover.device.interface import CPU_BATCH
 from graphprover.graphs import proof as proof_graph
@@ -12,8 +13,10 @@ from graphprover.graphs.batches import batches
 from graphprover.graphs.draw import plan_svg, plan_table
 from graphprover.graphs.plan import Cost, make_plan
 from graphprover.graphs.tasks import Graph
+from graphprover.protocol.layout import make_layout
 from graphprover.prover import load, plan
 from scripts.synthetic import statement
+from tests.graphs.test_proof import FEW
 
 
 def test_the_plan_has_the_tasks_and_dependencies_of_the_graph() -> None:
@@ -37,6 +40,36 @@ def test_every_round_that_works_has_a_cost() -> None:
     tasks = make_plan(plan(statement(5, 20, 4))).tasks.values()
     free = {"trace_main", "transcript", "fri_final", "query", "proof", "codeword"}
     assert {t.round for t in tasks if t.cost == Cost()} <= free
+
+
+def test_bytes_moved_are_those_counted_by_hand() -> None:
+    class Cube(Air):
+        """Two columns and no lookup; two quotient chunks."""
+
+        name = "cube"
+        columns = ("x", "y")
+
+        def define(self, t) -> None:  # type: ignore[no-untyped-def]
+            t.every_row(t.y - t.x * t.x * t.x)
+            t.transition(t.next.x - t.x - 1)
+
+    layout = make_layout([Cube().describe()], [4], replace(FEW, log_final_poly_len=0, max_log_arity=3, cap_height=0))
+    found = {task.round: task.cost.moved for task in make_plan(layout).tasks.values() if task.round != "tree"}
+    trees = [task.cost.moved for task in make_plan(layout).tasks.values() if task.round == "tree"]
+    word, digest, element = 8, 32, 24
+    assert found["extend_main"] == word * 2 * (16 + 32)
+    # 32 leaves, 31 nodes, each digest written and read once: the rows of two columns, then of two chunks of three.
+    assert sorted(trees) == [word * 2 * 32 + 2 * digest * 63, word * 6 * 32 + 2 * digest * 63]
+    # Two columns on 32 points to one quotient; its two chunks of 16 rows to 32 rows each.
+    assert found["quotient"] == word * (2 + 3) * 32 + word * 6 * (16 + 32)
+    assert found["weights"] == 2 * element * 16
+    assert found["opening"] == word * (2 + 6) * 16 + 2 * element * 16
+    assert found["denominators"] == 2 * element * 32
+    assert found["deep"] == word * (2 + 6) * 32 + 3 * element * 32
+    assert found["codeword"] == 0
+    assert layout.fold_log_arities == (3, 1)  # the last one's figures are what is left in found
+    assert found["fri_tree"] == element * 4 + 2 * digest * 3
+    assert found["fri_fold"] == element * (4 + 2)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
