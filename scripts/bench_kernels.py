@@ -65,15 +65,24 @@ def line(name: str, figure: float, unit: str, ceiling: float | None = None, of: 
     print(f"{name:42}{figure:9.2f} {unit:16}{ratio}")
 
 
-def main() -> None:
-    print(f"compiled for {config.CPU_NAME or llvm.get_host_cpu_name()}, one core\n")
+def ceilings() -> dict[str, float]:
+    """Operations (or bytes) a second of one core."""
     x, y, state = words(2048), words(2048), words(keccak.STATE)
-    multiplication = 2048 * 1000 / best(lambda: multiply(x, y, 1000)) / 1e9
-    butterfly = 1024 * 1000 / best(lambda: butterflies(x, y[0], 1000)) / 1e9
-    permutation = 8 * 10_000 / best(lambda: permutations(state, 10_000)) / 1e6
     large = words(1 << 24)
     other = np.empty_like(large)
-    copy = 2 * large.nbytes / best(lambda: np.copyto(other, large)) / 1e9
+    return {
+        "multiply": 2048 * 1000 / best(lambda: multiply(x, y, 1000)),
+        "butterfly": 1024 * 1000 / best(lambda: butterflies(x, y[0], 1000)),
+        "permute": 8 * 10_000 / best(lambda: permutations(state, 10_000)),
+        "copy": 2 * large.nbytes / best(lambda: np.copyto(other, large)),
+    }
+
+
+def main() -> None:
+    print(f"compiled for {config.CPU_NAME or llvm.get_host_cpu_name()}, one core\n")
+    ceiling = ceilings()
+    multiplication, butterfly = ceiling["multiply"] / 1e9, ceiling["butterfly"] / 1e9
+    permutation, copy = ceiling["permute"] / 1e6, ceiling["copy"] / 1e9
     line("multiplication, in L1", multiplication, "G/s")
     line("butterfly, one level at a time, in L1", butterfly, "G/s", multiplication, "multiplication")
     line("Keccak-f[1600], in registers", permutation, "M/s")

@@ -1,8 +1,10 @@
 """Whole proofs of one synthetic table: time, memory against the plan, scaling, and the verifier's time.
 
     python scripts/bench_prove.py [--from 12] [--to 18] [--width 100] [--interactions 20] [--repeat 3]
+                                  [--threads 8] [--rounds]
 
-Prints one line a size; the last column is the time over that of the size before, which doubles the rows.
+Prints one line a size; the last column is the time over that of the size before, which doubles the rows. --rounds adds
+every round's time against its floor, for the last size and on one thread, whose ceilings are measured.
 """
 
 import argparse
@@ -13,6 +15,8 @@ from graphprover import prove, verify
 from graphprover.device import CpuDevice
 from graphprover.graphs.plan import make_plan
 from graphprover.prover import plan
+from scripts.bench_kernels import ceilings
+from scripts.rounds import Ceilings, report, timed
 from scripts.synthetic import statement
 
 
@@ -44,6 +48,7 @@ def main() -> None:
     parser.add_argument("--interactions", type=int, default=20)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--threads", type=int, default=CpuDevice().threads)
+    parser.add_argument("--rounds", action="store_true")
     options = parser.parse_args()
     prove(statement(6, options.width, options.interactions))  # compile
     print(
@@ -59,6 +64,12 @@ def main() -> None:
         growth = f"{seconds / before:.2f}" if before else "-"
         print(f"2^{log_rows:<4}  {seconds:8.3f}  {verified:8.3f}  {memory:9.2f}  {size / 1024:10.0f}  {growth:>13}")
         before = seconds
+    if options.rounds:
+        each = statement(options.last, options.width, options.interactions)
+        ceiling = Ceilings(**ceilings())
+        _, seconds, spent = timed(each, CpuDevice(1))
+        print(f"\n2^{options.last} rows, one thread; {ceiling}")
+        print(*report(spent, seconds, make_plan(plan(each)), ceiling), sep="\n")
 
 
 if __name__ == "__main__":

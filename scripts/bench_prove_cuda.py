@@ -1,22 +1,20 @@
 """Whole proofs on a GPU: the bytes of the CPU's, then time, traffic and memory.
 
     python scripts/bench_prove_cuda.py [--random 50] [--log-rows 20] [--width 100] [--interactions 20] [--repeat 5]
+                                       [--sync]
 
 1. Parity: the packaged examples and random statements, byte for byte against the CPU device.
-2. One table of 2^log-rows rows: milliseconds with the trace on the device, by round; kernel launches; bytes over PCIe;
-   peak device memory over the planned one.
+2. One table of 2^log-rows rows: milliseconds with the trace on the device; kernel launches; bytes over PCIe; peak
+   device memory over the planned one; every round's time against its floor. --sync has one more proof wait for the
+   device after every task, so that the rounds' times are the device's own.
 3. Fifty tables of 2^4 to 2^18 rows, 15 columns and 12 interactions each, 2^20 rows in all.
 """
 
 import argparse
 import statistics
-import time
-from collections import defaultdict
 from typing import Any
 
 import cupy
-import numpy as np
-from dask.diagnostics import Profiler
 
 from graphprover import Statement, Table, prove, verify
 from graphprover.device import CpuDevice
@@ -24,6 +22,8 @@ from graphprover.device.choose import device_for
 from graphprover.graphs.plan import make_plan
 from graphprover.programs import load_packaged, packaged_names
 from graphprover.prover import plan
+from scripts.bench_kernels_cuda import ceilings
+from scripts.rounds import Ceilings, Synchronised, report, timed
 from scripts.synthetic import table
 
 
@@ -44,36 +44,35 @@ def parity(gpu: Any, count: int) -> None:
     print(f"parity: {len(packaged_names())} examples and {count} random statements have the CPU's bytes", flush=True)
 
 
-def measure(gpu: Any, name: str, statement: Statement, repeat: int) -> None:
+def measure(gpu: Any, ceiling: Ceilings, name: str, statement: Statement, repeat: int, *, sync: bool) -> None:
     """Print one statement's figures; its traces lie on the device."""
-    planned = make_plan(plan(statement)).peak_bytes(1)
+    planned = make_plan(plan(statement), gpu.log_batch_rows)
     prove(statement, device=gpu)
     times, rounds = [], []
     for _ in range(repeat):
         gpu.usage.clear()
         gpu.memory.reset()
         before = gpu.memory.held()
-        with Profiler() as tasks:
-            gpu.synchronize()
-            started = time.perf_counter()
-            proof = prove(statement, device=gpu)
-            times.append(time.perf_counter() - started)
-        spent: dict[str, float] = defaultdict(float)
-        for task in tasks.results:
-            spent[str(task.key).partition("-")[0]] += task.end_time - task.start_time
+        gpu.synchronize()
+        proof, seconds, spent = timed(statement, gpu)
+        times.append(seconds)
         rounds.append(spent)
     launches = sum(usage.launches for usage in gpu.usage.values())
     traffic = sum(usage.uploaded + usage.downloaded for usage in gpu.usage.values())
     tasks_ms = 1000 * statistics.median(sum(spent.values()) for spent in rounds)
     best, median = 1000 * min(times), 1000 * statistics.median(times)
-    peak = (gpu.memory.peak - before) / planned
+    peak = (gpu.memory.peak - before) / planned.peak_bytes(1)
     print(
         f"{name}: best {best:.1f} ms, median {median:.1f} ms; in tasks {tasks_ms:.1f} ms; {launches} launches; "
         f"PCIe {traffic / 2**20:.1f} MiB; peak/plan {peak:.2f}; proof {len(proof.payload) / 1024:.0f} KiB",
         flush=True,
     )
-    slowest = sorted(rounds[int(np.argmin(times))].items(), key=lambda each: -each[1])[:12]
-    print("   ms: " + ", ".join(f"{round_} {1000 * seconds:.1f}" for round_, seconds in slowest), flush=True)
+    seconds, spent = min(times), rounds[times.index(min(times))]
+    if sync:
+        each, seconds, spent = timed(statement, Synchronised(gpu))
+        assert each == proof
+        print("waiting for the device after every task:")
+    print(*report(spent, seconds, planned, ceiling), sep="\n", flush=True)
     verify(proof, statement)
 
 
@@ -94,13 +93,18 @@ def main() -> None:
     parser.add_argument("--width", type=int, default=100)
     parser.add_argument("--interactions", type=int, default=20)
     parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--sync", action="store_true")
     options = parser.parse_args()
     gpu = device_for("cuda")
+    with gpu.task():
+        ceiling = Ceilings(**ceilings())
+    print(ceiling, flush=True)
     parity(gpu, options.random)
     for log_rows in sorted({16, 18, options.log_rows}):
         statement = Statement([on_device(table(log_rows, options.width, options.interactions))])
-        measure(gpu, f"2^{log_rows} x {options.width}, {options.interactions} interactions", statement, options.repeat)
-    measure(gpu, "50 tables", mixed(), options.repeat)
+        name = f"2^{log_rows} x {options.width}, {options.interactions} interactions"
+        measure(gpu, ceiling, name, statement, options.repeat, sync=options.sync)
+    measure(gpu, ceiling, "50 tables", mixed(), options.repeat, sync=options.sync)
 
 
 if __name__ == "__main__":

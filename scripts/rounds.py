@@ -1,0 +1,98 @@
+"""Where a proof's time goes: each round's time against its floor, on whatever device.
+
+A round's floor is the longest of four times: its bytes, each array read and written once, at the speed of copying; its
+multiplications, its butterflies and its Keccak-f, each at the speed of code that does nothing else. The counts are the
+plan's, the ceilings are measured in the same run.
+"""
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from dask.diagnostics import Profiler
+
+from graphprover import Proof, Statement, prove
+from graphprover.graphs.plan import Cost, Plan
+
+
+@dataclass(frozen=True)
+class Ceilings:
+    """What a device does at most in a second."""
+
+    copy: float  # bytes, read and written
+    multiply: float  # multiplications in the field
+    butterfly: float  # multiply, add and subtract
+    permute: float  # Keccak-f[1600]
+
+    def seconds(self, cost: Cost) -> dict[str, float]:
+        """How long each part of a cost takes at least."""
+        return {
+            "bytes": cost.moved / self.copy,
+            "multiplications": cost.multiplications / self.multiply,
+            "butterflies": cost.butterflies / self.butterfly,
+            "Keccak-f": cost.permutations / self.permute,
+        }
+
+    def __str__(self) -> str:
+        return (
+            f"copy {self.copy / 1e9:.4g} GB/s, multiply {self.multiply / 1e9:.4g} G/s, "
+            f"butterfly {self.butterfly / 1e9:.4g} G/s, Keccak-f {self.permute / 1e6:.4g} M/s"
+        )
+
+
+class Synchronised:
+    """A device that waits at the end of every task for what the task has enqueued.
+
+    Without it a task's time is that of enqueuing, and waiting counts where the host next needs a result.
+    """
+
+    def __init__(self, device: Any) -> None:
+        self._device = device
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._device, name)
+
+    @contextmanager
+    def task(self) -> Iterator[None]:
+        with self._device.task():
+            yield
+            self._device.synchronize()
+
+
+def timed(statement: Statement, device: Any) -> tuple[Proof, float, dict[str, float]]:
+    """A proof, its seconds, and those in tasks by round."""
+    with Profiler() as tasks:
+        started = time.perf_counter()
+        proof = prove(statement, device=device)
+        seconds = time.perf_counter() - started
+    spent: dict[str, float] = defaultdict(float)
+    for task in tasks.results:
+        spent[str(task.key).partition("-")[0]] += task.end_time - task.start_time
+    return proof, seconds, spent
+
+
+def report(spent: Mapping[str, float], seconds: float, plan: Plan, ceilings: Ceilings) -> Iterator[str]:
+    """Lines: each round's time in tasks, its floor, what that is the time of, and the ratio; slowest first."""
+    costs: dict[str, Cost] = defaultdict(Cost)
+    tasks = Counter(task.round for task in plan.tasks.values())
+    for task in plan.tasks.values():
+        costs[task.round] += task.cost
+    yield f"{'round':20}{'tasks':>6}{'ms':>10}{'floor':>10}{'ratio':>8}  bound by"
+    floors = 0.0
+    for round_ in sorted(tasks, key=lambda each: -spent.get(each, 0.0)):
+        parts = ceilings.seconds(costs[round_])
+        bound = max(parts, key=parts.__getitem__)
+        floors += parts[bound]
+        yield _line(round_, tasks[round_], spent.get(round_, 0.0), parts[bound], bound)
+    inside = sum(spent.values())
+    yield _line("outside tasks", 0, seconds - inside, 0.0, "")
+    yield _line("proof", sum(tasks.values()), seconds, floors, "all of these")
+
+
+def _line(name: str, tasks: int, seconds: float, floor: float, bound: str) -> str:
+    counted = str(tasks) if tasks else ""
+    text = f"{name:20}{counted:>6}{1000 * seconds:10.2f}"
+    return f"{text}{1000 * floor:10.2f}{seconds / floor:8.1f}  {bound}" if floor else text
