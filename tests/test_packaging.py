@@ -1,5 +1,6 @@
 """What is installed and what importing it costs: which packages a wheel holds, and what each part imports."""
 
+import configparser
 import os
 import re
 import subprocess
@@ -7,6 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 
 import graphprover
 
@@ -59,6 +63,25 @@ def test_linked_folders_are_packages_through_and_through(name: str) -> None:
     assert link.is_symlink() and os.readlink(link) == f"../{name}"
     for file in (ROOT / name).rglob("*.py"):
         assert (file.parent / "__init__.py").is_file()
+
+
+def test_conda_gets_the_releases_that_pip_gets() -> None:
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    lines = setup["options"]["install_requires"] + setup["options.extras_require"]["cuda13"]
+    pip = {each.name: each.specifier for each in map(Requirement, lines.split("\n")[1:])}
+    conda = {}
+    for line in yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]:
+        if isinstance(line, str):
+            name, _, version = line.partition(" ")
+            conda[name] = SpecifierSet(version if not version or version[0] in "<>" else f"=={version}")
+    assert conda.pop("python") == SpecifierSet(setup["options"]["python_requires"])
+    assert conda.pop("cuda-version") == SpecifierSet("==13.*")
+    assert conda.pop("pip") == SpecifierSet()
+    for name, with_cuda in (("cupy", "cupy-cuda13x"), ("rmm", "rmm-cu13")):
+        pip[name] = pip.pop(with_cuda)
+    assert pip.pop("nvidia-cuda-nvrtc") == SpecifierSet(">=13,<14")  # conda's CuPy brings it
+    assert conda == pip
 
 
 def test_continuous_integration_runs_the_command_of_the_readme() -> None:
