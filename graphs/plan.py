@@ -156,6 +156,7 @@ class Costs:
             "opening": self.opening,
         }
         self.rounds: dict[str, Callable[[str], Cost]] = {
+            "transcript": self.transcript,
             "tree": self.tree,
             "weights": self.weights,
             "denominators": self.denominators,
@@ -166,10 +167,22 @@ class Costs:
         }
 
     def of(self, round_: str, name: str) -> Cost:
-        """Transcript, queries and the like cost nothing worth planning."""
+        """Queries and the like cost nothing worth planning."""
         if round_ in self.of_table:
             return sum(map(self.of_table[round_], self.tables[name]), Cost())
         return self.rounds[round_](name) if round_ in self.rounds else Cost()
+
+    def transcript(self, name: str) -> Cost:
+        """The nonces that are tried on average before the one that is found."""
+        parameters = self.layout.parameters
+        bits = {
+            "lookup": parameters.lookup_pow_bits if self.layout.lookup_tables else 0,
+            "zeta": parameters.ood_pow_bits,
+            "batching": parameters.batch_pow_bits,
+            "queries": parameters.query_pow_bits,
+        }
+        each = bits.get(name, parameters.commit_pow_bits if name.startswith("fold") else 0)
+        return Cost(permutations=1 << each if each else 0)
 
     def air(self, table: int) -> AirDescription:
         return self.layout.tables[table]

@@ -2,7 +2,7 @@
 
 A round's floor is the longest of four times: its bytes, each array read and written once, at the speed of copying; its
 multiplications, its butterflies and its Keccak-f, each at the speed of code that does nothing else. The counts are the
-plan's, the ceilings are measured in the same run.
+plan's, with nonces by their average, and the ceilings are measured in the same run.
 """
 
 import time

@@ -72,6 +72,16 @@ def test_bytes_moved_are_those_counted_by_hand() -> None:
     assert found["fri_fold"] == element * (4 + 2)
 
 
+def test_nonces_planned_are_those_tried_on_average() -> None:
+    parameters = replace(FEW, lookup_pow_bits=5, ood_pow_bits=6, batch_pow_bits=0, commit_pow_bits=3, query_pow_bits=7)
+    each = statement(5, 20, 4)
+    planned = make_plan(plan(each, parameters=parameters))
+    nonces = {t.name: t.cost.permutations for t in planned.tasks.values() if t.round == "transcript"}
+    folds = {name: nonces.pop(name) for name in list(nonces) if name.startswith("fold")}
+    assert set(folds.values()) == {8} and len(folds) == len(planned.layout.fold_log_arities)
+    assert nonces == {"begin": 0, "lookup": 32, "constraint": 0, "zeta": 64, "batching": 0, "queries": 128}
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_measured_peak_is_near_the_planned_one(threads: int) -> None:
     each = statement(13, 60, 12)
