@@ -1,20 +1,21 @@
 """Proves that a file of a stated length has a stated Keccak-256 (with Keccak's original padding).
 
-Three tables: ``sponge`` pads and absorbs, and calls over a bus on ``keccak_f``, a permutation every 24 rows;
-``nibbles`` gives the xor of 4-bit numbers, and with it every range.
+``sponge`` pads and absorbs, and calls over a bus on ``keccak_f``, a permutation every 24 rows, which looks up sums in
+``even``; both are tables of the RV64IM machine. ``nibbles`` gives the xor of 4-bit numbers, and with it every range.
 """
 
 import numpy as np
 
 from graphprover.air import Air
-from graphprover.examples.keccak import nibbles, permutation, sponge
+from graphprover.examples.keccak import nibbles, sponge
+from graphprover.vm.tables import keccak_f
 
 DEFAULT_MESSAGE = b"graphprover"
 
 
 def tables() -> list[Air]:
     """The statement, without its public values."""
-    return [sponge.Sponge(), permutation.KeccakF(), nibbles.Nibbles()]
+    return [sponge.Sponge(), keccak_f.KeccakF(), keccak_f.Even(), nibbles.Nibbles()]
 
 
 def prove_inputs(data: bytes | None) -> list[tuple[np.ndarray, list[int]]]:
@@ -25,19 +26,21 @@ def prove_inputs(data: bytes | None) -> list[tuple[np.ndarray, list[int]]]:
 
 def absorb(blocks: np.ndarray, length: int) -> list[tuple[np.ndarray, list[int]]]:
     """Main traces and public values for padded blocks, uint64 of shape (blocks, 17), and the length of the message."""
-    state = [0] * permutation.LANES
-    states, calls = [state], []
-    for block in blocks.tolist():
-        mixed = [a ^ b for a, b in zip(state, block, strict=False)] + state[sponge.RATE_LANES :]
-        calls.append(permutation.rounds(mixed))
-        state = calls[-1][-1]
-        states.append(state)
-    absorbed = sponge.trace(blocks, length, np.array(states, dtype=np.uint64))
+    states, calls = [np.zeros(keccak_f.LANES, dtype=np.uint64)], []
+    for block in blocks:
+        mixed = states[-1].copy()
+        mixed[: sponge.RATE_LANES] ^= block
+        calls.append(mixed)
+        states.append(keccak_f.rounds(mixed[:, None])[-1, :, 0])
+    absorbed = sponge.trace(blocks, length, np.array(states))
     columns = sponge.Sponge().view(absorbed)
-    digest = permutation.limbs(np.array(state[:4], dtype=np.uint64)[:, None]).ravel().tolist()
+    digest = keccak_f.limbs(states[-1][:4, None]).ravel().tolist()
+    rows = 1 << (keccak_f.ROUNDS * len(calls) - 1).bit_length()
+    permutations = keccak_f.trace(range(len(calls)), np.array(calls).T, rows)
     return [
         (absorbed, [*digest, length]),
-        (permutation.trace(calls), []),
+        (permutations, []),
+        (keccak_f.even_trace([permutations]), []),
         (nibbles.trace(columns.message, columns.old), []),
     ]
 

@@ -10,7 +10,7 @@ import numpy as np
 from graphprover.air import Air, TableBuilder
 from graphprover.air.packing import linear
 from graphprover.examples.keccak.nibbles import XOR
-from graphprover.examples.keccak.permutation import PERMUTATION, limbs
+from graphprover.vm.tables.keccak_f import PERMUTATION, limbs
 
 RATE_LANES = 17
 RATE = 8 * RATE_LANES  # bytes in a block

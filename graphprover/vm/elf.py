@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from graphprover.protocol.hashing import keccak256
 from graphprover.vm.io import INPUT_BASE, MEMORY_END
 
 MAGIC = b"\x7fELF"
@@ -56,6 +57,13 @@ class _Segment:
 
     def __str__(self) -> str:
         return f"segment {self.start:#x}..{self.end:#x}"
+
+
+def program_hash(image: Image) -> bytes:
+    """Keccak-256 of entry, code base and zero base, the code and the data: 64-bit words with their numbers before."""
+    parts = [struct.pack("<QQQQ", image.entry, image.code_base, image.zero_base, len(image.code))]
+    parts += [image.code.astype("<u4").tobytes(), struct.pack("<Q", len(image.addresses))]
+    return keccak256(b"".join([*parts, image.addresses.astype("<u8").tobytes(), image.values.astype("<u8").tobytes()]))
 
 
 def load_elf(data: bytes) -> Image:

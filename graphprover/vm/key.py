@@ -12,9 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphprover.protocol.errors import VerificationError
-from graphprover.protocol.hashing import keccak256
 from graphprover.statement import Statement, Table
-from graphprover.vm.elf import Image
 from graphprover.vm.machine import Machine, Tables
 from graphprover.vm.tables.program import FIELDS, ProgramTable
 from graphprover.vm.tables.state import ImageMemory
@@ -38,7 +36,7 @@ class Key(Tables):
     zero_base: int
     log_program_rows: int
     log_data_rows: int | None  # None for a program without data
-    program_hash: bytes  # of entry, code and data
+    program_hash: bytes  # see ``elf.program_hash``
     caps: Mapping[int, bytes]  # by log2 of the blowup: the commitment to the preprocessed columns
 
     def program(self) -> ProgramTable:
@@ -99,13 +97,6 @@ def make_key(machine: Machine) -> Key:
         machine.zero_base,
         program.rows.bit_length() - 1,
         None if data is None else data.rows.bit_length() - 1,
-        program_hash(machine.image),
+        machine.program_hash,
         caps,
     )
-
-
-def program_hash(image: Image) -> bytes:
-    """Keccak-256 of entry, code base and zero base, the code and the data: 64-bit words with their numbers before."""
-    parts = [struct.pack("<QQQQ", image.entry, image.code_base, image.zero_base, len(image.code))]
-    parts += [image.code.astype("<u4").tobytes(), struct.pack("<Q", len(image.addresses))]
-    return keccak256(b"".join([*parts, image.addresses.astype("<u8").tobytes(), image.values.astype("<u8").tobytes()]))

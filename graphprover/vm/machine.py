@@ -16,15 +16,15 @@ import numpy as np
 
 from graphprover.air import Air, AirDescription
 from graphprover.envelope import Proof
-from graphprover.examples.keccak.permutation import KeccakF
 from graphprover.protocol.errors import VerificationError
 from graphprover.statement import Statement, Table
-from graphprover.vm.elf import Image
+from graphprover.vm.elf import Image, program_hash
 from graphprover.vm.families import FAMILIES, NUMBERS, Outcome, outcomes
 from graphprover.vm.io import INPUT_BASE, MEMORY_END, OUTPUT_BASE
 from graphprover.vm.isa import ILLEGAL, Instruction, Op, decode_all
 from graphprover.vm.record import accesses
 from graphprover.vm.tables.bump import Bump
+from graphprover.vm.tables.keccak_f import Even, KeccakF
 from graphprover.vm.tables.lookups import BytePairs, Halves, Powers
 from graphprover.vm.tables.program import FIELDS, ProgramTable
 from graphprover.vm.tables.state import (
@@ -57,6 +57,10 @@ class Part(IntEnum):
     BYTE_PAIRS = 10
     POWERS = 11
     KECCAK_F = 12
+    EVEN = 13
+
+
+SEVERAL = frozenset({Part.BUMP, Part.KECCAK_F})  # a statement may have any number of these
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,7 @@ class Tables:
 
     entry: int  # address of the first instruction
     zero_base: int  # where zero memory begins
+    program_hash: bytes  # see ``elf.program_hash``
 
     def program(self) -> ProgramTable:
         """The program table."""
@@ -137,6 +142,8 @@ class Tables:
                 return Powers()
             case Part.KECCAK_F:
                 return KeccakF()
+            case Part.EVEN:
+                return Even()
 
     def statement(self, tables: Sequence[Table], label: str) -> Statement:
         """The statement with these tables."""
@@ -163,7 +170,8 @@ class Tables:
         if not shape or len(shape) + 1 != len(proof.log_heights):
             raise VerificationError("not a proof about an execution: the first table does not name the others")
         parts = [code for code in shape if code < _FAMILY]
-        if len(set(parts)) != len(parts):
+        once = [code for code in parts if code not in SEVERAL]
+        if len(set(once)) != len(once):
             raise VerificationError("a table of the machine is there twice")
         if parts != sorted(parts) or not set(self.fixed) <= set(parts):
             raise VerificationError("the tables of the machine are not those of every statement, in order")
@@ -183,6 +191,10 @@ class Machine(Tables):
     @property
     def zero_base(self) -> int:  # type: ignore[override]
         return self.image.zero_base
+
+    @cached_property
+    def program_hash(self) -> bytes:  # type: ignore[override]
+        return program_hash(self.image)
 
     def program(self) -> ProgramTable:
         return ProgramTable(self.entries, rows_for(self.entries.shape[1]))

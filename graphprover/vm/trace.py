@@ -9,7 +9,6 @@ import numpy as np
 
 from graphprover.air import AirDescription
 from graphprover.air.expression import ADD, CONST, MAIN, MUL, NEG, SUB
-from graphprover.examples.keccak import permutation
 from graphprover.field import P, array_sub
 from graphprover.kernels.cpu.inverse import invert
 from graphprover.statement import Statement, Table
@@ -22,6 +21,9 @@ from graphprover.vm.machine import LANES, MIN_ROWS, Machine, Part, Place, cells_
 from graphprover.vm.record import Record
 from graphprover.vm.tables.bump import LANES as BUMP_LANES
 from graphprover.vm.tables.bump import Bump
+from graphprover.vm.tables.keccak_f import LANES as KECCAK_LANES
+from graphprover.vm.tables.keccak_f import ROUNDS, KeccakF, even_trace
+from graphprover.vm.tables.keccak_f import trace as keccak_f_trace
 from graphprover.vm.tables.state import Region
 from graphprover.vm.tables.step import ONES, Step
 
@@ -227,35 +229,34 @@ def statement(machine: Machine, execution: Execution, label: str = "") -> Statem
             keccak_calls = [(call.cycle + 1, call.old) for call in rows.calls]
         steps += _family_tables(machine, family, rows, len(cycles))
 
-    tables: dict[int, np.ndarray] = {Part.PROGRAM: _single(counts, rows_for(len(counts)))}
-    tables |= dict(_state_tables(machine, execution, record))
-    late = bumps.joined()
-    if len(late[0]):
-        tables[Part.BUMP] = _bump_trace(*late)
+    tables: list[tuple[int, np.ndarray]] = [(Part.PROGRAM, _single(counts, rows_for(len(counts))))]
+    tables += _state_tables(machine, execution, record)
+    tables += ((Part.BUMP, main) for main in _bump_traces(*bumps.joined()))
     if keccak_calls:
-        tables[Part.KECCAK_F] = _keccak_trace(keccak_calls)
+        permutations = list(_keccak_traces(keccak_calls))
+        tables += ((Part.KECCAK_F, main) for main in permutations)
+        tables.append((Part.EVEN, even_trace(permutations, MIN_ROWS)))
     words = _output_words(execution)
     output = [half for word in words.tolist() for half in (word & ONES, word >> 32)]
 
     lookups = {tag: np.zeros(64 if tag in (Tag.LEFT, Tag.RIGHT) else 1 << 16, dtype=np.int64) for tag in LOOKUPS}
     for _, step, main in steps:
         _count(lookups, step.describe(), main)
-    for code, main in tables.items():
+    for code, main in tables:
         _count(lookups, machine.air(code, 0, len(words)).describe(), main)
     halves, signs, pairs, conjunctions, left, right = (lookups[tag] for tag in LOOKUPS)
-    tables[Part.HALVES] = np.stack([halves, signs]).astype(np.uint64)
-    tables[Part.BYTE_PAIRS] = np.stack([pairs, conjunctions]).astype(np.uint64)
-    tables[Part.POWERS] = np.stack([left, right]).astype(np.uint64)
+    counted = ((Part.HALVES, halves, signs), (Part.BYTE_PAIRS, pairs, conjunctions), (Part.POWERS, left, right))
+    tables += ((part, np.stack(columns).astype(np.uint64)) for part, *columns in counted)
 
-    parts = sorted(tables)
-    shape = [*(int(part) for part in parts), *(place.code for place, _, _ in steps)]
+    tables.sort(key=lambda each: each[0])
+    shape = [*(int(part) for part, _ in tables), *(place.code for place, _, _ in steps)]
     first = np.zeros((1, MIN_ROWS), dtype=np.uint64)
     first[0, 0] = 1
     code = execution.exit_code
     public = [execution.cycles, code & ONES, code >> 32, *shape]
     made = [Table(machine.air(0, 1 + len(shape), len(words)), public, first)]
-    for part in parts:
-        made.append(Table(machine.air(part, 0, len(words)), output if part == Part.OUTPUT else (), tables[part]))
+    for part, main in tables:
+        made.append(Table(machine.air(part, 0, len(words)), output if part == Part.OUTPUT else (), main))
     made += [Table(step, (), main) for _, step, main in steps]
     return Statement(made, label)
 
@@ -276,16 +277,19 @@ def _family_tables(machine: Machine, family: str, rows: Rows, count: int) -> Ite
     width = cells_per_row(step.describe())
     start = 0
     while start < count:
-        needed = -(-(count - start) // place.lanes)
-        height = rows_for(needed)
-        if (height - needed) * width > SPLIT_CELLS:
-            height //= 2
+        height = _height(-(-(count - start) // place.lanes), width)
         end = min(start + height * place.lanes, count)
         main, views = step.zeros(height)
         for name in vars(views):
             _place(getattr(views, name), cells[name], start, end, name)
         yield place, step, main
         start = end
+
+
+def _height(rows: int, width: int) -> int:
+    """The height of a table for so many rows, or of the first where there are to be several: see SPLIT_CELLS."""
+    height = rows_for(rows)
+    return height // 2 if (height - rows) * width > SPLIT_CELLS else height
 
 
 def _place(view: np.ndarray, values: Any, start: int, end: int, name: str) -> None:
@@ -370,12 +374,11 @@ def _output_words(execution: Execution) -> np.ndarray:
     return words
 
 
-def _bump_trace(at: np.ndarray, before: np.ndarray, after: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """The trace of the bumps."""
+def _bump_traces(at: np.ndarray, before: np.ndarray, after: np.ndarray, value: np.ndarray) -> Iterator[np.ndarray]:
+    """The traces of the bumps."""
     step = after - before - np.uint64(1)
     if (step >> np.uint64(32)).any():
         raise Unprovable("a value was not accessed for more than 2^30 cycles")
-    trace, views = Bump().zeros(rows_for(-(-len(at) // BUMP_LANES)))
     cells = {
         "on": np.ones(len(at), np.uint64),
         "at": at,
@@ -385,18 +388,25 @@ def _bump_trace(at: np.ndarray, before: np.ndarray, after: np.ndarray, value: np
         "step_low": step & 0xFFFF,
         "step_high": step >> np.uint64(16),
     }
-    for name, values in cells.items():
-        _place(getattr(views, name), values, 0, len(at), name)
-    return trace
+    width, start = cells_per_row(Bump().describe()), 0
+    while start < len(at):
+        height = _height(-(-(len(at) - start) // BUMP_LANES), width)
+        end = min(start + height * BUMP_LANES, len(at))
+        trace, views = Bump().zeros(height)
+        for name, values in cells.items():
+            _place(getattr(views, name), values, start, end, name)
+        yield trace
+        start = end
 
 
-def _keccak_trace(calls: list[tuple[int, np.ndarray]]) -> np.ndarray:
-    """The trace of the permutation, whose calls are numbered by clocks."""
-    trace = permutation.trace([permutation.rounds(old.tolist()) for _, old in calls])
-    columns = permutation.KeccakF().view(trace)
-    numbers = np.repeat(np.array([clk for clk, _ in calls], np.uint64), permutation.ROUNDS)[: trace.shape[1]]
-    columns.call[: len(numbers)] = numbers
-    return trace
+def _keccak_traces(calls: list[tuple[int, np.ndarray]]) -> Iterator[np.ndarray]:
+    """The traces of the permutation, whose calls are numbered by clocks."""
+    width = cells_per_row(KeccakF().describe())
+    while calls:
+        height = _height(ROUNDS * len(calls), width)
+        now, calls = calls[: height // ROUNDS], calls[height // ROUNDS :]
+        states = np.array([old for _, old in now], dtype=np.uint64).reshape(-1, KECCAK_LANES).T
+        yield keccak_f_trace([clk for clk, _ in now], states, height)
 
 
 _ROOTS = {pow(2, -k, P): k for k in range(1, 33)}  # 1 / 2^k

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from graphprover.examples.keccak.permutation import LANES, PERMUTATION
 from graphprover.vm.buses import SLOT_MEMORY
 from graphprover.vm.io import EXIT, KECCAK_F
+from graphprover.vm.tables.keccak_f import LANES, PERMUTATION
 from graphprover.vm.tables.step import ONES, B, Lane, Step
 
 CALL = ("a_at", "a_t")  # a7, whose value is the number

@@ -1,0 +1,227 @@
+"""Keccak-f[1600], a round a row, on bits; and the table that tells it which sums of bits are even.
+
+Column layout: what cannot be an expression of low degree in other columns. Of each round these are D, what theta flips
+in each column of the state, the 1600 bits after theta, and the lanes that leave it, in limbs of 32 bits. The bits
+before theta, rho, pi and chi are expressions. That D is what theta says takes a sum of 13 bits to be even: four such
+sums are the hexadecimal digits of a number, which is looked up. A row has 2003 columns, and 2138 committed cells with
+its lookups; the layout of p3-keccak-air, which works in smaller fields and looks nothing up, has 2633 columns.
+"""
+
+from collections.abc import Sequence
+from functools import reduce
+
+import numpy as np
+
+from graphprover.air import Air, Bus, Expr, TableBuilder
+from graphprover.air.air import Row
+from graphprover.air.packing import linear
+
+PERMUTATION = Bus("keccak-f")  # (0, call, 50 limbs) asks for a permutation, (1, call, 50 limbs) answers
+EVEN = Bus("even")  # a number below 2^16 whose hexadecimal digits are all even
+
+ROUNDS = 24
+LANES = 25  # lane x + 5 y of the standard's A[x, y]
+ROUND_CONSTANTS = (
+    0x0000000000000001, 0x0000000000008082, 0x800000000000808A, 0x8000000080008000, 0x000000000000808B,
+    0x0000000080000001, 0x8000000080008081, 0x8000000000008009, 0x000000000000008A, 0x0000000000000088,
+    0x0000000080008009, 0x000000008000000A, 0x000000008000808B, 0x800000000000008B, 0x8000000000008089,
+    0x8000000000008003, 0x8000000000008002, 0x8000000000000080, 0x000000000000800A, 0x800000008000000A,
+    0x8000000080008081, 0x8000000000008080, 0x0000000080000001, 0x8000000080008008,
+)  # fmt: skip
+ROTATIONS = (0, 1, 62, 28, 27, 36, 44, 6, 55, 20, 3, 10, 43, 25, 39, 41, 45, 15, 21, 8, 18, 2, 61, 56, 14)
+IOTA_BITS = (0, 1, 3, 7, 15, 31, 63)  # the only ones set in any round constant
+# Lane x + 5 y after rho and pi comes from this lane, rotated by that lane's rotation.
+SOURCES = tuple((x + 3 * y) % 5 + 5 * x for y in range(5) for x in range(5))
+
+_SOURCE_ROTATIONS = np.array(ROTATIONS, dtype=np.uint64)[list(SOURCES), None]
+
+DIGITS = 4  # sums in a number that is looked up
+_PIECE = 1 << 12  # rows whose sums are in memory at a time
+
+
+def rounds(states: np.ndarray) -> np.ndarray:
+    """The states before each of the rounds and after the last: uint64 (25 lanes, n) to (25 states, 25 lanes, n)."""
+    found = [states]
+    for constant in ROUND_CONSTANTS:
+        found.append(after_theta(found[-1] ^ np.tile(_flips(found[-1]), (5, 1)), constant))
+    return np.stack(found)
+
+
+def after_theta(states: np.ndarray, constant: int) -> np.ndarray:
+    """Rho, pi, chi and iota: uint64 (25, n) to (25, n)."""
+    b = _rotated(states[list(SOURCES)], _SOURCE_ROTATIONS).reshape(5, 5, -1)
+    a = (b ^ ~np.roll(b, -1, axis=1) & np.roll(b, -2, axis=1)).reshape(states.shape)
+    a[0] ^= np.uint64(constant)
+    return a
+
+
+def _flips(states: np.ndarray) -> np.ndarray:
+    """D of each state, what theta xors into all lanes of a column: uint64 (25, n) to (5, n)."""
+    parity = reduce(np.bitwise_xor, states.reshape(5, 5, -1))
+    return np.roll(parity, 1, axis=0) ^ _rotated(np.roll(parity, -1, axis=0), np.uint64(1))
+
+
+def _rotated(lanes: np.ndarray, bits: np.ndarray | np.uint64) -> np.ndarray:
+    return lanes << bits | lanes >> (np.uint64(64) - bits & np.uint64(63))
+
+
+def limbs(lanes: np.ndarray) -> np.ndarray:
+    """uint64 lanes of shape (..., rows) as 32-bit limbs of shape (..., 2, rows)."""
+    return np.stack([lanes & np.uint64(0xFFFFFFFF), lanes >> np.uint64(32)], axis=-2)
+
+
+class KeccakF(Air):
+    """Blocks of 24 rows, one a permutation; an ``active`` one answers a call. The last block may be cut short."""
+
+    name = "keccak_f"
+    columns = (
+        "call",  # number of the call
+        "active",
+        "round[24]",  # 1 in the row of that round
+        "flip[5][64]",  # D: what theta xors into the five bits of each column of the state
+        "theta[25][64]",  # bits of the state after theta
+        "chi[7]",  # bits of the first lane after chi where a round constant may have one
+        "output[25][2]",  # the state after the round: limbs of 32 bits, as everywhere
+    )
+
+    def define(self, t: TableBuilder) -> None:
+        for i, flag in enumerate(t.round):
+            t.first_row(flag - (1 if i == 0 else 0))
+            t.transition(t.next.round[(i + 1) % ROUNDS] - flag)
+        t.boolean(t.active)
+        ongoing = 1 - t.round[-1]
+        t.transition(ongoing * (t.next.active - t.active))
+        t.transition(ongoing * (t.next.call - t.call))
+        for following, limb in zip(_before_theta(t.next), _flat(t.output), strict=True):
+            t.transition(ongoing * (following - limb))
+
+        self._theta(t)
+        self._chi(t)
+        t.receive(PERMUTATION, [0, t.call, *_before_theta(t)], t.round[0] * t.active, weight=1)
+        t.send(PERMUTATION, [1, t.call, *_flat(t.output)], t.round[-1] * t.active, weight=1)
+
+    def _theta(self, t: TableBuilder) -> None:
+        """D[x][z] = C[x - 1][z] ^ C[x + 1][z - 1], where C are the parities of the columns before theta.
+
+        C[x][z] is the parity of that column's five bits of ``theta`` and of D[x][z], which was xored into all five. So
+        the sum of D[x][z] and of both columns with their D is even: 13 bits, and a digit below 16.
+        """
+        for lane in (*t.theta, *t.flip):
+            for bit in lane:
+                t.boolean(bit)
+        parity = [[sum(t.theta[lane][z] for lane in range(x, LANES, 5)) + t.flip[x][z] for z in range(64)]
+                  for x in range(5)]  # fmt: skip
+        for x in range(5):
+            sums = [t.flip[x][z] + parity[x - 1][z] + parity[x - 4][z - 1] for z in range(64)]
+            for z in range(0, 64, DIGITS):
+                t.lookup(EVEN, [linear((16**i, each) for i, each in enumerate(sums[z : z + DIGITS]))])
+
+    def _chi(self, t: TableBuilder) -> None:
+        """``output`` is chi of the rotated and permuted ``theta``, the first lane xor the round constant."""
+        for y in range(0, LANES, 5):
+            for x in range(5):
+                lanes = [SOURCES[y + (x + i) % 5] for i in range(3)]
+                bits = []
+                for z in range(64):
+                    bit, first, second = (t.theta[lane][z - ROTATIONS[lane]] for lane in lanes)
+                    flip = second - first * second
+                    bits.append(bit + flip - 2 * (bit * flip))
+                if x == y == 0:
+                    for i, z in enumerate(IOTA_BITS):
+                        t.every_row(bits[z] - t.chi[i])
+                        constant = sum(t.round[r] for r in range(ROUNDS) if ROUND_CONSTANTS[r] >> z & 1)
+                        difference = t.chi[i] - constant
+                        bits[z] = difference * difference
+                for limb in range(2):
+                    t.every_row(_word(bits[32 * limb : 32 * limb + 32]) - t.output[x + y][limb])
+
+
+class Even(Air):
+    """Numbers of four hexadecimal digits, all even, as often as they are looked up; any rows will do."""
+
+    columns = (f"half[{DIGITS}][3]", "count")  # the bits of half a digit, lowest first
+
+    def define(self, t: TableBuilder) -> None:
+        for digit in t.half:
+            for bit in digit:
+                t.boolean(bit)
+        number = linear((2 << 4 * i + j, bit) for i, digit in enumerate(t.half) for j, bit in enumerate(digit))
+        t.provide(EVEN, [number], t.count)
+
+
+def _before_theta(row: Row) -> list[Expr]:
+    """The 50 limbs of the state that enters a round: ``theta`` xor D, of degree 2."""
+    found = []
+    signs = [[1 - 2 * bit for bit in flips] for flips in row.flip]
+    for lane, bits in enumerate(row.theta):
+        x = lane % 5
+        for places in (slice(0, 32), slice(32, 64)):
+            kept = [bit * sign for bit, sign in zip(bits[places], signs[x][places], strict=True)]
+            found.append(_word(row.flip[x][places]) + _word(kept))
+    return found
+
+
+def _flat(lanes: Sequence[Sequence[Expr]]) -> list[Expr]:
+    return [limb for lane in lanes for limb in lane]
+
+
+def _word(bits: Sequence[Expr]) -> Expr:
+    """The number with these bits, lowest first."""
+    return linear((1 << z, bit) for z, bit in enumerate(bits))
+
+
+def trace(numbers: Sequence[int] | np.ndarray, states: np.ndarray, rows: int) -> np.ndarray:
+    """The main trace of so many rows for calls with these numbers and states, uint64 (25 lanes, calls)."""
+    calls, blocks = states.shape[1], -(-rows // ROUNDS)
+    if ROUNDS * calls > rows:
+        raise ValueError(f"{calls} permutations do not fit {rows} rows")
+    main, columns = KeccakF().zeros(rows)
+    padded = np.zeros((LANES, blocks), dtype=np.uint64)
+    padded[:, :calls] = states
+    history = rounds(padded)
+
+    def by_row(states: np.ndarray) -> np.ndarray:
+        """(24, 25, blocks) as (25, rows)."""
+        return np.ascontiguousarray(states.transpose(1, 2, 0).reshape(LANES, -1)[:, :rows])
+
+    before, after = by_row(history[:-1]), by_row(history[1:])
+    row = np.arange(rows)
+    count = ROUNDS * calls
+    columns.call[:count] = np.repeat(np.asarray(numbers, dtype=np.uint64), ROUNDS)
+    columns.active[:count] = 1
+    columns.round[row % ROUNDS, row] = 1
+    flips = _flips(before)
+    chi = after[0] ^ np.array(ROUND_CONSTANTS, dtype=np.uint64)[row % ROUNDS]
+    _write_bits(columns.flip, flips)
+    _write_bits(columns.theta, before ^ np.tile(flips, (5, 1)))
+    for i, z in enumerate(IOTA_BITS):
+        columns.chi[i] = chi >> np.uint64(z) & np.uint64(1)
+    columns.output[:] = limbs(after)
+    return main
+
+
+def even_trace(mains: Sequence[np.ndarray], least: int = 1) -> np.ndarray:
+    """The main trace of the table of even numbers, of at least so many rows, for these traces of the permutation."""
+    counts = np.zeros(1 << 4 * DIGITS, dtype=np.int64)
+    for main in mains:
+        for start in range(0, main.shape[1], _PIECE):
+            c = KeccakF().view(main[:, start : start + _PIECE])
+            parity = c.theta.reshape(5, 5, 64, -1).sum(axis=0) + c.flip
+            sums = c.flip + np.roll(parity, 1, axis=0) + np.roll(np.roll(parity, -1, axis=0), 1, axis=1)
+            digits = sums.reshape(-1, DIGITS, sums.shape[-1]) << np.arange(0, 4 * DIGITS, 4, dtype=np.uint64)[:, None]
+            counts += np.bincount(digits.sum(axis=1).astype(np.int64).ravel(), minlength=len(counts))
+    (used,) = counts.nonzero()
+    even, columns = Even().zeros(max(least, 1 << max(len(used) - 1, 0).bit_length()))
+    for digit in range(DIGITS):
+        for bit in range(3):
+            columns.half[digit, bit, : len(used)] = used >> 4 * digit + bit + 1 & 1
+    columns.count[: len(used)] = counts[used]
+    return even
+
+
+def _write_bits(columns: np.ndarray, lanes: np.ndarray) -> None:
+    """Writes lanes (k, rows) to columns (k, 64, rows), a bit a column."""
+    for lane, bits in zip(lanes, columns, strict=True):
+        for z, bit in enumerate(bits):
+            np.right_shift(lane, np.uint64(z), out=bit)
+            np.bitwise_and(bit, np.uint64(1), out=bit)
