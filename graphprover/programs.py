@@ -23,7 +23,7 @@ from graphprover import examples
 from graphprover.envelope import MAX_LABEL_BYTES, Proof
 from graphprover.statement import Statement, Table
 from graphprover.vm.elf import MAGIC, ElfError
-from graphprover.vm.guest import Guest, load_guest
+from graphprover.vm.guest import HASH_CHARACTERS, Guest, load_guest
 from graphprover.vm.key import MAGIC as KEY_MAGIC
 from graphprover.vm.key import MalformedKey
 
@@ -69,10 +69,10 @@ class Program:
         return _label(self.name)
 
 
-def _label(name: str) -> str:
-    """The name, or its last part where it is too long for a proof's label."""
+def _label(name: str, most: int = MAX_LABEL_BYTES) -> str:
+    """The name, or its last part where it has more than ``most`` bytes."""
     name = name.encode(errors="replace").decode()
-    return name if len(name.encode()) <= MAX_LABEL_BYTES else PurePath(name).name
+    return name if len(name.encode()) <= most else PurePath(name).name
 
 
 def load(name: str) -> Program | Guest:
@@ -105,7 +105,8 @@ def _guest(path: Path) -> Guest:
     """The guest in such a file; raises ProgramError for one that the machine does not run."""
     name = path.as_posix()
     try:
-        return load_guest(name, _label(name), path.read_bytes())
+        most = MAX_LABEL_BYTES - HASH_CHARACTERS - 1
+        return load_guest(name, _label(name, most), path.read_bytes())
     except (ElfError, MalformedKey) as error:
         raise ProgramError(f"{path}: {error}") from error
 

@@ -69,7 +69,9 @@ def _absorb_exts(challenger: Challenger, values: Iterable[Ext]) -> Challenger:
 def _check_work(challenger: Challenger, bits: int, nonce: int, guarded: str) -> Challenger:
     challenger, passed = challenger.check_work(bits, nonce)
     if not passed:
-        raise VerificationError(f"the proof of work before {guarded} misses its {bits} bits")
+        raise VerificationError(
+            f"the proof of work before {guarded} misses its {bits} bits: a damaged proof, or one of another statement"
+        )
     return challenger
 
 

@@ -1,9 +1,11 @@
 """A guest program as the command line sees it: see ``graphprover.programs.Program``."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from graphprover.envelope import Proof
+from graphprover.protocol.errors import VerificationError
 from graphprover.statement import Statement
 from graphprover.vm import machine
 from graphprover.vm.elf import load_elf
@@ -11,17 +13,27 @@ from graphprover.vm.key import MAGIC as KEY_MAGIC
 from graphprover.vm.key import Key
 from graphprover.vm.machine import Machine, Tables
 
+HASH_CHARACTERS = 64  # of a program's hash, in hexadecimal digits
+_HASH = re.compile(f"[0-9a-f]{{{HASH_CHARACTERS}}}")
+
 
 @dataclass(frozen=True)
 class Guest:
     """An ELF file and the machine that runs it, or the verifying key of one."""
 
     name: str  # as it was asked for
-    label: str  # of its proofs
+    label: str  # of its proofs: the name and the program's hash
     machine: Tables
 
     def statement_of(self, proof: Proof) -> Statement:
-        """What ``proof`` claims to prove about the program."""
+        """What ``proof`` claims to prove about the program; raises VerificationError where it names another.
+
+        The prover chose that name, and nothing is verified by it: it says in plain words why the proof would fail.
+        """
+        _, _, stated = proof.label.rpartition(" ")
+        own = self.machine.program_hash.hex()
+        if _HASH.fullmatch(stated) and stated != own:
+            raise VerificationError(f"this proof is of program {stated}, not of {self.name} ({own})")
         return self.machine.statement_of(proof)
 
     def statement_for(self, data: bytes | None) -> Statement:
@@ -41,7 +53,9 @@ class Guest:
 
 
 def load_guest(name: str, label: str, data: bytes) -> Guest:
-    """The guest in an ELF file or a verifying key; raises ElfError or MalformedKey."""
-    if data.startswith(KEY_MAGIC):
-        return Guest(name, label, Key.from_bytes(data))
-    return Guest(name, label, Machine(load_elf(data)))
+    """The guest in an ELF file or a verifying key; raises ElfError or MalformedKey.
+
+    Its proofs are labelled with ``label`` and the program's hash.
+    """
+    machine = Key.from_bytes(data) if data.startswith(KEY_MAGIC) else Machine(load_elf(data))
+    return Guest(name, f"{label} {machine.program_hash.hex()}", machine)

@@ -1,6 +1,7 @@
 """Guests on the command line: from an ELF file to a proof, and from a proof to what it says."""
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -38,9 +39,27 @@ def test_verify_says_output_exit_code_and_cycles(folder: Path, capsys: pytest.Ca
         assert all(line in printed for line in (f"output     {digest}", "exit code  0", "valid"))
 
 
-def test_a_proof_is_of_one_guest(folder: Path) -> None:
+def test_a_proof_is_of_one_guest(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It says of which; where it does not, or lies, it still is no proof of another."""
+    keys = (Key.from_bytes((folder / f"{name}.vk").read_bytes()) for name in ("sha256", "json"))
+    own, other = (key.program_hash.hex() for key in keys)
+    proof = Proof.from_bytes((folder / "proof").read_bytes())
+    assert proof.label.endswith(f"sha256.elf {own}")
+    for label in ("", f"x {other}"):
+        (folder / "relabelled").write_bytes(replace(proof, label=label).to_bytes())
+        assert main(["verify", str(folder / "relabelled"), JSON]) == FAILED
+        assert "of another statement" in capsys.readouterr().err
     for program in (JSON, str(folder / "json.vk")):
         assert main(["verify", str(folder / "proof"), program]) == FAILED
+        assert f"this proof is of program {own}, not of {program} ({other})" in capsys.readouterr().err
+
+
+def test_a_long_path_leaves_room_for_the_hash(tmp_path: Path) -> None:
+    deep = tmp_path.joinpath(*["x" * 60] * 4)
+    deep.mkdir(parents=True)
+    (deep / "guest.elf").write_bytes(Path(SHA256).read_bytes())
+    guest = load(str(deep / "guest.elf"))
+    assert guest.label.startswith("guest.elf ") and guest.statement_for(b"").label == guest.label
 
 
 def test_setup_writes_the_same_key_again(folder: Path, tmp_path: Path) -> None:
