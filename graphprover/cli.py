@@ -18,11 +18,11 @@ from graphprover.files import FileError, check_writable, read_input, read_proof,
 from graphprover.programs import Program, ProgramError, is_guest, load, load_packaged, packaged_names
 from graphprover.protocol.errors import VerificationError
 from graphprover.statement import Statement
-from graphprover.verifier import verify
+from graphprover.verifier import Verdict, verify
 from graphprover.vm import cli as vm
 from graphprover.vm.guest import Guest
 from graphprover.vm.key import make_key
-from graphprover.vm.machine import Machine, cells_text
+from graphprover.vm.machine import Machine, cells_text, said
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130  # exit codes
 
@@ -124,6 +124,11 @@ def parser() -> argparse.ArgumentParser:
     )
     with_program(prove)
     with_level(prove)
+    prove.add_argument(
+        "--commit-input",
+        action="store_true",
+        help="of a guest: the proof also states its input, of at most 64 KiB, which `verify --input` compares",
+    )
     prove.add_argument("-o", "--output", type=Path, default=Path("proof.bin"), metavar="FILE", help="default proof.bin")
     prove.add_argument(
         "--executor",
@@ -146,10 +151,18 @@ def parser() -> argparse.ArgumentParser:
         "Verify a proof and print what it says.",
         "It says something about a program, and whoever made it chose the name in it: only packaged examples are "
         "looked up by that name, any other program must be given.",
-        ["proof.bin", "proof.bin examples/keccak --expect length=2048", "proof.bin guest.vk --security 100"],
+        [
+            "proof.bin",
+            "proof.bin examples/keccak --expect length=2048",
+            "proof.bin guest.vk --security 100",
+            "proof.bin guest.vk --input data",
+        ],
     )
     check_proof.add_argument("proof", type=Path, metavar="PROOF", help="a proof file")
     check_proof.add_argument("program", nargs="?", metavar="PROGRAM", help=f"a verifying key; or {PROGRAM_HELP}")
+    check_proof.add_argument(
+        "--input", type=Path, metavar="FILE", help="fail unless the proof states this input (prove --commit-input)"
+    )
     check_proof.add_argument(
         "--security", type=_bits, default=128, metavar="BITS", help="refuse fewer provable bits (default 128)"
     )
@@ -275,6 +288,8 @@ def run_verify(options: argparse.Namespace) -> int:
         verdict = verify(proof, program.statement_of(proof), options.security)
     except VerificationError as error:
         raise VerificationError(f"{options.proof}: not valid: {error}") from error
+    if options.input:
+        _check_input(program, verdict, options)
     described = program.describe(verdict.public_values)
     for key, value in options.expect:
         if key not in described:
@@ -284,6 +299,17 @@ def run_verify(options: argparse.Namespace) -> int:
     print(report.listed({"program": program.name} | described | {"security": f"{verdict.bits:.1f} bits"}))
     print("valid")
     return OK
+
+
+def _check_input(program: Program | Guest, verdict: Verdict, options: argparse.Namespace) -> None:
+    """Raises VerificationError unless the proof states the input in the file."""
+    if not isinstance(program, Guest):
+        raise UsageError(f"--input: only proofs of guests state their input; {program.name} is none")
+    data, stated = read_input(options.input), said(verdict.public_values).input
+    if stated is None:
+        raise VerificationError(f"{options.proof}: states no input, as it was made without --commit-input")
+    if stated != data:
+        raise VerificationError(f"{options.proof}: on another input than {options.input}, of {len(stated):,} bytes")
 
 
 def run_setup(options: argparse.Namespace) -> int:
@@ -355,7 +381,12 @@ def run_check(options: argparse.Namespace) -> int:
 def _program_and_statement(options: argparse.Namespace) -> tuple[Program | Guest, Statement]:
     """The program asked for, and its statement about the input."""
     program = load(options.program)
-    return program, program.statement_for(None if options.input is None else read_input(options.input))
+    data = None if options.input is None else read_input(options.input)
+    if not getattr(options, "commit_input", False):
+        return program, program.statement_for(data)
+    if not isinstance(program, Guest):
+        raise UsageError(f"--commit-input: {program.name} is no guest; what its proofs say is up to its tables")
+    return program, program.statement_for(data, state_input=True)
 
 
 def _layout(program: Program | Guest, statement: Statement, options: argparse.Namespace) -> Any:

@@ -36,8 +36,8 @@ class Guest:
             raise VerificationError(f"this proof is of program {stated}, not of {self.name} ({own})")
         return self.machine.statement_of(proof)
 
-    def statement_for(self, data: bytes | None) -> Statement:
-        """What a prover proves about the program's run on ``data``."""
+    def statement_for(self, data: bytes | None, *, state_input: bool = False) -> Statement:
+        """What a prover proves about the program's run on ``data``, and with ``state_input`` that it was on that."""
         # Here, because verifying needs no compiler.
         from graphprover.vm.execute import execute
         from graphprover.vm.trace import statement
@@ -45,7 +45,7 @@ class Guest:
         if not isinstance(self.machine, Machine):
             raise ValueError(f"{self.name}: a verifying key, which runs nothing: give the ELF file")
         run = execute(self.machine.image, data or b"", record=True)
-        return statement(self.machine, run, self.label)
+        return statement(self.machine, run, self.label, state_input=state_input)
 
     def describe(self, public_values: Sequence[Sequence[int]]) -> dict[str, str]:
         """What a proof with these public values says."""

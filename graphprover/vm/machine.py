@@ -17,6 +17,7 @@ import numpy as np
 from graphprover.air import Air, AirDescription
 from graphprover.envelope import Proof
 from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.hashing import keccak256
 from graphprover.statement import Statement, Table
 from graphprover.vm.elf import Image, program_hash
 from graphprover.vm.families import FAMILIES, NUMBERS, Outcome, outcomes
@@ -33,11 +34,13 @@ from graphprover.vm.tables.state import (
     InputMemory,
     OutputMemory,
     RegisterFile,
+    StatedInput,
     ZeroMemory,
 )
 
 MIN_ROWS = 64  # of a table: shorter ones would make the proof longer, not shorter
 MAX_LOG_ROWS = 26  # of any table: times and addresses that rise in steps below 2^36 then stay below p
+MAX_STATED_INPUT = 1 << 16  # bytes of an input that a proof states: it holds them, and a verifier reads them all
 LANES = (1, 4)  # instructions in a row of a family's table
 _FAMILY = 16  # a family's table is called family * _FAMILY + lanes
 
@@ -58,6 +61,8 @@ class Part(IntEnum):
     POWERS = 11
     KECCAK_F = 12
     EVEN = 13
+    STATED_INPUT = 14  # in place of INPUT
+    ZERO_BETWEEN = 15  # from the end of a stated input to the output
 
 
 SEVERAL = frozenset({Part.BUMP, Part.KECCAK_F})  # a statement may have any number of these
@@ -106,8 +111,11 @@ class Tables:
         image = () if self.data() is None else (Part.IMAGE,)
         return (Part.PROGRAM, Part.REGISTERS, *image, Part.HALVES, Part.BYTE_PAIRS, Part.POWERS)
 
-    def air(self, code: int, tables: int, output_words: int) -> Air:
-        """The table with this number, 0 for the boundary, in a statement of so many tables; KeyError for none."""
+    def air(self, code: int, tables: int, output_words: int, input_words: int = 0) -> Air:
+        """The table with this number, 0 for the boundary, in a statement of so many tables; KeyError for none.
+
+        ``input_words``: of a stated input, 0 where none is.
+        """
         if code == 0:
             return Boundary(self.entry, tables - 1)
         if code >= _FAMILY:
@@ -144,6 +152,10 @@ class Tables:
                 return KeccakF()
             case Part.EVEN:
                 return Even()
+            case Part.STATED_INPUT:
+                return StatedInput(input_words)
+            case Part.ZERO_BETWEEN:
+                return ZeroMemory(INPUT_BASE + 8 * input_words, OUTPUT_BASE)
 
     def statement(self, tables: Sequence[Table], label: str) -> Statement:
         """The statement with these tables."""
@@ -153,13 +165,16 @@ class Tables:
         """The statement that a proof about this program claims to prove; raises VerificationError for none."""
         shape = self._shape(proof)
         said(proof.public_values)
-        words = len(proof.public_values[1 + shape.index(Part.OUTPUT)]) // 2 if Part.OUTPUT in shape else 0
+        words = [
+            len(proof.public_values[1 + shape.index(part)]) // 2 if part in shape else 0
+            for part in (Part.OUTPUT, Part.STATED_INPUT)
+        ]
         tables = []
         try:
             for code, log_rows in zip((0, *shape), proof.log_heights, strict=True):
                 if log_rows > MAX_LOG_ROWS:
                     raise VerificationError(f"a table of 2^{log_rows} rows; times could wrap around")
-                tables.append(Table(self.air(code, 1 + len(shape), words)))
+                tables.append(Table(self.air(code, 1 + len(shape), *words)))
         except (KeyError, ValueError) as error:
             raise VerificationError(f"no statement about this machine: {error}") from None
         return self.statement(tables, proof.label)
@@ -173,6 +188,10 @@ class Tables:
         once = [code for code in parts if code not in SEVERAL]
         if len(set(once)) != len(once):
             raise VerificationError("a table of the machine is there twice")
+        if (Part.INPUT in parts and Part.STATED_INPUT in parts) or (
+            Part.ZERO_BETWEEN in parts and Part.STATED_INPUT not in parts
+        ):
+            raise VerificationError("the input's memory is there twice, or in part")
         if parts != sorted(parts) or not set(self.fixed) <= set(parts):
             raise VerificationError("the tables of the machine are not those of every statement, in order")
         return shape
@@ -236,19 +255,31 @@ class Said:
     output: bytes
     exit_code: int
     cycles: int
+    input: bytes | None  # where it is stated
 
 
 def said(public_values: Sequence[Sequence[int]]) -> Said:
     """What a proof with these public values says; raises VerificationError where they make no sense."""
     cycles, lo, hi, *shape = public_values[0]
-    output = b""
-    if Part.OUTPUT in shape:
-        words = public_values[1 + shape.index(Part.OUTPUT)]
-        values = [low | high << 32 for low, high in zip(words[::2], words[1::2], strict=False)]
-        if any(word >= 1 << 32 for word in words) or not values or len(words) != 2 + 2 * -(-values[0] // 8):
-            raise VerificationError("the public output does not have the length it states")
-        output = b"".join(value.to_bytes(8, "little") for value in values[1:])[: values[0]]
-    return Said(output, lo | hi << 32, cycles)
+    output, _ = _bytes(public_values, shape, Part.OUTPUT, "output") or (b"", b"")
+    stated = _bytes(public_values, shape, Part.STATED_INPUT, "input")
+    if stated and (len(stated[0]) > MAX_STATED_INPUT or any(stated[1])):
+        raise VerificationError("the public input is too long, or padded by other bytes than zeros")
+    return Said(output, lo | hi << 32, cycles, stated and stated[0])
+
+
+def _bytes(
+    public_values: Sequence[Sequence[int]], shape: Sequence[int], part: Part, what: str
+) -> tuple[bytes, bytes] | None:
+    """The bytes whose length and words a table states, and those that pad them; None without the table."""
+    if part not in shape:
+        return None
+    words = public_values[1 + shape.index(part)]
+    values = [low | high << 32 for low, high in zip(words[::2], words[1::2], strict=False)]
+    if any(word >= 1 << 32 for word in words) or not values or len(words) != 2 + 2 * -(-values[0] // 8):
+        raise VerificationError(f"the public {what} does not have the length it states")
+    data = b"".join(value.to_bytes(8, "little") for value in values[1:])
+    return data[: values[0]], data[values[0] :]
 
 
 def describe(public_values: Sequence[Sequence[int]]) -> dict[str, str]:
@@ -256,7 +287,8 @@ def describe(public_values: Sequence[Sequence[int]]) -> dict[str, str]:
     what = said(public_values)
     text = what.output.decode("ascii", errors="replace")
     shown = text if text.isascii() and text.isprintable() else what.output.hex()
-    return {"output": shown, "exit code": str(what.exit_code), "cycles": str(what.cycles)}
+    stated = {"input": keccak256(what.input).hex()} if what.input is not None else {}
+    return stated | {"output": shown, "exit code": str(what.exit_code), "cycles": str(what.cycles)}
 
 
 def cells_per_row(air: AirDescription) -> int:

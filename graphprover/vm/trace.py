@@ -15,16 +15,16 @@ from graphprover.statement import Statement, Table
 from graphprover.vm.buses import LOOKUPS, SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, VM, Tag, tag_of
 from graphprover.vm.execute import Execution
 from graphprover.vm.families import FAMILIES, IN_PLACE
-from graphprover.vm.io import INPUT_BASE, OUTPUT_BASE
+from graphprover.vm.io import INPUT_BASE, OUTPUT_BASE, region
 from graphprover.vm.isa import decode_all, disassemble
-from graphprover.vm.machine import LANES, MIN_ROWS, Machine, Part, Place, cells_per_row, rows_for
+from graphprover.vm.machine import LANES, MAX_STATED_INPUT, MIN_ROWS, Machine, Part, Place, cells_per_row, rows_for
 from graphprover.vm.record import Record
 from graphprover.vm.tables.bump import LANES as BUMP_LANES
 from graphprover.vm.tables.bump import Bump
 from graphprover.vm.tables.keccak_f import LANES as KECCAK_LANES
 from graphprover.vm.tables.keccak_f import ROUNDS, KeccakF, even_trace
 from graphprover.vm.tables.keccak_f import trace as keccak_f_trace
-from graphprover.vm.tables.state import Region
+from graphprover.vm.tables.state import STATED_LANES, Region, StatedInput
 from graphprover.vm.tables.step import ONES, Step
 
 FAR = 1 << 16  # accesses this far apart need a bump in between
@@ -215,8 +215,14 @@ class Run:
         return np.broadcast_to(fits, cycles.shape)
 
 
-def statement(machine: Machine, execution: Execution, label: str = "") -> Statement:
-    """The statement about an execution, with its traces; raises Unprovable."""
+def statement(machine: Machine, execution: Execution, label: str = "", *, state_input: bool = False) -> Statement:
+    """The statement about an execution, with its traces; with ``state_input`` it says on which input.
+
+    Raises Unprovable.
+    """
+    if state_input and len(execution.input) > MAX_STATED_INPUT:
+        raise Unprovable(f"an input of {len(execution.input):,} bytes: a proof states {MAX_STATED_INPUT:,} at most")
+    stated = region(execution.input) if state_input else np.zeros(0, dtype=np.uint64)
     run = Run(machine, execution)
     record, bumps = run.record, Bumps()
     steps: list[tuple[Place, Step, np.ndarray]] = []
@@ -230,20 +236,24 @@ def statement(machine: Machine, execution: Execution, label: str = "") -> Statem
         steps += _family_tables(machine, family, rows, len(cycles))
 
     tables: list[tuple[int, np.ndarray]] = [(Part.PROGRAM, _single(counts, rows_for(len(counts))))]
-    tables += _state_tables(machine, execution, record)
+    tables += _state_tables(machine, execution, record, stated)
     tables += ((Part.BUMP, main) for main in _bump_traces(*bumps.joined()))
     if keccak_calls:
         permutations = list(_keccak_traces(keccak_calls))
         tables += ((Part.KECCAK_F, main) for main in permutations)
         tables.append((Part.EVEN, even_trace(permutations, MIN_ROWS)))
     words = _output_words(execution)
-    output = [half for word in words.tolist() for half in (word & ONES, word >> 32)]
+    sizes = len(words), len(stated)
+    public_words = {
+        part: [half for word in each.tolist() for half in (word & ONES, word >> 32)]
+        for part, each in ((Part.OUTPUT, words), (Part.STATED_INPUT, stated))
+    }
 
     lookups = {tag: np.zeros(64 if tag in (Tag.LEFT, Tag.RIGHT) else 1 << 16, dtype=np.int64) for tag in LOOKUPS}
     for _, step, main in steps:
         _count(lookups, step.describe(), main)
     for code, main in tables:
-        _count(lookups, machine.air(code, 0, len(words)).describe(), main)
+        _count(lookups, machine.air(code, 0, *sizes).describe(), main)
     halves, signs, pairs, conjunctions, left, right = (lookups[tag] for tag in LOOKUPS)
     counted = ((Part.HALVES, halves, signs), (Part.BYTE_PAIRS, pairs, conjunctions), (Part.POWERS, left, right))
     tables += ((part, np.stack(columns).astype(np.uint64)) for part, *columns in counted)
@@ -254,9 +264,9 @@ def statement(machine: Machine, execution: Execution, label: str = "") -> Statem
     first[0, 0] = 1
     code = execution.exit_code
     public = [execution.cycles, code & ONES, code >> 32, *shape]
-    made = [Table(machine.air(0, 1 + len(shape), len(words)), public, first)]
+    made = [Table(machine.air(0, 1 + len(shape), *sizes), public, first)]
     for part, main in tables:
-        made.append(Table(machine.air(part, 0, len(words)), output if part == Part.OUTPUT else (), main))
+        made.append(Table(machine.air(part, 0, *sizes), public_words.get(Part(part), ()), main))
     made += [Table(step, (), main) for _, step, main in steps]
     return Statement(made, label)
 
@@ -305,7 +315,9 @@ def _place(view: np.ndarray, values: Any, start: int, end: int, name: str) -> No
         view[lane, : len(part)] = part
 
 
-def _state_tables(machine: Machine, execution: Execution, record: Record) -> Iterator[tuple[int, np.ndarray]]:
+def _state_tables(
+    machine: Machine, execution: Execution, record: Record, stated: np.ndarray
+) -> Iterator[tuple[int, np.ndarray]]:
     """The traces of registers and memory."""
     registers, memory, image = record.registers, record.memory, machine.image
     file = np.zeros((3, 64), dtype=np.uint64)
@@ -316,7 +328,8 @@ def _state_tables(machine: Machine, execution: Execution, record: Record) -> Ite
     borders = (
         (Part.IMAGE, image.zero_base),
         (Part.ZERO, INPUT_BASE),
-        (Part.INPUT, OUTPUT_BASE),
+        (Part.STATED_INPUT, INPUT_BASE + 8 * len(stated)),
+        (Part.ZERO_BETWEEN if len(stated) else Part.INPUT, OUTPUT_BASE),
         (Part.OUTPUT, OUTPUT_BASE + 8 * words),
         (Part.ZERO_ABOVE, 1 << 32),
     )
@@ -325,15 +338,18 @@ def _state_tables(machine: Machine, execution: Execution, record: Record) -> Ite
         stop = int(np.searchsorted(memory.address, end))
         chosen = slice(start, stop)
         start = stop
-        if chosen.start == chosen.stop and part not in machine.fixed:
+        if chosen.start == chosen.stop and not (part in machine.fixed or (part == Part.STATED_INPUT and len(stated))):
             continue
         at, t, initial, final = (each[chosen] for each in (memory.address, memory.t, memory.initial, memory.final))
-        air = machine.air(part, 0, words)
+        air = machine.air(part, 0, words, len(stated))
         if part == Part.IMAGE:
             trace = np.zeros((3, rows_for(len(image.addresses))), dtype=np.uint64)
             trace[1:, : len(image.values)] = image.values & ONES, image.values >> 32
             trace[:, np.searchsorted(image.addresses, at)] = t, final & ONES, final >> 32
             yield part, trace
+        elif part == Part.STATED_INPUT:
+            assert isinstance(air, StatedInput)
+            yield part, _stated_input(air, stated, at, t, final)
         elif part == Part.OUTPUT:
             trace = np.zeros((1 + words, MIN_ROWS), dtype=np.uint64)
             trace[0, 0] = 1
@@ -359,6 +375,18 @@ def _region(air: Region, at: np.ndarray, t: np.ndarray, initial: np.ndarray, fin
     if hasattr(c, "initial"):
         for i in range(4):
             c.initial[i, used] = initial >> np.uint64(16 * i) & np.uint64(0xFFFF)
+    return trace
+
+
+def _stated_input(air: StatedInput, stated: np.ndarray, at: np.ndarray, t: np.ndarray, final: np.ndarray) -> np.ndarray:
+    """The trace of a stated input, whose accessed words were accessed last at ``t`` and are ``final`` in the end."""
+    times, last = np.zeros(len(stated), dtype=np.uint64), stated.copy()
+    number = ((at - np.uint64(INPUT_BASE)) >> np.uint64(3)).astype(np.int64)
+    times[number], last[number] = t, final
+    row, lane = np.divmod(np.arange(len(stated)), STATED_LANES)
+    trace, c = air.zeros(rows_for(-(-len(stated) // STATED_LANES)))
+    c.row[row, row] = 1
+    c.t[lane, row], c.lo[lane, row], c.hi[lane, row] = times, last & ONES, last >> np.uint64(32)
     return trace
 
 

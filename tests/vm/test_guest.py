@@ -10,9 +10,10 @@ from graphprover import VerificationError, verify
 from graphprover.cli import FAILED, OK, USAGE, main
 from graphprover.envelope import Proof
 from graphprover.programs import load
+from graphprover.protocol.hashing import keccak256
 from graphprover.vm.elf import load_elf
 from graphprover.vm.key import Key, MalformedKey, make_key
-from graphprover.vm.machine import Machine
+from graphprover.vm.machine import MAX_STATED_INPUT, Machine
 
 GUESTS = Path(__file__).parents[2] / "examples/guests"
 SHA256, JSON = str(GUESTS / "sha256.elf"), str(GUESTS / "json.elf")
@@ -89,6 +90,25 @@ def test_a_damaged_key_verifies_nothing(folder: Path) -> None:
 def test_a_key_runs_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["prove", str(folder / "json.vk"), "-o", str(folder / "none")]) == FAILED
     assert "give the ELF file" in capsys.readouterr().err
+
+
+def test_a_proof_states_its_input_if_asked(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    proof, data, other, key = tmp_path / "proof", tmp_path / "data", tmp_path / "other", folder / "sha256.vk"
+    data.write_bytes(bytes(range(100)))
+    other.write_bytes(bytes(range(99)))
+    assert main(["prove", SHA256, "--input", str(data), "--commit-input", "-o", str(proof)]) == OK
+    for program in (SHA256, str(key)):
+        assert main(["verify", str(proof), program, "--input", str(data)]) == OK
+        assert f"input      {keccak256(data.read_bytes()).hex()}" in capsys.readouterr().out
+    assert main(["verify", str(proof), str(key), "--input", str(other)]) == FAILED
+    assert f"on another input than {other}, of 100 bytes" in capsys.readouterr().err
+    assert main(["verify", str(folder / "proof"), str(key), "--input", str(data)]) == FAILED
+    assert "states no input" in capsys.readouterr().err
+    assert main(["prove", "examples/memory", "--commit-input", "-o", str(proof)]) == USAGE
+    assert main(["verify", str(proof), str(key), "--input", str(tmp_path / "none")]) == USAGE
+    data.write_bytes(bytes(MAX_STATED_INPUT + 1))
+    assert main(["prove", str(GUESTS / "fib_iterative.elf"), "--input", str(data), "--commit-input"]) == FAILED
+    assert "65,536 at most" in capsys.readouterr().err
 
 
 def test_plan_counts_cells(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,9 +24,9 @@ from graphprover.verifier import verify
 from graphprover.vm import trace
 from graphprover.vm.execute import execute
 from graphprover.vm.families import FAMILIES
-from graphprover.vm.io import OUTPUT_BASE
+from graphprover.vm.io import INPUT_BASE, OUTPUT_BASE
 from graphprover.vm.isa import Instruction, Op
-from graphprover.vm.machine import Machine, Part, describe
+from graphprover.vm.machine import Machine, Part, describe, said
 from graphprover.vm.tables.step import Step
 from graphprover.vm.trace import Unprovable, statement
 from tests.vm.assemble import DATA, image, leave, li
@@ -355,6 +355,98 @@ def test_malformed_statements() -> None:
     rejected(replace(proof, public_values=((1, 2), *proof.public_values[1:])), "first table")
     rejected(replace(proof, log_heights=(27, *proof.log_heights[1:])), "wrap around")
     rejected(replace(proof, log_heights=proof.log_heights[:-1], public_values=proof.public_values[:-1]), "first table")
+
+
+# A stated input
+
+READER = [  # puts out the sum of the input's length and first two words, and writes over the second
+    *li(X, INPUT_BASE),
+    *(Instruction(Op.LD, register, X, imm=8 * i) for i, register in enumerate((12, 13, 14))),
+    Instruction(Op.SD, rs1=X, rs2=12, imm=16),
+    Instruction(Op.ADD, 12, 12, 13),
+    Instruction(Op.ADD, 12, 12, 14),
+    *li(X, OUTPUT_BASE),
+    *li(Y, 8),
+    Instruction(Op.SD, rs1=X, rs2=Y),
+    Instruction(Op.SD, rs1=X, rs2=12, imm=8),
+]
+INPUT = bytes(range(1, 20)) * 30  # 570 bytes: 73 words, three rows
+
+
+@cache
+def on_input(data: bytes = INPUT) -> Statement:
+    execution = execute(image([*READER, *leave()]), data, record=True)
+    return statement(Machine(execution.image), execution, state_input=True)
+
+
+@pytest.mark.parametrize("size", [0, 1, 8, 9, 16, 240, 248, 249, 570])
+def test_inputs_of_any_size_are_stated(size: int) -> None:
+    """Also where the program reads beyond the input's end: zeros."""
+    stated = on_input(INPUT[:size])
+    assert "input_memory" not in names(stated) and not check(stated)
+    assert said([table.public_values or () for table in stated.tables]).input == INPUT[:size]
+
+
+@pytest.mark.parametrize("word", [0, 1, 2, 31, 32, 72])
+def test_a_stated_input_is_the_input(word: int) -> None:
+    """Whether the program reads the word (0 to 2) or not: its row has the initial value."""
+    stated = on_input()
+    i = names(stated).index("stated_input")
+    values = list(stated.tables[i].public_values or ())
+    values[2 * word] += 1
+    tables = list(stated.tables)
+    tables[i] = replace(tables[i], public_values=values)
+    assert check(Statement(tables))
+
+
+def test_a_stated_input_is_there_once() -> None:
+    stated = on_input()
+
+    def again(c: SimpleNamespace) -> None:
+        """Its first row twice."""
+        c.row[0, 1], c.row[1, 1] = 1, 0
+
+    def none(c: SimpleNamespace) -> None:
+        """Its last row not at all."""
+        c.row[2, 2] = 0
+
+    def later(c: SimpleNamespace) -> None:
+        c.row[2, 2], c.row[2, 3] = 0, 1
+
+    for edit in (again, none, later):
+        found = noticed(stated, "stated_input", edit)
+        assert any(isinstance(each, FailingConstraint) and each.table == "stated_input" for each in found)
+    noticed(stated, "stated_input", lambda c: edits(c, "lo", 2, 1))  # the last value of a word that is never accessed
+    noticed(stated, "stated_input", lambda c: edits(c, "t", 0, 1))
+
+
+def test_a_proof_states_an_input_and_no_other() -> None:
+    stated = on_input()
+    machine, proof = Machine(image([*READER, *leave()])), prove(stated, security=100)
+    verdict = verify(proof, machine.statement_of(proof), security=100)
+    assert said(verdict.public_values).input == INPUT
+    place = names(stated).index("stated_input")
+    for index in (2, 2 * 72):  # the first word, and the last, which is never read
+        changed = with_values(proof, place, index, proof.public_values[place][index] ^ 1)
+        with pytest.raises(VerificationError):
+            verify(changed, machine.statement_of(changed), security=100)
+    rejected(with_values(proof, place, 0, 500), "length", machine)
+    rejected(with_values(proof, place, 3, 2**32), "length", machine)
+    rejected(with_values(proof, place, 2 * 72 + 1, 1 << 31), "padded", machine)
+
+
+def test_the_inputs_memory_is_there_once() -> None:
+    """A free input beside the stated one would let the program read what it likes; so would zeros in place of it."""
+    machine, proof = Machine(image([*READER, *leave()])), prove(on_input(), security=100)
+    shape = list(proof.public_values[0][3:])
+    for chosen in ({*shape, Part.INPUT}, {*shape, Part.ZERO_BETWEEN} - {Part.STATED_INPUT}):
+        parts = sorted(chosen)
+        public = [(*proof.public_values[0][:3], *parts), *(((),) * len(parts))]
+        for i, code in enumerate(shape):
+            if code in parts:
+                public[1 + parts.index(code)] = proof.public_values[1 + i]
+        forged_ = replace(proof, log_heights=(6,) * len(public), public_values=tuple(public))
+        rejected(forged_, "twice, or in part", machine)
 
 
 def prove_forged(table: str, edit: Callable[[SimpleNamespace], None]) -> None:

@@ -8,11 +8,13 @@ rising, and those of two tables are apart.
 import numpy as np
 
 from graphprover.air import Air, TableBuilder
+from graphprover.air.packing import linear
 from graphprover.vm.buses import REGISTERS, VM, Tag, message
-from graphprover.vm.io import OUTPUT_BASE
+from graphprover.vm.io import INPUT_BASE, OUTPUT_BASE
 from graphprover.vm.tables.step import paired
 
 REGISTER_COUNT = 33  # x0 to x31, and the sink of loads to x0
+STATED_LANES = 32  # words of a stated input in a row
 
 
 class Boundary(Air):
@@ -122,6 +124,33 @@ class InputMemory(Region):
         initial = t.initial[0] + (1 << 16) * t.initial[1], t.initial[2] + (1 << 16) * t.initial[3]
         t.send(VM, message(Tag.ACCESS, t.at, 0, *initial), t.on, weight=1)
         t.receive(VM, message(Tag.ACCESS, t.at, t.t, t.lo, t.hi), t.on, weight=1)
+
+
+class StatedInput(Air):
+    """The first ``words`` words of the input, public: a row has up to STATED_LANES, of which flags say which they are.
+
+    The flags are constants: 1 in the row of their number. So every row's addresses and initial values are.
+    """
+
+    name = "stated_input"
+
+    def __init__(self, words: int) -> None:
+        self.words = words
+        lanes = min(words, STATED_LANES)
+        self.columns = (f"row[{-(-words // STATED_LANES)}]", *(f"{name}[{lanes}]" for name in ("t", "lo", "hi")))
+        self.public_values = (f"word[{words}][2]",)
+
+    def define(self, t: TableBuilder) -> None:
+        for i, flag in enumerate(t.row):
+            t.first_row(flag - (1 if i == 0 else 0))
+            t.transition(t.next.row[i] - (t.row[i - 1] if i else 0))
+        for lane, last in enumerate(zip(t.t, t.lo, t.hi, strict=True)):
+            flags = list(zip(range(lane, self.words, STATED_LANES), t.row, strict=False))  # by number of the word
+            on = sum(flag for _, flag in flags)
+            at = linear((INPUT_BASE + 8 * number, flag) for number, flag in flags)
+            initial = (sum(flag * t.public.word[number][part] for number, flag in flags) for part in range(2))
+            t.send(VM, message(Tag.ACCESS, at, 0, *initial), on, weight=1)
+            t.receive(VM, message(Tag.ACCESS, at, *last), on, weight=1)
 
 
 class OutputMemory(Air):
