@@ -21,7 +21,6 @@ from graphprover.statement import Statement
 from graphprover.verifier import Verdict, verify
 from graphprover.vm import cli as vm
 from graphprover.vm.guest import Guest
-from graphprover.vm.key import make_key
 from graphprover.vm.machine import Machine, cells_text, said
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130  # exit codes
@@ -318,6 +317,8 @@ def run_setup(options: argparse.Namespace) -> int:
     program = load(options.program)
     if not isinstance(program, Guest) or not isinstance(program.machine, Machine):
         raise UsageError(f"{options.program}: not an ELF file; only guests have verifying keys")
+    from graphprover.vm.setup import make_key
+
     key = make_key(program.machine)
     encoded = key.to_bytes()
     write(options.output, encoded)

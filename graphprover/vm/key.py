@@ -13,7 +13,7 @@ import numpy as np
 
 from graphprover.protocol.errors import VerificationError
 from graphprover.statement import Statement, Table
-from graphprover.vm.machine import Machine, Tables
+from graphprover.vm.machine import Tables
 from graphprover.vm.tables.program import FIELDS, ProgramTable
 from graphprover.vm.tables.state import ImageMemory
 
@@ -81,22 +81,3 @@ class KeyStatement(Statement):
         if log_blowup not in caps or cap_height:
             raise VerificationError("the verifying key has no commitment for a proof of this rate and cap")
         return (caps[log_blowup],)
-
-
-def make_key(machine: Machine) -> Key:
-    """The key of a program: commits to its preprocessed columns at every rate."""
-    program, data = machine.program(), machine.data()
-    statement = Statement([Table(machine.air(part, 0, 0)) for part in machine.fixed])
-    caps = {}
-    for log_blowup in LOG_BLOWUPS:
-        cap = statement.preprocessed_cap(log_blowup, 0)
-        assert cap is not None
-        (caps[log_blowup],) = cap
-    return Key(
-        machine.entry,
-        machine.zero_base,
-        program.rows.bit_length() - 1,
-        None if data is None else data.rows.bit_length() - 1,
-        machine.program_hash,
-        caps,
-    )

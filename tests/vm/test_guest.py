@@ -11,9 +11,11 @@ from graphprover.cli import FAILED, OK, USAGE, main
 from graphprover.envelope import Proof
 from graphprover.programs import load
 from graphprover.protocol.hashing import keccak256
+from graphprover.statement import Statement, Table
 from graphprover.vm.elf import load_elf
-from graphprover.vm.key import Key, MalformedKey, make_key
+from graphprover.vm.key import LOG_BLOWUPS, Key, MalformedKey
 from graphprover.vm.machine import MAX_STATED_INPUT, Machine
+from graphprover.vm.setup import make_key
 
 GUESTS = Path(__file__).parents[2] / "examples/guests"
 SHA256, JSON = str(GUESTS / "sha256.elf"), str(GUESTS / "json.elf")
@@ -69,6 +71,14 @@ def test_setup_writes_the_same_key_again(folder: Path, tmp_path: Path) -> None:
     assert data == (folder / "sha256.vk").read_bytes()
     assert Key.from_bytes(data).to_bytes() == data and len(data) < 200
     assert main(["setup", "examples/keccak", "-o", str(tmp_path / "vk")]) == USAGE
+
+
+def test_a_key_has_the_commitments_that_verifiers_compute(folder: Path) -> None:
+    """Those of the kernels, against plain NumPy."""
+    key, machine = Key.from_bytes((folder / "sha256.vk").read_bytes()), Machine(load_elf(Path(SHA256).read_bytes()))
+    statement = Statement([Table(machine.air(part, 0, 0)) for part in machine.fixed])
+    for log_blowup in LOG_BLOWUPS:
+        assert statement.preprocessed_cap(log_blowup, 0) == (key.caps[log_blowup],)
 
 
 def test_keys_are_read_strictly(folder: Path) -> None:
