@@ -20,6 +20,7 @@ from graphprover.kernels.cpu.inverse import invert
 from graphprover.vm.buses import LOOKUPS, REGISTERS, SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, VM, Tag, tag_of
 from graphprover.vm.execute import Execution
 from graphprover.vm.families import FAMILIES
+from graphprover.vm.io import EXIT
 from graphprover.vm.machine import Machine
 from graphprover.vm.tables.step import PER_HALF, Step
 from graphprover.vm.trace import Bumps, Rows, Run
@@ -36,13 +37,15 @@ RECIPES: tuple[dict[str, int], ...] = (  # changes that belong together, which c
     {"nd[0][0]": WRAP, "d0[0]": -1},
     {"na[0][0]": WRAP, "n[0][0]": -1, "r[0][0]": -1, "less[0][0]": 1},
     {"nb[0][0]": WRAP, "v[0][0]": -1, "less[0][0]": -1},
+    *({"d[0][0]": x, "d[0][2]": y} for x in (1, -1) for y in (1, -1)),
     *({f"at[0][{i - 1}]": 1, f"at[0][{i}]": -2, f"at[0][{i + 1}]": 1} for i in range(1, 7)),
     *({f"at[0][{i}]": -1, f"at[0][{i + 1}]": 2, f"at[0][{i + 2}]": -1} for i in range(6)),
     *(
-        {f"at[0][{i}]": 1, f"at[0][{j}]": 1, f"at[0][{i + j + s}]": -1}
+        {f"at[0][{i}]": 1, f"at[0][{j}]": 1, f"at[0][{k}]": -1}
         for i in range(8)
         for j in range(i)
-        for s in range(8)
+        for k in range(8)
+        if k not in (i, j)
     ),
 )
 
@@ -77,22 +80,23 @@ def families(execution: Execution, most: int = 400) -> list[Family]:
         }
         cycles = np.flatnonzero(np.isin(record.index, list(entry_of)))
         if name == "keccak_call":
-            cycles = cycles[record.a[cycles] != 93]
+            cycles = np.repeat(cycles[record.a[cycles] != EXIT], 2)
         step = FAMILIES[name](1)
-        if "m2_t" in step.names:
-            cycles = cycles[np.isin(cycles, record.crossings.cycle)]
         if not len(cycles):
             continue
         cycles = cycles[np.linspace(0, len(cycles) - 1, min(most, len(cycles))).astype(int)]
         entries = np.array([entry_of[i] for i in record.index[cycles].tolist()])
         rows = Rows(run, cycles, entries, Bumps())
+        # Where no second word was accessed, it might as well be any.
+        crosses = np.isin(cycles, record.crossings.cycle)
+        rows.crossing = np.minimum(rows.crossing, len(record.crossings.cycle) - 1)
         cells, main = rows.cells(step), step.zeros(len(cycles))
         for cell in vars(main[1]):
             _fill(getattr(main[1], cell)[0], cells[cell])
         fits = np.broadcast_to(step.fits(rows), len(cycles)).copy()
         base = np.uint64(machine.image.code_base)
         following = base + np.uint64(4) * record.next[cycles].astype(np.uint64)
-        after = [record.new[cycles], *([rows.new2] if "m2_t" in step.names else [])]
+        after = [record.new[cycles], *([np.where(crosses, rows.new2, rows.old2)] if "m2_t" in step.names else [])]
         before = [record.old[cycles], *([rows.old2] if "m2_t" in step.names else [])]
         if name == "keccak_call":
             after, before = (list(np.array([getattr(call, w) for call in rows.calls]).T) for w in ("new", "old"))
@@ -102,6 +106,8 @@ def families(execution: Execution, most: int = 400) -> list[Family]:
         outputs |= {SLOT_MEMORY + 4 * i: word for i, word in enumerate(after)}
         first_word = record.b[cycles] if name == "keccak_call" else record.address[cycles] & ~np.uint64(7)
         places = {SLOT_MEMORY + 4 * i: first_word + np.uint64(8 * i) for i in range(len(before))}
+        if name == "keccak_call":  # every second call might have been an exit
+            inputs[SLOT_A][1::2], fits[1::2], outputs[-1][1::2] = EXIT, False, 0
         if "following" in step.names:
             fits &= following == rows.following
         landings = base + 4 * np.arange(len(machine.image.code), dtype=np.uint64)
@@ -205,16 +211,19 @@ def _member(tag: Tag, fields: np.ndarray) -> np.ndarray:
     return (b < 16) & (c == power)
 
 
-def equalities(family: Family, base: np.ndarray, forged: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def equalities(
+    family: Family, base: np.ndarray, forged: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """What must be 0 and may be repaired: the factors of constraints, and what is read less what is there.
 
-    Gives the values, (equalities, rows); which cells each depends on, bool (equalities, cells); and which do not hold
-    (a factor only where no other factor of its constraint is 0).
+    Gives the values, (equalities, rows); which cells each depends on, bool (equalities, cells); which do not hold (a
+    factor only where no other factor of its constraint is 0); and for each the number of its constraint or access.
     """
     air = family.air
     factors = [_factors(air, node) for node in air.constraints]
     roots = [node for each in factors for node in each]
     of_constraint = np.repeat(np.arange(len(factors)), [len(each) for each in factors])
+    groups = of_constraint.tolist()
     targets = [np.zeros(len(base), np.uint64)] * len(roots)
     slots = _slots(family)
     for number, each in enumerate(air.globals):
@@ -226,13 +235,14 @@ def equalities(family: Family, base: np.ndarray, forged: np.ndarray) -> tuple[np
             if slots[number] % 4 == SLOT_MEMORY:
                 roots.append(fields[-4])
                 targets.append(family.places[slots[number]][base])
+            groups += [len(factors) + number] * (len(roots) - len(groups))
     blocks = [block for _, block in evaluate(air, forged, None, [], roots)]
     values = array_sub(np.array([np.concatenate(parts) for parts in zip(*blocks, strict=True)]), np.array(targets))
     broken = values != 0
     for constraint in range(len(factors)):
         own = np.flatnonzero(of_constraint == constraint)
         broken[own] = broken[own].all(axis=0)
-    return values, _support(family, roots), broken
+    return values, _support(family, roots), broken, np.array(groups)
 
 
 def _factors(air: AirDescription, node: int) -> list[int]:
@@ -273,10 +283,11 @@ def _support(family: Family, roots: Sequence[int]) -> np.ndarray:
     return support
 
 
-def forge(family: Family, count: int, rng: np.random.Generator, repairs: int = 3) -> tuple[np.ndarray, np.ndarray]:
+def forge(family: Family, count: int, rng: np.random.Generator, repairs: int = 6) -> tuple[np.ndarray, np.ndarray]:
     """Forged rows: the numbers of the rows they are made of, and the rows.
 
-    A cell is changed, then others so that a constraint or an input that this broke holds again.
+    A cell is changed, then others so that a constraint or an input that this broke holds again, up to ``repairs``
+    times. In every second row one constraint or access is chosen to stay broken: what is changed first is a cell of it.
     """
     air, names = family.air, family.air.main_names
     fixed = {names.index(name) for name in ("on[0]", "clk[0]", "pc[0]")}
@@ -299,19 +310,29 @@ def forge(family: Family, count: int, rng: np.random.Generator, repairs: int = 3
             change(
                 chosen, np.full(len(chosen), cell), array_add(forged[cell, chosen], np.array([delta % P], np.uint64))
             )
+    _, support, _, groups = equalities(family, base[:1], forged[:, :1])
+    kept = rng.choice(np.unique(groups), count)
+    kept[rng.random(count) < 0.5] = -1
+    of_group = {group: np.flatnonzero(support[groups == group].any(axis=0) & ~touched[:, 0]) for group in set(groups)}
     for share in (1.0, 0.4, 0.3):
         chosen = np.flatnonzero((rng.random(count) < share) & (numbers <= 0))
         cell, kind = rng.choice(free, len(chosen)), rng.random(len(chosen))
+        if share == 1:
+            for group, cells in of_group.items():
+                rows = np.flatnonzero(kept[chosen] == group)
+                if len(cells):
+                    cell[rows] = rng.choice(cells, len(rows))
         old = forged[cell, chosen]
         value = array_add(old, rng.choice(np.array(DELTAS, dtype=np.uint64), len(chosen)))
         change(chosen, cell, np.where(kind < 0.1, 0, np.where(kind < 0.4, 1 - np.minimum(old, 1), value)))
-    for _ in range(repairs):
-        values, support, broken = equalities(family, base, forged)
-        score = rng.random(values.shape) * broken
+    most = rng.integers(0, repairs + 1, count)
+    for turn in range(repairs):
+        values, support, broken, _ = equalities(family, base, forged)
+        score = rng.random(values.shape) * (broken & (groups[:, None] != kept))
         equality = score.argmax(axis=0)
         possible = support[equality].T & ~touched
         cell = (rng.random(possible.shape) * possible).argmax(axis=0)
-        chosen = np.flatnonzero(possible.any(axis=0) & (score.max(axis=0) > 0) & (rng.random(count) < 0.9))
+        chosen = np.flatnonzero(possible.any(axis=0) & (score.max(axis=0) > 0) & (turn < most))
         if not len(chosen):
             break
         equality, cell = equality[chosen], cell[chosen]

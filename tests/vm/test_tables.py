@@ -6,6 +6,7 @@ Traces are checked by the debugger, which sees what a proof would show; a few ar
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -22,16 +23,20 @@ from graphprover.prover import prove
 from graphprover.statement import Statement, Table
 from graphprover.verifier import verify
 from graphprover.vm import trace
+from graphprover.vm.elf import load_elf
 from graphprover.vm.execute import execute
 from graphprover.vm.families import FAMILIES
 from graphprover.vm.io import INPUT_BASE, OUTPUT_BASE
 from graphprover.vm.isa import Instruction, Op
 from graphprover.vm.machine import Machine, Part, describe, said
+from graphprover.vm.tables.state import ImageMemory
 from graphprover.vm.tables.step import Step
 from graphprover.vm.trace import Unprovable, statement
-from tests.vm.assemble import DATA, image, leave, li
+from tests.vm.assemble import CODE, DATA, image, leave, li
 from tests.vm.mutation import families, forge, notice
 from tests.vm.programs import X, Y, everything
+
+GUESTS = Path(__file__).parents[2] / "examples/guests"
 
 
 @cache
@@ -271,6 +276,26 @@ def test_a_store_does_not_change_the_program() -> None:
     tables = list(forged_.tables)
     tables[i] = replace(honest.tables[i], main=tables[i].main)
     assert check(Statement(tables))
+
+
+def test_no_table_has_a_word_of_code_that_cannot_be_read() -> None:
+    """So a store there, or a load, finds no value: no table sends what it receives."""
+    stated = stated_by([*li(X, DATA), Instruction(Op.SD, rs1=X, rs2=X, imm=8)], bytes(16))
+    assert not check(stated)
+    for guest in sorted(GUESTS.glob("*.elf")):
+        machine = Machine(load_elf(guest.read_bytes()))
+        program = machine.image
+        code = range(program.code_base & ~7, program.code_end, 8)
+        assert not set(code) & set(program.addresses.tolist()) and code[-1] < program.zero_base <= INPUT_BASE
+    i = names(stated).index("image_memory")
+    memory = stated.tables[i].air
+    assert isinstance(memory, ImageMemory)
+    addresses, values = memory.words
+    tables = list(stated.tables)
+    elsewhere = np.where(addresses == DATA + 8, CODE, addresses)
+    tables[i] = replace(tables[i], air=ImageMemory(elsewhere, values, memory.rows))
+    (finding,) = check(Statement(tables))
+    assert isinstance(finding, UnbalancedBus) and any(DATA + 8 in each.fields for each in finding.messages)
 
 
 def test_unprovable_executions_say_why() -> None:
