@@ -22,6 +22,7 @@ from graphprover.vm.execute import Execution
 from graphprover.vm.families import FAMILIES
 from graphprover.vm.io import EXIT
 from graphprover.vm.machine import Machine
+from graphprover.vm.tables.multiply import Divide, carries
 from graphprover.vm.tables.step import PER_HALF, Step
 from graphprover.vm.trace import Bumps, Rows, Run
 
@@ -347,7 +348,58 @@ def forge(family: Family, count: int, rng: np.random.Generator, repairs: int = 6
     for low, node in _lower_halves(air):
         ((_, (x,)), *_) = _joined(evaluate(air, forged, None, [], [node]))
         forged[low] = np.where(touched[low] | (rng.random(count) < 0.2), forged[low], x & np.uint64(0xFFFF))
+    if isinstance(family.step, Divide):
+        chosen = np.flatnonzero(rng.random(count) < 0.1)
+        forged[:, chosen] = _of_other_dividends(family, family.rows[:, base[chosen]], rng)
     return base, forged
+
+
+def _of_other_dividends(family: Family, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Rows of a division with quotient and remainder of another dividend, larger by a multiple of 2^32, if they fit.
+
+    All cells follow from that, so that the difference appears in one pair of the product, which chance does not find.
+    """
+    assert isinstance(family.step, Divide)
+    halves, names = family.step.count, family.air.main_names
+    bits = 16 * halves
+
+    def cell(name: str, i: int | None = None) -> int:
+        return names.index(f"{name}[0]" if i is None else f"{name}[0][{i}]")
+
+    def number(row: np.ndarray, name: str) -> int:
+        return sum(int(row[cell(name, i)]) << 16 * i for i in range(halves))
+
+    rows = rows.copy()
+    for row in rows.T:
+        divisor = number(row, "v")
+        dividend = number(row, "n") + (int(rng.integers(1, 4)) << 32 * int(rng.integers(1, halves)))
+        if divisor << bits <= dividend:
+            continue
+        quotient, rest = divmod(dividend, divisor)
+        less, ones = divisor - rest - 1, 2**32 - 1
+        made = {"q": quotient, "r": rest, "less": less}
+        result = rest if family.step.remainder else quotient
+        if family.step.signed:
+            flip = int(row[cell("flip")])
+            negations = flip * (result & ones > 0), flip * (result > 0)
+            for i in range(halves // 2):
+                row[cell("nd", i)] = negations[i]
+            result = -result % 2**bits if flip else result
+            made |= {} if family.step.word else {"d": result}
+        if family.step.word:
+            row[cell("d0")], row[cell("d1")], row[cell("negative")] = result & 65535, result >> 16, result >> 31
+        else:
+            row[cell("borrow")] = divisor & ones < (rest & ones) + 1
+        for name, x in made.items():
+            for i in range(halves):
+                row[cell(name, i)] = x >> 16 * i & 65535
+        row[cell("by_zero")] = 0
+        factors = [[np.uint64(x >> 16 * i & 65535) for i in range(halves)] for x in (quotient, divisor)]
+        addend = [np.uint64(rest & ones), np.uint64(rest >> 32)][: halves // 2]
+        for name, parts in carries(*factors, addend, halves, halves - 1)[1].items():
+            for i, part in enumerate(parts):
+                row[cell(name, i)] = part
+    return rows
 
 
 def _joined(blocks: Iterable[tuple[int, list[np.ndarray]]]) -> list[tuple[int, list[np.ndarray]]]:
