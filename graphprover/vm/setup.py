@@ -11,7 +11,7 @@ def make_key(machine: Machine) -> Key:
     columns = [machine.air(part, 0, 0).preprocessed_trace() for part in machine.fixed]
     caps = {}
     for log_blowup in LOG_BLOWUPS:
-        tree = device.merkle_tree([device.extend(each, log_blowup) for each in columns], 0)
+        tree = device.merkle_tree(device.extend(columns, log_blowup), 0)
         (caps[log_blowup],) = device.cap(tree)
     program, data = machine.program(), machine.data()
     return Key(
