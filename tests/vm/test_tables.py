@@ -26,8 +26,8 @@ from graphprover.vm import trace
 from graphprover.vm.elf import load_elf
 from graphprover.vm.execute import execute
 from graphprover.vm.families import FAMILIES
-from graphprover.vm.io import INPUT_BASE, OUTPUT_BASE
-from graphprover.vm.isa import Instruction, Op
+from graphprover.vm.io import INPUT_BASE, KECCAK_F, OUTPUT_BASE
+from graphprover.vm.isa import A0, A7, Instruction, Op
 from graphprover.vm.machine import Machine, Part, describe, said
 from graphprover.vm.tables.state import ImageMemory
 from graphprover.vm.tables.step import Step
@@ -115,6 +115,27 @@ def test_far_accesses_are_bumped() -> None:
 
     for edit in (later, again):
         noticed(stated, "bump", edit)
+
+
+def test_several_tables_of_permutations_and_bumps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where one would stay idle; any of them may answer a call, and none a call that is not there."""
+    monkeypatch.setattr(trace, "SPLIT_CELLS", 3000)
+    loop = [*li(X, 17000), Instruction(Op.ADDI, X, X, imm=-1), Instruction(Op.BNE, rs1=X, imm=-4)]
+    call = [*li(A0, DATA), *li(A7, KECCAK_F), Instruction(Op.ECALL)]
+    reads = [Instruction(Op.LD, Y, 5, imm=8 * i) for i in range(-128, 129)]
+    code = [*li(5, DATA + 1024), *reads, *call * 5, *loop, *reads, *call, *leave()]
+    execution = execute(image(code, bytes(4096)), record=True)
+    machine = Machine(execution.image)
+    stated = statement(machine, execution)
+    assert [names(stated).count(name) for name in ("keccak_f", "bump")] == [2, 2]
+    assert not check(stated)
+    proof = prove(stated, security=80)
+    assert said(verify(proof, machine.statement_of(proof), security=80).public_values).cycles == execution.cycles
+
+    def again(c: SimpleNamespace) -> None:
+        c.call[:24] = c.call[24]
+
+    assert any("keccak-f" in each.bus for each in noticed(stated, "keccak_f", again) if isinstance(each, UnbalancedBus))
 
 
 @pytest.fixture(scope="module")
