@@ -67,9 +67,9 @@ def main() -> None:
     if options.rounds:
         each = statement(options.last, options.width, options.interactions)
         ceiling = Ceilings(**ceilings())
-        _, seconds, spent = timed(each, CpuDevice(1))
+        _, spent = timed(each, CpuDevice(1))
         print(f"\n2^{options.last} rows, one thread; {ceiling}")
-        print(*report(spent, seconds, make_plan(plan(each)), ceiling), sep="\n")
+        print(*report(spent, make_plan(plan(each)), ceiling), sep="\n")
 
 
 if __name__ == "__main__":

@@ -48,31 +48,31 @@ def measure(gpu: Any, ceiling: Ceilings, name: str, statement: Statement, repeat
     """Print one statement's figures; its traces lie on the device."""
     planned = make_plan(plan(statement), gpu.log_batch_rows)
     prove(statement, device=gpu)
-    times, rounds = [], []
+    runs = []
     for _ in range(repeat):
         gpu.usage.clear()
         gpu.memory.reset()
         before = gpu.memory.held()
         gpu.synchronize()
-        proof, seconds, spent = timed(statement, gpu)
-        times.append(seconds)
-        rounds.append(spent)
+        proof, spent = timed(statement, gpu)
+        runs.append(spent)
     launches = sum(usage.launches for usage in gpu.usage.values())
     traffic = sum(usage.uploaded + usage.downloaded for usage in gpu.usage.values())
-    tasks_ms = 1000 * statistics.median(sum(spent.values()) for spent in rounds)
-    best, median = 1000 * min(times), 1000 * statistics.median(times)
+    best = min(runs, key=lambda run: run.proof)
+    median = statistics.median(run.proof for run in runs)
+    scheduler = statistics.median(run.scheduler / run.proof for run in runs)
     peak = (gpu.memory.peak - before) / planned.peak_bytes(1)
     print(
-        f"{name}: best {best:.1f} ms, median {median:.1f} ms; in tasks {tasks_ms:.1f} ms; {launches} launches; "
+        f"{name}: best {1000 * best.proof:.1f} ms, median {1000 * median:.1f} ms; scheduler {scheduler:.1%}; "
+        f"{launches} launches; "
         f"PCIe {traffic / 2**20:.1f} MiB; peak/plan {peak:.2f}; proof {len(proof.payload) / 1024:.0f} KiB",
         flush=True,
     )
-    seconds, spent = min(times), rounds[times.index(min(times))]
     if sync:
-        each, seconds, spent = timed(statement, Synchronised(gpu))
+        each, best = timed(statement, Synchronised(gpu))
         assert each == proof
         print("waiting for the device after every task:")
-    print(*report(spent, seconds, planned, ceiling), sep="\n", flush=True)
+    print(*report(best, planned, ceiling), sep="\n", flush=True)
     verify(proof, statement)
 
 

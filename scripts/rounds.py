@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from dask.callbacks import Callback
 from dask.diagnostics import Profiler
 
 from graphprover import Proof, Statement, prove
@@ -62,19 +63,49 @@ class Synchronised:
             self._device.synchronize()
 
 
-def timed(statement: Statement, device: Any) -> tuple[Proof, float, dict[str, float]]:
-    """A proof, its seconds, and those in tasks by round."""
-    with Profiler() as tasks:
+@dataclass(frozen=True)
+class Spent:
+    """The seconds of one proof."""
+
+    proof: float  # from the statement to the bytes
+    graph: float  # of these, in which Dask ran the graph
+    rounds: Mapping[str, float]  # of these, in tasks
+
+    @property
+    def tasks(self) -> float:
+        return sum(self.rounds.values())
+
+    @property
+    def scheduler(self) -> float:
+        """Between the tasks; of a device that runs one task at a time."""
+        return self.graph - self.tasks
+
+
+class _Graph(Callback):
+    """How long Dask runs a graph."""
+
+    seconds = 0.0
+
+    def _start(self, dsk: Any) -> None:
+        self.seconds = -time.perf_counter()
+
+    def _finish(self, dsk: Any, state: Any, errored: bool) -> None:
+        self.seconds += time.perf_counter()
+
+
+def timed(statement: Statement, device: Any) -> tuple[Proof, Spent]:
+    """A proof, and how long it took."""
+    with Profiler() as tasks, _Graph() as graph:
         started = time.perf_counter()
         proof = prove(statement, device=device)
         seconds = time.perf_counter() - started
-    spent: dict[str, float] = defaultdict(float)
+    rounds: dict[str, float] = defaultdict(float)
     for task in tasks.results:
-        spent[str(task.key).partition("-")[0]] += task.end_time - task.start_time
-    return proof, seconds, spent
+        rounds[str(task.key).partition("-")[0]] += task.end_time - task.start_time
+    return proof, Spent(seconds, graph.seconds, rounds)
 
 
-def report(spent: Mapping[str, float], seconds: float, plan: Plan, ceilings: Ceilings) -> Iterator[str]:
+def report(spent: Spent, plan: Plan, ceilings: Ceilings) -> Iterator[str]:
     """Lines: each round's time in tasks, its floor, what that is the time of, and the ratio; slowest first."""
     costs: dict[str, Cost] = defaultdict(Cost)
     tasks = Counter(task.round for task in plan.tasks.values())
@@ -82,14 +113,14 @@ def report(spent: Mapping[str, float], seconds: float, plan: Plan, ceilings: Cei
         costs[task.round] += task.cost
     yield f"{'round':20}{'tasks':>6}{'ms':>10}{'floor':>10}{'ratio':>8}  bound by"
     floors = 0.0
-    for round_ in sorted(tasks, key=lambda each: -spent.get(each, 0.0)):
+    for round_ in sorted(tasks, key=lambda each: -spent.rounds.get(each, 0.0)):
         parts = ceilings.seconds(costs[round_])
         bound = max(parts, key=parts.__getitem__)
         floors += parts[bound]
-        yield _line(round_, tasks[round_], spent.get(round_, 0.0), parts[bound], bound)
-    inside = sum(spent.values())
-    yield _line("outside tasks", 0, seconds - inside, 0.0, "")
-    yield _line("proof", sum(tasks.values()), seconds, floors, "all of these")
+        yield _line(round_, tasks[round_], spent.rounds.get(round_, 0.0), parts[bound], bound)
+    yield _line("between tasks", 0, spent.scheduler, 0.0, "")
+    yield _line("before and after", 0, spent.proof - spent.graph, 0.0, "")
+    yield _line("proof", sum(tasks.values()), spent.proof, floors, "all of these")
 
 
 def _line(name: str, tasks: int, seconds: float, floor: float, bound: str) -> str:
