@@ -3,8 +3,7 @@
     python scripts/bench_batches_cuda.py [--repeat 9]
 
 Sixteen and fifty tables of mixed heights, each way in turn in every repetition: a task for each table and one stream;
-a task for each batch and one stream; a task for each batch and its tables on several streams; and batches of tables
-four times as tall. The bytes must not differ.
+only the smaller tables in a batch; all of them; and their kernels on several streams. The bytes must not differ.
 """
 
 import argparse
@@ -22,9 +21,9 @@ from scripts.synthetic import table
 SEVERAL = streams.streams
 WAYS = {
     "alone, one stream": (-1, 1),
-    "batches, one stream": (CUDA_BATCH, 1),
-    f"batches, {SEVERAL} streams": (CUDA_BATCH, SEVERAL),
-    f"larger batches, {SEVERAL} streams": (CUDA_BATCH + 2, SEVERAL),
+    f"batches up to 2^{CUDA_BATCH - 4}, one stream": (CUDA_BATCH - 4, 1),
+    f"batches up to 2^{CUDA_BATCH}, one stream": (CUDA_BATCH, 1),
+    f"batches up to 2^{CUDA_BATCH}, {SEVERAL} streams": (CUDA_BATCH, SEVERAL),
 }
 
 
