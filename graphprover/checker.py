@@ -2,7 +2,7 @@
 
 from graphprover.air import check as check_traces
 from graphprover.air.debugger import Finding
-from graphprover.statement import Statement, as_columns
+from graphprover.statement import Statement, as_columns, with_traces
 
 
 def check(statement: Statement) -> list[Finding]:
@@ -11,6 +11,7 @@ def check(statement: Statement) -> list[Finding]:
     Raises ValueError where a trace is missing or not a matrix of field elements.
     """
     inputs = []
+    statement = with_traces(statement)
     for table, description in zip(statement.tables, statement.descriptions, strict=True):
         if table.main is None:
             raise ValueError(f"table {description.name}: no trace to check")

@@ -354,9 +354,10 @@ def run_plan(options: argparse.Namespace) -> int:
     from graphprover.device.cpu import available_threads
     from graphprover.graphs.draw import plan_svg, plan_table
     from graphprover.graphs.plan import make_plan
+    from graphprover.prover import load as load_traces
 
     program, statement = _program_and_statement(options)
-    plan = make_plan(_layout(program, statement, options))
+    plan = make_plan(_layout(program, statement, options), main=load_traces(statement))
     print(plan_table(plan, available_threads()))
     if isinstance(program, Guest):
         print(cells_text(statement))

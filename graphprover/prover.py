@@ -3,7 +3,7 @@
 import logging
 import uuid
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from graphprover.protocol.layout import Layout, make_layout
 from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.proof import encode
 from graphprover.protocol.security import choose, shape_of
+from graphprover.recipe import Recipe
 from graphprover.statement import Statement, Table, as_columns
 
 _log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
@@ -58,11 +59,11 @@ def prove(
             raise
         reason = str(error)
     _log.warning("graphprover: the GPU's memory does not suffice, so the CPU makes the proof: %s", reason)
-    traces = [each.get() if hasattr(each, "__cuda_array_interface__") else each for each in traces]
+    traces = [each.get() if _is_on_gpu(each) else each for each in traces]
     return _prove(statement, layout, traces, cpu, executor)
 
 
-def _prove(statement: Statement, layout: Layout, traces: list[Array], device: Device, executor: Any) -> Proof:
+def _prove(statement: Statement, layout: Layout, traces: list[Array | Recipe], device: Device, executor: Any) -> Proof:
     """The proof by one device."""
     # 1. Graph: one task for each round and batch of tables, the transcript between the rounds.
     preprocessed = {i: table.preprocessed for i, table in enumerate(statement.tables) if table.preprocessed is not None}
@@ -76,9 +77,9 @@ def _prove(statement: Statement, layout: Layout, traces: list[Array], device: De
     return Proof(statement.label, layout.parameters, layout.log_heights, tuple(public_values), encode(batch))
 
 
-def load(statement: Statement) -> list[Array]:
-    """The traces, uint64 (columns, rows); raises ValueError where one is missing or malformed."""
-    traces = []
+def load(statement: Statement) -> list[Array | Recipe]:
+    """The traces, uint64 (columns, rows), or their recipes; raises ValueError where one is missing or malformed."""
+    traces: list[Array | Recipe] = []
     for table, air in zip(statement.tables, statement.descriptions, strict=True):
         if table.main is None:
             raise ValueError(f"table {air.name}: no trace to prove")
@@ -94,17 +95,26 @@ def load(statement: Statement) -> list[Array]:
     return traces
 
 
-def _columns(table: Table, air: AirDescription) -> Array:
-    """A table's trace. One that lies on a GPU stays there, and its words are taken to be below p."""
+def _columns(table: Table, air: AirDescription) -> Array | Recipe:
+    """A table's trace. One that lies on a GPU stays there, and its words, as a recipe's, are taken to be below p."""
     what, main = f"trace of table {air.name}", table.main
     assert main is not None
-    if not hasattr(main, "__cuda_array_interface__"):
+    if isinstance(main, Recipe):
+        columns, rows = main.shape
+        if columns != air.main_width or rows & (rows - 1) or not rows:
+            raise ValueError(f"{what}: its recipe gives {main.shape}; expected ({air.main_width}, a power of two)")
+        return main
+    if not _is_on_gpu(main):
         return as_columns(main, air.main_width, what)
     if main.dtype != np.uint64 or main.ndim != 2 or main.shape[0] != air.main_width or not main.flags.c_contiguous:
         raise ValueError(f"{what}: {main.dtype} {main.shape}; expected contiguous uint64 ({air.main_width}, rows)")
     if main.shape[1] & (main.shape[1] - 1) or not main.shape[1]:
         raise ValueError(f"{what}: {main.shape[1]} rows; the number of rows must be a power of two")
     return main
+
+
+def _is_on_gpu(array: Any) -> TypeGuard[Any]:
+    return hasattr(array, "__cuda_array_interface__")
 
 
 def plan(statement: Statement, security: float = 128, rate: int = 2, parameters: Parameters | None = None) -> Layout:

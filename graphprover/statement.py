@@ -1,9 +1,10 @@
 """What is proved: tables, their public values, and (for the prover alone) their traces."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import index
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from graphprover.protocol.hashing import keccak256
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.preprocessed import preprocessed_cap
 from graphprover.protocol.transcript import RELEASE
+from graphprover.recipe import Recipe, make
 
 BINDING_MAGIC = b"graphprover statement 1"
 
@@ -25,7 +27,8 @@ class Table:
 
     air: Air  # what every row satisfies
     public_values: Sequence[int] | None = None  # None: whatever the proof states, which `Verdict` then reports
-    main: np.ndarray | None = None  # the trace, uint64 (columns, rows); unused by the verifier
+    # The trace, uint64 (columns, rows), or how a device makes it; unused by the verifier.
+    main: np.ndarray | Recipe | None = None
 
     def __post_init__(self) -> None:
         if self.public_values is None:
@@ -78,7 +81,22 @@ class Statement:
         return self._caps.get((log_blowup, cap_height))
 
 
-def as_columns(array: np.ndarray, width: int, what: str) -> np.ndarray:
+def with_traces(statement: Statement, device: Any = None) -> Statement:
+    """The statement with every trace made that is a recipe, by all threads of the CPU if not by another device."""
+    if not any(isinstance(table.main, Recipe) for table in statement.tables):
+        return statement
+    # Here, because nobody else needs a device.
+    from graphprover.device.choose import device_for
+
+    device, made = device or device_for("cpu"), dict[Recipe, Any]()
+    tables = [
+        replace(table, main=make(device, table.main, made)) if isinstance(table.main, Recipe) else table
+        for table in statement.tables
+    ]
+    return Statement(tables, statement.label)
+
+
+def as_columns(array: Any, width: int, what: str) -> np.ndarray:
     """A contiguous uint64 (columns, rows) array of field elements, or ValueError that says what is wrong."""
     columns = np.asarray(array)
     if columns.ndim != 2 or columns.shape[0] != width:

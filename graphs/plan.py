@@ -14,12 +14,13 @@ from dask.order import order
 
 from graphprover.air.description import AirDescription
 from graphprover.air.expression import MUL
-from graphprover.device.interface import CPU_BATCH, Device
+from graphprover.device.interface import CPU_BATCH, Array, Device
 from graphprover.graphs import proof
 from graphprover.graphs.batches import Batch, batches
 from graphprover.graphs.opening import parts_of
 from graphprover.graphs.tasks import Graph
 from graphprover.protocol.layout import EXTENSION_DEGREE, MAIN, PREPROCESSED, Layout
+from graphprover.recipe import Recipe
 
 WORD = 8  # bytes
 DIGEST = 32  # bytes
@@ -72,7 +73,7 @@ class Plan:
         return sum((task.cost for task in self.tasks.values()), Cost())
 
     def peak_bytes(self, threads: int) -> int:
-        """The most bytes at once beyond the traces, with this many tasks side by side.
+        """The most bytes at once, with this many tasks side by side, beyond the traces that were there before.
 
         Tasks run in order; a result is freed when the last task that needs it ends. Tables of sizes that a device keeps
         for its life are counted from the start.
@@ -95,16 +96,20 @@ class Plan:
         return peak
 
 
-def make_plan(layout: Layout, log_batch_rows: int = CPU_BATCH) -> Plan:
-    """The plan of a proof of this layout on a device that batches tables up to so many rows."""
+def make_plan(layout: Layout, log_batch_rows: int = CPU_BATCH, main: Sequence[Array | Recipe] = ()) -> Plan:
+    """The plan of a proof of this layout on a device that batches tables up to so many rows.
+
+    ``main``: the traces, if they are known (`prover.load`): those that are recipes are made by the proof itself.
+    """
     empty = {table: np.empty((air.main_width, 0), dtype=np.uint64) for table, air in enumerate(layout.tables)}
     fixed = {table: empty[table] for table in layout.preprocessed_tables}
+    traces = empty | dict(enumerate(main))
     public_values = [(0,) * air.num_public_values for air in layout.tables]
     device = cast(Device, None)  # the graph is never run
     batched = batches(layout, log_batch_rows)
-    task = proof.build(Graph(device, "", batched), layout, "", empty, fixed, public_values)
+    task = proof.build(Graph(device, "", batched), layout, "", traces, fixed, public_values)
     graph = dict(task.__dask_graph__())
-    costs = Costs(layout, batched)
+    costs = Costs(layout, batched, [table for table, each in traces.items() if isinstance(each, Recipe)])
     positions = order(graph)
     tasks = {}
     for key in sorted(graph, key=positions.__getitem__):
@@ -144,8 +149,9 @@ def _folds(layout: Layout) -> Iterable[tuple[int, int]]:
 class Costs:
     """The cost of each task of a layout by its round and name."""
 
-    def __init__(self, layout: Layout, batched: Sequence[Batch]) -> None:
-        self.layout = layout
+    def __init__(self, layout: Layout, batched: Sequence[Batch], made: Sequence[int]) -> None:
+        """``made``: the tables whose traces the proof makes."""
+        self.layout, self.made = layout, made
         self.tables = {batch.name: batch.tables for batch in batched}
         self.log_blowup = layout.parameters.log_blowup
         self.of_table: dict[str, Callable[[int], Cost]] = {
@@ -157,6 +163,7 @@ class Costs:
         }
         self.rounds: dict[str, Callable[[str], Cost]] = {
             "transcript": self.transcript,
+            f"trace_{MAIN}": self.trace,
             "tree": self.tree,
             "weights": self.weights,
             "denominators": self.denominators,
@@ -186,6 +193,12 @@ class Costs:
 
     def air(self, table: int) -> AirDescription:
         return self.layout.tables[table]
+
+    def trace(self, name: str) -> Cost:
+        """A trace that the proof makes; what its recipe shares with others is not counted."""
+        table = int(name.partition(".")[0])
+        words = self.air(table).main_width << self.layout.log_heights[table]
+        return Cost(kept=words * WORD if table in self.made else 0)
 
     def extend(self, table: int, columns: int) -> Cost:
         log_height = self.layout.log_heights[table]

@@ -2,8 +2,9 @@
 
     python scripts/bench_prove_vm.py [--device cuda] [--repeat 3] [--millions 1 2 4]
 
-Each figure is the median; execution, trace and proof are timed one after another, as `graphprover prove` runs them,
-after one run that compiles. A GPU's lines add launches, bytes over PCIe and peak memory.
+Each figure is the median; execution, partition (which tables there are) and proof are timed one after another, as
+`graphprover prove` runs them, after one run that compiles. The traces, which the proof makes, are then made by
+themselves, on a GPU also by the CPU's threads. A GPU's lines add launches, bytes over PCIe and peak memory.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from graphprover import prove, verify
 from graphprover.device import CpuDevice
 from graphprover.device.choose import device_for
 from graphprover.report import peak_memory
+from graphprover.statement import Statement, with_traces
 from graphprover.vm.elf import load_elf
 from graphprover.vm.execute import execute
 from graphprover.vm.machine import Machine, committed_cells
@@ -56,14 +58,15 @@ def measure(device: Any, data: bytes, repeat: int) -> None:
         marks.append(time.perf_counter())
         if turn:
             spent.append([after - before for before, after in pairwise(marks)])
-    execution, trace, prover = (statistics.median(each) for each in zip(*spent, strict=True))
+    execution, partition, prover = (statistics.median(each) for each in zip(*spent, strict=True))
     total = statistics.median(map(sum, spent))
     started = time.perf_counter()
     verify(proof, proved)
     verifier = time.perf_counter() - started
     cells = sum(committed_cells(proved).values())
     print(
-        f"{run.cycles:,} cycles: {total:.3f} s = execution {execution:.3f} + trace {trace:.3f} + proof {prover:.3f}; "
+        f"{run.cycles:,} cycles: {total:.3f} s = execution {execution:.3f} + partition {partition:.3f} "
+        f"+ proof {prover:.3f}; "
         f"{run.cycles / total / 1e6:.2f} MHz; {cells / run.cycles:.1f} cells a cycle; {len(proved.tables)} tables; "
         f"proof {len(proof.payload) / 1024:.0f} KiB; verified in {verifier:.2f} s",
         flush=True,
@@ -74,6 +77,20 @@ def measure(device: Any, data: bytes, repeat: int) -> None:
         print(f"   {launches} launches; PCIe {traffic / 2**20:.0f} MiB; peak {device.memory.peak / 2**20:.0f} MiB")
     else:
         print(f"   peak resident {peak_memory() / 2**20:.0f} MiB")
+    for maker in (CpuDevice(), device) if on_gpu else (device,):
+        if on_gpu:
+            device.maker = maker
+        alone = [seconds_for_traces(proved, device) for _ in range(repeat + 1)][1:]
+        print(f"   traces alone, made by {type(maker).__name__}: {statistics.median(alone):.3f} s")
+
+
+def seconds_for_traces(proved: Statement, device: Any) -> float:
+    """How long all traces take, until they are on the device."""
+    started = time.perf_counter()
+    with_traces(proved, device)
+    if not isinstance(device, CpuDevice):
+        device.synchronize()
+    return time.perf_counter() - started
 
 
 if __name__ == "__main__":

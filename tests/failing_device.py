@@ -5,6 +5,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
+import numpy as np
+
 from graphprover.device import CpuDevice
 from graphprover.device.interface import CPU_BATCH
 
@@ -14,6 +16,11 @@ class FailingDevice:
 
     threads = 1
     log_batch_rows = CPU_BATCH
+    arrays = np
+
+    @property
+    def maker(self) -> Any:
+        return self
 
     def __init__(self, operation: str = "", call: int = 0, error: Exception | None = None) -> None:
         self.fails, self.error = (operation, call), error

@@ -1,7 +1,8 @@
 """A device made of definitions: every operation by Python integers, slowly. Real devices must agree with it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from graphprover.field import (
     reverse_bits,
     root_of_unity,
 )
+from graphprover.kernels.lanes import FAR, Cell, Kind, Lanes
 from graphprover.kernels.operands import Height, Operands
 from graphprover.protocol.constraints import Evaluations, Selectors, evaluate_nodes, fold_constraints, join_coordinates
 from graphprover.protocol.hashing import keccak256
@@ -89,12 +91,53 @@ class NaiveDevice:
 
     threads = 1
     log_batch_rows = CPU_BATCH
+    arrays = np
+
+    @property
+    def maker(self) -> Any:
+        return self
 
     def task(self) -> AbstractContextManager[None]:
         return nullcontext()
 
     def load(self, columns: np.ndarray) -> np.ndarray:
         return columns
+
+    def split_rows(self, function: Callable[[int, int], None], rows: int) -> None:
+        for row in range(rows):
+            function(row, row + 1)
+
+    def fill_lanes(self, cells: Sequence[Cell], lanes: Lanes) -> None:
+        a, b, c = lanes.values
+        for cell in cells:
+            for i, (cycle, entry) in enumerate(zip(lanes.cycles.tolist(), lanes.entries.tolist(), strict=True)):
+                word = 0 if cell.source is None else int(cell.source[entry if cell.kind == Kind.ENTRY else cycle])
+                at, slot = divmod(word, 4)
+                left = word and cell.kind in (Kind.OLD_LOW, Kind.OLD_HIGH)
+                old = int({0: a, 1: b, 3: c}[slot][at - 1]) if left else 0
+                now = 4 * (cycle + 1) + cell.slot
+                cell.target[i] = {
+                    Kind.ONE: 1,
+                    Kind.CLOCK: cycle + 1,
+                    Kind.ENTRY: word,
+                    Kind.LOW: word % 2**32,
+                    Kind.HIGH: word >> 32,
+                    Kind.RECENT: now - 1 if now - word > FAR else word,
+                    Kind.OLD_LOW: old % 2**32,
+                    Kind.OLD_HIGH: old >> 32,
+                }[cell.kind]
+
+    def inverse(self, words: np.ndarray) -> np.ndarray:
+        return np.array([pow(word, P - 2, P) for word in words.tolist()], dtype=np.uint64)
+
+    def count_keys(self, main: np.ndarray, keys: np.ndarray, terms: np.ndarray, counts: np.ndarray) -> None:
+        begin = 0
+        for end, constant, flag, place, limit in keys.tolist():
+            for row in main.T.tolist():
+                key = (constant + sum(weight * row[column] for column, weight in terms.tolist()[begin:end])) % P
+                if key < limit and (flag == len(main) or row[flag]):
+                    counts[place + key] += 1
+            begin = end
 
     def extend(self, matrices: Sequence[np.ndarray], log_blowup: int) -> list[np.ndarray]:
         return [self.extended(columns, log_blowup) for columns in matrices]

@@ -4,6 +4,7 @@ import linecache
 import os
 import sys
 from collections.abc import Iterable
+from functools import cached_property
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -66,13 +67,17 @@ class Air:
 
     def zeros(self, rows: int) -> tuple[np.ndarray, SimpleNamespace]:
         """A main trace of zeros, and its ``view``."""
-        trace = np.zeros((Columns(self.columns).width, rows), dtype=np.uint64)
+        trace = np.zeros((self._columns.width, rows), dtype=np.uint64)
         return trace, self.view(trace)
 
     def view(self, trace: np.ndarray) -> SimpleNamespace:
         """Writable views into a main trace of shape (columns, rows): attribute ``limb`` of shape (4, rows) for the
         family ``limb[4]``. Raises ValueError for another number of columns."""
-        return Columns(self.columns).view(trace)
+        return self._columns.view(trace)
+
+    @cached_property
+    def _columns(self) -> Columns:
+        return Columns(self.columns)
 
 
 class Row:

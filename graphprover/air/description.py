@@ -84,6 +84,14 @@ class AirDescription:
     locals: tuple[Interaction, ...]  # local lookups in emission order
     globals: tuple[Interaction, ...]  # interactions with buses in emission order
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Of numbers alone, so that it is the same in every process that this travels to."""
+        return hash((self.main_width, self.preprocessed_width, self.nodes, self.constraints))
+
     @cached_property
     def degrees(self) -> tuple[int, ...]:
         """Degree of every node."""

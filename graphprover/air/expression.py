@@ -71,6 +71,8 @@ class Graph:
                     "tables share values only over a bus"
                 )
             return value
+        if type(value) is int:  # as nearly always: the check of a protocol takes its time
+            return self.constant(value)
         if isinstance(value, bool) or not isinstance(value, SupportsIndex):
             raise TypeError(f"expected an expression or an integer, not {value!r}")
         return self.constant(operator.index(value))

@@ -1,6 +1,7 @@
 """The CPU: compiled kernels on ranges of columns or rows, split over a budget of threads."""
 
 import os
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import lru_cache
@@ -12,13 +13,30 @@ from graphprover.air.program import Program, constants, lookup_program, quotient
 from graphprover.device.interface import CPU_BATCH, Tree
 from graphprover.device.threads import Threads
 from graphprover.field import GENERATOR, ZERO, Ext, P, root_of_unity
-from graphprover.kernels.cpu import deep, domain, fri, grind, keccak, logup, merkle, ntt, opening, program
+from graphprover.kernels.cpu import (
+    counting,
+    deep,
+    domain,
+    fri,
+    grind,
+    inverse,
+    keccak,
+    logup,
+    merkle,
+    ntt,
+    opening,
+    program,
+)
+from graphprover.kernels.cpu import lanes as lanes_
+from graphprover.kernels.lanes import Cell, Lanes
 from graphprover.kernels.operands import Height, Operands
 
 LEAST_ROWS, MOST_ROWS = 1 << 10, 1 << 13  # of a piece: enough to hide the call, few enough for a cache
 PIECES = 8  # for each thread at least, so that a thread that is held up holds up little
 COLUMNS = 16  # columns of a piece where each piece first prepares as much as that for itself
 GRIND = 1 << 14  # nonces of a piece
+COUNTED = 1 << 20  # keys of a piece, which has counts of its own
+MIN_COUNTED = 64  # rows
 
 
 def available_threads() -> int:
@@ -33,6 +51,7 @@ class CpuDevice:
     """
 
     log_batch_rows = CPU_BATCH
+    arrays = np
 
     def __init__(self, threads: int | None = None) -> None:
         """``threads``: how many to use, all available cores by default."""
@@ -42,15 +61,43 @@ class CpuDevice:
     def __reduce__(self) -> tuple[Callable[[int], "CpuDevice"], tuple[int]]:
         return _device, (self.threads,)
 
+    @property
+    def maker(self) -> "CpuDevice":
+        return self
+
     def task(self) -> AbstractContextManager[None]:
         return self._threads.task()
 
     def load(self, columns: np.ndarray) -> np.ndarray:
         return columns
 
-    def _split_rows(self, function: Callable[[int, int], None], rows: int) -> None:
+    def split_rows(self, function: Callable[[int, int], None], rows: int) -> None:
         piece = 1 << max(rows // (PIECES * self.threads), 1).bit_length() - 1
         self._threads.split(function, rows, min(max(piece, LEAST_ROWS), MOST_ROWS))
+
+    # Round 0: traces.
+
+    def fill_lanes(self, cells: Sequence[Cell], lanes: Lanes) -> None:
+        self.split_rows(lanes_.fill_lanes(cells, lanes), len(lanes.cycles))
+
+    def inverse(self, words: np.ndarray) -> np.ndarray:
+        return inverse.inverse_or_zero(words)
+
+    def count_keys(self, main: np.ndarray, keys: np.ndarray, terms: np.ndarray, counts: np.ndarray) -> None:
+        height = main.shape[1]
+        piece = max(COUNTED // max(len(keys), 1) // MIN_COUNTED, 1) * MIN_COUNTED
+        if height <= piece:
+            counting.count_keys(main, keys, terms, counts, 0, height)
+            return
+        lock = threading.Lock()
+
+        def rows(first: int, last: int) -> None:
+            own = np.zeros_like(counts)
+            counting.count_keys(main, keys, terms, own, first, last)
+            with lock:
+                np.add(counts, own, out=counts)
+
+        self._threads.split(rows, height, piece)
 
     # Rounds 1 to 3: extensions and trees.
 
@@ -100,7 +147,7 @@ class CpuDevice:
             if not group:
                 return None
             digests = np.empty((size, 4), dtype=np.uint64)
-            self._split_rows(lambda first, last: keccak.hash_rows(group, digests, first, last), size)
+            self.split_rows(lambda first, last: keccak.hash_rows(group, digests, first, last), size)
             return digests
 
         size = max(each.shape[1] for each in matrices)
@@ -112,7 +159,7 @@ class CpuDevice:
         size = codeword.shape[1] >> log_arity
         digests = np.empty((size, 4), dtype=np.uint64)
         hashed = lambda first, last: keccak.hash_groups(codeword, 1 << log_arity, digests, first, last)  # noqa: E731
-        self._split_rows(hashed, size)
+        self.split_rows(hashed, size)
         return self._tree(digests, cap_height, lambda size: None)
 
     def _tree(self, bottom: np.ndarray, cap_height: int, joining: Callable[[int], np.ndarray | None]) -> Tree:
@@ -123,9 +170,9 @@ class CpuDevice:
             layer = np.empty((size, 4), dtype=np.uint64)
             joined = joining(size)
             if joined is None:
-                self._split_rows(_compressing(below, layer), size)
+                self.split_rows(_compressing(below, layer), size)
             else:
-                self._split_rows(_injecting(below, joined, layer), size)
+                self.split_rows(_injecting(below, joined, layer), size)
             layers.append(layer)
         return Tree(tuple(layers))
 
@@ -158,7 +205,7 @@ class CpuDevice:
             program.evaluate(code, words, matrices, targets, rows.bit_length() - 1, False, first, last, first)
             logup.fractions(denominators, multiplicities, groups, columns, first, last, first)
 
-        self._split_rows(fractions, rows)
+        self.split_rows(fractions, rows)
         return columns, logup.accumulate(columns)
 
     def quotient(self, tables: Sequence[Operands], beta: Ext, alpha: Ext, log_blowup: int) -> list[np.ndarray]:
@@ -178,7 +225,7 @@ class CpuDevice:
         def rows(first: int, last: int) -> None:
             program.evaluate(code, words, matrices, (quotient,), log_rows, True, first, last)
 
-        self._split_rows(rows, quotient.shape[1])
+        self.split_rows(rows, quotient.shape[1])
         return quotient
 
     def _extend_again(self, extension: np.ndarray, log_rows: int, log_chunks: int) -> np.ndarray:
@@ -211,7 +258,7 @@ class CpuDevice:
     def _inverse_denominators(self, log_rows: int, point: Ext) -> np.ndarray:
         target = np.empty((3, 1 << log_rows), dtype=np.uint64)
         xs = _points(log_rows)
-        self._split_rows(lambda first, last: deep.inverse_denominators(xs, point, target, first, last), 1 << log_rows)
+        self.split_rows(lambda first, last: deep.inverse_denominators(xs, point, target, first, last), 1 << log_rows)
         return target
 
     def reduced_openings(self, heights: Sequence[Height], alpha: Ext) -> list[np.ndarray]:
@@ -224,7 +271,7 @@ class CpuDevice:
             for matrix, opened, offset in zip(height.matrices, height.values, height.offsets, strict=True):
                 deep.add_reduced_opening(matrix, opened, offset, alpha, height.inverses, target, first, last)
 
-        self._split_rows(rows, target.shape[1])
+        self.split_rows(rows, target.shape[1])
         return target
 
     def sum(self, vectors: Sequence[np.ndarray]) -> np.ndarray:
@@ -238,7 +285,7 @@ class CpuDevice:
     def fold(self, codeword: np.ndarray, log_arity: int, beta: Ext, joining: np.ndarray | None) -> np.ndarray:
         target = np.empty((3, codeword.shape[1] >> log_arity), dtype=np.uint64)
         factors = _fold_factors(codeword.shape[1].bit_length() - 1)
-        self._split_rows(
+        self.split_rows(
             lambda first, last: fri.fold(codeword, log_arity, beta, factors, joining, target, first, last),
             target.shape[1],
         )

@@ -15,10 +15,26 @@ from typing import Any
 import cupy
 import numpy as np
 
-from graphprover.device.interface import CUDA_BATCH, DeviceLost, Tree
+from graphprover.device.interface import CUDA_BATCH, Device, DeviceLost, Tree
 from graphprover.field import GENERATOR, Ext
-from graphprover.kernels.cuda import deep, fri, gather, grind, keccak, logup, merkle, module, ntt, opening, program
+from graphprover.kernels.cuda import (
+    counting,
+    deep,
+    fri,
+    gather,
+    grind,
+    inverse,
+    keccak,
+    logup,
+    merkle,
+    module,
+    ntt,
+    opening,
+    program,
+)
+from graphprover.kernels.cuda import lanes as lanes_
 from graphprover.kernels.cuda.memory import Pool, Staging
+from graphprover.kernels.lanes import Cell, Lanes
 from graphprover.kernels.operands import Height, Operands
 
 _EXT = 24  # bytes of an element of the extension
@@ -56,6 +72,7 @@ class CudaDevice:
     for each number. Raises cupy.cuda.runtime.CUDARuntimeError where there is no such device.
     """
 
+    arrays = cupy
     threads = 1  # one thread keeps a device busy: more would wait for each other's Python
     log_batch_rows = CUDA_BATCH
 
@@ -65,6 +82,7 @@ class CudaDevice:
             self.stream = cupy.cuda.Stream(non_blocking=True)
             self.memory = Pool(number)
             self.staging = Staging(number)
+        self.maker: Device = self  # or CpuDevice(), where its threads are faster than launches and a record's upload
         self.usage: dict[str, Usage] = {}  # by operation
         self.lost = ""  # why the device cannot be used again
         self._lock = threading.Lock()
@@ -118,7 +136,24 @@ class CudaDevice:
         if isinstance(columns, cupy.ndarray):
             return columns
         self.count("load", uploaded=columns.nbytes)
-        return self.staging.upload(np.ascontiguousarray(columns, dtype=np.uint64), self.stream)
+        return self.staging.upload(np.ascontiguousarray(columns), self.stream)
+
+    # Round 0: traces.
+
+    def split_rows(self, function: Callable[[int, int], None], rows: int) -> None:
+        function(0, rows)
+
+    @_operation
+    def fill_lanes(self, cells: Sequence[Cell], lanes: Lanes) -> None:
+        lanes_.fill_lanes(cells, lanes)
+
+    @_operation
+    def inverse(self, words: cupy.ndarray) -> cupy.ndarray:
+        return inverse.inverse_or_zero(words)
+
+    @_operation
+    def count_keys(self, main: cupy.ndarray, keys: np.ndarray, terms: np.ndarray, counts: cupy.ndarray) -> None:
+        counting.count_keys(main, keys, terms, counts)
 
     # Rounds 1 to 3: extensions and trees.
 

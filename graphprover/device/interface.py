@@ -5,7 +5,7 @@ Matrices are uint64 of shape (columns, rows), one contiguous array a column, can
 bit-reversed order, so that their first n rows are the coset 7·H. Host values are Python integers and tuples.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from graphprover.field import Ext
+from graphprover.kernels.lanes import Cell, Lanes
 from graphprover.kernels.operands import Height, Operands
 
 Array = Any  # an array of the device
@@ -39,6 +40,14 @@ class Device(Protocol):
     threads: int  # how many tasks it can run at once
     log_batch_rows: int  # CPU_BATCH or CUDA_BATCH
 
+    @property
+    def arrays(self) -> Any:
+        """The module of its arrays: NumPy, or CuPy, which has the same functions."""
+
+    @property
+    def maker(self) -> "Device":
+        """The device that makes traces from an execution's record: this one, or the CPU beside it."""
+
     def task(self) -> AbstractContextManager[None]:
         """Hold the resources of one task.
 
@@ -46,7 +55,22 @@ class Device(Protocol):
         """
 
     def load(self, columns: np.ndarray) -> Array:
-        """A host matrix on the device."""
+        """A host array on the device."""
+
+    def split_rows(self, function: Callable[[int, int], None], rows: int) -> None:
+        """Call ``function(first, last)`` over all rows, in pieces that suit the device and, on a CPU, its caches.
+
+        Pieces must write to disjoint places.
+        """
+
+    def fill_lanes(self, cells: Sequence[Cell], lanes: Lanes) -> None:
+        """Write the cells of all lanes of a table of the RISC-V machine that are copies."""
+
+    def inverse(self, words: Array) -> Array:
+        """1/x for each word x (n,) below p, and 0 for 0."""
+
+    def count_keys(self, main: Array, keys: np.ndarray, terms: np.ndarray, counts: Array) -> None:
+        """Add how often the rows of a trace ask for each number to ``counts``: see kernels/cpu/counting.py."""
 
     def extend(self, matrices: Sequence[Array], log_blowup: int) -> list[Array]:
         """The extensions (w, n·2^log_blowup) of columns (w, n) given on H in natural order."""

@@ -7,10 +7,10 @@ messages that nothing but the right table gives. A table twice would give a word
 not a family's may be there once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -81,8 +81,26 @@ class Place:
         return NUMBERS[self.family] * _FAMILY + self.lanes
 
 
+_PARTS: dict[int, Callable[[], Air]] = {
+    Part.REGISTERS: RegisterFile,
+    Part.BUMP: Bump,
+    Part.HALVES: Halves,
+    Part.BYTE_PAIRS: BytePairs,
+    Part.POWERS: Powers,
+    Part.KECCAK_F: KeccakF,
+    Part.EVEN: Even,
+}
 _OPS = tuple(Op)
 _PLACES = {place.code: place for family in FAMILIES for lanes in LANES for place in (Place(family, lanes),)}
+
+
+@cache
+def _same_for_all(code: int) -> Air:
+    """A table that is the same for every program, described once in a process; KeyError for none."""
+    if code in _PLACES:
+        place = _PLACES[code]
+        return FAMILIES[place.family](place.lanes)
+    return _PARTS[code]()
 
 
 def rows_for(count: int) -> int:
@@ -118,14 +136,9 @@ class Tables:
         """
         if code == 0:
             return Boundary(self.entry, tables - 1)
-        if code >= _FAMILY:
-            place = _PLACES[code]
-            return FAMILIES[place.family](place.lanes)
-        match Part(code):
+        match code:
             case Part.PROGRAM:
                 return self.program()
-            case Part.REGISTERS:
-                return RegisterFile()
             case Part.IMAGE:
                 data = self.data()
                 if data is None:
@@ -140,22 +153,11 @@ class Tables:
             case Part.ZERO_ABOVE:
                 # Where nothing is put out, the word for the length does not exist.
                 return ZeroMemory(OUTPUT_BASE + 8 * max(output_words, 1), MEMORY_END)
-            case Part.BUMP:
-                return Bump()
-            case Part.HALVES:
-                return Halves()
-            case Part.BYTE_PAIRS:
-                return BytePairs()
-            case Part.POWERS:
-                return Powers()
-            case Part.KECCAK_F:
-                return KeccakF()
-            case Part.EVEN:
-                return Even()
             case Part.STATED_INPUT:
                 return StatedInput(input_words)
             case Part.ZERO_BETWEEN:
                 return ZeroMemory(INPUT_BASE + 8 * input_words, OUTPUT_BASE)
+        return _same_for_all(code)
 
     def statement(self, tables: Sequence[Table], label: str) -> Statement:
         """The statement with these tables."""

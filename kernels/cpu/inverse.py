@@ -132,6 +132,15 @@ def inverse(source: np.ndarray, target: np.ndarray, first: int, last: int) -> No
     _raise_for_zero(_inverse(source, target, first, last))
 
 
+def inverse_or_zero(source: np.ndarray) -> np.ndarray:
+    """1 / x for each word x of ``source``, uint64 (n,), canonical; 0 for 0."""
+    zero = source == 0
+    target = np.where(zero, _ONE, source)
+    inverse(target, target, 0, len(target))
+    target[zero] = 0
+    return target
+
+
 def ext_inverse(source: np.ndarray, target: np.ndarray, first: int, last: int) -> None:
     """The inverses of the extension elements [first, last) of ``source``; both (3, n), otherwise as ``inverse``."""
     _raise_for_zero(_ext_inverse(source, target, first, last))

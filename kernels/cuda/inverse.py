@@ -1,6 +1,7 @@
 """Inverses of base and extension vectors, many at a time (``inverse.cu``)."""
 
 import cupy
+import numpy as np
 
 from graphprover.kernels.cuda.module import blocks_for, launch, load
 
@@ -21,6 +22,15 @@ def inverse(source: cupy.ndarray, target: cupy.ndarray) -> None:
     ValueError for shapes that do not agree.
     """
     _invert("inverse", WORDS, (), source, target)
+
+
+def inverse_or_zero(source: cupy.ndarray) -> cupy.ndarray:
+    """1 / source[i], or 0 for 0, of canonical uint64 (n,). Waits."""
+    zero = source == 0
+    target = cupy.where(zero, np.uint64(1), source)
+    inverse(target, target)
+    target[zero] = 0
+    return target
 
 
 def ext_inverse(source: cupy.ndarray, target: cupy.ndarray) -> None:

@@ -10,17 +10,19 @@ from graphprover import Statement, Table, prove, prover
 from graphprover.device import CpuDevice, DeviceLost
 from graphprover.device.choose import device_for
 from graphprover.device.interface import CPU_BATCH, Device
+from graphprover.statement import with_traces
 from tests.failing_device import FailingDevice
 from tests.graphs.test_proof import FEW
 from tests.random_statements import random_statement
+from tests.recipes import as_recipes
 
 BYTES = "no 96 bytes on the device, with 4,096 bytes held"
 
 
 @pytest.fixture(scope="module")
 def statement() -> Statement:
-    """Two tables of different heights with preprocessed columns and lookups."""
-    return random_statement(7, tables=2)[1]
+    """Two tables of different heights with preprocessed columns and lookups, whose traces the proof makes."""
+    return as_recipes(random_statement(7, tables=2)[1])
 
 
 @pytest.fixture(scope="module", autouse=True, params=["alone", "together"])
@@ -36,7 +38,7 @@ def calls(statement: Statement, batched: None) -> list[tuple[str, int]]:
     """Every call of every operation that one proof makes."""
     device = FailingDevice()
     prove(statement, executor="sync", parameters=FEW, device=device)
-    operations = {name for name in vars(Device) if not name.startswith("_")} - {"task"}
+    operations = {name for name in vars(Device) if not name.startswith("_")} - {"task", "arrays", "maker"}
     assert operations == set(device.calls), "the statement uses every operation"
     return [(name, call + 1) for name, count in device.calls.items() for call in range(count)]
 
@@ -129,7 +131,8 @@ def test_a_trace_on_a_gpu_comes_down_for_the_cpu(statement: Statement, monkeypat
             return np.asarray(self)
 
     expected = prove(statement, executor="sync", parameters=FEW, device="cpu")
-    lying = [Table(each.air, each.public_values, np.asarray(each.main).view(OnGpu)) for each in statement.tables]
+    arrays = with_traces(statement).tables
+    lying = [Table(each.air, each.public_values, np.asarray(each.main).view(OnGpu)) for each in arrays]
     gpu = FailingDevice("load", 1, MemoryError(BYTES))
     seen = []
 

@@ -17,16 +17,18 @@ from graphprover.protocol.layout import make_layout
 from graphprover.prover import load, plan
 from scripts.synthetic import statement
 from tests.graphs.test_proof import FEW
+from tests.recipes import as_recipes
 
 
-def test_the_plan_has_the_tasks_and_dependencies_of_the_graph() -> None:
-    each = statement(5, 20, 4)
+@pytest.mark.parametrize("made", [False, True])
+def test_the_plan_has_the_tasks_and_dependencies_of_the_graph(made: bool) -> None:
+    each = as_recipes(statement(5, 20, 4)) if made else statement(5, 20, 4)
     layout = plan(each)
     task = proof_graph.build(
         Graph(CpuDevice(), "", batches(layout, CPU_BATCH)), layout, "", dict(enumerate(load(each))), {}, [()]
     )
     graph = dict(task.__dask_graph__())
-    planned = make_plan(layout)
+    planned = make_plan(layout, main=load(each))
     assert {key: set(t.needs) for key, t in planned.tasks.items()} == {
         key: set(node.dependencies) for key, node in graph.items()
     }
@@ -82,12 +84,13 @@ def test_nonces_planned_are_those_tried_on_average() -> None:
     assert nonces == {"begin": 0, "lookup": 32, "constraint": 0, "zeta": 64, "batching": 0, "queries": 128}
 
 
+@pytest.mark.parametrize("made", [False, True])
 @pytest.mark.parametrize("threads", [1, 2])
-def test_measured_peak_is_near_the_planned_one(threads: int) -> None:
-    each = statement(13, 60, 12)
+def test_measured_peak_is_near_the_planned_one(threads: int, made: bool) -> None:
+    each = as_recipes(statement(13, 60, 12)) if made else statement(13, 60, 12)
     device = CpuDevice(threads)
     prove(each, device=device)
-    planned = make_plan(plan(each)).peak_bytes(threads)
+    planned = make_plan(plan(each), main=load(each)).peak_bytes(threads)
     tracemalloc.start()
     prove(each, device=device)
     _, peak = tracemalloc.get_traced_memory()
@@ -102,3 +105,11 @@ def test_text_and_drawing_name_every_task() -> None:
         assert task.name in text
         assert f"{task.round} {task.name}" in drawing
     assert "peak memory" in text
+
+
+def test_traces_that_the_proof_makes_are_in_its_peak() -> None:
+    each = statement(13, 60, 12)
+    made, there = (make_plan(plan(each), main=load(some)) for some in (as_recipes(each), each))
+    (trace,) = (task.cost.kept for task in made.tasks.values() if task.round == "trace_main")
+    assert trace == 60 * 8 << 13
+    assert there.peak_bytes(1) < made.peak_bytes(1) <= there.peak_bytes(1) + trace

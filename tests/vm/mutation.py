@@ -7,7 +7,7 @@ check notices is a hole; one that exactly one check notices shows that the table
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from graphprover.air.description import AirDescription, reachable
 from graphprover.air.evaluate import evaluate
 from graphprover.air.expression import CONST, MAIN, MUL, NEG, SUB
+from graphprover.device import CpuDevice
 from graphprover.field import P, array_add, array_mul, array_sub
 from graphprover.kernels.cpu.inverse import invert
 from graphprover.vm.buses import LOOKUPS, REGISTERS, SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, VM, Tag, tag_of
@@ -22,9 +23,9 @@ from graphprover.vm.execute import Execution
 from graphprover.vm.families import FAMILIES
 from graphprover.vm.io import EXIT
 from graphprover.vm.machine import Machine
+from graphprover.vm.rows import Rows, run_of, write_step
 from graphprover.vm.tables.multiply import Divide, carries
 from graphprover.vm.tables.step import PER_HALF, Step
-from graphprover.vm.trace import Bumps, Rows, Run
 
 DELTAS = [sign * (1 << k) % P for k in (0, 1, 2, 3, 7, 8, 15, 16, 24, 31, 32, 48) for sign in (1, -1)]
 DELTAS += [65535, P - 65535, 2**32 - 1, 1 - 2**32 + P, pow(2, -16, P), pow(2, -32, P)]
@@ -68,8 +69,13 @@ class Family:
 def families(execution: Execution, most: int = 400) -> list[Family]:
     """All families with at most so many of their cycles, chosen evenly."""
     machine = Machine(execution.image)
-    run = Run(machine, execution)
-    record = run.record
+    record = execution.record
+    assert record is not None
+    nothing = np.zeros(0, np.uint32)
+    run, device = run_of(machine, record, nothing, nothing), CpuDevice(1)
+    # One more crossing, for whoever has none: where no second word was accessed, it might as well be any.
+    more = {name: np.append(each, each[-1:]) for name, each in run.crossings.items()}
+    run = replace(run, crossings=more)
     first = np.concatenate([[0], np.cumsum([len(way) for way in machine.outcomes])])
     found = []
     for name in FAMILIES:
@@ -87,21 +93,19 @@ def families(execution: Execution, most: int = 400) -> list[Family]:
             continue
         cycles = cycles[np.linspace(0, len(cycles) - 1, min(most, len(cycles))).astype(int)]
         entries = np.array([entry_of[i] for i in record.index[cycles].tolist()])
-        rows = Rows(run, cycles, entries, Bumps())
-        # Where no second word was accessed, it might as well be any.
+        cycles, entries = cycles.astype(np.uint32), entries.astype(np.uint32)
+        rows = Rows(device, run, cycles, entries)
         crosses = np.isin(cycles, record.crossings.cycle)
-        rows.crossing = np.minimum(rows.crossing, len(record.crossings.cycle) - 1)
-        cells, main = rows.cells(step), step.zeros(len(cycles))
-        for cell in vars(main[1]):
-            _fill(getattr(main[1], cell)[0], cells[cell])
+        main = np.zeros((step.describe().main_width, len(cycles)), dtype=np.uint64)
+        write_step(device, run, step, main, cycles, entries)
         fits = np.broadcast_to(step.fits(rows), len(cycles)).copy()
         base = np.uint64(machine.image.code_base)
         following = base + np.uint64(4) * record.next[cycles].astype(np.uint64)
         after = [record.new[cycles], *([np.where(crosses, rows.new2, rows.old2)] if "m2_t" in step.names else [])]
         before = [record.old[cycles], *([rows.old2] if "m2_t" in step.names else [])]
         if name == "keccak_call":
-            after, before = (list(np.array([getattr(call, w) for call in rows.calls]).T) for w in ("new", "old"))
-        inputs = {SLOT_A: record.a[cycles], SLOT_B: record.b[cycles], SLOT_D: rows.old_d()}
+            after, before = (list(rows.words(w)) for w in ("new", "old"))
+        inputs = {SLOT_A: record.a[cycles], SLOT_B: record.b[cycles], SLOT_D: rows.old_d}
         outputs = {SLOT_A: record.a[cycles], SLOT_B: record.b[cycles], SLOT_D: record.c[cycles], -1: following}
         inputs |= {SLOT_MEMORY + 4 * i: word for i, word in enumerate(before)}
         outputs |= {SLOT_MEMORY + 4 * i: word for i, word in enumerate(after)}
@@ -112,16 +116,8 @@ def families(execution: Execution, most: int = 400) -> list[Family]:
         if "following" in step.names:
             fits &= following == rows.following
         landings = base + 4 * np.arange(len(machine.image.code), dtype=np.uint64)
-        found.append(Family(step, step.describe(), main[0] % np.uint64(P), fits, inputs, outputs, places, landings))
+        found.append(Family(step, step.describe(), main % np.uint64(P), fits, inputs, outputs, places, landings))
     return found
-
-
-def _fill(view: np.ndarray, values: object) -> None:
-    if isinstance(values, tuple | list):
-        for part, each in zip(view, values, strict=True):
-            _fill(part, each)
-    else:
-        view[:] = np.asarray(values).astype(np.uint64)
 
 
 @dataclass(frozen=True, eq=False)

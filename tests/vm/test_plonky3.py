@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from graphprover.programs import load
-from graphprover.statement import Table
+from graphprover.statement import Table, with_traces
 from graphprover.vm.machine import Part
 from tests.interop import plonky3
 from tests.interop.case import Case
@@ -41,7 +41,7 @@ def test_every_guest_is_here() -> None:
 @pytest.mark.parametrize("guest", inputs())
 def test_plonky3_accepts_guests(guest: str, tmp_path: Path) -> None:
     program = load(str(GUESTS / f"{guest}.elf"))
-    case = Case(PLAIN, program.statement_for(inputs()[guest], state_input=guest == STATED))
+    case = Case(PLAIN, with_traces(program.statement_for(inputs()[guest], state_input=guest == STATED)))
     tables = list(case.statement.tables)
     cycles, lo, hi, *shape = tables[0].public_values or ()
     assert cycles > 700 and (lo, hi) == (0, 0) and Part.OUTPUT in shape

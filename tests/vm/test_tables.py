@@ -20,18 +20,19 @@ from graphprover.envelope import Proof
 from graphprover.field import P
 from graphprover.protocol.errors import VerificationError
 from graphprover.prover import prove
-from graphprover.statement import Statement, Table
+from graphprover.statement import Statement, Table, with_traces
 from graphprover.verifier import verify
-from graphprover.vm import trace
+from graphprover.vm import partition, trace
 from graphprover.vm.elf import load_elf
 from graphprover.vm.execute import execute
 from graphprover.vm.families import FAMILIES
 from graphprover.vm.io import INPUT_BASE, KECCAK_F, OUTPUT_BASE
 from graphprover.vm.isa import A0, A7, Instruction, Op
 from graphprover.vm.machine import Machine, Part, describe, said
+from graphprover.vm.partition import Unprovable
 from graphprover.vm.tables.state import ImageMemory
 from graphprover.vm.tables.step import Step
-from graphprover.vm.trace import Unprovable, statement
+from graphprover.vm.trace import statement
 from tests.vm.assemble import CODE, DATA, image, leave, li
 from tests.vm.mutation import families, forge, notice
 from tests.vm.programs import X, Y, everything
@@ -40,12 +41,12 @@ GUESTS = Path(__file__).parents[2] / "examples/guests"
 
 
 @cache
-def run(many: int = trace.MANY) -> Statement:
+def run(many: int = partition.MANY) -> Statement:
     """A statement with every kind of instruction, and its traces; families of ``many`` get lanes, and in place."""
     execution = execute(everything(8), record=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(trace, "MANY", many)
-        return statement(Machine(execution.image), execution)
+        patch.setattr(partition, "MANY", many)
+        return with_traces(statement(Machine(execution.image), execution))
 
 
 def names(stated: Statement) -> list[str]:
@@ -73,7 +74,7 @@ def noticed(stated: Statement, name: str, edit: Callable[[SimpleNamespace], None
 
 def stated_by(code: list[Instruction], data: bytes = b"") -> Statement:
     execution = execute(image([*code, *leave()], data), record=True)
-    return statement(Machine(execution.image), execution)
+    return with_traces(statement(Machine(execution.image), execution))
 
 
 def test_every_family_accepts_what_the_executor_does() -> None:
@@ -498,7 +499,7 @@ def test_the_inputs_memory_is_there_once() -> None:
 def prove_forged(table: str, edit: Callable[[SimpleNamespace], None]) -> None:
     machine, honest = proved()
     execution = execute(machine.image, record=True)
-    forged_ = prove(forged(statement(machine, execution), table, edit), security=100)
+    forged_ = prove(forged(with_traces(statement(machine, execution)), table, edit), security=100)
     with pytest.raises(VerificationError, match=r"do not balance|do not hold"):
         verify(forged_, machine.statement_of(forged_), security=100)
     assert forged_.payload != honest.payload

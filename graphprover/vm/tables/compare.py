@@ -6,6 +6,8 @@ first, which only turns the highest bits over.
 
 from typing import Any
 
+import numpy as np
+
 from graphprover.vm.tables.arithmetic import halves, parts
 from graphprover.vm.tables.step import HALF, ONES, PER_WORD, WORD, A, B, D, Lane, Step, Word
 
@@ -169,7 +171,7 @@ class SetLess(Step):
     def witness(self, r: Any) -> dict[str, Any]:
         if self.immediate:
             b = r.imm | r.imm2 << 32
-            difference = r.a - b + ((1 << 63) if self.signed else 0)
+            difference = r.a - b + np.uint64(1 << 63 if self.signed else 0)
         else:
             difference = r.a - r.b
         cells = {"r": parts(difference), "less": r.c}

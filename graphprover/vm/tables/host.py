@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import numpy as np
-
 from graphprover.vm.buses import SLOT_MEMORY
 from graphprover.vm.io import EXIT, KECCAK_F
 from graphprover.vm.tables.keccak_f import LANES, PERMUTATION
@@ -44,13 +42,8 @@ class KeccakCall(Step):
         return r.a == KECCAK_F
 
     def witness(self, r: Any) -> dict[str, Any]:
-        calls = r.calls
-        now = 4 * r.clk + SLOT_MEMORY
-        times = np.array([call.t for call in calls], np.uint64).reshape(-1, LANES).T
-        old = np.array([call.old for call in calls], np.uint64).reshape(-1, LANES).T
-        new = np.array([call.new for call in calls], np.uint64).reshape(-1, LANES).T
+        before, after = r.words("old"), r.words("new")
         return {
-            "word_t": [r.recent((r.b + 8 * i), times[i], old[i], now) for i in range(LANES)],
-            "before": [(word & ONES, word >> 32) for word in old],
-            "after": [(word & ONES, word >> 32) for word in new],
+            "before": [(word & ONES, word >> 32) for word in before],
+            "after": [(word & ONES, word >> 32) for word in after],
         }

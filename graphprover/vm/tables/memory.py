@@ -7,8 +7,6 @@ byte. The parts are cells, range-checked, because the limb is known to have 32 b
 
 from typing import Any
 
-import numpy as np
-
 from graphprover.vm.buses import Tag
 from graphprover.vm.tables.arithmetic import halves
 from graphprover.vm.tables.step import A32, BYTE, HALF, ONES, PER_HALF, B, D, Lane, M, Step, Word
@@ -245,7 +243,7 @@ class StoreByte(Access):
         shift = 16 * cells["upper_half"] + 8 * cells["upper_byte"]
         growth = r.signed(r.b & 255, cells["v"], shift)
         new = {"b_byte": r.b & 255, "b_next": r.b >> 8 & 255, "growth": growth, "new_lo": r.new & ONES}
-        return cells | new | {"place": np.uint64(1) << shift}
+        return cells | new | {"place": 1 << shift}
 
 
 def store(c: Lane, address: Any, word: Word) -> None:

@@ -269,11 +269,12 @@ class Divide(Step):
         mask = np.uint64(ONES if self.word else 2**64 - 1)
         a, b = r.a & mask, r.b & mask
         sign_a, sign_b = (x >> top if self.signed else x & 0 for x in (a, b))
-        n, v = (np.where(sign == 1, -x & mask, x) for x, sign in ((a, sign_a), (b, sign_b)))
+        where, zero, one = r.arrays.where, np.uint64(0), np.uint64(1)
+        n, v = (where(sign == 1, -x & mask, x) for x, sign in ((a, sign_a), (b, sign_b)))
         by_zero = v == 0
-        q = np.where(by_zero, mask, n // np.where(by_zero, 1, v))
-        rest = np.where(by_zero, n, n - q * v)
-        less = np.where(by_zero, 0, v - rest - 1)
+        q = where(by_zero, mask, n // where(by_zero, one, v))
+        rest = where(by_zero, n, n - q * v)
+        less = where(by_zero, zero, v - rest - one)
         cells: dict[str, Any] = {}
         for name, x in (("n", n), ("v", v), ("q", q), ("r", rest), ("less", less)):
             cells[name] = parts(x)[: self.count]

@@ -14,8 +14,6 @@ of 32 bits that nobody reads.
 
 from typing import Any
 
-import numpy as np
-
 from graphprover.field import P
 from graphprover.vm.buses import Tag
 from graphprover.vm.tables.arithmetic import halves, parts
@@ -104,7 +102,7 @@ class Shift(Step):
         if self.register:
             cells["s"] = r.b & 15
             cells["rest"] = halves((r.b & ONES) // (16 * self.count))
-            power = np.uint64(1) << ((16 - cells["s"]) if self.right else cells["s"])
+            power = 1 << ((16 - cells["s"]) if self.right else cells["s"])
             cells["power"] = power
         else:
             power = cells["power"] = r.imm

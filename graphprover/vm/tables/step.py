@@ -1,5 +1,6 @@
 """What the tables of all instructions share: a lane executes one instruction, a row has one or several lanes."""
 
+from functools import cached_property
 from typing import Any, ClassVar
 
 from graphprover.air import Air, Bus, Expr, TableBuilder
@@ -162,7 +163,7 @@ class Step(Air):
         """The cells of a lane."""
         return (*BASE, *(spec for spec in self.cells if not (self.in_place and spec in D)))
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Their names."""
         return tuple(spec.partition("[")[0] for spec in self.specs)

@@ -1,0 +1,29 @@
+"""What round 0 makes on a device, said before it is made: a trace, or what several traces share."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, eq=False)
+class Recipe:
+    """One task of round 0: ``function(device, *made, **fixed)``, where ``made`` is what the recipes it needs give.
+
+    The function belongs to a module, so that the task can travel, and is pure. A trace's gives uint64 words below p, of
+    this shape, on the device; what it needs may be anything.
+    """
+
+    name: str  # of the task, for people
+    function: Callable[..., Any]
+    fixed: Mapping[str, Any] = field(default_factory=dict)  # known before anything is made
+    needs: tuple["Recipe", ...] = ()
+    shape: tuple[int, int] = (0, 0)  # (columns, rows) of a trace; nothing for what traces share
+
+
+def make(device: Any, recipe: Recipe, made: dict[Recipe, Any]) -> Any:
+    """What a recipe gives on a `graphprover.device.Device`; ``made`` holds what others gave, and this in the end."""
+    if recipe not in made:
+        inputs = [make(device, each, made) for each in recipe.needs]
+        with device.task():
+            made[recipe] = recipe.function(device, *inputs, **recipe.fixed)
+    return made[recipe]

@@ -1,0 +1,139 @@
+"""How often the rows of the fixed tables are looked up, which is what these tables commit to.
+
+What a table looks up is a sum of its cells with constant weights, so that a kernel can count it from the trace and a
+list of such sums (kernels/cpu/counting.py), whatever the table is.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from graphprover.air import AirDescription
+from graphprover.air.description import reachable
+from graphprover.air.expression import ADD, CONST, MAIN, MUL, NEG, SUB
+from graphprover.device import Array, Device
+from graphprover.field import P
+from graphprover.recipe import Recipe
+from graphprover.vm.buses import LOOKUPS, VM, Tag, tag_of
+from graphprover.vm.machine import Part
+
+SIZES = {tag: 64 if tag in (Tag.LEFT, Tag.RIGHT) else 1 << 16 for tag in LOOKUPS}  # rows of each tag's table
+FIRSTS = {tag: sum(list(SIZES.values())[:i]) for i, tag in enumerate(LOOKUPS)}  # where its counts begin among all
+TABLES = {Part.HALVES: (Tag.HALF, Tag.SIGN), Part.BYTE_PAIRS: (Tag.BYTES, Tag.AND), Part.POWERS: (Tag.LEFT, Tag.RIGHT)}
+FEW = 1 << 18  # cells of a trace up to which it is counted together with others
+
+_KEY = {Tag.HALF: -1, Tag.SIGN: -2, Tag.BYTES: -2, Tag.AND: -3, Tag.LEFT: -2, Tag.RIGHT: -2}  # where the key begins
+_PAIRS = (Tag.BYTES, Tag.AND)  # whose key is 256 a + b
+
+
+@dataclass(frozen=True, eq=False)
+class Keys:
+    """What a table looks up, as ``Device.count_keys`` reads it."""
+
+    keys: np.ndarray  # uint64 (keys, 5)
+    terms: np.ndarray  # uint64 (terms, 2)
+    size: int  # counts up to the last table that it looks anything up in
+
+
+def count_recipes(traces: Sequence[tuple[Recipe, AirDescription]]) -> dict[Part, Recipe]:
+    """The fixed tables, counted from these traces: each large one by itself, all small ones together."""
+    groups: list[list[tuple[Recipe, AirDescription]]] = [[]]
+    for recipe, air in traces:
+        if recipe.shape[0] * recipe.shape[1] > FEW:
+            groups.append([(recipe, air)])
+        else:
+            groups[0].append((recipe, air))
+    counts = tuple(
+        Recipe(f"counts.{i}", count, {"airs": [air for _, air in group]}, tuple(recipe for recipe, _ in group))
+        for i, group in enumerate(groups)
+        if group
+    )
+    total = Recipe("counts", add, {}, counts)
+    return {
+        part: Recipe(part.name.lower(), fixed_table, {"tags": tags}, (total,), (2, SIZES[tags[0]]))
+        for part, tags in TABLES.items()
+    }
+
+
+def count(device: Device, *traces: Array, airs: Sequence[AirDescription]) -> Array:
+    """How often these traces look up each row of the fixed tables: uint64, up to the last table of any use."""
+    keys = [looked_up(air) for air in airs]
+    counts = device.arrays.zeros(max(each.size for each in keys), dtype=np.uint64)
+    for trace, each in zip(traces, keys, strict=True):
+        device.count_keys(trace, each.keys, each.terms, counts)
+    return counts
+
+
+def add(device: Device, *counts: Array) -> Array:
+    """All counts together, of all fixed tables."""
+    total = device.arrays.zeros(sum(SIZES.values()), dtype=np.uint64)
+    for each in counts:
+        total[: len(each)] += each
+    return total
+
+
+def fixed_table(device: Device, counts: Array, *, tags: Sequence[Tag]) -> Array:
+    """The trace of a fixed table: the counts of its tags."""
+    return device.arrays.stack([counts[FIRSTS[tag] : FIRSTS[tag] + SIZES[tag]] for tag in tags])
+
+
+@lru_cache(maxsize=256)
+def looked_up(air: AirDescription) -> Keys:
+    """All lookups of a table in fixed ones."""
+    keys: list[tuple[int, int, int, int, int]] = []
+    terms: list[tuple[int, int]] = []
+    size = 0
+    sums: dict[int, dict[int, int]] = {}
+    constants = [a if op == CONST else None for op, a, _ in air.nodes]
+    for each in air.globals:
+        (entry,) = each.tuples
+        tag = tag_of(constants[node] for node in entry.fields) if each.bus == VM.name else None
+        if tag not in SIZES or not entry.weight:
+            continue
+        at = _KEY[tag]
+        key = _sum_of(air, entry.fields[at], sums)
+        if tag in _PAIRS:
+            key = _combined(key, 256, _sum_of(air, entry.fields[at + 1], sums), 1)
+        op, flag, _ = air.nodes[entry.multiplicity]
+        if op == CONST:
+            flag = air.main_width
+        elif op != MAIN:
+            raise ValueError(f"table {air.name}: a lookup is counted where a cell says so\n  {each.label}")
+        terms += [(column, weight) for column, weight in key.items() if column != _ONE]
+        keys.append((len(terms), key.get(_ONE, 0), flag, FIRSTS[tag], SIZES[tag]))
+        size = max(size, FIRSTS[tag] + SIZES[tag])
+    return Keys(np.array(keys, dtype=np.uint64).reshape(-1, 5), np.array(terms, dtype=np.uint64).reshape(-1, 2), size)
+
+
+_ONE = -1  # in place of a column: the constant of a sum
+
+
+def _sum_of(air: AirDescription, root: int, known: dict[int, dict[int, int]]) -> dict[int, int]:
+    """An expression as weights mod p of columns; raises ValueError where it is none."""
+    for node in reachable(air.nodes, [root]):
+        if node in known:
+            continue
+        op, a, b = air.nodes[node]
+        if op == CONST:
+            known[node] = {_ONE: a}
+        elif op == MAIN and b == 0:
+            known[node] = {a: 1}
+        elif op == NEG:
+            known[node] = _combined(known[a], -1, {}, 0)
+        elif op in (ADD, SUB):
+            known[node] = _combined(known[a], 1, known[b], 1 if op == ADD else -1)
+        elif op == MUL and not known[b].keys() - {_ONE}:
+            known[node] = _combined(known[a], known[b].get(_ONE, 0), {}, 0)
+        elif op == MUL and not known[a].keys() - {_ONE}:
+            known[node] = _combined(known[b], known[a].get(_ONE, 0), {}, 0)
+        else:
+            raise ValueError(f"table {air.name} looks up what is no weighted sum of a row's cells")
+    return known[root]
+
+
+def _combined(x: dict[int, int], by: int, y: dict[int, int], and_by: int) -> dict[int, int]:
+    """x by + y and_by."""
+    weights = {column: (by * x.get(column, 0) + and_by * y.get(column, 0)) % P for column in {**x, **y}}
+    return {column: weight for column, weight in weights.items() if weight}

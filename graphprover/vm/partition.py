@@ -1,0 +1,118 @@
+"""Which family proves which cycle: what must be known before any table is made, since it decides their heights."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from graphprover.vm.families import FAMILIES, IN_PLACE
+from graphprover.vm.isa import disassemble
+from graphprover.vm.machine import LANES, Machine
+from graphprover.vm.record import Record
+
+MANY = 1 << 12  # instructions of a family from which on several share a row
+
+
+def lanes_for(count: int) -> int:
+    """How many share a row, where a family proves so many instructions."""
+    return LANES[count >= MANY]
+
+
+class Unprovable(ValueError):
+    """An instruction that executed, but that no family can prove."""
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """The cycles family by family, in each of them by kind of instruction (by ways it can go), then by time."""
+
+    order: np.ndarray  # uint32 (cycles,)
+    entries: np.ndarray  # uint32 (cycles,), the row of the program table that each of them meets
+    shares: dict[str, tuple[int, int]]  # where each family that proves any begins and ends in them
+
+
+class _Values:
+    """Columns of the record at some cycles, for ``Step.fits``."""
+
+    def __init__(self, record: Record, cycles: np.ndarray) -> None:
+        self._record, self._cycles = record, cycles
+
+    def __getattr__(self, name: str) -> np.ndarray:
+        value = getattr(self._record, name)[self._cycles]
+        setattr(self, name, value)
+        return value
+
+
+def partition(machine: Machine, record: Record) -> Partition:
+    """Every cycle to the cheapest family that can prove it; raises Unprovable."""
+    found: dict[str, list[tuple[np.ndarray, int]]] = {}
+    for family, cycles, outcome in _parts(machine, record):
+        found.setdefault(family, []).append((cycles, outcome))
+    first = np.concatenate([[0], np.cumsum([len(way) for way in machine.outcomes])])  # row of the first outcome
+    order = np.empty(len(record.index), dtype=np.uint32)
+    entries = np.empty_like(order)
+    shares, end = {}, 0
+    for family, parts in found.items():
+        start = end
+        for cycles, outcome in parts:
+            begin, end = end, end + len(cycles)
+            order[begin:end] = cycles
+            _rows_met(record.index, first + outcome, cycles, entries[begin:end])
+        if start < end:
+            shares[family] = start, end
+    return Partition(order, entries, shares)
+
+
+def _parts(machine: Machine, record: Record) -> Iterator[tuple[str, np.ndarray, int]]:
+    """Families, cycles that they prove, and the number of the outcome that this is of those instructions."""
+    kinds: dict[tuple[str, ...], int] = {}
+    ways = (tuple(each.family for each in way) for way in machine.outcomes)
+    kind_of = np.array([kinds.setdefault(way, len(kinds)) for way in ways], np.uint16)
+    order, bounds = _by_kind(record.index, kind_of, len(kinds))
+    many: dict[str, int] = {}
+    for families, number in kinds.items():
+        for family in families:
+            many[family] = many.get(family, 0) + int(bounds[number + 1] - bounds[number])
+    for families, number in kinds.items():
+        cycles = order[bounds[number] : bounds[number + 1]]
+        for outcome, family in enumerate(families):
+            if not len(cycles):
+                break
+            if family.endswith(IN_PLACE) and many[family] < MANY:
+                continue  # not worth a table of its own
+            fits = np.broadcast_to(FAMILIES[family](1).fits(_Values(record, cycles)), cycles.shape)
+            if fits.all():
+                yield family, cycles, outcome
+                cycles = cycles[:0]
+            else:
+                yield family, cycles[fits], outcome
+                cycles = cycles[~fits]
+        if len(cycles):
+            at = int(record.index[cycles[0]])
+            pc = machine.image.code_base + 4 * at
+            line = disassemble(int(machine.image.code[at]), pc)
+            raise Unprovable(f"cycle {cycles[0]}, pc {pc:#x}: {line}: no table proves this")
+
+
+@njit(cache=True)
+def _by_kind(index, kind_of, kinds):
+    """The cycles by kind of instruction, and where each kind begins: a counting sort."""
+    bounds = np.zeros(kinds + 1, dtype=np.int64)
+    for i in range(len(index)):
+        bounds[kind_of[index[i]] + 1] += 1
+    for kind in range(kinds):
+        bounds[kind + 1] += bounds[kind]
+    place = bounds[:-1].copy()
+    order = np.empty(len(index), dtype=np.uint32)
+    for i in range(len(index)):
+        kind = kind_of[index[i]]
+        order[place[kind]] = i
+        place[kind] += 1
+    return order, bounds
+
+
+@njit(cache=True)
+def _rows_met(index, row_of, cycles, rows):
+    for i in range(len(cycles)):
+        rows[i] = row_of[index[cycles[i]]]

@@ -1,0 +1,43 @@
+"""The cells of a lane that follow from their names: what a kernel copies to them from the record and the program.
+
+The kernels are kernels/cpu/lanes.py and kernels/cuda/lanes.cu.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+FAR = 1 << 16  # accesses this far apart need a bump in between
+
+
+class Kind(IntEnum):
+    """What a cell of the cycle i is, where entry is its row of the program table."""
+
+    ONE = 0
+    CLOCK = 1  # i + 1
+    ENTRY = 2  # source[entry]
+    LOW = 3  # the lower 32 bits of source[i]
+    HIGH = 4  # the upper ones
+    RECENT = 5  # source[i], or now - 1 where that is more than FAR before now = 4 (i + 1) + slot
+    OLD_LOW = 6  # the lower 32 bits of what the access at the time source[i] left in a register; 0 where that is 0
+    OLD_HIGH = 7  # the upper ones
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """One cell of all lanes."""
+
+    target: Any  # uint64 (lanes,), a column of a trace or several that lie one behind the other
+    kind: Kind
+    source: Any = None  # uint64, by cycle or by entry
+    slot: int = 0  # of RECENT
+
+
+@dataclass(frozen=True, eq=False)
+class Lanes:
+    """What the lanes of a table execute, as arrays of one device."""
+
+    cycles: Any  # uint32 (lanes,)
+    entries: Any  # uint32 (lanes,)
+    values: Sequence[Any]  # uint64, by cycle: rs1, rs2 and rd

@@ -1,0 +1,82 @@
+"""Traces that the GPU makes are the CPU's, word for word, and the record is all that goes up."""
+
+import numpy as np
+import pytest
+
+from graphprover import prove, verify
+from graphprover.device import CpuDevice
+from tests.graphs.test_proof import FEW
+from tests.kernels import test_counting, test_lanes
+from tests.strict_device import _SAME
+from tests.vm.test_traces import INPUTS, all_families, guest, same_words
+
+cupy = pytest.importorskip("cupy")
+from graphprover.kernels.lanes import Cell, Lanes  # noqa: E402
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.fixture
+def device():  # type: ignore[no-untyped-def]
+    from graphprover.device import cuda
+
+    return cuda.device(0)
+
+
+def test_the_array_functions_that_recipes_use_are_there() -> None:
+    assert all(hasattr(cupy, name) for name in (*_SAME, "asarray"))
+
+
+@pytest.mark.parametrize("count", [1, 64, 9_000])
+def test_cells_of_lanes(count, device) -> None:  # type: ignore[no-untyped-def]
+    expected, cells, lanes = test_lanes.case(count, count)
+    CpuDevice(1).fill_lanes(cells, lanes)
+    with device.task():
+        target = cupy.zeros(expected.shape, dtype=np.uint64)
+        there = [
+            Cell(target[i], cell.kind, None if cell.source is None else device.load(cell.source), cell.slot)
+            for i, cell in enumerate(cells)
+        ]
+        device.fill_lanes(
+            there, Lanes(device.load(lanes.cycles), device.load(lanes.entries), [*map(device.load, lanes.values)])
+        )
+        np.testing.assert_array_equal(target.get(), expected)
+
+
+@pytest.mark.parametrize("rows", [8, 64, 2048])
+def test_counts(rows, device) -> None:  # type: ignore[no-untyped-def]
+    main, keys, terms = test_counting.case(rows, rows)
+    expected = test_counting.counted(CpuDevice(1), main, keys, terms)
+    with device.task():
+        counts = cupy.ones(len(expected), dtype=np.uint64)
+        device.count_keys(device.load(main), keys, terms, counts)
+        np.testing.assert_array_equal(counts.get(), expected)
+
+
+def test_inverses(device) -> None:  # type: ignore[no-untyped-def]
+    words = np.array([0, 1, 2, 0, 3, 2**64 - 2**32, 0], dtype=np.uint64)
+    with device.task():
+        np.testing.assert_array_equal(device.inverse(device.load(words)).get(), CpuDevice(1).inverse(words))
+
+
+@pytest.mark.parametrize("name", INPUTS)
+def test_guests(name, device) -> None:  # type: ignore[no-untyped-def]
+    made = same_words(guest(name), device)
+    assert all(isinstance(table.main, cupy.ndarray) for table in made.tables[1:])
+
+
+@pytest.mark.parametrize("many", [1, 4096])
+def test_all_families(many, device) -> None:  # type: ignore[no-untyped-def]
+    same_words(all_families(many), device)
+
+
+@pytest.mark.parametrize("beside", [False, True], ids=["made on the GPU", "made beside it"])
+def test_proofs(beside, device, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    stated = guest("fib_iterative")
+    expected = prove(stated, executor="sync", parameters=FEW, device=CpuDevice(2))
+    if beside:
+        monkeypatch.setattr(device, "maker", CpuDevice())
+    device.usage.clear()
+    assert prove(stated, executor="sync", parameters=FEW, device=device) == expected
+    assert ("fill_lanes" in device.usage) != beside
+    verify(expected, stated, security=0)

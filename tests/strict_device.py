@@ -1,0 +1,118 @@
+"""A device whose arrays are as strange to NumPy's as a GPU's are: it finds on a CPU what would fail or wait there."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, NoReturn
+
+import numpy as np
+
+from graphprover.device import CpuDevice
+from graphprover.kernels.lanes import Cell, Lanes
+
+_SAME = ("arange", "concatenate", "empty", "minimum", "roll", "searchsorted", "stack", "where", "zeros")
+
+
+class StrictArray(np.ndarray):
+    """Meets only its own kind and scalars, gives no value to the host, and is not indexed by a mask."""
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **named: Any) -> Any:
+        outs = {} if out is None else {"out": tuple(map(unwrapped, out))}
+        result = getattr(ufunc, method)(*map(unwrapped, inputs), **outs, **named)
+        return out[0] if out else wrapped(result)
+
+    def __array_function__(self, function: Any, types: Any, arguments: Any, named: Any) -> Any:
+        if function.__name__ not in _SAME:
+            raise TypeError(f"{function.__name__} of arrays of a device")
+        return wrapped(function(*map(unwrapped, arguments), **{key: unwrapped(each) for key, each in named.items()}))
+
+    def __getitem__(self, index: Any) -> Any:
+        return wrapped(unwrapped(self)[self._index(index)])
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        unwrapped(self)[self._index(index)] = unwrapped(value)
+
+    @staticmethod
+    def _index(index: Any) -> Any:
+        for each in index if isinstance(index, tuple) else (index,):
+            if isinstance(each, np.ndarray) and each.dtype == bool:
+                raise TypeError("a mask, of which only the device knows how many it takes")
+        return unwrapped(index)
+
+    def _stays(self, *arguments: Any) -> NoReturn:
+        raise TypeError("the host waits for the device")
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([self[i] for i in range(len(self))] if self.ndim > 1 else self._stays())
+
+    __bool__ = __int__ = __index__ = __float__ = tolist = item = _stays  # type: ignore[assignment]
+
+
+def wrapped(value: Any) -> Any:
+    """What an operation gives, on the device."""
+    return np.asarray(value).view(StrictArray)
+
+
+def unwrapped(value: Any) -> Any:
+    """What NumPy may compute with; raises TypeError for an array of the host."""
+    if isinstance(value, StrictArray):
+        return value.view(np.ndarray)
+    if isinstance(value, tuple | list):
+        return type(value)(map(unwrapped, value))
+    if isinstance(value, np.ndarray):
+        raise TypeError("an array of the host among arrays of a device")
+    return value
+
+
+class _Arrays:
+    """The functions that CuPy has too, of those that are used; their names are checked against CuPy on a GPU."""
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name not in _SAME:
+            raise AttributeError(f"no {name} among the functions that are known to be CuPy's too")
+        function = getattr(np, name)
+        return lambda *arguments, **named: wrapped(function(*map(unwrapped, arguments), **named))
+
+    @staticmethod
+    def asarray(value: Any) -> Any:
+        return wrapped(value)
+
+
+class StrictDevice:
+    """The operations that traces are made by, on one piece of all rows."""
+
+    threads = 1
+    arrays = _Arrays()
+
+    def __init__(self, maker: Any = None) -> None:
+        """``maker``: who makes traces, itself by default."""
+        self._cpu = CpuDevice(1)
+        self.maker = maker or self
+
+    def task(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def load(self, columns: np.ndarray) -> StrictArray:
+        assert type(columns) is np.ndarray or isinstance(columns, StrictArray)
+        return np.ascontiguousarray(columns).view(StrictArray)
+
+    def split_rows(self, function: Callable[[int, int], None], rows: int) -> None:
+        function(0, rows)
+
+    def fill_lanes(self, cells: Sequence[Cell], lanes: Lanes) -> None:
+        there = [
+            Cell(unwrapped(cell.target), cell.kind, unwrapped(cell.source), cell.slot)
+            for cell in cells
+            if isinstance(cell.target, StrictArray)
+        ]
+        assert len(there) == len(cells)
+        self._cpu.fill_lanes(
+            there, Lanes(unwrapped(lanes.cycles), unwrapped(lanes.entries), unwrapped(list(lanes.values)))
+        )
+
+    def inverse(self, words: StrictArray) -> StrictArray:
+        return wrapped(self._cpu.inverse(unwrapped(words)))
+
+    def count_keys(self, main: StrictArray, keys: np.ndarray, terms: np.ndarray, counts: StrictArray) -> None:
+        assert type(keys) is type(terms) is np.ndarray
+        assert type(main) is type(counts) is StrictArray
+        self._cpu.count_keys(unwrapped(main), keys, terms, unwrapped(counts))
