@@ -8,7 +8,7 @@ from graphprover.device import CpuDevice
 from tests.graphs.test_proof import FEW
 from tests.kernels import test_counting, test_lanes
 from tests.strict_device import _SAME
-from tests.vm.test_traces import INPUTS, all_families, guest, same_words
+from tests.vm.test_traces import HOSTS, INPUTS, all_families, guest, same_words
 
 cupy = pytest.importorskip("cupy")
 from graphprover.kernels.lanes import Cell, Lanes  # noqa: E402
@@ -62,7 +62,7 @@ def test_inverses(device) -> None:  # type: ignore[no-untyped-def]
 @pytest.mark.parametrize("name", INPUTS)
 def test_guests(name, device) -> None:  # type: ignore[no-untyped-def]
     made = same_words(guest(name), device)
-    assert all(isinstance(table.main, cupy.ndarray) for table in made.tables[1:])
+    assert all(isinstance(table.main, cupy.ndarray) for table in made.tables[1:] if table.air.name not in HOSTS)
 
 
 @pytest.mark.parametrize("many", [1, 4096])

@@ -75,6 +75,7 @@ def families(execution: Execution, most: int = 400) -> list[Family]:
     run, device = run_of(machine, record, nothing, nothing), CpuDevice(1)
     # One more crossing, for whoever has none: where no second word was accessed, it might as well be any.
     more = {name: np.append(each, each[-1:]) for name, each in run.crossings.items()}
+    more["cycle"][-1] = 2**32 - 1
     run = replace(run, crossings=more)
     first = np.concatenate([[0], np.cumsum([len(way) for way in machine.outcomes])])
     found = []

@@ -21,6 +21,7 @@ from tests.strict_device import StrictArray, StrictDevice
 from tests.vm.programs import everything
 
 GUESTS = Path(__file__).parents[2] / "examples/guests"
+HOSTS = ("keccak_f", "even")  # tables whose traces the host makes beforehand
 INPUTS = {
     "fib_iterative": struct.pack("<Q", 20_000),
     "sha256": bytes(range(256)) * 4,
@@ -63,7 +64,7 @@ def test_guests(name: str) -> None:
     same_words(stated, CpuDevice(3))
     same_words(stated, StrictDevice(CpuDevice(2)))
     made = same_words(stated, StrictDevice())
-    assert all(isinstance(table.main, StrictArray) for table in made.tables[1:])
+    assert all(isinstance(table.main, StrictArray) for table in made.tables[1:] if table.air.name not in HOSTS)
 
 
 @pytest.mark.parametrize("many", [1, partition.MANY])
