@@ -7,7 +7,7 @@ lookup's fraction is V / U with U the product of its denominators: with the adju
 norms of a few columns and all of a block's rows are inverted together.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -16,10 +16,11 @@ from graphprover.air.program import Matrix, Op, Program, Selector
 from graphprover.field import P
 from graphprover.kernels.cuda.sources import source
 
+GENERATED = 3000  # instructions and terms of a quotient's program up to which it is generated: some 30 s of compilation
 THREADS = 128  # rows of a block
 WARP = 32
 LOOKUPS = 4  # fraction columns whose norms a thread inverts together
-PART = 32  # fraction columns of one kernel, so that none takes the compiler long
+PART = 20000  # characters of a kernel's fractions: more of them compile slowly and spill registers
 VALUES = 4000  # words: a kernel's parameters take at most 32764 bytes
 
 _INPUTS = {Matrix.MAIN: "main", Matrix.PREPROCESSED: "preprocessed", Matrix.PERMUTATION: "permutation"}
@@ -242,23 +243,18 @@ def lookup_sources(program: Program, groups: tuple[int, ...]) -> list[str]:
     zero; rows.
     """
     code = Code(program)
-    firsts = [sum(groups[:i]) for i in range(len(groups))]
     parameters = (
         "const u64* main, u64 main_rows, const u64* preprocessed, u64 preprocessed_rows, u64* columns, u64* totals, "
         "u64* first_zero, u64 rows"
     )
     texts = []
-    for start in range(0, len(groups), PART):
+    for part in _parts(code, groups):
         body = [
             f"u64 index = (u64)blockIdx.x * {THREADS} + threadIdx.x;",
             "u64 row = index < rows ? index : rows - 1, next = row + 1 < rows ? row + 1 : 0;",
             "program::Selectors selectors = {row == 0, row == rows - 1, row < rows - 1};",
-            "Ext total = " + ("ext::load(columns, rows, row);" if start else "ext::ZERO;"),
-        ]
-        for first in range(start, min(start + PART, len(groups)), LOOKUPS):
-            some = range(first, min(first + LOOKUPS, start + PART, len(groups)))
-            body += ["{", *(f"    {line}" for line in _fractions(code, groups, firsts, some)), "}"]
-        body += [
+            "Ext total = " + ("ext::load(columns, rows, row);" if texts else "ext::ZERO;"),
+            *part,
             "if (index < rows) ext::store(columns, rows, row, total);",
             "Ext all;",
             "block::running_sum(index < rows ? total : ext::ZERO, all);",
@@ -268,13 +264,25 @@ def lookup_sources(program: Program, groups: tuple[int, ...]) -> list[str]:
     return texts
 
 
-def _fractions(code: Code, groups: Sequence[int], firsts: Sequence[int], columns: Sequence[int]) -> list[str]:
+def _parts(code: Code, groups: Sequence[int]) -> Iterator[list[str]]:
+    """The statements of each kernel's fractions."""
+    part: list[str] = []
+    for first in range(0, len(groups), LOOKUPS):
+        part += ["{", *(f"    {line}" for line in _fractions(code, groups, range(len(groups))[first:][:LOOKUPS])), "}"]
+        if sum(map(len, part)) >= PART:
+            yield part
+            part = []
+    if part:
+        yield part
+
+
+def _fractions(code: Code, groups: Sequence[int], columns: Sequence[int]) -> list[str]:
     """Statements that make some columns' fractions, store them and add them to the row's total."""
     scope = _Scope(code)
     tuples = sum(groups)
     lines = [f"u64 norms[{len(columns)}];"]
     for i, column in enumerate(columns):
-        first = firsts[column]
+        first = sum(groups[:column])
         for t in range(first, first + groups[column]):
             denominator, multiplicity = code.outputs[3 * t : 3 * t + 3], code.outputs[3 * tuples + t]
             scope.require((*denominator, multiplicity))

@@ -17,7 +17,6 @@ from graphprover.kernels.cuda.module import blocks_for, compiled, launch, load, 
 from graphprover.kernels.cuda.streams import beside
 from graphprover.kernels.operands import Operands
 
-GENERATED = 3000  # instructions and terms of a program up to which code is generated: some 30 s of compilation
 _THREADS = 128  # most threads of an interpreting block
 _SHARED = 48 << 10  # bytes of registers of an interpreting block, above which it gets fewer threads
 _MAX_SHARED = 96 << 10
@@ -84,7 +83,7 @@ def evaluate(
     words = np.concatenate([words, _of_chunks(log_rows, log_chunks)])
     points = domain.points(log_rows + log_chunks)
     if interpreted is None:
-        interpreted = len(program.instructions) + len(program.terms) > GENERATED
+        interpreted = len(program.instructions) + len(program.terms) > generate.GENERATED
     if interpreted:
         _interpret(program, words, matrices, 1 << log_chunks, target, *points, log_rows, size)
         return
