@@ -247,7 +247,7 @@ def lookup_sources(program: Program, groups: tuple[int, ...]) -> list[str]:
         "const u64* main, u64 main_rows, const u64* preprocessed, u64 preprocessed_rows, u64* columns, u64* totals, "
         "u64* first_zero, u64 rows"
     )
-    texts = []
+    texts: list[str] = []
     for part in _parts(code, groups):
         body = [
             f"u64 index = (u64)blockIdx.x * {THREADS} + threadIdx.x;",
