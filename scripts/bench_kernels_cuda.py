@@ -123,7 +123,7 @@ def hashes(ceiling: dict[str, float]) -> None:
 def commitment(device: CudaDevice) -> None:
     """Bar: the extension of 20 columns of 2^20 to 2^22 and its tree in 7 ms."""
     data = words(20, 1 << 20)
-    time = seconds(lambda: device.merkle_tree([device.extend(data, 2)], 0))
+    time = seconds(lambda: device.merkle_tree(device.extend([data], 2), 0))
     print(f"commitment to 20 columns 2^20 -> 2^22: {time * 1e3:.3f} ms")
     trace = np.random.default_rng(2).integers(0, P, (16, 1 << 20), dtype=np.uint64)
     time = seconds(lambda: device.load(trace), 5)

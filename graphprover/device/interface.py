@@ -2,7 +2,8 @@
 
 Matrices are uint64 of shape (columns, rows), one contiguous array a column, canonical words; extension vectors are
 (3, rows), and an extension matrix has three rows of coordinates for each column. Low-degree extensions are over 7·K in
-bit-reversed order, so that their first n rows are the coset 7·H. Host values are Python integers and tuples.
+bit-reversed order, so that their first n rows are the coset 7·H. What comes to the host is NumPy's arrays and
+integers.
 """
 
 from collections.abc import Callable, Sequence
