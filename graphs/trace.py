@@ -33,20 +33,21 @@ def build(graph: Graph, layout: Layout, name: str, columns: Mapping[int, Array |
 
     A recipe that is no table's own is a task too, which all tables that need it share.
     """
-    own = {each: table for table, each in columns.items() if isinstance(each, Recipe)}
+    places = {table: (f"trace_{name}", graph.table(layout, table)) for table in columns}
+    own = {each: places[table] for table, each in columns.items() if isinstance(each, Recipe)}
     made: dict[Recipe, Node] = {}
-
-    def node(recipe: Recipe) -> Node:
-        if recipe not in made:
-            place = (f"trace_{name}", graph.table(layout, own[recipe])) if recipe in own else ("trace", recipe.name)
-            needs = map(node, recipe.needs)
-            fixed: dict[str, Any] = {"by": recipe.function, "given": recipe.fixed, "shape": recipe.shape}
-            made[recipe] = graph.task(*place, follow, *needs, **fixed)
-        return made[recipe]
-
     return {
-        table: node(each)
+        table: _followed(graph, each, own, made)
         if isinstance(each, Recipe)
-        else graph.task(f"trace_{name}", graph.table(layout, table), load, columns=each)
+        else graph.task(*places[table], load, columns=each)
         for table, each in columns.items()
     }
+
+
+def _followed(graph: Graph, recipe: Recipe, places: Mapping[Recipe, tuple[str, str]], made: dict[Recipe, Node]) -> Node:
+    """A recipe's task, and those of what it needs; ``places`` says what tables' own are called, ``made`` grows."""
+    if recipe not in made:
+        needs = [_followed(graph, each, places, made) for each in recipe.needs]
+        fixed: dict[str, Any] = {"by": recipe.function, "given": recipe.fixed, "shape": recipe.shape}
+        made[recipe] = graph.task(*places.get(recipe, ("trace", recipe.name)), follow, *needs, **fixed)
+    return made[recipe]

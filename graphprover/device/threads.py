@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 
 class Threads:
@@ -40,36 +41,41 @@ class Threads:
 
         Every piece but the last has ``piece`` items. Pieces must write to disjoint places.
         """
-        pieces = deque((first, min(first + piece, total)) for first in range(0, total, piece))
-        helpers: list[Future[None]] = []
-
-        def work() -> None:
-            while pieces:
-                ask_for_help()
-                try:
-                    first, last = pieces.popleft()
-                except IndexError:  # another thread took the last one
-                    return
-                try:
-                    function(first, last)
-                except BaseException:
-                    pieces.clear()
-                    raise
-
-        # Before every piece, since a small task beside this one may end at any time.
-        def ask_for_help() -> None:
-            if self._pool is not None and len(pieces) > 1 and self._free.acquire(blocking=False):
-                helpers.append(self._pool.submit(help_out))
-
-        def help_out() -> None:
-            try:
-                work()
-            finally:
-                self._free.release()
-
+        split = _Split(function, deque((first, min(first + piece, total)) for first in range(0, total, piece)))
         try:
             with self.task():
-                work()
+                self._work(split)
         finally:
-            for helper in helpers:  # which grows while a helper asks for help
+            for helper in split.helpers:  # which grows while a helper asks for help
                 helper.result()
+
+    def _work(self, split: "_Split") -> None:
+        """Take pieces until there are none; before each, since a small task beside this one may end at any time, ask
+        for help."""
+        while split.pieces:
+            if self._pool is not None and len(split.pieces) > 1 and self._free.acquire(blocking=False):
+                split.helpers.append(self._pool.submit(self._help, split))
+            try:
+                first, last = split.pieces.popleft()
+            except IndexError:  # another thread took the last one
+                return
+            try:
+                split.function(first, last)
+            except BaseException:
+                split.pieces.clear()
+                raise
+
+    def _help(self, split: "_Split") -> None:
+        try:
+            self._work(split)
+        finally:
+            self._free.release()
+
+
+@dataclass(frozen=True)
+class _Split:
+    """One call of `Threads.split`. Nothing here refers to itself: what ``function`` holds goes when the call ends."""
+
+    function: Callable[[int, int], object]
+    pieces: deque[tuple[int, int]]  # that nobody has taken yet
+    helpers: list[Future[None]] = field(default_factory=list)

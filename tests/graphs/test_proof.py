@@ -1,5 +1,7 @@
 """The graph gives the same bytes whoever runs it, on every device, and they verify."""
 
+import gc
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +21,7 @@ from graphprover.graphs.batches import batches
 from graphprover.graphs.tasks import Graph
 from graphprover.protocol.parameters import Parameters
 from graphprover.prover import load, plan
+from scripts import synthetic
 from tests.naive_device import NaiveDevice
 from tests.random_statements import random_statement
 
@@ -66,6 +69,24 @@ def test_the_number_of_threads_changes_no_byte(threads: int) -> None:
     statement = example(memory)
     proof = prove(statement, executor="threads", parameters=FEW, device=CpuDevice(threads))
     assert proof == prove(statement, executor="sync", parameters=FEW)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_nothing_is_held_when_a_proof_ends(threads: int) -> None:
+    """Without the garbage collector, which comes when it likes: no array may be in a circle of references."""
+    each, device = synthetic.statement(12, 100, 20), CpuDevice(threads)
+    prove(each, device=device)  # what is kept for the process's life
+    gc.collect()
+    gc.disable()
+    tracemalloc.start()
+    try:
+        proof = prove(each, device=device)
+        held, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+        gc.enable()
+    assert peak > 10 << 20
+    assert held < len(proof.payload) + (1 << 19)
 
 
 @settings(max_examples=25, deadline=None)
