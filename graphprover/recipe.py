@@ -20,10 +20,24 @@ class Recipe:
     shape: tuple[int, int] = (0, 0)  # (columns, rows) of a trace; nothing for what traces share
 
 
+def follow(
+    device: Any,
+    *made: Any,
+    by: Callable[..., Any],
+    given: Mapping[str, Any],
+    shape: tuple[int, int],
+) -> Any:
+    """What a recipe gives; raises ValueError for a trace that is not what the recipe said."""
+    result = by(device, *made, **given)
+    if shape != (0, 0) and (result.shape != shape or result.dtype != "uint64"):
+        raise ValueError(f"{by.__name__} made {result.dtype} {result.shape} instead of uint64 {shape}")
+    return result
+
+
 def make(device: Any, recipe: Recipe, made: dict[Recipe, Any]) -> Any:
     """What a recipe gives on a `graphprover.device.Device`; ``made`` holds what others gave, and this in the end."""
     if recipe not in made:
         inputs = [make(device, each, made) for each in recipe.needs]
         with device.task():
-            made[recipe] = recipe.function(device, *inputs, **recipe.fixed)
+            made[recipe] = follow(device, *inputs, by=recipe.function, given=recipe.fixed, shape=recipe.shape)
     return made[recipe]

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from graphprover.envelope import Proof
 from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.hashing import DIGEST_BYTES
 from graphprover.protocol.layout import Layout, make_layout
 from graphprover.protocol.parameters import Parameters
-from graphprover.protocol.proof import DIGEST_BYTES, EXT_BYTES, BatchProof, decode, opened_values
+from graphprover.protocol.proof import EXT_BYTES, BatchProof, decode, opened_values
 from graphprover.protocol.security import analyse, shape_of
 from graphprover.protocol.transcript import RELEASE
 from graphprover.statement import Statement

@@ -20,20 +20,25 @@ NAMED = 4  # tables that a batch's name names
 class Batch:
     """Tables that share one task in every round."""
 
-    name: str  # in keys; its beginning is a number, so that Dask takes the round alone for the key's prefix
+    name: str  # in keys: see ``named``
     tables: tuple[int, ...]  # in order
+
+
+def named(layout: Layout, table: int) -> str:
+    """A table in the names of keys: its number first, so that Dask takes the round alone for the key's prefix."""
+    return f"{table}.{layout.tables[table].name}"
 
 
 def batches(layout: Layout, log_rows: int) -> list[Batch]:
     """Every table in one batch: those of at most 2^log_rows rows together, each of the others alone; largest first."""
-    order = sorted(range(len(layout.tables)), key=lambda table: -layout.log_heights[table])
-    alone = [table for table in order if layout.log_heights[table] > log_rows]
-    small = tuple(sorted(set(order) - set(alone)))
+    small = tuple(table for table, log_height in enumerate(layout.log_heights) if log_height <= log_rows)
+    large = (table for table, log_height in enumerate(layout.log_heights) if log_height > log_rows)
+    alone = sorted(large, key=lambda table: -layout.log_heights[table])
     return [_batch(layout, (table,)) for table in alone] + ([_batch(layout, small)] if small else [])
 
 
 def _batch(layout: Layout, tables: tuple[int, ...]) -> Batch:
-    names = [f"{table}.{layout.tables[table].name}" for table in tables]
+    names = [named(layout, table) for table in tables]
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return Batch(", ".join(names[:NAMED]) + more, tables)
 

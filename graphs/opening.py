@@ -12,7 +12,7 @@ from graphprover.graphs.tasks import Graph, Node
 from graphprover.graphs.transcript import Drawn
 from graphprover.kernels.operands import Height
 from graphprover.protocol.layout import EXTENSION_DEGREE, MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout
-from graphprover.protocol.proof import EXT_BYTES, TableOpenings
+from graphprover.protocol.proof import EXT_BYTES, TableOpenings, array_to_words
 
 ByHeight = Mapping[int, Sequence[Array]]  # for each opening point, by log2 of the trace's rows
 
@@ -69,7 +69,7 @@ def openings(
     at: dict[int, dict[tuple[str, int], bytes]] = {part.table: {} for part in parts}
     for part, of_part in zip(parts, values, strict=True):
         for point, words in enumerate(of_part):
-            at[part.table][part.name, point] = words.astype("<u8", copy=False).tobytes()
+            at[part.table][part.name, point] = array_to_words(words)
     return {table: _table_openings(of_table) for table, of_table in at.items()}
 
 
@@ -142,17 +142,9 @@ def build_openings(graph: Graph, layout: Layout, commitments: dict[str, Commitme
     weights = graph.task(
         "weights", "all heights", interpolation_weights, zeta, log_heights=sorted(set(layout.log_heights))
     )
-    parts = parts_of(layout)
     return {
-        batch.name: graph.task(
-            "opening",
-            batch.name,
-            openings,
-            _extensions(commitments, batch.name),
-            weights,
-            parts=[part for table in batch.tables for part in parts[table]],
-        )
-        for batch in graph.batches
+        batch: graph.task("opening", batch, openings, _extensions(commitments, batch), weights, parts=parts)
+        for batch, parts in _parts_of_batches(graph, layout).items()
     }
 
 
@@ -170,20 +162,11 @@ def build_codewords(
     inverses = graph.task(
         "denominators", "all heights", inverse_denominators, zeta, log_heights=log_heights, log_blowup=log_blowup
     )
-    parts = parts_of(layout)
     shares: dict[int, list[Node]] = {log_height: [] for log_height in log_heights}
-    for batch in graph.batches:
-        share = graph.task(
-            "deep",
-            batch.name,
-            reduced_openings,
-            _extensions(commitments, batch.name),
-            opened[batch.name],
-            batching,
-            inverses,
-            parts=[part for table in batch.tables for part in parts[table]],
-        )
-        for log_height in {layout.log_heights[table] for table in batch.tables}:
+    for batch, parts in _parts_of_batches(graph, layout).items():
+        extensions = _extensions(commitments, batch)
+        share = graph.task("deep", batch, reduced_openings, extensions, opened[batch], batching, inverses, parts=parts)
+        for log_height in {part.log_height for part in parts}:
             shares[log_height].append(share)
     return {
         log_height + log_blowup: graph.task(
@@ -191,6 +174,12 @@ def build_codewords(
         )
         for log_height in log_heights
     }
+
+
+def _parts_of_batches(graph: Graph, layout: Layout) -> dict[str, list[Part]]:
+    """The parts of each batch's tables, by its name."""
+    parts = parts_of(layout)
+    return {batch.name: [part for table in batch.tables for part in parts[table]] for batch in graph.batches}
 
 
 def _extensions(commitments: dict[str, Commitment], batch: str) -> dict[str, Node]:

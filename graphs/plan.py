@@ -151,7 +151,7 @@ class Costs:
 
     def __init__(self, layout: Layout, batched: Sequence[Batch], made: Sequence[int]) -> None:
         """``made``: the tables whose traces the proof makes."""
-        self.layout, self.made = layout, made
+        self.layout, self.made, self.parts = layout, made, parts_of(layout)
         self.tables = {batch.name: batch.tables for batch in batched}
         self.log_blowup = layout.parameters.log_blowup
         self.of_table: dict[str, Callable[[int], Cost]] = {
@@ -288,8 +288,7 @@ class Costs:
 
     def opening(self, table: int) -> Cost:
         log_height = self.layout.log_heights[table]
-        parts = parts_of(self.layout)[table]
-        weights = EXTENSION_DEGREE * max(part.points for part in parts)
+        weights = EXTENSION_DEGREE * max(part.points for part in self.parts[table])
         return Cost(
             multiplications=EXTENSION_DEGREE * self.openings(table) << log_height,
             moved=(self.columns(table) + weights) * WORD << log_height,
@@ -301,12 +300,11 @@ class Costs:
         return Cost(multiplications=2 * 3 * EXT_MUL * rows, moved=size, kept=size)
 
     def deep(self, name: str) -> Cost:
-        parts = parts_of(self.layout)
         work = Cost()
         for table in self.tables[name]:
             log_rows = self.layout.log_heights[table] + self.log_blowup
             columns = self.columns(table)
-            points = sum(part.points for part in parts[table])
+            points = sum(part.points for part in self.parts[table])
             work += Cost(
                 multiplications=(EXTENSION_DEGREE * columns + 2 * EXT_MUL * points) << log_rows,
                 moved=columns * WORD << log_rows,

@@ -13,7 +13,7 @@ from graphprover.graphs.fri import FriRound
 from graphprover.graphs.tasks import Graph, Node
 from graphprover.graphs.transcript import Drawn
 from graphprover.protocol.layout import EXTENSION_DEGREE, MAIN, PERMUTATION, QUOTIENT, Layout
-from graphprover.protocol.proof import BatchProof, Cap, FoldQueries, RoundQueries, TableOpenings
+from graphprover.protocol.proof import BatchProof, Cap, FoldQueries, RoundQueries, TableOpenings, array_to_words
 
 
 @dataclass(frozen=True)
@@ -76,13 +76,13 @@ def queries(
         for log_rows, cap in zip(log_leaves, caps, strict=True)
     ]
     rows, digests = device.gather(blocks, list(zip([*trees, *fold_trees], nodes, strict=True)))
-    opened = [(_bytes(each[:-cap]), _split(each[-cap:])) for each, cap in zip(digests, caps, strict=True)]
+    opened = [(array_to_words(each[:-cap]), _split(each[-cap:])) for each, cap in zip(digests, caps, strict=True)]
     rounds = len(layout.rounds)
     return Opened(
         caps={each.name: cap for each, (_, cap) in zip(layout.rounds, opened, strict=False)},
         fold_caps=tuple(cap for _, cap in opened[rounds:]),
         rounds=tuple(
-            RoundQueries(each.widths, _bytes(words), path)
+            RoundQueries(each.widths, array_to_words(words), path)
             for each, words, (path, _) in zip(layout.rounds, rows, opened, strict=False)
         ),
         folds=tuple(
@@ -99,13 +99,9 @@ def _siblings(elements: np.ndarray, indices: np.ndarray, log_arity: int) -> tupl
     return _split(elements[others.reshape(-1)].reshape(len(indices), EXTENSION_DEGREE * (arity - 1)))
 
 
-def _bytes(words: np.ndarray) -> bytes:
-    return words.astype("<u8", copy=False).tobytes()
-
-
 def _split(rows: np.ndarray) -> tuple[bytes, ...]:
     """The bytes of each row."""
-    words, size = _bytes(rows), rows.shape[1] * rows.itemsize
+    words, size = array_to_words(rows), rows.shape[1] * rows.itemsize
     return tuple([words[first : first + size] for first in range(0, len(words), size)])
 
 

@@ -1,7 +1,7 @@
 """How a proof's graph is made: one Dask task for each round and batch of tables, with keys ``{round}-{name}-{token}``.
 
 Tasks are Dask's own graph nodes and not ``delayed`` calls: they cost 3 µs each to make instead of 80, and a proof of
-fifty tables has a thousand. The whole is a ``Delayed`` again, so that every Dask scheduler runs it.
+fifty large tables has a thousand. The whole is a ``Delayed`` again, so that every Dask scheduler runs it.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +14,6 @@ from dask.delayed import Delayed
 
 from graphprover.device import Device, DeviceLost
 from graphprover.graphs.batches import Batch
-from graphprover.protocol.layout import Layout
 
 Node = TaskRef  # a task to come, as an input of others
 
@@ -43,10 +42,6 @@ class Graph:
     def delayed(self, result: Node) -> Delayed:
         """The graph as a Dask collection whose value is that of one task."""
         return Delayed(result.key, self.tasks)
-
-    def table(self, layout: Layout, index: int) -> str:
-        """A table's name in keys: the number first, as in the names of batches."""
-        return f"{index}.{layout.tables[index].name}"
 
 
 def _node(value: Any) -> Any:

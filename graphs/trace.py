@@ -1,12 +1,13 @@
 """Round 0: the columns of every table on the device, made there or brought there."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from graphprover.device import Array, Device
+from graphprover.graphs.batches import named
 from graphprover.graphs.tasks import Graph, Node
 from graphprover.protocol.layout import Layout
-from graphprover.recipe import Recipe
+from graphprover.recipe import Recipe, follow
 
 
 def load(device: Device, *, columns: Array) -> Array:
@@ -14,26 +15,12 @@ def load(device: Device, *, columns: Array) -> Array:
     return device.load(columns)
 
 
-def follow(
-    device: Device,
-    *made: Any,
-    by: Callable[..., Any],
-    given: Mapping[str, Any],
-    shape: tuple[int, int],
-) -> Any:
-    """What a recipe gives; raises ValueError for a trace that is not what the recipe said."""
-    result = by(device, *made, **given)
-    if shape != (0, 0) and (result.shape != shape or result.dtype != "uint64"):
-        raise ValueError(f"{by.__name__} made {result.dtype} {result.shape} instead of uint64 {shape}")
-    return result
-
-
 def build(graph: Graph, layout: Layout, name: str, columns: Mapping[int, Array | Recipe]) -> dict[int, Node]:
     """The columns of each table, given by table, as the round called ``name`` will commit to them.
 
     A recipe that is no table's own is a task too, which all tables that need it share.
     """
-    places = {table: (f"trace_{name}", graph.table(layout, table)) for table in columns}
+    places = {table: (f"trace_{name}", named(layout, table)) for table in columns}
     own = {each: places[table] for table, each in columns.items() if isinstance(each, Recipe)}
     made: dict[Recipe, Node] = {}
     return {

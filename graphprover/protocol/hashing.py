@@ -4,6 +4,7 @@ import numpy as np
 from Crypto.Hash import keccak
 
 RATE_WORDS = 17
+DIGEST_BYTES = 32
 
 
 def keccak256(data: bytes) -> bytes:

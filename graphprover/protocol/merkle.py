@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from graphprover.protocol.errors import VerificationError
-from graphprover.protocol.hashing import keccak256
+from graphprover.protocol.hashing import DIGEST_BYTES, keccak256
 
-DIGEST = 32  # bytes
 Row = bytes  # the canonical words of one matrix's row, 8 little-endian bytes each
 
 
@@ -60,7 +59,7 @@ def verify_rows(
         joined = [matrix for matrix, each in enumerate(log_rows) if each == log]
         return {node: keccak256(b"".join(opening[m] for m in joined)) for node, opening in opened.items()}
 
-    supplied = iter([proof[first : first + DIGEST] for first in range(0, len(proof), DIGEST)])
+    supplied = iter([proof[first : first + DIGEST_BYTES] for first in range(0, len(proof), DIGEST_BYTES)])
     nodes = row_digests(tallest)
     for level, siblings in enumerate(proof_nodes(indices, levels), start=1):
         for node in siblings:

@@ -15,12 +15,12 @@ import numpy as np
 
 from graphprover.field import Ext
 from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.hashing import DIGEST_BYTES
 from graphprover.protocol.layout import EXTENSION_DEGREE, MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout, Round
 
 T = TypeVar("T")
 Cap = tuple[bytes, ...]
 
-DIGEST_BYTES = 32
 WORD_BYTES = 8
 EXT_BYTES = EXTENSION_DEGREE * WORD_BYTES
 
@@ -267,6 +267,11 @@ class _Reader:
 
     def path(self, what: str, most: int) -> bytes:
         return self.take(DIGEST_BYTES * self.varint(what, most), what)
+
+
+def array_to_words(array: np.ndarray) -> bytes:
+    """The words of a uint64 array, 8 little-endian bytes each."""
+    return array.astype("<u8", copy=False).tobytes()
 
 
 def exts_to_words(values: Sequence[Ext]) -> bytes:

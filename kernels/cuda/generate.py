@@ -268,7 +268,8 @@ def _parts(code: Code, groups: Sequence[int]) -> Iterator[list[str]]:
     """The statements of each kernel's fractions."""
     part: list[str] = []
     for first in range(0, len(groups), LOOKUPS):
-        part += ["{", *(f"    {line}" for line in _fractions(code, groups, range(len(groups))[first:][:LOOKUPS])), "}"]
+        columns = range(first, min(first + LOOKUPS, len(groups)))
+        part += ["{", *(f"    {line}" for line in _fractions(code, groups, columns)), "}"]
         if sum(map(len, part)) >= PART:
             yield part
             part = []
