@@ -12,6 +12,7 @@ from graphprover.vm.record import NO_REGISTER
 from graphprover.vm.tables import arithmetic, compare, host, logic, memory, moves, multiply, shifts, unaligned
 from graphprover.vm.tables.compare import FLIP
 from graphprover.vm.tables.step import ONES, Step
+from graphprover.vm.version import NUMBERS
 
 _BYTES = (1, 1, 1, 2, 2, 2, 4, 4, 4, 8, 8)
 SIZES = dict(zip((Op.LB, Op.LBU, Op.SB, Op.LH, Op.LHU, Op.SH, Op.LW, Op.LWU, Op.SW, Op.LD, Op.SD), _BYTES, strict=True))
@@ -97,21 +98,20 @@ def _families() -> dict[str, Callable[[int], Step]]:
     for name, make in list(made.items()):
         if {"a_at", "d_at"} <= set(make().cells):
             made[name + IN_PLACE] = make
-    return {name: partial(_numbered, name, number, make) for number, (name, make) in enumerate(made.items(), 1)}
+    return {name: partial(_numbered, name, make) for name, make in made.items()}
 
 
 def _shift(kind: str, word: bool, register: bool, w: int) -> str:
     return f"{kind}{'' if register else 'i'}{'w' if word else ''}_{w}"
 
 
-def _numbered(name: str, number: int, make: Callable[..., Step], lanes: int) -> Step:
+def _numbered(name: str, make: Callable[..., Step], lanes: int) -> Step:
     step = make(lanes=lanes)
-    step.name, step.family, step.in_place = name, number, name.endswith(IN_PLACE)
+    step.name, step.family, step.in_place = name, NUMBERS[name], name.endswith(IN_PLACE)
     return step
 
 
 FAMILIES: Mapping[str, Callable[[int], Step]] = MappingProxyType(_families())
-NUMBERS: Mapping[str, int] = MappingProxyType({name: number for number, name in enumerate(FAMILIES, 1)})
 
 
 @dataclass(frozen=True)

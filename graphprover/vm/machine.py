@@ -4,12 +4,11 @@ A statement has only the tables that an execution needs. Which ones is public: t
 others, the verifier builds those tables and no others, and the challenger starts from their description. Leaving a
 table out can only leave messages unanswered: what a program is, which words exist and what they hold at first are
 messages that nothing but the right table gives. A table twice would give a word two histories, so every table that is
-not a family's may be there once.
+not a family's may be there once: ``shape`` says what may be there, ``times`` how much of it.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 from functools import cache, cached_property
 
 import numpy as np
@@ -20,65 +19,32 @@ from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.hashing import keccak256
 from graphprover.statement import Statement, Table
 from graphprover.vm.elf import Image, program_hash
-from graphprover.vm.families import FAMILIES, NUMBERS, Outcome, outcomes
+from graphprover.vm.families import FAMILIES, Outcome, outcomes
 from graphprover.vm.io import INPUT_BASE, MEMORY_END, OUTPUT_BASE
 from graphprover.vm.isa import ILLEGAL, Instruction, Op, decode_all
 from graphprover.vm.record import accesses
+from graphprover.vm.shape import MIN_ROWS, PLACES, Part, check_codes, check_heights, rows_for
 from graphprover.vm.tables.bump import Bump
-from graphprover.vm.tables.keccak_f import Even, KeccakF
+from graphprover.vm.tables.keccak_f import DIGITS, Even, KeccakF
 from graphprover.vm.tables.lookups import BytePairs, Halves, Powers
 from graphprover.vm.tables.program import FIELDS, ProgramTable
 from graphprover.vm.tables.state import (
+    STATED_LANES,
     Boundary,
     ImageMemory,
     InputMemory,
     OutputMemory,
+    Region,
     RegisterFile,
     StatedInput,
     ZeroMemory,
 )
+from graphprover.vm.times import check_times
+from graphprover.vm.version import NUMBERS
 
-MIN_ROWS = 64  # of a table: shorter ones would make the proof longer, not shorter
-MAX_LOG_ROWS = 26  # of any table: times and addresses that rise in steps below 2^36 then stay below p
+LOG_BLOWUPS = (1, 2, 3)  # of proofs about programs: rates 1/2, 1/4 and 1/8
 MAX_STATED_INPUT = 1 << 16  # bytes of an input that a proof states: it holds them, and a verifier reads them all
-LANES = (1, 4)  # instructions in a row of a family's table
-_FAMILY = 16  # a family's table is called family * _FAMILY + lanes
-
-
-class Part(IntEnum):
-    """The tables beside the boundary and those of families."""
-
-    PROGRAM = 1
-    REGISTERS = 2
-    IMAGE = 3
-    ZERO = 4  # from the end of the program to the input
-    INPUT = 5
-    OUTPUT = 6
-    ZERO_ABOVE = 7  # from the end of the output on
-    BUMP = 8
-    HALVES = 9
-    BYTE_PAIRS = 10
-    POWERS = 11
-    KECCAK_F = 12
-    EVEN = 13
-    STATED_INPUT = 14  # in place of INPUT
-    ZERO_BETWEEN = 15  # from the end of a stated input to the output
-
-
-SEVERAL = frozenset({Part.BUMP, Part.KECCAK_F})  # a statement may have any number of these
-
-
-@dataclass(frozen=True)
-class Place:
-    """A family's table in a statement."""
-
-    family: str
-    lanes: int
-
-    @property
-    def code(self) -> int:
-        """Its number in the shape of the statement."""
-        return NUMBERS[self.family] * _FAMILY + self.lanes
+MOST_EVEN = 8**DIGITS  # numbers whose digits are even
 
 
 _PARTS: dict[int, Callable[[], Air]] = {
@@ -91,21 +57,15 @@ _PARTS: dict[int, Callable[[], Air]] = {
     Part.EVEN: Even,
 }
 _OPS = tuple(Op)
-_PLACES = {place.code: place for family in FAMILIES for lanes in LANES for place in (Place(family, lanes),)}
 
 
 @cache
 def _same_for_all(code: int) -> Air:
-    """A table that is the same for every program, described once in a process; KeyError for none."""
-    if code in _PLACES:
-        place = _PLACES[code]
+    """A table that is the same for every program, described once in a process."""
+    if code in PLACES:
+        place = PLACES[code]
         return FAMILIES[place.family](place.lanes)
     return _PARTS[code]()
-
-
-def rows_for(count: int) -> int:
-    """The rows of a table that needs ``count``."""
-    return max(MIN_ROWS, 1 << max(count - 1, 0).bit_length())
 
 
 class Tables:
@@ -130,9 +90,9 @@ class Tables:
         return (Part.PROGRAM, Part.REGISTERS, *image, Part.HALVES, Part.BYTE_PAIRS, Part.POWERS)
 
     def air(self, code: int, tables: int, output_words: int, input_words: int = 0) -> Air:
-        """The table with this number, 0 for the boundary, in a statement of so many tables; KeyError for none.
+        """The table with this number, 0 for the boundary, in a statement of so many tables.
 
-        ``input_words``: of a stated input, 0 where none is.
+        ``input_words``: of a stated input, 0 where none is. Raises ValueError for data that the program does not bring.
         """
         if code == 0:
             return Boundary(self.entry, tables - 1)
@@ -142,7 +102,7 @@ class Tables:
             case Part.IMAGE:
                 data = self.data()
                 if data is None:
-                    raise KeyError("the program brings no data")
+                    raise ValueError("the program brings no data")
                 return data
             case Part.ZERO:
                 return ZeroMemory(self.zero_base, INPUT_BASE)
@@ -159,44 +119,81 @@ class Tables:
                 return ZeroMemory(INPUT_BASE + 8 * input_words, OUTPUT_BASE)
         return _same_for_all(code)
 
+    def rows(self, code: int, output_words: int, input_words: int) -> range:
+        """How many rows executions need of a table that is there once."""
+        data = self.data()
+        regions = {
+            Part.ZERO: (self.zero_base, INPUT_BASE),
+            Part.INPUT: (INPUT_BASE, OUTPUT_BASE),
+            Part.ZERO_ABOVE: (OUTPUT_BASE + 8 * max(output_words, 1), MEMORY_END),
+            Part.ZERO_BETWEEN: (INPUT_BASE + 8 * input_words, OUTPUT_BASE),
+        }
+        if code in regions:
+            start, end = regions[Part(code)]
+            return range(1, Region.needed((end - start) // 8) + 1)
+        if code == Part.EVEN:
+            return range(1, MOST_EVEN + 1)
+        needed = {
+            Part.PROGRAM: self.program().rows,
+            Part.IMAGE: 0 if data is None else data.rows,
+            Part.HALVES: 1 << 16,
+            Part.BYTE_PAIRS: 1 << 16,
+            Part.STATED_INPUT: -(-input_words // STATED_LANES),
+        }.get(Part(code), 1)
+        return range(needed, needed + 1)
+
+    def tables(
+        self, cycles: int, codes: Sequence[int], heights: Sequence[int], output_words: int, input_words: int
+    ) -> list[Air]:
+        """The boundary and the tables with these numbers, of so many rows, the boundary's first.
+
+        Prover and verifier call it: raises ValueError for a shape that honest proving never makes, and where times
+        could wrap around.
+        """
+        check_codes(codes, self.fixed)
+        airs = [self.air(code, 1 + len(codes), output_words, input_words) for code in (0, *codes)]
+        if heights[0] != MIN_ROWS:
+            raise ValueError(f"the boundary has {heights[0]:,} rows, not {MIN_ROWS}")
+        check_times(zip(airs, heights, strict=True))
+        check_heights(
+            codes,
+            heights[1:],
+            cycles,
+            cells=lambda code: cells_per_row(airs[1 + codes.index(code)].describe()),
+            rows=lambda code: self.rows(code, output_words, input_words),
+        )
+        return airs
+
+    def table(self, air: Air, rows: int) -> Table:
+        """A table of so many rows as a verifier sees it."""
+        return Table(air)
+
     def statement(self, tables: Sequence[Table], label: str) -> Statement:
         """The statement with these tables."""
         return Statement(tables, label)
 
     def statement_of(self, proof: Proof) -> Statement:
         """The statement that a proof about this program claims to prove; raises VerificationError for none."""
-        shape = self._shape(proof)
-        said(proof.public_values)
-        words = [
-            len(proof.public_values[1 + shape.index(part)]) // 2 if part in shape else 0
-            for part in (Part.OUTPUT, Part.STATED_INPUT)
-        ]
-        tables = []
-        try:
-            for code, log_rows in zip((0, *shape), proof.log_heights, strict=True):
-                if log_rows > MAX_LOG_ROWS:
-                    raise VerificationError(f"a table of 2^{log_rows} rows; times could wrap around")
-                tables.append(Table(self.air(code, 1 + len(shape), *words)))
-        except (KeyError, ValueError) as error:
-            raise VerificationError(f"no statement about this machine: {error}") from None
-        return self.statement(tables, proof.label)
-
-    def _shape(self, proof: Proof) -> tuple[int, ...]:
-        """The numbers of all tables but the first."""
-        shape = proof.public_values[0][3:] if proof.public_values else ()
-        if not shape or len(shape) + 1 != len(proof.log_heights):
+        rate = 1 << proof.parameters.log_blowup
+        if proof.parameters.log_blowup not in LOG_BLOWUPS:
+            raise VerificationError(f"a proof at rate 1/{rate}; executions are proved at rates 1/2, 1/4 and 1/8")
+        first = proof.public_values[0] if proof.public_values else ()
+        codes = first[3:]
+        if not codes or len(codes) + 1 != len(proof.log_heights):
             raise VerificationError("not a proof about an execution: the first table does not name the others")
-        parts = [code for code in shape if code < _FAMILY]
-        once = [code for code in parts if code not in SEVERAL]
-        if len(set(once)) != len(once):
-            raise VerificationError("a table of the machine is there twice")
-        if (Part.INPUT in parts and Part.STATED_INPUT in parts) or (
-            Part.ZERO_BETWEEN in parts and Part.STATED_INPUT not in parts
-        ):
-            raise VerificationError("the input's memory is there twice, or in part")
-        if parts != sorted(parts) or not set(self.fixed) <= set(parts):
-            raise VerificationError("the tables of the machine are not those of every statement, in order")
-        return shape
+        heights = [1 << log_rows for log_rows in proof.log_heights]
+        try:
+            check_codes(codes, self.fixed)  # before what is said, which these tables hold
+            said(proof.public_values)
+            words = [
+                len(proof.public_values[1 + codes.index(part)]) // 2 if part in codes else 0
+                for part in (Part.OUTPUT, Part.STATED_INPUT)
+            ]
+            airs = self.tables(first[0], codes, heights, *words)
+        except ValueError as error:
+            raise VerificationError(f"no statement about this machine: {error}") from None
+        tables = [self.table(air, rows) for air, rows in zip(airs, heights, strict=True)]
+        return self.statement(tables, proof.label)
 
 
 @dataclass(frozen=True, eq=False)

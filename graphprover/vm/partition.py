@@ -6,17 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
+from graphprover.vm import shape
 from graphprover.vm.families import FAMILIES, IN_PLACE
 from graphprover.vm.isa import disassemble
-from graphprover.vm.machine import LANES, Machine
+from graphprover.vm.machine import Machine
 from graphprover.vm.record import Record
-
-MANY = 1 << 12  # instructions of a family from which on several share a row
-
-
-def lanes_for(count: int) -> int:
-    """How many share a row, where a family proves so many instructions."""
-    return LANES[count >= MANY]
 
 
 class Unprovable(ValueError):
@@ -79,7 +73,7 @@ def _parts(machine: Machine, record: Record) -> Iterator[tuple[str, np.ndarray, 
         for outcome, family in enumerate(families):
             if not len(cycles):
                 break
-            if family.endswith(IN_PLACE) and many[family] < MANY:
+            if family.endswith(IN_PLACE) and many[family] < shape.MANY:
                 continue  # not worth a table of its own
             fits = np.broadcast_to(FAMILIES[family](1).fits(_Values(record, cycles)), cycles.shape)
             if fits.all():

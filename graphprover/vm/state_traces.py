@@ -8,10 +8,11 @@ import numpy as np
 from graphprover.device import Array, Device
 from graphprover.recipe import Recipe
 from graphprover.vm.execute import Execution
-from graphprover.vm.io import INPUT_BASE, MEMORY_END, OUTPUT_BASE
-from graphprover.vm.machine import MIN_ROWS, Machine, Part, rows_for
+from graphprover.vm.io import INPUT_BASE, MAX_INPUT_BYTES, MEMORY_END, OUTPUT_BASE
+from graphprover.vm.machine import Machine
 from graphprover.vm.record import Memory, Registers
-from graphprover.vm.tables.state import STATED_LANES, Region, StatedInput
+from graphprover.vm.shape import MIN_ROWS, Part, rows_for
+from graphprover.vm.tables.state import STATED_LANES, InputMemory, Region, StatedInput
 from graphprover.vm.tables.step import ONES
 
 
@@ -63,7 +64,7 @@ def state_recipes(
             shape = (air.describe().main_width, rows_for(-(-len(stated) // STATED_LANES)))
             yield part, Recipe("stated_input", stated_input, fixed | {"air": air, "stated": stated}, shape=shape)
         else:
-            shape = (air.describe().main_width, rows_for(count + 2))
+            shape = (air.describe().main_width, rows_for(Region.needed(count)))
             yield part, Recipe(part.name.lower(), region, fixed | {"air": air, "rows": shape[1]}, shape=shape)
 
 
@@ -110,15 +111,20 @@ def region(device: Device, *, air: Region, memory: Memory, rows: int) -> Array:
     """The trace of a region."""
     count = len(memory.address)
     trace, c = air.zeros(rows)
-    used = slice(1, count + 1)
+    # The input's first word, its length, is in the first row; elsewhere that is right before the region.
+    has_length = isinstance(air, InputMemory)
+    first = 0 if has_length and count and memory.address[0] == air.start else 1
+    used = slice(first, first + count)
     c.on[used] = 1
-    c.at[0] = air.start - 8
+    c.at[0] = air.start if has_length else air.start - 8
     c.at[used] = memory.address
-    c.at[count + 1 :] = air.end - 8
+    c.at[first + count :] = air.end - 8
     gap = (np.diff(c.at) >> np.uint64(3)) - c.on[1:]
-    c.gap[:, :-1] = gap & 0xFFFF, gap >> np.uint64(16)
+    c.gap[:, 1:] = gap & 0xFFFF, gap >> np.uint64(16)
     c.t[used], c.lo[used], c.hi[used] = memory.t, memory.final & ONES, memory.final >> 32
-    if hasattr(c, "initial"):
+    if has_length:
         for i in range(4):
             c.initial[i, used] = memory.initial >> np.uint64(16 * i) & np.uint64(0xFFFF)
+        lacks = MAX_INPUT_BYTES - int(c.initial[0, 0]) - (int(c.initial[1, 0]) << 16)
+        c.gap[:, 0] = lacks & 0xFFFF, lacks >> 16
     return device.load(trace)

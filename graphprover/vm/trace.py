@@ -11,18 +11,16 @@ from graphprover.vm.bumps import Late, bump_trace, late_accesses, some
 from graphprover.vm.execute import Execution
 from graphprover.vm.io import region
 from graphprover.vm.lookup_counts import count_recipes
-from graphprover.vm.machine import MAX_STATED_INPUT, MIN_ROWS, Machine, Part, Place, cells_per_row, rows_for
-from graphprover.vm.partition import Unprovable, lanes_for, partition
+from graphprover.vm.machine import MAX_STATED_INPUT, Machine, cells_per_row
+from graphprover.vm.partition import Unprovable, partition
 from graphprover.vm.rows import HOST, Rows, Run, load_run, run_of, write_step
+from graphprover.vm.shape import MIN_ROWS, Part, Place, lanes_for, packing, rows_for
 from graphprover.vm.state_traces import output_words, state_recipes
-from graphprover.vm.tables.bump import LANES as BUMP_LANES
-from graphprover.vm.tables.keccak_f import ROUNDS, even_trace
+from graphprover.vm.tables.keccak_f import even_trace
 from graphprover.vm.tables.keccak_f import trace as keccak_f_trace
 from graphprover.vm.tables.step import ONES, Step
 
 __all__ = ["Unprovable", "statement"]
-
-SPLIT_CELLS = 1 << 20  # idle cells from which on a table is split into two
 
 
 def statement(machine: Machine, execution: Execution, label: str = "", *, state_input: bool = False) -> Statement:
@@ -44,8 +42,8 @@ def statement(machine: Machine, execution: Execution, label: str = "", *, state_
 
     steps: list[tuple[Place, Recipe]] = []
     late: list[Late] = []
-    for family, (first, last) in parted.shares.items():
-        place = Place(family, lanes_for(last - first))
+    places = {Place(family, lanes_for(last - first)): (first, last) for family, (first, last) in parted.shares.items()}
+    for place, (first, last) in sorted(places.items(), key=lambda each: each[0].code):
         steps += [(place, recipe) for recipe in _family_recipes(machine, place, run, first, last)]
         late += late_accesses(here, _step(machine, place), first, last)
 
@@ -64,18 +62,21 @@ def statement(machine: Machine, execution: Execution, label: str = "", *, state_
         traces += _keccak_traces(machine, here, *parted.shares["keccak_call"])
     traces.sort(key=lambda each: each[0])
     codes = [*(int(part) for part, _ in traces), *(place.code for place, _ in steps)]
-    first_row = np.zeros((1, MIN_ROWS), dtype=np.uint64)
-    first_row[0, 0] = 1
     code = execution.exit_code
     public = [execution.cycles, code & ONES, code >> 32, *codes]
-    public_words = {
+    public_words: dict[int, list[int]] = {
         part: [half for word in each.tolist() for half in (word & ONES, word >> 32)]
         for part, each in ((Part.OUTPUT, words), (Part.STATED_INPUT, stated))
     }
-    made = [Table(machine.air(0, 1 + len(codes), *sizes), public, first_row)]
-    made += [Table(machine.air(part, 0, *sizes), public_words.get(Part(part), ()), trace) for part, trace in traces]
-    made += [Table(_step(machine, place), (), recipe) for place, recipe in steps]
-    return Statement(made, label)
+    first_row = np.zeros((1, MIN_ROWS), dtype=np.uint64)
+    first_row[0, 0] = 1
+    mains = [first_row, *(trace for _, trace in traces), *(recipe for _, recipe in steps)]
+    try:
+        airs = machine.tables(execution.cycles, codes, [main.shape[1] for main in mains], *sizes)
+    except ValueError as error:
+        raise Unprovable(f"this run has no proof: {error}") from error
+    values = [public, *(public_words.get(code, ()) for code in codes)]
+    return Statement([Table(*table) for table in zip(airs, values, mains, strict=True)], label)
 
 
 def _step(machine: Machine, place: Place) -> Step:
@@ -84,27 +85,11 @@ def _step(machine: Machine, place: Place) -> Step:
     return step
 
 
-def _height(rows: int, width: int) -> int:
-    """The height of a table for so many rows, or of the first where there are to be several: see SPLIT_CELLS."""
-    height = rows_for(rows)
-    return height // 2 if (height - rows) * width > SPLIT_CELLS else height
-
-
-def _heights(count: int, lanes: int, width: int) -> Iterator[tuple[int, int, int]]:
-    """Height, first and last of the tables for so many lanes."""
-    first = 0
-    while first < count:
-        height = _height(-(-(count - first) // lanes), width)
-        last = min(first + height * lanes, count)
-        yield height, first, last
-        first = last
-
-
 def _family_recipes(machine: Machine, place: Place, run: Recipe, start: int, end: int) -> Iterator[Recipe]:
     """The tables of one family, which proves the cycles start..end."""
     step = _step(machine, place)
     air = step.describe()
-    for height, first, last in _heights(end - start, place.lanes, cells_per_row(air)):
+    for height, first, last in packing(place.code, cells_per_row(air)).shares(end - start):
         fixed = {"step": step, "height": height, "first": start + first, "last": start + last}
         yield Recipe(place.family, family_trace, fixed, (run,), (air.main_width, height))
 
@@ -113,24 +98,22 @@ def _bump_recipes(machine: Machine, late: Sequence[Late], run: Recipe) -> Iterat
     """The tables of all bumps, in order."""
     air = machine.air(Part.BUMP, 0, 0).describe()
     count = sum(len(each.places) for each in late)
-    for height, first, last in _heights(count, BUMP_LANES, cells_per_row(air)):
+    for height, first, last in packing(Part.BUMP, cells_per_row(air)).shares(count):
         fixed = {"late": some(late, first, last), "height": height}
         yield Recipe("bump", bump_trace, fixed, (run,), (air.main_width, height))
 
 
-def _keccak_traces(machine: Machine, run: Run, first: int, last: int) -> Iterator[tuple[int, np.ndarray]]:
+def _keccak_traces(machine: Machine, run: Run, start: int, end: int) -> Iterator[tuple[int, np.ndarray]]:
     """The traces of the permutation, whose calls are numbered by clocks, and of even numbers.
 
     They are made here and now, because how many even numbers there are shows in the former only.
     """
-    width = cells_per_row(machine.air(Part.KECCAK_F, 0, 0).describe())
+    cells = cells_per_row(machine.air(Part.KECCAK_F, 0, 0).describe())
     traces = []
-    while first < last:
-        height = _height(ROUNDS * (last - first), width)
-        end = min(first + height // ROUNDS, last)
-        rows = Rows(HOST, run, run.order[first:end], run.entries[first:end])
+    for height, first, last in packing(Part.KECCAK_F, cells).shares(end - start):
+        chosen = slice(start + first, start + last)
+        rows = Rows(HOST, run, run.order[chosen], run.entries[chosen])
         traces.append(keccak_f_trace(rows.clk, rows.words("old"), height))
-        first = end
     yield from ((Part.KECCAK_F, trace) for trace in traces)
     yield Part.EVEN, even_trace(traces, MIN_ROWS)
 

@@ -10,7 +10,8 @@ from graphprover.air.program import lookup_program, quotient_program
 from graphprover.kernels.cuda import generate
 from graphprover.programs import load_packaged, packaged_names
 from graphprover.vm.families import FAMILIES
-from graphprover.vm.machine import LANES, Machine, Part
+from graphprover.vm.machine import Machine
+from graphprover.vm.shape import LANES, Part
 from tests.cuda import nvrtc
 from tests.cuda.nvrtc import ARCHITECTURES, Job
 from tests.random_statements import random_statement

@@ -22,14 +22,16 @@ from graphprover.protocol.errors import VerificationError
 from graphprover.prover import prove
 from graphprover.statement import Statement, Table, with_traces
 from graphprover.verifier import verify
-from graphprover.vm import partition, trace
+from graphprover.vm import execute as executor
+from graphprover.vm import shape, state_traces
 from graphprover.vm.elf import load_elf
 from graphprover.vm.execute import execute
 from graphprover.vm.families import FAMILIES
-from graphprover.vm.io import INPUT_BASE, KECCAK_F, OUTPUT_BASE
+from graphprover.vm.io import INPUT_BASE, KECCAK_F, MAX_INPUT_BYTES, OUTPUT_BASE
 from graphprover.vm.isa import A0, A7, Instruction, Op
-from graphprover.vm.machine import Machine, Part, describe, said
+from graphprover.vm.machine import Machine, describe, said
 from graphprover.vm.partition import Unprovable
+from graphprover.vm.shape import Part
 from graphprover.vm.tables.state import ImageMemory
 from graphprover.vm.tables.step import Step
 from graphprover.vm.trace import statement
@@ -41,11 +43,11 @@ GUESTS = Path(__file__).parents[2] / "examples/guests"
 
 
 @cache
-def run(many: int = partition.MANY) -> Statement:
+def run(many: int = shape.MANY) -> Statement:
     """A statement with every kind of instruction, and its traces; families of ``many`` get lanes, and in place."""
     execution = execute(everything(8), record=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(partition, "MANY", many)
+        patch.setattr(shape, "MANY", many)
         return with_traces(statement(Machine(execution.image), execution))
 
 
@@ -120,7 +122,7 @@ def test_far_accesses_are_bumped() -> None:
 
 def test_several_tables_of_permutations_and_bumps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where one would stay idle; any of them may answer a call, and none a call that is not there."""
-    monkeypatch.setattr(trace, "SPLIT_CELLS", 3000)
+    monkeypatch.setattr(shape, "SPLIT_CELLS", 3000)
     loop = [*li(X, 17000), Instruction(Op.ADDI, X, X, imm=-1), Instruction(Op.BNE, rs1=X, imm=-4)]
     call = [*li(A0, DATA), *li(A7, KECCAK_F), Instruction(Op.ECALL)]
     reads = [Instruction(Op.LD, Y, 5, imm=8 * i) for i in range(-128, 129)]
@@ -270,23 +272,59 @@ def test_words_of_memory_have_one_history() -> None:
 
     def twice_with_a_gap(c: SimpleNamespace) -> None:
         c.at[2] = c.at[1]
-        c.gap[0, 1] = P - 1
-        c.gap[0, 2] += 1
+        c.gap[0, 2] = P - 1
+        c.gap[0, 3] += 1
 
     def before(c: SimpleNamespace) -> None:
         c.at[0] -= 8
-        c.gap[0, 0] += 1
+        c.gap[0, 1] += 1
 
     def between(c: SimpleNamespace) -> None:
         c.at[1] += 4
-        c.gap[0, 0] = (int(c.gap[0, 0]) + pow(2, -1, P)) % P
-        c.gap[0, 1] = (int(c.gap[0, 1]) - pow(2, -1, P)) % P
+        c.gap[0, 1] = (int(c.gap[0, 1]) + pow(2, -1, P)) % P
+        c.gap[0, 2] = (int(c.gap[0, 2]) - pow(2, -1, P)) % P
 
     def at_first(c: SimpleNamespace) -> None:
         c.on[0] = 1
 
     for edit in (twice, twice_with_a_gap, before, between, at_first):
         noticed(stated, "zero_memory", edit)
+
+
+@pytest.mark.parametrize("length", [0, 1, MAX_INPUT_BYTES, MAX_INPUT_BYTES + 1, 1 << 30, (1 << 32) + 5, 1 << 63])
+def test_an_input_is_no_longer_than_its_region(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A private input's length is what an input can have; the words behind it are free."""
+    monkeypatch.setattr(executor, "region", lambda data: np.array([length, 5], dtype=np.uint64))
+    monkeypatch.setattr(state_traces, "MAX_INPUT_BYTES", max(length, MAX_INPUT_BYTES))
+    stated = stated_by([*li(X, INPUT_BASE), *(Instruction(Op.LD, 12 + i, X, imm=8 * i) for i in range(3))])
+    found = check(stated)
+    if length <= MAX_INPUT_BYTES:
+        assert not found
+        return
+    assert [each.table for each in found if isinstance(each, FailingConstraint)][:1] == ["input_memory"]
+
+    def lacking(c: SimpleNamespace) -> None:
+        """The constraint holds, with what is no half."""
+        c.gap[0, 0] = (MAX_INPUT_BYTES - int(c.initial[0, 0]) - (int(c.initial[1, 0]) << 16)) % P
+
+    found = noticed(stated, "input_memory", lacking)
+    if length >> 32:  # the upper half has a constraint of its own
+        assert any(isinstance(each, FailingConstraint) for each in found)
+    else:
+        assert found and all(isinstance(each, UnbalancedBus) for each in found)
+
+
+def test_an_untouched_length_is_no_claim() -> None:
+    """The first row is idle where a program reads its input without asking for its length."""
+    stated = stated_by([*li(X, INPUT_BASE), Instruction(Op.LD, Y, X, imm=16)])
+    assert stated.tables[names(stated).index("input_memory")].air.view(main_of(stated, "input_memory")).on[0] == 0
+    assert not check(stated)
+
+
+def main_of(stated: Statement, name: str) -> np.ndarray:
+    main = stated.tables[names(stated).index(name)].main
+    assert isinstance(main, np.ndarray)
+    return main
 
 
 def test_a_store_does_not_change_the_program() -> None:
@@ -400,7 +438,8 @@ def test_malformed_statements() -> None:
     _, proof = proved()
     rejected(replace(proof, public_values=(), log_heights=()), "first table")
     rejected(replace(proof, public_values=((1, 2), *proof.public_values[1:])), "first table")
-    rejected(replace(proof, log_heights=(27, *proof.log_heights[1:])), "wrap around")
+    rejected(replace(proof, log_heights=(7, *proof.log_heights[1:])), "the boundary has 128 rows")
+    rejected(replace(proof, parameters=replace(proof.parameters, log_blowup=4)), "rate 1/16")
     rejected(replace(proof, log_heights=proof.log_heights[:-1], public_values=proof.public_values[:-1]), "first table")
 
 

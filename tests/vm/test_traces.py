@@ -11,7 +11,7 @@ from distributed import Client, LocalCluster
 from graphprover import prove
 from graphprover.device import CpuDevice
 from graphprover.statement import Statement, with_traces
-from graphprover.vm import partition
+from graphprover.vm import shape
 from graphprover.vm.elf import load_elf
 from graphprover.vm.execute import execute
 from graphprover.vm.machine import Machine
@@ -43,7 +43,7 @@ def all_families(many: int) -> Statement:
     """What is proved of a program that uses all families, of which those of ``many`` cycles have several lanes."""
     execution = execute(everything(6, 2), record=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(partition, "MANY", many)
+        patch.setattr(shape, "MANY", many)
         return statement(Machine(execution.image), execution)
 
 
@@ -67,7 +67,7 @@ def test_guests(name: str) -> None:
     assert all(isinstance(table.main, StrictArray) for table in made.tables[1:] if table.air.name not in HOSTS)
 
 
-@pytest.mark.parametrize("many", [1, partition.MANY])
+@pytest.mark.parametrize("many", [1, shape.MANY])
 def test_all_families(many: int) -> None:
     same_words(all_families(many), CpuDevice(3))
     same_words(all_families(many), StrictDevice())

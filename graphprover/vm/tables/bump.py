@@ -5,6 +5,7 @@ from graphprover.vm.buses import VM, Tag, message
 from graphprover.vm.tables.step import paired
 
 LANES = 4
+REACH = 1 << 32  # the longest step of a lane; what all lanes of a statement add up to is bounded (``times``)
 
 
 class Bump(Air):

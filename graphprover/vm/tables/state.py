@@ -5,12 +5,14 @@ second row for the same word would give it a second history, so the addresses of
 rising, and those of two tables are apart.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from graphprover.air import Air, TableBuilder
+from graphprover.air import Air, Expr, TableBuilder
 from graphprover.air.packing import linear
 from graphprover.vm.buses import REGISTERS, VM, Tag, message
-from graphprover.vm.io import INPUT_BASE, OUTPUT_BASE
+from graphprover.vm.io import INPUT_BASE, MAX_INPUT_BYTES, OUTPUT_BASE
 from graphprover.vm.tables.step import paired
 
 REGISTER_COUNT = 33  # x0 to x31, and the sink of loads to x0
@@ -89,12 +91,21 @@ class Region(Air):
     def __init__(self, start: int, end: int) -> None:
         self.start, self.end = start, end
 
+    @staticmethod
+    def needed(words: int) -> int:
+        """Rows for so many accessed words: one before and one behind them."""
+        return words + 2
+
+    def begins(self, t: TableBuilder) -> None:
+        """States what the first row is."""
+        t.first_row(t.on)
+        t.first_row(t.at - (self.start - 8))
+
     def rises(self, t: TableBuilder) -> None:
         """States the order of the addresses."""
         t.every_row(paired(t.on), "a row has a word or not")
-        t.first_row(t.on)
-        t.first_row(t.at - (self.start - 8))
-        t.transition(t.next.at - t.at - 8 * (t.next.on + t.gap[0] + (1 << 16) * t.gap[1]))
+        self.begins(t)
+        t.transition(t.next.at - t.at - 8 * (t.next.on + _word(t.next.gap)))
         t.last_row(t.at - (self.end - 8))
         for half in t.gap:
             t.lookup(VM, message(Tag.HALF, half))
@@ -112,17 +123,27 @@ class ZeroMemory(Region):
 
 
 class InputMemory(Region):
-    """A region whose initial values are the prover's choice."""
+    """The input: words whose initial values are the prover's choice, but for the first, the input's length in bytes.
+
+    The first row is that word, whether it is accessed or not. What its length lacks to the longest input's is 32 bits
+    as well, in the columns of the gap, which a first row has no use for. Rows behind it have higher addresses, so no
+    other row has a length.
+    """
 
     name = "input_memory"
     columns = (*Region.columns, "initial[4]")
+
+    def begins(self, t: TableBuilder) -> None:
+        t.first_row(t.at - self.start)
+        t.first_row(_word(t.initial[:2]) + _word(t.gap) - MAX_INPUT_BYTES)
+        for half in t.initial[2:]:
+            t.first_row(half)
 
     def define(self, t: TableBuilder) -> None:
         self.rises(t)
         for half in t.initial:
             t.lookup(VM, message(Tag.HALF, half))
-        initial = t.initial[0] + (1 << 16) * t.initial[1], t.initial[2] + (1 << 16) * t.initial[3]
-        t.send(VM, message(Tag.ACCESS, t.at, 0, *initial), t.on, weight=1)
+        t.send(VM, message(Tag.ACCESS, t.at, 0, _word(t.initial[:2]), _word(t.initial[2:])), t.on, weight=1)
         t.receive(VM, message(Tag.ACCESS, t.at, t.t, t.lo, t.hi), t.on, weight=1)
 
 
@@ -171,3 +192,8 @@ class OutputMemory(Air):
             at = OUTPUT_BASE + 8 * i
             t.send(VM, message(Tag.ACCESS, at, 0, 0, 0), t.first, weight=1)
             t.receive(VM, message(Tag.ACCESS, at, time, *word), t.first, weight=1)
+
+
+def _word(halves: Sequence[Expr]) -> Expr:
+    """The number with these lower and upper 16 bits."""
+    return linear(((1, halves[0]), (1 << 16, halves[1])))

@@ -1,0 +1,195 @@
+"""The verifier accepts those shapes of statements that honest proving makes, and no others."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from graphprover import VerificationError
+from graphprover.envelope import Proof
+from graphprover.protocol.parameters import Parameters
+from graphprover.statement import Statement
+from graphprover.vm import shape
+from graphprover.vm.execute import execute
+from graphprover.vm.io import INPUT_BASE, OUTPUT_BASE
+from graphprover.vm.isa import Instruction, Op
+from graphprover.vm.machine import Machine, cells_per_row
+from graphprover.vm.shape import MAX_ROWS, MIN_ROWS, PARTS, PLACES, SEVERAL, Packing, Part, lanes_for, packing
+from graphprover.vm.trace import statement
+from tests.vm.assemble import image, leave, li
+from tests.vm.programs import X, Y, everything
+
+PARAMETERS = Parameters(1, 10, 0, 3, 0, 0, 0, 0, 0, 0)
+SEARCHED = 3000  # headers
+
+
+@pytest.mark.parametrize(("uses", "rows", "cells"), [(4, 1, 3), (1, 1, 40), (1, 24, 3), (4, 1, 4000), (1, 24, 2185)])
+def test_counts_are_the_inverse_of_heights(
+    uses: int, rows: int, cells: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Against all numbers of uses up to some thousands, with tables of at most 2^10 rows."""
+    monkeypatch.setattr(shape, "MAX_ROWS", 1 << 10)
+    monkeypatch.setattr(shape, "SPLIT_CELLS", 2000)
+    kind = Packing(uses, rows, cells)
+    most = kind.room(5 << 10)
+    found: dict[tuple[int, ...], list[int]] = {}
+    for count in range(1, most):
+        found.setdefault(tuple(kind.heights(count)), []).append(count)
+    for heights, counts in found.items():
+        if counts[-1] < most - 1:  # the last ones go on
+            assert list(kind.counts(heights)) == counts
+    rng = random.Random(0)
+    for _ in range(3000):
+        heights = tuple(1 << rng.randint(6, 10) for _ in range(rng.randint(1, 4)))
+        if heights not in found:
+            assert not kind.counts(heights) or kind.counts(heights)[-1] >= most - 1
+
+
+# Runs, and what their proofs' headers say
+
+
+@cache
+def runs() -> list[tuple[Machine, Proof]]:
+    """Proofs without payload of runs that have every table between them."""
+    loop = [*li(X, 20000), Instruction(Op.ADDI, X, X, imm=-1), Instruction(Op.BNE, rs1=X, imm=-4)]
+    reads = [*li(X, INPUT_BASE), Instruction(Op.LD, Y, X), Instruction(Op.LD, Y, X, imm=800)]
+    writes = [*li(X, OUTPUT_BASE), *li(Y, 3), Instruction(Op.SD, rs1=X, rs2=Y), Instruction(Op.SD, rs1=X, imm=80)]
+    stores = [*li(X, 1 << 20), Instruction(Op.SD, rs1=X), Instruction(Op.ADD, X, 12, 12)]
+    images = [everything(3), image([*li(12, 7), *loop, *reads, *writes, *stores, *leave()])]
+    found = []
+    for program in images:
+        machine, execution = Machine(program), execute(program, b"input", record=True)
+        found += [(machine, header(statement(machine, execution, state_input=stated))) for stated in (False, True)]
+    assert {code for _, proof in found for code in codes_of(proof) if code < PARTS} == {*Part}
+    return found
+
+
+def header(stated: Statement) -> Proof:
+    heights = tuple(table.main.shape[1].bit_length() - 1 for table in stated.tables if table.main is not None)
+    values = tuple(tuple(table.public_values or ()) for table in stated.tables)
+    return Proof("", PARAMETERS, heights, values, b"")
+
+
+def codes_of(proof: Proof) -> tuple[int, ...]:
+    return proof.public_values[0][3:]
+
+
+def changed(proof: Proof, rng: random.Random) -> Proof:
+    """The header with some tables more or less, in other order, of other heights, or for other cycles."""
+    cycles, lo, hi = proof.public_values[0][:3]
+    tables = [list(each) for each in zip(codes_of(proof), proof.log_heights[1:], proof.public_values[1:], strict=True)]
+    boundary = proof.log_heights[0]
+    for _ in range(rng.choice((1, 1, 1, 2, 3))):
+        i, j = rng.randrange(len(tables)), rng.randrange(len(tables))
+        match rng.randrange(9):
+            case 0:
+                tables.insert(i, list(tables[i]))
+            case 1:
+                tables[i], tables[j] = tables[j], tables[i]
+            case 2:
+                tables[i][0] = max(tables[i][0] + rng.choice((-PARTS, -3, -1, 1, 3, PARTS)), 0)
+            case 3:
+                tables.append([rng.choice((0, *Part, *PLACES)), rng.randint(5, 9), ()])
+                tables.sort(key=lambda table: table[0])
+            case 4:
+                cycles = max(0, cycles + rng.randint(-5000, 5000))
+            case 5:
+                boundary += rng.choice((-1, 1))
+            case 6:
+                tables.insert(i + 1, [tables[i][0], max(tables[i][1] - rng.randint(1, 2), 0), tables[i][2]])
+            case 7 if len(tables) > 1:
+                del tables[i]
+            case _:
+                tables[i][1] = max(tables[i][1] + rng.choice((-2, -1, 1, 2)), 0)
+    codes, heights, values = zip(*tables, strict=True)
+    return replace(proof, log_heights=(boundary, *heights), public_values=((cycles, lo, hi, *codes), *values))
+
+
+# What honest proving makes, said once more, by trying all numbers of uses
+
+
+def is_made(machine: Machine, proof: Proof) -> bool:
+    """Whether some run of this machine has these tables."""
+    codes, cycles = codes_of(proof), proof.public_values[0][0]
+    heights = [1 << log for log in proof.log_heights]
+    parts = [code for code in codes if code < PARTS]
+    families = [code for code in codes if code >= PARTS]
+    if any(code not in [*Part] for code in parts) or any(code not in PLACES for code in families):
+        return False
+    once = [code for code in parts if code not in SEVERAL]
+    call = [code for code in families if PLACES[code].family == "keccak_call"]
+    names = {PLACES[code].family: code for code in families}
+    if (
+        list(codes) != sorted(codes)
+        or len(once) != len(set(once))
+        or not {*machine.fixed} <= {*parts}
+        or (Part.IMAGE in parts) != (machine.data() is not None)
+        or (Part.INPUT in parts and Part.STATED_INPUT in parts)
+        or (Part.ZERO_BETWEEN in parts and Part.STATED_INPUT not in parts)
+        or bool(call) != (Part.KECCAK_F in parts)
+        or bool(call) != (Part.EVEN in parts)
+        or len(names) != len({*families})
+        or heights[0] != MIN_ROWS
+        or min(heights) < MIN_ROWS
+        or max(heights) > MAX_ROWS
+    ):
+        return False
+    fixed = {Part.REGISTERS: 6, Part.HALVES: 16, Part.BYTE_PAIRS: 16, Part.POWERS: 6, Part.OUTPUT: 6}
+    fixed |= {Part.STATED_INPUT: 6, Part.PROGRAM: machine.program().rows.bit_length() - 1}
+    data = machine.data()
+    fixed |= {Part.IMAGE: 0 if data is None else data.rows.bit_length() - 1}
+    for code, log in zip(codes, proof.log_heights[1:], strict=True):
+        if (code in fixed and log != fixed[Part(code)]) or (code == Part.EVEN and log > 12):
+            return False
+    return uses_exist(machine, codes, heights[1:], cycles)
+
+
+def uses_exist(machine: Machine, codes: Sequence[int], heights: Sequence[int], cycles: int) -> bool:
+    """Whether some numbers of uses give these heights, and so many cycles in all."""
+    uses: dict[int, set[int]] = {}
+    for code in {*codes} - ({*Part} - SEVERAL):
+        own = tuple(height for each, height in zip(codes, heights, strict=True) if each == code)
+        uses[code] = all_uses(code, own)
+        if code in PLACES:
+            place = PLACES[code]
+            uses[code] = {count for count in uses[code] if count <= cycles and lanes_for(count) == place.lanes}
+            if place.family == "halt":
+                uses[code] &= {1}
+            if place.family == "keccak_call":
+                uses[code] &= uses.setdefault(Part.KECCAK_F, uses_of_permutations(codes, heights))
+    if not all(uses.values()):
+        return False
+    proved = [each for code, each in uses.items() if code in PLACES]
+    return sum(map(min, proved)) <= cycles <= sum(map(max, proved))
+
+
+def uses_of_permutations(codes: Sequence[int], heights: Sequence[int]) -> set[int]:
+    own = [height for code, height in zip(codes, heights, strict=True) if code == Part.KECCAK_F]
+    return all_uses(Part.KECCAK_F, tuple(own))
+
+
+@cache
+def all_uses(code: int, heights: tuple[int, ...]) -> set[int]:
+    """All numbers of uses that give these heights."""
+    kind = packing(code, cells_per_row(runs()[0][0].air(code, 0, 0).describe()))
+    most = sum(map(kind.room, heights))
+    full = sum(map(kind.room, heights[:-1]))  # as all tables but the last are
+    return {count for count in range(full + 1, most + 1) if kind.heights(count) == [*heights]}
+
+
+def test_shapes_are_accepted_that_honest_proving_makes_and_no_others() -> None:
+    rng = random.Random(0)
+    verdicts = {True: 0, False: 0}
+    for machine, honest in runs():
+        assert is_made(machine, honest) and machine.statement_of(honest)
+        for _ in range(SEARCHED // len(runs())):
+            proof = changed(honest, rng)
+            try:
+                accepted = bool(machine.statement_of(proof))
+            except VerificationError:
+                accepted = False
+            assert accepted == is_made(machine, proof), (codes_of(proof), proof.log_heights)
+            verdicts[accepted] += 1
+    assert min(verdicts.values()) > SEARCHED // 100, verdicts
