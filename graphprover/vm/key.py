@@ -1,31 +1,36 @@
 """Verifying keys: what a verifier needs of a program, in a file of its own.
 
-A key holds what the tables take from the program, a hash of the program for people and scripts to compare, and the
-commitment to all preprocessed columns for each rate. Whoever verifies with a key trusts that it was made from the
-program: make it yourself, or compare its bytes, which are the same for everybody.
+A key holds what the tables take from the program, the digest of the machine whose tables they are, a hash of the
+program, and the commitment to all preprocessed columns for each rate. Whoever verifies with a key trusts that it was
+made from the program: make it yourself, or compare its hash, which covers all of it and is the same for everybody. The
+program's hash alone says what a key claims to be of.
 """
 
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from graphprover.air import Air
 from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.hashing import keccak256
 from graphprover.statement import Statement, Table
-from graphprover.vm.machine import Tables
+from graphprover.vm.machine import LOG_BLOWUPS, Tables
+from graphprover.vm.shape import MAX_LOG_ROWS, PLACES, Part
 from graphprover.vm.tables.program import FIELDS, ProgramTable
 from graphprover.vm.tables.state import ImageMemory
+from graphprover.vm.version import MACHINE_DIGEST, MACHINE_VERSION
 
-MAGIC = b"graphprover key\x01"
-LOG_BLOWUPS = (1, 2, 3)
-_HEADER = struct.Struct("<QQBB32s")
+MAGIC = b"graphprover key\x02"
+_HEADER = struct.Struct("<32sQQBB32s")
 _NO_DATA = 255  # in place of log2 of the rows
 _CAP = 32
 
 
 class MalformedKey(ValueError):
-    """A file that is no verifying key; says why."""
+    """A file that is no verifying key of this machine; says why."""
 
 
 @dataclass(frozen=True)
@@ -46,30 +51,54 @@ class Key(Tables):
         nothing = np.zeros(0, dtype=np.uint64)
         return None if self.log_data_rows is None else ImageMemory(nothing, nothing, 1 << self.log_data_rows)
 
+    def table(self, air: Air, rows: int) -> Table:
+        return BlankTable(air, rows=rows)
+
     def statement(self, tables: Sequence[Table], label: str) -> Statement:
         return KeyStatement(tables, label, self.caps)
 
     def to_bytes(self) -> bytes:
         """The file."""
         data = _NO_DATA if self.log_data_rows is None else self.log_data_rows
-        header = _HEADER.pack(self.entry, self.zero_base, self.log_program_rows, data, self.program_hash)
+        header = _HEADER.pack(
+            MACHINE_DIGEST, self.entry, self.zero_base, self.log_program_rows, data, self.program_hash
+        )
         return b"".join([MAGIC, header, *(self.caps[log_blowup] for log_blowup in LOG_BLOWUPS)])
+
+    @cached_property
+    def hash(self) -> bytes:
+        """Keccak-256 of the file: two keys with one hash verify the same proofs."""
+        return keccak256(self.to_bytes())
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Key":
         """Inverse of ``to_bytes``; raises MalformedKey."""
         size = len(MAGIC) + _HEADER.size
         if not data.startswith(MAGIC) or len(data) != size + _CAP * len(LOG_BLOWUPS):
-            raise MalformedKey("no verifying key, or one of another format version")
-        entry, zero_base, log_program, log_data, program_hash = _HEADER.unpack_from(data, len(MAGIC))
-        if log_program > 26 or (log_data > 26 and log_data != _NO_DATA):
-            raise MalformedKey("a table of the verifying key has more than 2^26 rows")
+            raise MalformedKey("no verifying key, or one of another version: make it again, by `graphprover setup`")
+        machine, entry, zero_base, log_program, log_data, program_hash = _HEADER.unpack_from(data, len(MAGIC))
+        if machine != MACHINE_DIGEST:
+            raise MalformedKey("the verifying key is for another machine: make it again, by `graphprover setup`")
+        if log_program > MAX_LOG_ROWS or (log_data > MAX_LOG_ROWS and log_data != _NO_DATA):
+            raise MalformedKey(f"a table of the verifying key has more than 2^{MAX_LOG_ROWS} rows")
         caps = {log: data[size + _CAP * i : size + _CAP * (i + 1)] for i, log in enumerate(LOG_BLOWUPS)}
         return cls(entry, zero_base, log_program, None if log_data == _NO_DATA else log_data, program_hash, caps)
 
 
+@dataclass(frozen=True, eq=False)
+class BlankTable(Table):
+    """A table whose preprocessed columns, if it has any, are known by their commitment only: zeros, without memory."""
+
+    rows: int = 0
+
+    @cached_property
+    def preprocessed(self) -> np.ndarray | None:
+        width = self.air.describe().preprocessed_width
+        return np.broadcast_to(np.uint64(0), (width, self.rows)) if width else None
+
+
 class KeyStatement(Statement):
-    """A statement whose preprocessed columns are known by their commitment only; their arrays here are blank."""
+    """A statement whose preprocessed columns are known by their commitment only."""
 
     def __init__(self, tables: Sequence[Table], label: str, caps: Mapping[int, bytes]) -> None:
         super().__init__(tables, label)
@@ -81,3 +110,17 @@ class KeyStatement(Statement):
         if log_blowup not in caps or cap_height:
             raise VerificationError("the verifying key has no commitment for a proof of this rate and cap")
         return (caps[log_blowup],)
+
+
+def machine_digest() -> bytes:
+    """The digest of the machine: Keccak-256 of its version and of every table, its number before its description.
+
+    A number is 8 bytes, and so is the length of a description's canonical bytes. Tables that depend on the program or
+    on what is public are described once, for a program at 0 and for some words.
+    """
+    program = Key(0, 8, 6, 6, bytes(32), {})
+    parts = [b"graphprover machine", struct.pack("<Q", MACHINE_VERSION)]
+    for code in (0, *Part, *PLACES):
+        description = program.air(code, tables=2, output_words=2, input_words=33).describe().canonical_bytes
+        parts += [struct.pack("<QQ", code, len(description)), description]
+    return keccak256(b"".join(parts))

@@ -1,8 +1,8 @@
 """Making a verifying key, by the prover's kernels: what `preprocessed_cap` computes for a verifier without them."""
 
 from graphprover.device.cpu import CpuDevice
-from graphprover.vm.key import LOG_BLOWUPS, Key
-from graphprover.vm.machine import Machine
+from graphprover.vm.key import Key
+from graphprover.vm.machine import LOG_BLOWUPS, Machine
 
 
 def make_key(machine: Machine) -> Key:

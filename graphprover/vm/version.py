@@ -1,15 +1,15 @@
 """Which machine a key is for: a version, the frozen numbers of its families, and a digest of all its tables.
 
 Program tables name families by these numbers, and shapes name tables by them: a change of any of them, or of what any
-table states, is another machine. It takes a new MACHINE_VERSION and the digest that ``machine.machine_digest``
-computes; a test compares the two.
+table states, is another machine. It takes a new MACHINE_VERSION, and the digest that ``key.machine_digest`` computes;
+a test compares the two.
 """
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
 MACHINE_VERSION = 1
-MACHINE_DIGEST = bytes.fromhex("00" * 32)
+MACHINE_DIGEST = bytes.fromhex("ea370f89c679a75658af834616419dfacfc2e567475fcda0eb98daeb3a652034")
 
 NUMBERS: Mapping[str, int] = MappingProxyType({
     "goto": 1, "touch": 2, "constant": 3, "move": 4, "jal": 5, "jalr": 6, "return": 7, "addi": 8, "addi_narrow": 9,

@@ -1,0 +1,72 @@
+"""Keys are of one machine and of one program, and their hash covers both."""
+
+import tracemalloc
+from dataclasses import replace
+
+import pytest
+
+from graphprover import VerificationError, prove, verify
+from graphprover.vm import families, machine
+from graphprover.vm.execute import execute
+from graphprover.vm.families import FAMILIES
+from graphprover.vm.isa import A0, Instruction, Op
+from graphprover.vm.key import Key, MalformedKey, machine_digest
+from graphprover.vm.machine import Machine
+from graphprover.vm.setup import make_key
+from graphprover.vm.trace import statement
+from graphprover.vm.version import MACHINE_DIGEST, MACHINE_VERSION, NUMBERS
+from tests.vm.assemble import image, leave, li
+
+# What each version of the machine was: a changed table or number takes a new version, and a new line here.
+DIGESTS = {1: "ea370f89c679a75658af834616419dfacfc2e567475fcda0eb98daeb3a652034"}
+PROGRAM = image([*li(A0, 7), Instruction(Op.ADDI, A0, A0, imm=1), *leave()])
+
+
+def test_a_changed_machine_has_a_new_version() -> None:
+    assert machine_digest() == MACHINE_DIGEST
+    assert MACHINE_DIGEST.hex() == DIGESTS[MACHINE_VERSION] and max(DIGESTS) == MACHINE_VERSION
+
+
+def test_numbers_of_families_are_frozen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has one, and two that change places are another machine, whatever else stays as it is."""
+    assert set(NUMBERS) == set(FAMILIES) and sorted(NUMBERS.values()) == list(range(1, len(NUMBERS) + 1))
+    swapped = {**NUMBERS, "add": NUMBERS["sub"], "sub": NUMBERS["add"]}
+    monkeypatch.setattr(families, "NUMBERS", swapped)
+    machine._same_for_all.cache_clear()
+    try:
+        assert machine_digest() != MACHINE_DIGEST
+    finally:
+        machine._same_for_all.cache_clear()
+
+
+def test_a_key_is_for_one_machine() -> None:
+    data = make_key(Machine(PROGRAM)).to_bytes()
+    assert Key.from_bytes(data).to_bytes() == data and MACHINE_DIGEST in data
+    at = data.index(MACHINE_DIGEST)
+    with pytest.raises(MalformedKey, match="for another machine"):
+        Key.from_bytes(data[:at] + bytes(32) + data[at + 32 :])
+
+
+def test_a_keys_hash_covers_all_of_it() -> None:
+    """Commitments that are not the program's, under the program's hash, give another hash of the key."""
+    key = make_key(Machine(PROGRAM))
+    assert key.program_hash == Machine(PROGRAM).program_hash and key.hash == make_key(Machine(PROGRAM)).hash
+    other = replace(key, caps={**key.caps, 2: bytes(32)})
+    assert other.program_hash == key.program_hash and other.hash != key.hash
+
+
+def test_a_hostile_key_costs_no_memory() -> None:
+    """One whose tables have 2^26 rows, and a proof to go with it."""
+    execution = execute(PROGRAM, record=True)
+    proof = prove(statement(Machine(PROGRAM), execution), security=80)
+    key = replace(make_key(Machine(PROGRAM)), log_program_rows=26, log_data_rows=26)
+    codes = proof.public_values[0][3:]
+    codes, heights = (*codes[:2], 3, *codes[2:]), (6, 26, 6, 26, *proof.log_heights[3:])
+    public = ((*proof.public_values[0][:3], *codes), *proof.public_values[1:3], (), *proof.public_values[3:])
+    hostile = replace(proof, log_heights=heights, public_values=public)
+    tracemalloc.start()
+    with pytest.raises(VerificationError, match="the proof ends inside|entries where"):
+        verify(hostile, key.statement_of(hostile), security=1)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 64 << 20
