@@ -17,6 +17,7 @@ from graphprover.envelope import Proof
 from graphprover.files import FileError, check_writable, read_input, read_proof, write
 from graphprover.programs import Program, ProgramError, is_guest, load, load_packaged, packaged_names
 from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.security import JOHNSON_PROXIMITY, PROXIMITIES
 from graphprover.statement import Statement
 from graphprover.verifier import Verdict, verify
 from graphprover.vm import cli as vm
@@ -99,8 +100,18 @@ def parser() -> argparse.ArgumentParser:
     def with_input(each: argparse.ArgumentParser) -> None:
         each.add_argument("--input", type=Path, metavar="FILE", help="the file that the program reads")
 
+    def with_proximity(each: argparse.ArgumentParser) -> None:
+        each.add_argument(
+            "--proximity",
+            choices=PROXIMITIES,
+            default=JOHNSON_PROXIMITY,
+            help="the results by which the bits are proven: all up to Johnson's radius, of which the better counts "
+            "(johnson, default), or unique decoding alone (unique), which takes a longer proof",
+        )
+
     def with_level(each: argparse.ArgumentParser) -> None:
         each.add_argument("--security", type=_bits, default=128, metavar="BITS", help="provable bits (default 128)")
+        with_proximity(each)
         each.add_argument(
             "--rate",
             type=int,
@@ -165,6 +176,7 @@ def parser() -> argparse.ArgumentParser:
     check_proof.add_argument(
         "--security", type=_bits, default=128, metavar="BITS", help="refuse fewer provable bits (default 128)"
     )
+    with_proximity(check_proof)
     check_proof.add_argument(
         "--expect",
         action="append",
@@ -250,7 +262,7 @@ def run_prove(options: argparse.Namespace) -> int:
         from graphprover.graphs.executors import Progress
         from graphprover.prover import plan, prove
     try:
-        layout = plan(statement, options.security, options.rate)
+        layout = plan(statement, options.security, options.rate, proximity=options.proximity)
     except ValueError as error:
         raise UsageError(f"{program.name}: {error}") from error
     try:
@@ -261,7 +273,7 @@ def run_prove(options: argparse.Namespace) -> int:
         proof = prove(statement, options.executor, parameters=layout.parameters, device=options.device)
     with stage("verify"):
         try:
-            verdict = verify(proof, program.statement_of(proof), options.security)
+            verdict = verify(proof, program.statement_of(proof), options.security, options.proximity)
         except VerificationError as error:
             flags = f" --input {options.input}" if options.input else ""
             raise VerificationError(
@@ -272,7 +284,7 @@ def run_prove(options: argparse.Namespace) -> int:
         write(options.output, encoded)
     described = program.describe(verdict.public_values)
     size = {"proof": f"{options.output}, {len(encoded):,} bytes"}
-    print(report.listed(described | {"security": f"{verdict.bits:.1f} bits"} | size))
+    print(report.listed(described | {"security": verdict.security.summary} | size))
     if options.report:
         print(report.times_text(stages, tasks.results))
     return OK
@@ -284,7 +296,7 @@ def run_verify(options: argparse.Namespace) -> int:
     try:
         proof = Proof.from_bytes(data)
         program = _program_of(proof, options)
-        verdict = verify(proof, program.statement_of(proof), options.security)
+        verdict = verify(proof, program.statement_of(proof), options.security, options.proximity)
     except VerificationError as error:
         raise VerificationError(f"{options.proof}: not valid: {error}") from error
     if options.input:
@@ -295,7 +307,7 @@ def run_verify(options: argparse.Namespace) -> int:
             raise UsageError(f"--expect {key}: this program says {', '.join(map(repr, described))}")
         if described[key] != value:
             raise VerificationError(f"{options.proof}: {key} is {described[key]}, not {value}")
-    print(report.listed({"program": program.name} | described | {"security": f"{verdict.bits:.1f} bits"}))
+    print(report.listed({"program": program.name} | described | {"security": verdict.security.summary}))
     print("valid")
     return OK
 
@@ -396,7 +408,7 @@ def _layout(program: Program | Guest, statement: Statement, options: argparse.Na
     from graphprover.prover import plan
 
     try:
-        return plan(statement, options.security, options.rate)
+        return plan(statement, options.security, options.rate, proximity=options.proximity)
     except ValueError as error:
         raise UsageError(f"{program.name}: {error}") from error
 

@@ -18,7 +18,7 @@ from graphprover.graphs.tasks import Graph
 from graphprover.protocol.layout import Layout, make_layout
 from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.proof import encode
-from graphprover.protocol.security import choose, shape_of
+from graphprover.protocol.security import JOHNSON_PROXIMITY, choose, shape_of
 from graphprover.recipe import Recipe
 from graphprover.statement import Statement, Table, as_columns
 
@@ -32,14 +32,16 @@ def prove(
     rate: int = 2,
     parameters: Parameters | None = None,
     device: Device | str = "auto",
+    proximity: str = JOHNSON_PROXIMITY,
 ) -> Proof:
     """Prove ``statement``, whose tables all have traces.
 
     ``executor``: ``"threads"`` (default), ``"sync"``, a ``distributed.Client``, a scheduler's address or file.
     ``security``: provable bits, from which the parameters are chosen at rate 1/``rate`` (2, 4 or 8), unless
-    ``parameters`` gives them. ``device``: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, a `Device`, or ``"auto"``, the first GPU
-    where there is one. The bytes of the proof depend on neither executor nor device. Where ``"auto"`` has chosen a GPU
-    whose memory does not suffice, a warning says so and the CPU makes the whole proof.
+    ``parameters`` gives them; with ``proximity="unique"`` by unique decoding alone. ``device``: ``"cpu"``, ``"cuda"``,
+    ``"cuda:1"``, a `Device`, or ``"auto"``, the first GPU where there is one. The bytes of the proof depend on neither
+    executor nor device. Where ``"auto"`` has chosen a GPU whose memory does not suffice, a warning says so and the CPU
+    makes the whole proof.
 
     Raises ValueError for a malformed trace or a level that cannot be reached; MemoryError, naming round and table,
     where memory ends; `graphprover.device.DeviceLost` where a GPU fails, which this process must not use again. A trace
@@ -48,7 +50,7 @@ def prove(
     # 1. Load: check every trace against its table.
     traces = load(statement)
     # 2. Plan: heights and parameters give the shape of the proof.
-    layout = _layout(statement, traces, security, rate, parameters)
+    layout = _layout(statement, traces, security, rate, parameters, proximity)
     # 3. Make the graph and run it, once more where the first GPU is too small for it.
     chosen = device_for(device) if isinstance(device, str) else device
     try:
@@ -117,20 +119,31 @@ def _is_on_gpu(array: Any) -> TypeGuard[Any]:
     return hasattr(array, "__cuda_array_interface__")
 
 
-def plan(statement: Statement, security: float = 128, rate: int = 2, parameters: Parameters | None = None) -> Layout:
+def plan(
+    statement: Statement,
+    security: float = 128,
+    rate: int = 2,
+    parameters: Parameters | None = None,
+    proximity: str = JOHNSON_PROXIMITY,
+) -> Layout:
     """The shape of the proof of a statement with traces; raises ValueError for an unreachable level."""
     tables = zip(statement.tables, statement.descriptions, strict=True)
-    return _layout(statement, [_columns(table, air) for table, air in tables], security, rate, parameters)
+    return _layout(statement, [_columns(table, air) for table, air in tables], security, rate, parameters, proximity)
 
 
 def _layout(
-    statement: Statement, traces: Sequence[Array], security: float, rate: int, parameters: Parameters | None
+    statement: Statement,
+    traces: Sequence[Array],
+    security: float,
+    rate: int,
+    parameters: Parameters | None,
+    proximity: str,
 ) -> Layout:
     log_heights = [trace.shape[1].bit_length() - 1 for trace in traces]
     if parameters is None:
         if rate not in RATES:
             raise ValueError(f"rate 1/{rate}: choose 1/2, 1/4 or 1/8")
-        parameters = choose(shape_of(statement.descriptions, log_heights), security, RATES[rate])
+        parameters = choose(shape_of(statement.descriptions, log_heights), security, RATES[rate], proximity)
     return make_layout(statement.descriptions, log_heights, parameters)
 
 

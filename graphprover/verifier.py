@@ -38,7 +38,7 @@ from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIEN
 from graphprover.protocol.lookup import lookup_prefixes
 from graphprover.protocol.merkle import verify_rows
 from graphprover.protocol.proof import BatchProof, Cap, by_matrix, decode, opened_values, words_to_exts
-from graphprover.protocol.security import analyse, shape_of
+from graphprover.protocol.security import JOHNSON_PROXIMITY, Security, analyse, shape_of
 from graphprover.statement import Statement, binding_digest
 
 HALF = inv(2)
@@ -48,9 +48,14 @@ HALF = inv(2)
 class Verdict:
     """What a valid proof says."""
 
-    bits: float  # provable security
+    security: Security  # provable, round by round
     public_values: tuple[tuple[int, ...], ...]  # of each table
     log_heights: tuple[int, ...]  # log2 of each table's rows
+
+    @property
+    def bits(self) -> float:
+        """Provable security."""
+        return self.security.bits
 
 
 @dataclass(frozen=True)
@@ -66,24 +71,29 @@ class Challenges:
     queries: list[int]  # rows of the tallest codeword
 
 
-def verify(proof: Proof | bytes, statement: Statement, security: float = 128) -> Verdict:
+def verify(
+    proof: Proof | bytes, statement: Statement, security: float = 128, proximity: str = JOHNSON_PROXIMITY
+) -> Verdict:
     """Check that ``proof`` proves ``statement`` with at least ``security`` provable bits.
 
-    Returns the verdict. Raises VerificationError, with the reason, for every proof that does not convince, however
-    malformed; raises ValueError when the statement itself is malformed.
+    With ``proximity="unique"`` by unique decoding alone. Returns the verdict. Raises VerificationError, with reason,
+    for every proof that does not convince, however malformed; raises ValueError when the statement itself is malformed.
     """
     if not isinstance(proof, Proof):
         proof = Proof.from_bytes(proof)
     layout = _layout(proof, statement)
-    bits = analyse(shape_of(layout.tables, layout.log_heights), proof.parameters).bits
-    if not bits >= security:  # so that a NaN asks for more than there is
-        raise VerificationError(f"the proof has {bits:.1f} provable bits; {security:g} were asked for")
+    proven = analyse(shape_of(layout.tables, layout.log_heights), proof.parameters)
+    regime = proven.by(proximity)
+    if not regime.bits >= security:  # so that a NaN asks for more than there is
+        raise VerificationError(
+            f"the proof has {regime.bits:.1f} provable bits by {regime.name}; {security:g} were asked for"
+        )
     batch = decode(proof.payload, layout)
     # Last, as it takes longest and needs no proof: what does not parse should cost nothing.
     preprocessed = statement.preprocessed_cap(proof.parameters.log_blowup, proof.parameters.cap_height)
     binding = binding_digest(layout, proof.label, preprocessed)
     check_batch(layout, batch, proof.public_values, preprocessed, binding)
-    return Verdict(bits, proof.public_values, proof.log_heights)
+    return Verdict(proven, proof.public_values, proof.log_heights)
 
 
 def check_batch(

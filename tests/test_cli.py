@@ -1,6 +1,7 @@
 """The command line as a user meets it: what it prints, where, and with which exit code."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -96,7 +97,7 @@ def test_prove_and_verify(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     out, err = capsys.readouterr()
     lines = out.splitlines()
     assert lines[:3] == ["program   doubling.py", "first     3", "last      384"] and lines[-1] == "valid" and not err
-    assert lines[3].startswith("security  128.")
+    assert lines[3] == "security  128.0 bits (128.0 by Johnson, 80.6 by unique decoding)"
 
 
 def test_the_label_is_the_program_as_given(proof_bytes: bytes) -> None:
@@ -178,6 +179,22 @@ def test_security_is_demanded(proof: Path, capsys: pytest.CaptureFixture[str]) -
         assert stop.value.code == USAGE
     capsys.readouterr()
     fails(["prove", "doubling.py", "--security", "200"], USAGE, capsys, "out of reach")
+
+
+def test_security_by_unique_decoding_alone(proof: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    unique = ["--proximity", "unique"]
+    fails(["verify", "proof.bin", "doubling.py", *unique], FAILED, capsys, "110.1 provable bits by unique decoding")
+    assert main(["verify", "proof.bin", "doubling.py", *unique, "--security", "110"]) == OK
+    assert main(["prove", "doubling.py", *unique, "-o", "unique.bin"]) == OK
+    assert main(["verify", "unique.bin", "doubling.py", *unique]) == OK
+    assert main(["inspect", "doubling.py", *unique]) == OK
+    assert main(["plan", "doubling.py", *unique]) == OK
+    out = capsys.readouterr().out
+    assert "128.0 by unique decoding)" in out and re.search(r"num_queries +261\n", out)
+    for command in ("prove", "verify", "inspect", "plan"):
+        with pytest.raises(SystemExit) as stop:
+            main([command, "doubling.py", "--proximity", "capacity"])
+        assert stop.value.code == USAGE
 
 
 def test_expectations(proof: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,9 +6,11 @@ import sys
 import time
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from graphprover import verifier
+from graphprover.air import Air, TableBuilder
 from graphprover.envelope import Proof
 from graphprover.field import (
     GENERATOR,
@@ -28,12 +30,14 @@ from graphprover.field import (
 from graphprover.protocol.challenger import Challenger
 from graphprover.protocol.constraints import selectors_at
 from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.hashing import keccak256
 from graphprover.protocol.proof import BatchProof, exts_to_words, words_to_exts
 from graphprover.prover import prove
 from graphprover.statement import Statement, Table
 from graphprover.verifier import fold_group, verify
 from tests.cheating import forge
-from tests.interop.tables import PLAIN, Bytes, Fibonacci, Limbs, fibonacci, limbs
+from tests.interop.tables import GRINDING, PLAIN, Bytes, Fibonacci, Limbs, fibonacci, limbs, squares
+from tests.naive_device import NaiveDevice
 from tests.protocol import vectors
 from tests.random_statements import random_statement
 
@@ -96,6 +100,55 @@ def test_a_verdict_needs_no_trace() -> None:
         assert verdict.public_values == ((1, 2, 55),)
         assert verdict.log_heights == (3,)
         assert 0 < verdict.bits < 10
+
+
+def test_a_level_by_unique_decoding_alone() -> None:
+    """217 queries give 128 bits by results up to Johnson's radius, and 110 without."""
+    statement = Statement([fibonacci(64)])
+    by_johnson, by_unique = prove(statement), prove(statement, proximity="unique")
+    assert (by_johnson.parameters.num_queries, by_unique.parameters.num_queries) == (217, 261)
+    verdict = verify(by_johnson, statement)
+    assert verdict.bits == verdict.security.johnson.bits == 128
+    assert verify(by_johnson, statement, 110, "unique").security.unique.bits == verdict.security.unique.bits < 111
+    with pytest.raises(VerificationError, match=r"has 110\.1 provable bits by unique decoding; 128 were asked for"):
+        verify(by_johnson, statement, proximity="unique")
+    assert verify(by_unique, statement, proximity="unique").security.unique.bits == 128
+
+
+class LaterNonces(NaiveDevice):
+    """Grinds on to the second nonce that passes."""
+
+    def grind(self, seed: bytes, bits: int) -> int:
+        nonce = super().grind(seed, bits) + bool(bits)
+        while bits and int.from_bytes(keccak256(seed + nonce.to_bytes(8, "little"))[24:], "big") % (1 << bits):
+            nonce += 1
+        return nonce
+
+
+def test_every_nonce_that_passes_is_accepted() -> None:
+    """So whoever holds the traces can make another proof of the same: proofs are no identifiers."""
+    statement = Statement([*squares(8, 64)])
+    first, second = forge(statement, GRINDING), forge(statement, GRINDING, LaterNonces())
+    assert first != second and replace(first, payload=b"") == replace(second, payload=b"")
+    assert verify(first, statement, security=0) == verify(second, statement, security=0)
+
+
+@pytest.mark.parametrize("rate", [2, 4])
+def test_chunks_may_exceed_the_blowup(rate: int) -> None:
+    """Degree 9 takes eight chunks."""
+
+    class Ninths(Air):
+        columns = ("x",)
+
+        def define(self, t: TableBuilder) -> None:
+            t.transition(t.next.x - t.x**9 - 1)
+
+    trace = [2]
+    while len(trace) < 32:
+        trace.append((trace[-1] ** 9 + 1) % P)
+    statement = Statement([Table(Ninths(), (), np.array([trace], dtype=np.uint64))])
+    assert statement.descriptions[0].log_quotient_chunks == 3
+    assert verify(prove(statement, security=60, rate=rate), statement, security=60).bits >= 60
 
 
 def test_a_label_is_the_provers_to_choose_and_nobody_elses_to_change() -> None:

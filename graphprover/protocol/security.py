@@ -28,6 +28,11 @@ UNIQUE = 0  # the multiplicity m that stands for unique decoding
 LEAST_MULTIPLICITY = 3  # of the Johnson regime, by its theorem
 MOST_MULTIPLICITY = 1 << 16  # beyond, 1000 queries gain less than a hundredth of a bit
 
+# The results on proximity that a level may rest on: those up to Johnson's radius, which include unique decoding, or
+# unique decoding alone.
+JOHNSON_PROXIMITY, UNIQUE_PROXIMITY = "johnson", "unique"
+PROXIMITIES = (JOHNSON_PROXIMITY, UNIQUE_PROXIMITY)
+
 # Constants of `choose`. 2^20 hashes are a fraction of a second; ten bits elsewhere, on up to a dozen sites, are
 # almost free and already give all but one or two of the queries that more would save.
 QUERY_POW_BITS = 20
@@ -108,6 +113,11 @@ class Security:
         """The better of the two analyses."""
         return max(self.unique, self.johnson, key=lambda each: each.bits)
 
+    def by(self, proximity: str) -> Regime:
+        """The better analysis among those that rest on these results (`PROXIMITIES`); ValueError for others."""
+        _check_proximity(proximity)
+        return self.unique if proximity == UNIQUE_PROXIMITY else self.regime
+
     @property
     def bits(self) -> float:
         """Security in bits."""
@@ -117,6 +127,11 @@ class Security:
     def binding(self) -> str:
         """Name of the round that limits it."""
         return self.regime.binding.name
+
+    @property
+    def summary(self) -> str:
+        """The bits, and those of either analysis, for people."""
+        return f"{self.bits:.1f} bits ({self.johnson.bits:.1f} by Johnson, {self.unique.bits:.1f} by unique decoding)"
 
     def table(self) -> str:
         """The breakdown for people: a line a round with its grinding and its bits in both regimes."""
@@ -133,8 +148,17 @@ class Security:
             "  ".join([row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))])
             for row in rows
         ]
-        lines.append(f"{self.bits:.1f} bits, proven by {self.regime.name}, limited by {self.binding}")
+        other = self.unique if self.regime is self.johnson else self.johnson
+        lines.append(
+            f"{self.bits:.1f} bits, proven by {self.regime.name}, limited by {self.binding}; "
+            f"{other.bits:.1f} by {other.name}, limited by {other.binding.name}"
+        )
         return "\n".join(lines)
+
+
+def _check_proximity(proximity: str) -> None:
+    if proximity not in PROXIMITIES:
+        raise ValueError(f"proximity {proximity!r}: choose {' or '.join(PROXIMITIES)}")
 
 
 def shape_of(descriptions: Sequence[AirDescription], log_heights: Sequence[int]) -> Shape:
@@ -314,12 +338,16 @@ def analyse(shape: Shape, parameters: Parameters) -> Security:
     )
 
 
-def choose(shape: Shape, target_bits: float = 128, log_blowup: int = 1) -> Parameters:
+def choose(
+    shape: Shape, target_bits: float = 128, log_blowup: int = 1, proximity: str = JOHNSON_PROXIMITY
+) -> Parameters:
     """The parameters with the fewest queries that prove `target_bits` for this shape, at rate 2^-log_blowup.
 
-    Queries are ground by QUERY_POW_BITS, other rounds as little as these queries allow and by at most OTHER_POW_BITS.
-    Raises ValueError for a level that the hash, the field or 1000 queries cannot give, naming what binds.
+    Only by the results of ``proximity`` (`PROXIMITIES`). Queries are ground by QUERY_POW_BITS, other rounds as little
+    as these queries allow and by at most OTHER_POW_BITS. Raises ValueError for a level that the hash, the field or 1000
+    queries cannot give, naming what binds.
     """
+    _check_proximity(proximity)
     if target_bits > HASH_BITS:
         raise ValueError(
             f"{target_bits} bits are out of reach: collisions of Keccak-256 limit every proof to {HASH_BITS:.0f} bits"
@@ -338,7 +366,8 @@ def choose(shape: Shape, target_bits: float = 128, log_blowup: int = 1) -> Param
         query_pow_bits=QUERY_POW_BITS,
     )
     wanted = target_bits + MARGIN
-    multiplicities = range(LEAST_MULTIPLICITY, MOST_MULTIPLICITY + 1)
+    most_multiplicity = MOST_MULTIPLICITY if proximity == JOHNSON_PROXIMITY else 0
+    multiplicities = range(LEAST_MULTIPLICITY, most_multiplicity + 1)
 
     def algebraic(multiplicity: int) -> float:
         return _algebraic(_rounds(shape, most, multiplicity))
@@ -353,10 +382,11 @@ def choose(shape: Shape, target_bits: float = 128, log_blowup: int = 1) -> Param
         options.append(allowed[bisect_left(allowed, -queries(allowed[-1]), key=lambda m: -queries(m))])
     options = [multiplicity for multiplicity in options if queries(multiplicity) <= most.num_queries]
     if not options:
-        reachable = analyse(shape, most)
+        reachable = analyse(shape, most).by(proximity)
         raise ValueError(
-            f"{target_bits} bits are out of reach: with {most.num_queries} queries and all grinding allowed, "
-            f"{reachable.binding} limits this shape to {reachable.bits:.1f} bits"
+            f"{target_bits} bits are out of reach by {reachable.name}: with {most.num_queries} queries and all "
+            f"grinding allowed, {reachable.binding.name} limits this shape to {reachable.bits:.1f} bits; "
+            "ask for fewer bits or another rate"
         )
     multiplicity = min(options, key=queries)
 
