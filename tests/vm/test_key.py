@@ -65,7 +65,7 @@ def test_a_hostile_key_costs_no_memory() -> None:
     public = ((*proof.public_values[0][:3], *codes), *proof.public_values[1:3], (), *proof.public_values[3:])
     hostile = replace(proof, log_heights=heights, public_values=public)
     tracemalloc.start()
-    with pytest.raises(VerificationError, match="the proof ends inside|entries where"):
+    with pytest.raises(VerificationError, match=r"the proof ends inside|entries where"):
         verify(hostile, key.statement_of(hostile), security=1)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
