@@ -25,11 +25,12 @@ from graphprover.verifier import verify
 from graphprover.vm import partition, trace
 from graphprover.vm.elf import load_elf
 from graphprover.vm.execute import execute
-from graphprover.vm.families import FAMILIES
+from graphprover.vm.families import FAMILIES, outcomes
 from graphprover.vm.io import INPUT_BASE, KECCAK_F, OUTPUT_BASE
-from graphprover.vm.isa import A0, A7, Instruction, Op
+from graphprover.vm.isa import A0, A7, BRANCHES, Instruction, Op
 from graphprover.vm.machine import Machine, Part, describe, said
 from graphprover.vm.partition import Unprovable
+from graphprover.vm.record import NO_REGISTER
 from graphprover.vm.tables.state import ImageMemory
 from graphprover.vm.tables.step import Step
 from graphprover.vm.trace import statement
@@ -318,6 +319,17 @@ def test_no_table_has_a_word_of_code_that_cannot_be_read() -> None:
     tables[i] = replace(tables[i], air=ImageMemory(elsewhere, values, memory.rows))
     (finding,) = check(Statement(tables))
     assert isinstance(finding, UnbalancedBus) and any(DATA + 8 in each.fields for each in finding.messages)
+
+
+def test_a_jump_below_address_0_has_no_outcome() -> None:
+    """The program table's fields are no negative numbers, and the executor never goes there."""
+
+    def ways(op: Op, target: int) -> list[str]:
+        a, b = (1, 2) if op in BRANCHES else (0, 0)
+        return [each.family for each in outcomes(Instruction(op, 0, a, b, target - 1000, 1000), (NO_REGISTER, a, b))]
+
+    assert ways(Op.JAL, 0) == ["goto"] and ways(Op.JAL, -4) == []
+    assert ways(Op.BEQ, 0) == ["equal", "unequal"] and ways(Op.BEQ, -4) == ["unequal"]
 
 
 def test_unprovable_executions_say_why() -> None:
