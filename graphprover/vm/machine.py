@@ -41,6 +41,7 @@ from graphprover.vm.tables.state import (
 MIN_ROWS = 64  # of a table: shorter ones would make the proof longer, not shorter
 MAX_LOG_ROWS = 26  # of any table: times and addresses that rise in steps below 2^36 then stay below p
 MAX_STATED_INPUT = 1 << 16  # bytes of an input that a proof states: it holds them, and a verifier reads them all
+MAX_PROVED_OUTPUT = 1 << 20  # bytes of an output: a proof has columns for each of its words
 LANES = (1, 4)  # instructions in a row of a family's table
 _FAMILY = 16  # a family's table is called family * _FAMILY + lanes
 

@@ -332,6 +332,11 @@ def test_a_jump_below_address_0_has_no_outcome() -> None:
     assert ways(Op.BEQ, 0) == ["equal", "unequal"] and ways(Op.BEQ, -4) == ["unequal"]
 
 
+def test_a_long_output_is_refused_before_tables_are_made() -> None:
+    with pytest.raises(Unprovable, match="an output of 104,857,600 bytes: a proof states 1,048,576 at most: put out a"):
+        stated_by([*li(X, OUTPUT_BASE), *li(Y, 100 << 20), Instruction(Op.SD, rs1=X, rs2=Y)])
+
+
 def test_unprovable_executions_say_why() -> None:
     """A base address above 2^32 whose sum with the immediate is below."""
     code = [*li(X, 2**32 + 8), Instruction(Op.SD, rs1=X, rs2=X, imm=-16)]
