@@ -1,16 +1,16 @@
 """graphprover: a STARK prover in which a proof is a task graph."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from graphprover.air import Air, Bus
-from graphprover.checker import check
-from graphprover.envelope import Proof
-from graphprover.protocol.errors import VerificationError
-from graphprover.statement import Statement, Table
-from graphprover.verifier import Verdict, verify
-
 if TYPE_CHECKING:
+    from graphprover.air import Air, Bus
+    from graphprover.checker import check
+    from graphprover.envelope import Proof
+    from graphprover.protocol.errors import VerificationError
     from graphprover.prover import prove
+    from graphprover.statement import Statement, Table
+    from graphprover.verifier import Verdict, verify
 
 __version__ = "0.1.0"
 
@@ -28,10 +28,22 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """``prove``, and with it Dask and Numba, only when it is asked for: describing and verifying need neither."""
-    if name == "prove":
-        from graphprover.prover import prove
+_HOMES = {
+    "Air": "air",
+    "Bus": "air",
+    "Proof": "envelope",
+    "Statement": "statement",
+    "Table": "statement",
+    "Verdict": "verifier",
+    "VerificationError": "protocol.errors",
+    "check": "checker",
+    "prove": "prover",
+    "verify": "verifier",
+}
 
-        return prove
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+def __getattr__(name: str) -> Any:
+    """A public name, imported when it is asked for: verifying needs no compiler, and the command starts at once."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -24,7 +24,7 @@ from graphprover.vm import cli as vm
 from graphprover.vm.guest import Guest
 from graphprover.vm.machine import Machine, cells_text, said
 
-OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130  # exit codes
+OK, FAILED, USAGE = 0, 1, 2  # exit codes
 
 DEBUG = "GRAPHPROVER_DEBUG"  # set, errors come with their traceback
 
@@ -38,7 +38,7 @@ first steps:
   graphprover verify proof.bin
   graphprover inspect proof.bin
 
-exit codes: 0 ok, 1 not proven or not valid, 2 usage (arguments, files, programs), 130 interrupted.
+exit codes: 0 ok, 1 not proven or not valid, 2 usage (arguments, files, programs), 130 interrupted, 143 terminated.
 With {DEBUG}=1 in the environment, errors come with their traceback.
 """
 
@@ -48,13 +48,10 @@ class UsageError(Exception):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns its exit code. Errors are one line on stderr."""
+    """Run one command; returns its exit code. Errors are one line on stderr; signals are `__main__`'s."""
     options = parser().parse_args(arguments)
     try:
         return options.command(options)
-    except KeyboardInterrupt:
-        print("\ngraphprover: interrupted", file=sys.stderr)
-        return INTERRUPTED
     except BrokenPipeError:  # whoever reads our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
@@ -99,6 +96,7 @@ def parser() -> argparse.ArgumentParser:
 
     def with_input(each: argparse.ArgumentParser) -> None:
         each.add_argument("--input", type=Path, metavar="FILE", help="the file that the program reads")
+        vm.with_limits(each)
 
     def with_proximity(each: argparse.ArgumentParser) -> None:
         each.add_argument(
@@ -396,11 +394,14 @@ def _program_and_statement(options: argparse.Namespace) -> tuple[Program | Guest
     """The program asked for, and its statement about the input."""
     program = load(options.program)
     data = None if options.input is None else read_input(options.input)
-    if not getattr(options, "commit_input", False):
-        return program, program.statement_for(data)
-    if not isinstance(program, Guest):
+    limits = vm.limits(options)
+    if isinstance(program, Guest):
+        return program, program.statement_for(data, state_input=getattr(options, "commit_input", False), **limits)
+    if limits:
+        raise UsageError(f"--{min(limits).replace('_', '-')}: {program.name} is no guest, and has no cycles")
+    if getattr(options, "commit_input", False):
         raise UsageError(f"--commit-input: {program.name} is no guest; what its proofs say is up to its tables")
-    return program, program.statement_for(data, state_input=True)
+    return program, program.statement_for(data)
 
 
 def _layout(program: Program | Guest, statement: Statement, options: argparse.Namespace) -> Any:

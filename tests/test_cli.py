@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from graphprover import Proof, files
-from graphprover.cli import FAILED, INTERRUPTED, OK, USAGE, main
+from graphprover.__main__ import INTERRUPTED, TERMINATED
+from graphprover.cli import FAILED, OK, USAGE, main
 from graphprover.programs import load
 
 PROGRAM = """
@@ -333,3 +334,47 @@ def test_control_c_leaves_the_old_file(folder: Path) -> None:
     assert [each for each in sorted(folder.iterdir()) if each.name != "__pycache__"] == [
         each for each in before if each.name != "__pycache__"
     ]
+
+
+def process(folder: Path, script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command line in a process of its own, after ``script``."""
+    path = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    ending = "\nimport sys\nfrom graphprover.__main__ import main\nsys.exit(main())"
+    command = [sys.executable, "-c", script + ending, *arguments]
+    environment = os.environ | {"PYTHONPATH": path}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize(
+    ("sent", "code", "line"),
+    [("SIGINT", INTERRUPTED, "graphprover: interrupted"), ("SIGTERM", TERMINATED, "graphprover: terminated")],
+)
+def test_a_signal_while_the_file_is_written_leaves_the_old_one(folder: Path, sent: str, code: int, line: str) -> None:
+    (folder / "proof.bin").write_bytes(b"old")
+    (folder / "__pycache__").mkdir()
+    before = sorted(folder.iterdir())
+    script = f"import os, signal\nos.fsync = lambda file: signal.raise_signal(signal.{sent})"
+    run = process(folder, script, "prove", "doubling.py")
+    assert (run.returncode, run.stderr.strip()) == (code, line)
+    assert (folder / "proof.bin").read_bytes() == b"old" and sorted(folder.iterdir()) == before
+
+
+@pytest.mark.parametrize("module", ["numpy", "graphprover.cli", "dask"])
+def test_control_c_while_modules_are_imported(folder: Path, module: str) -> None:
+    script = f"""
+import signal, sys
+class Slow:
+    def find_spec(self, name, path, target=None):
+        if name == {module!r}:
+            signal.raise_signal(signal.SIGINT)
+sys.meta_path.insert(0, Slow())
+"""
+    run = process(folder, script, "prove", "doubling.py")
+    assert (run.returncode, run.stdout, run.stderr.strip()) == (INTERRUPTED, "", "graphprover: interrupted")
+
+
+def test_who_ignores_sigterm_still_does(folder: Path) -> None:
+    script = "import os, signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    script += "fsync = os.fsync\nos.fsync = lambda file: (signal.raise_signal(signal.SIGTERM), fsync(file))"
+    assert process(folder, script, "prove", "doubling.py").returncode == OK
+    assert (folder / "proof.bin").exists()

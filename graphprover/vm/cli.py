@@ -7,6 +7,7 @@ from pathlib import Path
 from graphprover.files import FileError, read_input, write
 from graphprover.report import aligned, listed
 from graphprover.vm.elf import ElfError, load_elf
+from graphprover.vm.guest import Limits
 
 OK, FAILED = 0, 1
 SHOWN_OUTPUT = 64  # bytes printed
@@ -22,9 +23,29 @@ def add_arguments(each: argparse.ArgumentParser) -> None:
     each.add_argument("guest", type=Path, metavar="GUEST.ELF", help="a program for RV64IM, linked statically")
     each.add_argument("--input", type=Path, metavar="FILE", help="what the program reads; without it, no bytes")
     each.add_argument("--output", type=Path, metavar="FILE", help="write what the program puts out to a file")
-    each.add_argument("--max-cycles", type=int, default=1 << 30, metavar="N", help="stop it there (default 2^30)")
-    each.add_argument("--max-memory", type=int, default=1024, metavar="MIB", help="stop it there (default 1024 MiB)")
     each.add_argument("--cells", action="store_true", help="also print what a proof would commit to")
+    with_limits(each, "1024; with --cells, whose record counts, half of this machine's")
+
+
+def with_limits(each: argparse.ArgumentParser, default_memory: str = "half of this machine's") -> None:
+    """Adds the limits of a guest's run; `limits` reads them."""
+    each.add_argument("--max-cycles", type=int, metavar="N", help="stop a guest there (default 2^30)")
+    each.add_argument(
+        "--max-memory",
+        type=int,
+        metavar="MIB",
+        help=f"stop a guest whose pages, output and record take more (default {default_memory})",
+    )
+
+
+def limits(options: argparse.Namespace) -> Limits:
+    """Those that were given."""
+    given: Limits = {}
+    if options.max_cycles is not None:
+        given["max_cycles"] = options.max_cycles
+    if options.max_memory is not None:
+        given["max_memory"] = options.max_memory << 20
+    return given
 
 
 def run_execute(options: argparse.Namespace) -> int:
@@ -38,7 +59,7 @@ def run_execute(options: argparse.Namespace) -> int:
     data = read_input(options.input) if options.input else b""
     prepare()
     started = time.perf_counter()
-    execution = execute(image, data, max_cycles=options.max_cycles, max_memory=options.max_memory << 20)
+    execution = execute(image, data, **limits(options))
     seconds = time.perf_counter() - started
     if options.output:
         write(options.output, execution.output)
@@ -61,6 +82,6 @@ def run_execute(options: argparse.Namespace) -> int:
         from graphprover.vm.machine import Machine, cells_text
         from graphprover.vm.trace import statement
 
-        recorded = execute(image, data, max_memory=options.max_memory << 20, record=True)
+        recorded = execute(image, data, **limits(options), record=True)
         print(cells_text(statement(Machine(image), recorded)))
     return OK if execution.exit_code == 0 else FAILED

@@ -15,6 +15,8 @@ from graphprover.vm.io import INPUT_BASE, MEMORY_END
 
 MAGIC = b"\x7fELF"
 MAX_IMAGE_BYTES = 256 << 20  # of memory with initial values
+MAX_ZERO_BYTES = 4 << 20  # of these that the file does not hold
+MAX_SEGMENTS = 64
 
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SEGMENT = struct.Struct("<IIQQQQQQ")
@@ -53,7 +55,7 @@ class _Segment:
     flags: int
     start: int
     end: int
-    data: bytes  # from start on; zeros follow
+    data: memoryview  # of the file: from start on; zeros follow
 
     def __str__(self) -> str:
         return f"segment {self.start:#x}..{self.end:#x}"
@@ -110,6 +112,7 @@ def _header(data: bytes) -> tuple[int, int]:
     _require(not flags & 8, "for RV64E (flag RVE): compile with -mabi=lp64")
     _require(not flags, f"unknown flags {flags:#x}")
     _require(size == _HEADER.size and entry_size == _SEGMENT.size, "headers of unknown size")
+    _require(count <= MAX_SEGMENTS, f"{count:,} segments; {MAX_SEGMENTS} at most are taken")
     _require(offset + count * entry_size <= len(data), "table of segments is cut off")
     return offset, count
 
@@ -124,7 +127,7 @@ def _segments(data: bytes, offset: int, count: int) -> list[_Segment]:
         if kind in _IGNORED or (kind == _LOAD and not memory):
             continue
         _require(kind == _LOAD, f"segment of unknown type {kind:#x}")
-        segment = _Segment(flags, start, start + memory, data[at : at + size])
+        segment = _Segment(flags, start, start + memory, memoryview(data)[at : at + size])
         _require(not flags & ~(_R | _W | _X), f"{segment} has unknown flags {flags:#x}")
         _require(len(segment.data) == size, f"contents of {segment} are cut off")
         _require(size <= memory, f"{segment} has {size} bytes of contents for {memory} bytes of memory")
@@ -136,6 +139,7 @@ def _segments(data: bytes, offset: int, count: int) -> list[_Segment]:
     segments.sort(key=lambda each: each.start)
     for low, high in pairwise(segments):
         _require(low.end <= high.start, f"{low} and {high} overlap")
+    _require(sum(len(each.data) for each in segments) <= len(data), "segments share contents")
     return segments
 
 
@@ -146,12 +150,21 @@ def _words(segments: Sequence[_Segment], end: int) -> tuple[np.ndarray, np.ndarr
     parts = [part for part in parts if part[0] < part[1]]
     size = sum(high - low for low, high, _ in parts)
     _require(size <= MAX_IMAGE_BYTES, f"{size:,} bytes of initial memory are more than {MAX_IMAGE_BYTES:,}")
-    addresses, values = [np.zeros(0, np.uint64)], [np.zeros(0, np.uint64)]
+    zeros = size - sum(len(each.data) for _, _, each in parts)
+    _require(
+        zeros <= MAX_ZERO_BYTES,
+        f"{zeros:,} bytes of zeros below contents are more than {MAX_ZERO_BYTES:,}, and part of the program: "
+        "link zeroed data (.bss) behind all contents",
+    )
+    words = np.zeros(size // 8, dtype="<u8")
+    addresses = np.zeros_like(words)
+    first = last = 0  # of the words of a part
     for low, high, segment in parts:
-        padded = bytes(segment.start - low) + segment.data[: high - segment.start]
-        addresses.append(np.arange(low, high, 8, dtype=np.uint64))
-        values.append(np.frombuffer(padded.ljust(high - low, b"\0"), dtype="<u8").astype(np.uint64))
-    joined, place = np.unique(np.concatenate(addresses), return_inverse=True)
-    contents = np.zeros(len(joined), np.uint64)
-    np.bitwise_or.at(contents, place, np.concatenate(values))  # neighbours may share a word
-    return joined, contents
+        shares_word = last > 0 and addresses[last - 1] == low  # with its neighbour
+        first = last - int(shares_word)
+        last = first + (high - low) // 8
+        addresses[first:last] = np.arange(low, high, 8)
+        start = 8 * first + segment.start - low
+        contents = np.frombuffer(segment.data, dtype=np.uint8)
+        words.view(np.uint8)[start : start + len(contents)] |= contents
+    return addresses[:last].astype(np.uint64, copy=False), words[:last].astype(np.uint64, copy=False)

@@ -1,5 +1,7 @@
 """Running a program: an Image and its input in, an Execution out, with or without the record for its tables."""
 
+import io
+import os
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,7 +42,10 @@ from graphprover.vm.record import (
 
 MAX_CYCLES = 1 << 32  # the record counts cycles in 32 bits
 DEFAULT_CYCLES = 1 << 30
-DEFAULT_MEMORY = 1 << 30
+DEFAULT_MEMORY = 1 << 30  # without a record
+SLICE = 1 << 19  # cycles between looks at signals; as host calls these are half a second
+CALL_BYTES = 1 << 10  # of a Call, beside its words
+BLOCK = 256  # pages whose words are listed at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +59,7 @@ class Execution:
     cycles: int  # instructions executed, the exit's ecall included
     counts: np.ndarray  # int64 (instructions of the image,), how often each was executed
     misaligned: int  # loads and stores at addresses that are no multiples of their size
-    memory_bytes: int  # in pages of 4096 bytes that hold the program's data or the input, or were touched
+    memory_bytes: int  # of pages that hold the program's data or the input or were touched, and of the output
     record: Record | None  # where asked for
 
     def mix(self) -> dict[Op, int]:
@@ -69,27 +74,39 @@ def execute(
     data: bytes = b"",
     *,
     max_cycles: int = DEFAULT_CYCLES,
-    max_memory: int = DEFAULT_MEMORY,
+    max_memory: int | None = None,
     record: bool = False,
 ) -> Execution:
     """Run ``image`` on the input ``data`` until it exits.
 
-    With ``record`` it runs twice: first to learn how long the record is. Raises GuestFault for what the guest does
-    wrong, and where it runs for more than ``max_cycles`` instructions or touches more than ``max_memory`` bytes (its
-    data and the input included, in whole pages); ValueError for an input or limits that cannot be.
+    With ``record`` it runs twice: first to learn how long the record is. ``max_memory`` bounds what that takes of the
+    host, in bytes: pages of 4096 bytes with the program's data or the input, or touched; the output; the record. The
+    default is DEFAULT_MEMORY, and with ``record`` half of what the machine has.
+
+    Raises GuestFault for what the guest does wrong, and where it passes a limit; ValueError for an input or limits that
+    cannot be. A signal's handler runs within SLICE cycles, and what it raises ends the run.
     """
     if len(data) > MAX_INPUT_BYTES:
         raise ValueError(f"an input of {len(data):,} bytes; {MAX_INPUT_BYTES:,} have a place")
     if not 0 < max_cycles < MAX_CYCLES:
         raise ValueError(f"a limit of {max_cycles:,} cycles is not in 1 .. 2^32 - 1")
+    if max_memory is None:
+        max_memory = half_of_memory() if record else DEFAULT_MEMORY
     machine = _Machine(image, data, max_cycles, max_memory)
     machine.run()
     if not record:
         return machine.execution(None)
-    trace = machine.empty_trace()
+    room = machine.room()
+    del machine  # and with it its memory
+    trace = Trace._make(np.zeros(length, dtype=dtype) for length, dtype in room)
     again = _Machine(image, data, max_cycles, max_memory)
     again.run(trace)
     return again.execution(again.record(trace))
+
+
+def half_of_memory() -> int:
+    """Half of the bytes of memory that this machine has."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
 
 
 def prepare() -> None:
@@ -109,18 +126,16 @@ class _Machine:
         visits = np.zeros(len(image.code) + 2, dtype=np.int64)
         self.state = State(np.zeros(NO_REGISTER + 1, np.uint64), np.zeros(8, np.int64), visits)
         self.state.position[INSTRUCTION] = (image.entry - image.code_base) // 4
-        inputs = region(data)
-        places = INPUT_BASE + 8 * np.arange(len(inputs), dtype=np.uint64)
-        self.initial_addresses = np.concatenate([image.addresses, places])  # rising; all other words are zero
-        self.initial_values = np.concatenate([image.values, inputs])
         self.store = self._store()
 
     def _store(self) -> Store:
         """Memory as it is at the start."""
         image = self.image
         border = image.zero_base >> LOG_PAGE
-        pages = self.initial_addresses >> LOG_PAGE
-        owners = np.union1d(pages, np.uint64(border))
+        first_input, last_input = INPUT_BASE >> LOG_PAGE, (INPUT_BASE + 7 + len(self.data)) >> LOG_PAGE
+        pages = image.addresses >> LOG_PAGE
+        others = np.array([border, *range(first_input, last_input + 1)], dtype=np.uint64)
+        owners = np.union1d(pages, others)
         bases = PAGE_WORDS * np.arange(1, len(owners) + 1)
         self.state.position[FREE] = len(owners) + 1
         limit = min(self.max_memory, MEMORY_END) // PAGE_BYTES
@@ -137,7 +152,10 @@ class _Machine:
         )
         store.owners[1 : len(owners) + 1] = owners
         number = np.searchsorted(owners, pages)
-        store.pool[bases[number] + (self.initial_addresses >> 3).astype(np.int64) % PAGE_WORDS] = self.initial_values
+        store.pool[bases[number] + (image.addresses >> 3).astype(np.int64) % PAGE_WORDS] = image.values
+        self.inputs = region(self.data)
+        start = bases[np.searchsorted(owners, first_input)]  # its pages follow one another here, too
+        store.pool[start : start + len(self.inputs)] = self.inputs
         # The interpreter must look closely at pages of which some words do not exist or are code.
         existing = np.bincount(number, minlength=len(owners))
         existing[owners == border] += (PAGE_BYTES - image.zero_base % PAGE_BYTES) // 8
@@ -147,10 +165,14 @@ class _Machine:
         return store
 
     def run(self, trace: Trace | None = None) -> None:
-        """Run to the exit; raises GuestFault."""
-        status = interpreter.run(self.code, self.state, self.store, self.max_cycles, trace)
-        if status != EXITED:
-            raise self._guest_fault(FAULTS[status])
+        """Run to the exit; raises GuestFault. In slices, so that signals are handled in between."""
+        while True:
+            end = min(int(self.state.position[CYCLE]) + SLICE, self.max_cycles)
+            status = interpreter.run(self.code, self.state, self.store, end, trace)
+            if status == EXITED:
+                return
+            if FAULTS[status] is not Fault.CYCLE_LIMIT or end == self.max_cycles:
+                raise self._guest_fault(FAULTS[status])
 
     def _guest_fault(self, fault: Fault) -> GuestFault:
         """The fault of the instruction that the interpreter stopped at."""
@@ -183,19 +205,40 @@ class _Machine:
         line = disassemble(int(self.image.code[index]), pc)
         return GuestFault(fault, pc, line, int(self.state.position[CYCLE]) - after, detail)
 
-    def _words(self, start: int, count: int) -> np.ndarray:
-        """``count`` words from an address on."""
-        words = np.uint64(start >> 3) + np.arange(count, dtype=np.uint64)
-        bases = np.abs(self.store.pages[words // PAGE_WORDS])
-        return np.where(bases > 0, self.store.pool[bases + (words % PAGE_WORDS).astype(np.int64)], 0)
+    @property
+    def _pages(self) -> int:
+        """How many pages were taken."""
+        return int(self.state.position[FREE]) - 1
+
+    def _output_length(self) -> int:
+        """In bytes; raises GuestFault where it is impossible or passes the limit."""
+        length = int(self._page(OUTPUT_BASE)[0])
+        if length > MAX_OUTPUT_BYTES:
+            raise self._fault(Fault.OUTPUT_LENGTH, f"{length:,} bytes", after=1)
+        if length + PAGE_BYTES * self._pages > self.max_memory:
+            detail = f"{self.max_memory:,} bytes, with an output of {length:,}"
+            raise self._fault(Fault.MEMORY_LIMIT, detail, after=1)
+        return length
+
+    def _output(self) -> bytes:
+        """What lies in the output's region, page by page, so that no more is held; raises as its length does."""
+        length = self._output_length()
+        output = io.BytesIO()
+        for page in range(OUTPUT_BASE, OUTPUT_BASE + 8 + length, PAGE_BYTES):
+            words = self._page(page)[1:] if page == OUTPUT_BASE else self._page(page)
+            output.write(words.astype("<u8").tobytes())
+        output.truncate(length)
+        return output.getvalue()
+
+    def _page(self, address: int) -> np.ndarray:
+        """The words of a page."""
+        base = abs(int(self.store.pages[address >> LOG_PAGE]))
+        return self.store.pool[base : base + PAGE_WORDS]  # the pool's first page is zero
 
     def execution(self, record: Record | None) -> Execution:
         """What has been run."""
         position = self.state.position
-        length = int(self._words(OUTPUT_BASE, 1)[0])
-        if length > min(MAX_OUTPUT_BYTES, self.max_memory):
-            raise self._fault(Fault.OUTPUT_LENGTH, f"{length:,} bytes", after=1)
-        output = self._words(OUTPUT_BASE + 8, -(-length // 8)).astype("<u8").tobytes()[:length]
+        output = self._output()
         return Execution(
             self.image,
             self.data,
@@ -204,26 +247,26 @@ class _Machine:
             int(position[CYCLE]),
             np.cumsum(self.state.visits)[: len(self.image.code)],
             int(position[MISALIGNED]),
-            PAGE_BYTES * (int(position[FREE]) - 1),
+            PAGE_BYTES * self._pages + len(output),
             record,
         )
 
-    def empty_trace(self) -> Trace:
-        """Room for a run as long as this one was."""
+    def room(self) -> list[tuple[int, str]]:
+        """Length and dtype of each array of a trace of this run; raises GuestFault where that passes the limit."""
         cycles, crossings, calls, words = self.state.position[[CYCLE, CROSSING, CALLS, CALL_WORDS]].tolist()
-        return Trace._make(
-            [
-                np.zeros(cycles + 1, dtype=np.uint32),
-                *(np.zeros(cycles, dtype=np.uint64) for _ in range(10)),
-                np.zeros(crossings, dtype=np.uint32),
-                *(np.zeros(crossings, dtype=np.uint64) for _ in range(3)),
-                np.zeros(calls, dtype=np.uint32),
-                *(np.zeros(calls, dtype=np.uint64) for _ in range(2)),
-                *(np.zeros(words, dtype=np.uint64) for _ in range(3)),
-                np.zeros(NO_REGISTER + 1, dtype=np.uint64),
-                np.zeros(len(self.store.pool), dtype=np.uint64),
-            ]
-        )
+        room = [
+            *[(cycles + 1, "u4"), *10 * [(cycles, "u8")]],
+            *[(crossings, "u4"), *3 * [(crossings, "u8")]],
+            *[(calls, "u4"), *2 * [(calls, "u8")], *3 * [(words, "u8")]],
+            *[(NO_REGISTER + 1, "u8"), (PAGE_WORDS * (self._pages + 1), "u8")],
+        ]
+        record = sum(length * np.dtype(dtype).itemsize for length, dtype in room)
+        record += CALL_BYTES * calls + len(Memory.__annotations__) * PAGE_BYTES * self._pages
+        needed = record + PAGE_BYTES * self._pages + self._output_length()
+        if needed > self.max_memory:
+            detail = f"{self.max_memory:,} bytes: a run of {cycles:,} cycles and its record take {needed:,}"
+            raise self._fault(Fault.MEMORY_LIMIT, f"{detail}; allow more with --max-memory", after=1)
+        return room
 
     def record(self, trace: Trace) -> Record:
         """The record of a run that has filled ``trace``."""
@@ -239,16 +282,30 @@ class _Machine:
         )
 
     def _memory(self, times: np.ndarray) -> Memory:
-        used = PAGE_WORDS * int(self.state.position[FREE])
-        places = np.flatnonzero(times[:used])
-        addresses = self.store.owners[places // PAGE_WORDS].astype(np.uint64) * PAGE_BYTES
-        addresses += 8 * (places % PAGE_WORDS).astype(np.uint64)
-        order = np.argsort(addresses)
-        addresses, places = addresses[order], places[order]
-        initial = np.zeros(len(addresses), dtype=np.uint64)
-        _, here, there = np.intersect1d(addresses, self.initial_addresses, assume_unique=True, return_indices=True)
-        initial[here] = self.initial_values[there]
-        return Memory(addresses, initial, self.store.pool[places], times[places])
+        """The words that were accessed, listed by BLOCK pages, so that little beside the result is held."""
+        pages = 1 + np.argsort(self.store.owners[1 : self._pages + 1])
+        times = times.reshape(-1, PAGE_WORDS)
+        pool = self.store.pool[: times.size].reshape(-1, PAGE_WORDS)
+        memory = Memory(*np.empty((4, np.count_nonzero(times)), dtype=np.uint64))
+        last = 0
+        for block in range(0, len(pages), BLOCK):
+            row, word = np.nonzero(times[pages[block : block + BLOCK]])
+            page = pages[block + row]
+            first, last = last, last + len(page)
+            memory.address[first:last] = self.store.owners[page].astype(np.int64) * PAGE_BYTES + 8 * word
+            memory.initial[first:last] = self._initial(memory.address[first:last])
+            memory.final[first:last] = pool[page, word]
+            memory.t[first:last] = times[page, word]
+        return memory
+
+    def _initial(self, addresses: np.ndarray) -> np.ndarray:
+        """What the words at these addresses, which exist, held at the start."""
+        words = np.zeros(len(addresses), dtype=np.uint64)
+        below = addresses < self.image.zero_base
+        words[below] = self.image.values[np.searchsorted(self.image.addresses, addresses[below])]
+        inputs = (addresses >= INPUT_BASE) & (addresses < INPUT_BASE + 8 * len(self.inputs))
+        words[inputs] = self.inputs[(addresses[inputs] - INPUT_BASE) >> 3]
+        return words
 
 
 def _calls(trace: Trace) -> tuple[Call, ...]:

@@ -131,9 +131,10 @@ class Outcome:
 def outcomes(i: Instruction, registers: tuple[int, int, int]) -> list[Outcome]:
     """All ways an instruction can go, the cheapest first; one without a condition of its own last.
 
-    ``registers``: what it accesses as rd, rs1 and rs2 (see ``record.accesses``). An ebreak has no outcome.
+    ``registers``: what it accesses as rd, rs1 and rs2 (see ``record.accesses``). An ebreak has no outcome, nor has a
+    jump below address 0: the executor faults on both, and no pc of a program is negative.
     """
-    found = _outcomes(i, registers)
+    found = [way for way in _outcomes(i, registers) if way.following >= 0]
     d, a, b = registers
     if d == NO_REGISTER or d != a or a == b:
         return found

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypedDict, Unpack
 
 from graphprover.envelope import Proof
 from graphprover.protocol.errors import VerificationError
@@ -15,6 +16,13 @@ from graphprover.vm.machine import Machine, Tables
 
 HASH_CHARACTERS = 64  # of a program's hash, in hexadecimal digits
 _HASH = re.compile(f"[0-9a-f]{{{HASH_CHARACTERS}}}")
+
+
+class Limits(TypedDict, total=False):
+    """Those of a run, as `execute.execute` takes them."""
+
+    max_cycles: int
+    max_memory: int  # bytes
 
 
 @dataclass(frozen=True)
@@ -36,7 +44,7 @@ class Guest:
             raise VerificationError(f"this proof is of program {stated}, not of {self.name} ({own})")
         return self.machine.statement_of(proof)
 
-    def statement_for(self, data: bytes | None, *, state_input: bool = False) -> Statement:
+    def statement_for(self, data: bytes | None, *, state_input: bool = False, **limits: Unpack[Limits]) -> Statement:
         """What a prover proves about the program's run on ``data``, and with ``state_input`` that it was on that."""
         # Here, because verifying needs no compiler.
         from graphprover.vm.execute import execute
@@ -44,7 +52,7 @@ class Guest:
 
         if not isinstance(self.machine, Machine):
             raise ValueError(f"{self.name}: a verifying key, which runs nothing: give the ELF file")
-        run = execute(self.machine.image, data or b"", record=True)
+        run = execute(self.machine.image, data or b"", **limits, record=True)
         return statement(self.machine, run, self.label, state_input=state_input)
 
     def describe(self, public_values: Sequence[Sequence[int]]) -> dict[str, str]:

@@ -44,6 +44,7 @@ from graphprover.vm.version import NUMBERS
 
 LOG_BLOWUPS = (1, 2, 3)  # of proofs about programs: rates 1/2, 1/4 and 1/8
 MAX_STATED_INPUT = 1 << 16  # bytes of an input that a proof states: it holds them, and a verifier reads them all
+MAX_PROVED_OUTPUT = 1 << 20  # bytes of an output: a proof has columns for each of its words
 MOST_EVEN = 8**DIGITS  # numbers whose digits are even
 
 

@@ -11,7 +11,7 @@ from graphprover.vm.bumps import Late, bump_trace, late_accesses, some
 from graphprover.vm.execute import Execution
 from graphprover.vm.io import region
 from graphprover.vm.lookup_counts import count_recipes
-from graphprover.vm.machine import MAX_STATED_INPUT, Machine, cells_per_row
+from graphprover.vm.machine import MAX_PROVED_OUTPUT, MAX_STATED_INPUT, Machine, cells_per_row
 from graphprover.vm.partition import Unprovable, partition
 from graphprover.vm.rows import HOST, Rows, Run, load_run, run_of, write_step
 from graphprover.vm.shape import MIN_ROWS, Part, Place, lanes_for, packing, rows_for
@@ -33,6 +33,9 @@ def statement(machine: Machine, execution: Execution, label: str = "", *, state_
         raise ValueError("an execution without a record cannot be proved")
     if state_input and len(execution.input) > MAX_STATED_INPUT:
         raise Unprovable(f"an input of {len(execution.input):,} bytes: a proof states {MAX_STATED_INPUT:,} at most")
+    if len(execution.output) > MAX_PROVED_OUTPUT:
+        most = f"a proof states {MAX_PROVED_OUTPUT:,} at most: put out a hash"
+        raise Unprovable(f"an output of {len(execution.output):,} bytes: {most}")
     stated = region(execution.input) if state_input else np.zeros(0, dtype=np.uint64)
     words = output_words(execution, record.memory)
     sizes = len(words), len(stated)

@@ -1,12 +1,17 @@
 """``graphprover execute`` as a user meets it."""
 
 import hashlib
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from graphprover.__main__ import INTERRUPTED
 from graphprover.cli import FAILED, OK, USAGE, main
-from tests.vm.assemble import CODE, Segment, X, elf, leave, words
+from graphprover.vm.io import KECCAK_F
+from graphprover.vm.isa import A0, A7, Instruction, Op
+from tests.vm.assemble import CODE, DATA, Segment, X, elf, leave, li, words
 
 GUESTS = Path(__file__).parents[2] / "examples/guests"
 
@@ -48,6 +53,60 @@ def test_limits(options: list[str], message: str, capsys: pytest.CaptureFixture[
     assert main(["execute", str(GUESTS / "sha256.elf"), *options]) == FAILED
     captured = capsys.readouterr()
     assert message in captured.err and captured.err.count("\n") == 1 and not captured.out
+
+
+@pytest.mark.parametrize(
+    "command", [["prove", "-o"], ["check"], ["plan"], ["inspect"], ["execute", "--cells"]], ids=lambda each: each[0]
+)
+def test_limits_of_what_is_recorded(command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They count the record, where there is memory enough for the guest alone."""
+    more = [str(tmp_path / "proof")] if command[-1] == "-o" else []
+    guest = str(GUESTS / "json.elf")
+    data = tmp_path / "data"
+    data.write_bytes(b"[" + b"1," * 2000 + b"1]")
+    for limit, message in (
+        (["--max-cycles", "1000"], "cycle limit (1,000) at pc 0x"),
+        (["--max-memory", "2"], "memory limit (2,097,152 bytes: a run of "),
+    ):
+        assert main([*command, *more, guest, "--input", str(data), *limit]) == FAILED
+        captured = capsys.readouterr()
+        assert message in captured.err and captured.err.count("\n") == 1
+    assert "and its record take " in captured.err and "; allow more with --max-memory) at pc 0x" in captured.err
+    assert main(["execute", guest, "--input", str(data), "--max-memory", "2"]) == OK
+    assert not (tmp_path / "proof").exists()
+
+
+def test_tables_have_no_cycles_to_limit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "examples/memory", "--max-cycles", "5"]) == USAGE
+    assert "--max-cycles: examples/memory is no guest" in capsys.readouterr().err
+
+
+# Host calls without end: of all loops the one that takes longest for its cycles, nine minutes for the default limit.
+CALLS = [*li(A0, DATA), *li(A7, KECCAK_F), Instruction(Op.ECALL), Instruction(Op.JAL, imm=-4)]
+
+INTERRUPTED_WHILE_IT_RUNS = """
+import signal, sys
+from graphprover.__main__ import main
+from graphprover.vm.execute import prepare
+prepare()
+signal.signal(signal.SIGVTALRM, signal.default_int_handler)  # what SIGINT does, at a time that is certain
+signal.setitimer(signal.ITIMER_VIRTUAL, 1)  # second of this process's own time
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("command", ["execute", "prove"])
+def test_control_c_ends_a_running_guest(command: str, tmp_path: Path) -> None:
+    guest = tmp_path / "guest.elf"
+    guest.write_bytes(elf([Segment(CODE, words(CALLS), X), Segment(DATA, bytes(200))]))
+    run = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_WHILE_IT_RUNS, command, str(guest)],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (run.returncode, run.stdout, run.stderr.strip()) == (INTERRUPTED, "", "graphprover: interrupted")
 
 
 def test_other_files_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,11 +1,17 @@
 """What the loader takes, and why it refuses the rest."""
 
+import gc
+import struct
+import time
+import tracemalloc
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprover.vm.elf import ElfError, load_elf
+from graphprover.vm.elf import MAX_ZERO_BYTES, ElfError, load_elf
 from graphprover.vm.io import INPUT_BASE
 from tests.vm.assemble import CODE, DATA, PAGE, R, Segment, W, X, elf, leave, words
 
@@ -68,7 +74,8 @@ def test_neighbours_may_share_a_word() -> None:
         (elf([TEXT], flags=16), "unknown flags 0x10"),
         (elf([TEXT], phentsize=32), "headers of unknown size"),
         (elf([TEXT], phoff=1 << 40), "table of segments is cut off"),
-        (elf([TEXT], phnum=65535), "table of segments is cut off"),
+        (elf([TEXT], phoff=PAGE), "table of segments is cut off"),
+        (elf([TEXT], phnum=65535), "65,535 segments; 64 at most"),
         (elf([]), "0 executable segments"),
         (elf([Segment(DATA, b"x")]), "0 executable segments"),
         (elf([TEXT, Segment(DATA, TEXT.data, X)]), "2 executable segments"),
@@ -101,6 +108,76 @@ def test_neighbours_may_share_a_word() -> None:
 def test_refused(file: bytes, reason: str) -> None:
     with pytest.raises(ElfError, match=reason):
         load_elf(file)
+
+
+def compact(segments: Sequence[Segment], contents: bytes) -> bytes:
+    """An ELF file whose segments all have the same contents, right behind its headers."""
+    at, size = 64 + 56 * len(segments), len(contents)
+    table = (
+        struct.pack("<IIQQQQQQ", each.kind, each.flags, at, each.address, 0, size, size + each.zeros, 1)
+        for each in segments
+    )
+    return b"".join([elf([], phnum=len(segments))[:64], *table, contents])
+
+
+def cost(file: bytes) -> tuple[float, int, str]:
+    """Processor seconds of reading a file, the least of several; the most bytes that takes; why it is refused."""
+    seconds, reason = [], ""
+    for traced in (True, *[False] * 5):
+        gc.collect()
+        if traced:
+            tracemalloc.start()
+        started = time.process_time()
+        try:
+            load_elf(file)
+        except ElfError as error:
+            reason = str(error)
+        seconds.append(time.process_time() - started)
+        if traced:
+            peak = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+    return min(seconds[1:]), peak, reason
+
+
+HUNDRED = 100 << 20
+HOSTILE = {
+    "zeros made explicit": (
+        compact(
+            [Segment(CODE, b"", X), Segment(DATA, b"", zeros=HUNDRED), Segment(DATA + 2 * HUNDRED, b"")], TEXT.data
+        ),
+        "bytes of zeros below contents are more than 4,194,304",
+    ),
+    "the same contents many times": (
+        compact([Segment(CODE + (each << 24), b"", X if each == 0 else R) for each in range(60)], bytes(4 << 20)),
+        "segments share contents",
+    ),
+    "many headers": (compact([Segment(CODE + 4 * each, b"", R) for each in range(65535)], b""), "64 at most are taken"),
+    "many headers that are passed over": (
+        compact([Segment(0, b"", kind=4) for each in range(65535)], b""),
+        "64 at most are taken",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_refused_file_costs_no_more_than_an_honest_one_of_its_size(name: str) -> None:
+    """At most three times the processor time and 64 MiB; a quarter of a millisecond is free."""
+    file, why = HOSTILE[name]
+    honest = elf([TEXT, Segment(DATA, b"")])
+    honest = elf([TEXT, Segment(DATA, bytes(max(len(file) - len(honest), 1)))])
+    seconds, peak, reason = cost(file)
+    honest_seconds, honest_peak, accepted = cost(honest)
+    assert why in reason and not accepted
+    assert seconds <= 3 * honest_seconds + 0.00025 and peak <= honest_peak + (64 << 20)
+
+
+def test_zeros_below_contents_that_are_taken_cost_little() -> None:
+    file = compact(
+        [Segment(CODE, b"", X), Segment(DATA, b"", zeros=MAX_ZERO_BYTES - 100), Segment(2 * DATA, b"")], TEXT.data
+    )
+    assert len(file) == 64 + 3 * 56 + 12
+    _, peak, reason = cost(file)
+    assert not reason and peak < 64 << 20
 
 
 def test_contents_longer_than_memory() -> None:

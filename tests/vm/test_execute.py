@@ -2,7 +2,10 @@
 
 import random
 import struct
+import subprocess
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -136,6 +139,81 @@ def test_limits_are_exact() -> None:
         execute(pages, max_memory=needed - PAGE)
     with pytest.raises(GuestFault, match=r"less than program and input need\) at pc 0x10000"):
         execute(pages, bytes(2 * PAGE), max_memory=3 * PAGE)
+
+
+def test_the_memory_limit_counts_the_output() -> None:
+    claim = image([*li(T1, 100_000), *store(OUTPUT_BASE), *leave()])
+    execution = execute(claim)
+    assert execution.output == bytes(100_000)
+    needed = execution.memory_bytes
+    assert needed == 3 * PAGE + 100_000  # the end of the program, the input, the output's length; and the output
+    assert execute(claim, max_memory=needed).output == execution.output
+    with pytest.raises(
+        GuestFault, match=r"memory limit \(112,287 bytes, with an output of 100,000\) at pc 0x1.*: ecall"
+    ):
+        execute(claim, max_memory=needed - 1)
+
+
+def test_the_memory_limit_counts_the_record() -> None:
+    program = image([NOP] * 1000 + leave())
+    needed = 84 * 1003 + 4 + 8 * 34 + PAGE * (6 * 2 + 1)  # a page: itself, its times, its words as listed
+    execution = execute(program, max_memory=needed, record=True)
+    assert execution.record is not None and execution.memory_bytes == 2 * PAGE
+    with pytest.raises(
+        GuestFault, match=rf"a run of 1,003 cycles and its record take {needed:,}; allow more"
+    ) as caught:
+        execute(program, max_memory=needed - 1, record=True)
+    assert (caught.value.fault, caught.value.pc) == (Fault.MEMORY_LIMIT, CODE + 4 * 1002)
+
+
+TOUCHES = [  # a word of each of 10,000 pages
+    *li(T0, OUTPUT_BASE + PAGE),
+    *li(T1, OUTPUT_BASE + 10_001 * PAGE),
+    Instruction(Op.SD, rs1=T0, rs2=T0),
+    *li(7, PAGE),
+    Instruction(Op.ADD, T0, T0, 7),
+    Instruction(Op.BNE, rs1=T0, rs2=T1, imm=-16),
+    *leave(),
+]
+CLAIMS = [*li(T1, 600 << 20), *store(OUTPUT_BASE), *leave()]
+
+TAKEN = """
+import sys
+from graphprover.report import peak_memory
+from graphprover.vm.elf import load_elf
+from graphprover.vm.execute import execute, prepare
+from graphprover.vm.faults import GuestFault
+prepare()
+code, limit, record = sys.stdin.buffer.read(), int(sys.argv[1]), sys.argv[2] == "True"
+before = peak_memory()
+try:
+    execute(load_elf(code), max_memory=limit, record=record)
+except GuestFault as fault:
+    print(fault.fault)
+print(peak_memory() - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory of a process is exact on Linux only")
+@pytest.mark.parametrize(
+    ("code", "limit", "record", "fault"),
+    [
+        (CLAIMS, 640, False, None),
+        (CLAIMS, 599, False, "memory limit"),
+        (CLAIMS, 640, True, None),
+        (TOUCHES, 41, False, None),
+        (TOUCHES, 242, True, None),
+    ],
+    ids=["output", "refused output", "recorded output", "pages", "recorded pages"],
+)
+def test_the_limit_bounds_the_host(code: Sequence[Instruction], limit: int, record: bool, fault: str | None) -> None:
+    """The process grows by the limit and 64 MiB at most."""
+    file = elf([Segment(CODE, words(code), X)])
+    command = [sys.executable, "-c", TAKEN, str(limit << 20), str(record)]
+    run = subprocess.run(command, input=file, cwd=Path(__file__).parents[2], capture_output=True, check=True)
+    *faults, grown = run.stdout.decode().split("\n")[:-1]
+    assert faults == ([fault] if fault else [])
+    assert int(grown) <= (limit + 64) << 20, f"{int(grown) >> 20} MiB"
 
 
 def test_more_memory_than_there_is_may_be_allowed() -> None:

@@ -1,6 +1,7 @@
 """Guests on the command line: from an ELF file to a proof, and from a proof to what it says."""
 
 import hashlib
+import random
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from graphprover.vm.elf import load_elf
 from graphprover.vm.key import Key, MalformedKey
 from graphprover.vm.machine import LOG_BLOWUPS, MAX_STATED_INPUT, Machine
 from graphprover.vm.setup import make_key
+from tests.vm.assemble import PAGE, Segment, X, elf, leave, words
 
 GUESTS = Path(__file__).parents[2] / "examples/guests"
 SHA256, JSON = str(GUESTS / "sha256.elf"), str(GUESTS / "json.elf")
@@ -132,3 +134,13 @@ def test_files_that_are_no_guests(tmp_path: Path) -> None:
     assert main(["check", str(tmp_path / "broken.elf")]) == USAGE
     assert main(["check", SHA256]) == OK
     assert load(SHA256).describe([[5, 7, 0, 1]]) == {"output": "", "exit code": "7", "cycles": "5"}
+
+
+def test_words_that_are_never_executed_may_be_anything(tmp_path: Path) -> None:
+    """Random data in the code, of which some decodes as a jump below address 0."""
+    guest = tmp_path / "guest.elf"
+    guest.write_bytes(elf([Segment(PAGE, words(leave()) + random.Random(1).randbytes(4 * PAGE), X)], entry=PAGE))
+    proof, key = str(tmp_path / "proof"), str(tmp_path / "vk")
+    assert main(["setup", str(guest), "-o", key]) == OK
+    assert main(["prove", str(guest), "-o", proof]) == OK
+    assert main(["verify", proof, key]) == OK

@@ -26,11 +26,12 @@ from graphprover.vm import execute as executor
 from graphprover.vm import shape, state_traces
 from graphprover.vm.elf import load_elf
 from graphprover.vm.execute import execute
-from graphprover.vm.families import FAMILIES
+from graphprover.vm.families import FAMILIES, outcomes
 from graphprover.vm.io import INPUT_BASE, KECCAK_F, MAX_INPUT_BYTES, OUTPUT_BASE
-from graphprover.vm.isa import A0, A7, Instruction, Op
+from graphprover.vm.isa import A0, A7, BRANCHES, Instruction, Op
 from graphprover.vm.machine import Machine, describe, said
 from graphprover.vm.partition import Unprovable
+from graphprover.vm.record import NO_REGISTER
 from graphprover.vm.shape import Part
 from graphprover.vm.tables.state import ImageMemory
 from graphprover.vm.tables.step import Step
@@ -356,6 +357,22 @@ def test_no_table_has_a_word_of_code_that_cannot_be_read() -> None:
     tables[i] = replace(tables[i], air=ImageMemory(elsewhere, values, memory.rows))
     (finding,) = check(Statement(tables))
     assert isinstance(finding, UnbalancedBus) and any(DATA + 8 in each.fields for each in finding.messages)
+
+
+def test_a_jump_below_address_0_has_no_outcome() -> None:
+    """The program table's fields are no negative numbers, and the executor never goes there."""
+
+    def ways(op: Op, target: int) -> list[str]:
+        a, b = (1, 2) if op in BRANCHES else (0, 0)
+        return [each.family for each in outcomes(Instruction(op, 0, a, b, target - 1000, 1000), (NO_REGISTER, a, b))]
+
+    assert ways(Op.JAL, 0) == ["goto"] and ways(Op.JAL, -4) == []
+    assert ways(Op.BEQ, 0) == ["equal", "unequal"] and ways(Op.BEQ, -4) == ["unequal"]
+
+
+def test_a_long_output_is_refused_before_tables_are_made() -> None:
+    with pytest.raises(Unprovable, match="an output of 104,857,600 bytes: a proof states 1,048,576 at most: put out a"):
+        stated_by([*li(X, OUTPUT_BASE), *li(Y, 100 << 20), Instruction(Op.SD, rs1=X, rs2=Y)])
 
 
 def test_unprovable_executions_say_why() -> None:
