@@ -5,7 +5,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The private input, in place: aligned to 8 bytes, the same at every call. */
+/* The input, in place: aligned to 8 bytes, the same at every call.
+
+   Unless the proof states it (graphprover prove --commit-input), whoever proves is free to choose it: any size up to
+   2^30 - 8, any bytes, and any bytes behind its end as well. Put out its hash if it matters which input it was. "Private"
+   means that the proof does not state it, not that it hides it: there is no zero-knowledge. */
 void read_input(const uint8_t **buf, size_t *size);
 
 /* Append to the public output. */
