@@ -20,8 +20,9 @@ from graphprover.protocol.errors import VerificationError
 from graphprover.statement import Statement
 from graphprover.verifier import Verdict, verify
 from graphprover.vm import cli as vm
+from graphprover.vm.claim import said
 from graphprover.vm.guest import Guest
-from graphprover.vm.machine import Machine, cells_text, said
+from graphprover.vm.machine import Machine, cells_text
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130  # exit codes
 

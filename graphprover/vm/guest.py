@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from graphprover.envelope import Proof
 from graphprover.protocol.errors import VerificationError
 from graphprover.statement import Statement
-from graphprover.vm import machine
+from graphprover.vm import claim
 from graphprover.vm.elf import load_elf
 from graphprover.vm.key import MAGIC as KEY_MAGIC
 from graphprover.vm.key import Key
@@ -49,7 +49,7 @@ class Guest:
 
     def describe(self, public_values: Sequence[Sequence[int]]) -> dict[str, str]:
         """What a proof with these public values says."""
-        return machine.describe(public_values)
+        return claim.describe(public_values)
 
 
 def load_guest(name: str, label: str, data: bytes) -> Guest:

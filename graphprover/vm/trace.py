@@ -8,10 +8,11 @@ from graphprover.device import Array, Device
 from graphprover.recipe import Recipe
 from graphprover.statement import Statement, Table
 from graphprover.vm.bumps import Late, bump_trace, late_accesses, some
+from graphprover.vm.claim import MAX_STATED_INPUT
 from graphprover.vm.execute import Execution
 from graphprover.vm.io import region
 from graphprover.vm.lookup_counts import count_recipes
-from graphprover.vm.machine import MAX_STATED_INPUT, MIN_ROWS, Machine, Part, Place, cells_per_row, rows_for
+from graphprover.vm.machine import MIN_ROWS, Machine, Part, Place, cells_per_row, rows_for
 from graphprover.vm.partition import Unprovable, lanes_for, partition
 from graphprover.vm.rows import HOST, Rows, Run, load_run, run_of, write_step
 from graphprover.vm.state_traces import output_words, state_recipes

@@ -12,9 +12,10 @@ from graphprover.envelope import Proof
 from graphprover.programs import load
 from graphprover.protocol.hashing import keccak256
 from graphprover.statement import Statement, Table
+from graphprover.vm.claim import MAX_STATED_INPUT
 from graphprover.vm.elf import load_elf
 from graphprover.vm.key import LOG_BLOWUPS, Key, MalformedKey
-from graphprover.vm.machine import MAX_STATED_INPUT, Machine
+from graphprover.vm.machine import Machine
 from graphprover.vm.setup import make_key
 
 GUESTS = Path(__file__).parents[2] / "examples/guests"

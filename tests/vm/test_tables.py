@@ -23,12 +23,13 @@ from graphprover.prover import prove
 from graphprover.statement import Statement, Table, with_traces
 from graphprover.verifier import verify
 from graphprover.vm import partition, trace
+from graphprover.vm.claim import describe, said
 from graphprover.vm.elf import load_elf
 from graphprover.vm.execute import execute
 from graphprover.vm.families import FAMILIES
 from graphprover.vm.io import INPUT_BASE, KECCAK_F, OUTPUT_BASE
 from graphprover.vm.isa import A0, A7, Instruction, Op
-from graphprover.vm.machine import Machine, Part, describe, said
+from graphprover.vm.machine import Machine, Part
 from graphprover.vm.partition import Unprovable
 from graphprover.vm.tables.state import ImageMemory
 from graphprover.vm.tables.step import Step

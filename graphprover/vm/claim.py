@@ -1,0 +1,53 @@
+"""What a proof about an execution says, read from its public values."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.hashing import keccak256
+from graphprover.vm.parts import Part
+
+MAX_STATED_INPUT = 1 << 16  # bytes of an input that a proof states: it holds them, and a verifier reads them all
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a proof about an execution says."""
+
+    output: bytes
+    exit_code: int
+    cycles: int
+    input: bytes | None  # where it is stated
+
+
+def said(public_values: Sequence[Sequence[int]]) -> Said:
+    """What a proof with these public values says; raises VerificationError where they make no sense."""
+    cycles, lo, hi, *shape = public_values[0]
+    output, _ = _bytes(public_values, shape, Part.OUTPUT, "output") or (b"", b"")
+    stated = _bytes(public_values, shape, Part.STATED_INPUT, "input")
+    if stated and (len(stated[0]) > MAX_STATED_INPUT or any(stated[1])):
+        raise VerificationError("the public input is too long, or padded by other bytes than zeros")
+    return Said(output, lo | hi << 32, cycles, stated and stated[0])
+
+
+def _bytes(
+    public_values: Sequence[Sequence[int]], shape: Sequence[int], part: Part, what: str
+) -> tuple[bytes, bytes] | None:
+    """The bytes whose length and words a table states, and those that pad them; None without the table."""
+    if part not in shape:
+        return None
+    words = public_values[1 + shape.index(part)]
+    values = [low | high << 32 for low, high in zip(words[::2], words[1::2], strict=False)]
+    if any(word >= 1 << 32 for word in words) or not values or len(words) != 2 + 2 * -(-values[0] // 8):
+        raise VerificationError(f"the public {what} does not have the length it states")
+    data = b"".join(value.to_bytes(8, "little") for value in values[1:])
+    return data[: values[0]], data[values[0] :]
+
+
+def describe(public_values: Sequence[Sequence[int]]) -> dict[str, str]:
+    """What a proof with these public values says, for people."""
+    what = said(public_values)
+    text = what.output.decode("ascii", errors="replace")
+    shown = text if text.isascii() and text.isprintable() else what.output.hex()
+    stated = {"input": keccak256(what.input).hex()} if what.input is not None else {}
+    return stated | {"output": shown, "exit code": str(what.exit_code), "cycles": str(what.cycles)}
