@@ -1,7 +1,6 @@
 """The command line: prove, verify, setup, inspect, plan, check, execute."""
 
 import argparse
-import math
 import os
 import sys
 import textwrap
@@ -11,14 +10,15 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from graphprover import __version__, report
+from graphprover import __version__, demands, report
 from graphprover.checker import check
 from graphprover.envelope import Proof
 from graphprover.files import FileError, check_writable, read_input, read_proof, write
+from graphprover.options import UsageError, bits, executor
 from graphprover.programs import Program, ProgramError, is_guest, load, load_packaged, packaged_names
 from graphprover.protocol.errors import VerificationError
 from graphprover.statement import Statement
-from graphprover.verifier import Verdict, verify
+from graphprover.verifier import verify
 from graphprover.vm import cli as vm
 from graphprover.vm.claim import said
 from graphprover.vm.guest import Guest
@@ -43,10 +43,6 @@ With {DEBUG}=1 in the environment, errors come with their traceback.
 """
 
 
-class UsageError(Exception):
-    """Arguments that make no sense together."""
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code. Errors are one line on stderr."""
     options = parser().parse_args(arguments)
@@ -67,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             message, code = str(error), FAILED
         else:
             message, code = f"{type(error).__name__}: {error}", FAILED
-        print(f"graphprover: {' '.join(message.split())}", file=sys.stderr)
+        print(f"graphprover: {' '.join(line.strip() for line in message.splitlines())}", file=sys.stderr)
         return code
 
 
@@ -101,7 +97,7 @@ def parser() -> argparse.ArgumentParser:
         each.add_argument("--input", type=Path, metavar="FILE", help="the file that the program reads")
 
     def with_level(each: argparse.ArgumentParser) -> None:
-        each.add_argument("--security", type=_bits, default=128, metavar="BITS", help="provable bits (default 128)")
+        each.add_argument("--security", type=bits, default=128, metavar="BITS", help="provable bits (default 128)")
         each.add_argument(
             "--rate",
             type=int,
@@ -129,10 +125,11 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help="of a guest: the proof also states its input, of at most 64 KiB, which `verify --input` compares",
     )
+    demands.add_exit_code(prove, "prove a run that ends with this exit code (default 0), which may be `any`")
     prove.add_argument("-o", "--output", type=Path, default=Path("proof.bin"), metavar="FILE", help="default proof.bin")
     prove.add_argument(
         "--executor",
-        type=_executor,
+        type=executor,
         default="threads",
         help="who runs the graph: threads of this process (default), sync (one thread), or a Dask cluster by the "
         "address of its scheduler or its scheduler file FILE.json; the proof has the same bytes",
@@ -155,24 +152,18 @@ def parser() -> argparse.ArgumentParser:
             "proof.bin",
             "proof.bin examples/keccak --expect length=2048",
             "proof.bin guest.vk --security 100",
-            "proof.bin guest.vk --input data",
+            "proof.bin guest.vk --input data --expect-output-hex 6869",
+            "proof.bin guest.vk --exit-code any --output result",
         ],
     )
     check_proof.add_argument("proof", type=Path, metavar="PROOF", help="a proof file")
     check_proof.add_argument("program", nargs="?", metavar="PROGRAM", help=f"a verifying key; or {PROGRAM_HELP}")
+    demands.add_arguments(check_proof)
     check_proof.add_argument(
-        "--input", type=Path, metavar="FILE", help="fail unless the proof states this input (prove --commit-input)"
+        "--output", type=Path, metavar="FILE", help="of a guest: write what it put out, as proven, to a file"
     )
     check_proof.add_argument(
-        "--security", type=_bits, default=128, metavar="BITS", help="refuse fewer provable bits (default 128)"
-    )
-    check_proof.add_argument(
-        "--expect",
-        action="append",
-        default=[],
-        type=_expectation,
-        metavar="KEY=VALUE",
-        help="fail unless the proof says so (as printed); may be repeated",
+        "--security", type=bits, default=128, metavar="BITS", help="refuse fewer provable bits (default 128)"
     )
 
     setup = command(
@@ -244,6 +235,7 @@ def run_prove(options: argparse.Namespace) -> int:
 
     with stage("trace"):
         program, statement = _program_and_statement(options)
+    _check_exit_code(program, statement, options)
     with stage("imports"):
         from dask.diagnostics import Profiler
 
@@ -279,37 +271,39 @@ def run_prove(options: argparse.Namespace) -> int:
     return OK
 
 
+def _check_exit_code(program: Program | Guest, statement: Statement, options: argparse.Namespace) -> None:
+    """Raises VerificationError for a run that is not to be proven, UsageError for a program that has no exit code."""
+    if not isinstance(program, Guest):
+        if options.exit_code is not None:
+            raise UsageError(f"--exit-code: only guests have one, and {program.name} is none")
+        return
+    code = said([table.public_values or () for table in statement.tables]).exit_code
+    wrong = demands.other_exit_code(code, options.exit_code)
+    if wrong:
+        raise VerificationError(
+            f"{program.name}: {wrong}: not proven (--exit-code {code} or {demands.ANY} proves the run all the same)"
+        )
+
+
 def run_verify(options: argparse.Namespace) -> int:
     """``graphprover verify``"""
+    if options.output:
+        check_writable(options.output)
     data = read_proof(options.proof)
     try:
         proof = Proof.from_bytes(data)
         program = _program_of(proof, options)
+        demands.refuse(program, options)
         verdict = verify(proof, program.statement_of(proof), options.security)
     except VerificationError as error:
         raise VerificationError(f"{options.proof}: not valid: {error}") from error
-    if options.input:
-        _check_input(program, verdict, options)
+    demands.check(program, verdict.public_values, options)
+    if options.output:
+        write(options.output, said(verdict.public_values).output)
     described = program.describe(verdict.public_values)
-    for key, value in options.expect:
-        if key not in described:
-            raise UsageError(f"--expect {key}: this program says {', '.join(map(repr, described))}")
-        if described[key] != value:
-            raise VerificationError(f"{options.proof}: {key} is {described[key]}, not {value}")
     print(report.listed({"program": program.name} | described | {"security": f"{verdict.bits:.1f} bits"}))
     print("valid")
     return OK
-
-
-def _check_input(program: Program | Guest, verdict: Verdict, options: argparse.Namespace) -> None:
-    """Raises VerificationError unless the proof states the input in the file."""
-    if not isinstance(program, Guest):
-        raise UsageError(f"--input: only proofs of guests state their input; {program.name} is none")
-    data, stated = read_input(options.input), said(verdict.public_values).input
-    if stated is None:
-        raise VerificationError(f"{options.proof}: states no input, as it was made without --commit-input")
-    if stated != data:
-        raise VerificationError(f"{options.proof}: on another input than {options.input}, of {len(stated):,} bytes")
 
 
 def run_setup(options: argparse.Namespace) -> int:
@@ -413,26 +407,3 @@ def _program_of(proof: Proof, options: argparse.Namespace) -> Program | Guest:
             f"proof of {proof.label!r}, which is no packaged example: name the program you mean, "
             "as in `graphprover verify PROOF PROGRAM`"
         ) from None
-
-
-def _bits(text: str) -> float:
-    bits = float(text)
-    if not 0 < bits < math.inf:
-        raise ValueError
-    return bits
-
-
-def _executor(text: str) -> str:
-    if text in ("sync", "threads") or "://" in text or (text.endswith(".json") and Path(text).is_file()):
-        return text
-    raise argparse.ArgumentTypeError(f"{text!r} is neither sync, threads, tcp://ADDRESS nor a scheduler's FILE.json")
-
-
-def _expectation(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not equals:
-        raise argparse.ArgumentTypeError(f"{text!r} is no KEY=VALUE")
-    return key, value
-
-
-_bits.__name__ = "number of bits"  # argparse names the type in its message

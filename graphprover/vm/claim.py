@@ -1,5 +1,6 @@
 """What a proof about an execution says, read from its public values."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -7,6 +8,7 @@ from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.hashing import keccak256
 from graphprover.vm.parts import Part
 
+SHOWN_BYTES = 64  # of an output, to people
 MAX_STATED_INPUT = 1 << 16  # bytes of an input that a proof states: it holds them, and a verifier reads them all
 
 
@@ -15,7 +17,7 @@ class Said:
     """What a proof about an execution says."""
 
     output: bytes
-    exit_code: int
+    exit_code: int  # 64 bits
     cycles: int
     input: bytes | None  # where it is stated
 
@@ -23,6 +25,8 @@ class Said:
 def said(public_values: Sequence[Sequence[int]]) -> Said:
     """What a proof with these public values says; raises VerificationError where they make no sense."""
     cycles, lo, hi, *shape = public_values[0]
+    if max(lo, hi) >= 1 << 32:
+        raise VerificationError("the public exit code is not made of two halves of 32 bits")
     output, _ = _bytes(public_values, shape, Part.OUTPUT, "output") or (b"", b"")
     stated = _bytes(public_values, shape, Part.STATED_INPUT, "input")
     if stated and (len(stated[0]) > MAX_STATED_INPUT or any(stated[1])):
@@ -47,7 +51,26 @@ def _bytes(
 def describe(public_values: Sequence[Sequence[int]]) -> dict[str, str]:
     """What a proof with these public values says, for people."""
     what = said(public_values)
-    text = what.output.decode("ascii", errors="replace")
-    shown = text if text.isascii() and text.isprintable() else what.output.hex()
-    stated = {"input": keccak256(what.input).hex()} if what.input is not None else {}
-    return stated | {"output": shown, "exit code": str(what.exit_code), "cycles": str(what.cycles)}
+    stated = {} if what.input is None else {"input": f"Keccak-256 {keccak256(what.input).hex()} {_size(what.input)}"}
+    return stated | {"output": shown(what.output), "exit code": str(what.exit_code), "cycles": str(what.cycles)}
+
+
+def shown(data: bytes) -> str:
+    """Bytes for people: what kind they are shown as, the first SHOWN_BYTES of them, and how many there are.
+
+    Printable ASCII and line breaks are text, in quotes and with escapes; everything else is hex.
+    """
+    if not data:
+        return "none"
+    text = data.decode("ascii", errors="replace")
+    head, more = data[:SHOWN_BYTES], "..." if len(data) > SHOWN_BYTES else ""
+    if text.isascii() and text.translate(_LINE_BREAKS).isprintable():
+        return f"text {json.dumps(head.decode())}{more} {_size(data)}"
+    return f"hex {head.hex()}{more} {_size(data)}"
+
+
+_LINE_BREAKS = str.maketrans("", "", "\t\n\r")
+
+
+def _size(data: bytes) -> str:
+    return f"({len(data):,} byte{'s' * (len(data) != 1)})"

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from graphprover.files import FileError, read_input, write
 from graphprover.report import aligned, listed
+from graphprover.vm.claim import shown
 from graphprover.vm.elf import ElfError, load_elf
 
 OK, FAILED = 0, 1
-SHOWN_OUTPUT = 64  # bytes printed
 
 EXAMPLES = [
     "examples/guests/sha256.elf --input README.md",
@@ -44,7 +44,6 @@ def run_execute(options: argparse.Namespace) -> int:
         write(options.output, execution.output)
     total = execution.cycles
     print(aligned([(op.name.lower(), count, f"{count / total:.1%}") for op, count in execution.mix().items()]))
-    shown = execution.output[:SHOWN_OUTPUT].hex() + ("..." if len(execution.output) > SHOWN_OUTPUT else "")
     print(
         listed(
             {
@@ -52,7 +51,7 @@ def run_execute(options: argparse.Namespace) -> int:
                 "misaligned": f"{execution.misaligned:,} loads and stores",
                 "memory": f"{execution.memory_bytes / 1024:,.0f} KiB",
                 "speed": f"{total / seconds / 1e6:,.1f} M instructions/s",
-                "output": f"{shown} ({len(execution.output):,} bytes)" if execution.output else "none",
+                "output": shown(execution.output),
                 "exit code": str(execution.exit_code),
             }
         )

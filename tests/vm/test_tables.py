@@ -342,7 +342,7 @@ def proved() -> tuple[Machine, Proof]:
 def test_a_proof_says_output_exit_code_and_cycles() -> None:
     machine, proof = proved()
     verdict = verify(proof, machine.statement_of(proof))
-    assert describe(verdict.public_values) == {"output": "abc", "exit code": "3", "cycles": "12"}
+    assert describe(verdict.public_values) == {"output": 'text "abc" (3 bytes)', "exit code": "3", "cycles": "12"}
     assert verdict.bits >= 128
 
 
