@@ -15,7 +15,7 @@ from graphprover.checker import check
 from graphprover.envelope import Proof
 from graphprover.files import FileError, check_writable, read_input, read_proof, write
 from graphprover.options import UsageError, bits, executor
-from graphprover.programs import Program, ProgramError, is_guest, load, load_packaged, packaged_names
+from graphprover.programs import Program, ProgramError, is_guest, is_packaged, load, load_packaged, packaged_names
 from graphprover.protocol.errors import VerificationError
 from graphprover.statement import Statement
 from graphprover.verifier import verify
@@ -324,7 +324,7 @@ def run_setup(options: argparse.Namespace) -> int:
 def run_inspect(options: argparse.Namespace) -> int:
     """``graphprover inspect``"""
     path = Path(options.subject)
-    if not path.is_file() or path.suffix == ".py" or is_guest(path):
+    if is_packaged(options.subject) or not path.is_file() or path.suffix == ".py" or is_guest(path):
         if options.program:
             raise UsageError(f"{options.subject}: not a proof, so {options.program} says nothing about it")
         options.program = options.subject

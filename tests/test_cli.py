@@ -1,6 +1,7 @@
 """The command line as a user meets it: what it prints, where, and with which exit code."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -99,15 +100,22 @@ def test_prove_and_verify(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert lines[3].startswith("security  128.")
 
 
-def test_the_label_is_the_program_as_given(proof_bytes: bytes) -> None:
+def test_the_label_is_the_name_of_the_program(proof_bytes: bytes, folder: Path) -> None:
+    """Not where it lies: a proof has the same bytes wherever it is made, and does not tell."""
     assert Proof.from_bytes(proof_bytes).label == "doubling.py"
+    (folder / "deep" / "er").mkdir(parents=True)
+    shutil.copy(folder / "doubling.py", folder / "deep" / "er")
+    for path in ("deep/er/doubling.py", "./deep/../doubling.py", str(folder / "doubling.py")):
+        assert main(["prove", path]) == OK
+        assert (folder / "proof.bin").read_bytes() == proof_bytes
 
 
-def test_a_path_too_long_for_a_label_gives_its_last_part(folder: Path) -> None:
-    deep = Path(*["d" * 100] * 3)
-    deep.mkdir(parents=True)
-    (deep / "doubling.py").write_text(PROGRAM)
-    assert load(str(deep / "doubling.py")).statement().label == "doubling.py"
+def test_a_folder_is_labelled_by_its_name_from_inside_too(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "program").mkdir()
+    (folder / "doubling.py").rename(folder / "program" / "__init__.py")
+    assert load("program").label == load("./program/").label == "program"
+    monkeypatch.chdir(folder / "program")
+    assert load(".").label == "program"
 
 
 def test_every_executor_writes_the_same_bytes(proof_bytes: bytes, folder: Path) -> None:
@@ -159,12 +167,27 @@ def test_a_proof_cannot_choose_the_code_that_verifies_it(
 
 def test_a_packaged_example_is_found_by_the_name_in_its_proof(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["prove", "examples/fibonacci"]) == OK
-    (folder / "examples" / "fibonacci").mkdir(parents=True)
-    (folder / "examples" / "fibonacci" / "__init__.py").write_text("raise RuntimeError('not the packaged one')")
     capsys.readouterr()
     assert main(["verify", "proof.bin"]) == OK
     assert "steps     1023" in capsys.readouterr().out
-    fails(["verify", "proof.bin", "examples/fibonacci"], USAGE, capsys, "not the packaged one")
+
+
+def test_a_packaged_example_is_no_folder_of_the_same_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Which would be code from wherever the user happens to be; a path that says so is one."""
+    own = folder / "examples" / "fibonacci"
+    own.mkdir(parents=True)
+    (own / "__init__.py").write_text("raise RuntimeError('not the packaged one')")
+    for name in ("examples/fibonacci", "examples/fibonacci/"):
+        assert main(["prove", name]) == OK
+        assert main(["verify", "proof.bin", name]) == OK
+        assert main(["inspect", name]) == OK
+    assert "program   examples/fibonacci\n" in capsys.readouterr().out
+    for name in ("./examples/fibonacci", str(own), "examples/../examples/fibonacci"):
+        fails(["verify", "proof.bin", name], USAGE, capsys, f"{Path(name)}: cannot be imported", "not the packaged one")
+    (own / "__init__.py").write_text(PROGRAM)
+    assert main(["prove", "./examples/fibonacci", "-o", "own.bin"]) == OK
+    fails(["verify", "own.bin"], USAGE, capsys, "proof of 'fibonacci', which is no packaged example")
+    assert main(["verify", "own.bin", "./examples/fibonacci"]) == OK
 
 
 def test_security_is_demanded(proof: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,7 +22,7 @@ class Guest:
     """An ELF file and the machine that runs it, or the verifying key of one."""
 
     name: str  # as it was asked for
-    label: str  # of its proofs: the name and the program's hash
+    label: str  # of its proofs: the file's name and the program's hash
     machine: Tables
 
     def statement_of(self, proof: Proof) -> Statement:

@@ -173,12 +173,22 @@ def test_a_proof_is_of_one_guest(folder: Path, capsys: pytest.CaptureFixture[str
         assert f"this proof is of program {own}, not of {program} ({other})" in capsys.readouterr().err
 
 
-def test_a_long_path_leaves_room_for_the_hash(tmp_path: Path) -> None:
-    deep = tmp_path.joinpath(*["x" * 60] * 4)
-    deep.mkdir(parents=True)
-    (deep / "guest.elf").write_bytes(Path(SHA256).read_bytes())
-    guest = load(str(deep / "guest.elf"))
-    assert guest.label.startswith("guest.elf ") and guest.statement_for(b"").label == guest.label
+def test_a_proof_has_the_same_bytes_wherever_the_program_lies(
+    echo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("echo.elf", "text.in"):
+        (tmp_path / name).write_bytes((echo / name).read_bytes())
+    monkeypatch.chdir(tmp_path)
+    assert main(["prove", "echo.elf", "--input", "text.in"]) == OK
+    assert (tmp_path / "proof.bin").read_bytes() == (echo / "text").read_bytes()
+    assert Proof.from_bytes((echo / "text").read_bytes()).label.startswith("echo.elf ")
+
+
+def test_a_long_name_leaves_room_for_the_hash(tmp_path: Path) -> None:
+    name = "é" * 100 + ".elf"
+    (tmp_path / name).write_bytes(Path(SHA256).read_bytes())
+    guest = load(str(tmp_path / name))
+    assert guest.label.startswith("é" * 95 + " ") and guest.statement_for(b"").label == guest.label
 
 
 def test_setup_writes_the_same_key_again(folder: Path, tmp_path: Path) -> None:
