@@ -29,8 +29,9 @@ OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130  # exit codes
 DEBUG = "GRAPHPROVER_DEBUG"  # set, errors come with their traceback
 
 PROGRAM_HELP = (
-    "an ELF file for RV64IM; a folder or .py file that defines tables(), prove_inputs() and describe(); or "
-) + ", ".join(packaged_names())
+    f"an ELF file for RV64IM; {', '.join(packaged_names())}, which are packaged; or a folder or .py file that defines "
+    "tables(), prove_inputs() and describe() and is CODE THAT RUNS with your rights: name only one you trust"
+)
 
 EPILOG = f"""\
 first steps:
@@ -40,6 +41,8 @@ first steps:
 
 exit codes: 0 ok, 1 not proven or not valid, 2 usage (arguments, files, programs), 130 interrupted.
 With {DEBUG}=1 in the environment, errors come with their traceback.
+PROGRAM as a folder or .py file is code that runs, in verify and inspect too; so is what a Dask cluster sends. See
+SECURITY.md.
 """
 
 
@@ -132,7 +135,8 @@ def parser() -> argparse.ArgumentParser:
         type=executor,
         default="threads",
         help="who runs the graph: threads of this process (default), sync (one thread), or a Dask cluster by the "
-        "address of its scheduler or its scheduler file FILE.json; the proof has the same bytes",
+        "address of its scheduler or its scheduler file FILE.json, which is trusted to run code here (outside of your "
+        "own network use tls://ADDRESS and Dask's settings for TLS); the proof has the same bytes",
     )
     prove.add_argument(
         "--device",
@@ -185,8 +189,8 @@ def parser() -> argparse.ArgumentParser:
         "tables, and the parameters and security its proof will have.",
         ["proof.bin", "proof.bin tables.py", "examples/keccak --input README.md --rate 8"],
     )
-    inspect.add_argument("subject", metavar="PROOF|PROGRAM", help="a proof file, or a program as for prove")
-    inspect.add_argument("program", nargs="?", metavar="PROGRAM", help="the program of the proof")
+    inspect.add_argument("subject", metavar="PROOF|PROGRAM", help=f"a proof file; or {PROGRAM_HELP}")
+    inspect.add_argument("program", nargs="?", metavar="PROGRAM", help="the program of the proof, or its verifying key")
     with_input(inspect)
     with_level(inspect)
 

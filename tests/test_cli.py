@@ -172,6 +172,14 @@ def test_a_packaged_example_is_found_by_the_name_in_its_proof(folder: Path, caps
     assert "steps     1023" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("command", ["prove", "verify", "inspect", "plan", "check"])
+def test_help_says_that_a_program_is_code(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main([command, "--help"])
+    assert stop.value.code == OK
+    assert "CODE THAT RUNS with your rights" in " ".join(capsys.readouterr().out.split())
+
+
 def test_a_packaged_example_is_no_folder_of_the_same_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Which would be code from wherever the user happens to be; a path that says so is one."""
     own = folder / "examples" / "fibonacci"
