@@ -144,6 +144,22 @@ def test_check(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "row 2" in out and "next value" in out
 
 
+def test_what_nothing_constrains_is_told(folder: Path) -> None:
+    """On stderr, and the traces satisfy the tables all the same."""
+    (folder / "doubling.py").write_text(PROGRAM.replace("        t.last_row(t.value - t.public.last)\n", ""))
+    path = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    for command in ("check", "prove"):
+        done = subprocess.run(
+            [sys.executable, "-m", "graphprover", command, "doubling.py"],
+            env=os.environ | {"PYTHONPATH": path},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == OK and done.stdout
+        expected = "graphprover: warning: table doubling: no constraint and no message reads public value last\n"
+        assert done.stderr == expected
+
+
 def test_a_tampered_proof(proof: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = bytearray(proof.read_bytes())
     data[len(data) // 2] ^= 1
