@@ -1,6 +1,7 @@
 """The command line: prove, verify, setup, inspect, plan, check, execute."""
 
 import argparse
+import json
 import os
 import sys
 import textwrap
@@ -10,19 +11,19 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from graphprover import __version__, demands, report
+from graphprover import __version__, demands, facts, report
 from graphprover.checker import check
 from graphprover.envelope import Proof
 from graphprover.files import FileError, check_writable, read_input, read_proof, write
-from graphprover.options import UsageError, bits, executor
+from graphprover.options import UsageError, add_json, bits, executor
 from graphprover.programs import Program, ProgramError, is_guest, is_packaged, load, load_packaged, packaged_names
 from graphprover.protocol.errors import VerificationError
 from graphprover.statement import Statement
-from graphprover.verifier import verify
+from graphprover.verifier import Verdict, verify
 from graphprover.vm import cli as vm
 from graphprover.vm.claim import said
 from graphprover.vm.guest import Guest
-from graphprover.vm.machine import Machine, cells_text
+from graphprover.vm.machine import Machine, cells_text, committed_cells
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130  # exit codes
 
@@ -66,7 +67,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             message, code = str(error), FAILED
         else:
             message, code = f"{type(error).__name__}: {error}", FAILED
-        print(f"graphprover: {' '.join(line.strip() for line in message.splitlines())}", file=sys.stderr)
+        message = " ".join(line.strip() for line in message.splitlines())
+        print(f"graphprover: {message}", file=sys.stderr)
+        if getattr(options, "json", False):
+            no = {"valid": False} if options.command is run_verify and isinstance(error, VerificationError) else {}
+            print(json.dumps(no | {"error": message}))
         return code
 
 
@@ -223,6 +228,8 @@ def parser() -> argparse.ArgumentParser:
         vm.EXAMPLES,
     )
     vm.add_arguments(execute)
+    for each in (prove, check_proof, inspect, plan, execute):
+        add_json(each)
     return top
 
 
@@ -267,11 +274,16 @@ def run_prove(options: argparse.Namespace) -> int:
     encoded = proof.to_bytes()
     with stage("write"):
         write(options.output, encoded)
-    described = program.describe(verdict.public_values)
-    size = {"proof": f"{options.output}, {len(encoded):,} bytes"}
-    print(report.listed(described | {"security": f"{verdict.bits:.1f} bits"} | size))
+    found = facts.verdict(program, verdict) | {"proof": {"file": str(options.output), "bytes": len(encoded)}}
     if options.report:
-        print(report.times_text(stages, tasks.results))
+        found["report"] = facts.times(stages, tasks.results)
+
+    def text() -> str:
+        size = {"proof": f"{options.output}, {len(encoded):,} bytes"}
+        lines = report.listed(program.describe(verdict.public_values) | _security_line(verdict) | size)
+        return "\n".join([lines, report.times_text(found["report"])]) if options.report else lines
+
+    report.say(found, text, options.json)
     return OK
 
 
@@ -304,10 +316,17 @@ def run_verify(options: argparse.Namespace) -> int:
     demands.check(program, verdict.public_values, options)
     if options.output:
         write(options.output, said(verdict.public_values).output)
-    described = program.describe(verdict.public_values)
-    print(report.listed({"program": program.name} | described | {"security": f"{verdict.bits:.1f} bits"}))
-    print("valid")
+
+    def text() -> str:
+        described = program.describe(verdict.public_values)
+        return report.listed({"program": program.name} | described | _security_line(verdict)) + "\nvalid"
+
+    report.say({"valid": True} | facts.verdict(program, verdict), text, options.json)
     return OK
+
+
+def _security_line(verdict: Verdict) -> dict[str, str]:
+    return {"security": f"{verdict.bits:.1f} bits"}
 
 
 def run_setup(options: argparse.Namespace) -> int:
@@ -332,18 +351,36 @@ def run_inspect(options: argparse.Namespace) -> int:
         if options.program:
             raise UsageError(f"{options.subject}: not a proof, so {options.program} says nothing about it")
         options.program = options.subject
-        print(report.statement_text(_layout(*_program_and_statement(options), options)))
+        program, statement = _program_and_statement(options)
+        layout = _layout(program, statement, options)
+        security = facts.security_of(layout)
+        made = {"program": program.name, **facts.statement(layout), "security": facts.security(security)}
+        report.say(made, lambda: f"{report.statement_text(made)}\n{report.security_text(security)}", options.json)
         return OK
     try:
         proof = Proof.from_bytes(read_proof(path))
-        print(report.header_text(proof))
-        if not options.program and proof.label not in packaged_names():
-            print(f"for sizes and security, name its program: graphprover inspect {path} PROGRAM")
-            return OK
-        print(report.proof_text(proof, _program_of(proof, options).statement_of(proof)))
+        _say_proof(proof, path, options)
     except VerificationError as error:
         raise VerificationError(f"{path}: {error}") from error
     return OK
+
+
+def _say_proof(proof: Proof, path: Path, options: argparse.Namespace) -> None:
+    """What a proof says about itself and, where its program is known, how large its parts are and what it is worth."""
+    found = facts.header(proof) | {"sizes": None, "security": None}
+    if not options.program and proof.label not in packaged_names():
+        hint = f"for sizes and security, name its program: graphprover inspect {path} PROGRAM"
+        report.say(found, lambda: f"{report.header_text(found)}\n{hint}", options.json)
+        return
+    layout = facts.layout_of(proof, _program_of(proof, options).statement_of(proof))
+    security = facts.security_of(layout)
+    found |= {"sizes": facts.sizes(proof, layout), "security": facts.security(security)}
+
+    def text() -> str:
+        parts = report.header_text(found), report.sizes_text(found["sizes"]), report.security_text(security)
+        return "\n".join(parts)
+
+    report.say(found, text, options.json)
 
 
 def run_plan(options: argparse.Namespace) -> int:
@@ -357,9 +394,15 @@ def run_plan(options: argparse.Namespace) -> int:
 
     program, statement = _program_and_statement(options)
     plan = make_plan(_layout(program, statement, options), main=load_traces(statement))
-    print(plan_table(plan, available_threads()))
-    if isinstance(program, Guest):
-        print(cells_text(statement))
+    threads, guest = available_threads(), isinstance(program, Guest)
+    cells = committed_cells(statement) if guest else None
+    found = {"program": program.name, **facts.plan(plan, threads), "committed_cells": cells}
+
+    def text() -> str:
+        table = plan_table(plan, threads)
+        return f"{table}\n{cells_text(statement)}" if guest else table
+
+    report.say(found, text, options.json)
     if options.svg:
         write(options.svg, plan_svg(plan).encode())
     return OK

@@ -9,6 +9,11 @@ class UsageError(Exception):
     """Arguments that make no sense together."""
 
 
+def add_json(each: argparse.ArgumentParser) -> None:
+    """``--json``, of the commands that report something."""
+    each.add_argument("--json", action="store_true", help="print one JSON object instead of text (see docs/cli.md)")
+
+
 def bits(text: str) -> float:
     """A level of security; argparse tells the name in its message."""
     level = float(text)

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from graphprover import examples
 from graphprover.envelope import MAX_LABEL_BYTES, Proof
@@ -64,6 +65,10 @@ class Program:
     def describe(self, public_values: Sequence[Sequence[int]]) -> dict[str, str]:
         """What a proof with these public values says."""
         return self.module.describe([list(values) for values in public_values])
+
+    def to_json(self, public_values: Sequence[Sequence[int]]) -> dict[str, Any]:
+        """The same for programs: text too, as only the module knows what it means."""
+        return dict(self.describe(public_values))
 
 
 def load(name: str) -> Program | Guest:

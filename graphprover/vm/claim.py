@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.hashing import keccak256
@@ -20,6 +21,12 @@ class Said:
     exit_code: int  # 64 bits
     cycles: int
     input: bytes | None  # where it is stated
+
+    def to_json(self) -> dict[str, Any]:
+        """The same with bytes as hex."""
+        stated = None if self.input is None else bytes_json(self.input)
+        output = bytes_json(self.output)
+        return {"output": output, "exit_code": self.exit_code, "cycles": self.cycles, "input": stated}
 
 
 def said(public_values: Sequence[Sequence[int]]) -> Said:
@@ -53,6 +60,11 @@ def describe(public_values: Sequence[Sequence[int]]) -> dict[str, str]:
     what = said(public_values)
     stated = {} if what.input is None else {"input": f"Keccak-256 {keccak256(what.input).hex()} {_size(what.input)}"}
     return stated | {"output": shown(what.output), "exit code": str(what.exit_code), "cycles": str(what.cycles)}
+
+
+def bytes_json(data: bytes) -> dict[str, Any]:
+    """Bytes as JSON has them."""
+    return {"hex": data.hex(), "bytes": len(data)}
 
 
 def shown(data: bytes) -> str:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from graphprover.envelope import Proof
 from graphprover.protocol.errors import VerificationError
@@ -50,6 +51,10 @@ class Guest:
     def describe(self, public_values: Sequence[Sequence[int]]) -> dict[str, str]:
         """What a proof with these public values says."""
         return claim.describe(public_values)
+
+    def to_json(self, public_values: Sequence[Sequence[int]]) -> dict[str, Any]:
+        """The same for programs."""
+        return claim.said(public_values).to_json()
 
 
 def load_guest(name: str, label: str, data: bytes) -> Guest:
