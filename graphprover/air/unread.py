@@ -31,7 +31,6 @@ def unread(airs: Iterable[Air]) -> list[Unread]:
 
 def _reasons(air: Air) -> Iterator[str]:
     description = air.describe()
-    read = {(op, index) for op, index, _ in description.nodes}  # of other nodes, too, which does not matter
     kinds = (
         ("column", MAIN, description.main_names),
         ("preprocessed column", PREPROCESSED, description.preprocessed_names),
@@ -41,10 +40,10 @@ def _reasons(air: Air) -> Iterator[str]:
         missed = [
             name
             for index, name in enumerate(names)
-            if (op, index) not in read and name.partition("[")[0] not in air.unread
+            if (op, index) not in description.read and name.partition("[")[0] not in air.unread
         ]
         if missed:
             shown = ", ".join(missed[:_SHOWN]) + (f" and {len(missed) - _SHOWN} more" if len(missed) > _SHOWN else "")
             yield f"no constraint and no message reads {kind}{'s' * (len(missed) > 1)} {shown}"
-    if not description.constraints and not any(op == PREPROCESSED for op, _ in read):
+    if not description.constraints and not any(op == PREPROCESSED for op, _ in description.read):
         yield "it has no constraint"
