@@ -1,20 +1,32 @@
 """check(): what is wrong with a statement's traces, without a proof."""
 
-from graphprover.air import check as check_traces
-from graphprover.air.debugger import Finding
+import logging
+
+from graphprover.air.debugger import Filled, Finding, findings
+from graphprover.air.unread import unread
 from graphprover.statement import Statement, as_columns, with_traces
+
+_log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
 
 
 def check(statement: Statement) -> list[Finding]:
-    """All findings of `graphprover.air.check` on the traces of ``statement``; none when `prove` would prove it.
+    """All that is wrong with the traces of ``statement``, table by table and bus by bus; nothing when `prove` would
+    prove it. Warns as `warn` does.
 
     Raises ValueError where a trace is missing or not a matrix of field elements.
     """
-    inputs = []
+    warn(statement)
+    tables = []
     statement = with_traces(statement)
     for table, description in zip(statement.tables, statement.descriptions, strict=True):
         if table.main is None:
             raise ValueError(f"table {description.name}: no trace to check")
         main = as_columns(table.main, description.main_width, f"trace of table {description.name}")
-        inputs.append((table.air, main, [int(value) for value in table.public_values or ()]))
-    return check_traces(inputs)
+        tables.append(Filled(description, tuple(table.public_values or ()), main, table.preprocessed))
+    return findings(tables)
+
+
+def warn(statement: Statement) -> None:
+    """Logs a warning for all that the tables leave to the prover: see `graphprover.air.unread`."""
+    for each in unread(table.air for table in statement.tables):
+        _log.warning("graphprover: warning: %s", each)

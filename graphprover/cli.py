@@ -1,7 +1,7 @@
 """The command line: prove, verify, setup, inspect, plan, check, execute."""
 
 import argparse
-import math
+import json
 import os
 import sys
 import textwrap
@@ -11,26 +11,29 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from graphprover import __version__, report
+from graphprover import __version__, demands, facts, report
 from graphprover.checker import check
 from graphprover.envelope import Proof
 from graphprover.files import FileError, check_writable, read_input, read_proof, write
-from graphprover.programs import Program, ProgramError, is_guest, load, load_packaged, packaged_names
+from graphprover.options import UsageError, add_json, bits, executor
+from graphprover.programs import Program, ProgramError, is_guest, is_packaged, load, load_packaged, packaged_names
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.security import JOHNSON_PROXIMITY, PROXIMITIES
 from graphprover.statement import Statement
 from graphprover.verifier import Verdict, verify
 from graphprover.vm import cli as vm
+from graphprover.vm.claim import said
 from graphprover.vm.guest import Guest
-from graphprover.vm.machine import Machine, cells_text, said
+from graphprover.vm.machine import Machine, cells_text, committed_cells
 
 OK, FAILED, USAGE = 0, 1, 2  # exit codes
 
 DEBUG = "GRAPHPROVER_DEBUG"  # set, errors come with their traceback
 
 PROGRAM_HELP = (
-    "an ELF file for RV64IM; a folder or .py file that defines tables(), prove_inputs() and describe(); or "
-) + ", ".join(packaged_names())
+    f"an ELF file for RV64IM; {', '.join(packaged_names())}, which are packaged; or a folder or .py file that defines "
+    "tables(), prove_inputs() and describe() and is CODE THAT RUNS with your rights: name only one you trust"
+)
 
 EPILOG = f"""\
 first steps:
@@ -40,11 +43,9 @@ first steps:
 
 exit codes: 0 ok, 1 not proven or not valid, 2 usage (arguments, files, programs), 130 interrupted, 143 terminated.
 With {DEBUG}=1 in the environment, errors come with their traceback.
+PROGRAM as a folder or .py file is code that runs, in verify and inspect too; so is what a Dask cluster sends. See
+SECURITY.md.
 """
-
-
-class UsageError(Exception):
-    """Arguments that make no sense together."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -64,7 +65,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             message, code = str(error), FAILED
         else:
             message, code = f"{type(error).__name__}: {error}", FAILED
-        print(f"graphprover: {' '.join(message.split())}", file=sys.stderr)
+        message = " ".join(line.strip() for line in message.splitlines())
+        print(f"graphprover: {message}", file=sys.stderr)
+        if getattr(options, "json", False):
+            no = {"valid": False} if options.command is run_verify and isinstance(error, VerificationError) else {}
+            print(json.dumps(no | {"error": message}))
         return code
 
 
@@ -108,7 +113,7 @@ def parser() -> argparse.ArgumentParser:
         )
 
     def with_level(each: argparse.ArgumentParser) -> None:
-        each.add_argument("--security", type=_bits, default=128, metavar="BITS", help="provable bits (default 128)")
+        each.add_argument("--security", type=bits, default=128, metavar="BITS", help="provable bits (default 128)")
         with_proximity(each)
         each.add_argument(
             "--rate",
@@ -137,13 +142,15 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help="of a guest: the proof also states its input, of at most 64 KiB, which `verify --input` compares",
     )
+    demands.add_exit_code(prove, "prove a run that ends with this exit code (default 0), which may be `any`")
     prove.add_argument("-o", "--output", type=Path, default=Path("proof.bin"), metavar="FILE", help="default proof.bin")
     prove.add_argument(
         "--executor",
-        type=_executor,
+        type=executor,
         default="threads",
         help="who runs the graph: threads of this process (default), sync (one thread), or a Dask cluster by the "
-        "address of its scheduler or its scheduler file FILE.json; the proof has the same bytes",
+        "address of its scheduler or its scheduler file FILE.json, which is trusted to run code here (outside of your "
+        "own network use tls://ADDRESS and Dask's settings for TLS); the proof has the same bytes",
     )
     prove.add_argument(
         "--device",
@@ -163,26 +170,20 @@ def parser() -> argparse.ArgumentParser:
             "proof.bin",
             "proof.bin examples/keccak --expect length=2048",
             "proof.bin guest.vk --security 100",
-            "proof.bin guest.vk --input data",
+            "proof.bin guest.vk --input data --expect-output-hex 6869",
+            "proof.bin guest.vk --exit-code any --output result",
         ],
     )
     check_proof.add_argument("proof", type=Path, metavar="PROOF", help="a proof file")
     check_proof.add_argument("program", nargs="?", metavar="PROGRAM", help=f"a verifying key; or {PROGRAM_HELP}")
+    demands.add_arguments(check_proof)
     check_proof.add_argument(
-        "--input", type=Path, metavar="FILE", help="fail unless the proof states this input (prove --commit-input)"
+        "--output", type=Path, metavar="FILE", help="of a guest: write what it put out, as proven, to a file"
     )
     check_proof.add_argument(
-        "--security", type=_bits, default=128, metavar="BITS", help="refuse fewer provable bits (default 128)"
+        "--security", type=bits, default=128, metavar="BITS", help="refuse fewer provable bits (default 128)"
     )
     with_proximity(check_proof)
-    check_proof.add_argument(
-        "--expect",
-        action="append",
-        default=[],
-        type=_expectation,
-        metavar="KEY=VALUE",
-        help="fail unless the proof says so (as printed); may be repeated",
-    )
 
     setup = command(
         "setup",
@@ -203,8 +204,8 @@ def parser() -> argparse.ArgumentParser:
         "tables, and the parameters and security its proof will have.",
         ["proof.bin", "proof.bin tables.py", "examples/keccak --input README.md --rate 8"],
     )
-    inspect.add_argument("subject", metavar="PROOF|PROGRAM", help="a proof file, or a program as for prove")
-    inspect.add_argument("program", nargs="?", metavar="PROGRAM", help="the program of the proof")
+    inspect.add_argument("subject", metavar="PROOF|PROGRAM", help=f"a proof file; or {PROGRAM_HELP}")
+    inspect.add_argument("program", nargs="?", metavar="PROGRAM", help="the program of the proof, or its verifying key")
     with_input(inspect)
     with_level(inspect)
 
@@ -237,6 +238,8 @@ def parser() -> argparse.ArgumentParser:
         vm.EXAMPLES,
     )
     vm.add_arguments(execute)
+    for each in (prove, check_proof, inspect, plan, execute):
+        add_json(each)
     return top
 
 
@@ -253,6 +256,7 @@ def run_prove(options: argparse.Namespace) -> int:
 
     with stage("trace"):
         program, statement = _program_and_statement(options)
+    _check_exit_code(program, statement, options)
     with stage("imports"):
         from dask.diagnostics import Profiler
 
@@ -280,45 +284,59 @@ def run_prove(options: argparse.Namespace) -> int:
     encoded = proof.to_bytes()
     with stage("write"):
         write(options.output, encoded)
-    described = program.describe(verdict.public_values)
-    size = {"proof": f"{options.output}, {len(encoded):,} bytes"}
-    print(report.listed(described | {"security": verdict.security.summary} | size))
+    found = facts.verdict(program, verdict) | {"proof": {"file": str(options.output), "bytes": len(encoded)}}
     if options.report:
-        print(report.times_text(stages, tasks.results))
+        found["report"] = facts.times(stages, tasks.results)
+
+    def text() -> str:
+        size = {"proof": f"{options.output}, {len(encoded):,} bytes"}
+        lines = report.listed(program.describe(verdict.public_values) | _security_line(verdict) | size)
+        return "\n".join([lines, report.times_text(found["report"])]) if options.report else lines
+
+    report.say(found, text, options.json)
     return OK
+
+
+def _check_exit_code(program: Program | Guest, statement: Statement, options: argparse.Namespace) -> None:
+    """Raises VerificationError for a run that is not to be proven, UsageError for a program that has no exit code."""
+    if not isinstance(program, Guest):
+        if options.exit_code is not None:
+            raise UsageError(f"--exit-code: only guests have one, and {program.name} is none")
+        return
+    code = said([table.public_values or () for table in statement.tables]).exit_code
+    wrong = demands.other_exit_code(code, options.exit_code)
+    if wrong:
+        raise VerificationError(
+            f"{program.name}: {wrong}: not proven (--exit-code {code} or {demands.ANY} proves the run all the same)"
+        )
 
 
 def run_verify(options: argparse.Namespace) -> int:
     """``graphprover verify``"""
+    if options.output:
+        check_writable(options.output)
     data = read_proof(options.proof)
     try:
         proof = Proof.from_bytes(data)
         program = _program_of(proof, options)
+        demands.refuse(program, options)
         verdict = verify(proof, program.statement_of(proof), options.security, options.proximity)
     except VerificationError as error:
         raise VerificationError(f"{options.proof}: not valid: {error}") from error
-    if options.input:
-        _check_input(program, verdict, options)
-    described = program.describe(verdict.public_values)
-    for key, value in options.expect:
-        if key not in described:
-            raise UsageError(f"--expect {key}: this program says {', '.join(map(repr, described))}")
-        if described[key] != value:
-            raise VerificationError(f"{options.proof}: {key} is {described[key]}, not {value}")
-    print(report.listed({"program": program.name} | described | {"security": verdict.security.summary}))
-    print("valid")
+    demands.check(program, verdict.public_values, options)
+    if options.output:
+        write(options.output, said(verdict.public_values).output)
+
+    def text() -> str:
+        described = program.describe(verdict.public_values)
+        return report.listed({"program": program.name} | described | _security_line(verdict)) + "\nvalid"
+
+    report.say({"valid": True} | facts.verdict(program, verdict), text, options.json)
     return OK
 
 
-def _check_input(program: Program | Guest, verdict: Verdict, options: argparse.Namespace) -> None:
-    """Raises VerificationError unless the proof states the input in the file."""
-    if not isinstance(program, Guest):
-        raise UsageError(f"--input: only proofs of guests state their input; {program.name} is none")
-    data, stated = read_input(options.input), said(verdict.public_values).input
-    if stated is None:
-        raise VerificationError(f"{options.proof}: states no input, as it was made without --commit-input")
-    if stated != data:
-        raise VerificationError(f"{options.proof}: on another input than {options.input}, of {len(stated):,} bytes")
+def _security_line(verdict: Verdict) -> dict[str, str]:
+    return {"security": verdict.security.summary}
 
 
 def run_setup(options: argparse.Namespace) -> int:
@@ -339,22 +357,40 @@ def run_setup(options: argparse.Namespace) -> int:
 def run_inspect(options: argparse.Namespace) -> int:
     """``graphprover inspect``"""
     path = Path(options.subject)
-    if not path.is_file() or path.suffix == ".py" or is_guest(path):
+    if is_packaged(options.subject) or not path.is_file() or path.suffix == ".py" or is_guest(path):
         if options.program:
             raise UsageError(f"{options.subject}: not a proof, so {options.program} says nothing about it")
         options.program = options.subject
-        print(report.statement_text(_layout(*_program_and_statement(options), options)))
+        program, statement = _program_and_statement(options)
+        layout = _layout(program, statement, options)
+        security = facts.security_of(layout)
+        made = {"program": program.name, **facts.statement(layout), "security": facts.security(security)}
+        report.say(made, lambda: f"{report.statement_text(made)}\n{report.security_text(security)}", options.json)
         return OK
     try:
         proof = Proof.from_bytes(read_proof(path))
-        print(report.header_text(proof))
-        if not options.program and proof.label not in packaged_names():
-            print(f"for sizes and security, name its program: graphprover inspect {path} PROGRAM")
-            return OK
-        print(report.proof_text(proof, _program_of(proof, options).statement_of(proof)))
+        _say_proof(proof, path, options)
     except VerificationError as error:
         raise VerificationError(f"{path}: {error}") from error
     return OK
+
+
+def _say_proof(proof: Proof, path: Path, options: argparse.Namespace) -> None:
+    """What a proof says about itself and, where its program is known, how large its parts are and what it is worth."""
+    found = facts.header(proof) | {"sizes": None, "security": None}
+    if not options.program and proof.label not in packaged_names():
+        hint = f"for sizes and security, name its program: graphprover inspect {path} PROGRAM"
+        report.say(found, lambda: f"{report.header_text(found)}\n{hint}", options.json)
+        return
+    layout = facts.layout_of(proof, _program_of(proof, options).statement_of(proof))
+    security = facts.security_of(layout)
+    found |= {"sizes": facts.sizes(proof, layout), "security": facts.security(security)}
+
+    def text() -> str:
+        parts = report.header_text(found), report.sizes_text(found["sizes"]), report.security_text(security)
+        return "\n".join(parts)
+
+    report.say(found, text, options.json)
 
 
 def run_plan(options: argparse.Namespace) -> int:
@@ -368,9 +404,15 @@ def run_plan(options: argparse.Namespace) -> int:
 
     program, statement = _program_and_statement(options)
     plan = make_plan(_layout(program, statement, options), main=load_traces(statement))
-    print(plan_table(plan, available_threads()))
-    if isinstance(program, Guest):
-        print(cells_text(statement))
+    threads, guest = available_threads(), isinstance(program, Guest)
+    cells = committed_cells(statement) if guest else None
+    found = {"program": program.name, **facts.plan(plan, threads), "committed_cells": cells}
+
+    def text() -> str:
+        table = plan_table(plan, threads)
+        return f"{table}\n{cells_text(statement)}" if guest else table
+
+    report.say(found, text, options.json)
     if options.svg:
         write(options.svg, plan_svg(plan).encode())
     return OK
@@ -425,26 +467,3 @@ def _program_of(proof: Proof, options: argparse.Namespace) -> Program | Guest:
             f"proof of {proof.label!r}, which is no packaged example: name the program you mean, "
             "as in `graphprover verify PROOF PROGRAM`"
         ) from None
-
-
-def _bits(text: str) -> float:
-    bits = float(text)
-    if not 0 < bits < math.inf:
-        raise ValueError
-    return bits
-
-
-def _executor(text: str) -> str:
-    if text in ("sync", "threads") or "://" in text or (text.endswith(".json") and Path(text).is_file()):
-        return text
-    raise argparse.ArgumentTypeError(f"{text!r} is neither sync, threads, tcp://ADDRESS nor a scheduler's FILE.json")
-
-
-def _expectation(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not equals:
-        raise argparse.ArgumentTypeError(f"{text!r} is no KEY=VALUE")
-    return key, value
-
-
-_bits.__name__ = "number of bits"  # argparse names the type in its message

@@ -12,12 +12,14 @@ A module defines three functions:
 
 import importlib
 import importlib.util
+import os
 import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from graphprover import examples
 from graphprover.envelope import MAX_LABEL_BYTES, Proof
@@ -38,7 +40,8 @@ class ProgramError(Exception):
 class Program:
     """A program and the name it goes by."""
 
-    name: str  # as it was asked for; the label of its proofs
+    name: str  # as it was asked for
+    label: str  # of its proofs
     module: ModuleType  # with the three functions
 
     def statement(self) -> Statement:
@@ -63,31 +66,39 @@ class Program:
         """What a proof with these public values says."""
         return self.module.describe([list(values) for values in public_values])
 
-    @property
-    def label(self) -> str:
-        """The name as its proofs carry it."""
-        return _label(self.name)
-
-
-def _label(name: str, most: int = MAX_LABEL_BYTES) -> str:
-    """The name, or its last part where it has more than ``most`` bytes."""
-    name = name.encode(errors="replace").decode()
-    return name if len(name.encode()) <= most else PurePath(name).name
+    def to_json(self, public_values: Sequence[Sequence[int]]) -> dict[str, Any]:
+        """The same for programs: text too, as only the module knows what it means."""
+        return dict(self.describe(public_values))
 
 
 def load(name: str) -> Program | Guest:
-    """The program at the path ``name``; where there is none, the packaged example of that name (``examples/keccak``).
+    """The packaged example called ``name`` (``examples/keccak``), whatever the working directory holds; else the
+    program at that path, whose code runs here and now (``./examples/keccak`` is always a path).
 
     Raises ProgramError, saying why, when there is neither or it is no program.
     """
     path = Path(name)
+    if is_packaged(name):
+        return load_packaged(name.rstrip("/"))
     if is_guest(path):
-        return _guest(path)
+        return _guest(name)
     if path.exists():
-        return _checked(path.as_posix(), _import_path(path))
-    if path.as_posix() in packaged_names():
-        return load_packaged(path.as_posix())
+        return _checked(name, _label(path), _import_path(path))
     raise ProgramError(f"{name}: no such file or folder, nor one of the examples: {', '.join(packaged_names())}")
+
+
+def is_packaged(name: str) -> bool:
+    """Whether this names a packaged example, as the shell may complete it."""
+    return name.rstrip("/") in packaged_names()
+
+
+def _label(path: Path, most: int = MAX_LABEL_BYTES) -> str:
+    """What proofs of the program at ``path`` are labelled with: its name alone, so that they do not tell where it lay.
+
+    At most ``most`` bytes of UTF-8.
+    """
+    name = os.path.basename(os.path.abspath(path))  # of "." too, and of a link rather than of what it names
+    return name.encode(errors="replace")[:most].decode(errors="ignore")
 
 
 def is_guest(path: Path) -> bool:
@@ -101,12 +112,11 @@ def is_guest(path: Path) -> bool:
         raise ProgramError(f"{path}: {error.strerror}") from error
 
 
-def _guest(path: Path) -> Guest:
+def _guest(name: str) -> Guest:
     """The guest in such a file; raises ProgramError for one that the machine does not run."""
-    name = path.as_posix()
+    path = Path(name)
     try:
-        most = MAX_LABEL_BYTES - HASH_CHARACTERS - 1
-        return load_guest(name, _label(name, most), path.read_bytes())
+        return load_guest(name, _label(path, MAX_LABEL_BYTES - HASH_CHARACTERS - 1), path.read_bytes())
     except (ElfError, MalformedKey) as error:
         raise ProgramError(f"{path}: {error}") from error
 
@@ -118,7 +128,7 @@ def load_packaged(name: str) -> Program:
     """
     if name not in packaged_names():
         raise ProgramError(f"{name!r} is none of the packaged examples: {', '.join(packaged_names())}")
-    return _checked(name, importlib.import_module(f"graphprover.{name.replace('/', '.')}"))
+    return _checked(name, name, importlib.import_module(f"graphprover.{name.replace('/', '.')}"))
 
 
 def packaged_names() -> list[str]:
@@ -146,8 +156,8 @@ def _import_path(path: Path) -> ModuleType:
     return module
 
 
-def _checked(name: str, module: ModuleType) -> Program:
+def _checked(name: str, label: str, module: ModuleType) -> Program:
     for function in FUNCTIONS:
         if not callable(getattr(module, function, None)):
             raise ProgramError(f"{name}: no function {function}(); a program defines {', '.join(FUNCTIONS)}")
-    return Program(name, module)
+    return Program(name, label, module)

@@ -8,6 +8,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from graphprover.air.description import AirDescription
+from graphprover.checker import warn
 from graphprover.device import Array, Device
 from graphprover.device.choose import device_for
 from graphprover.envelope import Proof
@@ -45,9 +46,11 @@ def prove(
 
     Raises ValueError for a malformed trace or a level that cannot be reached; MemoryError, naming round and table,
     where memory ends; `graphprover.device.DeviceLost` where a GPU fails, which this process must not use again. A trace
-    that does not satisfy its table gives a proof that does not verify: `graphprover.air.check` names the row.
+    that does not satisfy its table gives a proof that does not verify: `graphprover.check` names the row. Columns and
+    public values that nothing reads are told in warnings.
     """
     # 1. Load: check every trace against its table.
+    warn(statement)
     traces = load(statement)
     # 2. Plan: heights and parameters give the shape of the proof.
     layout = _layout(statement, traces, security, rate, parameters, proximity)

@@ -1,26 +1,15 @@
-"""What the command line says about proofs and statements, as text."""
+"""What the command line says about proofs and statements, as text: of what ``facts`` holds."""
 
-import math
-import re
-import resource
-import sys
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING
+import json
+from collections.abc import Callable, Iterable, Sequence
 
-from graphprover.envelope import Proof
-from graphprover.protocol.errors import VerificationError
-from graphprover.protocol.hashing import DIGEST_BYTES
-from graphprover.protocol.layout import Layout, make_layout
-from graphprover.protocol.parameters import Parameters
-from graphprover.protocol.proof import EXT_BYTES, BatchProof, decode, opened_values
-from graphprover.protocol.security import analyse, shape_of
-from graphprover.protocol.transcript import RELEASE
-from graphprover.statement import Statement
+from graphprover.facts import Facts
+from graphprover.protocol.security import Security
 
-if TYPE_CHECKING:
-    from dask.diagnostics.profile import TaskData
+
+def say(facts: Facts, text: Callable[[], str], as_json: bool) -> None:
+    """Print what a command found out: as one line of JSON, or as text for people."""
+    print(json.dumps(facts, allow_nan=False) if as_json else text())
 
 
 def aligned(rows: Iterable[Sequence[object]]) -> str:
@@ -37,108 +26,50 @@ def listed(pairs: dict[str, str]) -> str:
     return "\n".join(f"{name.ljust(width)}  {value}" for name, value in pairs.items())
 
 
-def header_text(proof: Proof) -> str:
-    """What a proof says about itself; nothing of it is verified."""
-    tables = [("table", "rows", "public values")]
-    for number, (log_height, values) in enumerate(zip(proof.log_heights, proof.public_values, strict=True)):
-        tables.append((str(number), f"2^{log_height}", str(len(values))))
-    release = f"p3-batch-stark {RELEASE}"
-    return "\n".join(
-        [
-            listed({"program": repr(proof.label), "format": release}),
-            "tables",
-            aligned(tables),
-            parameters_text(proof.parameters),
-        ]
-    )
+def header_text(header: Facts) -> str:
+    """What a proof says about itself."""
+    tables: list[Sequence[object]] = [("table", "rows", "public values")]
+    for number, table in enumerate(header["tables"]):
+        tables.append((str(number), f"2^{table['log_rows']}", str(table["public_values"])))
+    names = {"program": repr(header["program"]), "format": f"p3-batch-stark {header['release']}"}
+    return "\n".join([listed(names), "tables", aligned(tables), parameters_text(header["parameters"])])
 
 
-def parameters_text(parameters: Parameters) -> str:
+def parameters_text(parameters: dict[str, int]) -> str:
     """The ten parameters."""
-    return "parameters\n" + aligned(asdict(parameters).items())
+    return "parameters\n" + aligned(parameters.items())
 
 
-def security_text(layout: Layout) -> str:
-    """The security of proofs of this layout, round by round."""
-    table = analyse(shape_of(layout.tables, layout.log_heights), layout.parameters).table()
-    return "security\n" + "\n".join(f"  {line}" for line in table.splitlines())
+def security_text(security: Security) -> str:
+    """The security of a proof, round by round."""
+    return "security\n" + "\n".join(f"  {line}" for line in security.table().splitlines())
 
 
-def statement_text(layout: Layout) -> str:
-    """The tables of a statement, and what a proof of it will be."""
-    rows: list[Sequence[object]] = [
-        ("table", "rows", "columns", "preprocessed", "public values", "constraints", "messages", "degree", "lookups")
-    ]
-    for air, log_height in zip(layout.tables, layout.log_heights, strict=True):
-        messages = sum(len(each.tuples) for each in (*air.locals, *air.globals))
-        degree = max((air.degrees[node] for node in air.constraints), default=0)
-        counts = (air.main_width, air.preprocessed_width, air.num_public_values, len(air.constraints), messages)
-        rows.append((air.name, 1 << log_height, *counts, degree, len(air.lookups)))
-    return "\n".join(["tables", aligned(rows), parameters_text(layout.parameters), security_text(layout)])
+def statement_text(statement: Facts) -> str:
+    """The tables of a statement, and the parameters of its proof."""
+    rows: list[Sequence[object]] = []
+    for table in statement["tables"]:
+        named = {"table": table["table"], "rows": 1 << table["log_rows"], **table}
+        del named["log_rows"]
+        rows = rows or [[name.replace("_", " ") for name in named]]
+        rows.append(list(named.values()))
+    return "\n".join(["tables", aligned(rows), parameters_text(statement["parameters"])])
 
 
-def proof_text(proof: Proof, statement: Statement) -> str:
-    """Sizes by part and security of a proof of this statement; raises VerificationError for a malformed one."""
-    if len(proof.log_heights) != len(statement.tables):
-        raise VerificationError(f"a proof of {len(proof.log_heights)} tables; the program has {len(statement.tables)}")
-    try:
-        layout = make_layout(statement.descriptions, proof.log_heights, proof.parameters)
-    except ValueError as error:
-        raise VerificationError(str(error)) from None
-    total = len(proof.to_bytes())
-    parts = sizes(decode(proof.payload, layout), layout)
-    parts["header, public values, nonces, lengths"] = total - sum(parts.values())
-    rows = [("part", "bytes", "share"), *((name, size, f"{size / total:.1%}") for name, size in parts.items())]
-    return "\n".join(["sizes", aligned([*rows, ("all", total, "")]), security_text(layout)])
+def sizes_text(sizes: dict[str, int]) -> str:
+    """A proof's parts and their shares."""
+    total = sum(sizes.values())
+    rows = [("part", "bytes", "share"), *((name, size, f"{size / total:.1%}") for name, size in sizes.items())]
+    return "\n".join(["sizes", aligned([*rows, ("all", total, "")])])
 
 
-def sizes(proof: BatchProof, layout: Layout) -> dict[str, int]:
-    """Bytes of each part of a proof, lengths aside."""
-    caps = [proof.main_cap, proof.permutation_cap or (), proof.quotient_cap, *proof.fold_caps]
-    parts = {
-        "commitments": DIGEST_BYTES * sum(map(len, caps)),
-        "openings": sum(map(len, opened_values(layout, proof.openings))),
-    }
-    for each, queries in zip(layout.rounds, proof.round_queries, strict=True):
-        parts[f"queries: {each.name} rows"] = len(queries.rows)
-        parts[f"queries: {each.name} paths"] = len(queries.path)
-    parts["queries: folds"] = sum(len(group) for queries in proof.fold_queries for group in queries.siblings)
-    parts["queries: fold paths"] = sum(len(queries.path) for queries in proof.fold_queries)
-    parts["final polynomial"] = EXT_BYTES * len(proof.final_polynomial)
-    return parts
-
-
-def times_text(stages: dict[str, float], tasks: Iterable["TaskData"]) -> str:
-    """Seconds of each stage and round, and the process's peak memory.
-
-    ``tasks`` are those of this process; a round's seconds are those in which one of its tasks ran.
-    """
-    rounds: dict[str, list[tuple[float, float]]] = {}
-    for task in sorted(tasks, key=lambda each: each.start_time):
-        rounds.setdefault(str(task.key).partition("-")[0], []).append((task.start_time, task.end_time))
+def times_text(times: Facts) -> str:
+    """Seconds of each stage and round, and the process's peak memory."""
     rows: list[Sequence[object]] = [("stage", "seconds")]
-    rows += [(name, f"{seconds:.3f}") for name, seconds in stages.items()]
+    rows += [(name, f"{seconds:.3f}") for name, seconds in times["stages"].items()]
     lines = [aligned(rows)]
-    if rounds:
+    if times["rounds"]:
         rows = [("round", "tasks", "seconds")]
-        rows += [(name, len(spans), f"{covered(spans):.3f}") for name, spans in rounds.items()]
+        rows += [(each["round"], each["tasks"], f"{each['seconds']:.3f}") for each in times["rounds"]]
         lines.append(aligned(rows))
-    return "\n".join([*lines, f"peak memory {peak_memory() / 2**20:,.0f} MiB"])
-
-
-def peak_memory() -> int:
-    """The most bytes that this process has held."""
-    if sys.platform == "linux":  # where ru_maxrss begins with that of the process which started this one
-        found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
-        if found:
-            return 1024 * int(found[1])
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-
-
-def covered(spans: Sequence[tuple[float, float]]) -> float:
-    """The length of the union of intervals, sorted by their starts."""
-    total, reached = 0.0, -math.inf
-    for start, end in spans:
-        total += max(end - max(start, reached), 0.0)
-        reached = max(reached, end)
-    return total
+    return "\n".join([*lines, f"peak memory {times['peak_memory_bytes'] / 2**20:,.0f} MiB"])

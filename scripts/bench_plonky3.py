@@ -25,10 +25,10 @@ from graphprover.air import Air, Bus
 from graphprover.device import CpuDevice
 from graphprover.device.cpu import available_threads
 from graphprover.envelope import Proof
+from graphprover.facts import peak_memory
 from graphprover.field import P, array_add, array_mul
 from graphprover.programs import load_packaged
 from graphprover.prover import plan, prove
-from graphprover.report import peak_memory
 from graphprover.statement import Statement, Table
 from graphprover.verifier import verify
 

@@ -18,7 +18,7 @@ from typing import Any
 from graphprover import prove, verify
 from graphprover.device import CpuDevice
 from graphprover.device.choose import device_for
-from graphprover.report import peak_memory
+from graphprover.facts import peak_memory
 from graphprover.statement import Statement, with_traces
 from graphprover.vm.elf import load_elf
 from graphprover.vm.execute import execute

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -101,15 +102,22 @@ def test_prove_and_verify(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert lines[3] == "security  128.0 bits (128.0 by Johnson, 80.6 by unique decoding)"
 
 
-def test_the_label_is_the_program_as_given(proof_bytes: bytes) -> None:
+def test_the_label_is_the_name_of_the_program(proof_bytes: bytes, folder: Path) -> None:
+    """Not where it lies: a proof has the same bytes wherever it is made, and does not tell."""
     assert Proof.from_bytes(proof_bytes).label == "doubling.py"
+    (folder / "deep" / "er").mkdir(parents=True)
+    shutil.copy(folder / "doubling.py", folder / "deep" / "er")
+    for path in ("deep/er/doubling.py", "./deep/../doubling.py", str(folder / "doubling.py")):
+        assert main(["prove", path]) == OK
+        assert (folder / "proof.bin").read_bytes() == proof_bytes
 
 
-def test_a_path_too_long_for_a_label_gives_its_last_part(folder: Path) -> None:
-    deep = Path(*["d" * 100] * 3)
-    deep.mkdir(parents=True)
-    (deep / "doubling.py").write_text(PROGRAM)
-    assert load(str(deep / "doubling.py")).statement().label == "doubling.py"
+def test_a_folder_is_labelled_by_its_name_from_inside_too(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "program").mkdir()
+    (folder / "doubling.py").rename(folder / "program" / "__init__.py")
+    assert load("program").label == load("./program/").label == "program"
+    monkeypatch.chdir(folder / "program")
+    assert load(".").label == "program"
 
 
 def test_every_executor_writes_the_same_bytes(proof_bytes: bytes, folder: Path) -> None:
@@ -138,6 +146,22 @@ def test_check(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "row 2" in out and "next value" in out
 
 
+def test_what_nothing_constrains_is_told(folder: Path) -> None:
+    """On stderr, and the traces satisfy the tables all the same."""
+    (folder / "doubling.py").write_text(PROGRAM.replace("        t.last_row(t.value - t.public.last)\n", ""))
+    path = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    for command in ("check", "prove"):
+        done = subprocess.run(
+            [sys.executable, "-m", "graphprover", command, "doubling.py"],
+            env=os.environ | {"PYTHONPATH": path},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == OK and done.stdout
+        expected = "graphprover: warning: table doubling: no constraint and no message reads public value last\n"
+        assert done.stderr == expected
+
+
 def test_a_tampered_proof(proof: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = bytearray(proof.read_bytes())
     data[len(data) // 2] ^= 1
@@ -161,12 +185,35 @@ def test_a_proof_cannot_choose_the_code_that_verifies_it(
 
 def test_a_packaged_example_is_found_by_the_name_in_its_proof(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["prove", "examples/fibonacci"]) == OK
-    (folder / "examples" / "fibonacci").mkdir(parents=True)
-    (folder / "examples" / "fibonacci" / "__init__.py").write_text("raise RuntimeError('not the packaged one')")
     capsys.readouterr()
     assert main(["verify", "proof.bin"]) == OK
     assert "steps     1023" in capsys.readouterr().out
-    fails(["verify", "proof.bin", "examples/fibonacci"], USAGE, capsys, "not the packaged one")
+
+
+@pytest.mark.parametrize("command", ["prove", "verify", "inspect", "plan", "check"])
+def test_help_says_that_a_program_is_code(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main([command, "--help"])
+    assert stop.value.code == OK
+    assert "CODE THAT RUNS with your rights" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_packaged_example_is_no_folder_of_the_same_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Which would be code from wherever the user happens to be; a path that says so is one."""
+    own = folder / "examples" / "fibonacci"
+    own.mkdir(parents=True)
+    (own / "__init__.py").write_text("raise RuntimeError('not the packaged one')")
+    for name in ("examples/fibonacci", "examples/fibonacci/"):
+        assert main(["prove", name]) == OK
+        assert main(["verify", "proof.bin", name]) == OK
+        assert main(["inspect", name]) == OK
+    assert "program   examples/fibonacci\n" in capsys.readouterr().out
+    for name in ("./examples/fibonacci", str(own), "examples/../examples/fibonacci"):
+        fails(["verify", "proof.bin", name], USAGE, capsys, f"{Path(name)}: cannot be imported", "not the packaged one")
+    (own / "__init__.py").write_text(PROGRAM)
+    assert main(["prove", "./examples/fibonacci", "-o", "own.bin"]) == OK
+    fails(["verify", "own.bin"], USAGE, capsys, "proof of 'fibonacci', which is no packaged example")
+    assert main(["verify", "own.bin", "./examples/fibonacci"]) == OK
 
 
 def test_security_is_demanded(proof: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,8 +1,7 @@
-"""Describing tables: expressions, ``Air``, buses, the layout of LogUp columns, and the debugger."""
+"""Describing tables: expressions, ``Air``, buses, the layout of LogUp columns. `graphprover.check` debugs them."""
 
 from graphprover.air.air import Air, TableBuilder
 from graphprover.air.bus import Bus, provided, received, sent
-from graphprover.air.debugger import check
 from graphprover.air.description import AirDescription, check_bus_widths, check_multiplicity_bound
 from graphprover.air.expression import Expr
 from graphprover.air.lookups import Interaction, Lookup, Tuple_
@@ -16,7 +15,6 @@ __all__ = [
     "Lookup",
     "TableBuilder",
     "Tuple_",
-    "check",
     "check_bus_widths",
     "check_multiplicity_bound",
     "provided",

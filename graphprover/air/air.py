@@ -42,6 +42,7 @@ class Air:
     columns: Iterable[str] = ()  # main columns
     preprocessed: Iterable[str] = ()  # preprocessed columns
     public_values: Iterable[str] = ()
+    unread: Iterable[str] = ()  # names of these that nothing reads by intent, so that no warning tells of them
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

@@ -5,20 +5,27 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphprover.air.air import Air
 from graphprover.air.description import AirDescription, check_bus_widths, check_multiplicity_bound, reachable
 from graphprover.air.evaluate import evaluate
 from graphprover.air.expression import MAIN, PREPROCESSED, PUBLIC
 from graphprover.field import P, array_add, array_mul
 
-TableInput = tuple[Air, np.ndarray, Sequence[int]]  # a table, its main trace (columns, rows), its public values
-
 _SHOWN = 5  # unmatched messages of a bus, and sources of each on either side
 
 
 @dataclass(frozen=True)
+class Filled:
+    """A table with its values: canonical, uint64 (columns, rows), of a power of two of rows."""
+
+    description: AirDescription
+    public_values: Sequence[int]
+    main: np.ndarray
+    preprocessed: np.ndarray | None
+
+
+@dataclass(frozen=True)
 class Malformed:
-    """The input is not a trace of the tables at all, whatever its values."""
+    """The values do not fit the tables at all, whatever they are."""
 
     where: str  # a table, or "statement"
     reason: str
@@ -114,34 +121,30 @@ class _Traffic:
     origins: list[tuple[str, str]]  # (table, label)
 
 
-def check(tables: Sequence[TableInput]) -> list[Finding]:
-    """All that is wrong with these traces; an empty list when they satisfy every table and every bus balances.
+def findings(tables: Sequence[Filled]) -> list[Finding]:
+    """All that is wrong with these tables; an empty list when each is satisfied and every bus balances.
 
     Findings about a table's rows come in order of the row. Buses are compared only when every table has a proper trace.
     """
-    findings: list[Finding] = []
-    descriptions = [air.describe() for air, _, _ in tables]
+    descriptions = [table.description for table in tables]
     titles = _titles(descriptions)
-    preprocessed: list[np.ndarray | None] = []
-    for (air, main, public_values), description, title in zip(tables, descriptions, titles, strict=True):
-        preprocessed.append(air.preprocessed_trace() if description.preprocessed_width else None)
-        reasons = _malformed(description, main, preprocessed[-1], public_values)
-        findings += [Malformed(title, reason) for reason in reasons]
-    if findings:
-        return findings
+    found: list[Finding] = [
+        Malformed(title, reason) for table, title in zip(tables, titles, strict=True) for reason in _malformed(table)
+    ]
+    if found:
+        return found
     try:
         check_bus_widths(descriptions)
-        check_multiplicity_bound(descriptions, [main.shape[1] for _, main, _ in tables])
+        check_multiplicity_bound(descriptions, [table.main.shape[1] for table in tables])
     except ValueError as error:
         return [Malformed("statement", str(error))]
 
     traffic: dict[object, _Traffic] = {}
-    for i, description in enumerate(descriptions):
-        _, main, public_values = tables[i]
-        findings += _check_rows(description, titles[i], main, preprocessed[i], public_values, traffic)
+    for table, title in zip(tables, titles, strict=True):
+        found += _check_rows(table, title, traffic)
     for messages in traffic.values():
-        findings += _unbalanced(messages)
-    return findings
+        found += _unbalanced(messages)
+    return found
 
 
 def _titles(descriptions: Sequence[AirDescription]) -> list[str]:
@@ -150,45 +153,24 @@ def _titles(descriptions: Sequence[AirDescription]) -> list[str]:
     return [name if names.count(name) == 1 else f"{name}#{i}" for i, name in enumerate(names)]
 
 
-def _malformed(
-    description: AirDescription, main: np.ndarray, preprocessed: np.ndarray | None, public_values: Sequence[int]
-) -> Iterator[str]:
-    """What is wrong with the shapes and words of one table's input."""
-    parts = [("main", main, description.main_width, description.main_names)]
-    if preprocessed is not None:
-        parts.append(
-            ("preprocessed", preprocessed, description.preprocessed_width, description.preprocessed_names),
-        )
-    for kind, trace, width, names in parts:
-        if trace.dtype != np.uint64 or trace.ndim != 2 or trace.shape[0] != width:
-            yield f"the {kind} trace is uint64 of shape ({width}, rows), not {trace.dtype} of shape {trace.shape}"
-        elif trace.shape[1] < 1 or trace.shape[1] & (trace.shape[1] - 1):
-            yield f"the {kind} trace has {trace.shape[1]} rows, which is no power of two"
-        elif (trace >= np.uint64(P)).any():
-            column, row = np.argwhere(trace >= np.uint64(P))[0]
-            yield f"{names[column]} = {trace[column, row]} on row {row} is no canonical field element"
-    if preprocessed is not None and preprocessed.shape[1:] != main.shape[1:]:
-        yield f"the main trace has shape {main.shape}, the preprocessed one {preprocessed.shape}: rows differ"
-    if len(public_values) != description.num_public_values:
-        yield f"expected {description.num_public_values} public values, not {len(public_values)}"
-    for name, value in zip(description.public_names, public_values, strict=False):
-        if not 0 <= value < P:
-            yield f"public value {name} = {value} is no canonical field element"
+def _malformed(table: Filled) -> Iterator[str]:
+    """What does not fit in one table."""
+    rows, expected = table.main.shape[1], table.description.num_public_values
+    if table.preprocessed is not None and table.preprocessed.shape[1] != rows:
+        yield f"the main trace has {rows} rows, the preprocessed one {table.preprocessed.shape[1]}"
+    if len(table.public_values) != expected:
+        yield f"expected {expected} public values, not {len(table.public_values)}"
 
 
 def _check_rows(
-    description: AirDescription,
-    table: str,
-    main: np.ndarray,
-    preprocessed: np.ndarray | None,
-    public_values: Sequence[int],
-    traffic: dict[object, _Traffic],
-) -> list[Finding]:
+    table: Filled, title: str, traffic: dict[object, _Traffic]
+) -> list[FailingConstraint | CountOverWeight]:
     """Failing constraints and counts of one table, by row; adds its messages to ``traffic``."""
+    description = table.description
     messages = []
     for i, interaction in enumerate((*description.locals, *description.globals)):
         if interaction.bus is None:
-            bus = traffic[table, i] = _Traffic(f"local lookup of table {table}, {interaction.label}", [], [], [], [])
+            bus = traffic[title, i] = _Traffic(f"local lookup of table {title}, {interaction.label}", [], [], [], [])
         else:
             bus = traffic.setdefault(interaction.bus, _Traffic(f"bus {interaction.bus!r}", [], [], [], []))
         messages += [(bus, interaction.label, t) for t in interaction.tuples]
@@ -198,7 +180,7 @@ def _check_rows(
 
     failing: dict[int, tuple[int, int]] = {}  # constraint -> first row, number of rows
     excess: dict[int, CountOverWeight] = {}
-    for first, values in evaluate(description, main, preprocessed, public_values, roots):
+    for first, values in evaluate(description, table.main, table.preprocessed, table.public_values, roots):
         arrays = iter(values)
         for i, zero in zip(range(len(description.constraints)), arrays, strict=False):
             rows = np.flatnonzero(zero)
@@ -214,39 +196,32 @@ def _check_rows(
                 over = np.flatnonzero(np.minimum(counts, np.uint64(P) - counts) > t.weight)
                 if len(over) and i not in excess:
                     row, count = first + int(rows[over[0]]), _signed(int(counts[over[0]]))
-                    excess[i] = CountOverWeight(table, label, row, count, t.weight)
+                    excess[i] = CountOverWeight(title, label, row, count, t.weight)
             bus.fields.append(np.stack([field[rows] for field in fields]))
             bus.counts.append(counts)
             bus.rows.append(first + rows)
-            bus.origins.append((table, label))
+            bus.origins.append((title, label))
 
-    findings: list[FailingConstraint | CountOverWeight] = list(excess.values())
+    found: list[FailingConstraint | CountOverWeight] = list(excess.values())
     for i, (row, count) in failing.items():
-        cells = _cells(description, main, preprocessed, public_values, description.constraints[i], row)
-        findings.append(FailingConstraint(table, description.constraint_labels[i], row, count, tuple(cells)))
-    findings.sort(key=lambda finding: finding.row)
-    return [*findings]
+        cells = tuple(_cells(table, description.constraints[i], row))
+        found.append(FailingConstraint(title, description.constraint_labels[i], row, count, cells))
+    return sorted(found, key=lambda finding: finding.row)
 
 
-def _cells(
-    description: AirDescription,
-    main: np.ndarray,
-    preprocessed: np.ndarray | None,
-    public_values: Sequence[int],
-    constraint: int,
-    row: int,
-) -> Iterator[tuple[str, int]]:
+def _cells(table: Filled, constraint: int, row: int) -> Iterator[tuple[str, int]]:
     """Name and value of all that a constraint reads on a row."""
+    description = table.description
     for node in reachable(description.nodes, [constraint]):
         op, a, offset = description.nodes[node]
-        at = (row + offset) % main.shape[1]
+        at = (row + offset) % table.main.shape[1]
         if op == MAIN:
-            yield "next " * offset + description.main_names[a], int(main[a, at])
+            yield "next " * offset + description.main_names[a], int(table.main[a, at])
         elif op == PREPROCESSED:
-            assert preprocessed is not None
-            yield "next " * offset + description.preprocessed_names[a], int(preprocessed[a, at])
+            assert table.preprocessed is not None
+            yield "next " * offset + description.preprocessed_names[a], int(table.preprocessed[a, at])
         elif op == PUBLIC:
-            yield "public " + description.public_names[a], int(public_values[a])
+            yield "public " + description.public_names[a], int(table.public_values[a])
 
 
 def _unbalanced(traffic: _Traffic) -> Iterable[UnbalancedBus]:

@@ -108,6 +108,11 @@ class AirDescription:
         return any(op == PREPROCESSED and offset for op, _, offset in self.nodes)
 
     @cached_property
+    def read(self) -> frozenset[tuple[int, int]]:
+        """All columns and public values that anything reads, each as MAIN, PREPROCESSED or PUBLIC and its index."""
+        return frozenset((op, index) for op, index, _ in self.nodes if op in (MAIN, PREPROCESSED, PUBLIC))
+
+    @cached_property
     def log_quotient_chunks(self) -> int:
         """Log2 of the number of chunks of the quotient."""
         alone = unpacked(self.locals, self.globals)

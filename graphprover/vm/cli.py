@@ -3,14 +3,19 @@
 import argparse
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from graphprover.facts import Facts
 from graphprover.files import FileError, read_input, write
-from graphprover.report import aligned, listed
+from graphprover.report import aligned, listed, say
+from graphprover.vm.claim import bytes_json, shown
 from graphprover.vm.elf import ElfError, load_elf
 from graphprover.vm.guest import Limits
 
+if TYPE_CHECKING:
+    from graphprover.vm.execute import Execution
+
 OK, FAILED = 0, 1
-SHOWN_OUTPUT = 64  # bytes printed
 
 EXAMPLES = [
     "examples/guests/sha256.elf --input README.md",
@@ -63,25 +68,42 @@ def run_execute(options: argparse.Namespace) -> int:
     seconds = time.perf_counter() - started
     if options.output:
         write(options.output, execution.output)
-    total = execution.cycles
-    print(aligned([(op.name.lower(), count, f"{count / total:.1%}") for op, count in execution.mix().items()]))
-    shown = execution.output[:SHOWN_OUTPUT].hex() + ("..." if len(execution.output) > SHOWN_OUTPUT else "")
-    print(
-        listed(
-            {
-                "cycles": f"{total:,}",
-                "misaligned": f"{execution.misaligned:,} loads and stores",
-                "memory": f"{execution.memory_bytes / 1024:,.0f} KiB",
-                "speed": f"{total / seconds / 1e6:,.1f} M instructions/s",
-                "output": f"{shown} ({len(execution.output):,} bytes)" if execution.output else "none",
-                "exit code": str(execution.exit_code),
-            }
-        )
-    )
+    found = execution_facts(execution, seconds)
+    cells = ""
     if options.cells:
-        from graphprover.vm.machine import Machine, cells_text
+        from graphprover.vm.machine import Machine, cells_text, committed_cells
         from graphprover.vm.trace import statement
 
         recorded = execute(image, data, **limits(options), record=True)
-        print(cells_text(statement(Machine(image), recorded)))
+        proved = statement(Machine(image), recorded)
+        found["committed_cells"], cells = committed_cells(proved), f"\n{cells_text(proved)}"
+    say({"program": str(options.guest), **found}, lambda: execution_text(found, execution.output) + cells, options.json)
     return OK if execution.exit_code == 0 else FAILED
+
+
+def execution_facts(execution: "Execution", seconds: float) -> Facts:
+    """What a run did and what it cost, as JSON has it."""
+    return {
+        "instructions": {op.name.lower(): count for op, count in execution.mix().items()},
+        "cycles": execution.cycles,
+        "misaligned": execution.misaligned,
+        "memory_bytes": execution.memory_bytes,
+        "seconds": seconds,
+        "output": bytes_json(execution.output),
+        "exit_code": execution.exit_code,
+    }
+
+
+def execution_text(found: Facts, output: bytes) -> str:
+    """The same for people."""
+    total = found["cycles"]
+    mix = [(name, count, f"{count / total:.1%}") for name, count in found["instructions"].items()]
+    lines = {
+        "cycles": f"{total:,}",
+        "misaligned": f"{found['misaligned']:,} loads and stores",
+        "memory": f"{found['memory_bytes'] / 1024:,.0f} KiB",
+        "speed": f"{total / found['seconds'] / 1e6:,.1f} M instructions/s",
+        "output": shown(output),
+        "exit code": str(found["exit_code"]),
+    }
+    return f"{aligned(mix)}\n{listed(lines)}"

@@ -3,12 +3,12 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 from graphprover.envelope import Proof
 from graphprover.protocol.errors import VerificationError
 from graphprover.statement import Statement
-from graphprover.vm import machine
+from graphprover.vm import claim
 from graphprover.vm.elf import load_elf
 from graphprover.vm.key import MAGIC as KEY_MAGIC
 from graphprover.vm.key import Key
@@ -30,7 +30,7 @@ class Guest:
     """An ELF file and the machine that runs it, or the verifying key of one."""
 
     name: str  # as it was asked for
-    label: str  # of its proofs: the name and the program's hash
+    label: str  # of its proofs: the file's name and the program's hash
     machine: Tables
 
     def statement_of(self, proof: Proof) -> Statement:
@@ -57,7 +57,11 @@ class Guest:
 
     def describe(self, public_values: Sequence[Sequence[int]]) -> dict[str, str]:
         """What a proof with these public values says."""
-        return machine.describe(public_values)
+        return claim.describe(public_values)
+
+    def to_json(self, public_values: Sequence[Sequence[int]]) -> dict[str, Any]:
+        """The same for programs."""
+        return claim.said(public_values).to_json()
 
 
 def load_guest(name: str, label: str, data: bytes) -> Guest:

@@ -18,7 +18,8 @@ from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.hashing import keccak256
 from graphprover.statement import Statement, Table
 from graphprover.vm.machine import LOG_BLOWUPS, Tables
-from graphprover.vm.shape import MAX_LOG_ROWS, PLACES, Part
+from graphprover.vm.parts import Part
+from graphprover.vm.shape import MAX_LOG_ROWS, PLACES
 from graphprover.vm.tables.program import FIELDS, ProgramTable
 from graphprover.vm.tables.state import ImageMemory
 from graphprover.vm.version import MACHINE_DIGEST, MACHINE_VERSION

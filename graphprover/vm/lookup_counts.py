@@ -17,7 +17,7 @@ from graphprover.device import Array, Device
 from graphprover.field import P
 from graphprover.recipe import Recipe
 from graphprover.vm.buses import LOOKUPS, VM, Tag, tag_of
-from graphprover.vm.shape import Part
+from graphprover.vm.parts import Part
 
 SIZES = {tag: 64 if tag in (Tag.LEFT, Tag.RIGHT) else 1 << 16 for tag in LOOKUPS}  # rows of each tag's table
 FIRSTS = {tag: sum(list(SIZES.values())[:i]) for i, tag in enumerate(LOOKUPS)}  # where its counts begin among all

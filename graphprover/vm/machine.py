@@ -1,4 +1,4 @@
-"""The statement about a program: which tables it has, what is public, and what a proof says.
+"""The statement about a program: which tables it has, and what is public; what a proof says is in claim.py.
 
 A statement has only the tables that an execution needs. Which ones is public: the first table's public values name the
 others, the verifier builds those tables and no others, and the challenger starts from their description. Leaving a
@@ -16,14 +16,15 @@ import numpy as np
 from graphprover.air import Air, AirDescription
 from graphprover.envelope import Proof
 from graphprover.protocol.errors import VerificationError
-from graphprover.protocol.hashing import keccak256
 from graphprover.statement import Statement, Table
+from graphprover.vm.claim import said
 from graphprover.vm.elf import Image, program_hash
 from graphprover.vm.families import FAMILIES, Outcome, outcomes
 from graphprover.vm.io import INPUT_BASE, MEMORY_END, OUTPUT_BASE
 from graphprover.vm.isa import ILLEGAL, Instruction, Op, decode_all
+from graphprover.vm.parts import Part
 from graphprover.vm.record import accesses
-from graphprover.vm.shape import MIN_ROWS, PLACES, Part, check_codes, check_heights, rows_for
+from graphprover.vm.shape import MIN_ROWS, PLACES, check_codes, check_heights, rows_for
 from graphprover.vm.tables.bump import Bump
 from graphprover.vm.tables.keccak_f import DIGITS, Even, KeccakF
 from graphprover.vm.tables.lookups import BytePairs, Halves, Powers
@@ -43,8 +44,6 @@ from graphprover.vm.times import check_times
 from graphprover.vm.version import NUMBERS
 
 LOG_BLOWUPS = (1, 2, 3)  # of proofs about programs: rates 1/2, 1/4 and 1/8
-MAX_STATED_INPUT = 1 << 16  # bytes of an input that a proof states: it holds them, and a verifier reads them all
-MAX_PROVED_OUTPUT = 1 << 20  # bytes of an output: a proof has columns for each of its words
 MOST_EVEN = 8**DIGITS  # numbers whose digits are even
 
 
@@ -246,49 +245,6 @@ class Machine(Tables):
             for each in ways
         ]
         return np.array(rows, dtype=np.uint64).reshape(-1, len(FIELDS)).T
-
-
-@dataclass(frozen=True)
-class Said:
-    """What a proof about an execution says."""
-
-    output: bytes
-    exit_code: int
-    cycles: int
-    input: bytes | None  # where it is stated
-
-
-def said(public_values: Sequence[Sequence[int]]) -> Said:
-    """What a proof with these public values says; raises VerificationError where they make no sense."""
-    cycles, lo, hi, *shape = public_values[0]
-    output, _ = _bytes(public_values, shape, Part.OUTPUT, "output") or (b"", b"")
-    stated = _bytes(public_values, shape, Part.STATED_INPUT, "input")
-    if stated and (len(stated[0]) > MAX_STATED_INPUT or any(stated[1])):
-        raise VerificationError("the public input is too long, or padded by other bytes than zeros")
-    return Said(output, lo | hi << 32, cycles, stated and stated[0])
-
-
-def _bytes(
-    public_values: Sequence[Sequence[int]], shape: Sequence[int], part: Part, what: str
-) -> tuple[bytes, bytes] | None:
-    """The bytes whose length and words a table states, and those that pad them; None without the table."""
-    if part not in shape:
-        return None
-    words = public_values[1 + shape.index(part)]
-    values = [low | high << 32 for low, high in zip(words[::2], words[1::2], strict=False)]
-    if any(word >= 1 << 32 for word in words) or not values or len(words) != 2 + 2 * -(-values[0] // 8):
-        raise VerificationError(f"the public {what} does not have the length it states")
-    data = b"".join(value.to_bytes(8, "little") for value in values[1:])
-    return data[: values[0]], data[values[0] :]
-
-
-def describe(public_values: Sequence[Sequence[int]]) -> dict[str, str]:
-    """What a proof with these public values says, for people."""
-    what = said(public_values)
-    text = what.output.decode("ascii", errors="replace")
-    shown = text if text.isascii() and text.isprintable() else what.output.hex()
-    stated = {"input": keccak256(what.input).hex()} if what.input is not None else {}
-    return stated | {"output": shown, "exit code": str(what.exit_code), "cycles": str(what.cycles)}
 
 
 def cells_per_row(air: AirDescription) -> int:

@@ -6,10 +6,10 @@ that lead to them, and refuses a shape that none do. So it accepts no shape that
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 from itertools import groupby, pairwise
 from operator import itemgetter
 
+from graphprover.vm.parts import Part
 from graphprover.vm.tables.bump import LANES as BUMP_LANES
 from graphprover.vm.tables.keccak_f import ROUNDS
 from graphprover.vm.version import NUMBERS
@@ -21,26 +21,6 @@ LANES = (1, 4)  # instructions in a row of a family's table
 MANY = 1 << 12  # instructions of a family from which on several share a row
 SPLIT_CELLS = 1 << 20  # idle cells from which on a table is split into two
 PARTS = 16  # numbers below are tables of the machine; a family's table is called family * PARTS + lanes
-
-
-class Part(IntEnum):
-    """The tables beside the boundary and those of families."""
-
-    PROGRAM = 1
-    REGISTERS = 2
-    IMAGE = 3
-    ZERO = 4  # from the end of the program to the input
-    INPUT = 5
-    OUTPUT = 6
-    ZERO_ABOVE = 7  # from the end of the output on
-    BUMP = 8
-    HALVES = 9
-    BYTE_PAIRS = 10
-    POWERS = 11
-    KECCAK_F = 12
-    EVEN = 13
-    STATED_INPUT = 14  # in place of INPUT
-    ZERO_BETWEEN = 15  # from the end of a stated input to the output
 
 
 SEVERAL = frozenset({Part.BUMP, Part.KECCAK_F})  # a statement may have any number of these

@@ -10,8 +10,9 @@ from graphprover.recipe import Recipe
 from graphprover.vm.execute import Execution
 from graphprover.vm.io import INPUT_BASE, MAX_INPUT_BYTES, MEMORY_END, OUTPUT_BASE
 from graphprover.vm.machine import Machine
+from graphprover.vm.parts import Part
 from graphprover.vm.record import Memory, Registers
-from graphprover.vm.shape import MIN_ROWS, Part, rows_for
+from graphprover.vm.shape import MIN_ROWS, rows_for
 from graphprover.vm.tables.state import STATED_LANES, InputMemory, Region, StatedInput
 from graphprover.vm.tables.step import ONES
 

@@ -8,13 +8,15 @@ from graphprover.device import Array, Device
 from graphprover.recipe import Recipe
 from graphprover.statement import Statement, Table
 from graphprover.vm.bumps import Late, bump_trace, late_accesses, some
+from graphprover.vm.claim import MAX_PROVED_OUTPUT, MAX_STATED_INPUT
 from graphprover.vm.execute import Execution
 from graphprover.vm.io import region
 from graphprover.vm.lookup_counts import count_recipes
-from graphprover.vm.machine import MAX_PROVED_OUTPUT, MAX_STATED_INPUT, Machine, cells_per_row
+from graphprover.vm.machine import Machine, cells_per_row
 from graphprover.vm.partition import Unprovable, partition
+from graphprover.vm.parts import Part
 from graphprover.vm.rows import HOST, Rows, Run, load_run, run_of, write_step
-from graphprover.vm.shape import MIN_ROWS, Part, Place, lanes_for, packing, rows_for
+from graphprover.vm.shape import MIN_ROWS, Place, lanes_for, packing, rows_for
 from graphprover.vm.state_traces import output_words, state_recipes
 from graphprover.vm.tables.keccak_f import even_trace
 from graphprover.vm.tables.keccak_f import trace as keccak_f_trace

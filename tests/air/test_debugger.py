@@ -5,9 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from graphprover.air import Air, Bus, TableBuilder, check, provided, sent
+from graphprover.air import Air, Bus, TableBuilder, provided, sent
 from graphprover.air.debugger import CountOverWeight, FailingConstraint, Malformed, Source, Unmatched
+from graphprover.checker import check
 from graphprover.field import P
+from graphprover.statement import Statement, Table
 
 SQUARES = Bus("squares")
 
@@ -47,22 +49,29 @@ def trace(*columns: Sequence[int]) -> np.ndarray:
     return np.array(columns, dtype=np.uint64)
 
 
-def squares_statement() -> list[tuple[Air, np.ndarray, list[int]]]:
-    users = trace([3, 3, 5, 0], [9, 9, 25, 0], [1, 1, 1, 0])
-    counts = trace([0, 0, 0, 2, 0, 1, 0, 0])
-    return [(Users(), users, []), (Squares(), counts, [])]
+def squares() -> tuple[np.ndarray, np.ndarray]:
+    """The traces of users and squares."""
+    return trace([3, 3, 5, 0], [9, 9, 25, 0], [1, 1, 1, 0]), trace([0, 0, 0, 2, 0, 1, 0, 0])
+
+
+def squared(users: np.ndarray, counts: np.ndarray) -> list[Table]:
+    return [Table(Users(), [], users), Table(Squares(), [], counts)]
+
+
+def found(*tables: Table) -> list:
+    return check(Statement(tables))
 
 
 def test_a_good_trace_has_no_findings() -> None:
-    assert check([(Counter(), trace(range(7, 15)), [7, 14])]) == []
-    assert check([(Counter(), trace([3]), [3, 3])]) == []
-    assert check(squares_statement()) == []
+    assert found(Table(Counter(), [7, 14], trace(range(7, 15)))) == []
+    assert found(Table(Counter(), [3, 3], trace([3]))) == []
+    assert found(*squared(*squares())) == []
 
 
 def test_the_first_failing_row_with_its_cells() -> None:
     values = list(range(20_000, 20_000 + (1 << 14)))  # more than one block of rows
     values[9000] = 5
-    findings = check([(Counter(), trace(values), [20_000, values[-1]])])
+    findings = found(Table(Counter(), [20_000, values[-1]], trace(values)))
     first, *others = findings
     assert isinstance(first, FailingConstraint)
     assert (first.table, first.row, first.rows) == ("counter", 8999, 2)
@@ -74,7 +83,7 @@ def test_the_first_failing_row_with_its_cells() -> None:
 
 
 def test_selectors_and_wrapping() -> None:
-    labels = lambda values, public: [f.label for f in check([(Counter(), trace(values), public)])]  # noqa: E731
+    labels = lambda values, public: [f.label for f in found(Table(Counter(), public, trace(values)))]  # noqa: E731
     assert len(labels([0, 1, 2, 3], [1, 3])) == 2  # the first row, and the cyclic one on the last
     (only,) = labels([0, 1, 2, 3], [0, 4])
     assert "last_row" in only
@@ -83,32 +92,34 @@ def test_selectors_and_wrapping() -> None:
 @pytest.mark.parametrize(
     ("main", "public", "reason"),
     [
-        (trace([1, 2, 3]), [1, 3], "3 rows, which is no power of two"),
-        (trace([1, 2], [1, 2]), [1, 2], r"shape \(1, rows\), not uint64 of shape \(2, 2\)"),
-        (trace([1, 2]).astype(np.int64), [1, 2], "not int64"),
-        (trace([1, P]), [1, 2], f"n = {P} on row 1 is no canonical"),
-        (trace([1, 2]), [1], "expected 2 public values, not 1"),
-        (trace([1, 2]), [1, P + 2], "public value last"),
+        (trace([1, 2, 3]), [1, 3], "3 rows; the number of rows must be a power of two"),
+        (trace([1, 2], [1, 2]), [1, 2], r"shape \(2, 2\); expected \(1 columns, rows\)"),
+        (trace([1, 2]).astype(np.float64), [1, 2], "dtype float64"),
+        (trace([1, P]), [1, 2], "column 0, row 1 is not below p"),
+        (trace([1, 2]), [1, P + 2], "a public value is not in"),
         (np.zeros((1, 0), dtype=np.uint64), [1, 2], "0 rows"),
     ],
 )
-def test_malformed_input(main: np.ndarray, public: list[int], reason: str) -> None:
-    (finding,) = check([(Counter(), main, public)])
-    assert isinstance(finding, Malformed)
-    with pytest.raises(AssertionError, match=reason):
-        raise AssertionError(str(finding))
+def test_malformed_traces(main: np.ndarray, public: list[int], reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        found(Table(Counter(), public, main))
+
+
+def test_public_values_are_counted() -> None:
+    (finding,) = found(Table(Counter(), [1], trace([1, 2])))
+    assert isinstance(finding, Malformed) and str(finding) == "counter: expected 2 public values, not 1"
 
 
 def test_preprocessed_rows_are_the_tables_rows() -> None:
-    users, (squares, counts, _) = squares_statement()
-    (finding,) = check([users, (squares, counts[:, :4], [])])
-    assert isinstance(finding, Malformed) and "rows differ" in str(finding)
+    users, counts = squares()
+    (finding,) = found(*squared(users, counts[:, :4]))
+    assert isinstance(finding, Malformed) and "has 4 rows, the preprocessed one 8" in str(finding)
 
 
 def test_unmatched_messages_name_tables_and_rows() -> None:
-    (users, main, _), squares = squares_statement()
-    main[1, 1] = 10
-    (finding,) = check([(users, main, []), squares])
+    users, counts = squares()
+    users[1, 1] = 10
+    (finding,) = found(*squared(users, counts))
     assert finding.total == 2
     short, stray = finding.messages  # by the first row that put them there
     assert (short.fields, short.sent, short.received) == ((3, 9), 1, 2)
@@ -130,7 +141,7 @@ def test_only_the_first_messages_are_shown() -> None:
         def define(self, t: TableBuilder) -> None:
             t.send(SQUARES, [t.n, 0])
 
-    (finding,) = check([(Loud(), trace(range(64)), [])])
+    (finding,) = found(Table(Loud(), [], trace(range(64))))
     assert finding.total == 64
     assert [m.fields[0] for m in finding.messages] == list(range(len(finding.messages)))
     assert "and 59 more" in str(finding)
@@ -143,8 +154,8 @@ def test_a_balance_is_taken_mod_p() -> None:
         def define(self, t: TableBuilder) -> None:
             t.provide(SQUARES, [1], t.count)
 
-    assert check([(Wrapping(), trace([P - 1, 1]), [])]) == []  # provided as often as p: LogUp cannot see it either
-    (finding,) = check([(Wrapping(), trace([P - 1, 2]), [])])
+    assert found(Table(Wrapping(), [], trace([P - 1, 1]))) == []  # provided as often as p: LogUp cannot see it either
+    (finding,) = found(Table(Wrapping(), [], trace([P - 1, 2])))
     assert finding.messages[0] == Unmatched(
         (1,),
         1,
@@ -154,18 +165,16 @@ def test_a_balance_is_taken_mod_p() -> None:
 
 
 def test_counts_over_their_weight() -> None:
-    (users, main, _), (squares, counts, _) = squares_statement()
-    main[2, 0] = 2
+    users, counts = squares()
+    users[2, 0] = 2
     counts[0, 3] += 1
-    over, failing = sorted(check([(users, main, []), (squares, counts, [])]), key=lambda f: type(f).__name__)
+    over, failing = sorted(found(*squared(users, counts)), key=lambda f: type(f).__name__)
     assert isinstance(over, CountOverWeight) and isinstance(failing, FailingConstraint)
     assert (over.table, over.row, over.count, over.weight) == ("users", 0, 2, 1)
     assert "count 2 exceeds weight 1 on row 0" in str(over)
-    main[2, 0] = P - 2
+    users[2, 0] = P - 2
     counts[0, 3] = P - 1
-    assert [f.count for f in check([(users, main, []), (squares, counts, [])]) if isinstance(f, CountOverWeight)] == [
-        -2
-    ]
+    assert [f.count for f in found(*squared(users, counts)) if isinstance(f, CountOverWeight)] == [-2]
 
 
 def test_a_local_lookup_balances_on_its_own() -> None:
@@ -176,8 +185,8 @@ def test_a_local_lookup_balances_on_its_own() -> None:
             t.local_lookup(sent([t.a]), provided([t.b], t.count))
             t.local_lookup(sent([t.b]), provided([t.a], 1))
 
-    assert check([(Local(), trace([1, 1], [1, 1], [2, 0]), [])]) == []
-    first, second = check([(Local(), trace([1, 2], [1, 1], [2, 0]), [])])
+    assert found(Table(Local(), [], trace([1, 1], [1, 1], [2, 0]))) == []
+    first, second = found(Table(Local(), [], trace([1, 2], [1, 1], [2, 0])))
     assert first.bus != second.bus and "local lookup of table local" in first.bus
 
 
@@ -189,12 +198,14 @@ def test_local_lookups_of_one_line_are_apart() -> None:
             for sign in (1, -1):
                 t.local_lookup(sent([t.a[0]], sign), sent([t.a[1]], -sign))
 
-    assert len(check([(Loop(), trace([1], [2]), [])])) == 2
+    assert len(found(Table(Loop(), [], trace([1], [2])))) == 2
 
 
 def test_tables_of_one_name_are_told_apart() -> None:
-    findings = check(
-        [(Counter(), trace([3]), [3, 4]), (Users(), trace([0], [0], [0]), []), (Counter(), trace([3]), [2, 3])]
+    findings = found(
+        Table(Counter(), [3, 4], trace([3])),
+        Table(Users(), [], trace([0], [0], [0])),
+        Table(Counter(), [2, 3], trace([3])),
     )
     assert {finding.table for finding in findings} == {"counter#0", "counter#2"}
 
@@ -206,5 +217,5 @@ def test_a_statement_that_cannot_be_proved() -> None:
         def define(self, t: TableBuilder) -> None:
             t.send(SQUARES, [t.a])
 
-    (finding,) = check([(Narrow(), trace([0]), []), *squares_statement()])
+    (finding,) = found(Table(Narrow(), [], trace([0])), *squared(*squares()))
     assert isinstance(finding, Malformed) and "bus 'squares'" in str(finding)

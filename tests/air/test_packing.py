@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphprover.air import Air, Bus, Expr, TableBuilder, check
+from graphprover.air import Air, Bus, Expr, TableBuilder
 from graphprover.air.debugger import UnbalancedBus
 from graphprover.air.evaluate import evaluate
 from graphprover.air.packing import (
@@ -25,7 +25,9 @@ from graphprover.air.packing import (
     Packing,
     linear,
 )
+from graphprover.checker import check
 from graphprover.field import P
+from graphprover.statement import Statement, Table
 
 BUS = Bus("bus")
 
@@ -131,7 +133,7 @@ def test_multiplicities(form: Callable[..., Expr | int], expected: int) -> None:
 
     def findings(back: int) -> list:
         trace = np.array([[2], [3], [7], [back % P]], dtype=np.uint64)
-        return check([(Both(), trace, [])])
+        return check(Statement([Table(Both(), [], trace)]))
 
     assert findings(expected) == []
     assert [type(finding) for finding in findings(expected + 1)] == [UnbalancedBus]

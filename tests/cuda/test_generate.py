@@ -11,7 +11,8 @@ from graphprover.kernels.cuda import generate
 from graphprover.programs import load_packaged, packaged_names
 from graphprover.vm.families import FAMILIES
 from graphprover.vm.machine import Machine
-from graphprover.vm.shape import LANES, Part
+from graphprover.vm.parts import Part
+from graphprover.vm.shape import LANES
 from tests.cuda import nvrtc
 from tests.cuda.nvrtc import ARCHITECTURES, Job
 from tests.random_statements import random_statement

@@ -4,8 +4,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from graphprover.air import Air, check
+from graphprover.air import Air
+from graphprover.checker import check
 from graphprover.field import P
+from graphprover.statement import Statement, Table
 
 Inputs = list[tuple[np.ndarray, list[int]]]
 
@@ -28,14 +30,14 @@ def unnoticed(tables: Sequence[Air], inputs: Inputs, samples: int, seed: int = 0
     return missed
 
 
-def with_trace(
-    tables: Sequence[Air], inputs: Inputs, index: int, main: np.ndarray
-) -> list[tuple[Air, np.ndarray, list[int]]]:
+def stated(tables: Sequence[Air], inputs: Inputs) -> Statement:
+    """The statement of tables with these traces and public values."""
+    return Statement([Table(air, values, main) for air, (main, values) in zip(tables, inputs, strict=True)])
+
+
+def with_trace(tables: Sequence[Air], inputs: Inputs, index: int, main: np.ndarray) -> Statement:
     """The statement with the trace of one table replaced."""
-    return [
-        (air, main if i == index else original, values)
-        for i, (air, (original, values)) in enumerate(zip(tables, inputs, strict=True))
-    ]
+    return stated(tables, [*inputs[:index], (main, inputs[index][1]), *inputs[index + 1 :]])
 
 
 def wrong_public_values(inputs: Inputs) -> Iterator[Inputs]:

@@ -2,15 +2,15 @@
 
 import pytest
 
-from graphprover.air import check
+from graphprover.checker import check
 from graphprover.examples import fibonacci
 from graphprover.field import P
-from tests.examples.mutation import unnoticed, wrong_public_values
+from tests.examples.mutation import stated, unnoticed, wrong_public_values
 
 
 def test_it_holds_and_says_what_it_proves() -> None:
     ((main, public),) = fibonacci.prove_inputs(None)
-    assert check([(fibonacci.Fibonacci(), main, public)]) == []
+    assert check(stated(fibonacci.tables(), [(main, public)])) == []
     left, right = 0, 1
     for _ in range(1023):
         left, right = right, (left + right) % P
@@ -21,7 +21,7 @@ def test_it_holds_and_says_what_it_proves() -> None:
 @pytest.mark.parametrize("rows", [1, 2, 8])
 def test_any_height(rows: int) -> None:
     main, public = fibonacci.trace(rows)
-    assert check([(fibonacci.Fibonacci(), main, public)]) == []
+    assert check(stated(fibonacci.tables(), [(main, public)])) == []
     assert public[1] == [0, 1, 1, 2, 3, 5, 8, 13][rows - 1]
 
 
@@ -29,7 +29,7 @@ def test_forgeries_are_noticed() -> None:
     inputs = [fibonacci.trace(8)]
     assert unnoticed(fibonacci.tables(), inputs, samples=24) == []
     for changed in wrong_public_values(inputs):
-        assert check([(fibonacci.Fibonacci(), *changed[0])])
+        assert check(stated(fibonacci.tables(), changed))
 
 
 def test_it_takes_no_input() -> None:

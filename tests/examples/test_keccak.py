@@ -8,18 +8,18 @@ from Crypto.Hash import keccak as oracle
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprover.air import check
 from graphprover.air.debugger import FailingConstraint, UnbalancedBus
+from graphprover.checker import check
 from graphprover.examples import keccak
 from graphprover.examples.keccak import nibbles, sponge
 from graphprover.vm.tables import keccak_f
-from tests.examples.mutation import Inputs, unnoticed, with_trace, wrong_public_values
+from tests.examples.mutation import Inputs, stated, unnoticed, with_trace, wrong_public_values
 
 TABLES = keccak.tables()
 
 
 def findings(inputs: Inputs) -> list:
-    return check([(air, *each) for air, each in zip(TABLES, inputs, strict=True)])
+    return check(stated(TABLES, inputs))
 
 
 def message(length: int) -> bytes:
@@ -75,9 +75,8 @@ def forge(length: int, change: Callable[..., None]) -> list:
     main = inputs[0][0].copy()
     columns = sponge.Sponge().view(main)
     change(columns)
-    statement = with_trace(TABLES, inputs, 0, main)
     counts = nibbles.trace(columns.message, columns.old)
-    return check([*statement[:3], (TABLES[3], counts, [])])
+    return findings([(main, inputs[0][1]), *inputs[1:3], (counts, [])])
 
 
 def set_byte(columns, row: int, byte: int, value: int) -> None:  # type: ignore[no-untyped-def]

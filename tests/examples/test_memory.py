@@ -4,14 +4,14 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphprover.air import check
 from graphprover.air.debugger import UnbalancedBus
+from graphprover.checker import check
 from graphprover.examples import memory
-from tests.examples.mutation import Inputs, unnoticed, wrong_public_values
+from tests.examples.mutation import Inputs, stated, unnoticed, wrong_public_values
 
 
 def findings(inputs: Inputs) -> list:
-    return check([(air, *each) for air, each in zip(memory.tables(), inputs, strict=True)])
+    return check(stated(memory.tables(), inputs))
 
 
 def test_a_known_word() -> None:

@@ -25,7 +25,7 @@ def test_an_execution_is_described(tmp_path: Path, capsys: pytest.CaptureFixture
     digest = hashlib.sha256(b"abc")
     assert result.read_bytes() == digest.digest()
     lines = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
-    assert lines["output"] == f"{digest.hexdigest()} (32 bytes)"
+    assert lines["output"] == f"hex {digest.hexdigest()} (32 bytes)"
     assert lines["exit"].split() == ["code", "0"]
     assert int(lines["cycles"].replace(",", "")) > 4000
     assert lines["misaligned"] == "0 loads and stores"

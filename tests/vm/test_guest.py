@@ -13,11 +13,14 @@ from graphprover.envelope import Proof
 from graphprover.programs import load
 from graphprover.protocol.hashing import keccak256
 from graphprover.statement import Statement, Table
+from graphprover.vm.claim import MAX_STATED_INPUT, said, shown
 from graphprover.vm.elf import load_elf
+from graphprover.vm.io import EXIT, INPUT_BASE, OUTPUT_BASE
+from graphprover.vm.isa import A0, A7, Instruction, Op
 from graphprover.vm.key import Key, MalformedKey
-from graphprover.vm.machine import LOG_BLOWUPS, MAX_STATED_INPUT, Machine
+from graphprover.vm.machine import LOG_BLOWUPS, Machine
 from graphprover.vm.setup import make_key
-from tests.vm.assemble import PAGE, Segment, X, elf, leave, words
+from tests.vm.assemble import CODE, PAGE, Segment, X, elf, leave, li, words
 
 GUESTS = Path(__file__).parents[2] / "examples/guests"
 SHA256, JSON = str(GUESTS / "sha256.elf"), str(GUESTS / "json.elf")
@@ -39,9 +42,121 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_verify_says_output_exit_code_and_cycles(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     digest = hashlib.sha256(b"abc").hexdigest()
     for program in (SHA256, str(folder / "sha256.vk")):
-        assert main(["verify", str(folder / "proof"), program, "--expect", f"output={digest}"]) == OK
+        assert main(["verify", str(folder / "proof"), program, "--expect-output-hex", digest]) == OK
         printed = capsys.readouterr().out
-        assert all(line in printed for line in (f"output     {digest}", "exit code  0", "valid"))
+        assert all(line in printed for line in (f"output     hex {digest} (32 bytes)", "exit code  0", "valid"))
+
+
+@pytest.fixture(scope="module")
+def echo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A guest that puts out its input, of up to 16 bytes, and exits with the number in the last eight of them; and
+    proofs of it: of a text, of the bytes that the text spells, and of a failure."""
+    folder = tmp_path_factory.mktemp("echo")
+    code = [*li(5, INPUT_BASE), *li(6, OUTPUT_BASE)]
+    for at in (0, 8, 16):
+        code += [Instruction(Op.LD, A0, 5, imm=at), Instruction(Op.SD, rs1=6, rs2=A0, imm=at)]
+    code += [*li(A7, EXIT), Instruction(Op.ECALL)]
+    (folder / "echo.elf").write_bytes(elf([Segment(CODE, words(code), X)]))
+    for name, data in (("text", b"deadbeef"), ("hex", b"\xde\xad\xbe\xef"), ("failure", b"failure\n\3")):
+        (folder / f"{name}.in").write_bytes(data)
+        assert main(prove_echo(folder, name, "--exit-code", "any")) == OK
+    return folder
+
+
+def prove_echo(folder: Path, name: str, *options: str) -> list[str]:
+    arguments = [str(folder / "echo.elf"), "--input", str(folder / f"{name}.in"), "-o", str(folder / name)]
+    return ["prove", *arguments, *options]
+
+
+def verify_echo(folder: Path, name: str, *options: str) -> list[str]:
+    return ["verify", str(folder / name), str(folder / "echo.elf"), *options]
+
+
+def fails(arguments: list[str], cause: str, capsys: pytest.CaptureFixture[str], code: int = FAILED) -> None:
+    """The command ends with ``code``, says why in one line on stderr, and nothing on stdout."""
+    capsys.readouterr()
+    assert main(arguments) == code
+    out, err = capsys.readouterr()
+    assert cause in err and err.count("\n") == 1 and not out
+
+
+def test_outputs_are_compared_as_bytes(echo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    own = {"text": b"deadbeef".hex(), "hex": "deadbeef"}
+    for name, other in (("text", "hex"), ("hex", "text")):
+        assert main(verify_echo(echo, name, "--expect-output-hex", own[name].upper())) == OK
+        assert main(verify_echo(echo, name, "--expect-output", str(echo / f"{name}.in"))) == OK
+        for wrong in (own[other], "", own[name] + "00"):
+            fails(verify_echo(echo, name, "--expect-output-hex", wrong), "not the output expected", capsys)
+        fails(verify_echo(echo, name, "--expect-output", str(echo / f"{other}.in")), "not the output", capsys)
+        fails(verify_echo(echo, name, "--expect", "output=deadbeef"), "--expect-output-hex", capsys, USAGE)
+    fails(verify_echo(echo, "text", "--expect", "input=deadbeef"), "--input FILE", capsys, USAGE)
+    fails(verify_echo(echo, "text", "--expect", "exit code=0", "--expect", "cycles=1"), ", not 1", capsys)
+    with pytest.raises(SystemExit):
+        main(verify_echo(echo, "hex", "--expect-output-hex", "0xdeadbeef"))
+
+
+def test_outputs_are_shown_as_what_they_are() -> None:
+    assert shown(b"") == "none"
+    assert shown(b"deadbeef") == 'text "deadbeef" (8 bytes)'
+    assert shown(b"\xde\xad\xbe\xef") == "hex deadbeef (4 bytes)"
+    assert shown(b'a "b"\n\\') == r'text "a \"b\"\n\\" (7 bytes)'
+    for data in (b"\x1b[31m", b"\x7f", b"\0", "é".encode()):
+        assert shown(data).startswith(f"hex {data.hex()} ")
+    assert shown(b"x" * 1000) == f'text "{"x" * 64}"... (1,000 bytes)'
+    assert shown(b"x" * 999 + b"\0") == f"hex {'78' * 64}... (1,000 bytes)"
+
+
+def test_verify_writes_the_output(echo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = tmp_path / "result"
+    for name in ("text", "hex"):
+        assert main(verify_echo(echo, name, "--output", str(result))) == OK
+        assert result.read_bytes() == (echo / f"{name}.in").read_bytes()
+    for refused in (("failure",), ("text", "--expect-output-hex", "00"), ("text", "--security", "200")):
+        assert main(verify_echo(echo, *refused, "--output", str(result))) == FAILED
+        assert result.read_bytes() == (echo / "hex.in").read_bytes()
+    fails(verify_echo(echo, "text", "--output", str(tmp_path)), "not a regular file", capsys, USAGE)
+
+
+def test_a_failure_is_valid_only_where_asked_for(echo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fails(verify_echo(echo, "failure"), "exit code 3, not 0 (--exit-code 3 or any accepts it)", capsys)
+    fails(verify_echo(echo, "failure", "--exit-code", "4"), "exit code 3, not 4", capsys)
+    fails(verify_echo(echo, "text", "--exit-code", "3"), "exit code 0, not 3", capsys)
+    for accepted in ("3", "any"):
+        assert main(verify_echo(echo, "failure", "--exit-code", accepted)) == OK
+        assert "exit code  3\n" in capsys.readouterr().out
+    for nonsense in ("-1", "all", str(2**64), ""):
+        with pytest.raises(SystemExit):
+            main(verify_echo(echo, "failure", "--exit-code", nonsense))
+
+
+def test_a_failure_is_proven_only_where_asked_for(
+    echo: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is told before the proof is made, and nothing is written."""
+    proof = (echo / "failure").read_bytes()
+    (echo / "failure").unlink()
+    with monkeypatch.context() as patch:
+        patch.setattr("graphprover.prover.prove", None)
+        fails(prove_echo(echo, "failure"), "exit code 3, not 0: not proven (--exit-code 3 or any", capsys)
+        fails(prove_echo(echo, "text", "--exit-code", "3"), "exit code 0, not 3: not proven", capsys)
+    assert not (echo / "failure").exists()
+    assert main(prove_echo(echo, "failure", "--exit-code", "3")) == OK
+    assert (echo / "failure").read_bytes() == proof
+
+
+def test_only_guests_have_exit_code_and_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    proof = str(tmp_path / "proof")
+    assert main(["prove", "examples/fibonacci", "-o", proof]) == OK
+    for option in (["--exit-code", "any"], ["--expect-output-hex", ""], ["--output", str(tmp_path / "out")]):
+        fails(["verify", proof, *option], f"{option[0]}: only guests", capsys, USAGE)
+    fails(["prove", "examples/fibonacci", "--exit-code", "0"], "--exit-code: only guests", capsys, USAGE)
+
+
+def test_an_exit_code_is_two_halves() -> None:
+    assert said([[5, 7, 1, 1]]).exit_code == 7 + 2**32
+    for halves in ((2**32, 0), (0, 2**32)):
+        with pytest.raises(VerificationError, match="two halves"):
+            said([[5, *halves, 1]])
 
 
 def test_a_proof_is_of_one_guest(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -59,12 +174,22 @@ def test_a_proof_is_of_one_guest(folder: Path, capsys: pytest.CaptureFixture[str
         assert f"this proof is of program {own}, not of {program} ({other})" in capsys.readouterr().err
 
 
-def test_a_long_path_leaves_room_for_the_hash(tmp_path: Path) -> None:
-    deep = tmp_path.joinpath(*["x" * 60] * 4)
-    deep.mkdir(parents=True)
-    (deep / "guest.elf").write_bytes(Path(SHA256).read_bytes())
-    guest = load(str(deep / "guest.elf"))
-    assert guest.label.startswith("guest.elf ") and guest.statement_for(b"").label == guest.label
+def test_a_proof_has_the_same_bytes_wherever_the_program_lies(
+    echo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("echo.elf", "text.in"):
+        (tmp_path / name).write_bytes((echo / name).read_bytes())
+    monkeypatch.chdir(tmp_path)
+    assert main(["prove", "echo.elf", "--input", "text.in"]) == OK
+    assert (tmp_path / "proof.bin").read_bytes() == (echo / "text").read_bytes()
+    assert Proof.from_bytes((echo / "text").read_bytes()).label.startswith("echo.elf ")
+
+
+def test_a_long_name_leaves_room_for_the_hash(tmp_path: Path) -> None:
+    name = "é" * 100 + ".elf"
+    (tmp_path / name).write_bytes(Path(SHA256).read_bytes())
+    guest = load(str(tmp_path / name))
+    assert guest.label.startswith("é" * 95 + " ") and guest.statement_for(b"").label == guest.label
 
 
 def test_setup_writes_the_same_key_again(folder: Path, tmp_path: Path) -> None:
@@ -111,7 +236,7 @@ def test_a_proof_states_its_input_if_asked(folder: Path, tmp_path: Path, capsys:
     assert main(["prove", SHA256, "--input", str(data), "--commit-input", "-o", str(proof)]) == OK
     for program in (SHA256, str(key)):
         assert main(["verify", str(proof), program, "--input", str(data)]) == OK
-        assert f"input      {keccak256(data.read_bytes()).hex()}" in capsys.readouterr().out
+        assert f"input      Keccak-256 {keccak256(data.read_bytes()).hex()} (100 bytes)" in capsys.readouterr().out
     assert main(["verify", str(proof), str(key), "--input", str(other)]) == FAILED
     assert f"on another input than {other}, of 100 bytes" in capsys.readouterr().err
     assert main(["verify", str(folder / "proof"), str(key), "--input", str(data)]) == FAILED
@@ -133,7 +258,7 @@ def test_files_that_are_no_guests(tmp_path: Path) -> None:
     (tmp_path / "broken.elf").write_bytes(b"\x7fELF" + bytes(100))
     assert main(["check", str(tmp_path / "broken.elf")]) == USAGE
     assert main(["check", SHA256]) == OK
-    assert load(SHA256).describe([[5, 7, 0, 1]]) == {"output": "", "exit code": "7", "cycles": "5"}
+    assert load(SHA256).describe([[5, 7, 0, 1]]) == {"output": "none", "exit code": "7", "cycles": "5"}
 
 
 def test_words_that_are_never_executed_may_be_anything(tmp_path: Path) -> None:

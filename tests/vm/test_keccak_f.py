@@ -7,9 +7,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from graphprover.air import Air, TableBuilder, check
+from graphprover.air import Air, TableBuilder
 from graphprover.air.debugger import FailingConstraint, Finding, UnbalancedBus
+from graphprover.checker import check
 from graphprover.field import P
+from graphprover.statement import Statement, Table
 from graphprover.vm.tables import keccak_f
 from graphprover.vm.tables.keccak_f import LANES, PERMUTATION, ROUNDS, Even, KeccakF
 from tests.naive import keccak256
@@ -44,7 +46,8 @@ def honest() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def found(main: np.ndarray, even: np.ndarray | None = None) -> list[Finding]:
     called, _, honest_even = honest()
-    return check([(Caller(), called, []), (KeccakF(), main, []), (Even(), honest_even if even is None else even, [])])
+    even = honest_even if even is None else even
+    return check(Statement([Table(Caller(), [], called), Table(KeccakF(), [], main), Table(Even(), [], even)]))
 
 
 def edited(edit: Callable[[SimpleNamespace], None]) -> np.ndarray:

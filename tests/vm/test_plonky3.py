@@ -9,7 +9,7 @@ import pytest
 
 from graphprover.programs import load
 from graphprover.statement import Table, with_traces
-from graphprover.vm.shape import Part
+from graphprover.vm.parts import Part
 from tests.interop import plonky3
 from tests.interop.case import Case
 from tests.interop.tables import PLAIN

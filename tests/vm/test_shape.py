@@ -16,7 +16,8 @@ from graphprover.vm.execute import execute
 from graphprover.vm.io import INPUT_BASE, OUTPUT_BASE
 from graphprover.vm.isa import Instruction, Op
 from graphprover.vm.machine import Machine, cells_per_row
-from graphprover.vm.shape import MAX_ROWS, MIN_ROWS, PARTS, PLACES, SEVERAL, Packing, Part, lanes_for, packing
+from graphprover.vm.parts import Part
+from graphprover.vm.shape import MAX_ROWS, MIN_ROWS, PARTS, PLACES, SEVERAL, Packing, lanes_for, packing
 from graphprover.vm.trace import statement
 from tests.vm.assemble import image, leave, li
 from tests.vm.programs import X, Y, everything

@@ -24,15 +24,16 @@ from graphprover.statement import Statement, Table, with_traces
 from graphprover.verifier import verify
 from graphprover.vm import execute as executor
 from graphprover.vm import shape, state_traces
+from graphprover.vm.claim import describe, said
 from graphprover.vm.elf import load_elf
 from graphprover.vm.execute import execute
 from graphprover.vm.families import FAMILIES, outcomes
 from graphprover.vm.io import INPUT_BASE, KECCAK_F, MAX_INPUT_BYTES, OUTPUT_BASE
 from graphprover.vm.isa import A0, A7, BRANCHES, Instruction, Op
-from graphprover.vm.machine import Machine, describe, said
+from graphprover.vm.machine import Machine
 from graphprover.vm.partition import Unprovable
+from graphprover.vm.parts import Part
 from graphprover.vm.record import NO_REGISTER
-from graphprover.vm.shape import Part
 from graphprover.vm.tables.state import ImageMemory
 from graphprover.vm.tables.step import Step
 from graphprover.vm.trace import statement
@@ -396,7 +397,7 @@ def proved() -> tuple[Machine, Proof]:
 def test_a_proof_says_output_exit_code_and_cycles() -> None:
     machine, proof = proved()
     verdict = verify(proof, machine.statement_of(proof))
-    assert describe(verdict.public_values) == {"output": "abc", "exit code": "3", "cycles": "12"}
+    assert describe(verdict.public_values) == {"output": 'text "abc" (3 bytes)', "exit code": "3", "cycles": "12"}
     assert verdict.bits >= 128
 
 

@@ -17,7 +17,7 @@ from graphprover.vm.buses import REGISTERS, VM, Tag, message
 from graphprover.vm.execute import execute
 from graphprover.vm.isa import A0, A7, Instruction, Op
 from graphprover.vm.machine import Machine, said
-from graphprover.vm.shape import Part
+from graphprover.vm.parts import Part
 from graphprover.vm.tables import bump
 from graphprover.vm.tables.bump import Bump
 from graphprover.vm.tables.step import paired

@@ -27,6 +27,7 @@ class Boundary(Air):
     """
 
     columns = ("first",)
+    unread = ("shape",)
 
     def __init__(self, entry: int, tables: int) -> None:
         self.entry = entry

@@ -1,0 +1,168 @@
+"""What the commands find out, as JSON has it: `--json` prints it, and ``report`` makes text of the same.
+
+docs/cli.md documents the fields. Bytes are hex with their length; what is none is null.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import resource
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from graphprover.envelope import Proof
+from graphprover.programs import Program
+from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.hashing import DIGEST_BYTES
+from graphprover.protocol.layout import Layout, make_layout
+from graphprover.protocol.proof import EXT_BYTES, BatchProof, decode, opened_values
+from graphprover.protocol.security import Security, analyse, shape_of
+from graphprover.protocol.transcript import RELEASE
+from graphprover.statement import Statement
+from graphprover.verifier import Verdict
+from graphprover.vm.guest import Guest
+
+if TYPE_CHECKING:
+    from dask.diagnostics.profile import TaskData
+
+    from graphprover.graphs.plan import Plan
+
+Facts = dict[str, Any]
+
+
+def verdict(program: Program | Guest, found: Verdict) -> Facts:
+    """What a valid proof says, about which program, and how sure that is."""
+    program_hash = program.machine.program_hash.hex() if isinstance(program, Guest) else None
+    says = program.to_json(found.public_values)
+    security = {"security_bits": found.bits, "security_bits_by": bits_by(found.security)}
+    return {"program": program.name, "program_hash": program_hash, "says": says, **security}
+
+
+def header(proof: Proof) -> Facts:
+    """What a proof says about itself; nothing of it is verified."""
+    tables = [
+        {"log_rows": log_rows, "public_values": len(values)}
+        for log_rows, values in zip(proof.log_heights, proof.public_values, strict=True)
+    ]
+    parameters = asdict(proof.parameters)
+    return {"program": proof.label, "release": RELEASE, "tables": tables, "parameters": parameters}
+
+
+def statement(layout: Layout) -> Facts:
+    """The tables of a statement and the parameters of its proof."""
+    tables = []
+    for air, log_rows in zip(layout.tables, layout.log_heights, strict=True):
+        tables.append(
+            {
+                "table": air.name,
+                "log_rows": log_rows,
+                "columns": air.main_width,
+                "preprocessed": air.preprocessed_width,
+                "public_values": air.num_public_values,
+                "constraints": len(air.constraints),
+                "messages": sum(len(each.tuples) for each in (*air.locals, *air.globals)),
+                "degree": max((air.degrees[node] for node in air.constraints), default=0),
+                "lookups": len(air.lookups),
+            }
+        )
+    return {"tables": tables, "parameters": asdict(layout.parameters)}
+
+
+def security_of(layout: Layout) -> Security:
+    """The provable security of proofs of this layout."""
+    return analyse(shape_of(layout.tables, layout.log_heights), layout.parameters)
+
+
+def bits_by(found: Security) -> Facts:
+    """The bits by each analysis."""
+    return {"johnson": found.johnson.bits, "unique": found.unique.bits}
+
+
+def security(found: Security) -> Facts:
+    """The rounds of the analysis that counts, and the weakest of them."""
+    rounds = [
+        {
+            "round": each.name,
+            "bits": None if math.isinf(each.bits) else each.bits,  # no challenge is bad
+            "grinding_bits": each.pow_bits,
+        }
+        for each in found.regime.rounds
+    ]
+    limit = {"regime": found.regime.name, "limited_by": found.binding, "rounds": rounds}
+    return {"bits": found.bits, "bits_by": bits_by(found), **limit}
+
+
+def layout_of(proof: Proof, statement: Statement) -> Layout:
+    """The layout of a proof of this statement; raises VerificationError where it has none."""
+    if len(proof.log_heights) != len(statement.tables):
+        raise VerificationError(f"a proof of {len(proof.log_heights)} tables; the program has {len(statement.tables)}")
+    try:
+        return make_layout(statement.descriptions, proof.log_heights, proof.parameters)
+    except ValueError as error:
+        raise VerificationError(str(error)) from None
+
+
+def sizes(proof: Proof, layout: Layout) -> dict[str, int]:
+    """Bytes of each part of a proof; raises VerificationError for a malformed one."""
+    parts = payload_sizes(decode(proof.payload, layout), layout)
+    rest = len(proof.to_bytes()) - sum(parts.values())
+    return parts | {"header, public values, nonces, lengths": rest}
+
+
+def payload_sizes(proof: BatchProof, layout: Layout) -> dict[str, int]:
+    """Bytes of each part of Plonky3's proof, lengths aside."""
+    caps = [proof.main_cap, proof.permutation_cap or (), proof.quotient_cap, *proof.fold_caps]
+    parts = {
+        "commitments": DIGEST_BYTES * sum(map(len, caps)),
+        "openings": sum(map(len, opened_values(layout, proof.openings))),
+    }
+    for each, queries in zip(layout.rounds, proof.round_queries, strict=True):
+        parts[f"queries: {each.name} rows"] = len(queries.rows)
+        parts[f"queries: {each.name} paths"] = len(queries.path)
+    parts["queries: folds"] = sum(len(group) for queries in proof.fold_queries for group in queries.siblings)
+    parts["queries: fold paths"] = sum(len(queries.path) for queries in proof.fold_queries)
+    parts["final polynomial"] = EXT_BYTES * len(proof.final_polynomial)
+    return parts
+
+
+def plan(made: Plan, threads: int) -> Facts:
+    """The tasks of a proof with their costs; ``threads`` of them side by side."""
+    tasks = [
+        {"key": key, "round": task.round, "name": task.name, "needs": list(task.needs), **asdict(task.cost)}
+        for key, task in made.tasks.items()
+    ]
+    return {"tasks": tasks, "total": asdict(made.total), "threads": threads, "peak_bytes": made.peak_bytes(threads)}
+
+
+def times(stages: Mapping[str, float], tasks: Iterable[TaskData]) -> Facts:
+    """Seconds of each stage and round, and the process's peak memory.
+
+    ``tasks`` are those of this process; a round's seconds are those in which one of its tasks ran.
+    """
+    rounds: dict[str, list[tuple[float, float]]] = {}
+    for task in sorted(tasks, key=lambda each: each.start_time):
+        rounds.setdefault(str(task.key).partition("-")[0], []).append((task.start_time, task.end_time))
+    rows = [{"round": name, "tasks": len(spans), "seconds": covered(spans)} for name, spans in rounds.items()]
+    return {"stages": dict(stages), "rounds": rows, "peak_memory_bytes": peak_memory()}
+
+
+def peak_memory() -> int:
+    """The most bytes that this process has held."""
+    if sys.platform == "linux":  # where ru_maxrss begins with that of the process which started this one
+        found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
+        if found:
+            return 1024 * int(found[1])
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def covered(spans: Sequence[tuple[float, float]]) -> float:
+    """The length of the union of intervals, sorted by their starts."""
+    total, reached = 0.0, -math.inf
+    for start, end in spans:
+        total += max(end - max(start, reached), 0.0)
+        reached = max(reached, end)
+    return total

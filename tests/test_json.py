@@ -1,0 +1,143 @@
+"""``--json``: one object on stdout, with what the text says."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphprover.cli import FAILED, OK, USAGE, main
+from graphprover.envelope import Proof
+from graphprover.vm.claim import Said
+from graphprover.vm.elf import load_elf, program_hash
+from tests.vm.assemble import CODE, Segment, X, elf, leave, words
+
+SECURITY = ["--security", "60"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Proofs of a packaged example and of a guest that ends with exit code 3."""
+    folder = tmp_path_factory.mktemp("json")
+    (folder / "guest.elf").write_bytes(elf([Segment(CODE, words(leave(3)), X)]))
+    assert main(["prove", "examples/fibonacci", *SECURITY, "-o", str(folder / "tables.bin")]) == OK
+    guest = [str(folder / "guest.elf"), *SECURITY, "--exit-code", "3", "--commit-input"]
+    assert main(["prove", *guest, "-o", str(folder / "guest.bin")]) == OK
+    return folder
+
+
+@pytest.fixture
+def here(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
+    monkeypatch.chdir(folder)
+    capsys.readouterr()
+    return folder
+
+
+def said(arguments: list[str], capsys: pytest.CaptureFixture[str], code: int = OK) -> dict[str, Any]:
+    """The one object that a command prints; its error, if any, is on stderr as well."""
+    assert main([*arguments, "--json"]) == code
+    out, err = capsys.readouterr()
+    assert out.count("\n") == 1
+    found = json.loads(out)
+    assert err == (f"graphprover: {found['error']}\n" if "error" in found else "")
+    return found
+
+
+def test_verify(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = said(["verify", "tables.bin", *SECURITY], capsys)
+    bits = found.pop("security_bits")
+    assert 60 <= bits < 80
+    says = {"steps": "1023", "result": "14981406437015420321"}
+    assert found == {"valid": True, "program": "examples/fibonacci", "program_hash": None, "says": says}
+
+    found = said(["verify", "guest.bin", "guest.elf", "--exit-code", "any", *SECURITY], capsys)
+    own = program_hash(load_elf((here / "guest.elf").read_bytes())).hex()
+    assert (found["valid"], found["program"], found["program_hash"]) == (True, "guest.elf", own)
+    nothing = {"hex": "", "bytes": 0}
+    assert found["says"] == {"output": nothing, "exit_code": 3, "cycles": 3, "input": nothing}
+
+
+def test_bytes_are_hex_with_their_length() -> None:
+    found = Said(b"\0hi", 0, 5, None).to_json()
+    assert found == {"output": {"hex": "006869", "bytes": 3}, "exit_code": 0, "cycles": 5, "input": None}
+
+
+def test_what_is_not_valid(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A proof that fails a demand is not valid; where nothing was verified there is no verdict."""
+    (here / "damaged.bin").write_bytes((here / "tables.bin").read_bytes()[:-1])
+    for arguments, cause in (
+        (["damaged.bin"], "not valid"),
+        (["tables.bin"], "128 were asked for"),
+        (["tables.bin", *SECURITY, "--expect", "steps=1024"], "steps is 1023"),
+        (["guest.bin", "guest.elf", *SECURITY], "exit code 3, not 0"),
+    ):
+        found = said(["verify", *arguments], capsys, FAILED)
+        assert found.keys() == {"valid", "error"} and found["valid"] is False and cause in found["error"]
+    assert said(["verify", "none.bin"], capsys, USAGE).keys() == {"error"}
+    assert said(["prove", "guest.elf", "-o", "none.bin"], capsys, FAILED).keys() == {"error"}
+
+
+def test_prove(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = said(["prove", "examples/fibonacci", *SECURITY, "-o", "again.bin", "--report"], capsys)
+    proof = (here / "again.bin").read_bytes()
+    assert proof == (here / "tables.bin").read_bytes()
+    assert found["proof"] == {"file": "again.bin", "bytes": len(proof)}
+    verified = said(["verify", "again.bin", *SECURITY], capsys)
+    assert verified == {"valid": True} | {key: found[key] for key in found if key not in ("proof", "report")}
+    report = found["report"]
+    assert {"trace", "prove", "verify", "write"} <= report["stages"].keys()
+    assert all(seconds >= 0 for seconds in report["stages"].values())
+    assert {"quotient", "opening"} <= {each["round"] for each in report["rounds"]}
+    assert report["peak_memory_bytes"] > 1 << 20
+
+
+def test_inspect_a_proof(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = said(["inspect", "tables.bin"], capsys)
+    proof = Proof.from_bytes((here / "tables.bin").read_bytes())
+    assert found["program"] == "examples/fibonacci" and found["tables"] == [{"log_rows": 10, "public_values": 2}]
+    assert found["parameters"]["num_queries"] == proof.parameters.num_queries
+    assert sum(found["sizes"].values()) == len(proof.to_bytes())
+    security = found["security"]
+    assert security["bits"] == min(each["bits"] for each in security["rounds"] if each["bits"] is not None)
+    assert security["limited_by"] in {each["round"] for each in security["rounds"]}
+    assert main(["inspect", "tables.bin"]) == OK
+    text = capsys.readouterr().out
+    assert f"{security['bits']:.1f} bits, proven by {security['regime']}" in text
+    assert all(f"{size:,}" in text for size in found["sizes"].values())
+
+    unknown = said(["inspect", "guest.bin"], capsys)
+    assert unknown["sizes"] is None and unknown["security"] is None and len(unknown["tables"]) > 5
+
+
+def test_inspect_a_program(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = said(["inspect", "examples/memory"], capsys)
+    reads = found["tables"][0]
+    expected = {"table": "reads", "preprocessed": 0, "public_values": 2, "messages": 1, "lookups": 1}
+    assert {key: reads[key] for key in expected} == expected
+    assert found["security"]["bits"] >= 128 and found["parameters"]["log_blowup"] == 1
+
+
+def test_plan(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = said(["plan", "examples/memory"], capsys)
+    keys = {task["key"] for task in found["tasks"]}
+    assert all(set(task["needs"]) <= keys for task in found["tasks"])
+    for cost in ("multiplications", "permutations", "kept"):
+        assert found["total"][cost] == sum(task[cost] for task in found["tasks"]) > 0
+    assert found["peak_bytes"] > 0 and found["threads"] > 0 and found["committed_cells"] is None
+    cells = said(["plan", "guest.elf"], capsys)["committed_cells"]
+    assert cells["halt"] > 0 and sum(cells.values()) > 1 << 20
+
+
+def test_execute(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = said(["execute", "guest.elf"], capsys, FAILED)
+    assert found.pop("seconds") > 0 and found.pop("memory_bytes") % 4096 == 0
+    assert found == {
+        "program": "guest.elf",
+        "instructions": {"addi": 2, "ecall": 1},
+        "cycles": 3,
+        "misaligned": 0,
+        "output": {"hex": "", "bytes": 0},
+        "exit_code": 3,
+    }
+    assert said(["execute", "guest.elf", "--cells"], capsys, FAILED)["committed_cells"]["halt"] > 0
+    assert "cycle limit" in said(["execute", "guest.elf", "--max-cycles", "1"], capsys, FAILED)["error"]
