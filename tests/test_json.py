@@ -46,7 +46,8 @@ def said(arguments: list[str], capsys: pytest.CaptureFixture[str], code: int = O
 def test_verify(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = said(["verify", "tables.bin", *SECURITY], capsys)
     bits = found.pop("security_bits")
-    assert 60 <= bits < 80
+    by = found.pop("security_bits_by")
+    assert 60 <= bits < 80 and by["unique"] < by["johnson"] == bits
     says = {"steps": "1023", "result": "14981406437015420321"}
     assert found == {"valid": True, "program": "examples/fibonacci", "program_hash": None, "says": says}
 
