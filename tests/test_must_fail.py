@@ -18,7 +18,7 @@ from graphprover.protocol.challenger import Challenger
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.layout import Layout, make_layout
 from graphprover.protocol.parameters import Parameters
-from graphprover.protocol.proof import BatchProof, by_matrix, decode, encode, exts_to_words, words_to_exts
+from graphprover.protocol.proof import BatchProof, decode, encode, exts_to_words, words_to_exts
 from graphprover.protocol.security import analyse, shape_of
 from graphprover.prover import prove
 from graphprover.statement import Statement, Table, binding_digest
@@ -37,6 +37,7 @@ from tests.cheating import (
 )
 from tests.interop.mutations import mutations
 from tests.interop.tables import Fibonacci, fibonacci, shuffle
+from tests.protocol.vectors import by_matrix
 
 # Every feature in a few bytes: grinding everywhere, a cap, two arities, a final polynomial of two coefficients.
 PARAMETERS = Parameters(

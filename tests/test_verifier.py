@@ -6,6 +6,7 @@ import sys
 import time
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from graphprover import verifier
@@ -21,6 +22,7 @@ from graphprover.field import (
     ext_mul,
     ext_scale,
     ext_sub,
+    ext_sum,
     inv,
     reverse_bits,
     root_of_unity,
@@ -28,10 +30,10 @@ from graphprover.field import (
 from graphprover.protocol.challenger import Challenger
 from graphprover.protocol.constraints import selectors_at
 from graphprover.protocol.errors import VerificationError
-from graphprover.protocol.proof import BatchProof, exts_to_words, words_to_exts
+from graphprover.protocol.proof import BatchProof, exts_to_words, rows_by_height, words_to_exts
 from graphprover.prover import prove
 from graphprover.statement import Statement, Table
-from graphprover.verifier import fold_group, verify
+from graphprover.verifier import evaluate, fold_groups, verify
 from tests.cheating import forge
 from tests.interop.tables import PLAIN, Bytes, Fibonacci, Limbs, fibonacci, limbs
 from tests.protocol import vectors
@@ -53,6 +55,13 @@ def lagrange(xs: list[int], values: list[Ext], at: Ext) -> Ext:
                 value = ext_scale(ext_mul(value, ext_sub(at, ext(other))), inv(x - other))
         total = ext_add(total, value)
     return total
+
+
+def fold_group(group: list[Ext], index: int, log_rows: int, beta: Ext) -> Ext:
+    """What the group at ``index``, folded beside another one, becomes."""
+    groups = np.array([group[::-1], group], dtype=np.uint64)  # (2, arity, 3)
+    (c0, c1, c2) = fold_groups(np.moveaxis(groups, 2, 0), np.array([0, index]), log_rows, beta)[:, 1].tolist()
+    return (c0, c1, c2)
 
 
 @pytest.mark.parametrize("log_arity", [1, 2, 3, 4])
@@ -86,6 +95,17 @@ def test_a_fold_of_low_degree_is_of_low_degree() -> None:
     for row in range(4):
         x = pow(root_of_unity(2), reverse_bits(row, 2), P)
         assert fold_group(codeword[4 * row : 4 * row + 4], row, 2, beta) == evaluate(folded, x)
+
+
+@pytest.mark.parametrize("log_length", range(6))
+def test_a_polynomial_at_many_points(log_length: int) -> None:
+    rng = random.Random(log_length)
+    polynomial = [random_ext(rng) for _ in range(1 << log_length)]
+    xs = [0, 1, P - 1, *(rng.randrange(P) for _ in range(5))]
+    values = evaluate(polynomial, np.array(xs, dtype=np.uint64)).T.tolist()
+    for x, value in zip(xs, values, strict=True):
+        terms = [ext_scale(coefficient, pow(x, i, P)) for i, coefficient in enumerate(polynomial)]
+        assert tuple(value) == ext_sum(terms)
 
 
 def test_a_verdict_needs_no_trace() -> None:
@@ -169,10 +189,15 @@ def test_vectors_are_refused_under_another_binding(name: str) -> None:
         other.check(vector.proof)
 
 
+def rows(vector: vectors.Vector, proof: BatchProof) -> list[verifier.Rows]:
+    """The queried rows of each round."""
+    return [rows_by_height(*each) for each in zip(vector.layout.rounds, proof.round_queries, strict=True)]
+
+
 def reduced_openings(vector: vectors.Vector, proof: BatchProof, **changed: Ext) -> None:
     """The verifier's ninth check alone, with some challenges changed."""
     challenges = verifier._replay(vector.layout, vector.proof, vector.public_values, vector.cap, vector.binding)
-    verifier._reduce_openings(vector.layout, proof, replace(challenges, **changed))  # type: ignore[arg-type]
+    verifier._reduce_openings(vector.layout, proof, rows(vector, proof), replace(challenges, **changed))  # type: ignore[arg-type]
 
 
 def test_a_query_of_an_opening_point_is_refused() -> None:
@@ -180,7 +205,7 @@ def test_a_query_of_an_opening_point_is_refused() -> None:
     vector = vectors.load("counter")
     layout = vector.layout
     challenges = verifier._replay(layout, vector.proof, vector.public_values, vector.cap, vector.binding)
-    index = reverse_bits(challenges.queries[0], layout.log_max_rows)
+    index = reverse_bits(int(challenges.queries[0]), layout.log_max_rows)
     point = GENERATOR * pow(root_of_unity(layout.log_max_rows), index, P)
     reduced_openings(vector, vector.proof)
     for zeta in (ext(point), ext(point * inv(root_of_unity(layout.log_heights[0])))):
@@ -207,10 +232,10 @@ def test_every_query_ends_at_the_final_polynomial(query: int, amount: Ext) -> No
     vector = vectors.load("mixed")
     layout, proof = vector.layout, vector.proof
     challenges = verifier._replay(layout, proof, vector.public_values, vector.cap, vector.binding)
-    reduced = verifier._reduce_openings(layout, proof, challenges)
+    reduced = verifier._reduce_openings(layout, proof, rows(vector, proof), challenges)
     verifier._check_folds(layout, proof, challenges, reduced)
     log_final = layout.folded_log_heights[-1]
-    ends = [q >> (layout.log_max_rows - log_final) for q in challenges.queries]
+    ends = [q >> (layout.log_max_rows - log_final) for q in challenges.queries.tolist()]
     assert len(ends) == 9 and len(set(ends)) > 1
     x = pow(root_of_unity(log_final), reverse_bits(ends[query], log_final), P)
     constant, linear, *rest = proof.final_polynomial

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from graphprover.field import GENERATOR, P, array_add, array_mul, array_sub, inv, root_of_unity
+from graphprover.field import GENERATOR, P, array_add, array_mul, array_reverse_bits, array_sub, inv, root_of_unity
 from graphprover.protocol.hashing import keccak256_rows
 
 
@@ -15,15 +15,6 @@ def powers(base: int, count: int) -> np.ndarray:
         step = np.array([pow(base, len(result), P)], dtype=np.uint64)
         result = np.concatenate([result, array_mul(result, step)])
     return result[:count]
-
-
-def bit_reversal(log_size: int) -> np.ndarray:
-    """The permutation i -> i with its ``log_size`` bits reversed."""
-    indices = np.arange(1 << log_size)
-    reversed_ = np.zeros_like(indices)
-    for bit in range(log_size):
-        reversed_ |= ((indices >> bit) & 1) << (log_size - 1 - bit)
-    return reversed_
 
 
 def ntt(columns: np.ndarray, root: int) -> np.ndarray:
@@ -44,7 +35,7 @@ def low_degree_extension(trace: np.ndarray, log_blowup: int) -> np.ndarray:
     """The columns' polynomials on 7·K in bit-reversed order: (w, n) in natural order to (w, n·2^log_blowup)."""
     width, height = trace.shape
     log_height = height.bit_length() - 1
-    coefficients = ntt(trace, inv(root_of_unity(log_height)))[:, bit_reversal(log_height)]
+    coefficients = ntt(trace, inv(root_of_unity(log_height)))[:, array_reverse_bits(np.arange(height), log_height)]
     scale = array_mul(powers(GENERATOR, height), np.array([inv(height)], dtype=np.uint64))
     padded = np.zeros((width, height << log_blowup), dtype=np.uint64)
     padded[:, :height] = array_mul(coefficients, scale)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from graphprover.field import P, root_of_unity
-from graphprover.protocol.preprocessed import bit_reversal, low_degree_extension, ntt, powers, preprocessed_cap
+from graphprover.protocol.preprocessed import low_degree_extension, ntt, powers, preprocessed_cap
 from tests.naive_device import NaiveDevice, bit_reversed, extended
 from tests.protocol import vectors
 
@@ -19,11 +19,6 @@ def trace(rng: random.Random, width: int, log_height: int) -> np.ndarray:
 @pytest.mark.parametrize("count", [1, 2, 3, 8, 13])
 def test_powers(count: int) -> None:
     assert powers(7, count).tolist() == [pow(7, i, P) for i in range(count)]
-
-
-@pytest.mark.parametrize("log_size", range(7))
-def test_bit_reversal(log_size: int) -> None:
-    assert bit_reversal(log_size).tolist() == bit_reversed(range(1 << log_size))
 
 
 @pytest.mark.parametrize("log_size", range(6))
