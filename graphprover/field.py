@@ -122,36 +122,46 @@ _HALF = np.uint64(32)
 
 def array_add(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """a + b mod p."""
-    total = a + b
-    return np.where((total < a) | (total >= _P), np.subtract(total, _P), total)
+    return array_sub(a, _P - b)
 
 
 def array_sub(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """a - b mod p."""
-    return np.where(a >= b, a - b, a - b + _P)
+    """a - b mod p, for a below p and b at most p."""
+    return a - b - np.less(a, b) * _EPSILON
 
 
 def array_mul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """a * b mod p: four 32-bit products, then 2^64 = 2^32 - 1 and 2^96 = -1."""
+    shape = np.broadcast_shapes(a.shape, b.shape)
+    a, b = np.atleast_1d(a), np.atleast_1d(b)
     al, ah, bl, bh = a & _EPSILON, a >> _HALF, b & _EPSILON, b >> _HALF
-    low, high = np.atleast_1d(al * bl), np.atleast_1d(ah * bh)
-    cross, other = ah * bl + (low >> _HALF), al * bh
-    # In place from here on: a pass over memory costs more than the arithmetic.
-    other += cross & _EPSILON
-    high += cross >> _HALF
-    high += other >> _HALF
+    low, cross, other, high = al * bl, ah * bl, al * bh, ah * bh
+    # In place from here on: what is new in memory costs more than the arithmetic.
+    room = low >> _HALF
+    cross += room
+    np.bitwise_and(cross, _EPSILON, out=room)
+    other += room
+    cross >>= _HALF
+    high += cross
+    np.right_shift(other, _HALF, out=room)
+    high += room
+    other <<= _HALF
     low &= _EPSILON
-    low |= other << _HALF
-    top = high >> _HALF
+    low |= other
+    # The product is high * 2^64 + low.
+    np.right_shift(high, _HALF, out=room)
+    np.multiply(low < room, _EPSILON, out=other)
+    low -= room
+    low -= other
     high &= _EPSILON
-    borrowed = low < top
-    low -= top
-    np.subtract(low, _EPSILON, out=low, where=borrowed)
-    middle = (high << _HALF) - high
-    low += middle
-    np.add(low, _EPSILON, out=low, where=low < middle)
-    np.subtract(low, _P, out=low, where=low >= _P)
-    return low.reshape(np.broadcast_shapes(a.shape, b.shape))
+    np.left_shift(high, _HALF, out=room)
+    room -= high
+    low += room
+    np.multiply(low < room, _EPSILON, out=other)
+    low += other
+    np.multiply(low >= _P, _P, out=other)
+    low -= other
+    return low.reshape(shape)
 
 
 def array_pow(base: int, exponents: np.ndarray) -> np.ndarray:

@@ -14,6 +14,7 @@ from graphprover.air import Air, Bus, received, sent
 from graphprover.envelope import Proof
 from graphprover.field import ONE, P, ext_add, ext_neg
 from graphprover.graphs import opening
+from graphprover.protocol import backend
 from graphprover.protocol.challenger import Challenger
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.layout import Layout, make_layout
@@ -99,6 +100,12 @@ def numbers(low: list[int] = LOW, high: list[int] = HIGH) -> Statement:
     return Statement(
         [Table(Digits(), (), np.array(count)), Table(Numbers(), (total[-1],), np.array([low, high, total]))]
     )
+
+
+@pytest.fixture(autouse=True)
+def by_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The verifier as it is installed alone; `tests.test_verifier` compares it with the kernels."""
+    monkeypatch.setenv(backend.NUMPY_ONLY, "1")
 
 
 @cache

@@ -4,6 +4,7 @@ import random
 import subprocess
 import sys
 import time
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -27,14 +28,16 @@ from graphprover.field import (
     reverse_bits,
     root_of_unity,
 )
+from graphprover.protocol import backend
 from graphprover.protocol.challenger import Challenger
 from graphprover.protocol.constraints import selectors_at
 from graphprover.protocol.errors import VerificationError
-from graphprover.protocol.proof import BatchProof, exts_to_words, rows_by_height, words_to_exts
+from graphprover.protocol.proof import BatchProof, decode, exts_to_words, rows_by_height, words_to_exts
 from graphprover.prover import prove
 from graphprover.statement import Statement, Table
 from graphprover.verifier import evaluate, fold_groups, verify
 from tests.cheating import forge
+from tests.interop.mutations import mutations
 from tests.interop.tables import PLAIN, Bytes, Fibonacci, Limbs, fibonacci, limbs
 from tests.protocol import vectors
 from tests.random_statements import random_statement
@@ -179,6 +182,33 @@ def test_ten_tables_at_128_bits_take_less_than_a_second() -> None:
         assert verify(data, statement).bits >= 128
         seconds.append(time.process_time() - started)
     assert min(seconds) < 1
+
+
+@pytest.mark.parametrize("name", vectors.NAMES)
+def test_numpy_and_the_kernels_come_to_one_verdict(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And to one reason, where a proof is refused."""
+    vector = vectors.load(name)
+    monkeypatch.setattr(backend, "WORTH_LOADING", 0)
+
+    def verdict(payload: bytes, by: str) -> str:
+        before = backend.used.copy()
+        try:
+            vector.check(decode(payload, vector.layout))
+            said = "valid"
+        except VerificationError as error:
+            said = str(error)
+        assert set(backend.used - before) <= {by}
+        return said
+
+    reasons: Counter[str] = Counter()
+    for payload in [vector.payload, *mutations(random.Random(name), vector.payload, vector.layout, 150)]:
+        monkeypatch.delenv(backend.NUMPY_ONLY, raising=False)
+        said = verdict(payload, "kernels")
+        monkeypatch.setenv(backend.NUMPY_ONLY, "1")
+        assert verdict(payload, "NumPy") == said
+        reasons[said] += 1
+    assert reasons["valid"] == 1
+    assert any("a Merkle path does not end in the cap" in reason for reason in reasons)
 
 
 @pytest.mark.parametrize("name", ["counter", "tiny", "height1"])
