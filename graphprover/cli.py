@@ -248,7 +248,7 @@ def run_prove(options: argparse.Namespace) -> int:
 
         from graphprover.device.choose import device_for
         from graphprover.graphs.executors import Progress
-        from graphprover.prover import plan, prove
+        from graphprover.prover import plan, preprocessed_cap, prove
     try:
         layout = plan(statement, options.security, options.rate)
     except ValueError as error:
@@ -261,7 +261,8 @@ def run_prove(options: argparse.Namespace) -> int:
         proof = prove(statement, options.executor, parameters=layout.parameters, device=options.device)
     with stage("verify"):
         try:
-            verdict = verify(proof, program.statement_of(proof), options.security)
+            cap = preprocessed_cap(statement, layout.parameters, options.device)
+            verdict = verify(proof, program.statement_of(proof), options.security, preprocessed=cap)
         except VerificationError as error:
             flags = f" --input {options.input}" if options.input else ""
             raise VerificationError(

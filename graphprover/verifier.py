@@ -72,8 +72,13 @@ class Challenges:
     queries: np.ndarray  # rows of the tallest codeword, int64
 
 
-def verify(proof: Proof | bytes, statement: Statement, security: float = 128) -> Verdict:
+def verify(
+    proof: Proof | bytes, statement: Statement, security: float = 128, *, preprocessed: Cap | None = None
+) -> Verdict:
     """Check that ``proof`` proves ``statement`` with at least ``security`` provable bits.
+
+    ``preprocessed``: the commitment to the statement's preprocessed columns where the caller has made it already, as a
+    prover that checks its own proof; computed here otherwise, which takes longest where they are tall.
 
     Returns the verdict. Raises VerificationError, with the reason, for every proof that does not convince, however
     malformed; raises ValueError when the statement itself is malformed.
@@ -86,7 +91,8 @@ def verify(proof: Proof | bytes, statement: Statement, security: float = 128) ->
         raise VerificationError(f"the proof has {bits:.1f} provable bits; {security:g} were asked for")
     batch = decode(proof.payload, layout)
     # Last, as it takes longest and needs no proof: what does not parse should cost nothing.
-    preprocessed = statement.preprocessed_cap(proof.parameters.log_blowup, proof.parameters.cap_height)
+    if preprocessed is None:
+        preprocessed = statement.preprocessed_cap(proof.parameters.log_blowup, proof.parameters.cap_height)
     binding = binding_digest(layout, proof.label, preprocessed)
     check_batch(layout, batch, proof.public_values, preprocessed, binding)
     return Verdict(bits, proof.public_values, proof.log_heights)

@@ -33,7 +33,7 @@ from graphprover.protocol.challenger import Challenger
 from graphprover.protocol.constraints import selectors_at
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.proof import BatchProof, decode, exts_to_words, rows_by_height, words_to_exts
-from graphprover.prover import prove
+from graphprover.prover import preprocessed_cap, prove
 from graphprover.statement import Statement, Table
 from graphprover.verifier import evaluate, fold_groups, verify
 from tests.cheating import forge
@@ -272,6 +272,23 @@ def test_every_query_ends_at_the_final_polynomial(query: int, amount: Ext) -> No
     other = (ext_sub(constant, ext_scale(amount, x)), ext_add(linear, amount), *rest)
     with pytest.raises(VerificationError, match="a query does not fold to the final polynomial"):
         verifier._check_folds(layout, replace(proof, final_polynomial=other), challenges, reduced)
+
+
+def test_a_prover_gives_the_commitment_that_it_has_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is taken as it is: of other columns, nothing is proved."""
+    statement = Statement([*limbs(32)])
+    proof = prove(statement, "sync", parameters=PLAIN, device="cpu")
+    cap = preprocessed_cap(statement, PLAIN, "cpu")
+    assert cap == statement.preprocessed_cap(PLAIN.log_blowup, PLAIN.cap_height)
+    assert preprocessed_cap(Statement([fibonacci(8)]), PLAIN, "cpu") is None
+
+    def never(*_: object) -> None:
+        raise AssertionError("computed a commitment")
+
+    monkeypatch.setattr(Statement, "preprocessed_cap", never)
+    assert verify(proof, statement, security=0, preprocessed=cap)
+    with pytest.raises(VerificationError):
+        verify(proof, statement, security=0, preprocessed=(bytes(32),))
 
 
 @pytest.mark.parametrize("amount", UNITS)
