@@ -25,6 +25,8 @@ from graphprover.vm.machine import Machine, cells_text, said
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130  # exit codes
 
+PROVER = {"dask", "distributed", "numba", "llvmlite"}  # modules of the extra [prover]
+
 DEBUG = "GRAPHPROVER_DEBUG"  # set, errors come with their traceback
 
 PROGRAM_HELP = (
@@ -64,6 +66,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             message, code = str(error), USAGE
         elif isinstance(error, VerificationError):
             message, code = str(error), FAILED
+        elif isinstance(error, ModuleNotFoundError) and error.name and error.name.partition(".")[0] in PROVER:
+            message, code = "this needs the prover, not the verifier alone: pip install 'graphprover[prover]'", USAGE
         else:
             message, code = f"{type(error).__name__}: {error}", FAILED
         print(f"graphprover: {' '.join(message.split())}", file=sys.stderr)
