@@ -17,6 +17,7 @@ from graphprover.field import Ext, P
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.hashing import DIGEST_BYTES
 from graphprover.protocol.layout import EXTENSION_DEGREE, MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout, Round
+from graphprover.protocol.parameters import Parameters
 
 T = TypeVar("T")
 Cap = tuple[bytes, ...]
@@ -199,6 +200,20 @@ def encode(proof: BatchProof) -> bytes:
             _word(proof.zeta_nonce),
         ]
     )
+
+
+def least_bytes(tables: int, columns: int, parameters: Parameters) -> int:
+    """Bytes without which no payload has so many tables, which have so many main columns together.
+
+    What it takes to describe a statement is thus paid for by whoever sends a proof of it: a reader compares this with
+    the bytes there are, before anything is made of a header.
+    """
+    queries = parameters.num_queries
+    # At zeta: main columns, one quotient chunk, and a byte for each of 5 lengths and 4 flags; then terminal and height.
+    opened = EXT_BYTES * columns + tables * (EXTENSION_DEGREE * EXT_BYTES + 11)
+    # At each query: a main and a quotient row, each with its length.
+    queried = WORD_BYTES * columns + tables * (EXTENSION_DEGREE * WORD_BYTES + 2)
+    return opened + queries * queried
 
 
 # Reading.

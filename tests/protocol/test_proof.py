@@ -14,7 +14,7 @@ from graphprover.field import P
 from graphprover.protocol import proof as module
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.layout import Layout
-from graphprover.protocol.proof import decode, encode, exts_to_words, opened_values, words_to_exts
+from graphprover.protocol.proof import decode, encode, exts_to_words, least_bytes, opened_values, words_to_exts
 from tests.interop.mutations import mutations
 from tests.protocol import vectors
 
@@ -237,6 +237,18 @@ def test_openings_are_in_the_order_of_the_layout(name: str) -> None:
     values = opened_values(vector.layout, vector.proof.openings)
     widths = [m.width for each in vector.layout.rounds for m in each.matrices for _ in range(m.points)]
     assert [len(value) for value in values] == [24 * width for width in widths]
+
+
+@pytest.mark.parametrize("name", vectors.NAMES)
+def test_no_payload_is_shorter_than_its_tables_and_columns(name: str) -> None:
+    vector = load(name)
+    airs, parameters = vector.layout.tables, vector.layout.parameters
+    columns = sum(air.main_width for air in airs)
+    least = least_bytes(len(airs), columns, parameters)
+    assert len(vector.payload) / 20 < least <= len(vector.payload)
+    # What a table or a column adds at least, one adds.
+    assert least_bytes(len(airs) + 1, columns, parameters) - least == 83 + 26 * parameters.num_queries
+    assert least_bytes(len(airs), columns + 1, parameters) - least == 24 + 8 * parameters.num_queries
 
 
 def test_words_to_exts() -> None:
