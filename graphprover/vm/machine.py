@@ -20,6 +20,7 @@ from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.hashing import keccak256
 from graphprover.statement import Statement, Table
 from graphprover.vm.elf import Image, program_hash
+from graphprover.vm.entries import program_entries
 from graphprover.vm.families import FAMILIES, NUMBERS, Outcome, outcomes
 from graphprover.vm.io import INPUT_BASE, MEMORY_END, OUTPUT_BASE
 from graphprover.vm.isa import ILLEGAL, Instruction, Op, decode_all
@@ -27,7 +28,7 @@ from graphprover.vm.record import accesses
 from graphprover.vm.tables.bump import Bump
 from graphprover.vm.tables.keccak_f import Even, KeccakF
 from graphprover.vm.tables.lookups import BytePairs, Halves, Powers
-from graphprover.vm.tables.program import FIELDS, ProgramTable
+from graphprover.vm.tables.program import ProgramTable
 from graphprover.vm.tables.state import (
     Boundary,
     ImageMemory,
@@ -242,12 +243,7 @@ class Machine(Tables):
     @cached_property
     def entries(self) -> np.ndarray:
         """The rows of the program table, uint64 (fields, rows), in the order of ``outcomes``."""
-        rows = [
-            (NUMBERS[each.family], *(getattr(each, name) for name in FIELDS[1:]))
-            for ways in self.outcomes
-            for each in ways
-        ]
-        return np.array(rows, dtype=np.uint64).reshape(-1, len(FIELDS)).T
+        return program_entries(decode_all(self.image.code), self.image.code_base)
 
 
 @dataclass(frozen=True)
