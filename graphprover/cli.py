@@ -28,6 +28,8 @@ from graphprover.vm.machine import Machine, cells_text, committed_cells
 
 OK, FAILED, USAGE = 0, 1, 2  # exit codes
 
+PROVER = {"dask", "distributed", "numba", "llvmlite"}  # modules of the extra [prover]
+
 DEBUG = "GRAPHPROVER_DEBUG"  # set, errors come with their traceback
 
 PROGRAM_HELP = (
@@ -63,6 +65,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             message, code = str(error), USAGE
         elif isinstance(error, VerificationError):
             message, code = str(error), FAILED
+        elif isinstance(error, ModuleNotFoundError) and error.name and error.name.partition(".")[0] in PROVER:
+            message, code = "this needs the prover, not the verifier alone: pip install 'graphprover[prover]'", USAGE
         else:
             message, code = f"{type(error).__name__}: {error}", FAILED
         message = " ".join(line.strip() for line in message.splitlines())
@@ -262,7 +266,7 @@ def run_prove(options: argparse.Namespace) -> int:
 
         from graphprover.device.choose import device_for
         from graphprover.graphs.executors import Progress
-        from graphprover.prover import plan, prove
+        from graphprover.prover import plan, preprocessed_cap, prove
     try:
         layout = plan(statement, options.security, options.rate, proximity=options.proximity)
     except ValueError as error:
@@ -275,7 +279,9 @@ def run_prove(options: argparse.Namespace) -> int:
         proof = prove(statement, options.executor, parameters=layout.parameters, device=options.device)
     with stage("verify"):
         try:
-            verdict = verify(proof, program.statement_of(proof), options.security, options.proximity)
+            cap = preprocessed_cap(statement, layout.parameters, options.device)
+            own = program.statement_of(proof)
+            verdict = verify(proof, own, options.security, options.proximity, preprocessed=cap)
         except VerificationError as error:
             flags = f" --input {options.input}" if options.input else ""
             raise VerificationError(

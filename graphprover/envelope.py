@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from graphprover.field import P
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.parameters import ENCODED_BYTES, Parameters
+from graphprover.protocol.proof import least_bytes
 from graphprover.protocol.transcript import RELEASE
 
 MAGIC = b"graphprover proof\x01"
@@ -65,6 +66,10 @@ class Proof:
             label = take(take(1, "the label")[0], "the label").decode()
             parameters = Parameters.from_bytes(take(ENCODED_BYTES, "the parameters"))
             (tables,) = struct.unpack("<H", take(2, "the number of tables"))
+            if len(data) - position < least_bytes(tables, 0, parameters):
+                raise VerificationError(
+                    f"the proof ends inside {tables:,} tables: their openings are longer than it is"
+                )
             log_heights, public_values = [], []
             for _ in range(tables):
                 log_height, count = struct.unpack("<BI", take(5, "a table header"))

@@ -113,19 +113,6 @@ def ext_sum(values: Iterable[Ext]) -> Ext:
     return (total[0] % P, total[1] % P, total[2] % P)
 
 
-def ext_batch_inv(values: Sequence[Ext]) -> list[Ext]:
-    """The inverses of all values with one inversion (Montgomery's trick); raises ZeroDivisionError for a zero."""
-    prefix = [ONE]
-    for value in values:
-        prefix.append(ext_mul(prefix[-1], value))
-    inverse = ext_inv(prefix[-1])
-    result = [ONE] * len(values)
-    for i in range(len(values) - 1, -1, -1):
-        result[i] = ext_mul(prefix[i], inverse)
-        inverse = ext_mul(inverse, values[i])
-    return result
-
-
 # NumPy, element by element, on uint64 arrays of canonical words.
 
 _P = np.uint64(P)
@@ -135,36 +122,146 @@ _HALF = np.uint64(32)
 
 def array_add(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """a + b mod p."""
-    total = a + b
-    return np.where((total < a) | (total >= _P), np.subtract(total, _P), total)
+    return array_sub(a, _P - b)
 
 
 def array_sub(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """a - b mod p."""
-    return np.where(a >= b, a - b, a - b + _P)
+    """a - b mod p, for a below p and b at most p."""
+    return a - b - np.less(a, b) * _EPSILON
 
 
 def array_mul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """a * b mod p: four 32-bit products, then 2^64 = 2^32 - 1 and 2^96 = -1."""
+    shape = np.broadcast_shapes(a.shape, b.shape)
+    a, b = np.atleast_1d(a), np.atleast_1d(b)
     al, ah, bl, bh = a & _EPSILON, a >> _HALF, b & _EPSILON, b >> _HALF
-    ll, lh, hl, hh = al * bl, al * bh, ah * bl, ah * bh
-    t = hl + (ll >> _HALF)
-    u = lh + (t & _EPSILON)
-    high = hh + (t >> _HALF) + (u >> _HALF)
-    low = (u << _HALF) | (ll & _EPSILON)
-    top, middle = high >> _HALF, high & _EPSILON
-    s = low - top
-    s = np.where(low < top, s - _EPSILON, s)
-    m = (middle << _HALF) - middle
-    r = s + m
-    r = np.where(r < m, r + _EPSILON, r)
-    return np.where(r >= _P, r - _P, r)
+    low, cross, other, high = al * bl, ah * bl, al * bh, ah * bh
+    # In place from here on: what is new in memory costs more than the arithmetic.
+    room = low >> _HALF
+    cross += room
+    np.bitwise_and(cross, _EPSILON, out=room)
+    other += room
+    cross >>= _HALF
+    high += cross
+    np.right_shift(other, _HALF, out=room)
+    high += room
+    other <<= _HALF
+    low &= _EPSILON
+    low |= other
+    # The product is high * 2^64 + low.
+    np.right_shift(high, _HALF, out=room)
+    np.multiply(low < room, _EPSILON, out=other)
+    low -= room
+    low -= other
+    high &= _EPSILON
+    np.left_shift(high, _HALF, out=room)
+    room -= high
+    low += room
+    np.multiply(low < room, _EPSILON, out=other)
+    low += other
+    np.multiply(low >= _P, _P, out=other)
+    low -= other
+    return low.reshape(shape)
 
 
-def array_sum(a: np.ndarray, axis: int = -1) -> np.ndarray:
-    """The sum mod p along one axis of at most 2^32 elements."""
-    # Keeping the axis keeps arrays arrays: NumPy warns when a scalar wraps around.
-    low = (a & _EPSILON).sum(axis=axis, dtype=np.uint64, keepdims=True)
-    high = (a >> _HALF).sum(axis=axis, dtype=np.uint64, keepdims=True)
-    # high * 2^32 + low, with high < 2^64: the product reduces, then the sum does.
-    return array_add(array_mul(high % _P, np.full(1, 1 << 32, dtype=np.uint64)), low % _P).squeeze(axis)
+def array_pow(base: int, exponents: np.ndarray) -> np.ndarray:
+    """base^e mod p for each e of an array of non-negative integers."""
+    powers = np.ones(exponents.shape, dtype=np.uint64)
+    for bit in range(int(exponents.max(initial=0)).bit_length()):
+        factor = np.where((exponents >> bit) & 1, np.uint64(base), np.uint64(1))
+        powers, base = array_mul(powers, factor), base * base % P
+    return powers
+
+
+def array_reverse_bits(indices: np.ndarray, bits: int) -> np.ndarray:
+    """The lowest ``bits`` bits of each index in reverse order, int64."""
+    reversed_ = np.zeros_like(indices)
+    for bit in range(bits):
+        reversed_ |= ((indices >> bit) & 1) << (bits - 1 - bit)
+    return reversed_
+
+
+def array_inv(a: np.ndarray) -> np.ndarray:
+    """1/a mod p of a vector, by one inversion of the product of all; raises ZeroDivisionError if one is zero."""
+    if len(a) < 2:
+        return np.array([inv(value) for value in a.tolist()], dtype=np.uint64)
+    even, odd = a[0::2], np.append(a[1::2], np.ones(len(a) % 2, dtype=np.uint64))
+    pairs = array_inv(array_mul(even, odd))
+    return np.stack([array_mul(pairs, odd), array_mul(pairs, even)], axis=1).reshape(-1)[: len(a)]
+
+
+_LIMB = 22  # bits: a product of two limbs has 44, and the sum of 2^9 of them is exact in a float64
+_TERMS = 1 << 9
+_PRODUCTS = 1 << 18  # of one call of a BLAS, which would start threads for more: they cost more than they save
+
+
+def array_dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The matrix product mod p of (m, k) and (k, n), by exact products of floating-point matrices of 22-bit limbs."""
+    m, n = a.shape[0], b.shape[1]
+    total = np.zeros((m, n), dtype=np.uint64)
+    for first in range(0, a.shape[1], _TERMS):
+        limbs = _limbs(a[:, first : first + _TERMS])
+        left = limbs.reshape(3 * m, limbs.shape[2])
+        right = np.concatenate(list(_limbs(b[first : first + _TERMS])), axis=1)
+        rows = max(1, _PRODUCTS // max(right.size, 1))
+        parts = [left[at : at + rows] @ right for at in range(0, 3 * m, rows)]
+        sums = np.concatenate([np.zeros((0, 3 * n)), *parts]).astype(np.uint64).reshape(3, m, 3, n)
+        for weight in range(5):
+            # At most three sums below 2^53 each.
+            parts = [sums[i, :, weight - i] for i in range(3) if 0 <= weight - i < 3]
+            scale = np.array(pow(2, _LIMB * weight, P), dtype=np.uint64)
+            total = array_add(total, array_mul(np.sum(parts, axis=0), scale))
+    return total
+
+
+def _limbs(a: np.ndarray) -> np.ndarray:
+    """The three limbs of each word, lowest first, as float64."""
+    mask = np.uint64((1 << _LIMB) - 1)
+    return np.stack([((a >> np.uint64(_LIMB * i)) & mask).astype(np.float64) for i in range(3)])
+
+
+# Extension elements as uint64 arrays (3, ...) of their coordinates.
+
+
+def ext_array(values: Sequence[Ext]) -> np.ndarray:
+    """Elements as an array (3, n)."""
+    return np.array(values, dtype=np.uint64).reshape(-1, 3).T
+
+
+def ext_array_mul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """a * b for arrays (3, ...) whose other axes broadcast."""
+    return _reduced(array_mul(a[:, None], b[None, :]))
+
+
+def ext_array_dot(a: np.ndarray, b: np.ndarray) -> Ext:
+    """The sum of the products of the elements of two arrays (3, n)."""
+    c0, c1, c2 = _reduced(array_dot(a, b.T)[:, :, None])[:, 0].tolist()
+    return (c0, c1, c2)
+
+
+def _reduced(products: np.ndarray) -> np.ndarray:
+    """From the products (3, 3, ...) of all coordinates to the coordinates (3, ...), as x^3 = x + 1."""
+    x3 = array_add(products[1, 2], products[2, 1])
+    x4 = products[2, 2]
+    x1 = array_add(products[0, 1], products[1, 0])
+    x2 = array_add(array_add(products[0, 2], products[2, 0]), products[1, 1])
+    return np.stack([array_add(products[0, 0], x3), array_add(array_add(x1, x3), x4), array_add(x2, x4)])
+
+
+def ext_array_inv(a: np.ndarray) -> np.ndarray:
+    """1/a of an array (3, n), as `ext_inv`; raises ZeroDivisionError if one is zero."""
+    a0, a1, a2 = a
+    both, rest = array_add(a0, a2), array_add(a1, a2)
+    c0 = array_sub(array_mul(both, both), array_mul(a1, rest))
+    c1 = array_sub(array_mul(a2, rest), array_mul(a1, both))
+    c2 = array_sub(array_mul(a1, a1), array_mul(a2, both))
+    norm = array_add(array_add(array_mul(a0, c0), array_mul(a2, c1)), array_mul(a1, c2))
+    return array_mul(np.stack([c0, c1, c2]), array_inv(norm))
+
+
+def ext_array_powers(a: Ext, count: int) -> np.ndarray:
+    """[1, a, a^2, ...] as an array (3, count), by doubling."""
+    powers = ext_array([ONE])
+    while powers.shape[1] < count:
+        powers = np.concatenate([powers, ext_array_mul(powers, ext_array([ext_pow(a, powers.shape[1])]))], axis=1)
+    return powers[:, :count]

@@ -18,7 +18,7 @@ from graphprover.graphs.executors import THREADS, executor_for
 from graphprover.graphs.tasks import Graph
 from graphprover.protocol.layout import Layout, make_layout
 from graphprover.protocol.parameters import Parameters
-from graphprover.protocol.proof import encode
+from graphprover.protocol.proof import Cap, encode
 from graphprover.protocol.security import JOHNSON_PROXIMITY, choose, shape_of
 from graphprover.recipe import Recipe
 from graphprover.statement import Statement, Table, as_columns
@@ -120,6 +120,17 @@ def _columns(table: Table, air: AirDescription) -> Array | Recipe:
 
 def _is_on_gpu(array: Any) -> TypeGuard[Any]:
     return hasattr(array, "__cuda_array_interface__")
+
+
+def preprocessed_cap(statement: Statement, parameters: Parameters, device: Device | str = "auto") -> Cap | None:
+    """The commitment to the preprocessed columns by a device's kernels, for `verify`; None without any."""
+    columns = [table.preprocessed for table in statement.tables if table.preprocessed is not None]
+    if not columns:
+        return None
+    chosen = device_for(device) if isinstance(device, str) else device
+    with chosen.task():
+        extensions = chosen.extend([chosen.load(each) for each in columns], parameters.log_blowup)
+        return chosen.cap(chosen.merkle_tree(extensions, parameters.cap_height))
 
 
 def plan(

@@ -1,7 +1,8 @@
-"""verify(): one pass over a proof, in plain Python and NumPy; no Dask, no Numba, no GPU."""
+"""verify(): one pass over a proof, in Python and NumPy; no Dask, no GPU, and a compiler only where it is at hand."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -10,19 +11,22 @@ from graphprover.field import (
     GENERATOR,
     ZERO,
     Ext,
-    P,
+    array_add,
+    array_dot,
     array_mul,
-    array_sum,
-    ext,
-    ext_add,
-    ext_batch_inv,
+    array_pow,
+    array_reverse_bits,
+    array_sub,
+    ext_array,
+    ext_array_dot,
+    ext_array_inv,
+    ext_array_mul,
+    ext_array_powers,
     ext_mul,
-    ext_powers,
+    ext_pow,
     ext_scale,
-    ext_sub,
     ext_sum,
     inv,
-    reverse_bits,
     root_of_unity,
 )
 from graphprover.protocol import transcript
@@ -36,10 +40,12 @@ from graphprover.protocol.constraints import (
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout, make_layout
 from graphprover.protocol.lookup import lookup_prefixes
-from graphprover.protocol.merkle import verify_rows
-from graphprover.protocol.proof import BatchProof, Cap, by_matrix, decode, opened_values, words_to_exts
+from graphprover.protocol.merkle import Opening, verify_openings
+from graphprover.protocol.proof import BatchProof, Cap, decode, opened_values, rows_by_height, words_to_exts
 from graphprover.protocol.security import JOHNSON_PROXIMITY, Security, analyse, shape_of
 from graphprover.statement import Statement, binding_digest
+
+Rows = Mapping[int, np.ndarray]  # by log2 of their height, the rows of a commitment at the queries (queries, words)
 
 HALF = inv(2)
 
@@ -68,16 +74,25 @@ class Challenges:
     zeta: Ext  # the out-of-domain point
     batching: Ext  # batches the openings
     folds: list[Ext]  # one for each fold
-    queries: list[int]  # rows of the tallest codeword
+    queries: np.ndarray  # rows of the tallest codeword, int64
 
 
 def verify(
-    proof: Proof | bytes, statement: Statement, security: float = 128, proximity: str = JOHNSON_PROXIMITY
+    proof: Proof | bytes,
+    statement: Statement,
+    security: float = 128,
+    proximity: str = JOHNSON_PROXIMITY,
+    *,
+    preprocessed: Cap | None = None,
 ) -> Verdict:
     """Check that ``proof`` proves ``statement`` with at least ``security`` provable bits.
 
-    With ``proximity="unique"`` by unique decoding alone. Returns the verdict. Raises VerificationError, with reason,
-    for every proof that does not convince, however malformed; raises ValueError when the statement itself is malformed.
+    With ``proximity="unique"`` by unique decoding alone. ``preprocessed``: the commitment to the statement's
+    preprocessed columns where the caller has made it already, as a prover that checks its own proof; computed here
+    otherwise, which takes longest where they are tall.
+
+    Returns the verdict. Raises VerificationError, with the reason, for every proof that does not convince, however
+    malformed; raises ValueError when the statement itself is malformed.
     """
     if not isinstance(proof, Proof):
         proof = Proof.from_bytes(proof)
@@ -90,7 +105,8 @@ def verify(
         )
     batch = decode(proof.payload, layout)
     # Last, as it takes longest and needs no proof: what does not parse should cost nothing.
-    preprocessed = statement.preprocessed_cap(proof.parameters.log_blowup, proof.parameters.cap_height)
+    if preprocessed is None:
+        preprocessed = statement.preprocessed_cap(proof.parameters.log_blowup, proof.parameters.cap_height)
     binding = binding_digest(layout, proof.label, preprocessed)
     check_batch(layout, batch, proof.public_values, preprocessed, binding)
     return Verdict(proven, proof.public_values, proof.log_heights)
@@ -113,8 +129,9 @@ def check_batch(
         _check_constraints(layout, proof, public_values[table], challenges, table)
     if ext_sum(terminal for terminal in proof.terminals if terminal is not None) != ZERO:
         raise VerificationError("the buses do not balance: the lookup terminals do not sum to zero")
-    _check_rows(layout, proof, preprocessed, challenges)
-    _check_folds(layout, proof, challenges, _reduce_openings(layout, proof, challenges))
+    rows = [rows_by_height(*each) for each in zip(layout.rounds, proof.round_queries, strict=True)]
+    _check_rows(layout, proof, rows, preprocessed, challenges)
+    _check_folds(layout, proof, challenges, _reduce_openings(layout, proof, rows, challenges))
 
 
 def _layout(proof: Proof, statement: Statement) -> Layout:
@@ -164,7 +181,7 @@ def _replay(
         folds.append(fold)
     state = transcript.absorb_final_polynomial(state, proof.final_polynomial)
     queries = transcript.draw_queries(state, layout, proof.query_nonce)
-    return Challenges(prefixes, beta, constraint, zeta, batching, folds, queries)
+    return Challenges(prefixes, beta, constraint, zeta, batching, folds, np.array(queries, dtype=np.int64))
 
 
 def _check_constraints(
@@ -195,128 +212,153 @@ def _opened(values: bytes | None, width: int) -> tuple[Ext, ...]:
     return (ZERO,) * width if values is None else words_to_exts(values)
 
 
-def _check_rows(layout: Layout, proof: BatchProof, preprocessed: Cap | None, challenges: Challenges) -> None:
-    """All queried rows and folded groups are the committed ones; groups need the folded values, see `_check_folds`."""
+def _check_rows(
+    layout: Layout, proof: BatchProof, rows: Sequence[Rows], preprocessed: Cap | None, challenges: Challenges
+) -> None:
+    """All queried rows are the committed ones."""
     caps = {
         MAIN: proof.main_cap,
         QUOTIENT: proof.quotient_cap,
         PREPROCESSED: preprocessed,
         PERMUTATION: proof.permutation_cap,
     }
-    for each, queries in zip(layout.rounds, proof.round_queries, strict=True):
+    openings = []
+    for each, queries, by_height in zip(layout.rounds, proof.round_queries, rows, strict=True):
         cap = caps[each.name]
         assert cap is not None
-        indices = [index >> (layout.log_max_rows - each.log_rows) for index in challenges.queries]
-        log_rows = [matrix.log_rows for matrix in each.matrices]
-        rows = by_matrix(queries.rows, each.widths)
-        verify_rows(cap, log_rows, indices, rows, queries.path, f"the {each.name} commitment")
+        openings.append(Opening(f"the {each.name} commitment", cap, by_height, queries.path))
+    verify_openings(challenges.queries, layout.log_max_rows, openings)
 
 
-def _reduce_openings(layout: Layout, proof: BatchProof, challenges: Challenges) -> dict[int, list[Ext]]:
-    """For each codeword height (as log2) the batched quotient of all openings there, at every query.
+@dataclass(frozen=True)
+class Batch:
+    """All openings of the matrices of one height, side by side in the order of the layout."""
+
+    rows: np.ndarray  # the queried rows, (queries, columns)
+    weights: np.ndarray  # (points, 3, columns): alpha^k; 0 for a column that is not opened at the point
+    values: np.ndarray  # (points, 3, columns): what was opened there, 0 for nothing
+
+
+def _batches(layout: Layout, proof: BatchProof, rows: Sequence[Rows], alpha: Ext) -> dict[int, Batch]:
+    """The openings by log2 of the height of their codewords."""
+    count = max(m.offset + m.width * m.points for each in layout.rounds for m in each.matrices)
+    alphas = ext_array_powers(alpha, count)
+    values = iter(opened_values(layout, proof.openings))
+    parts: dict[int, list[np.ndarray]] = {log_rows: [] for log_rows in layout.fri_log_heights}
+    for each in layout.rounds:
+        for matrix in each.matrices:
+            both = np.zeros((2, 2, 3, matrix.width), dtype=np.uint64)  # weights and values, at both points
+            for point in range(matrix.points):
+                first = matrix.offset + point * matrix.width
+                both[0, point] = alphas[:, first : first + matrix.width]
+                both[1, point] = np.frombuffer(next(values), dtype="<u8").reshape(-1, 3).T
+            parts[matrix.log_rows].append(both)
+    points = dict.fromkeys(parts, 1)
+    for matrix in chain.from_iterable(each.matrices for each in layout.rounds):
+        points[matrix.log_rows] = max(points[matrix.log_rows], matrix.points)
+    batches = {}
+    for log_rows, part in parts.items():
+        weights, opened = np.concatenate(part, axis=-1)[:, : points[log_rows]]
+        queried = np.concatenate([by_height[log_rows] for by_height in rows if log_rows in by_height], axis=1)
+        batches[log_rows] = Batch(queried, weights, opened)
+    return batches
+
+
+def _reduce_openings(
+    layout: Layout, proof: BatchProof, rows: Sequence[Rows], challenges: Challenges
+) -> dict[int, np.ndarray]:
+    """For each codeword height (as log2) the batched quotient of all openings there at every query, (3, queries).
 
     That is the sum over matrices, points z and columns p of alpha^k (p(z) - p(x)) / (z - x), k counting openings.
     """
-    count = max(m.offset + m.width * m.points for each in layout.rounds for m in each.matrices)
-    alphas = ext_powers(challenges.batching, count)
-    alpha_columns = np.array(alphas, dtype=np.uint64).T  # (3, count)
-    values = iter(opened_values(layout, proof.openings))
-    # By height and point: the batched opened value, and the batched rows at each query.
-    opened: dict[tuple[int, int], list[Ext]] = {}
-    at_rows: dict[tuple[int, int], list[np.ndarray]] = {}
-    for each, queries in zip(layout.rounds, proof.round_queries, strict=True):
-        words = np.frombuffer(queries.rows, dtype="<u8").astype(np.uint64).reshape(len(challenges.queries), -1)
-        ends = np.cumsum(each.widths)
-        for matrix, end in zip(each.matrices, ends, strict=True):
-            rows = words[:, end - matrix.width : end]
-            for point in range(matrix.points):
-                first = matrix.offset + point * matrix.width
-                key = (matrix.log_rows, point)
-                value = words_to_exts(next(values))
-                weights = alphas[first : first + matrix.width]
-                opened.setdefault(key, []).append(ext_sum(map(ext_mul, weights, value)))
-                sums = [array_sum(array_mul(rows, weight[first : first + matrix.width])) for weight in alpha_columns]
-                at_rows.setdefault(key, []).append(np.stack(sums))
-    reduced: dict[int, list[Ext]] = {}
-    for log_rows in layout.fri_log_heights:
-        log_height = log_rows - layout.parameters.log_blowup
-        points = (challenges.zeta, ext_scale(challenges.zeta, root_of_unity(log_height)))
-        xs = [
-            GENERATOR * pow(root_of_unity(log_rows), reverse_bits(q >> (layout.log_max_rows - log_rows), log_rows), P)
-            for q in challenges.queries
-        ]
-        totals = [ZERO] * len(xs)
-        for point, z in enumerate(points):
-            key = (log_rows, point)
-            if key not in opened:
-                continue
-            differences = [ext_sub(z, ext(x)) for x in xs]
-            if ZERO in differences:
-                raise VerificationError("a query point is an opening point")
-            at_z = ext_sum(opened[key])
-            at_x = array_sum(np.stack(at_rows[key], axis=-1)).T.tolist()
-            for query, inverse in enumerate(ext_batch_inv(differences)):
-                c0, c1, c2 = at_x[query]
-                totals[query] = ext_add(totals[query], ext_mul(ext_sub(at_z, (c0, c1, c2)), inverse))
-        reduced[log_rows] = totals
+    batches = _batches(layout, proof, rows, challenges.batching)
+    differences, numerators = [], []
+    # x / 7 at every query in the tallest domain; its square is that in the next one.
+    exponents = array_reverse_bits(challenges.queries, layout.log_max_rows)
+    x, log_domain = array_pow(root_of_unity(layout.log_max_rows), exponents), layout.log_max_rows
+    for log_rows, batch in batches.items():
+        for _ in range(log_domain - log_rows):
+            x = array_mul(x, x)
+        log_domain = log_rows
+        generator = root_of_unity(log_rows - layout.parameters.log_blowup)
+        at_rows = array_dot(batch.rows, batch.weights.reshape(-1, batch.rows.shape[1]).T).T.reshape(-1, 3, len(x))
+        for point, at_x in enumerate(at_rows):
+            z = ext_scale(challenges.zeta, generator if point else 1)
+            at_z = ext_array_dot(batch.weights[point], batch.values[point])
+            coset = array_mul(x, np.array([GENERATOR], dtype=np.uint64))
+            differences.append(array_sub(ext_array([z]), np.stack([coset, np.zeros_like(x), np.zeros_like(x)])))
+            numerators.append(array_sub(ext_array([at_z]), at_x))
+    if not np.concatenate(differences, axis=1).any(axis=0).all():
+        raise VerificationError("a query point is an opening point")
+    inverses = ext_array_inv(np.concatenate(differences, axis=1))
+    quotients = iter(np.split(ext_array_mul(np.concatenate(numerators, axis=1), inverses), len(numerators), axis=1))
+    reduced = {}
+    for log_rows, batch in batches.items():
+        reduced[log_rows] = next(quotients)
+        for _ in range(1, len(batch.weights)):
+            reduced[log_rows] = array_add(reduced[log_rows], next(quotients))
     # A table of one row is constant, so its openings leave nothing.
-    if any(total != ZERO for total in reduced.get(layout.parameters.log_blowup, ())):
+    if layout.parameters.log_blowup in reduced and reduced[layout.parameters.log_blowup].any():
         raise VerificationError("a table of one row is not constant")
     return reduced
 
 
-def _check_folds(layout: Layout, proof: BatchProof, challenges: Challenges, reduced: dict[int, list[Ext]]) -> None:
+def _check_folds(layout: Layout, proof: BatchProof, challenges: Challenges, reduced: Mapping[int, np.ndarray]) -> None:
     """Every query folds to the final polynomial, and every folded group is the committed one."""
-    count = len(challenges.queries)
-    indices = list(challenges.queries)
-    folded = reduced[layout.log_max_rows]
+    indices, folded, openings = challenges.queries, reduced[layout.log_max_rows], []
     for fold, (log_arity, log_rows) in enumerate(zip(layout.fold_log_arities, layout.folded_log_heights, strict=True)):
-        beta = challenges.folds[fold]
-        groups = []
-        for query in range(count):
-            own = indices[query] & ((1 << log_arity) - 1)
-            siblings = words_to_exts(proof.fold_queries[fold].siblings[query])
-            groups.append((*siblings[:own], folded[query], *siblings[own:]))
-        indices = [index >> log_arity for index in indices]
-        rows = [[np.array(group, dtype="<u8").tobytes()] for group in groups]
-        path = proof.fold_queries[fold].path
-        verify_rows(proof.fold_caps[fold], [log_rows], indices, rows, path, f"the commitment of fold {fold}")
-        folded = [fold_group(group, index, log_rows, beta) for group, index in zip(groups, indices, strict=True)]
+        beta, queries = challenges.folds[fold], proof.fold_queries[fold]
+        own = np.arange(1 << log_arity) == (indices & ((1 << log_arity) - 1))[:, None]
+        groups = np.empty((*own.shape, 3), dtype=np.uint64)  # (queries, arity, 3)
+        groups[own] = folded.T
+        groups[~own] = np.frombuffer(b"".join(queries.siblings), dtype="<u8").reshape(-1, 3)
+        what = f"the commitment of fold {fold}"
+        openings.append(
+            Opening(what, proof.fold_caps[fold], {log_rows: groups.reshape(len(indices), -1)}, queries.path)
+        )
+        indices = indices >> log_arity
+        folded = fold_groups(np.moveaxis(groups, 2, 0), indices, log_rows, beta)
         if log_rows in reduced:
-            beta_power = beta
-            for _ in range(log_arity):
-                beta_power = ext_mul(beta_power, beta_power)
-            joining = reduced[log_rows]
-            folded = [ext_add(f, ext_mul(beta_power, j)) for f, j in zip(folded, joining, strict=True)]
-    root = root_of_unity(layout.log_max_rows)
-    for index, value in zip(indices, folded, strict=True):
-        x = pow(root, reverse_bits(index, layout.log_max_rows), P)
-        evaluated = ZERO
-        for coefficient in reversed(proof.final_polynomial):
-            evaluated = ext_add(ext_scale(evaluated, x), coefficient)
-        if evaluated != value:
-            raise VerificationError("a query does not fold to the final polynomial")
+            joining = ext_array_mul(reduced[log_rows], ext_array([ext_pow(beta, 1 << log_arity)]))
+            folded = array_add(folded, joining)
+    if openings:
+        log_first = openings[0].log_rows
+        verify_openings(challenges.queries >> (layout.log_max_rows - log_first), log_first, openings)
+    x = array_pow(root_of_unity(layout.log_max_rows), array_reverse_bits(indices, layout.log_max_rows))
+    if (evaluate(proof.final_polynomial, x) != folded).any():
+        raise VerificationError("a query does not fold to the final polynomial")
 
 
-def fold_group(group: Sequence[Ext], index: int, log_rows: int, beta: Ext) -> Ext:
-    """The value at beta of the polynomial through one group of a folded codeword (p3-fri ``fold_row``).
+def fold_groups(groups: np.ndarray, indices: np.ndarray, log_rows: int, beta: Ext) -> np.ndarray:
+    """The values (3, n) at beta of the polynomials through groups of a folded codeword (p3-fri ``fold_row``).
 
-    ``group`` is in bit-reversed order over s·<w>; ``index`` of 2^log_rows is its row. Folds by two until one is left.
+    Each of the ``groups`` (3, n, arity) is in bit-reversed order over s·<w>; ``indices`` of 2^log_rows are their rows.
+    Folds by two until one is left.
     """
-    log_size = len(group).bit_length() - 1
-    log_domain = log_rows + log_size
-    # Pair 0 of the group stands at s and -s, with s the domain's point of this bit-reversed index.
-    x_inverse = inv(pow(root_of_unity(log_domain), reverse_bits(index, log_rows), P))
-    values = list(group)
+    log_size = groups.shape[2].bit_length() - 1
+    # Pair 0 of a group stands at s and -s, with s the domain's point of this bit-reversed index.
+    x_inverse = array_pow(inv(root_of_unity(log_rows + log_size)), array_reverse_bits(indices, log_rows))
     while log_size:
-        step = inv(root_of_unity(log_size))
-        next_values = []
-        for pair in range(len(values) // 2):
-            low, high = values[2 * pair], values[2 * pair + 1]
-            inverse = x_inverse * pow(step, reverse_bits(pair, log_size - 1), P) % P
-            odd = ext_scale(ext_sub(low, high), inverse * HALF % P)
-            next_values.append(ext_add(ext_scale(ext_add(low, high), HALF), ext_mul(odd, beta)))
-        values, beta = next_values, ext_mul(beta, beta)
-        x_inverse = x_inverse * x_inverse % P
+        low, high = groups[:, :, 0::2], groups[:, :, 1::2]
+        pairs = array_reverse_bits(np.arange(low.shape[2]), log_size - 1)
+        inverses = array_mul(x_inverse[:, None], array_pow(inv(root_of_unity(log_size)), pairs))
+        odd = ext_array_mul(array_mul(array_sub(low, high), inverses), ext_array([beta])[:, :, None])
+        groups = array_mul(array_add(array_add(low, high), odd), np.array([HALF], dtype=np.uint64))
+        beta, x_inverse = ext_mul(beta, beta), array_mul(x_inverse, x_inverse)
         log_size -= 1
-    return values[0]
+    return groups[:, :, 0]
+
+
+def evaluate(polynomial: Sequence[Ext], x: np.ndarray) -> np.ndarray:
+    """The values (3, n) of a polynomial of 2^k coefficients at points of the base field, about 2^(k / 2) at a time."""
+    size = 1 << (len(polynomial).bit_length() // 2)
+    powers = np.ones((1, len(x)), dtype=np.uint64)
+    while len(powers) < size:
+        step = array_mul(powers[-1], x)
+        powers = np.concatenate([powers, array_mul(powers, step)])
+    coefficients = ext_array(polynomial).reshape(3, -1, size)
+    blocks = array_dot(coefficients.reshape(-1, size), powers).reshape(3, -1, len(x))
+    total, step = blocks[:, -1], array_mul(powers[-1], x)
+    for block in range(blocks.shape[1] - 2, -1, -1):
+        total = array_add(array_mul(total, step), blocks[:, block])
+    return total

@@ -27,7 +27,7 @@ class Opened:
 
 
 def multiproof(indices: np.ndarray, log_leaves: int) -> np.ndarray:
-    """The nodes of `graphprover.protocol.merkle.proof_nodes` as int64 numbers, from the leaves up.
+    """The siblings that `graphprover.protocol.merkle.Layer.sent` names, as int64 numbers, from the leaves up.
 
     They are numbered as in a heap, so that those of a lower tree opened at the same queries are the end of these: the
     n nodes of a layer are n ... 2 n - 1, and 2 i and 2 i + 1 are below i.

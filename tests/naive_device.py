@@ -30,7 +30,7 @@ from graphprover.kernels.lanes import FAR, Cell, Kind, Lanes
 from graphprover.kernels.operands import Height, Operands
 from graphprover.protocol.constraints import Evaluations, Selectors, evaluate_nodes, fold_constraints, join_coordinates
 from graphprover.protocol.hashing import keccak256
-from graphprover.verifier import fold_group
+from graphprover.verifier import fold_groups
 
 Columns = list[list[int]]
 
@@ -332,9 +332,10 @@ class NaiveDevice:
         return self.merkle_tree([groups(codeword, log_arity)], cap_height)
 
     def fold(self, codeword: np.ndarray, log_arity: int, beta: Ext, joining: np.ndarray | None) -> np.ndarray:
-        values, arity = exts(codeword), 1 << log_arity
-        log_rows = (len(values) >> log_arity).bit_length() - 1
-        folded = [fold_group(values[i * arity : (i + 1) * arity], i, log_rows, beta) for i in range(1 << log_rows)]
+        arity = 1 << log_arity
+        grouped = codeword.reshape(3, -1, arity)
+        rows = grouped.shape[1]
+        folded = exts(fold_groups(grouped, np.arange(rows), rows.bit_length() - 1, beta))
         if joining is not None:
             scale = ext_pow(beta, arity)
             folded = [ext_add(f, ext_mul(scale, j)) for f, j in zip(folded, exts(joining), strict=True)]

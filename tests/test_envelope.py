@@ -2,6 +2,7 @@
 
 import random
 import struct
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from graphprover.envelope import MAGIC, Proof
 from graphprover.field import P
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.parameters import ENCODED_BYTES, Parameters
+from graphprover.protocol.proof import least_bytes
 from graphprover.protocol.transcript import RELEASE
 
 PARAMETERS = Parameters(*(least for least, _ in Parameters.RANGES.values()))
@@ -24,7 +26,8 @@ def proofs(draw: st.DrawFn) -> Proof:
     label = draw(st.text(st.characters(codec="utf-8"), max_size=60))
     drawn = draw(tables)
     heights, values = tuple(height for height, _ in drawn), tuple(value for _, value in drawn)
-    return Proof(label, draw(parameters), heights, values, draw(st.binary(max_size=50)))
+    few = replace(draw(parameters), num_queries=draw(st.integers(1, 3)))  # as each makes the payload longer
+    return Proof(label, few, heights, values, draw(st.binary(max_size=50)) + bytes(least_bytes(len(drawn), 0, few)))
 
 
 def refused(data: bytes) -> str:
@@ -69,7 +72,8 @@ def test_arbitrary_bytes(data: bytes, magic: bool) -> None:
 
 def test_the_bytes() -> None:
     """Field by field, as docs/protocol.md has them."""
-    proof = Proof("né", Parameters(1, 300, 2, 3, 4, 5, 6, 7, 8, 9), (3, 20), ((), (5, P - 1)), b"payload")
+    payload = b"payload" * 5000
+    proof = Proof("né", Parameters(1, 300, 2, 3, 4, 5, 6, 7, 8, 9), (3, 20), ((), (5, P - 1)), payload)
     assert proof.to_bytes() == b"".join(
         [
             b"graphprover proof\x01",
@@ -79,13 +83,13 @@ def test_the_bytes() -> None:
             b"\x02\x00",
             b"\x03" + bytes(4),
             b"\x14\x02\x00\x00\x00" + struct.pack("<2Q", 5, P - 1),
-            b"\x07" + bytes(7) + b"payload",
+            struct.pack("<Q", 35000) + payload,
         ]
     )
 
 
 def test_reasons() -> None:
-    proof = Proof("label", PARAMETERS, (3,), ((7,),), b"payload")
+    proof = Proof("label", PARAMETERS, (3,), ((7,),), b"payload" * 20)
     data = proof.to_bytes()
     release = len(MAGIC) + 1
     label = release + len(RELEASE) + 1
@@ -96,7 +100,7 @@ def test_reasons() -> None:
     assert "malformed header" in refused(data[:label] + b"\xff" + data[label + 1 :])
     assert "log_blowup must be" in refused(data[:numbers] + bytes(2) + data[numbers + 2 :])
     header = numbers + ENCODED_BYTES
-    assert "the proof ends inside" in refused(data[:header] + b"\xff\xff" + data[header + 2 :])
+    assert "the proof ends inside 65,535 tables" in refused(data[:header] + b"\xff\xff" + data[header + 2 :])
     values = header + 2 + 5
     assert "a public value is not below p" in refused(data[:values] + P.to_bytes(8, "little") + data[values + 8 :])
     endless = data[: values - 4] + b"\xff" * 4 + data[values:]

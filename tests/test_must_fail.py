@@ -14,11 +14,12 @@ from graphprover.air import Air, Bus, received, sent
 from graphprover.envelope import Proof
 from graphprover.field import ONE, P, ext_add, ext_neg
 from graphprover.graphs import opening
+from graphprover.protocol import backend
 from graphprover.protocol.challenger import Challenger
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.layout import Layout, make_layout
 from graphprover.protocol.parameters import Parameters
-from graphprover.protocol.proof import BatchProof, by_matrix, decode, encode, exts_to_words, words_to_exts
+from graphprover.protocol.proof import BatchProof, decode, encode, exts_to_words, words_to_exts
 from graphprover.protocol.security import analyse, shape_of
 from graphprover.prover import prove
 from graphprover.statement import Statement, Table, binding_digest
@@ -37,6 +38,7 @@ from tests.cheating import (
 )
 from tests.interop.mutations import mutations
 from tests.interop.tables import Fibonacci, fibonacci, shuffle
+from tests.protocol.vectors import by_matrix
 
 # Every feature in a few bytes: grinding everywhere, a cap, two arities, a final polynomial of two coefficients.
 PARAMETERS = Parameters(
@@ -98,6 +100,12 @@ def numbers(low: list[int] = LOW, high: list[int] = HIGH) -> Statement:
     return Statement(
         [Table(Digits(), (), np.array(count)), Table(Numbers(), (total[-1],), np.array([low, high, total]))]
     )
+
+
+@pytest.fixture(autouse=True)
+def by_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The verifier as it is installed alone; `tests.test_verifier` compares it with the kernels."""
+    monkeypatch.setenv(backend.NUMPY_ONLY, "1")
 
 
 @cache

@@ -13,6 +13,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 import graphprover
+from graphprover.cli import FAILED, OK, USAGE, main
 
 ROOT = Path(__file__).parents[1]
 HEAVY = ("dask", "distributed", "numba", "llvmlite", "cupy", "rmm", "cuda")
@@ -49,6 +50,60 @@ def test_proving_on_a_cpu_imports_no_gpu() -> None:
     assert {"dask", "numba"} <= modules and not modules.intersection(("cupy", "rmm", "cuda"))
 
 
+BLOCKED = f"""
+import sys
+sys.modules.update(dict.fromkeys({(*HEAVY, "tblib", "toolz", "tornado", "cloudpickle")!r}))
+from graphprover.cli import main
+sys.exit(main())
+"""
+
+
+@pytest.fixture(scope="module")
+def proofs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A proof of a packaged example, and one of a guest with its key."""
+    folder = tmp_path_factory.mktemp("proofs")
+    guest = str(ROOT / "examples/guests/fib_iterative.elf")
+    (folder / "turns").write_bytes(bytes([9] + [0] * 7))
+    assert main(["prove", "examples/fibonacci", "-o", str(folder / "fibonacci")]) == OK
+    assert main(["prove", guest, "--input", str(folder / "turns"), "-o", str(folder / "guest")]) == OK
+    assert main(["setup", guest, "-o", str(folder / "guest.vk")]) == OK
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "said"),
+    [
+        (["verify", "fibonacci"], OK, "valid"),
+        (["verify", "guest", "guest.vk"], OK, "valid"),
+        (["verify", "guest", str(ROOT / "examples/guests/fib_iterative.elf")], OK, "valid"),
+        (["verify", "guest.vk"], FAILED, "not a graphprover proof"),
+        (["inspect", "fibonacci"], OK, "security"),
+        (["inspect", "guest", "guest.vk"], OK, "security"),
+        (["check", "examples/fibonacci"], OK, ""),
+        (["prove", "examples/fibonacci", "-o", "again"], USAGE, "pip install 'graphprover[prover]'"),
+        (["plan", "examples/fibonacci"], USAGE, "pip install 'graphprover[prover]'"),
+        (["execute", str(ROOT / "examples/guests/sha256.elf")], USAGE, "pip install 'graphprover[prover]'"),
+        (["setup", str(ROOT / "examples/guests/sha256.elf")], USAGE, "pip install 'graphprover[prover]'"),
+    ],
+    ids=lambda value: " ".join(map(os.path.basename, value)) if isinstance(value, list) else None,
+)
+def test_the_verifier_alone(proofs: Path, command: list[str], code: int, said: str) -> None:
+    """Nothing but NumPy and pycryptodome can be imported."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", BLOCKED, *command], cwd=proofs, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == code, done.stderr
+    assert said in done.stdout + done.stderr and "Traceback" not in done.stderr
+
+
+def test_types_ship() -> None:
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    assert "py.typed" in setup["options.package_data"]["graphprover"]
+    assert (Path(graphprover.__file__).parent / "py.typed").is_file()
+
+
 def test_every_public_name_exists() -> None:
     for name in graphprover.__all__:
         assert getattr(graphprover, name).__module__.startswith("graphprover.")
@@ -68,8 +123,10 @@ def test_linked_folders_are_packages_through_and_through(name: str) -> None:
 def test_conda_gets_the_releases_that_pip_gets() -> None:
     setup = configparser.ConfigParser()
     setup.read(ROOT / "setup.cfg")
-    lines = setup["options"]["install_requires"] + setup["options.extras_require"]["cuda13"]
+    extras = setup["options.extras_require"]
+    lines = setup["options"]["install_requires"] + extras["prover"] + extras["cuda13"]
     pip = {each.name: each.specifier for each in map(Requirement, lines.split("\n")[1:])}
+    assert pip.pop("graphprover") == SpecifierSet()  # the extra [cuda13] includes [prover]
     conda = {}
     for line in yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]:
         if isinstance(line, str):
@@ -86,8 +143,8 @@ def test_conda_gets_the_releases_that_pip_gets() -> None:
 
 def test_continuous_integration_runs_the_command_of_the_readme() -> None:
     commands = re.findall(r"^    (pip install .*)$", (ROOT / "README.md").read_text(), re.MULTILINE)
-    assert len(commands) == 2
-    assert commands[1] in (ROOT / ".ci/run").read_text().splitlines()
+    assert len(commands) == 3
+    assert commands[-1] in (ROOT / ".ci/run").read_text().splitlines()
 
 
 def test_the_example_of_the_readme(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import random
 import subprocess
 import sys
 import time
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -23,19 +24,22 @@ from graphprover.field import (
     ext_mul,
     ext_scale,
     ext_sub,
+    ext_sum,
     inv,
     reverse_bits,
     root_of_unity,
 )
+from graphprover.protocol import backend
 from graphprover.protocol.challenger import Challenger
 from graphprover.protocol.constraints import selectors_at
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.hashing import keccak256
-from graphprover.protocol.proof import BatchProof, exts_to_words, words_to_exts
-from graphprover.prover import prove
+from graphprover.protocol.proof import BatchProof, decode, exts_to_words, rows_by_height, words_to_exts
+from graphprover.prover import preprocessed_cap, prove
 from graphprover.statement import Statement, Table
-from graphprover.verifier import fold_group, verify
+from graphprover.verifier import evaluate, fold_groups, verify
 from tests.cheating import forge
+from tests.interop.mutations import mutations
 from tests.interop.tables import GRINDING, PLAIN, Bytes, Fibonacci, Limbs, fibonacci, limbs, squares
 from tests.naive_device import NaiveDevice
 from tests.protocol import vectors
@@ -57,6 +61,13 @@ def lagrange(xs: list[int], values: list[Ext], at: Ext) -> Ext:
                 value = ext_scale(ext_mul(value, ext_sub(at, ext(other))), inv(x - other))
         total = ext_add(total, value)
     return total
+
+
+def fold_group(group: list[Ext], index: int, log_rows: int, beta: Ext) -> Ext:
+    """What the group at ``index``, folded beside another one, becomes."""
+    groups = np.array([group[::-1], group], dtype=np.uint64)  # (2, arity, 3)
+    (c0, c1, c2) = fold_groups(np.moveaxis(groups, 2, 0), np.array([0, index]), log_rows, beta)[:, 1].tolist()
+    return (c0, c1, c2)
 
 
 @pytest.mark.parametrize("log_arity", [1, 2, 3, 4])
@@ -90,6 +101,17 @@ def test_a_fold_of_low_degree_is_of_low_degree() -> None:
     for row in range(4):
         x = pow(root_of_unity(2), reverse_bits(row, 2), P)
         assert fold_group(codeword[4 * row : 4 * row + 4], row, 2, beta) == evaluate(folded, x)
+
+
+@pytest.mark.parametrize("log_length", range(6))
+def test_a_polynomial_at_many_points(log_length: int) -> None:
+    rng = random.Random(log_length)
+    polynomial = [random_ext(rng) for _ in range(1 << log_length)]
+    xs = [0, 1, P - 1, *(rng.randrange(P) for _ in range(5))]
+    values = evaluate(polynomial, np.array(xs, dtype=np.uint64)).T.tolist()
+    for x, value in zip(xs, values, strict=True):
+        terms = [ext_scale(coefficient, pow(x, i, P)) for i, coefficient in enumerate(polynomial)]
+        assert tuple(value) == ext_sum(terms)
 
 
 def test_a_verdict_needs_no_trace() -> None:
@@ -214,6 +236,33 @@ def test_ten_tables_at_128_bits_take_less_than_a_second() -> None:
     assert min(seconds) < 1
 
 
+@pytest.mark.parametrize("name", vectors.NAMES)
+def test_numpy_and_the_kernels_come_to_one_verdict(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And to one reason, where a proof is refused."""
+    vector = vectors.load(name)
+    monkeypatch.setattr(backend, "WORTH_LOADING", 0)
+
+    def verdict(payload: bytes, by: str) -> str:
+        before = backend.used.copy()
+        try:
+            vector.check(decode(payload, vector.layout))
+            said = "valid"
+        except VerificationError as error:
+            said = str(error)
+        assert set(backend.used - before) <= {by}
+        return said
+
+    reasons: Counter[str] = Counter()
+    for payload in [vector.payload, *mutations(random.Random(name), vector.payload, vector.layout, 150)]:
+        monkeypatch.delenv(backend.NUMPY_ONLY, raising=False)
+        said = verdict(payload, "kernels")
+        monkeypatch.setenv(backend.NUMPY_ONLY, "1")
+        assert verdict(payload, "NumPy") == said
+        reasons[said] += 1
+    assert reasons["valid"] == 1
+    assert any("a Merkle path does not end in the cap" in reason for reason in reasons)
+
+
 @pytest.mark.parametrize("name", ["counter", "tiny", "height1"])
 def test_vectors_are_refused_under_another_binding(name: str) -> None:
     vector = vectors.load(name)
@@ -222,10 +271,15 @@ def test_vectors_are_refused_under_another_binding(name: str) -> None:
         other.check(vector.proof)
 
 
+def rows(vector: vectors.Vector, proof: BatchProof) -> list[verifier.Rows]:
+    """The queried rows of each round."""
+    return [rows_by_height(*each) for each in zip(vector.layout.rounds, proof.round_queries, strict=True)]
+
+
 def reduced_openings(vector: vectors.Vector, proof: BatchProof, **changed: Ext) -> None:
     """The verifier's ninth check alone, with some challenges changed."""
     challenges = verifier._replay(vector.layout, vector.proof, vector.public_values, vector.cap, vector.binding)
-    verifier._reduce_openings(vector.layout, proof, replace(challenges, **changed))  # type: ignore[arg-type]
+    verifier._reduce_openings(vector.layout, proof, rows(vector, proof), replace(challenges, **changed))  # type: ignore[arg-type]
 
 
 def test_a_query_of_an_opening_point_is_refused() -> None:
@@ -233,7 +287,7 @@ def test_a_query_of_an_opening_point_is_refused() -> None:
     vector = vectors.load("counter")
     layout = vector.layout
     challenges = verifier._replay(layout, vector.proof, vector.public_values, vector.cap, vector.binding)
-    index = reverse_bits(challenges.queries[0], layout.log_max_rows)
+    index = reverse_bits(int(challenges.queries[0]), layout.log_max_rows)
     point = GENERATOR * pow(root_of_unity(layout.log_max_rows), index, P)
     reduced_openings(vector, vector.proof)
     for zeta in (ext(point), ext(point * inv(root_of_unity(layout.log_heights[0])))):
@@ -260,16 +314,33 @@ def test_every_query_ends_at_the_final_polynomial(query: int, amount: Ext) -> No
     vector = vectors.load("mixed")
     layout, proof = vector.layout, vector.proof
     challenges = verifier._replay(layout, proof, vector.public_values, vector.cap, vector.binding)
-    reduced = verifier._reduce_openings(layout, proof, challenges)
+    reduced = verifier._reduce_openings(layout, proof, rows(vector, proof), challenges)
     verifier._check_folds(layout, proof, challenges, reduced)
     log_final = layout.folded_log_heights[-1]
-    ends = [q >> (layout.log_max_rows - log_final) for q in challenges.queries]
+    ends = [q >> (layout.log_max_rows - log_final) for q in challenges.queries.tolist()]
     assert len(ends) == 9 and len(set(ends)) > 1
     x = pow(root_of_unity(log_final), reverse_bits(ends[query], log_final), P)
     constant, linear, *rest = proof.final_polynomial
     other = (ext_sub(constant, ext_scale(amount, x)), ext_add(linear, amount), *rest)
     with pytest.raises(VerificationError, match="a query does not fold to the final polynomial"):
         verifier._check_folds(layout, replace(proof, final_polynomial=other), challenges, reduced)
+
+
+def test_a_prover_gives_the_commitment_that_it_has_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is taken as it is: of other columns, nothing is proved."""
+    statement = Statement([*limbs(32)])
+    proof = prove(statement, "sync", parameters=PLAIN, device="cpu")
+    cap = preprocessed_cap(statement, PLAIN, "cpu")
+    assert cap == statement.preprocessed_cap(PLAIN.log_blowup, PLAIN.cap_height)
+    assert preprocessed_cap(Statement([fibonacci(8)]), PLAIN, "cpu") is None
+
+    def never(*_: object) -> None:
+        raise AssertionError("computed a commitment")
+
+    monkeypatch.setattr(Statement, "preprocessed_cap", never)
+    assert verify(proof, statement, security=0, preprocessed=cap)
+    with pytest.raises(VerificationError):
+        verify(proof, statement, security=0, preprocessed=(bytes(32),))
 
 
 @pytest.mark.parametrize("amount", UNITS)

@@ -1,85 +1,139 @@
-"""Mixed-height Merkle trees: which digests a pruned multiproof holds, and the check of one.
+"""Mixed-height Merkle trees: which digests a pruned multiproof holds, and the check of some, level by level.
 
 The tree of Plonky3's ``MerkleTreeMmcs`` with Keccak-256 and arity 2. A leaf hashes one row of every tallest matrix; a
 matrix of 2^k rows joins at the layer of 2^k nodes, as node = H(H(left ‖ right) ‖ H(row)). The commitment is the cap:
 the layer of 2^c digests.
 """
 
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
 
 from graphprover.protocol.errors import VerificationError
-from graphprover.protocol.hashing import DIGEST_BYTES, keccak256
-
-Row = bytes  # the canonical words of one matrix's row, 8 little-endian bytes each
+from graphprover.protocol.hashing import DIGEST_BYTES, DIGEST_WORDS, keccak256_groups, keccak256_rows
 
 
-def proof_nodes(indices: Sequence[int], levels: int) -> list[list[int]]:
-    """The nodes whose digests a multiproof of these leaves holds, for each level from the leaves up, ascending.
+@dataclass(frozen=True)
+class Layer:
+    """The nodes of one layer that are on the path of some query."""
 
-    A node is sent when its sibling is on the path of some queried leaf and it is not itself (p3-merkle-tree
-    ``pruning.rs``). ``levels`` is the number of layers below the cap.
+    nodes: np.ndarray  # their numbers, ascending, int64
+    query: np.ndarray  # for each node, one query on whose path it is, int64
+
+    @cached_property
+    def sent(self) -> np.ndarray:
+        """Whether a multiproof holds the node's sibling: where that is on no path itself, as p3-merkle-tree prunes."""
+        return ~np.isin(self.nodes ^ 1, self.nodes)
+
+    def above(self) -> "Layer":
+        """The layer of half as many nodes."""
+        nodes, children = np.unique(self.nodes >> 1, return_index=True)
+        return Layer(nodes, self.query[children])
+
+
+def layers(indices: np.ndarray, count: int) -> list[Layer]:
+    """The layers over the leaves at ``indices``, which come first, and ``count`` more."""
+    found = [Layer(*np.unique(indices, return_index=True))]
+    while len(found) <= count:
+        found.append(found[-1].above())
+    return found
+
+
+@dataclass(frozen=True)
+class Opening:
+    """The rows of all matrices under one commitment at the queries, and what proves them."""
+
+    what: str  # the commitment, for messages
+    cap: Sequence[bytes]
+    rows: Mapping[int, np.ndarray]  # by log2 of a matrix's rows: the words of all of that height, uint64 (queries, n)
+    path: bytes  # the digests of the siblings that are `Layer.sent`, from the leaves up
+
+    @property
+    def log_rows(self) -> int:
+        """log2 of the leaves of its tree."""
+        return max(self.rows)
+
+    @property
+    def log_cap(self) -> int:
+        """log2 of the digests of its cap."""
+        return len(self.cap).bit_length() - 1
+
+
+def verify_openings(indices: np.ndarray, log_rows: int, openings: Sequence[Opening]) -> None:
+    """Check that all rows are the committed ones.
+
+    ``indices`` are the queried leaves, int64, of a tree of 2^log_rows; a lower tree, as a shorter matrix, is read at
+    the indices shifted down. The caller has checked the widths of rows, and that no matrix is shorter than its cap.
+    Raises VerificationError, naming the commitment.
     """
-    return _proof_nodes(tuple(indices), levels)
+    lowest = min(opening.log_cap for opening in openings)
+    # By log2 of the layer: one walk up for all trees, as all are opened at the same queries.
+    walk = {log_rows - i: layer for i, layer in enumerate(layers(indices, log_rows - lowest))}
+    siblings = []
+    for opening in openings:
+        _check_agreement(opening, indices >> (log_rows - opening.log_rows), walk)
+        siblings.append(_siblings(opening, walk))
+    places = [(i, log) for i, opening in enumerate(openings) for log in opening.rows]
+    hashed = keccak256_groups([openings[i].rows[log][walk[log].query] for i, log in places])
+    row_digests = dict(zip(places, hashed, strict=True))
+    digests: dict[int, np.ndarray] = {}  # by opening: those of the layer's nodes
+    wrong = []
+    for log in range(log_rows, lowest - 1, -1):
+        if digests:
+            below = walk[log + 1]
+            supplied = [siblings[i][log + 1] for i in digests]
+            digests = dict(zip(digests, _parents(below, list(digests.values()), supplied), strict=True))
+        joined = [i for i in digests if (i, log) in row_digests]
+        if joined:
+            pairs = [np.concatenate([digests[i], row_digests[i, log]], axis=1) for i in joined]
+            digests.update(zip(joined, keccak256_groups(pairs), strict=True))
+        digests.update({i: row_digests[i, log] for i, opening in enumerate(openings) if opening.log_rows == log})
+        for i in [i for i in digests if openings[i].log_cap == log]:
+            cap = np.frombuffer(b"".join(openings[i].cap), dtype="<u8").reshape(-1, DIGEST_WORDS)
+            if (cap[walk[log].nodes] != digests.pop(i)).any():
+                wrong.append(i)
+    if wrong:
+        raise VerificationError(f"{openings[min(wrong)].what}: a Merkle path does not end in the cap")
 
 
-@lru_cache(maxsize=64)  # trees of one height are opened at the same leaves
-def _proof_nodes(indices: tuple[int, ...], levels: int) -> list[list[int]]:
-    sent = []
-    nodes = sorted(set(indices))
-    for _ in range(levels):
-        known = set(nodes)
-        sent.append([node ^ 1 for node in nodes if node ^ 1 not in known])
-        nodes = sorted({node >> 1 for node in nodes})
-    return sent
+def _check_agreement(opening: Opening, indices: np.ndarray, walk: Mapping[int, Layer]) -> None:
+    """Queries that read one row were answered with one row; ``indices`` are the leaves they read."""
+
+    def differing(log: int, words: np.ndarray) -> np.ndarray:
+        layer = walk[log]
+        first = layer.query[np.searchsorted(layer.nodes, indices >> (opening.log_rows - log))]
+        again = np.flatnonzero(first != np.arange(len(first)))
+        return again[(words[again] != words[first[again]]).any(axis=1)]
+
+    for words in opening.rows.values():
+        for query in differing(opening.log_rows, words)[:1]:
+            raise VerificationError(f"{opening.what}: two openings of row {indices[query]} differ")
+    for log, words in opening.rows.items():
+        if len(differing(log, words)):
+            raise VerificationError(f"{opening.what}: two openings of one row differ")
 
 
-def verify_rows(
-    cap: Sequence[bytes],
-    log_rows: Sequence[int],
-    indices: Sequence[int],
-    rows: Sequence[Sequence[Row]],
-    proof: bytes,
-    what: str,
-) -> None:
-    """Check that ``rows[query][matrix]`` are the committed rows at ``indices[query]`` of the tallest matrix.
+def _siblings(opening: Opening, walk: Mapping[int, Layer]) -> dict[int, np.ndarray]:
+    """The digests of the multiproof by log2 of their layer, uint64 (n, 4)."""
+    logs = range(opening.log_rows, opening.log_cap, -1)
+    ends = np.cumsum([int(walk[log].sent.sum()) for log in logs])
+    wanted = DIGEST_BYTES * int(ends[-1]) if len(ends) else 0
+    if len(opening.path) != wanted:
+        problem = "short" if len(opening.path) < wanted else "long"
+        raise VerificationError(f"{opening.what}: the Merkle proof is too {problem}")
+    digests = np.frombuffer(opening.path, dtype="<u8").reshape(-1, DIGEST_WORDS)
+    return dict(zip(logs, np.split(digests, ends[:-1]), strict=True)) if len(ends) else {}
 
-    ``log_rows`` is log2 of each matrix's rows; a shorter matrix is read at the index shifted down. ``proof`` holds
-    the digests of `proof_nodes`, one after the other. The caller has checked every width. Raises VerificationError,
-    naming ``what``.
-    """
-    tallest = max(log_rows)
-    levels = tallest - (len(cap).bit_length() - 1)
-    opened: dict[int, Sequence[Row]] = {}
-    for index, opening in zip(indices, rows, strict=True):
-        if opened.setdefault(index, opening) != opening:
-            raise VerificationError(f"{what}: two openings of row {index} differ")
 
-    def row_digests(log: int) -> dict[int, bytes]:
-        joined = [matrix for matrix, each in enumerate(log_rows) if each == log]
-        return {node: keccak256(b"".join(opening[m] for m in joined)) for node, opening in opened.items()}
-
-    supplied = iter([proof[first : first + DIGEST_BYTES] for first in range(0, len(proof), DIGEST_BYTES)])
-    nodes = row_digests(tallest)
-    for level, siblings in enumerate(proof_nodes(indices, levels), start=1):
-        for node in siblings:
-            digest = next(supplied, None)
-            if digest is None:
-                raise VerificationError(f"{what}: the Merkle proof is too short")
-            nodes[node] = digest
-        log = tallest - level
-        # Paths that meet here read the same row of every matrix that joins from here on.
-        shared = [matrix for matrix, each in enumerate(log_rows) if each <= log]
-        below, opened = opened, {}
-        for node, opening in below.items():
-            kept = opened.setdefault(node >> 1, opening)
-            if any(kept[matrix] != opening[matrix] for matrix in shared):
-                raise VerificationError(f"{what}: two openings of one row differ")
-        nodes = {node: keccak256(nodes[2 * node] + nodes[2 * node + 1]) for node in opened}
-        if log in log_rows:
-            nodes = {node: keccak256(nodes[node] + digest) for node, digest in row_digests(log).items()}
-    if next(supplied, None) is not None:
-        raise VerificationError(f"{what}: the Merkle proof is too long")
-    for node, digest in nodes.items():
-        if cap[node] != digest:
-            raise VerificationError(f"{what}: a Merkle path does not end in the cap")
+def _parents(layer: Layer, digests: Sequence[np.ndarray], siblings: Sequence[np.ndarray]) -> np.ndarray:
+    """For each tree the digests above a layer, uint64 (trees, n, 4), from those of the layer and the siblings sent."""
+    parents, at = np.unique(layer.nodes >> 1, return_inverse=True)
+    side, sent = layer.nodes & 1, layer.sent
+    pairs = np.empty((len(digests), len(parents), 2, DIGEST_WORDS), dtype=np.uint64)
+    for pair, own, other in zip(pairs, digests, siblings, strict=True):
+        pair[at, side] = own
+        pair[at[sent], 1 - side[sent]] = other
+    hashed = keccak256_rows(pairs.reshape(-1, 2 * DIGEST_WORDS))
+    return hashed.reshape(len(digests), len(parents), DIGEST_WORDS)

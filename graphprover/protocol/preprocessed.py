@@ -1,11 +1,23 @@
-"""The commitment to preprocessed columns, in NumPy: a verifier computes it and never takes it from a proof."""
+"""The commitment to preprocessed columns: a verifier computes it and never takes it from a proof."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from graphprover.field import GENERATOR, P, array_add, array_mul, array_sub, inv, root_of_unity
-from graphprover.protocol.hashing import keccak256_rows
+from graphprover.field import (
+    GENERATOR,
+    P,
+    array_add,
+    array_mul,
+    array_reverse_bits,
+    array_sub,
+    inv,
+    root_of_unity,
+)
+from graphprover.protocol import backend
+from graphprover.protocol.hashing import keccak256_rows, permutations
+
+_BLOCK = 1 << 12  # words: a few arrays of them stay in a core's cache
 
 
 def powers(base: int, count: int) -> np.ndarray:
@@ -17,42 +29,59 @@ def powers(base: int, count: int) -> np.ndarray:
     return result[:count]
 
 
-def bit_reversal(log_size: int) -> np.ndarray:
-    """The permutation i -> i with its ``log_size`` bits reversed."""
-    indices = np.arange(1 << log_size)
-    reversed_ = np.zeros_like(indices)
-    for bit in range(log_size):
-        reversed_ |= ((indices >> bit) & 1) << (log_size - 1 - bit)
-    return reversed_
-
-
 def ntt(columns: np.ndarray, root: int) -> np.ndarray:
     """Evaluations at root^0, root^1, ... in bit-reversed order of coefficients (w, 2^k) in natural order."""
-    width, size = columns.shape
+    columns = columns.copy()
+    size = columns.shape[1]
+    twiddles = {}
     half = size // 2
     while half:
-        blocks = columns.reshape(width, -1, 2, half)
-        low, high = blocks[:, :, 0], blocks[:, :, 1]
-        twiddles = powers(root, half)
-        columns = np.stack([array_add(low, high), array_mul(array_sub(low, high), twiddles)], axis=2)
-        root = root * root % P
-        half //= 2
-    return columns.reshape(width, size)
+        twiddles[half] = powers(root, half)
+        root, half = root * root % P, half // 2
+    for column in columns:
+        for half in twiddles:
+            if half >= _BLOCK:
+                for first in range(0, size, 2 * half):
+                    _butterflies(column[first : first + 2 * half].reshape(1, 2, half), twiddles[half])
+        # What is left are transforms of neighbours, as many at a time as a cache holds.
+        for block in range(0, size, 2 * _BLOCK):
+            words = column[block : block + 2 * _BLOCK]
+            for half in twiddles:
+                if half < _BLOCK:
+                    _butterflies(words.reshape(-1, 2, half), twiddles[half])
+    return columns
+
+
+def _butterflies(pairs: np.ndarray, twiddles: np.ndarray) -> None:
+    """(a, b) to (a + b, (a - b)·w) in place, for pairs (n, 2, half) and twiddles (half)."""
+    for first in range(0, len(twiddles), _BLOCK):
+        part = slice(first, first + _BLOCK)
+        low, high = pairs[:, 0, part], pairs[:, 1, part]
+        difference = array_sub(low, high)
+        low[:] = array_add(low, high)
+        high[:] = array_mul(difference, twiddles[part])
 
 
 def low_degree_extension(trace: np.ndarray, log_blowup: int) -> np.ndarray:
     """The columns' polynomials on 7·K in bit-reversed order: (w, n) in natural order to (w, n·2^log_blowup)."""
     width, height = trace.shape
     log_height = height.bit_length() - 1
-    coefficients = ntt(trace, inv(root_of_unity(log_height)))[:, bit_reversal(log_height)]
+    order = array_reverse_bits(np.arange(height), log_height)
     scale = array_mul(powers(GENERATOR, height), np.array([inv(height)], dtype=np.uint64))
     padded = np.zeros((width, height << log_blowup), dtype=np.uint64)
-    padded[:, :height] = array_mul(coefficients, scale)
+    for column, coefficients in zip(padded, ntt(trace, inv(root_of_unity(log_height))), strict=True):
+        column[:height] = array_mul(coefficients[order], scale)
     return ntt(padded, root_of_unity(log_height + log_blowup))
 
 
 def preprocessed_cap(traces: Sequence[np.ndarray], log_blowup: int, cap_height: int) -> tuple[bytes, ...]:
-    """The cap of the tree over the extensions of these matrices (columns, rows), in commitment order."""
+    """The cap of the tree over the extensions of these matrices (columns, rows), in commitment order.
+
+    By NumPy, or by the prover's kernels where `backend.compiled` says so.
+    """
+    work = sum(trace.shape[1] * (permutations(trace.shape[0]) + 2) for trace in traces) << log_blowup
+    if backend.compiled(work):
+        return _compiled_cap(traces, log_blowup, cap_height)
     extensions = [low_degree_extension(trace, log_blowup) for trace in traces]
     height = max(extension.shape[1] for extension in extensions)
     cap_size = min(1 << cap_height, height)
@@ -69,3 +98,10 @@ def preprocessed_cap(traces: Sequence[np.ndarray], log_blowup: int, cap_height: 
         if joined is not None:
             layer = keccak256_rows(np.concatenate([layer, joined], axis=1))
     return tuple(digest.astype("<u8").tobytes() for digest in layer)
+
+
+def _compiled_cap(traces: Sequence[np.ndarray], log_blowup: int, cap_height: int) -> tuple[bytes, ...]:
+    from graphprover.device.cpu import CpuDevice
+
+    device = CpuDevice()
+    return device.cap(device.merkle_tree(device.extend(traces, log_blowup), cap_height))

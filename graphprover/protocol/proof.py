@@ -7,16 +7,17 @@ p, a varint that is not minimal, a missing or a trailing byte raise Verification
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import accumulate, chain, pairwise
+from functools import cached_property, lru_cache
+from itertools import accumulate, chain
 from typing import TypeVar
 
 import numpy as np
 
-from graphprover.field import Ext
+from graphprover.field import Ext, P
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.hashing import DIGEST_BYTES
 from graphprover.protocol.layout import EXTENSION_DEGREE, MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout, Round
+from graphprover.protocol.parameters import Parameters
 
 T = TypeVar("T")
 Cap = tuple[bytes, ...]
@@ -79,11 +80,14 @@ class BatchProof:
     zeta_nonce: int  # before the out-of-domain point
 
 
-def by_matrix(rows: bytes, widths: Sequence[int]) -> list[tuple[bytes, ...]]:
-    """[query][matrix]: each row of some `RoundQueries`, given its words."""
-    firsts = [WORD_BYTES * first for first in accumulate(widths, initial=0)]
-    queries = [rows[first : first + firsts[-1]] for first in range(0, len(rows), firsts[-1])]
-    return [tuple(row[first:end] for first, end in pairwise(firsts)) for row in queries]
+def rows_by_height(each: Round, queries: RoundQueries) -> dict[int, np.ndarray]:
+    """By log2 of a matrix's rows: the rows of all matrices of that height, uint64 (queries, words), in their order."""
+    words = np.frombuffer(queries.rows, dtype="<u8").reshape(-1, sum(each.widths))
+    ends = list(accumulate(each.widths))
+    parts: dict[int, list[np.ndarray]] = {}
+    for matrix, end in zip(each.matrices, ends, strict=True):
+        parts.setdefault(matrix.log_rows, []).append(words[:, end - matrix.width : end])
+    return {log_rows: np.concatenate(part, axis=1) for log_rows, part in parts.items()}
 
 
 def opened_values(layout: Layout, openings: Sequence[TableOpenings] | Mapping[int, TableOpenings]) -> list[bytes]:
@@ -198,7 +202,59 @@ def encode(proof: BatchProof) -> bytes:
     )
 
 
+def least_bytes(tables: int, columns: int, parameters: Parameters) -> int:
+    """Bytes without which no payload has so many tables, which have so many main columns together.
+
+    What it takes to describe a statement is thus paid for by whoever sends a proof of it: a reader compares this with
+    the bytes there are, before anything is made of a header.
+    """
+    queries = parameters.num_queries
+    # At zeta: main columns, one quotient chunk, and a byte for each of 5 lengths and 4 flags; then terminal and height.
+    opened = EXT_BYTES * columns + tables * (EXTENSION_DEGREE * EXT_BYTES + 11)
+    # At each query: a main and a quotient row, each with its length.
+    queried = WORD_BYTES * columns + tables * (EXTENSION_DEGREE * WORD_BYTES + 2)
+    return opened + queries * queried
+
+
 # Reading.
+
+
+@dataclass(frozen=True)
+class RowShape:
+    """How rows of one shape are written: the same bytes in each, but for its words."""
+
+    vectors: int | None  # how many vectors a row says it has; None where it is one vector and does not say
+    lengths: tuple[int, ...]  # what each vector says of its length
+    unit: int  # words that are counted as one
+
+    @cached_property
+    def words(self) -> tuple[tuple[int, int], ...]:
+        """Where the words of each vector begin and end."""
+        position, found = len(self._count), []
+        for length in self.lengths:
+            first = position + len(_varint(length))
+            position = first + WORD_BYTES * self.unit * length
+            found.append((first, position))
+        return tuple(found)
+
+    @cached_property
+    def template(self) -> np.ndarray:
+        """A row of zeros, uint8."""
+        written = [_varint(length) + bytes(WORD_BYTES * self.unit * length) for length in self.lengths]
+        return _bytes(self._count + b"".join(written))
+
+    @cached_property
+    def fixed(self) -> np.ndarray:
+        """Positions of the bytes that are the same in each row."""
+        free = np.zeros(len(self.template) + 1, dtype=np.int64)
+        for first, last in self.words:
+            free[first] += 1
+            free[last] -= 1
+        return np.flatnonzero(np.cumsum(free[:-1]) == 0)
+
+    @property
+    def _count(self) -> bytes:
+        return b"" if self.vectors is None else _varint(self.vectors)
 
 
 class _Reader:
@@ -244,17 +300,37 @@ class _Reader:
     def words(self, what: str, count: int) -> bytes:
         """``count`` canonical words as they stand."""
         taken = self.take(WORD_BYTES * count, what)
-        for i in range(0, len(taken), WORD_BYTES):
-            # A word is at least p only when its upper half is all ones and its lower half is not zero.
-            if taken[i + 4 : i + 8] == b"\xff\xff\xff\xff" and taken[i : i + 4] != b"\0\0\0\0":
-                raise VerificationError(f"{what}: a word is not below p")
+        if count and max(struct.unpack(f"<{count}Q", taken)) >= P:
+            raise VerificationError(f"{what}: a word is not below p")
         return taken
 
     def word(self, what: str) -> int:
         return int.from_bytes(self.words(what, 1), "little")
 
-    def row(self, what: str, width: int) -> bytes:
-        return self.words(what, self.length(what, width))
+    def row(self, what: str, shape: RowShape) -> bytes:
+        """The words of one row: vectors of so many words, or extension elements, one after the other."""
+        if shape.vectors is not None:
+            self.length(what, shape.vectors)
+        return b"".join([self.words(what, shape.unit * self.length(what, length)) for length in shape.lengths])
+
+    def rows(self, what: str, shape: RowShape, count: int) -> np.ndarray:
+        """The words of ``count`` rows, uint8 (count, bytes): all at once up to the first that `row` refuses."""
+        sound = self.sound_rows(shape, count)
+        rest = [self.row(what, shape) for _ in range(count - len(sound))]
+        return np.concatenate([sound, _bytes(b"".join(rest)).reshape(len(rest), sound.shape[1])])
+
+    def sound_rows(self, shape: RowShape, count: int) -> np.ndarray:
+        """The words of the first rows, ``count`` at most, that have the shape's lengths and words below p."""
+        stride = len(shape.template)
+        count = min(count, (len(self.data) - self.position) // stride)
+        encoded = np.frombuffer(self.data, np.uint8, count * stride, self.position).reshape(count, stride)
+        pieces = [encoded[:, first:last] for first, last in shape.words]
+        words = np.concatenate(pieces, axis=1) if pieces else encoded[:, :0]
+        sound = (encoded[:, shape.fixed] == shape.template[shape.fixed]).all(axis=1)
+        sound &= (words.view("<u8") < P).all(axis=1)
+        good = count if sound.all() else int(np.argmin(sound))
+        self.position += good * stride
+        return words[:good]
 
     def values(self, what: str, count: int) -> bytes:
         return self.words(what, EXTENSION_DEGREE * self.length(what, count))
@@ -316,17 +392,15 @@ def decode(data: bytes, layout: Layout) -> BatchProof:
 
     def round_queries(each: Round) -> RoundQueries:
         what = f"the queries of the {each.name} commitment"
-        rows = []
-        for _ in range(reader.length(what, queries)):
-            reader.length(what, len(each.matrices))
-            rows += [reader.row(what, width) for width in each.widths]
+        rows = reader.rows(what, RowShape(len(each.matrices), each.widths, 1), reader.length(what, queries))
         levels = each.log_rows - layout.cap_log_size(each.log_rows)
-        return RoundQueries(each.widths, b"".join(rows), reader.path(what, queries * levels))
+        return RoundQueries(each.widths, rows.tobytes(), reader.path(what, queries * levels))
 
     def fold_queries(fold: int) -> FoldQueries:
         what = f"the queries of fold {fold}"
         others = (1 << layout.fold_log_arities[fold]) - 1
-        siblings = tuple(reader.values(what, others) for _ in range(reader.length(what, queries)))
+        groups = reader.rows(what, RowShape(None, (others,), EXTENSION_DEGREE), reader.length(what, queries))
+        siblings = tuple(group.tobytes() for group in groups)
         log_rows = layout.folded_log_heights[fold]
         levels = log_rows - layout.cap_log_size(log_rows)
         return FoldQueries(siblings, reader.path(what, queries * levels))

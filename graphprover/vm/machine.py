@@ -19,6 +19,7 @@ from graphprover.protocol.errors import VerificationError
 from graphprover.statement import Statement, Table
 from graphprover.vm.claim import said
 from graphprover.vm.elf import Image, program_hash
+from graphprover.vm.entries import program_entries
 from graphprover.vm.families import FAMILIES, Outcome, outcomes
 from graphprover.vm.io import INPUT_BASE, MEMORY_END, OUTPUT_BASE
 from graphprover.vm.isa import ILLEGAL, Instruction, Op, decode_all
@@ -28,7 +29,7 @@ from graphprover.vm.shape import MIN_ROWS, PLACES, check_codes, check_heights, r
 from graphprover.vm.tables.bump import Bump
 from graphprover.vm.tables.keccak_f import DIGITS, Even, KeccakF
 from graphprover.vm.tables.lookups import BytePairs, Halves, Powers
-from graphprover.vm.tables.program import FIELDS, ProgramTable
+from graphprover.vm.tables.program import ProgramTable
 from graphprover.vm.tables.state import (
     STATED_LANES,
     Boundary,
@@ -41,7 +42,6 @@ from graphprover.vm.tables.state import (
     ZeroMemory,
 )
 from graphprover.vm.times import check_times
-from graphprover.vm.version import NUMBERS
 
 LOG_BLOWUPS = (1, 2, 3)  # of proofs about programs: rates 1/2, 1/4 and 1/8
 MOST_EVEN = 8**DIGITS  # numbers whose digits are even
@@ -239,12 +239,7 @@ class Machine(Tables):
     @cached_property
     def entries(self) -> np.ndarray:
         """The rows of the program table, uint64 (fields, rows), in the order of ``outcomes``."""
-        rows = [
-            (NUMBERS[each.family], *(getattr(each, name) for name in FIELDS[1:]))
-            for ways in self.outcomes
-            for each in ways
-        ]
-        return np.array(rows, dtype=np.uint64).reshape(-1, len(FIELDS)).T
+        return program_entries(decode_all(self.image.code), self.image.code_base)
 
 
 def cells_per_row(air: AirDescription) -> int:

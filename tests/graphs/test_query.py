@@ -5,14 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphprover.graphs.query import multiproof
-from graphprover.protocol.merkle import proof_nodes
+from graphprover.protocol.merkle import layers
 
 
 @given(st.integers(0, 8), st.data())
 def test_nodes_of_a_multiproof(log_leaves: int, data: st.DataObject) -> None:
     indices = data.draw(st.lists(st.integers(0, (1 << log_leaves) - 1), min_size=1, max_size=20))
-    levels = proof_nodes(indices, log_leaves)
-    expected = [(1 << log_leaves >> level) + node for level, nodes in enumerate(levels) for node in nodes]
+    below_root = layers(np.array(indices), log_leaves)[:-1]
+    sent = [layer.nodes[layer.sent] ^ 1 for layer in below_root]
+    expected = [(1 << log_leaves >> level) + node for level, nodes in enumerate(sent) for node in nodes.tolist()]
     assert multiproof(np.array(indices), log_leaves).tolist() == expected
 
 

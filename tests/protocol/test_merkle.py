@@ -1,15 +1,18 @@
 """Multiproofs against trees that are built in full."""
 
 import random
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphprover.protocol import merkle
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.hashing import keccak256
-from graphprover.protocol.merkle import proof_nodes, verify_rows
+from graphprover.protocol.merkle import layers, verify_openings
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,23 @@ class Opening:
 
     def check(self, **changed: object) -> None:
         each = {**self.__dict__, **changed}
-        verify_rows(each["cap"], each["log_rows"], each["indices"], each["rows"], each["path"], "the tree")
+        verify_rows(each["cap"], each["log_rows"], each["indices"], each["rows"], each["path"])
+
+
+def verify_rows(
+    cap: Sequence[bytes],
+    log_rows: Sequence[int],
+    indices: Sequence[int],
+    rows: Sequence[Sequence[bytes]],
+    path: bytes,
+) -> None:
+    """Check one opening, whose ``rows`` are given by query and matrix."""
+    by_height = {}
+    for log in log_rows:
+        joined = [b"".join(row for row, each in zip(opened, log_rows, strict=True) if each == log) for opened in rows]
+        by_height[log] = np.array([np.frombuffer(words, dtype="<u8") for words in joined])
+    opening = merkle.Opening("the tree", cap, by_height, path)
+    verify_openings(np.array(indices), max(log_rows), [opening])
 
 
 def layers_of(matrices: list[list[bytes]], log_rows: list[int]) -> dict[int, list[bytes]]:
@@ -58,7 +77,10 @@ def openings(draw: st.DrawFn) -> Opening:
     tallest = max(log_rows)
     cap = draw(st.integers(0, min(log_rows)))
     indices = draw(st.lists(st.integers(0, (1 << tallest) - 1), min_size=1, max_size=10))
-    matrices = [[rng.randbytes(8 * rng.randint(1, 3)) for _ in range(1 << log)] for log in log_rows]
+    widths = [rng.randint(1, 3) for _ in log_rows]
+    matrices = [
+        [rng.randbytes(8 * width) for _ in range(1 << log)] for log, width in zip(log_rows, widths, strict=True)
+    ]
     layers = layers_of(matrices, log_rows)
     path = b"".join(
         layers[tallest - level][node]
@@ -73,7 +95,12 @@ def openings(draw: st.DrawFn) -> Opening:
 def test_a_multiproof_holds_the_siblings_that_no_query_reaches(shape: tuple[int, int], data: st.DataObject) -> None:
     tallest, cap = shape
     indices = data.draw(st.lists(st.integers(0, (1 << tallest) - 1), min_size=1, max_size=12))
-    assert proof_nodes(indices, tallest - cap) == missing_nodes(indices, tallest, cap)
+    found = layers(np.array(indices), tallest - cap)
+    sent = [(layer.nodes[layer.sent] ^ 1).tolist() for layer in found[:-1]]
+    assert sent == missing_nodes(indices, tallest, cap)
+    for level, layer in enumerate(found):
+        assert layer.nodes.tolist() == sorted({index >> level for index in indices})
+        assert [indices[query] >> level for query in layer.query] == layer.nodes.tolist()
 
 
 @given(openings())
@@ -118,31 +145,64 @@ def test_rejects_everything_else(opening: Opening, data: st.DataObject) -> None:
         refused(rows=rotated)
 
 
+def test_trees_of_several_heights_and_caps_at_once() -> None:
+    """Opened at the same queries; a fault in one names it, the first of them where there are more."""
+    rng, indices, tallest = random.Random(0), [3, 14, 15, 3, 8], 4
+    openings = []
+    for i, (log_rows, cap) in enumerate([([4, 2], 1), ([3], 0), ([2, 2], 2), ([4], 3), ([1], 1)]):
+        matrices = [[rng.randbytes(8 * (i + 1)) for _ in range(1 << log)] for log in log_rows]
+        tree, own = layers_of(matrices, log_rows), max(log_rows)
+        at = [index >> (tallest - own) for index in indices]
+        missing = enumerate(missing_nodes(at, own, cap))
+        path = b"".join(tree[own - level][node] for level, nodes in missing for node in nodes)
+        by_height = {
+            log: np.array(
+                [
+                    np.frombuffer(b"".join(m[index >> (tallest - log)] for m in matrices if len(m) == 1 << log), "<u8")
+                    for index in indices
+                ]
+            )
+            for log in log_rows
+        }
+        openings.append(merkle.Opening(f"tree {i}", tuple(tree[cap]), by_height, path))
+    verify_openings(np.array(indices), tallest, openings)
+    for i, opening in enumerate(openings):
+        spoiled = replace(opening, cap=[bytes(32)] * len(opening.cap))
+        for worse in ([], range(i + 1, len(openings))):
+            tried = [
+                replace(each, cap=spoiled.cap[:1] * len(each.cap)) if j in worse else each
+                for j, each in enumerate(openings)
+            ]
+            tried[i] = spoiled
+            with pytest.raises(VerificationError, match=f"tree {i}: a Merkle path does not end in the cap"):
+                verify_openings(np.array(indices), tallest, tried)
+
+
 def test_queries_of_one_row_may_not_disagree() -> None:
     """Else one of two queries could be answered with anything."""
     rows = [b"\1" + bytes(7), b"\2" + bytes(7)]
-    layers = layers_of([rows], [1])
+    tree = layers_of([rows], [1])
     good = (rows[0],)
-    verify_rows(layers[0], [1], [0, 0], [good, good], layers[1][1], "the tree")
+    verify_rows(tree[0], [1], [0, 0], [good, good], tree[1][1])
     for answers in ([good, (rows[1],)], [(rows[1],), good]):
         with pytest.raises(VerificationError, match="two openings of row 0 differ"):
-            verify_rows(layers[0], [1], [0, 0], answers, layers[1][1], "the tree")
+            verify_rows(tree[0], [1], [0, 0], answers, tree[1][1])
 
 
 def test_queries_that_meet_in_a_shorter_matrix_may_not_disagree() -> None:
     tall, short = [bytes([i]) * 8 for i in range(4)], [bytes([9 + i]) * 8 for i in range(2)]
-    layers = layers_of([tall, short], [2, 1])
+    tree = layers_of([tall, short], [2, 1])
     good = [(tall[0], short[0]), (tall[1], short[0])]
-    verify_rows(layers[0], [2, 1], [0, 1], good, layers[1][1], "the tree")
+    verify_rows(tree[0], [2, 1], [0, 1], good, tree[1][1])
     for wrong in ([(tall[0], short[1]), good[1]], [good[0], (tall[1], short[1])]):
         with pytest.raises(VerificationError, match="two openings of one row differ"):
-            verify_rows(layers[0], [2, 1], [0, 1], wrong, layers[1][1], "the tree")
+            verify_rows(tree[0], [2, 1], [0, 1], wrong, tree[1][1])
 
 
 def test_a_row_is_not_taken_for_two_digests() -> None:
     """Rows of eight words are as long as two digests: only the place in the tree tells them apart."""
     rows = [bytes([i]) * 64 for i in range(2)]
-    layers = layers_of([rows], [1])
-    leaves = layers[1][0] + layers[1][1]
+    tree = layers_of([rows], [1])
+    leaves = tree[1][0] + tree[1][1]
     with pytest.raises(VerificationError):
-        verify_rows(layers[0], [1], [0], [(leaves,)], b"", "the tree")
+        verify_rows(tree[0], [1], [0], [(leaves,)], b"")

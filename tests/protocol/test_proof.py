@@ -1,7 +1,8 @@
 """The parser takes one encoding of one proof, and answers everything else with VerificationError."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 
@@ -13,7 +14,7 @@ from graphprover.field import P
 from graphprover.protocol import proof as module
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.layout import Layout
-from graphprover.protocol.proof import by_matrix, decode, encode, exts_to_words, opened_values, words_to_exts
+from graphprover.protocol.proof import decode, encode, exts_to_words, least_bytes, opened_values, words_to_exts
 from tests.interop.mutations import mutations
 from tests.protocol import vectors
 
@@ -41,6 +42,15 @@ def test_nothing_may_follow(name: str, tail: bytes) -> None:
     assert f"{len(tail)} bytes follow" in refused(vector.payload + tail, vector.layout)
 
 
+@contextmanager
+def row_by_row() -> Iterator[None]:
+    """No rows are read at once."""
+    at_once = module._Reader.sound_rows
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module._Reader, "sound_rows", lambda reader, shape, count: at_once(reader, shape, 0))
+        yield
+
+
 def places(name: str, method: str) -> list[tuple[int, int]]:
     """Where in a payload the reader's calls of a method begin and end."""
     found: list[tuple[int, int]] = []
@@ -52,7 +62,7 @@ def places(name: str, method: str) -> list[tuple[int, int]]:
         found.append((first, reader.position))
         return result
 
-    with pytest.MonkeyPatch.context() as patch:
+    with row_by_row(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(module._Reader, method, noted)
         decode(load(name).payload, load(name).layout)
     return found
@@ -130,7 +140,7 @@ def test_rows_are_written_with_the_length_of_each_matrix(name: str) -> None:
     """As Plonky3 reads them, whatever way we keep them: a vector a query of a vector a matrix of words."""
     vector = load(name)
     for each, queries in zip(vector.layout.rounds, vector.proof.round_queries, strict=True):
-        rows = by_matrix(queries.rows, queries.widths)
+        rows = vectors.by_matrix(queries.rows, queries.widths)
         assert len(rows) == vector.layout.parameters.num_queries
         written = varint(len(rows))
         for row in rows:
@@ -171,6 +181,27 @@ def test_what_is_parsed_of_a_mutation_is_what_was_written(name: str) -> None:
     assert parsed > 20
 
 
+@pytest.mark.parametrize("name", vectors.NAMES)
+def test_rows_read_at_once_are_those_read_one_by_one(name: str) -> None:
+    """The same proof, or the same reason to refuse it."""
+    vector = load(name)
+
+    def read(payload: bytes) -> object:
+        try:
+            return decode(payload, vector.layout)
+        except VerificationError as error:
+            return str(error)
+
+    refused_ = set()
+    for payload in mutations(random.Random(name), vector.payload, vector.layout, 400):
+        found = read(payload)
+        with row_by_row():
+            assert read(payload) == found
+        if isinstance(found, str):
+            refused_.add(found)
+    assert any("the queries of" in reason for reason in refused_)
+
+
 @pytest.mark.parametrize("name", ["height1", "mixed"])
 def test_random_bytes_are_no_proof(name: str) -> None:
     layout, rng = load(name).layout, random.Random(name)
@@ -206,6 +237,18 @@ def test_openings_are_in_the_order_of_the_layout(name: str) -> None:
     values = opened_values(vector.layout, vector.proof.openings)
     widths = [m.width for each in vector.layout.rounds for m in each.matrices for _ in range(m.points)]
     assert [len(value) for value in values] == [24 * width for width in widths]
+
+
+@pytest.mark.parametrize("name", vectors.NAMES)
+def test_no_payload_is_shorter_than_its_tables_and_columns(name: str) -> None:
+    vector = load(name)
+    airs, parameters = vector.layout.tables, vector.layout.parameters
+    columns = sum(air.main_width for air in airs)
+    least = least_bytes(len(airs), columns, parameters)
+    assert len(vector.payload) / 20 < least <= len(vector.payload)
+    # What a table or a column adds at least, one adds.
+    assert least_bytes(len(airs) + 1, columns, parameters) - least == 83 + 26 * parameters.num_queries
+    assert least_bytes(len(airs), columns + 1, parameters) - least == 24 + 8 * parameters.num_queries
 
 
 def test_words_to_exts() -> None:

@@ -11,6 +11,7 @@ from graphprover import VerificationError, verify
 from graphprover.cli import FAILED, OK, USAGE, main
 from graphprover.envelope import Proof
 from graphprover.programs import load
+from graphprover.protocol import backend
 from graphprover.protocol.hashing import keccak256
 from graphprover.statement import Statement, Table
 from graphprover.vm.claim import MAX_STATED_INPUT, said, shown
@@ -200,8 +201,9 @@ def test_setup_writes_the_same_key_again(folder: Path, tmp_path: Path) -> None:
     assert main(["setup", "examples/keccak", "-o", str(tmp_path / "vk")]) == USAGE
 
 
-def test_a_key_has_the_commitments_that_verifiers_compute(folder: Path) -> None:
+def test_a_key_has_the_commitments_that_verifiers_compute(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of the kernels, against plain NumPy."""
+    monkeypatch.setenv(backend.NUMPY_ONLY, "1")
     key, machine = Key.from_bytes((folder / "sha256.vk").read_bytes()), Machine(load_elf(Path(SHA256).read_bytes()))
     statement = Statement([Table(machine.air(part, 0, 0)) for part in machine.fixed])
     for log_blowup in LOG_BLOWUPS:

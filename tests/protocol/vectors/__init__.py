@@ -5,8 +5,10 @@ A folder holds statement.json (what tests/interop/plonky3.py writes), payload.bi
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -102,3 +104,10 @@ def description(json_: dict[str, Any]) -> AirDescription:
         locals=tuple(Interaction(None, tuple(tuple_(t) for t in each["tuples"]), "") for each in json_["locals"]),
         globals=tuple(Interaction(each["bus"], (tuple_(each),), "") for each in json_["globals"]),
     )
+
+
+def by_matrix(rows: bytes, widths: Sequence[int]) -> list[tuple[bytes, ...]]:
+    """[query][matrix]: each row of some `RoundQueries`, given its words."""
+    firsts = [8 * first for first in accumulate(widths, initial=0)]
+    queries = [rows[first : first + firsts[-1]] for first in range(0, len(rows), firsts[-1])]
+    return [tuple(row[first:end] for first, end in pairwise(firsts)) for row in queries]

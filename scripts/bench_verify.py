@@ -1,0 +1,179 @@
+"""The verifier's processor time and memory on one core, by NumPy alone and with the prover's compiled kernels.
+
+    python scripts/bench_verify.py [--repeat 5] [--instructions 200000]
+
+It proves fib_iterative at a million cycles and a run with every family of tables that its program has, some 20 MB,
+verifies each with its key, and a proof of a program of many instructions from its ELF file. Each figure is the least
+of some turns in a process of its own, from the proof's bytes to the verdict; the whole command's time, with its start,
+stands beside it. The ceiling is what hashing alone takes: the permutations of Keccak that were asked for, at the cost
+of one in a large batch in the same process.
+"""
+
+import argparse
+import json
+import os
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+if hasattr(os, "sched_setaffinity"):  # before NumPy counts cores
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+import numpy as np
+
+from graphprover import Proof, verify
+from graphprover.protocol import backend
+from graphprover.protocol.hashing import keccak256_rows
+from graphprover.report import peak_memory
+from graphprover.vm.elf import load_elf
+from graphprover.vm.guest import load_guest
+from graphprover.vm.isa import Instruction, Op, encode
+
+FIB = Path(__file__).parents[1] / "examples/guests/fib_iterative.elf"
+TURNS = 199_980  # of fib_iterative: a million cycles
+CODE, DATA = 0x10000, 0x4000000
+EXIT, A0, A7 = 93, 10, 17
+ROWS = 1 << 14  # hashed for the cost of a permutation
+OPS = tuple(op for op in Op if op.format.rd and op.format.rs2)  # on two registers
+LOADS = (Op.LD, Op.LW, Op.LWU, Op.LH, Op.LHU, Op.LB, Op.LBU)
+STORES = (Op.SD, Op.SW, Op.SH, Op.SB)
+BRANCHES = (Op.BEQ, Op.BNE, Op.BLT, Op.BGE, Op.BLTU, Op.BGEU)
+
+
+def elf(code: list[Instruction], data: bytes) -> bytes:
+    """An ELF file for RV64IM with one segment of code and one of data."""
+    words = b"".join(struct.pack("<I", encode(each)) for each in code)
+    first = 4096
+    second = -(-(first + len(words)) // 4096) * 4096
+    segments = [(1, 5, first, CODE, CODE, len(words), len(words), 4096)]
+    segments.append((1, 6, second, DATA, DATA, len(data), len(data), 4096))
+    header = struct.pack(
+        "<16sHHIQQQIHHHHHH", b"\x7fELF\2\1\1", 2, 243, 1, CODE, 64, 0, 0, 64, 56, len(segments), 64, 0, 0
+    )
+    table = b"".join(struct.pack("<IIQQQQQQ", *segment) for segment in segments)
+    return ((header + table).ljust(first, b"\0") + words).ljust(second, b"\0") + data
+
+
+def straight(count: int, rng: random.Random) -> list[Instruction]:
+    """Varied instructions that run one after the other: register 5 holds the address of the data."""
+    code = [Instruction(Op.LUI, 5, imm=DATA)]
+    while len(code) < count:
+        d, a, b = rng.randint(6, 9), rng.randint(6, 9), rng.randint(6, 9)
+        code += rng.choice(
+            (
+                [Instruction(rng.choice(OPS), d, a, b)],
+                [Instruction(rng.choice((Op.ADDI, Op.XORI, Op.ORI, Op.ANDI, Op.SLTI)), d, a, imm=rng.randint(-9, 9))],
+                [Instruction(rng.choice((Op.SLLI, Op.SRLI, Op.SRAI)), d, a, imm=rng.randint(0, 63))],
+                [Instruction(rng.choice(LOADS), d, 5, imm=rng.randint(0, 255))],
+                [Instruction(rng.choice(STORES), rs1=5, rs2=b, imm=rng.randint(0, 255))],
+                [Instruction(rng.choice(BRANCHES), rs1=a, rs2=b, imm=4)],
+                [Instruction(Op.LUI, d, imm=rng.randint(0, 999) << 12)],
+            )
+        )
+    return code
+
+
+def leave() -> list[Instruction]:
+    return [Instruction(Op.ADDI, A0), Instruction(Op.ADDI, A7, imm=EXIT), Instruction(Op.ECALL)]
+
+
+def prove_all(folder: Path, instructions: int) -> None:
+    """Write the proofs, programs and keys to a folder."""
+    from graphprover import prove
+    from graphprover.vm.execute import execute
+    from graphprover.vm.machine import Machine
+    from graphprover.vm.setup import make_key
+    from graphprover.vm.trace import statement
+
+    rng = random.Random(0)
+    data = rng.randbytes(4096)
+    programs = {
+        "fib": (FIB.read_bytes(), struct.pack("<Q", TURNS)),
+        "tables": (elf([*straight(4000, rng), *leave()], data), b""),
+        "large": (elf([*leave(), *straight(instructions, rng)], data), b""),
+    }
+    for name, (program, given) in programs.items():
+        machine = Machine(load_elf(program))
+        proved = statement(machine, execute(machine.image, given, record=True), name)
+        (folder / name).write_bytes(prove(proved, device="cpu").to_bytes())
+        (folder / f"{name}.elf").write_bytes(program)
+        (folder / f"{name}.vk").write_bytes(make_key(machine).to_bytes())
+
+
+def measure(proof: Path, program: Path, repeat: int) -> dict[str, float]:
+    """Figures of this process."""
+    seconds = []
+    for _ in range(repeat):
+        backend.used.clear()
+        started = time.process_time()
+        read = Proof.from_bytes(proof.read_bytes())
+        guest = load_guest("program", "program", program.read_bytes())
+        verify(read, guest.machine.statement_of(read))
+        seconds.append(time.process_time() - started)
+    used = dict(backend.used)
+    rows = np.zeros((ROWS, 8), dtype=np.uint64)
+    keccak256_rows(rows)
+    started = time.process_time()
+    keccak256_rows(rows)
+    each = (time.process_time() - started) / ROWS
+    work = sum(used.values())
+    return {
+        "first": seconds[0],
+        "least": min(seconds),
+        "permutations": work,
+        "ceiling": work * each,
+        "memory": peak_memory(),
+        "tables": len(read.log_heights),
+        "bytes": len(read.payload),
+    }
+
+
+def figures(folder: Path, proof: str, program: str, by: str, repeat: int) -> str:
+    """One line: a process for the verifier's own time, and one for the whole command."""
+    environment = os.environ | {backend.NUMPY_ONLY: "1"}
+    if by == "kernels":
+        del environment[backend.NUMPY_ONLY]
+    arguments = [sys.executable, __file__, "--measure", str(folder / proof), str(folder / program), by]
+    done = subprocess.run(
+        [*arguments, "--repeat", str(repeat)], env=environment, capture_output=True, text=True, check=True
+    )
+    found = json.loads(done.stdout)
+    before = os.times()
+    command = [sys.executable, "-m", "graphprover", "verify", str(folder / proof), str(folder / program)]
+    subprocess.run(command, env=environment, capture_output=True, check=True)
+    after = os.times()
+    whole = after.children_user + after.children_system - before.children_user - before.children_system
+    return (
+        f"{proof:7}{program[-3:]:>4} {by:8}{found['bytes'] / 1e6:6.1f} MB {found['tables']:4.0f} tables: "
+        f"{found['least']:6.3f} s (first {found['first']:6.3f}, command {whole:6.3f}); "
+        f"{found['permutations'] / 1e3:6.0f} k permutations, {found['ceiling']:6.3f} s; "
+        f"{found['memory'] / 2**20:4.0f} MiB"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--instructions", type=int, default=200_000)
+    parser.add_argument("--measure", nargs=3, metavar=("PROOF", "PROGRAM", "BY"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.measure:
+        proof, program, by = options.measure
+        if by == "kernels":
+            import graphprover.kernels.cpu.keccak  # noqa: F401
+        print(json.dumps(measure(Path(proof), Path(program), options.repeat)))
+        return
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        prove_all(folder, options.instructions)
+        for proof, program in (("fib", "fib.vk"), ("tables", "tables.vk"), ("large", "large.elf")):
+            for by in ("NumPy", "kernels"):
+                print(figures(folder, proof, program, by, options.repeat), flush=True)
+
+
+if __name__ == "__main__":
+    main()
