@@ -24,6 +24,7 @@ from graphprover.verifier import Verdict, verify
 from graphprover.vm import cli as vm
 from graphprover.vm.claim import said
 from graphprover.vm.guest import Guest
+from graphprover.vm.key import Key
 from graphprover.vm.machine import Machine, cells_text, committed_cells
 
 OK, FAILED, USAGE = 0, 1, 2  # exit codes
@@ -203,13 +204,17 @@ def parser() -> argparse.ArgumentParser:
     inspect = command(
         "inspect",
         run_inspect,
-        "Show what a proof or a program is made of.",
-        "A proof: header, parameters, sizes by part, provable security by round; nothing is verified. A program: its "
-        "tables, and the parameters and security its proof will have.",
-        ["proof.bin", "proof.bin tables.py", "examples/keccak --input README.md --rate 8"],
+        "Show what a proof, a verifying key or a program is made of.",
+        "A proof: header, parameters, sizes by part, provable security by round; nothing is verified. A key: the "
+        "program it is for, and the hash that covers all of it; with the program, whether it is its key. A program: "
+        "its tables, and the parameters and security its proof will have.",
+        ["proof.bin", "proof.bin tables.py", "guest.vk guest.elf", "examples/keccak --input README.md --rate 8"],
     )
-    inspect.add_argument("subject", metavar="PROOF|PROGRAM", help=f"a proof file; or {PROGRAM_HELP}")
-    inspect.add_argument("program", nargs="?", metavar="PROGRAM", help="the program of the proof, or its verifying key")
+    subjects = f"a proof file; a verifying key; or {PROGRAM_HELP}"
+    inspect.add_argument("subject", metavar="PROOF|KEY|PROGRAM", help=subjects)
+    inspect.add_argument(
+        "program", nargs="?", metavar="PROGRAM", help="the program of the proof, or its verifying key; that of the key"
+    )
     with_input(inspect)
     with_level(inspect)
 
@@ -356,7 +361,8 @@ def run_setup(options: argparse.Namespace) -> int:
     key = make_key(program.machine)
     encoded = key.to_bytes()
     write(options.output, encoded)
-    print(report.listed({"program hash": key.program_hash.hex(), "key": f"{options.output}, {len(encoded):,} bytes"}))
+    print(report.key_text(facts.key(key)))
+    print(report.listed({"key": f"{options.output}, {len(encoded):,} bytes"}))
     return OK
 
 
@@ -364,6 +370,10 @@ def run_inspect(options: argparse.Namespace) -> int:
     """``graphprover inspect``"""
     path = Path(options.subject)
     if is_packaged(options.subject) or not path.is_file() or path.suffix == ".py" or is_guest(path):
+        named = load(options.subject)
+        if isinstance(named, Guest) and isinstance(named.machine, Key):
+            _say_key(named.machine, options)
+            return OK
         if options.program:
             raise UsageError(f"{options.subject}: not a proof, so {options.program} says nothing about it")
         options.program = options.subject
@@ -379,6 +389,24 @@ def run_inspect(options: argparse.Namespace) -> int:
     except VerificationError as error:
         raise VerificationError(f"{path}: {error}") from error
     return OK
+
+
+def _say_key(key: Key, options: argparse.Namespace) -> None:
+    """What a key is for and, with a program, whether it is that program's."""
+    found = facts.key(key)
+    if options.program:
+        program = load(options.program)
+        if not isinstance(program, Guest) or not isinstance(program.machine, Machine):
+            raise UsageError(f"{options.program}: not an ELF file, so the key is not its key")
+        from graphprover.vm.setup import check_key
+
+        try:
+            check_key(key, program.machine)
+        except VerificationError as error:
+            raise VerificationError(f"{options.subject}: not the key of {options.program}: {error}") from error
+        found["program"] = options.program
+    own = f"\nthe key of {options.program}" if options.program else ""
+    report.say(found, lambda: report.key_text(found) + own, options.json)
 
 
 def _say_proof(proof: Proof, path: Path, options: argparse.Namespace) -> None:

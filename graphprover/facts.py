@@ -25,6 +25,8 @@ from graphprover.protocol.transcript import RELEASE
 from graphprover.statement import Statement
 from graphprover.verifier import Verdict
 from graphprover.vm.guest import Guest
+from graphprover.vm.key import Key
+from graphprover.vm.version import MACHINE_VERSION
 
 if TYPE_CHECKING:
     from dask.diagnostics.profile import TaskData
@@ -50,6 +52,20 @@ def header(proof: Proof) -> Facts:
     ]
     parameters = asdict(proof.parameters)
     return {"program": proof.label, "release": RELEASE, "tables": tables, "parameters": parameters}
+
+
+def key(found: Key) -> Facts:
+    """What a verifying key is for; ``key_hash`` covers all of it."""
+    rows = None if found.log_data_rows is None else 1 << found.log_data_rows
+    return {
+        "key_hash": found.hash.hex(),
+        "program_hash": found.program_hash.hex(),
+        "machine": MACHINE_VERSION,
+        "entry": found.entry,
+        "program_rows": 1 << found.log_program_rows,
+        "data_rows": rows,
+        "program": None,
+    }
 
 
 def statement(layout: Layout) -> Facts:

@@ -26,7 +26,7 @@ from graphprover.envelope import MAX_LABEL_BYTES, Proof
 from graphprover.statement import Statement, Table
 from graphprover.vm.elf import MAGIC, ElfError
 from graphprover.vm.guest import HASH_CHARACTERS, Guest, load_guest
-from graphprover.vm.key import MAGIC as KEY_MAGIC
+from graphprover.vm.key import PREFIX as KEY_PREFIX
 from graphprover.vm.key import MalformedKey
 
 FUNCTIONS = ("tables", "prove_inputs", "describe")
@@ -105,7 +105,7 @@ def is_guest(path: Path) -> bool:
     """Whether there is an ELF file, or a verifying key of one; raises ProgramError for a file that cannot be read."""
     try:
         with path.open("rb") as file:
-            return file.read(len(KEY_MAGIC)).startswith((MAGIC, KEY_MAGIC))
+            return file.read(len(KEY_PREFIX)).startswith((MAGIC, KEY_PREFIX))
     except (FileNotFoundError, IsADirectoryError):
         return False
     except OSError as error:

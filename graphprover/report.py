@@ -35,6 +35,19 @@ def header_text(header: Facts) -> str:
     return "\n".join([listed(names), "tables", aligned(tables), parameters_text(header["parameters"])])
 
 
+def key_text(key: Facts) -> str:
+    """What a verifying key is for, and the hash to compare."""
+    return listed(
+        {
+            "key hash": key["key_hash"],
+            "program hash": key["program_hash"],
+            "machine": f"version {key['machine']}",
+            "entry": f"{key['entry']:#x}",
+            "rows": f"{key['program_rows']:,} of the program, {key['data_rows'] or 0:,} of its data",
+        }
+    )
+
+
 def parameters_text(parameters: dict[str, int]) -> str:
     """The ten parameters."""
     return "parameters\n" + aligned(parameters.items())

@@ -10,7 +10,7 @@ from graphprover.protocol.errors import VerificationError
 from graphprover.statement import Statement
 from graphprover.vm import claim
 from graphprover.vm.elf import load_elf
-from graphprover.vm.key import MAGIC as KEY_MAGIC
+from graphprover.vm.key import PREFIX as KEY_PREFIX
 from graphprover.vm.key import Key
 from graphprover.vm.machine import Machine, Tables
 
@@ -69,5 +69,5 @@ def load_guest(name: str, label: str, data: bytes) -> Guest:
 
     Its proofs are labelled with ``label`` and the program's hash.
     """
-    machine = Key.from_bytes(data) if data.startswith(KEY_MAGIC) else Machine(load_elf(data))
+    machine = Key.from_bytes(data) if data.startswith(KEY_PREFIX) else Machine(load_elf(data))
     return Guest(name, f"{label} {machine.program_hash.hex()}", machine)

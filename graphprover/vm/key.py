@@ -24,7 +24,8 @@ from graphprover.vm.tables.program import FIELDS, ProgramTable
 from graphprover.vm.tables.state import ImageMemory
 from graphprover.vm.version import MACHINE_DIGEST, MACHINE_VERSION
 
-MAGIC = b"graphprover key\x02"
+PREFIX = b"graphprover key"  # of keys of any format version
+MAGIC = PREFIX + b"\x02"
 _HEADER = struct.Struct("<32sQQBB32s")
 _NO_DATA = 255  # in place of log2 of the rows
 _CAP = 32

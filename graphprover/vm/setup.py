@@ -1,18 +1,14 @@
-"""Making a verifying key, by the prover's kernels: what `preprocessed_cap` computes for a verifier without them."""
+"""Making a verifying key from a program, and holding one against it."""
 
-from graphprover.device.cpu import CpuDevice
+from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.preprocessed import preprocessed_cap
 from graphprover.vm.key import Key
 from graphprover.vm.machine import LOG_BLOWUPS, Machine
 
 
 def make_key(machine: Machine) -> Key:
     """The key of a program: commits to its preprocessed columns at every rate."""
-    device = CpuDevice()
     columns = [machine.air(part, 0, 0).preprocessed_trace() for part in machine.fixed]
-    caps = {}
-    for log_blowup in LOG_BLOWUPS:
-        tree = device.merkle_tree(device.extend(columns, log_blowup), 0)
-        (caps[log_blowup],) = device.cap(tree)
     program, data = machine.program(), machine.data()
     return Key(
         machine.entry,
@@ -20,5 +16,16 @@ def make_key(machine: Machine) -> Key:
         program.rows.bit_length() - 1,
         None if data is None else data.rows.bit_length() - 1,
         machine.program_hash,
-        caps,
+        {log_blowup: preprocessed_cap(columns, log_blowup, cap_height=0)[0] for log_blowup in LOG_BLOWUPS},
     )
+
+
+def check_key(key: Key, machine: Machine) -> None:
+    """Raises VerificationError, saying what differs, unless this is the key of this program."""
+    if key.program_hash != machine.program_hash:
+        raise VerificationError(f"the key of program {key.program_hash.hex()}, not of {machine.program_hash.hex()}")
+    own = make_key(machine)
+    if key.caps != own.caps:
+        raise VerificationError("the key has the program's hash, but commits to another program")
+    if key != own:
+        raise VerificationError("the key has the program's hash and commitments, but another entry, memory or heights")

@@ -1,11 +1,14 @@
 """Keys are of one machine and of one program, and their hash covers both."""
 
+import json
 import tracemalloc
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from graphprover import VerificationError, prove, verify
+from graphprover.cli import FAILED, OK, USAGE, main
 from graphprover.vm import families, machine
 from graphprover.vm.execute import execute
 from graphprover.vm.families import FAMILIES
@@ -15,7 +18,7 @@ from graphprover.vm.machine import Machine
 from graphprover.vm.setup import make_key
 from graphprover.vm.trace import statement
 from graphprover.vm.version import MACHINE_DIGEST, MACHINE_VERSION, NUMBERS
-from tests.vm.assemble import image, leave, li
+from tests.vm.assemble import CODE, Segment, X, elf, image, leave, li, words
 
 # What each version of the machine was: a changed table or number takes a new version, and a new line here.
 DIGESTS = {1: "ea370f89c679a75658af834616419dfacfc2e567475fcda0eb98daeb3a652034"}
@@ -53,6 +56,35 @@ def test_a_keys_hash_covers_all_of_it() -> None:
     assert key.program_hash == Machine(PROGRAM).program_hash and key.hash == make_key(Machine(PROGRAM)).hash
     other = replace(key, caps={**key.caps, 2: bytes(32)})
     assert other.program_hash == key.program_hash and other.hash != key.hash
+
+
+def test_inspect_says_what_a_key_is_for_and_whether_it_is_a_programs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    guest, other, key = (str(tmp_path / name) for name in ("guest.elf", "other.elf", "vk"))
+    Path(guest).write_bytes(elf([Segment(CODE, words(leave(1)), X)]))
+    Path(other).write_bytes(elf([Segment(CODE, words(leave(2)), X)]))
+    assert main(["setup", guest, "-o", key]) == OK
+    made = Key.from_bytes(Path(key).read_bytes())
+    printed = capsys.readouterr().out
+    assert made.hash.hex() in printed and made.program_hash.hex() in printed
+    assert main(["inspect", key, guest]) == OK
+    assert made.hash.hex() in capsys.readouterr().out
+    assert main(["inspect", key, "--json"]) == OK
+    said = json.loads(capsys.readouterr().out)
+    assert (said["key_hash"], said["machine"], said["program"]) == (made.hash.hex(), MACHINE_VERSION, None)
+    assert main(["inspect", key, other]) == FAILED
+    assert "not the key of" in capsys.readouterr().err
+    for forged, cause in (
+        (replace(made, caps={**made.caps, 3: bytes(32)}), "commits to another program"),
+        (replace(made, entry=made.entry + 4), "another entry"),
+    ):
+        Path(key).write_bytes(forged.to_bytes())
+        assert main(["inspect", key, guest]) == FAILED
+        assert cause in capsys.readouterr().err
+    Path(key).write_bytes(b"graphprover key\x01" + bytes(146))
+    assert main(["inspect", key]) == USAGE
+    assert "make it again" in capsys.readouterr().err
 
 
 def test_a_hostile_key_costs_no_memory() -> None:
