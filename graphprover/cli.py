@@ -20,7 +20,7 @@ from graphprover.programs import Program, ProgramError, is_guest, is_packaged, l
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.security import JOHNSON_PROXIMITY, PROXIMITIES
 from graphprover.statement import Statement
-from graphprover.verifier import Verdict, verify
+from graphprover.verifier import Verdict, check_level, verify
 from graphprover.vm import cli as vm
 from graphprover.vm.claim import said
 from graphprover.vm.guest import Guest
@@ -329,6 +329,7 @@ def run_verify(options: argparse.Namespace) -> int:
     data = read_proof(options.proof)
     try:
         proof = Proof.from_bytes(data)
+        check_level(proof, options.security)  # before the statement, which may be dear to make
         program = _program_of(proof, options)
         demands.refuse(program, options)
         verdict = verify(proof, program.statement_of(proof), options.security, options.proximity)

@@ -42,7 +42,7 @@ from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIEN
 from graphprover.protocol.lookup import lookup_prefixes
 from graphprover.protocol.merkle import Opening, verify_openings
 from graphprover.protocol.proof import BatchProof, Cap, decode, opened_values, rows_by_height, words_to_exts
-from graphprover.protocol.security import JOHNSON_PROXIMITY, Security, analyse, shape_of
+from graphprover.protocol.security import JOHNSON_PROXIMITY, Security, analyse, most_bits, shape_of
 from graphprover.statement import Statement, binding_digest
 
 Rows = Mapping[int, np.ndarray]  # by log2 of their height, the rows of a commitment at the queries (queries, words)
@@ -96,6 +96,7 @@ def verify(
     """
     if not isinstance(proof, Proof):
         proof = Proof.from_bytes(proof)
+    check_level(proof, security)
     layout = _layout(proof, statement)
     proven = analyse(shape_of(layout.tables, layout.log_heights), proof.parameters)
     regime = proven.by(proximity)
@@ -110,6 +111,16 @@ def verify(
     binding = binding_digest(layout, proof.label, preprocessed)
     check_batch(layout, batch, proof.public_values, preprocessed, binding)
     return Verdict(proven, proof.public_values, proof.log_heights)
+
+
+def check_level(proof: Proof, security: float) -> None:
+    """Raises VerificationError where the proof's parameters rule out ``security`` bits, whatever its statement is.
+
+    So few queries make a file so short that finding out its statement would cost more than verifying an honest one.
+    """
+    most = most_bits(proof.parameters)
+    if not most >= security:
+        raise VerificationError(f"the proof has {most:.1f} provable bits at most; {security:g} were asked for")
 
 
 def check_batch(

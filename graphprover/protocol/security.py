@@ -278,6 +278,12 @@ def query_bits(num_queries: int, agreeing: float) -> float:
     return -num_queries * log2(agreeing)
 
 
+def most_bits(parameters: Parameters) -> float:
+    """A bound on the bits of any proof with these parameters, whatever it is of: those of its queries, at any m."""
+    agreeing = min(agreement(parameters.log_blowup, UNIQUE), sqrt(2.0**-parameters.log_blowup))
+    return min(query_bits(parameters.num_queries, agreeing) + parameters.query_pow_bits, HASH_BITS)
+
+
 def _rounds(shape: Shape, parameters: Parameters, multiplicity: int) -> tuple[Round, ...]:
     """All rounds at one decoding radius, queries and hash last."""
     log_blowup = parameters.log_blowup

@@ -16,6 +16,7 @@ import numpy as np
 from graphprover.air import Air, AirDescription
 from graphprover.envelope import Proof
 from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.proof import least_bytes
 from graphprover.statement import Statement, Table
 from graphprover.vm.claim import said
 from graphprover.vm.elf import Image, program_hash
@@ -189,6 +190,9 @@ class Tables:
                 len(proof.public_values[1 + codes.index(part)]) // 2 if part in codes else 0
                 for part in (Part.OUTPUT, Part.STATED_INPUT)
             ]
+            # The output has a column for each word: what is not opened is not described.
+            if len(proof.payload) < least_bytes(len(heights), words[0], proof.parameters):
+                raise VerificationError("the proof ends inside its tables: their openings are longer than it is")
             airs = self.tables(first[0], codes, heights, *words)
         except ValueError as error:
             raise VerificationError(f"no statement about this machine: {error}") from None

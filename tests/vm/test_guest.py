@@ -2,6 +2,8 @@
 
 import hashlib
 import random
+import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,12 +16,14 @@ from graphprover.programs import load
 from graphprover.protocol import backend
 from graphprover.protocol.hashing import keccak256
 from graphprover.statement import Statement, Table
+from graphprover.verifier import check_level
 from graphprover.vm.claim import MAX_STATED_INPUT, said, shown
 from graphprover.vm.elf import load_elf
 from graphprover.vm.io import EXIT, INPUT_BASE, OUTPUT_BASE
 from graphprover.vm.isa import A0, A7, Instruction, Op
 from graphprover.vm.key import Key, MalformedKey
 from graphprover.vm.machine import LOG_BLOWUPS, Machine
+from graphprover.vm.parts import Part
 from graphprover.vm.setup import make_key
 from tests.vm.assemble import CODE, PAGE, Segment, X, elf, leave, li, words
 
@@ -271,3 +275,37 @@ def test_words_that_are_never_executed_may_be_anything(tmp_path: Path) -> None:
     assert main(["setup", str(guest), "-o", key]) == OK
     assert main(["prove", str(guest), "-o", proof]) == OK
     assert main(["verify", proof, key]) == OK
+
+
+def test_a_header_of_output_words_costs_less_than_the_proof_it_is_made_of(folder: Path) -> None:
+    """Their table is not described where the file does not open its columns."""
+    honest, guest = (folder / "proof").read_bytes(), load(SHA256)
+    proof = Proof.from_bytes(honest)
+    i = 1 + proof.public_values[0][3:].index(Part.OUTPUT)
+    words = (1 << 17) - 1
+    claimed = (8 * words, 0, *[7] * (2 * words))
+    hostile = replace(proof, public_values=(*proof.public_values[:i], claimed, *proof.public_values[i + 1 :]))
+    data = hostile.to_bytes()
+    assert len(data) < 2 * len(honest)
+
+    def seconds(file: bytes) -> float:
+        """Processor time of a verdict."""
+        started = time.process_time()
+        with suppress(VerificationError):
+            verify(file, guest.statement_of(Proof.from_bytes(file)))
+        return time.process_time() - started
+
+    seconds(honest)  # descriptions that are kept
+    with pytest.raises(VerificationError, match="openings are longer"):
+        guest.statement_of(hostile)
+    assert seconds(data) < 3 * seconds(honest)
+
+
+def test_too_few_queries_are_refused_before_a_statement_is_made(folder: Path) -> None:
+    proof = Proof.from_bytes((folder / "proof").read_bytes())
+    few = replace(proof, parameters=replace(proof.parameters, num_queries=100))
+    with pytest.raises(VerificationError, match=r"70\.0 provable bits at most; 128 were asked for"):
+        check_level(few, 128)
+    check_level(few, 69)
+    (folder / "few").write_bytes(few.to_bytes())
+    assert main(["verify", str(folder / "few"), SHA256]) == FAILED

@@ -53,7 +53,7 @@ def test_counts_are_the_inverse_of_heights(
 
 @cache
 def runs() -> list[tuple[Machine, Proof]]:
-    """Proofs without payload of runs that have every table between them."""
+    """Proofs of zeros of runs that have every table between them."""
     loop = [*li(X, 20000), Instruction(Op.ADDI, X, X, imm=-1), Instruction(Op.BNE, rs1=X, imm=-4)]
     reads = [*li(X, INPUT_BASE), Instruction(Op.LD, Y, X), Instruction(Op.LD, Y, X, imm=800)]
     writes = [*li(X, OUTPUT_BASE), *li(Y, 3), Instruction(Op.SD, rs1=X, rs2=Y), Instruction(Op.SD, rs1=X, imm=80)]
@@ -70,7 +70,7 @@ def runs() -> list[tuple[Machine, Proof]]:
 def header(stated: Statement) -> Proof:
     heights = tuple(table.main.shape[1].bit_length() - 1 for table in stated.tables if table.main is not None)
     values = tuple(tuple(table.public_values or ()) for table in stated.tables)
-    return Proof("", PARAMETERS, heights, values, b"")
+    return Proof("", PARAMETERS, heights, values, bytes(1 << 20))
 
 
 def codes_of(proof: Proof) -> tuple[int, ...]:

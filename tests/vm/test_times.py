@@ -124,7 +124,7 @@ def test_all_bumps_together_are_bounded() -> None:
     program = Machine(image(PROGRAM))
     honest = statement(program, execute(program.image, record=True))
     proof = prove(honest, security=80)
-    for log_rows in ([26] * 16, [26] * 2, [25] * 4, [16] * 2**11):
+    for log_rows in ([26] * 16, [26] * 2, [25] * 4, [22] * 2**5):
         with pytest.raises(VerificationError, match="could wrap around p"):
             program.statement_of(with_bumps(proof, *log_rows))
     for log_rows in ([26], [25, 24], [20, 19, 18]):
