@@ -257,6 +257,11 @@ class RowShape:
         return b"" if self.vectors is None else _varint(self.vectors)
 
 
+@lru_cache(maxsize=64)  # the folds of a proof, and the proofs of a statement, share a few
+def _row_shape(vectors: int | None, lengths: tuple[int, ...], unit: int) -> RowShape:
+    return RowShape(vectors, lengths, unit)
+
+
 class _Reader:
     """A cursor over untrusted bytes; every method says what it wants next and raises VerificationError otherwise."""
 
@@ -392,14 +397,14 @@ def decode(data: bytes, layout: Layout) -> BatchProof:
 
     def round_queries(each: Round) -> RoundQueries:
         what = f"the queries of the {each.name} commitment"
-        rows = reader.rows(what, RowShape(len(each.matrices), each.widths, 1), reader.length(what, queries))
+        rows = reader.rows(what, _row_shape(len(each.matrices), each.widths, 1), reader.length(what, queries))
         levels = each.log_rows - layout.cap_log_size(each.log_rows)
         return RoundQueries(each.widths, rows.tobytes(), reader.path(what, queries * levels))
 
     def fold_queries(fold: int) -> FoldQueries:
         what = f"the queries of fold {fold}"
         others = (1 << layout.fold_log_arities[fold]) - 1
-        groups = reader.rows(what, RowShape(None, (others,), EXTENSION_DEGREE), reader.length(what, queries))
+        groups = reader.rows(what, _row_shape(None, (others,), EXTENSION_DEGREE), reader.length(what, queries))
         siblings = tuple(group.tobytes() for group in groups)
         log_rows = layout.folded_log_heights[fold]
         levels = log_rows - layout.cap_log_size(log_rows)
