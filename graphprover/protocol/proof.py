@@ -344,7 +344,8 @@ class _Reader:
         return words_to_exts(self.words(what, EXTENSION_DEGREE))[0]
 
     def cap(self, what: str, log_size: int) -> Cap:
-        return tuple(self.take(DIGEST_BYTES, what) for _ in range(self.length(what, 1 << log_size)))
+        digests = self.take(DIGEST_BYTES * self.length(what, 1 << log_size), what)
+        return tuple([digests[first : first + DIGEST_BYTES] for first in range(0, len(digests), DIGEST_BYTES)])
 
     def path(self, what: str, most: int) -> bytes:
         return self.take(DIGEST_BYTES * self.varint(what, most), what)
