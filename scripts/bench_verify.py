@@ -93,7 +93,7 @@ def prove_all(folder: Path, instructions: int) -> None:
     data = rng.randbytes(4096)
     programs = {
         "fib": (FIB.read_bytes(), struct.pack("<Q", TURNS)),
-        "tables": (elf([*straight(4000, rng), *leave()], data), b""),
+        "tables": (elf([*straight(60_000, rng), *leave()], data), b""),
         "large": (elf([*leave(), *straight(instructions, rng)], data), b""),
     }
     for name, (program, given) in programs.items():

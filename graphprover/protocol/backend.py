@@ -13,13 +13,11 @@ NUMPY_ONLY = "GRAPHPROVER_NUMPY_ONLY"  # set in the environment, the kernels are
 KERNELS = "graphprover.kernels.cpu.keccak"
 WORTH_LOADING = 600_000  # permutations of Keccak
 
-used: Counter[str] = Counter()  # permutations asked of "NumPy" and of "kernels" in this process
+used: Counter[str] = Counter()  # permutations made by "NumPy" and by "kernels" in this process
 
 
 def compiled(permutations: int) -> bool:
-    """Whether the kernels shall do work of this size, which is counted in ``used``."""
-    by_kernels = NUMPY_ONLY not in os.environ and (
-        KERNELS in sys.modules or (permutations >= WORTH_LOADING and find_spec("numba") is not None)
-    )
-    used["kernels" if by_kernels else "NumPy"] += permutations
-    return by_kernels
+    """Whether the kernels shall do work of this size."""
+    if NUMPY_ONLY in os.environ:
+        return False
+    return KERNELS in sys.modules or (permutations >= WORTH_LOADING and find_spec("numba") is not None)

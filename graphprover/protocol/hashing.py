@@ -39,7 +39,9 @@ def keccak256_rows(rows: np.ndarray) -> np.ndarray:
 def keccak256_groups(groups: Sequence[np.ndarray]) -> list[np.ndarray]:
     """`keccak256_rows` of each group of rows: in one call, as permuting few states costs as much as permuting many."""
     work = sum(len(rows) * permutations(rows.shape[1]) for rows in groups)
-    if backend.compiled(work):
+    by_kernels = backend.compiled(work)
+    backend.used["kernels" if by_kernels else "NumPy"] += work
+    if by_kernels:
         return [_compiled(rows) for rows in groups]
     digests: dict[int, np.ndarray] = {}
     by_blocks: dict[int, list[int]] = {}

@@ -79,8 +79,11 @@ def preprocessed_cap(traces: Sequence[np.ndarray], log_blowup: int, cap_height: 
 
     By NumPy, or by the prover's kernels where `backend.compiled` says so.
     """
-    work = sum(trace.shape[1] * (permutations(trace.shape[0]) + 2) for trace in traces) << log_blowup
+    # Of rows, and of the nodes above the tallest.
+    work = sum(trace.shape[1] * permutations(trace.shape[0]) for trace in traces)
+    work = (work + max(trace.shape[1] for trace in traces)) << log_blowup
     if backend.compiled(work):
+        backend.used["kernels"] += work
         return _compiled_cap(traces, log_blowup, cap_height)
     extensions = [low_degree_extension(trace, log_blowup) for trace in traces]
     height = max(extension.shape[1] for extension in extensions)

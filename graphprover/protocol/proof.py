@@ -257,6 +257,11 @@ class RowShape:
         return b"" if self.vectors is None else _varint(self.vectors)
 
 
+@lru_cache(maxsize=64)  # the folds of a proof, and the proofs of a statement, share a few
+def _row_shape(vectors: int | None, lengths: tuple[int, ...], unit: int) -> RowShape:
+    return RowShape(vectors, lengths, unit)
+
+
 class _Reader:
     """A cursor over untrusted bytes; every method says what it wants next and raises VerificationError otherwise."""
 
@@ -339,7 +344,8 @@ class _Reader:
         return words_to_exts(self.words(what, EXTENSION_DEGREE))[0]
 
     def cap(self, what: str, log_size: int) -> Cap:
-        return tuple(self.take(DIGEST_BYTES, what) for _ in range(self.length(what, 1 << log_size)))
+        digests = self.take(DIGEST_BYTES * self.length(what, 1 << log_size), what)
+        return tuple([digests[first : first + DIGEST_BYTES] for first in range(0, len(digests), DIGEST_BYTES)])
 
     def path(self, what: str, most: int) -> bytes:
         return self.take(DIGEST_BYTES * self.varint(what, most), what)
@@ -392,14 +398,14 @@ def decode(data: bytes, layout: Layout) -> BatchProof:
 
     def round_queries(each: Round) -> RoundQueries:
         what = f"the queries of the {each.name} commitment"
-        rows = reader.rows(what, RowShape(len(each.matrices), each.widths, 1), reader.length(what, queries))
+        rows = reader.rows(what, _row_shape(len(each.matrices), each.widths, 1), reader.length(what, queries))
         levels = each.log_rows - layout.cap_log_size(each.log_rows)
         return RoundQueries(each.widths, rows.tobytes(), reader.path(what, queries * levels))
 
     def fold_queries(fold: int) -> FoldQueries:
         what = f"the queries of fold {fold}"
         others = (1 << layout.fold_log_arities[fold]) - 1
-        groups = reader.rows(what, RowShape(None, (others,), EXTENSION_DEGREE), reader.length(what, queries))
+        groups = reader.rows(what, _row_shape(None, (others,), EXTENSION_DEGREE), reader.length(what, queries))
         siblings = tuple(group.tobytes() for group in groups)
         log_rows = layout.folded_log_heights[fold]
         levels = log_rows - layout.cap_log_size(log_rows)

@@ -35,8 +35,8 @@ def program_entries(code: Code, base: int) -> np.ndarray:
     for i, at in enumerate(first.tolist()):
         if code.op[at] != ILLEGAL:
             registers = int(used.d[at]), int(used.a[at]), int(used.b[at])
-            rd, rs1, rs2, own = (int(each[at]) for each in (code.rd, code.rs1, code.rs2, imm))
-            ways = outcomes(Instruction(_OPS[code.op[at]], rd, rs1, rs2, own, _HERE), registers)
+            rd, rs1, rs2, value = (int(each[at]) for each in (code.rd, code.rs1, code.rs2, imm))
+            ways = outcomes(Instruction(_OPS[code.op[at]], rd, rs1, rs2, value, _HERE), registers)
             rows += [(NUMBERS[way.family], way.following, way.imm, way.imm2) for way in ways]
             counts[i] = len(ways)
     asked = np.array(rows, dtype=np.uint64).reshape(-1, 4)

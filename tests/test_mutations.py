@@ -1,0 +1,44 @@
+"""Some of what scripts/mutate_proofs.py does by the million."""
+
+import pytest
+
+from graphprover.protocol import backend
+from scripts.mutate_proofs import Case, cases, mutate
+
+
+def test_twenty_thousand_damaged_proofs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(backend.NUMPY_ONLY, "1")
+    found = mutate(20_000, 1, cases())
+    assert found.tried == 20_000
+    assert not found.accepted and not found.other
+    assert sum(found.reasons.values()) == 20_000
+    # Each part of the verifier has refused some.
+    for part in (
+        "the proof ends inside",
+        "entries where this statement has",
+        "below p",
+        "the proof of work before the queries",
+        "the constraints do not hold",
+        "the main commitment: a Merkle path",
+        "the commitment of fold",
+        "final polynomial",
+        "the machine",
+    ):
+        assert any(part in reason for reason in found.reasons), part
+
+
+def test_what_is_accepted_or_fails_otherwise_is_found() -> None:
+    """A verifier that believes everything, and one that divides by zero."""
+    honest = cases()[0]
+
+    class Gullible(Case):
+        def judge(self, data: bytes) -> None:
+            return None
+
+    class Broken(Case):
+        def judge(self, data: bytes) -> None:
+            if data != self.proof.to_bytes():
+                raise ZeroDivisionError("somewhere")
+
+    assert len(mutate(20, 2, [Gullible(honest.proof, honest.statement_of)]).accepted) == 20
+    assert mutate(20, 2, [Broken(honest.proof, honest.statement_of)]).other == ["ZeroDivisionError: somewhere"] * 20
