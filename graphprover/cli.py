@@ -1,4 +1,4 @@
-"""The command line: prove, verify, setup, inspect, plan, check, execute."""
+"""The command line: prove, verify, setup, inspect, plan, check, execute, warm."""
 
 import argparse
 import math
@@ -11,7 +11,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from graphprover import __version__, report
+from graphprover import __version__, report, warm
 from graphprover.checker import check
 from graphprover.envelope import Proof
 from graphprover.files import FileError, check_writable, read_input, read_proof, write
@@ -225,6 +225,15 @@ def parser() -> argparse.ArgumentParser:
         vm.EXAMPLES,
     )
     vm.add_arguments(execute)
+
+    command(
+        "warm",
+        warm.run_warm,
+        "Compile the kernels of the CPU, once for this machine.",
+        "Other commands compile what they need when they need it, a minute or two in all; this does it ahead, for a "
+        "container's image for instance, and names each. A GPU's are compiled when a table first needs them.",
+        [""],
+    )
     return top
 
 
