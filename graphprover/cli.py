@@ -47,7 +47,7 @@ class UsageError(Exception):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns its exit code. Errors are one line on stderr; signals are `__main__`'s."""
+    """Run one command; returns its exit code. Errors are one line on stderr; `__main__` has the signals."""
     options = parser().parse_args(arguments)
     try:
         return options.command(options)
