@@ -1,34 +1,33 @@
 """The command line as a process: ``python -m graphprover``, and what is installed as ``graphprover``."""
 
+import os
 import signal
 import sys
 from types import FrameType
 
+from graphprover.files import remove_unfinished
+
 INTERRUPTED, TERMINATED = 130, 143  # exit codes: 128 and the signal's number
 
-
-class Terminated(BaseException):
-    """SIGTERM, as an exception, so that whoever has a temporary file removes it."""
+_SIGNALS = {signal.SIGINT: (INTERRUPTED, "interrupted"), signal.SIGTERM: (TERMINATED, "terminated")}
 
 
 def main() -> int:
     """Run the command of this process; returns its exit code. A signal ends it with one line on stderr."""
-    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, _terminate)
-    try:
-        from graphprover import cli  # half a second, in which the user may think better of it
+    for number in _SIGNALS:
+        if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):  # whoever ignores it still does
+            signal.signal(number, _leave)
+    from graphprover import cli  # half a second, in which the user may think better of it
 
-        return cli.main()
-    except KeyboardInterrupt:
-        print("\ngraphprover: interrupted", file=sys.stderr)
-        return INTERRUPTED
-    except Terminated:
-        print("graphprover: terminated", file=sys.stderr)
-        return TERMINATED
+    return cli.main()
 
 
-def _terminate(number: int, frame: FrameType | None) -> None:
-    raise Terminated
+def _leave(number: int, frame: FrameType | None) -> None:
+    """End the process here and now: an exception could be lost in whatever is imported or called, and threads go on."""
+    code, said = _SIGNALS[signal.Signals(number)]
+    remove_unfinished()
+    os.write(2, f"\ngraphprover: {said}\n".encode())
+    os._exit(code)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The command line: prove, verify, setup, inspect, plan, check, execute."""
+"""The command line: prove, verify, setup, inspect, plan, check, execute, warm."""
 
 import argparse
 import json
@@ -11,7 +11,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from graphprover import __version__, demands, facts, report
+from graphprover import __version__, demands, facts, report, warm
 from graphprover.checker import check
 from graphprover.envelope import Proof
 from graphprover.files import FileError, check_writable, read_input, read_proof, write
@@ -52,7 +52,7 @@ SECURITY.md.
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns its exit code. Errors are one line on stderr; signals are `__main__`'s."""
+    """Run one command; returns its exit code. Errors are one line on stderr; `__main__` has the signals."""
     options = parser().parse_args(arguments)
     try:
         return options.command(options)
@@ -249,6 +249,15 @@ def parser() -> argparse.ArgumentParser:
     vm.add_arguments(execute)
     for each in (prove, check_proof, inspect, plan, execute):
         add_json(each)
+
+    command(
+        "warm",
+        warm.run_warm,
+        "Compile the kernels of the CPU, once for this machine.",
+        "Other commands compile what they need when they need it, a minute or two in all; this does it ahead, for a "
+        "container's image for instance, and names each. A GPU's are compiled when a table first needs them.",
+        [""],
+    )
     return top
 
 

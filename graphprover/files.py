@@ -7,6 +7,8 @@ from pathlib import Path
 
 MAX_PROOF_BYTES = 256 << 20  # a thousand times a usual proof
 
+_unfinished: set[Path] = set()  # temporary files
+
 
 class FileError(Exception):
     """A file that cannot be read or written; says which and why."""
@@ -50,6 +52,7 @@ def write(path: Path, data: bytes) -> None:
     """
     target = path.resolve()  # the file that a link names is replaced, not the link
     temporary = target.with_name(f".graphprover-{secrets.token_hex(8)}")
+    _unfinished.add(temporary)
     try:
         try:
             with temporary.open("xb") as file:
@@ -57,8 +60,14 @@ def write(path: Path, data: bytes) -> None:
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(target)
-        except BaseException:
+        finally:
             temporary.unlink(missing_ok=True)
-            raise
+            _unfinished.discard(temporary)
     except OSError as error:
         raise FileError(f"{path}: {error.strerror}") from error
+
+
+def remove_unfinished() -> None:
+    """For a process that ends at once: remove what `write` has begun to write."""
+    for temporary in list(_unfinished):
+        temporary.unlink(missing_ok=True)

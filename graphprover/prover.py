@@ -45,9 +45,10 @@ def prove(
     makes the whole proof.
 
     Raises ValueError for a malformed trace or a level that cannot be reached; MemoryError, naming round and table,
-    where memory ends; `graphprover.device.DeviceLost` where a GPU fails, which this process must not use again. A trace
-    that does not satisfy its table gives a proof that does not verify: `graphprover.check` names the row. Columns and
-    public values that nothing reads are told in warnings.
+    where memory ends; `graphprover.device.DeviceLost` where a GPU fails, which this process must not use again;
+    RuntimeError by threads in a process that was forked from one that had used them. A trace that does not satisfy its
+    table gives a proof that does not verify: `graphprover.check` names the row. Columns and public values that nothing
+    reads are told in warnings.
     """
     # 1. Load: check every trace against its table.
     warn(statement)

@@ -1,5 +1,6 @@
 """Who runs a proof's graph: one thread, the threads of this process, or a Dask cluster. The bytes are the same."""
 
+import os
 import sys
 import time
 from collections.abc import Hashable
@@ -11,6 +12,8 @@ import dask
 from dask.callbacks import Callback
 
 SYNCHRONOUS, THREADS = "sync", "threads"
+
+_threaded: set[int] = set()  # this process, once it has used Dask's threads; a fork finds its parent in it
 
 
 class Progress(Callback):
@@ -53,16 +56,28 @@ def executor_for(name: Any, threads: int):  # type: ignore[no-untyped-def]
     """What ``--executor`` names, as a function from a task to its value.
 
     ``sync``, ``threads``, a ``distributed.Client``, a scheduler's address (``tcp://...``) or its file (``*.json``).
-    Raises ValueError for anything else, OSError when a scheduler cannot be reached.
+    Raises ValueError for anything else, OSError when a scheduler cannot be reached, RuntimeError for threads in a
+    process forked from one that had used them.
     """
     if name == SYNCHRONOUS or (name == THREADS and threads == 1):
         # One thread needs no pool of threads: a task then costs 20 µs instead of 90.
         yield lambda task: dask.compute(task, scheduler="synchronous")[0]
     elif name == THREADS:
+        _refuse_forks()
         yield lambda task: dask.compute(task, scheduler="threads", num_workers=threads)[0]
     else:
         with _client(name) as client:
             yield lambda task: client.compute(task).result()
+
+
+def _refuse_forks() -> None:
+    """Such a process has Dask's pool without its threads, and would wait for them for ever."""
+    if _threaded and os.getpid() not in _threaded:
+        raise RuntimeError(
+            "this process was forked from one that had proved, whose threads it lacks: start processes by spawn "
+            "(multiprocessing.get_context('spawn')), or prove with the executor 'sync'"
+        )
+    _threaded.add(os.getpid())
 
 
 def _client(name: Any):  # type: ignore[no-untyped-def]

@@ -4,8 +4,8 @@ To add one: its number in io.py, a branch in both functions here, its C declarat
 """
 
 import numpy as np
-from numba import njit
 
+from graphprover.compiled import njit
 from graphprover.kernels.cpu import keccak
 from graphprover.vm.io import KECCAK_F
 

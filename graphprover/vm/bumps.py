@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from graphprover.compiled import njit
 from graphprover.device import Array, Device
 from graphprover.kernels.lanes import FAR
 from graphprover.vm.partition import Unprovable

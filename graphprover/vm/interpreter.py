@@ -10,8 +10,8 @@ Registers: 0..31, SINK, and NO_REGISTER, which holds 0 and time 0.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from graphprover.compiled import njit
 from graphprover.vm.accelerators import change, words_of
 from graphprover.vm.faults import Fault
 from graphprover.vm.io import EXIT, MEMORY_END

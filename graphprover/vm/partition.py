@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from graphprover.compiled import njit
 from graphprover.vm import shape
 from graphprover.vm.families import FAMILIES, IN_PLACE
 from graphprover.vm.isa import disassemble

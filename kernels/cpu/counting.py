@@ -7,8 +7,8 @@ no place, and is not counted.
 """
 
 import numpy as np
-from numba import njit
 
+from graphprover.compiled import njit
 from graphprover.kernels.cpu import simd
 
 _BLOCK = 1024  # rows whose keys wait in the innermost cache

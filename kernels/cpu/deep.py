@@ -7,8 +7,8 @@ of alpha^c p_c(x) is the same for all points and is made once a row. Source: ``o
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 
+from graphprover.compiled import njit
 from graphprover.field import Ext
 from graphprover.kernels.cpu import simd, sums
 from graphprover.kernels.cpu.field import add as add_word

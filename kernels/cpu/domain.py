@@ -5,9 +5,9 @@ worth keeping for all tables and proofs of one size.
 """
 
 import numpy as np
-from numba import njit
 
 from graphprover import field
+from graphprover.compiled import njit
 from graphprover.kernels.cpu import simd
 from graphprover.kernels.cpu.field import mul, sub
 from graphprover.kernels.cpu.inverse import inverse

@@ -7,9 +7,9 @@ p3-fri/src/prover.rs.
 """
 
 import numpy as np
-from numba import njit
 
 from graphprover import field
+from graphprover.compiled import njit
 from graphprover.field import Ext
 from graphprover.kernels.cpu import ntt, simd
 from graphprover.kernels.cpu.field import ext_add, ext_mul, ext_scale, ext_sub

@@ -1,8 +1,8 @@
 """Proof of work for the challenger: the smallest nonce, so that a proof is a function of its statement."""
 
 import numpy as np
-from numba import njit
 
+from graphprover.compiled import njit
 from graphprover.kernels.cpu import simd
 from graphprover.kernels.cpu.field import swap_bytes
 from graphprover.kernels.cpu.keccak import DIGEST, STATE, finish

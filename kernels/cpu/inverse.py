@@ -5,8 +5,8 @@ inverted together. An inverse of zero does not exist: it is reported, never give
 """
 
 import numpy as np
-from numba import njit
 
+from graphprover.compiled import njit
 from graphprover.kernels.cpu import simd
 from graphprover.kernels.cpu.field import inverse as inverse_word
 from graphprover.kernels.cpu.field import mul

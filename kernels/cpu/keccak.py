@@ -8,8 +8,8 @@ Specification: Bertoni, Daemen, Peeters, Van Assche, "The Keccak reference", ver
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 
+from graphprover.compiled import njit
 from graphprover.kernels.cpu import simd
 
 RATE = 17  # words absorbed between permutations

@@ -7,8 +7,8 @@ m / d is (m / norm) * adjugate with base norms, which are inverted together for 
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 
+from graphprover.compiled import njit
 from graphprover.field import Ext
 from graphprover.kernels.cpu import simd
 from graphprover.kernels.cpu.field import add

@@ -5,8 +5,8 @@ children is hashed once more with the digest of its row (Plonky3's mixed-height 
 """
 
 import numpy as np
-from numba import njit
 
+from graphprover.compiled import njit
 from graphprover.kernels.cpu import simd
 from graphprover.kernels.cpu.keccak import DIGEST, STATE, clamped_rows, finish, store_digests
 

@@ -18,9 +18,9 @@ so that every subtree that fits a cache stays in it until it is done, whatever t
 from functools import cache
 
 import numpy as np
-from numba import njit
 
 from graphprover import field
+from graphprover.compiled import njit
 from graphprover.kernels.cpu import simd
 from graphprover.kernels.cpu.field import add, mul, power, reverse_bits
 

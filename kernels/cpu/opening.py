@@ -7,9 +7,9 @@ Trefethen, "Barycentric Lagrange interpolation", 2004). The weights are the same
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 
 from graphprover import field
+from graphprover.compiled import njit
 from graphprover.field import GENERATOR, Ext, P
 from graphprover.kernels.cpu import domain, simd, sums
 from graphprover.kernels.cpu.deep import inverse_denominators

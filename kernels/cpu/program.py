@@ -13,9 +13,9 @@ except for the last q, whose next rows are a permutation of run 0 and are gather
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 
 from graphprover.air.program import Matrix, Op, Program
+from graphprover.compiled import njit
 from graphprover.kernels.cpu import simd, sums
 from graphprover.kernels.cpu.field import reverse_bits
 

@@ -1,0 +1,182 @@
+"""Compiling kernels by Numba, and keeping what it made for the next process, whatever happens to the files.
+
+A file holds one compiled signature behind a digest of itself, since what it holds is run as it is: a damaged one is
+removed, and its kernel compiled again. Files lie where Numba would have them: in ``NUMBA_CACHE_DIR``, beside the
+source, or in the user's cache; where none of these can be written, in a temporary folder that nobody else can write to.
+Those beside the source are read in any case, so that they can be installed for users who cannot write there.
+
+Rests on inner parts of Numba 0.68: its cache without its files.
+"""
+
+import hashlib
+import io
+import logging
+import os
+import pickle
+import stat
+import sys
+import time
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core.caching import (
+    CompileResultCacheImpl,
+    FunctionCache,
+    InTreeCacheLocator,
+)
+
+from graphprover import __version__
+from graphprover.files import FileError, write
+
+_log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
+_DIGEST_BYTES = 32
+
+made: list[tuple[str, float]] = []  # kernels compiled in this process, and the seconds that each took
+watchers: list[Callable[[str, float], None]] = []  # are told of each of them
+
+
+def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable], Any]:
+    """``numba.njit``, with this cache in place of Numba's."""
+
+    def decorate(function: Callable) -> Any:
+        dispatcher = numba.njit(**options)(function)
+        if cache:
+            dispatcher._cache = KernelCache(function)
+        return dispatcher
+
+    return decorate
+
+
+def all_kept() -> bool:
+    """Whether everything that was compiled is there for the next process."""
+    return "unkept" not in _told
+
+
+class _Temporary(InTreeCacheLocator):
+    """A temporary folder, where there is no other place. It says so when it is used."""
+
+    def __init__(self, function: Callable, file: str) -> None:
+        super().__init__(function, file)
+        self._cache_path = str(_private_folder() / self.get_suitable_cache_subpath(file))
+
+    def ensure_cache_path(self) -> None:
+        """Raises OSError."""
+        super().ensure_cache_path()
+        folder = _private_folder()
+        _tell("temporary", f"compiled kernels are kept in {folder}, as no other place can be written to")
+
+    @classmethod
+    def from_function(cls, function: Callable, file: str) -> "_Temporary":
+        return cls(function, file)
+
+
+class _Impl(CompileResultCacheImpl):
+    _locator_classes = [*CompileResultCacheImpl._locator_classes, _Temporary]  # noqa: RUF012 (as Numba has it)
+
+
+@cache
+def _private_folder() -> Path:
+    """A temporary folder of this user's own; one that nothing can be written to, where there is none.
+
+    Its files will be run, so a folder that others can write to is not taken, nor one that they have made.
+    """
+    folder = Path(os.environ.get("TMPDIR") or "/tmp") / f"graphprover-{os.geteuid()}"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+    except OSError:
+        return Path(os.devnull)
+    private = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
+    return folder if private else Path(os.devnull)
+
+
+class KernelCache(FunctionCache):
+    """What is compiled of one function."""
+
+    _impl_class = _Impl
+
+    def __init__(self, function: Callable) -> None:
+        super().__init__(function)
+        locator = self._impl.locator
+        folders = {Path(locator.get_cache_path()): None, Path(locator._py_file).parent / "__pycache__": None}
+        stamp = numba.__version__, __version__, locator.get_source_stamp()
+        self._cache_file: Any = _Files(list(folders), self._impl.filename_base, stamp)
+        self._kernel = f"{function.__module__}.{function.__qualname__}".removeprefix("graphprover.")
+        self._missed = 0.0  # when it was not found
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """What was compiled for these types; None if nothing was."""
+        found = super().load_overload(sig, target_context)
+        if found is None:
+            self._missed = time.perf_counter()
+            if not made and not watchers and sys.stderr.isatty():
+                _tell("compile", "kernels are compiled, once: a minute or two (`graphprover warm` compiles all)")
+        return found
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep what was compiled; where that fails say so, once."""
+        seconds = time.perf_counter() - self._missed
+        made.append((self._kernel, seconds))
+        for watcher in watchers:
+            watcher(self._kernel, seconds)
+        try:
+            super().save_overload(sig, data)
+        except (OSError, FileError) as error:
+            cause = error if isinstance(error, OSError) else error.__cause__
+            reason = cause.strerror if isinstance(cause, OSError) else str(cause)
+            _tell("unkept", f"compiled kernels cannot be kept in {self._cache_path}: {reason}; they are for this once")
+
+
+class _Files:
+    """The files of one function, one for each signature, in the first of ``folders``; others are read."""
+
+    def __init__(self, folders: list[Path], base: str, stamp: object) -> None:
+        self.folders, self.base, self.stamp = folders, base, stamp
+
+    def load(self, key: Any) -> Any:
+        """What was saved under this key from the same source; None if nothing was."""
+        for folder in self.folders:
+            path = folder / self._name(key)
+            try:
+                data = path.read_bytes()
+            except OSError:
+                continue
+            if hashlib.sha256(data[_DIGEST_BYTES:]).digest() != data[:_DIGEST_BYTES]:
+                _remove(path)
+                continue
+            stream = io.BytesIO(data[_DIGEST_BYTES:])
+            if pickle.load(stream) == self.stamp:
+                return pickle.load(stream)
+        return None
+
+    def save(self, key: Any, data: Any) -> None:
+        """Raises FileError."""
+        body = pickle.dumps(self.stamp) + numba.core.serialize.dumps(data)
+        write(self.folders[0] / self._name(key), hashlib.sha256(body).digest() + body)
+
+    def _name(self, key: Any) -> str:
+        """Of a signature for a processor, and of a function's closure: a newer source overwrites an older one's."""
+        signature, target, (_, closure) = key
+        return f"{self.base}.{hashlib.sha256(repr((signature, target, closure)).encode()).hexdigest()[:16]}.nbc"
+
+
+def _remove(path: Path) -> None:
+    try:
+        path.unlink()
+        done = "removed"
+    except OSError as error:
+        done = f"passed over ({error.strerror})"
+    _log.warning("graphprover: %s: a damaged kernel, %s and compiled again", path, done)
+
+
+_told: set[str] = set()
+
+
+def _tell(subject: str, message: str) -> None:
+    """Once in a process about each subject."""
+    if subject not in _told:
+        _told.add(subject)
+        _log.warning("graphprover: %s", message)

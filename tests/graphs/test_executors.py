@@ -1,0 +1,43 @@
+"""Who runs a graph, and in which process."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROCESSES = """
+import multiprocessing
+import sys
+from graphprover.device import CpuDevice
+from graphprover.programs import load_packaged
+from graphprover.prover import prove
+
+STATEMENT = load_packaged("examples/fibonacci").statement_for(None)
+
+def work(executor):
+    prove(STATEMENT, executor, device=CpuDevice(2))
+
+if __name__ == "__main__":
+    work("threads")
+    child = multiprocessing.get_context(sys.argv[1]).Process(target=work, args=(sys.argv[2],))
+    child.start()
+    child.join()
+    sys.exit(child.exitcode)
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "executor", "code"), [("fork", "threads", 1), ("fork", "sync", 0), ("spawn", "threads", 0)]
+)
+def test_a_process_forked_after_a_proof_does_not_wait_for_ever(
+    how: str, executor: str, code: int, tmp_path: Path
+) -> None:
+    """Dask's threads are not there; it is told, where `sync` and spawned processes go on."""
+    (tmp_path / "processes.py").write_text(PROCESSES)
+    command = [sys.executable, "-W", "ignore", str(tmp_path / "processes.py"), how, executor]
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert run.returncode == code, run.stderr
+    assert ("start processes by spawn" in run.stderr) == bool(code)
