@@ -26,9 +26,9 @@ if hasattr(os, "sched_setaffinity"):  # before NumPy counts cores
 import numpy as np
 
 from graphprover import Proof, verify
+from graphprover.facts import peak_memory
 from graphprover.protocol import backend
 from graphprover.protocol.hashing import keccak256_rows
-from graphprover.report import peak_memory
 from graphprover.vm.elf import load_elf
 from graphprover.vm.guest import load_guest
 from graphprover.vm.isa import Instruction, Op, encode

@@ -83,7 +83,9 @@ def proofs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["prove", "examples/fibonacci", "-o", "again"], USAGE, "pip install 'graphprover[prover]'"),
         (["plan", "examples/fibonacci"], USAGE, "pip install 'graphprover[prover]'"),
         (["execute", str(ROOT / "examples/guests/sha256.elf")], USAGE, "pip install 'graphprover[prover]'"),
-        (["setup", str(ROOT / "examples/guests/sha256.elf")], USAGE, "pip install 'graphprover[prover]'"),
+        (["setup", str(ROOT / "examples/guests/fib_iterative.elf"), "-o", "again.vk"], OK, "key hash"),
+        (["inspect", "guest.vk"], OK, "key hash"),
+        (["inspect", "guest.vk", str(ROOT / "examples/guests/fib_iterative.elf")], OK, "the key of"),
     ],
     ids=lambda value: " ".join(map(os.path.basename, value)) if isinstance(value, list) else None,
 )

@@ -12,7 +12,9 @@ from graphprover.air.unread import unread
 from graphprover.examples import fibonacci, keccak, memory
 from graphprover.vm.elf import load_elf
 from graphprover.vm.families import FAMILIES
-from graphprover.vm.machine import LANES, Machine, Part
+from graphprover.vm.machine import Machine
+from graphprover.vm.parts import Part
+from graphprover.vm.shape import LANES
 from graphprover.vm.tables.state import Boundary
 
 BUS = Bus("bus")

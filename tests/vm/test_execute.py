@@ -179,7 +179,7 @@ CLAIMS = [*li(T1, 600 << 20), *store(OUTPUT_BASE), *leave()]
 
 TAKEN = """
 import sys
-from graphprover.report import peak_memory
+from graphprover.facts import peak_memory
 from graphprover.vm.elf import load_elf
 from graphprover.vm.execute import execute, prepare
 from graphprover.vm.faults import GuestFault
