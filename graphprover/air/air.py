@@ -4,7 +4,7 @@ import linecache
 import os
 import sys
 from collections.abc import Iterable
-from functools import cached_property
+from functools import cached_property, lru_cache
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -244,6 +244,10 @@ def _caller() -> str:
     frame = sys._getframe(1)
     while frame.f_code.co_filename == __file__ and frame.f_back is not None:
         frame = frame.f_back
-    path, line = frame.f_code.co_filename, frame.f_lineno
+    return _label(frame.f_code.co_filename, frame.f_lineno)
+
+
+@lru_cache(maxsize=4096)  # a line in a loop, or of a class of many tables, is met again and again
+def _label(path: str, line: int) -> str:
     place = f"{os.path.basename(os.path.dirname(path))}/{os.path.basename(path)}:{line}"
     return f"{place}: {linecache.getline(path, line).strip()}"

@@ -55,7 +55,7 @@ class Message:
             )
         if not 0 <= weight <= MAX_WEIGHT:
             raise ValueError(f"a weight lies in 0..{MAX_WEIGHT}, not {weight}")
-        return Tuple_(tuple(graph.lift(field).index for field in self.fields), count.index, operator.index(weight))
+        return Tuple_(tuple([graph.index_of(field) for field in self.fields]), count.index, operator.index(weight))
 
 
 def sent(fields: Iterable[Operand], multiplicity: Operand = 1, *, weight: int | None = None) -> Message:

@@ -55,15 +55,18 @@ def reachable(nodes: Sequence[Node], roots: Iterable[int]) -> list[int]:
     order: list[int] = []
     done: set[int] = set()
     for root in roots:
-        stack = [(root, False)]
+        stack = [root]
         while stack:
-            node, expanded = stack.pop()
-            if expanded:
-                order.append(node)
+            node = stack.pop()
+            if node < 0:  # ~node, whose children are there
+                order.append(~node)
             elif node not in done:
                 done.add(node)
-                stack.append((node, True))
-                stack += [(child, False) for child in reversed(children(nodes[node])) if child not in done]
+                op, a, b = nodes[node]
+                if op < ADD:
+                    order.append(node)
+                else:
+                    stack += (~node, a) if op == NEG else (~node, b, a)
     return order
 
 

@@ -58,6 +58,14 @@ class Graph:
         """The integer ``value`` mod p."""
         return self.node(CONST, value % P)
 
+    def index_of(self, value: object) -> int:
+        """The node of an expression of this graph or of an integer; raises what ``lift`` does."""
+        if type(value) is int:
+            key = (CONST, value % P, 0)
+            if key in self._index:
+                return self._index[key]
+        return self.lift(value).index
+
     def lift(self, value: object) -> "Expr":
         """An expression of this graph, or an integer as a constant of it.
 
