@@ -26,7 +26,6 @@ from graphprover.air.expression import (
     SUB,
     TRANSITION,
     Node,
-    children,
 )
 from graphprover.air.lookups import Interaction, Lookup, Tuple_, pack_same_bus, pin_degree, unpacked
 from graphprover.field import P
