@@ -37,6 +37,7 @@ FIB = Path(__file__).parents[1] / "examples/guests/fib_iterative.elf"
 TURNS = 199_980  # of fib_iterative: a million cycles
 CODE, DATA = 0x10000, 0x4000000
 EXIT, A0, A7 = 93, 10, 17
+TIMES = 10  # of 60,000 instructions, so that families have several lanes
 ROWS = 1 << 14  # hashed for the cost of a permutation
 OPS = tuple(op for op in Op if op.format.rd and op.format.rs2)  # on two registers
 LOADS = (Op.LD, Op.LW, Op.LWU, Op.LH, Op.LHU, Op.LB, Op.LBU)
@@ -77,6 +78,13 @@ def straight(count: int, rng: random.Random) -> list[Instruction]:
     return code
 
 
+def repeated(body: list[Instruction], times: int) -> list[Instruction]:
+    """The body, so many times over: register 20 counts."""
+    back = 4 * (len(body) + 2)
+    end = [Instruction(Op.ADDI, 20, 20, imm=-1), Instruction(Op.BEQ, rs1=20, imm=8), Instruction(Op.JAL, imm=-back)]
+    return [Instruction(Op.ADDI, 20, imm=times), *body, *end]
+
+
 def leave() -> list[Instruction]:
     return [Instruction(Op.ADDI, A0), Instruction(Op.ADDI, A7, imm=EXIT), Instruction(Op.ECALL)]
 
@@ -93,7 +101,7 @@ def prove_all(folder: Path, instructions: int) -> None:
     data = rng.randbytes(4096)
     programs = {
         "fib": (FIB.read_bytes(), struct.pack("<Q", TURNS)),
-        "tables": (elf([*straight(60_000, rng), *leave()], data), b""),
+        "tables": (elf([*repeated(straight(60_000, rng), TIMES), *leave()], data), b""),
         "large": (elf([*leave(), *straight(instructions, rng)], data), b""),
     }
     for name, (program, given) in programs.items():

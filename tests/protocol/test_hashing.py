@@ -58,7 +58,7 @@ def test_states_are_permuted_together_where_there_are_many(monkeypatch: pytest.M
     assert sum(permuted) >= 900 + 800 + 2 * (300 + 700 + 1200)
 
 
-@pytest.mark.parametrize("count", [1, 2, 17, 1024, 1025, 2500])
+@pytest.mark.parametrize("count", [1, 2, 17, 1024, 4096, 4097, 9000])
 def test_every_lane_is_a_message(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(backend.NUMPY_ONLY, "1")
     monkeypatch.setattr(hashing, "_TOGETHER", 0.0)
