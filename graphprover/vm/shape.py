@@ -42,7 +42,7 @@ class Place:
 PLACES = {place.code: place for family in NUMBERS for lanes in LANES for place in (Place(family, lanes),)}
 _PART_CODES = frozenset(map(int, Part))
 _CALLS = frozenset(Place("keccak_call", lanes).code for lanes in LANES)
-_ONCE = frozenset(Place("halt", lanes).code for lanes in LANES)
+_ONCE = frozenset(Place("halt", lanes).code for lanes in LANES)  # proves one cycle, the last
 
 
 def lanes_for(count: int) -> int:
@@ -127,6 +127,8 @@ def check_codes(codes: Sequence[int], fixed: Collection[int]) -> None:
     missing = min(set(fixed) - present, default=None)
     if missing is not None:
         raise ValueError(f"the table {name_of(missing)}, which every statement has, is missing")
+    if _ONCE.isdisjoint(present):
+        raise ValueError("the exit, which every run ends with, is missing")
     if (Part.INPUT in present and Part.STATED_INPUT in present) or (
         Part.ZERO_BETWEEN in present and Part.STATED_INPUT not in present
     ):

@@ -132,6 +132,7 @@ def is_made(machine: Machine, proof: Proof) -> bool:
         or bool(call) != (Part.KECCAK_F in parts)
         or bool(call) != (Part.EVEN in parts)
         or len(names) != len({*families})
+        or "halt" not in names
         or heights[0] != MIN_ROWS
         or min(heights) < MIN_ROWS
         or max(heights) > MAX_ROWS
