@@ -250,14 +250,16 @@ def parser() -> argparse.ArgumentParser:
     for each in (prove, check_proof, inspect, plan, execute):
         add_json(each)
 
-    command(
+    warming = command(
         "warm",
         warm.run_warm,
-        "Compile the kernels of the CPU, once for this machine.",
-        "Other commands compile what they need when they need it, a minute or two in all; this does it ahead, for a "
-        "container's image for instance, and names each. A GPU's are compiled when a table first needs them.",
-        [""],
+        "Compile all kernels, once for this machine.",
+        "Other commands compile what they need when they need it, a minute or two in all, and on a GPU for each new "
+        "table; this does it ahead, for a container's image for instance, and names each. A GPU's take all cores for "
+        "minutes: name the guests that matter to compile their tables only.",
+        ["", "guest.elf --device cuda"],
     )
+    warm.add_arguments(warming)
     return top
 
 

@@ -2,16 +2,66 @@
 
 import argparse
 import time
+from collections.abc import Iterator, Sequence
+
+from graphprover.air import AirDescription
+from graphprover.options import UsageError
+from graphprover.programs import load
+from graphprover.vm.guest import Guest
+from graphprover.vm.machine import Machine
+from graphprover.vm.parts import Part
+from graphprover.vm.shape import KECCAK_CALL, LANES, Place
+from graphprover.vm.version import NUMBERS
 
 OK, FAILED = 0, 1
+KEPT = 0.2  # seconds: what takes less was there
+
+
+def add_arguments(each: argparse.ArgumentParser) -> None:
+    """What ``warm`` takes."""
+    each.add_argument(
+        "programs",
+        nargs="*",
+        metavar="GUEST.ELF",
+        help="for a GPU: only the tables that these can have (default: all of the machine)",
+    )
+    each.add_argument(
+        "--device", default="auto", metavar="NAME", help="auto (default: the CPU, and the first GPU if any), cpu, cuda:1"
+    )
 
 
 def run_warm(options: argparse.Namespace) -> int:
-    """``graphprover warm``: runs and proves the smallest guest, which takes every kernel of the CPU."""
+    """``graphprover warm``: the CPU's kernels, which checks and traces take anyway, then those of a GPU."""
+    from graphprover.device.choose import device_for
+    from graphprover.device.cpu import CpuDevice
+
+    machines = [_machine(name) for name in options.programs]
+    try:
+        device = device_for(options.device)
+    except ValueError as error:
+        raise UsageError(f"--device: {error}") from error
+    kept = _warm_cpu()
+    if not isinstance(device, CpuDevice):
+        from graphprover.device.cuda import CudaDevice
+
+        assert isinstance(device, CudaDevice)
+        _warm_gpu(machines, device.number)
+    return OK if kept else FAILED
+
+
+def _machine(name: str) -> Machine:
+    """The machine of a guest; raises UsageError for anything else."""
+    guest = load(name)
+    if not isinstance(guest, Guest) or not isinstance(guest.machine, Machine):
+        raise UsageError(f"{name}: not an ELF file; only guests have tables of the machine")
+    return guest.machine
+
+
+def _warm_cpu() -> bool:
+    """Runs and proves the smallest guest, which takes every kernel of the CPU; gives whether all could be kept."""
     from graphprover import compiled
     from graphprover.prover import prove
     from graphprover.vm.execute import execute, smallest
-    from graphprover.vm.machine import Machine
     from graphprover.vm.setup import make_key
     from graphprover.vm.trace import statement
 
@@ -22,9 +72,43 @@ def run_warm(options: argparse.Namespace) -> int:
     execution = execute(machine.image, record=True)
     make_key(machine)
     prove(statement(machine, execution), device="cpu")
+    _say(len(compiled.made), "the CPU", started)
+    return compiled.all_kept()
+
+
+def _warm_gpu(machines: Sequence[Machine], number: int) -> None:
+    """Compiles the kernels of the tables that these programs can have, or of all tables of the machine."""
+    from graphprover.kernels.cuda.warm import compile_kernels
+
+    started, count = time.perf_counter(), 0
+    for kernel, seconds in compile_kernels(_descriptions(machines), number):
+        if seconds > KEPT:
+            count += 1
+            _progress(kernel, seconds)
+    _say(count, "the GPU", started)
+
+
+def _descriptions(machines: Sequence[Machine]) -> Iterator[AirDescription]:
+    """The tables that proofs of these programs can have; all of the machine's where there is none.
+
+    Without output and stated input, whose tables have as many columns as words.
+    """
+    from graphprover.vm.execute import smallest
+
+    for machine in machines or [Machine(smallest())]:
+        families = {way.family for ways in machine.outcomes for way in ways} if machines else set(NUMBERS)
+        parts = {*Part} - {Part.OUTPUT, Part.STATED_INPUT} - ({Part.IMAGE} - set(machine.fixed))
+        if KECCAK_CALL not in families:
+            parts -= {Part.KECCAK_F, Part.EVEN}
+        places = (Place(family, lanes).code for family in sorted(families) for lanes in LANES)
+        for code in (0, *sorted(parts), *places):
+            yield machine.air(code, tables=2, output_words=0).describe()
+
+
+def _say(count: int, device: str, started: float) -> None:
     seconds = time.perf_counter() - started
-    print(f"{len(compiled.made)} kernels compiled in {seconds:.0f} s" if compiled.made else "all kernels were there")
-    return OK if compiled.all_kept() else FAILED
+    done = f"{count} kernels of {device} compiled in {seconds:.0f} s"
+    print(done if count else f"all kernels of {device} were there")
 
 
 def _progress(kernel: str, seconds: float) -> None:

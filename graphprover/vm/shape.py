@@ -41,7 +41,8 @@ class Place:
 
 PLACES = {place.code: place for family in NUMBERS for lanes in LANES for place in (Place(family, lanes),)}
 _PART_CODES = frozenset(map(int, Part))
-_CALLS = frozenset(Place("keccak_call", lanes).code for lanes in LANES)
+KECCAK_CALL = "keccak_call"  # the family that needs the permutation
+_CALLS = frozenset(Place(KECCAK_CALL, lanes).code for lanes in LANES)
 _ONCE = frozenset(Place("halt", lanes).code for lanes in LANES)  # proves one cycle, the last
 
 

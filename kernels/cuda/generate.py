@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from graphprover.air.description import AirDescription
 from graphprover.air.expression import CONST
-from graphprover.air.program import Matrix, Op, Program, Selector
+from graphprover.air.program import Matrix, Op, Program, Selector, lookup_program, quotient_program
 from graphprover.field import P
 from graphprover.kernels.cuda.sources import source
 
@@ -307,3 +308,18 @@ def _fractions(code: Code, groups: Sequence[int], columns: Sequence[int]) -> lis
         lines.append(f"f{i} = program::scale(f{i}, norms[{i}]); total = ext::add(total, f{i});")
         lines.append(f"if (index < rows) ext::store({place}, rows, row, f{i});")
     return lines
+
+
+def is_generated(program: Program) -> bool:
+    """Whether a quotient's program gets a kernel of its own; it is interpreted otherwise."""
+    return len(program.instructions) + len(program.terms) <= GENERATED
+
+
+def table_sources(air: AirDescription) -> list[str]:
+    """All kernels that are generated for a table."""
+    program, texts = quotient_program(air), []
+    if is_generated(program):
+        texts.append(quotient_source(program, 1 << air.log_quotient_chunks))
+    if air.lookups:
+        texts += lookup_sources(lookup_program(air), tuple(len(lookup.tuples) for lookup in air.lookups))
+    return texts

@@ -83,7 +83,7 @@ def evaluate(
     words = np.concatenate([words, _of_chunks(log_rows, log_chunks)])
     points = domain.points(log_rows + log_chunks)
     if interpreted is None:
-        interpreted = len(program.instructions) + len(program.terms) > generate.GENERATED
+        interpreted = not generate.is_generated(program)
     if interpreted:
         _interpret(program, words, matrices, 1 << log_chunks, target, *points, log_rows, size)
         return

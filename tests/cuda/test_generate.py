@@ -41,13 +41,7 @@ def jobs(airs: Iterable[AirDescription], architecture: str) -> list[Job]:
     """The kernels of some tables, each text once."""
     titles: dict[str, str] = {}
     for air in airs:
-        program = quotient_program(air)
-        codes = []
-        if len(program.instructions) + len(program.terms) <= generate.GENERATED:
-            codes.append(generate.quotient_source(program, 1 << air.log_quotient_chunks))
-        if air.lookups:
-            codes += generate.lookup_sources(lookup_program(air), tuple(len(each.tuples) for each in air.lookups))
-        for code in codes:
+        for code in generate.table_sources(air):
             titles.setdefault(code, f"{air.name}, {air.main_width} columns,")
     return [Job(title, code, architecture) for code, title in titles.items()]
 

@@ -1,0 +1,44 @@
+"""Compiling kernels ahead, by all cores: CuPy keeps what it compiled on disk, for every process of this user.
+
+No CPU twin: Numba's kernels belong to no table.
+"""
+
+import os
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+
+import cupy
+
+from graphprover.air.description import AirDescription
+from graphprover.kernels.cuda.generate import table_sources
+from graphprover.kernels.cuda.sources import FOLDER, STANDARD, source
+
+
+def compile_kernels(airs: Iterable[AirDescription], device: int) -> Iterator[tuple[str, float]]:
+    """Compile the kernels of all operations and of these tables for a device; yields what was done, and its seconds.
+
+    Processes are started anew: one that was forked could not use the GPU that this one uses.
+    """
+    texts = {source(each.name): each.name for each in sorted(FOLDER.glob("*.cu"))}
+    for air in airs:
+        for text in table_sources(air):
+            texts.setdefault(text, f"table {air.name}, {air.main_width} columns")
+    workers = min(os.cpu_count() or 1, len(texts))
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        # The longest first, or one of them runs alone at the end.
+        jobs = {pool.submit(_compile, text, device): texts[text] for text in sorted(texts, key=len, reverse=True)}
+        try:
+            for job in as_completed(jobs):
+                yield jobs[job], job.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _compile(text: str, device: int) -> float:
+    """Seconds that it took, some hundredths for what is kept already."""
+    started = time.perf_counter()
+    with cupy.cuda.Device(device):
+        cupy.RawModule(code=text, options=(f"-std={STANDARD}",), backend="nvrtc").compile()
+    return time.perf_counter() - started
