@@ -26,7 +26,7 @@ def add_arguments(each: argparse.ArgumentParser) -> None:
         help="for a GPU: only the tables that these can have (default: all of the machine)",
     )
     each.add_argument(
-        "--device", default="auto", metavar="NAME", help="auto (default: the CPU, and the first GPU if any), cpu, cuda:1"
+        "--device", default="auto", metavar="NAME", help="auto (default: the CPU, and a GPU if any), cpu, cuda, cuda:1"
     )
 
 
