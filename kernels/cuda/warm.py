@@ -26,9 +26,9 @@ def compile_kernels(airs: Iterable[AirDescription], device: int) -> Iterator[tup
         for text in table_sources(air):
             texts.setdefault(text, f"table {air.name}, {air.main_width} columns")
     workers = min(os.cpu_count() or 1, len(texts))
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(workers, get_context("spawn"), _begin, (device,)) as pool:
         # The longest first, or one of them runs alone at the end.
-        jobs = {pool.submit(_compile, text, device): texts[text] for text in sorted(texts, key=len, reverse=True)}
+        jobs = {pool.submit(_compile, text): texts[text] for text in sorted(texts, key=len, reverse=True)}
         try:
             for job in as_completed(jobs):
                 yield jobs[job], job.result()
@@ -36,9 +36,14 @@ def compile_kernels(airs: Iterable[AirDescription], device: int) -> Iterator[tup
             pool.shutdown(cancel_futures=True)
 
 
-def _compile(text: str, device: int) -> float:
+def _begin(device: int) -> None:
+    """What a process does once: it takes the device, and has the compiler loaded, by a kernel that does nothing."""
+    cupy.cuda.Device(device).use()
+    _compile('extern "C" __global__ void nothing() {}')
+
+
+def _compile(text: str) -> float:
     """Seconds that it took, some hundredths for what is kept already."""
     started = time.perf_counter()
-    with cupy.cuda.Device(device):
-        cupy.RawModule(code=text, options=(f"-std={STANDARD}",), backend="nvrtc").compile()
+    cupy.RawModule(code=text, options=(f"-std={STANDARD}",), backend="nvrtc").compile()
     return time.perf_counter() - started
