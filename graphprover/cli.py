@@ -374,7 +374,7 @@ def run_setup(options: argparse.Namespace) -> int:
     encoded = key.to_bytes()
     write(options.output, encoded)
     print(report.key_text(facts.key(key)))
-    print(report.listed({"key": f"{options.output}, {len(encoded):,} bytes"}))
+    print(f"written to {options.output}, {len(encoded):,} bytes")
     return OK
 
 
