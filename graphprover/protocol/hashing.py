@@ -121,7 +121,7 @@ def _rho_and_pi() -> tuple[np.ndarray, np.ndarray]:
     return sources, rotations
 
 
-_CONSTANTS = _round_constants()
+ROUND_CONSTANTS = _round_constants()
 _SOURCES, _ROTATIONS = _rho_and_pi()
 # Row 5 x + y of some states is word x + 5 y of a message.
 _ROW_OF_WORD = [5 * (word % 5) + word // 5 for word in range(25)]
@@ -146,7 +146,7 @@ class _States:
         """Keccak-f[1600] of all states."""
         a, b, parity, theta, room = self.words, self.moved, self.parity, self.theta, self.room
         planes, moved, before, after = a.reshape(5, 5, -1), b[:25], parity[:5], parity[2:]
-        for constant in _CONSTANTS:
+        for constant in ROUND_CONSTANTS:
             # theta
             np.bitwise_xor.reduce(planes, axis=1, out=parity[1:6])
             np.copyto(parity[0], parity[5])

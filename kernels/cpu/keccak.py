@@ -11,24 +11,12 @@ import numpy as np
 
 from graphprover.compiled import njit
 from graphprover.kernels.cpu import simd
+from graphprover.protocol.hashing import ROUND_CONSTANTS
 
 RATE = 17  # words absorbed between permutations
 STATE = 25 * simd.LANES  # words of a state in memory
 DIGEST = 4  # words of a digest
 _LANES = simd.LANES
-
-
-def _round_constants() -> np.ndarray:
-    """The 24 words of iota: bit 2^j - 1 of word i is output j + 7 i of the shift register x^8 + x^6 + x^5 + x^4 + 1."""
-    register = 1
-    words = []
-    for _ in range(24):
-        word = 0
-        for j in range(7):
-            word |= (register & 1) << ((1 << j) - 1)
-            register = (register << 1) ^ (0x171 if register & 0x80 else 0)
-        words.append(word)
-    return np.array(words, dtype=np.uint64)
 
 
 def _rotations() -> list[int]:
@@ -41,7 +29,6 @@ def _rotations() -> list[int]:
     return rotations
 
 
-_ROUND_CONSTANTS = _round_constants()
 _ROTATIONS = _rotations()
 _FIRST_PADDING = np.uint64(0x01)
 _LAST_PADDING = np.uint64(1 << 63)
@@ -71,7 +58,7 @@ def permute(state):
     """Keccak-f[1600] of the eight states at the address or in the array ``state``."""
     words = simd.load_rows(state, 0, _LANES, 25)
     for i in range(24):
-        words = _round(words, _ROUND_CONSTANTS[i])
+        words = _round(words, ROUND_CONSTANTS[i])
     simd.store_rows(state, 0, _LANES, words)
 
 
