@@ -23,7 +23,7 @@ from graphprover.vm.elf import Image, program_hash
 from graphprover.vm.entries import program_entries
 from graphprover.vm.families import FAMILIES, Outcome, outcomes
 from graphprover.vm.io import INPUT_BASE, MEMORY_END, OUTPUT_BASE
-from graphprover.vm.isa import ILLEGAL, Instruction, Op, decode_all
+from graphprover.vm.isa import ILLEGAL, Code, Instruction, Op, decode_all
 from graphprover.vm.parts import Part
 from graphprover.vm.record import accesses
 from graphprover.vm.shape import MIN_ROWS, PLACES, check_codes, check_heights, rows_for
@@ -226,9 +226,14 @@ class Machine(Tables):
         return ImageMemory(addresses, values, rows_for(len(addresses))) if len(addresses) else None
 
     @cached_property
+    def code(self) -> Code:
+        """The decoded instructions."""
+        return decode_all(self.image.code)
+
+    @cached_property
     def outcomes(self) -> tuple[tuple[Outcome, ...], ...]:
         """For each instruction word, the ways it can go; none for an illegal one."""
-        code = decode_all(self.image.code)
+        code = self.code
         used = accesses(code)
         fields = zip(*(each.tolist() for each in (code.op, code.rd, code.rs1, code.rs2, code.imm)), strict=True)
         registers = zip(used.d.tolist(), used.a.tolist(), used.b.tolist(), strict=True)
@@ -243,7 +248,7 @@ class Machine(Tables):
     @cached_property
     def entries(self) -> np.ndarray:
         """The rows of the program table, uint64 (fields, rows), in the order of ``outcomes``."""
-        return program_entries(decode_all(self.image.code), self.image.code_base)
+        return program_entries(self.code, self.image.code_base)
 
 
 def cells_per_row(air: AirDescription) -> int:

@@ -11,7 +11,6 @@ from graphprover.device import Array, Device
 from graphprover.field import array_sub
 from graphprover.kernels.lanes import FAR, Cell, Kind, Lanes
 from graphprover.vm.buses import SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY
-from graphprover.vm.isa import decode_all
 from graphprover.vm.machine import Machine
 from graphprover.vm.record import Call, Record
 from graphprover.vm.tables.host import LANES as WORDS
@@ -36,7 +35,7 @@ class Run:
 
 def run_of(machine: Machine, record: Record, order: np.ndarray, entries: np.ndarray) -> Run:
     """The run on the host."""
-    immediates = decode_all(machine.image.code).imm.view(np.uint64)
+    immediates = machine.code.imm.view(np.uint64)
     names = (f"{name}_at" if name in "dab" else name for name in FIELDS)
     program = dict(zip(names, np.ascontiguousarray(machine.entries), strict=True))
     program["offset"] = np.repeat(immediates, [len(way) for way in machine.outcomes])
