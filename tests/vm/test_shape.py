@@ -27,9 +27,7 @@ SEARCHED = 3000  # headers
 
 
 @pytest.mark.parametrize(("uses", "rows", "cells"), [(4, 1, 3), (1, 1, 40), (1, 24, 3), (4, 1, 4000), (1, 24, 2185)])
-def test_counts_are_the_inverse_of_heights(
-    uses: int, rows: int, cells: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_counts_are_the_inverse_of_heights(uses: int, rows: int, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Against all numbers of uses up to some thousands, with tables of at most 2^10 rows."""
     monkeypatch.setattr(shape, "MAX_ROWS", 1 << 10)
     monkeypatch.setattr(shape, "SPLIT_CELLS", 2000)
