@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphprover.device import Array, Device
-from graphprover.field import Ext, ext_scale, root_of_unity
+from graphprover.field import EXTENSION_DEGREE, Ext, ext_scale, root_of_unity
 from graphprover.graphs.commit import Commitment, Extensions
 from graphprover.graphs.tasks import Graph, Node
 from graphprover.graphs.transcript import Drawn
 from graphprover.kernels.operands import Height
-from graphprover.protocol.layout import EXTENSION_DEGREE, MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout
+from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout
 from graphprover.protocol.proof import EXT_BYTES, TableOpenings, array_to_words
 
 ByHeight = Mapping[int, Sequence[Array]]  # for each opening point, by log2 of the trace's rows

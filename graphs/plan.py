@@ -15,11 +15,12 @@ from dask.order import order
 from graphprover.air.description import AirDescription
 from graphprover.air.expression import MUL
 from graphprover.device.interface import CPU_BATCH, Array, Device
+from graphprover.field import EXTENSION_DEGREE
 from graphprover.graphs import proof
 from graphprover.graphs.batches import Batch, batches
 from graphprover.graphs.opening import parts_of
 from graphprover.graphs.tasks import Graph
-from graphprover.protocol.layout import EXTENSION_DEGREE, MAIN, PREPROCESSED, Layout
+from graphprover.protocol.layout import MAIN, PREPROCESSED, Layout
 from graphprover.recipe import Recipe
 
 WORD = 8  # bytes
@@ -234,7 +235,7 @@ class Costs:
             return Cost()
         tuples = [t for lookup in air.lookups for t in lookup.tuples]
         fields = sum(len(t.fields) for t in tuples)
-        columns = EXTENSION_DEGREE * (len(air.lookups) + 1)
+        columns = air.permutation_width
         fractions = Cost(
             # fingerprints, three products for each inverse, a scaling each
             multiplications=(3 * fields + (3 * EXT_MUL + 3) * len(tuples)) << log_height,
@@ -255,8 +256,7 @@ class Costs:
             3 * sum(len(t.fields) for t in lookup.tuples) + (2 * len(lookup.tuples) + 2) * EXT_MUL
             for lookup in air.lookups
         )
-        permutation = EXTENSION_DEGREE * (len(air.lookups) + bool(air.lookups))
-        columns = air.main_width + air.preprocessed_width + permutation
+        columns = air.main_width + air.preprocessed_width + air.permutation_width
         again = log_chunks > self.log_blowup
         chunks = EXTENSION_DEGREE << log_chunks
         work = Cost(

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphprover.device import Array, Device, Tree
-from graphprover.field import Ext
+from graphprover.field import EXTENSION_DEGREE, Ext
 from graphprover.graphs.batches import joined
 from graphprover.graphs.commit import Commitment, Extensions
 from graphprover.graphs.fri import FriRound
 from graphprover.graphs.tasks import Graph, Node
 from graphprover.graphs.transcript import Drawn
-from graphprover.protocol.layout import EXTENSION_DEGREE, MAIN, PERMUTATION, QUOTIENT, Layout
+from graphprover.protocol.layout import MAIN, PERMUTATION, QUOTIENT, Layout
 from graphprover.protocol.proof import BatchProof, Cap, FoldQueries, RoundQueries, TableOpenings, array_to_words
 
 

@@ -28,7 +28,7 @@ from graphprover.air.expression import (
     Node,
 )
 from graphprover.air.lookups import Interaction, Lookup, Tuple_, pack_same_bus, pin_degree, unpacked
-from graphprover.field import P
+from graphprover.field import EXTENSION_DEGREE, P
 
 __all__ = ["AirDescription", "Interaction", "Lookup", "Tuple_", "check_bus_widths", "check_multiplicity_bound"]
 
@@ -128,6 +128,11 @@ class AirDescription:
         """The fraction columns, in order."""
         budget = 2**self.log_quotient_chunks + 1
         return pack_same_bus(unpacked(self.locals, self.globals), self.degrees, budget)
+
+    @cached_property
+    def permutation_width(self) -> int:
+        """Base columns of the lookup argument: the accumulator and the fraction columns; 0 without lookups."""
+        return EXTENSION_DEGREE * (len(self.lookups) + 1) if self.lookups else 0
 
     @cached_property
     def total_weight(self) -> int:

@@ -17,10 +17,9 @@ from dataclasses import asdict, dataclass, replace
 from math import ceil, inf, log2, sqrt
 
 from graphprover.air.description import AirDescription
-from graphprover.field import P
+from graphprover.field import EXTENSION_DEGREE, P
 from graphprover.protocol.parameters import Parameters
 
-EXTENSION_DEGREE = 3
 FIELD_BITS = EXTENSION_DEGREE * log2(P)
 HASH_BITS = 128.0  # collisions of Keccak-256
 
@@ -168,7 +167,7 @@ def shape_of(descriptions: Sequence[AirDescription], log_heights: Sequence[int])
         pins = len(air.lookups)
         chunks = 1 << air.log_quotient_chunks
         openings = air.main_width * (1 + air.main_next) + air.preprocessed_width * (1 + air.preprocessed_next)
-        openings += EXTENSION_DEGREE * (chunks + (2 * (pins + 1) if pins else 0))
+        openings += EXTENSION_DEGREE * chunks + 2 * air.permutation_width
         tuples = [each for lookup in air.lookups for each in lookup.tuples]
         widths += [len(each.fields) for each in tuples]
         constraints = len(air.constraints) + (pins + 3 if pins else 0)

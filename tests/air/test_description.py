@@ -37,6 +37,7 @@ def layout(d: AirDescription) -> list[tuple[str | None, int]]:
 def test_no_constraint_at_all() -> None:
     d = describe(lambda t: None)
     assert (d.nodes, d.lookups, d.log_quotient_chunks, d.total_weight) == ((), (), 0, 0)
+    assert d.permutation_width == 0
 
 
 @pytest.mark.parametrize(("degree", "log_chunks"), [(0, 0), (1, 0), (2, 0), (3, 1), (4, 2), (5, 2), (6, 3), (9, 3)])
@@ -54,6 +55,7 @@ def test_degree_three_shares_in_pairs() -> None:
     # log_chunks 1, budget 3.
     d = describe(lambda t: (t.every_row(t.x**3), [t.send(A, [t.x]) for _ in range(5)]))
     assert (d.log_quotient_chunks, layout(d)) == (1, [("a", 2), ("a", 2), ("a", 1)])
+    assert d.permutation_width == 3 * (1 + 3)  # three words for the accumulator and for each of the three columns
 
 
 def test_budget_is_the_top_of_the_bucket() -> None:
