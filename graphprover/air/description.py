@@ -27,10 +27,10 @@ from graphprover.air.expression import (
     TRANSITION,
     Node,
 )
-from graphprover.air.lookups import Interaction, Lookup, Tuple_, pack_same_bus, pin_degree, unpacked
+from graphprover.air.lookups import Interaction, Lookup, Message, pack_same_bus, pin_degree, unpacked
 from graphprover.field import EXTENSION_DEGREE, P
 
-__all__ = ["AirDescription", "Interaction", "Lookup", "Tuple_", "check_bus_widths", "check_multiplicity_bound"]
+__all__ = ["AirDescription", "Interaction", "Lookup", "Message", "check_bus_widths", "check_multiplicity_bound"]
 
 CANONICAL_MAGIC = b"graphprover air 1"
 _LEAF_DEGREE = {CONST: 0, MAIN: 1, PREPROCESSED: 1, PUBLIC: 0, FIRST: 1, LAST: 1, TRANSITION: 0}
@@ -169,7 +169,7 @@ class AirDescription:
     def to_json(self) -> dict[str, Any]:
         """The table as the Rust side reads it; node values are integers below 2^64."""
 
-        def tuple_json(t: Tuple_) -> dict[str, Any]:
+        def tuple_json(t: Message) -> dict[str, Any]:
             return {"fields": list(t.fields), "multiplicity": t.multiplicity, "weight": t.weight}
 
         return {
