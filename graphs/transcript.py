@@ -19,6 +19,14 @@ from graphprover.protocol.lookup import lookup_prefixes
 from graphprover.protocol.proof import TableOpenings, opened_values
 from graphprover.statement import binding_digest
 
+TRANSCRIPT = "transcript"
+BEGIN, LOOKUP, CONSTRAINT, ZETA, BATCHING, QUERIES = "begin", "lookup", "constraint", "zeta", "batching", "queries"
+
+
+def fold_step(number: int) -> str:
+    """The step that draws the challenge of one fold."""
+    return f"fold{number}"
+
 
 @dataclass(frozen=True)
 class Drawn:
