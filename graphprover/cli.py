@@ -15,9 +15,11 @@ from graphprover import __version__, demands, facts, report, warm
 from graphprover.checker import check
 from graphprover.envelope import Proof
 from graphprover.files import FileError, check_writable, read_input, read_proof, write
+from graphprover.graphs.executor_names import THREADS
 from graphprover.options import UsageError, add_json, bits, executor
 from graphprover.programs import Program, ProgramError, is_guest, is_packaged, load, load_packaged, packaged_names
 from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.parameters import RATES
 from graphprover.protocol.security import JOHNSON_PROXIMITY, PROXIMITIES
 from graphprover.statement import Statement
 from graphprover.verifier import Verdict, check_level, verify
@@ -123,7 +125,7 @@ def parser() -> argparse.ArgumentParser:
         each.add_argument(
             "--rate",
             type=int,
-            choices=(2, 4, 8),
+            choices=tuple(RATES),
             default=2,
             help="rate 1/2 (default), 1/4 or 1/8 of the code: less is a smaller proof for more work",
         )
@@ -152,7 +154,7 @@ def parser() -> argparse.ArgumentParser:
     prove.add_argument(
         "--executor",
         type=executor,
-        default="threads",
+        default=THREADS,
         help="who runs the graph: threads of this process (default), sync (one thread), or a Dask cluster by the "
         "address of its scheduler or its scheduler file FILE.json, which is trusted to run code here (outside of your "
         "own network use tls://ADDRESS and Dask's settings for TLS); the proof has the same bytes",

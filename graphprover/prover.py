@@ -14,10 +14,11 @@ from graphprover.device.choose import device_for
 from graphprover.envelope import Proof
 from graphprover.graphs import proof as proof_graph
 from graphprover.graphs.batches import batches
-from graphprover.graphs.executors import THREADS, executor_for
+from graphprover.graphs.executor_names import THREADS
+from graphprover.graphs.executors import executor_for
 from graphprover.graphs.tasks import Graph
 from graphprover.protocol.layout import Layout, make_layout
-from graphprover.protocol.parameters import Parameters
+from graphprover.protocol.parameters import RATES, Parameters
 from graphprover.protocol.proof import Cap, encode
 from graphprover.protocol.security import JOHNSON_PROXIMITY, choose, shape_of
 from graphprover.recipe import Recipe
@@ -160,6 +161,3 @@ def _layout(
             raise ValueError(f"rate 1/{rate}: choose 1/2, 1/4 or 1/8")
         parameters = choose(shape_of(statement.descriptions, log_heights), security, RATES[rate], proximity)
     return make_layout(statement.descriptions, log_heights, parameters)
-
-
-RATES = {2: 1, 4: 2, 8: 3}  # inverse rate to its log2

@@ -18,6 +18,7 @@ from math import ceil, inf, log2, sqrt
 
 from graphprover.air.description import AirDescription
 from graphprover.field import EXTENSION_DEGREE, P
+from graphprover.protocol.folding import fold_log_arities
 from graphprover.protocol.parameters import Parameters
 
 FIELD_BITS = EXTENSION_DEGREE * log2(P)
@@ -256,20 +257,16 @@ def batching_errors(shape: Shape, log_blowup: int, multiplicity: int) -> float:
 
 
 def folds(shape: Shape, parameters: Parameters) -> Iterator[tuple[int, int]]:
-    """For each fold, log2 of the dimension that it leaves and the degree of its curve (p3-fri ``fold_schedule``).
+    """For each fold, log2 of the dimension that it leaves and the degree of its curve.
 
     A fold of arity a is a curve of degree a - 1 in its challenge β; where shorter tables join, β^a times their
     codeword is added, which makes it one more.
     """
-    height, *joining = sorted({table.log_height for table in shape.tables}, reverse=True)
-    while height > parameters.log_final_poly_len:
-        stop = joining[0] if joining else parameters.log_final_poly_len
-        arity = min(parameters.max_log_arity, height - stop)
-        height -= arity
-        joins = height in joining
-        if joins:
-            joining.remove(height)
-        yield height, (1 << arity) - 1 + joins
+    log_heights = {table.log_height for table in shape.tables}
+    log_dimension = max(log_heights)
+    for log_arity in fold_log_arities(log_heights, parameters):
+        log_dimension -= log_arity
+        yield log_dimension, (1 << log_arity) - 1 + (log_dimension in log_heights)
 
 
 def query_bits(num_queries: int, agreeing: float) -> float:
