@@ -284,20 +284,16 @@ def run_prove(options: argparse.Namespace) -> int:
 
         from graphprover.device.choose import device_for
         from graphprover.graphs.executors import Progress
-        from graphprover.prover import layout_of, preprocessed_cap, prove
-    try:
-        layout = layout_of(statement, options.security, options.rate, proximity=options.proximity)
-    except ValueError as error:
-        raise UsageError(f"{program.name}: {error}") from error
+        from graphprover.prover import prove_prepared
+    prepared = _prepared(program, statement, options)
     try:
         device_for(options.device)
     except ValueError as error:
         raise UsageError(f"--device: {error}") from error
     with stage("prove"), Profiler() as tasks, Progress() if sys.stderr.isatty() else nullcontext():
-        proof = prove(statement, options.executor, parameters=layout.parameters, device=options.device)
+        proof, cap = prove_prepared(prepared, options.executor, options.device)
     with stage("verify"):
         try:
-            cap = preprocessed_cap(statement, layout.parameters, options.device)
             own = program.statement_of(proof)
             verdict = verify(proof, own, options.security, options.proximity, preprocessed=cap)
         except VerificationError as error:
@@ -392,7 +388,7 @@ def run_inspect(options: argparse.Namespace) -> int:
             raise UsageError(f"{options.subject}: not a proof, so {options.program} says nothing about it")
         options.program = options.subject
         program, statement = _program_and_statement(options)
-        layout = _layout(program, statement, options)
+        layout = _prepared(program, statement, options).layout
         security = facts.security_of(layout)
         made = {"program": program.name, **facts.statement(layout), "security": facts.security(security)}
         report.say(made, lambda: f"{report.statement_text(made)}\n{report.security_text(security)}", options.json)
@@ -448,10 +444,10 @@ def run_plan(options: argparse.Namespace) -> int:
     from graphprover.device.cpu import available_threads
     from graphprover.graphs.draw import plan_svg, plan_table
     from graphprover.graphs.plan import make_plan
-    from graphprover.prover import checked_traces
 
     program, statement = _program_and_statement(options)
-    plan = make_plan(_layout(program, statement, options), main=checked_traces(statement))
+    prepared = _prepared(program, statement, options)
+    plan = make_plan(prepared.layout, main=prepared.traces)
     threads, guest = available_threads(), isinstance(program, Guest)
     cells = committed_cells(statement) if guest else None
     found = {"program": program.name, **facts.plan(plan, threads), "committed_cells": cells}
@@ -494,12 +490,12 @@ def _program_and_statement(options: argparse.Namespace) -> tuple[Program | Guest
     return program, program.statement_for(data)
 
 
-def _layout(program: Program | Guest, statement: Statement, options: argparse.Namespace) -> Any:
-    """The layout of the proof asked for."""
-    from graphprover.prover import layout_of
+def _prepared(program: Program | Guest, statement: Statement, options: argparse.Namespace) -> Any:
+    """The statement with its checked traces and the layout of the proof asked for: `prover.Prepared`."""
+    from graphprover.prover import prepare
 
     try:
-        return layout_of(statement, options.security, options.rate, proximity=options.proximity)
+        return prepare(statement, options.security, options.rate, proximity=options.proximity)
     except ValueError as error:
         raise UsageError(f"{program.name}: {error}") from error
 

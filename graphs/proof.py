@@ -19,7 +19,7 @@ def build(
     preprocessed: dict[int, Array],
     public_values: Sequence[Sequence[int]],
 ) -> Delayed:
-    """The task whose value is the `BatchProof` of these traces (columns, rows), given by table."""
+    """The task whose value is `query.Proven`: the proof of these traces (columns, rows), given by table."""
 
     def step(name: str, function, *inputs, **fixed) -> Node:  # type: ignore[no-untyped-def]
         return graph.task(TRANSCRIPT, name, function, *inputs, **fixed)

@@ -12,7 +12,7 @@ from graphprover.graphs.commit import Commitment, Extensions
 from graphprover.graphs.fri import FriRound
 from graphprover.graphs.tasks import Graph, Node
 from graphprover.graphs.transcript import BATCHING, LOOKUP, QUERIES, ZETA, Drawn
-from graphprover.protocol.layout import MAIN, PERMUTATION, QUOTIENT, Layout
+from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout
 from graphprover.protocol.proof import BatchProof, Cap, FoldQueries, RoundQueries, TableOpenings, array_to_words
 
 QUERY, PROOF = "query", "proof"
@@ -26,6 +26,14 @@ class Opened:
     fold_caps: tuple[Cap, ...]
     rounds: tuple[RoundQueries, ...]
     folds: tuple[FoldQueries, ...]
+
+
+@dataclass(frozen=True)
+class Proven:
+    """What the graph gives."""
+
+    proof: BatchProof  # everything the prover sends
+    preprocessed_cap: Cap | None  # what every verifier computes itself, and the prover has already
 
 
 def multiproof(indices: np.ndarray, log_leaves: int) -> np.ndarray:
@@ -117,10 +125,10 @@ def assemble(
     fold_drawn: Sequence[Drawn],
     *,
     layout: Layout,
-) -> BatchProof:
-    """Everything the prover sends."""
+) -> Proven:
+    """Everything the prover sends, put together."""
     terminals = {table: columns.terminal for table, columns in merged(lookups).items()}
-    return BatchProof(
+    proof = BatchProof(
         main_cap=opened.caps[MAIN],
         permutation_cap=opened.caps.get(PERMUTATION),
         quotient_cap=opened.caps[QUOTIENT],
@@ -137,6 +145,7 @@ def assemble(
         lookup_nonce=drawn[LOOKUP].nonce if layout.lookup_tables else None,
         zeta_nonce=drawn[ZETA].nonce,
     )
+    return Proven(proof, opened.caps.get(PREPROCESSED))
 
 
 def build(
