@@ -290,9 +290,9 @@ def run_prove(options: argparse.Namespace) -> int:
 
         from graphprover.device.choose import device_for
         from graphprover.graphs.executors import Progress
-        from graphprover.prover import plan, preprocessed_cap, prove
+        from graphprover.prover import layout_of, preprocessed_cap, prove
     try:
-        layout = plan(statement, options.security, options.rate, proximity=options.proximity)
+        layout = layout_of(statement, options.security, options.rate, proximity=options.proximity)
     except ValueError as error:
         raise UsageError(f"{program.name}: {error}") from error
     try:
@@ -454,10 +454,10 @@ def run_plan(options: argparse.Namespace) -> int:
     from graphprover.device.cpu import available_threads
     from graphprover.graphs.draw import plan_svg, plan_table
     from graphprover.graphs.plan import make_plan
-    from graphprover.prover import load as load_traces
+    from graphprover.prover import checked_traces
 
     program, statement = _program_and_statement(options)
-    plan = make_plan(_layout(program, statement, options), main=load_traces(statement))
+    plan = make_plan(_layout(program, statement, options), main=checked_traces(statement))
     threads, guest = available_threads(), isinstance(program, Guest)
     cells = committed_cells(statement) if guest else None
     found = {"program": program.name, **facts.plan(plan, threads), "committed_cells": cells}
@@ -505,10 +505,10 @@ def _program_and_statement(options: argparse.Namespace) -> tuple[Program | Guest
 
 def _layout(program: Program | Guest, statement: Statement, options: argparse.Namespace) -> Any:
     """The layout of the proof asked for."""
-    from graphprover.prover import plan
+    from graphprover.prover import layout_of
 
     try:
-        return plan(statement, options.security, options.rate, proximity=options.proximity)
+        return layout_of(statement, options.security, options.rate, proximity=options.proximity)
     except ValueError as error:
         raise UsageError(f"{program.name}: {error}") from error
 

@@ -50,9 +50,9 @@ def prove(
     table gives a proof that does not verify: `graphprover.check` names the row. Columns and public values that nothing
     reads are told in warnings.
     """
-    # 1. Load: check every trace against its table.
+    # 1. Traces: check every trace against its table.
     warn(statement)
-    traces = load(statement)
+    traces = checked_traces(statement)
     # 2. Plan: heights and parameters give the shape of the proof.
     layout = _layout(statement, traces, security, rate, parameters, proximity)
     # 3. Make the graph and run it, once more where the first GPU is too small for it.
@@ -83,7 +83,7 @@ def _prove(statement: Statement, layout: Layout, traces: list[Array | Recipe], d
     return Proof(statement.label, layout.parameters, layout.log_heights, tuple(public_values), encode(batch))
 
 
-def load(statement: Statement) -> list[Array | Recipe]:
+def checked_traces(statement: Statement) -> list[Array | Recipe]:
     """The traces, uint64 (columns, rows), or their recipes; raises ValueError where one is missing or malformed."""
     traces: list[Array | Recipe] = []
     for table, air in zip(statement.tables, statement.descriptions, strict=True):
@@ -134,7 +134,7 @@ def preprocessed_cap(statement: Statement, parameters: Parameters, device: Devic
         return chosen.cap(chosen.merkle_tree(extensions, parameters.cap_height))
 
 
-def plan(
+def layout_of(
     statement: Statement,
     security: float = 128,
     rate: int = 2,

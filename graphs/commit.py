@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from graphprover.device import Array, Device, Tree
 from graphprover.field import Ext
-from graphprover.graphs.batches import joined
+from graphprover.graphs.batches import merged
 from graphprover.graphs.tasks import Graph, Node
 from graphprover.protocol.layout import Layout, Round
 
@@ -38,7 +38,7 @@ def extend(device: Device, columns: dict[int, Array], *, log_blowup: int) -> Ext
 
 def merkle_tree(device: Device, extensions: Sequence[Extensions], *, cap_height: int) -> Tree:
     """The tree over all rows of all matrices, in commitment order."""
-    return device.merkle_tree([each.columns for each in joined(extensions).values()], cap_height)
+    return device.merkle_tree([each.columns for each in merged(extensions).values()], cap_height)
 
 
 def build(graph: Graph, layout: Layout, name: str, columns: dict[int, Node]) -> Commitment:

@@ -15,11 +15,12 @@ from dask.order import order
 from graphprover.air.description import AirDescription
 from graphprover.air.expression import MUL
 from graphprover.device.interface import CPU_BATCH, Array, Device
+from graphprover.field import EXTENSION_DEGREE
 from graphprover.graphs import proof
 from graphprover.graphs.batches import Batch, batches
-from graphprover.graphs.opening import parts_of
+from graphprover.graphs.opening import opened_matrices
 from graphprover.graphs.tasks import Graph
-from graphprover.protocol.layout import EXTENSION_DEGREE, MAIN, PREPROCESSED, Layout
+from graphprover.protocol.layout import MAIN, PREPROCESSED, Layout
 from graphprover.recipe import Recipe
 
 WORD = 8  # bytes
@@ -99,7 +100,7 @@ class Plan:
 def make_plan(layout: Layout, log_batch_rows: int = CPU_BATCH, main: Sequence[Array | Recipe] = ()) -> Plan:
     """The plan of a proof of this layout on a device that batches tables up to so many rows.
 
-    ``main``: the traces, if they are known (`prover.load`): those that are recipes are made by the proof itself.
+    ``main``: the traces where they are known (`prover.checked_traces`); the proof itself makes those that are recipes.
     """
     empty = {table: np.empty((air.main_width, 0), dtype=np.uint64) for table, air in enumerate(layout.tables)}
     fixed = {table: empty[table] for table in layout.preprocessed_tables}
@@ -151,7 +152,7 @@ class Costs:
 
     def __init__(self, layout: Layout, batched: Sequence[Batch], made: Sequence[int]) -> None:
         """``made``: the tables whose traces the proof makes."""
-        self.layout, self.made, self.parts = layout, made, parts_of(layout)
+        self.layout, self.made, self.matrices = layout, made, opened_matrices(layout)
         self.tables = {batch.name: batch.tables for batch in batched}
         self.log_blowup = layout.parameters.log_blowup
         self.of_table: dict[str, Callable[[int], Cost]] = {
@@ -234,7 +235,7 @@ class Costs:
             return Cost()
         tuples = [t for lookup in air.lookups for t in lookup.tuples]
         fields = sum(len(t.fields) for t in tuples)
-        columns = EXTENSION_DEGREE * (len(air.lookups) + 1)
+        columns = air.permutation_width
         fractions = Cost(
             # fingerprints, three products for each inverse, a scaling each
             multiplications=(3 * fields + (3 * EXT_MUL + 3) * len(tuples)) << log_height,
@@ -255,8 +256,7 @@ class Costs:
             3 * sum(len(t.fields) for t in lookup.tuples) + (2 * len(lookup.tuples) + 2) * EXT_MUL
             for lookup in air.lookups
         )
-        permutation = EXTENSION_DEGREE * (len(air.lookups) + bool(air.lookups))
-        columns = air.main_width + air.preprocessed_width + permutation
+        columns = air.main_width + air.preprocessed_width + air.permutation_width
         again = log_chunks > self.log_blowup
         chunks = EXTENSION_DEGREE << log_chunks
         work = Cost(
@@ -288,7 +288,7 @@ class Costs:
 
     def opening(self, table: int) -> Cost:
         log_height = self.layout.log_heights[table]
-        weights = EXTENSION_DEGREE * max(part.points for part in self.parts[table])
+        weights = EXTENSION_DEGREE * max(matrix.points for matrix in self.matrices[table])
         return Cost(
             multiplications=EXTENSION_DEGREE * self.openings(table) << log_height,
             moved=(self.columns(table) + weights) * WORD << log_height,
@@ -304,7 +304,7 @@ class Costs:
         for table in self.tables[name]:
             log_rows = self.layout.log_heights[table] + self.log_blowup
             columns = self.columns(table)
-            points = sum(part.points for part in self.parts[table])
+            points = sum(matrix.points for matrix in self.matrices[table])
             work += Cost(
                 multiplications=(EXTENSION_DEGREE * columns + 2 * EXT_MUL * points) << log_rows,
                 moved=columns * WORD << log_rows,

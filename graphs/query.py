@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphprover.device import Array, Device, Tree
-from graphprover.field import Ext
-from graphprover.graphs.batches import joined
+from graphprover.field import EXTENSION_DEGREE, Ext
+from graphprover.graphs.batches import merged
 from graphprover.graphs.commit import Commitment, Extensions
 from graphprover.graphs.fri import FriRound
 from graphprover.graphs.tasks import Graph, Node
 from graphprover.graphs.transcript import Drawn
-from graphprover.protocol.layout import EXTENSION_DEGREE, MAIN, PERMUTATION, QUOTIENT, Layout
+from graphprover.protocol.layout import MAIN, PERMUTATION, QUOTIENT, Layout
 from graphprover.protocol.proof import BatchProof, Cap, FoldQueries, RoundQueries, TableOpenings, array_to_words
 
 
@@ -61,7 +61,7 @@ def queries(
     at = {log_rows: indices >> (layout.log_max_rows - log_rows) for log_rows in range(layout.log_max_rows + 1)}
     blocks, log_blowup = [], layout.parameters.log_blowup
     for batches in extensions:
-        tables = joined(batches).items()
+        tables = merged(batches).items()
         blocks.append([(each.columns, at[layout.log_heights[table] + log_blowup]) for table, each in tables])
     folds = list(zip(layout.fold_log_arities, layout.folded_log_heights, strict=True))
     for codeword, (log_arity, log_rows) in zip(codewords, folds, strict=True):
@@ -117,12 +117,12 @@ def assemble(
     layout: Layout,
 ) -> BatchProof:
     """Everything the prover sends."""
-    terminals = {table: columns.terminal for table, columns in joined(lookups).items()}
+    terminals = {table: columns.terminal for table, columns in merged(lookups).items()}
     return BatchProof(
         main_cap=opened.caps[MAIN],
         permutation_cap=opened.caps.get(PERMUTATION),
         quotient_cap=opened.caps[QUOTIENT],
-        openings=tuple(joined(openings).values()),
+        openings=tuple(merged(openings).values()),
         batch_nonce=drawn["batching"].nonce,
         fold_caps=opened.fold_caps,
         fold_nonces=tuple(each.nonce for each in fold_drawn),

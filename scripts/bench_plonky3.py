@@ -28,7 +28,7 @@ from graphprover.envelope import Proof
 from graphprover.facts import peak_memory
 from graphprover.field import P, array_add, array_mul
 from graphprover.programs import load_packaged
-from graphprover.prover import plan, prove
+from graphprover.prover import layout_of, prove
 from graphprover.statement import Statement, Table
 from graphprover.verifier import verify
 
@@ -137,7 +137,7 @@ def run_plonky3(files: plonky3.Files, threads: int) -> Run:
 def compare(name: str, threads: int, pairs: int, folder: Path) -> str:
     """A row of the table; raises where one side does not accept the proof of the other."""
     statement = WORKLOADS[name]()
-    case = Case(plan(statement).parameters, statement)
+    case = Case(layout_of(statement).parameters, statement)
     files = plonky3.Files(folder / "statement.json", folder / "traces.bin", folder / "plonky3.bin")
     plonky3.write_statement(files.statement, case.parameters, statement.tables, case.binding)
     plonky3.write_traces(files.traces, statement.tables)

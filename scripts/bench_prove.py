@@ -14,7 +14,7 @@ import tracemalloc
 from graphprover import prove, verify
 from graphprover.device import CpuDevice
 from graphprover.graphs.plan import make_plan
-from graphprover.prover import plan
+from graphprover.prover import layout_of
 from scripts.bench_kernels import ceilings
 from scripts.rounds import Ceilings, report, timed
 from scripts.synthetic import statement
@@ -24,7 +24,7 @@ def measure(log_rows: int, width: int, interactions: int, repeat: int, threads: 
     """Best seconds to prove, seconds to verify, peak bytes over planned bytes, bytes of the proof."""
     each = statement(log_rows, width, interactions)
     device = CpuDevice(threads)
-    planned = make_plan(plan(each)).peak_bytes(threads)
+    planned = make_plan(layout_of(each)).peak_bytes(threads)
     best = float("inf")
     for _ in range(repeat):
         started = time.perf_counter()
@@ -69,7 +69,7 @@ def main() -> None:
         ceiling = Ceilings(**ceilings())
         _, spent = timed(each, CpuDevice(1))
         print(f"\n2^{options.last} rows, one thread; {ceiling}")
-        print(*report(spent, make_plan(plan(each)), ceiling), sep="\n")
+        print(*report(spent, make_plan(layout_of(each)), ceiling), sep="\n")
 
 
 if __name__ == "__main__":

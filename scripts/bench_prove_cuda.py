@@ -21,7 +21,7 @@ from graphprover.device import CpuDevice
 from graphprover.device.choose import device_for
 from graphprover.graphs.plan import make_plan
 from graphprover.programs import load_packaged, packaged_names
-from graphprover.prover import plan
+from graphprover.prover import layout_of
 from scripts.bench_kernels_cuda import ceilings
 from scripts.rounds import Ceilings, Synchronised, report, timed
 from scripts.synthetic import table
@@ -46,7 +46,7 @@ def parity(gpu: Any, count: int) -> None:
 
 def measure(gpu: Any, ceiling: Ceilings, name: str, statement: Statement, repeat: int, *, sync: bool) -> None:
     """Print one statement's figures; its traces lie on the device."""
-    planned = make_plan(plan(statement), gpu.log_batch_rows)
+    planned = make_plan(layout_of(statement), gpu.log_batch_rows)
     prove(statement, device=gpu)
     runs = []
     for _ in range(repeat):

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from graphprover.air.description import AirDescription, check_bus_widths, check_multiplicity_bound
-from graphprover.field import TWO_ADICITY
+from graphprover.field import EXTENSION_DEGREE, TWO_ADICITY
 from graphprover.protocol.parameters import Parameters
-
-EXTENSION_DEGREE = 3
 
 MAIN, QUOTIENT, PREPROCESSED, PERMUTATION = "main", "quotient", "preprocessed", "permutation"
 
@@ -88,7 +86,7 @@ class Layout:
         preprocessed = tuple(
             matrix(i, airs[i].preprocessed_width, 1 + airs[i].preprocessed_next) for i in self.preprocessed_tables
         )
-        permutation = tuple(matrix(i, EXTENSION_DEGREE * (len(airs[i].lookups) + 1), 2) for i in self.lookup_tables)
+        permutation = tuple(matrix(i, airs[i].permutation_width, 2) for i in self.lookup_tables)
         rounds = {MAIN: main, QUOTIENT: quotient, PREPROCESSED: preprocessed, PERMUTATION: permutation}
         return tuple(Round(name, matrices) for name, matrices in rounds.items() if matrices)
 
