@@ -8,6 +8,7 @@ import pytest
 from graphprover import Air, prove
 from graphprover.device import CpuDevice
 from graphprover.device.interface import CPU_BATCH
+from graphprover.examples.synthetic import statement
 from graphprover.graphs import proof as proof_graph
 from graphprover.graphs.batches import batches
 from graphprover.graphs.draw import plan_svg, plan_table
@@ -15,7 +16,6 @@ from graphprover.graphs.plan import Cost, make_plan
 from graphprover.graphs.tasks import Graph
 from graphprover.protocol.layout import make_layout
 from graphprover.prover import load, plan
-from scripts.synthetic import statement
 from tests.graphs.test_proof import FEW
 from tests.recipes import as_recipes
 
