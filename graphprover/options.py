@@ -11,9 +11,9 @@ class UsageError(Exception):
     """Arguments that make no sense together."""
 
 
-def add_json(each: argparse.ArgumentParser) -> None:
+def add_json(parser: argparse.ArgumentParser) -> None:
     """``--json``, of the commands that report something."""
-    each.add_argument("--json", action="store_true", help="print one JSON object instead of text (see docs/cli.md)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text (see docs/cli.md)")
 
 
 def bits(text: str) -> float:

@@ -18,12 +18,12 @@ import pytest
 from graphprover import Statement, prove
 from graphprover.device import CpuDevice
 from graphprover.envelope import Proof
+from graphprover.examples.synthetic import table
 from graphprover.field import P
 from graphprover.graphs.plan import make_plan
 from graphprover.kernels.operands import Height
 from graphprover.protocol.parameters import Parameters
 from graphprover.prover import layout_of
-from scripts.synthetic import table
 from tests.graphs.test_proof import FEW
 from tests.kernels.words import random_words
 from tests.naive_device import NaiveDevice

@@ -9,6 +9,7 @@ from graphprover import Air, prove
 from graphprover.device import CpuDevice
 from graphprover.device.interface import CPU_BATCH
 from graphprover.examples import memory
+from graphprover.examples.synthetic import statement
 from graphprover.graphs import proof as proof_graph
 from graphprover.graphs.batches import batches
 from graphprover.graphs.costs import FREE, Cost, Costs
@@ -17,7 +18,6 @@ from graphprover.graphs.plan import make_plan
 from graphprover.graphs.tasks import Graph
 from graphprover.protocol.layout import make_layout
 from graphprover.prover import checked_traces, layout_of
-from scripts.synthetic import statement
 from tests.graphs.test_proof import FEW, example
 from tests.recipes import as_recipes
 
