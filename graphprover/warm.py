@@ -79,9 +79,10 @@ def _warm_cpu() -> bool:
 def _warm_gpu(machines: Sequence[Machine], number: int) -> None:
     """Compiles the kernels of the tables that these programs can have, or of all tables of the machine."""
     from graphprover.kernels.cuda.warm import compile_kernels
+    from graphprover.vm.kernels.cuda.sources import texts
 
     started, count = time.perf_counter(), 0
-    for kernel, seconds in compile_kernels(_descriptions(machines), number):
+    for kernel, seconds in compile_kernels(_descriptions(machines), texts(), number):
         if seconds > KEPT:
             count += 1
             _progress(kernel, seconds)

@@ -1,7 +1,6 @@
 """The CPU: compiled kernels on ranges of columns or rows, split over a budget of threads."""
 
 import os
-import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import lru_cache
@@ -12,7 +11,6 @@ from graphprover.device.interface import CPU_BATCH, Tree
 from graphprover.device.threads import Threads
 from graphprover.field import GENERATOR, Ext
 from graphprover.kernels.cpu import (
-    counting,
     deep,
     fri,
     gather,
@@ -25,12 +23,7 @@ from graphprover.kernels.cpu import (
     pieces,
     quotient,
 )
-from graphprover.kernels.cpu import lanes as lanes_
-from graphprover.kernels.lanes import Cell, Lanes
 from graphprover.kernels.operands import Height, Operands
-
-COUNTED = 1 << 20  # keys of a piece, which has counts of its own
-MIN_COUNTED = 64  # rows
 
 
 def available_threads() -> int:
@@ -44,6 +37,7 @@ class CpuDevice:
     In a cluster a device travels as its number of threads; each process keeps one device for each number.
     """
 
+    kind = "cpu"
     log_batch_rows = CPU_BATCH
     arrays = np
 
@@ -54,10 +48,6 @@ class CpuDevice:
 
     def __reduce__(self) -> tuple[Callable[[int], "CpuDevice"], tuple[int]]:
         return _device, (self.threads,)
-
-    @property
-    def maker(self) -> "CpuDevice":
-        return self
 
     def task(self) -> AbstractContextManager[None]:
         return self._threads.task()
@@ -70,27 +60,8 @@ class CpuDevice:
 
     # Round 0: traces.
 
-    def fill_lanes(self, cells: Sequence[Cell], lanes: Lanes) -> None:
-        self.split_rows(lanes_.fill_lanes(cells, lanes), len(lanes.cycles))
-
     def inverse(self, words: np.ndarray) -> np.ndarray:
         return inverse.inverse_or_zero(words)
-
-    def count_keys(self, main: np.ndarray, keys: np.ndarray, terms: np.ndarray, counts: np.ndarray) -> None:
-        height = main.shape[1]
-        piece = max(COUNTED // max(len(keys), 1) // MIN_COUNTED, 1) * MIN_COUNTED
-        if height <= piece:
-            counting.count_keys(main, keys, terms, counts, 0, height)
-            return
-        lock = threading.Lock()
-
-        def rows(first: int, last: int) -> None:
-            own = np.zeros_like(counts)
-            counting.count_keys(main, keys, terms, own, first, last)
-            with lock:
-                np.add(counts, own, out=counts)
-
-        self._threads.split(rows, height, piece)
 
     # Rounds 1 to 3: extensions and trees.
 

@@ -15,10 +15,9 @@ from typing import Any
 import cupy
 import numpy as np
 
-from graphprover.device.interface import CUDA_BATCH, Device, DeviceLost, Tree
+from graphprover.device.interface import CUDA_BATCH, DeviceLost, Tree
 from graphprover.field import GENERATOR, Ext
 from graphprover.kernels.cuda import (
-    counting,
     deep,
     fri,
     gather,
@@ -31,9 +30,7 @@ from graphprover.kernels.cuda import (
     opening,
     quotient,
 )
-from graphprover.kernels.cuda import lanes as lanes_
 from graphprover.kernels.cuda.memory import Pool, Staging
-from graphprover.kernels.lanes import Cell, Lanes
 from graphprover.kernels.operands import Height, Operands
 
 _NO_MEMORY = 2  # of the runtime's and of the driver's error codes: the only one that leaves a device as it was
@@ -54,12 +51,8 @@ def _operation(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(method)
     def run(self: "CudaDevice", *arguments: Any, **named: Any) -> Any:
-        with self.task():
-            launched, downloaded = module.launched(), module.downloaded()
-            result = method(self, *arguments, **named)
-            launched, downloaded = module.launched() - launched, module.downloaded() - downloaded
-            self.count(method.__name__, calls=1, launches=launched, downloaded=downloaded)
-        return result
+        with self.operation(method.__name__):
+            return method(self, *arguments, **named)
 
     return run
 
@@ -71,6 +64,7 @@ class CudaDevice:
     for each number. Raises cupy.cuda.runtime.CUDARuntimeError where there is no such device.
     """
 
+    kind = "cuda"
     arrays = cupy
     threads = 1  # one thread keeps a device busy: more would wait for each other's Python
     log_batch_rows = CUDA_BATCH
@@ -81,7 +75,6 @@ class CudaDevice:
             self.stream = cupy.cuda.Stream(non_blocking=True)
             self.memory = Pool(number)
             self.staging = Staging(number)
-        self.maker: Device = self  # or CpuDevice(), where its threads are faster than launches and a record's upload
         self.usage: dict[str, Usage] = {}  # by operation
         self.lost = ""  # why the device cannot be used again
         self._lock = threading.Lock()
@@ -113,6 +106,15 @@ class CudaDevice:
         finally:
             self._inside.task = False
 
+    @contextmanager
+    def operation(self, name: str) -> Iterator[None]:
+        """A task whose launches and downloads are counted as those of an operation."""
+        with self.task():
+            launched, downloaded = module.launched(), module.downloaded()
+            yield
+            launched, downloaded = module.launched() - launched, module.downloaded() - downloaded
+            self.count(name, calls=1, launches=launched, downloaded=downloaded)
+
     def count(self, operation: str, **amounts: int) -> None:
         """Add to the usage of an operation."""
         with self._lock:
@@ -138,16 +140,8 @@ class CudaDevice:
         function(0, rows)
 
     @_operation
-    def fill_lanes(self, cells: Sequence[Cell], lanes: Lanes) -> None:
-        lanes_.fill_lanes(cells, lanes)
-
-    @_operation
     def inverse(self, words: cupy.ndarray) -> cupy.ndarray:
         return inverse.inverse_or_zero(words)
-
-    @_operation
-    def count_keys(self, main: cupy.ndarray, keys: np.ndarray, terms: np.ndarray, counts: cupy.ndarray) -> None:
-        counting.count_keys(main, keys, terms, counts)
 
     # Rounds 1 to 3: extensions and trees.
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import graphprover.device
 import graphprover.kernels
 
 FOLDER = Path(graphprover.kernels.__file__).parent
@@ -108,7 +109,7 @@ def test_a_cpu_s_operations_take_threads_first_and_pieces_their_range_last() -> 
 @pytest.mark.parametrize("side", ["cpu", "cuda"])
 def test_devices_only_delegate(side: str) -> None:
     """By size: an operation of a device is at most `DEVICE_LINES` lines."""
-    folder = FOLDER.parent / "graphprover" / "device"
+    folder = Path(graphprover.device.__file__).parent
     interface = ast.parse((folder / "interface.py").read_text())
     (protocol,) = (node for node in interface.body if isinstance(node, ast.ClassDef) and node.name == "Device")
     operations = {node.name for node in protocol.body if isinstance(node, ast.FunctionDef)}
