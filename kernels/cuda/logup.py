@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 import cupy
 
-from graphprover.air.program import constants, lookup_program
+from graphprover.air.bytecode import constants, lookup_bytecode
 from graphprover.field import Ext
 from graphprover.kernels.cuda import generate
 from graphprover.kernels.cuda.batch import batched
+from graphprover.kernels.cuda.bytecode import none, run
 from graphprover.kernels.cuda.inverse import NO_ZERO, no_zero
 from graphprover.kernels.cuda.module import blocks_for, launch, load, to_host, together
-from graphprover.kernels.cuda.program import none, run
 from graphprover.kernels.operands import Operands
 
 _SCAN = 1024  # threads of the block that scans a table's sums of blocks, as in logup.cu
@@ -28,10 +28,10 @@ def lookup_columns(tables: Sequence[Operands], beta: Ext) -> list[tuple[cupy.nda
     results = no_zero(cupy.empty((len(tables), 4), dtype=cupy.uint64))
 
     for table, target, sums, result in zip(tables, columns, totals, results, strict=True):
-        program, rows = lookup_program(table.air), target.shape[1]
-        words = constants(program, table.public_values, table.prefixes, beta)
+        bytecode, rows = lookup_bytecode(table.air), target.shape[1]
+        words = constants(bytecode, table.public_values, table.prefixes, beta)
         groups = tuple(len(lookup.tuples) for lookup in table.air.lookups)
-        for code in generate.lookup_sources(program, groups):
+        for code in generate.lookup_sources(bytecode, groups):
             run(
                 code, "lookups", len(sums), words,
                 table.main, rows, none(table.preprocessed), rows, target, sums, result[3:], rows,

@@ -1,12 +1,12 @@
-"""A table's quotient, by the kernel that is generated for it or the interpreter (``program``)."""
+"""A table's quotient, by the kernel that is generated for it or the interpreter (``bytecode``)."""
 
 from collections.abc import Sequence
 
 import cupy
 
-from graphprover.air.program import constants, quotient_program
+from graphprover.air.bytecode import constants, quotient_bytecode
 from graphprover.field import ZERO, Ext
-from graphprover.kernels.cuda import ntt, program
+from graphprover.kernels.cuda import bytecode, ntt
 from graphprover.kernels.cuda.module import together
 from graphprover.kernels.operands import Operands
 
@@ -33,6 +33,6 @@ def _quotient(table: Operands, beta: Ext, alpha: Ext, log_blowup: int, target: c
             else ntt.coset_ldes([matrix[:, : 1 << log_rows]], [0], log_chunks, 1, bit_reversed_source=True)[0]
             for matrix in matrices
         ]
-    code = quotient_program(table.air)
+    code = quotient_bytecode(table.air)
     words = constants(code, table.public_values, table.prefixes, beta, alpha, table.terminal or ZERO)
-    program.evaluate(code, words, matrices, target, log_rows)
+    bytecode.evaluate(code, words, matrices, target, log_rows)

@@ -41,7 +41,7 @@ TWINS = {
     "merkle",
     "ntt",
     "opening",
-    "program",
+    "bytecode",
     "quotient",
 }
 # Functions that one side has for itself.
@@ -54,12 +54,12 @@ ONE_SIDED = {
     "cuda": {
         "inverse.no_zero": "where kernels report, as they cannot raise",
         "ntt.plan": "a CPU walks the tree in one pass",
-        "program.run": "a CPU has no generated kernels",
+        "bytecode.run": "a CPU has no generated kernels",
     },
 }
 DIFFERENT = {
     "ntt.ntt": "measured against others' transforms: on a GPU in place",
-    "program.evaluate": "a GPU makes the selectors and all rows of a quotient, a CPU also runs lookups",
+    "bytecode.evaluate": "a GPU makes the selectors and all rows of a quotient, a CPU also runs lookups",
 }
 DEVICE_LINES = 3  # of a method that only delegates, without its signature
 
