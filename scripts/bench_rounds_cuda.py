@@ -16,7 +16,7 @@ from synthetic import Synthetic
 from graphprover.air.bytecode import Bytecode, Op, constants, lookup_bytecode, quotient_bytecode
 from graphprover.air.description import AirDescription
 from graphprover.device.cuda import CudaDevice
-from graphprover.kernels.cuda import bytecode, deep, fri, inverse, logup, module, opening, quotient
+from graphprover.kernels.cuda import bytecode, deep, fri, inverse, launch, logup, opening, quotient
 from graphprover.kernels.cuda.sources import source
 from graphprover.kernels.operands import Height, Operands
 
@@ -39,10 +39,10 @@ class Report:
     def __init__(self) -> None:
         self.ceiling = ceilings()
         threads, blocks = 256, 132 * 64
-        compiled = module.compiled(source("sums.cuh") + ACCUMULATE)
+        compiled = launch.compiled(source("sums.cuh") + ACCUMULATE)
         x = words(threads * blocks)
         z = cupy.empty_like(x)
-        time = seconds(lambda: module.launch(compiled, "accumulate", blocks, threads, x, z, ROUNDS))
+        time = seconds(lambda: launch.launch(compiled, "accumulate", blocks, threads, x, z, ROUNDS))
         self.ceiling["accumulate"] = threads * blocks * 4 * ROUNDS / time
         print(", ".join(f"{name} {each / 1e9:.4g} G/s" for name, each in self.ceiling.items()))
 

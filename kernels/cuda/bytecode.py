@@ -13,7 +13,7 @@ from graphprover.air.bytecode import Bytecode, Source
 from graphprover.kernels import domain
 from graphprover.kernels.cuda import generate
 from graphprover.kernels.cuda.domain import points as point_tables
-from graphprover.kernels.cuda.module import blocks_for, compiled, launch, load
+from graphprover.kernels.cuda.launch import blocks_for, compiled, kernels_of, launch, pointer_or_null
 
 _THREADS = 128  # most threads of an interpreting block
 _SHARED = 48 << 10  # bytes of registers of an interpreting block, above which it gets fewer threads
@@ -21,7 +21,7 @@ _MAX_SHARED = 96 << 10
 _WORD = 8
 
 
-def run(code: str, name: str, blocks: int, words: np.ndarray, *arguments: object) -> None:
+def run_generated(code: str, name: str, blocks: int, words: np.ndarray, *arguments: object) -> None:
     """Enqueue a kernel that was generated for a table, with the ``words`` that are this proof's constants."""
     passed = words if generate.by_value(len(words)) else cupy.asarray(words)
     launch(compiled(code), name, blocks, generate.THREADS, passed, *arguments)
@@ -56,14 +56,11 @@ def evaluate(
     if interpreted:
         _interpret(bytecode, words, matrices, 1 << log_chunks, target, *points, log_rows, size)
         return
-    planes = [argument for each in matrices for argument in (none(each), 0 if each is None else each.shape[1])]
+    planes = [
+        argument for each in matrices for argument in (pointer_or_null(each), 0 if each is None else each.shape[1])
+    ]
     code = generate.quotient_source(bytecode, 1 << log_chunks)
-    run(code, "quotient", blocks_for(size, generate.THREADS), words, *planes, target, *points, log_rows, size)
-
-
-def none(matrix: cupy.ndarray | None) -> cupy.ndarray | int:
-    """A kernel's argument for a matrix that may not be there."""
-    return 0 if matrix is None else matrix
+    run_generated(code, "quotient", blocks_for(size, generate.THREADS), words, *planes, target, *points, log_rows, size)
 
 
 @lru_cache(maxsize=64)
@@ -105,7 +102,7 @@ def _interpret(
     arrays = cupy.asarray(np.concatenate([words, np.array(inputs, dtype=np.uint64)]))
     instructions, terms = _code(bytecode, cupy.cuda.runtime.getDevice())
     launch(
-        load("bytecode.cu"), "interpret", blocks_for(target.shape[1], threads), threads,
+        kernels_of("bytecode.cu"), "interpret", blocks_for(target.shape[1], threads), threads,
         instructions, len(bytecode.instructions), terms, arrays[: len(words)], bytecode.constant_planes,
         arrays[len(words) :], len(bytecode.inputs), chunks, target, *rest, shared=shared,
     )  # fmt: skip

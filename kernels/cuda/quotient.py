@@ -7,7 +7,7 @@ import cupy
 from graphprover.air.bytecode import constants, quotient_bytecode
 from graphprover.field import ZERO, Ext
 from graphprover.kernels.cuda import bytecode, ntt
-from graphprover.kernels.cuda.module import together
+from graphprover.kernels.cuda.launch import empty_arrays
 from graphprover.kernels.operands import Operands
 
 
@@ -17,7 +17,7 @@ def quotient(tables: Sequence[Operands], beta: Ext, alpha: Ext, log_blowup: int)
     The matrices are the extensions (columns, n 2^log_blowup); what of the quotient's domain they do not reach they are
     extended to again.
     """
-    targets = together((3, table.main.shape[1] >> log_blowup << table.air.log_quotient_chunks) for table in tables)
+    targets = empty_arrays((3, table.main.shape[1] >> log_blowup << table.air.log_quotient_chunks) for table in tables)
     for table, target in zip(tables, targets, strict=True):
         _quotient(table, beta, alpha, log_blowup, target)
     return targets

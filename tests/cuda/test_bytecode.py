@@ -12,7 +12,7 @@ from graphprover.kernels.cpu import domain
 
 cupy = pytest.importorskip("cupy")
 from graphprover.kernels.cuda import bytecode as cuda  # noqa: E402
-from graphprover.kernels.cuda.module import launches  # noqa: E402
+from graphprover.kernels.cuda.launch import launches  # noqa: E402
 from tests.cuda.test_inverse import random_words  # noqa: E402
 from tests.random_statements import random_statement  # noqa: E402
 

@@ -25,7 +25,7 @@ ONLY_CUDA = {
     "faults": "what only a GPU can lose",
     "generate": "a CPU interprets the programs of all tables",
     "memory": "a GPU's own",
-    "module": "compiling and launching, which Numba does",
+    "launch": "compiling and launching, which Numba does",
     "sources": "the text of kernels",
     "warm": "compiling ahead; Numba's kernels belong to no table",
 }
@@ -54,7 +54,7 @@ ONE_SIDED = {
     "cuda": {
         "inverse.no_zero": "where kernels report, as they cannot raise",
         "ntt.plan": "a CPU walks the tree in one pass",
-        "bytecode.run": "a CPU has no generated kernels",
+        "bytecode.run_generated": "a CPU has no generated kernels",
     },
 }
 DIFFERENT = {
