@@ -10,7 +10,7 @@ from graphprover.kernels.cpu import keccak
 from graphprover.vm.io import KECCAK_F
 
 _KECCAK_WORDS = 25
-_LANES = keccak.STATE // _KECCAK_WORDS  # the kernel permutes several states at a time, of which one is used here
+_STATES = keccak.STATE // _KECCAK_WORDS  # the kernel permutes so many states at a time, of which one is used here
 
 
 @njit(nogil=True, cache=True)
@@ -27,7 +27,7 @@ def change(number, words):
     if number == np.uint64(KECCAK_F):
         states = np.zeros(keccak.STATE, dtype=np.uint64)
         for k in range(_KECCAK_WORDS):
-            states[_LANES * k] = words[k]
+            states[_STATES * k] = words[k]
         keccak.permute(states)
         for k in range(_KECCAK_WORDS):
-            words[k] = states[_LANES * k]
+            words[k] = states[_STATES * k]

@@ -9,7 +9,7 @@ from graphprover.field import P
 from graphprover.vm.elf import Image, load_elf
 from graphprover.vm.families import NUMBERS
 from graphprover.vm.isa import Instruction, Op
-from graphprover.vm.machine import Machine
+from graphprover.vm.statement import Machine
 from graphprover.vm.tables.program import FIELDS
 from tests.vm.assemble import image, leave
 from tests.vm.programs import everything

@@ -16,8 +16,8 @@ from graphprover.vm.isa import (
     JUMP,
     LOADS,
     STORES,
-    Code,
     Instruction,
+    Instructions,
     Op,
     decode,
     decode_all,
@@ -44,7 +44,7 @@ def words() -> st.SearchStrategy[int]:
     return likely | st.integers(0, 2**32 - 1)
 
 
-def fields(code: Code, row: int) -> tuple[int, ...]:
+def fields(code: Instructions, row: int) -> tuple[int, ...]:
     return tuple(int(each[row]) for each in (code.op, code.rd, code.rs1, code.rs2, code.imm))
 
 

@@ -13,7 +13,7 @@ from graphprover.checker import check
 from graphprover.field import P
 from graphprover.statement import Statement, Table
 from graphprover.vm.tables import keccak_f
-from graphprover.vm.tables.keccak_f import LANES, PERMUTATION, ROUNDS, Even, KeccakF
+from graphprover.vm.tables.keccak_f import PERMUTATION, ROUNDS, WORDS, Even, KeccakF
 from tests.naive import keccak256
 
 CALLS = 2
@@ -34,7 +34,7 @@ class Caller(Air):
 @cache
 def honest() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The traces of callers, permutation and even numbers."""
-    states = np.random.default_rng(5).integers(0, 2**64, (LANES, CALLS), dtype=np.uint64)
+    states = np.random.default_rng(5).integers(0, 2**64, (WORDS, CALLS), dtype=np.uint64)
     states[:, 1] = 0
     main = keccak_f.trace([7, 9], states, ROWS)
     called, c = Caller().zeros(CALLS)
@@ -57,7 +57,7 @@ def edited(edit: Callable[[SimpleNamespace], None]) -> np.ndarray:
 
 
 def test_it_is_the_permutation_of_keccak256() -> None:
-    block = np.zeros((LANES, 1), dtype=np.uint64)
+    block = np.zeros((WORDS, 1), dtype=np.uint64)
     block[0], block[16] = 1, 1 << 63  # the padding of no bytes
     assert keccak_f.rounds(block)[-1, :4].tobytes() == keccak256(b"")
     assert found(honest()[1]) == []
@@ -153,4 +153,4 @@ def test_bits_are_bits() -> None:
 def test_several_tables_share_the_calls() -> None:
     """What does not fit the rows of one table goes to another."""
     with pytest.raises(ValueError, match="do not fit"):
-        keccak_f.trace(range(3), np.zeros((LANES, 3), dtype=np.uint64), ROWS)
+        keccak_f.trace(range(3), np.zeros((WORDS, 3), dtype=np.uint64), ROWS)

@@ -14,9 +14,9 @@ from graphprover.vm.execute import execute
 from graphprover.vm.families import FAMILIES
 from graphprover.vm.isa import A0, Instruction, Op
 from graphprover.vm.key import Key, MalformedKey, machine_digest
-from graphprover.vm.machine import Machine
+from graphprover.vm.run_statement import statement_of_run
 from graphprover.vm.setup import make_key
-from graphprover.vm.trace import statement
+from graphprover.vm.statement import Machine
 from graphprover.vm.version import MACHINE_DIGEST, MACHINE_VERSION, NUMBERS
 from tests.vm.assemble import CODE, Segment, X, elf, image, leave, li, words
 
@@ -90,7 +90,7 @@ def test_inspect_says_what_a_key_is_for_and_whether_it_is_a_programs(
 def test_a_hostile_key_costs_no_memory() -> None:
     """One whose tables have 2^26 rows, and a proof to go with it."""
     execution = execute(PROGRAM, record=True)
-    proof = prove(statement(Machine(PROGRAM), execution), security=80)
+    proof = prove(statement_of_run(Machine(PROGRAM), execution), security=80)
     key = replace(make_key(Machine(PROGRAM)), log_program_rows=26, log_data_rows=26)
     codes = proof.public_values[0][3:]
     codes, heights = (*codes[:2], 3, *codes[2:]), (6, 26, 6, 26, *proof.log_heights[3:])
