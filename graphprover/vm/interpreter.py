@@ -43,8 +43,8 @@ _SIZES = np.array([ACCESS_BYTES[op] for op in sorted(ACCESS_BYTES)], dtype=np.ui
 
 _U = np.uint64
 _I = np.int64
-_0, _1, _3, _7, _8, _32, _63, _64 = map(np.uint64, (0, 1, 3, 7, 8, LIMB_BITS, 63, 64))
-_LIMB_MASK, _WORD_MASK = np.uint64(LIMB_MASK), np.uint64(WORD_MASK)
+_0, _1, _3, _7, _8, _63, _64 = map(np.uint64, (0, 1, 3, 7, 8, 63, 64))
+_LIMB_BITS, _LIMB_MASK, _WORD_MASK = map(np.uint64, (LIMB_BITS, LIMB_MASK, WORD_MASK))
 _clock_of, _time_of = njit(nogil=True)(clock_of), njit(nogil=True)(time_of)
 
 
@@ -121,11 +121,11 @@ def predecode(decoded: Instructions, used: AccessedRegisters) -> np.ndarray:
 @njit(nogil=True, cache=True)
 def _product_high(a, b):
     """The upper word of the unsigned product."""
-    al, ah, bl, bh = a & _LIMB_MASK, a >> _32, b & _LIMB_MASK, b >> _32
+    al, ah, bl, bh = a & _LIMB_MASK, a >> _LIMB_BITS, b & _LIMB_MASK, b >> _LIMB_BITS
     low = al * bl
-    middle = ah * bl + (low >> _32)
+    middle = ah * bl + (low >> _LIMB_BITS)
     other = al * bh + (middle & _LIMB_MASK)
-    return ah * bh + (middle >> _32) + (other >> _32)
+    return ah * bh + (middle >> _LIMB_BITS) + (other >> _LIMB_BITS)
 
 
 @njit(nogil=True, cache=True)

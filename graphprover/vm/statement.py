@@ -27,6 +27,7 @@ from graphprover.vm.entries import program_entries
 from graphprover.vm.families import FAMILIES, Outcome, outcomes
 from graphprover.vm.io import INPUT_BASE, MEMORY_END, OUTPUT_BASE
 from graphprover.vm.isa import ILLEGAL, Instruction, Instructions, Op, decode_all
+from graphprover.vm.limbs import HALF
 from graphprover.vm.record import registers_accessed
 from graphprover.vm.shape import MIN_ROWS, PLACES, check_heights, check_numbers, rows_for
 from graphprover.vm.table_numbers import TableNumber
@@ -141,8 +142,8 @@ class ProgramStatements:
         needed = {
             TableNumber.PROGRAM: self.program().rows,
             TableNumber.IMAGE: 0 if data is None else data.rows,
-            TableNumber.HALVES: 1 << 16,
-            TableNumber.BYTE_PAIRS: 1 << 16,
+            TableNumber.HALVES: HALF,
+            TableNumber.BYTE_PAIRS: HALF,
             TableNumber.STATED_INPUT: -(-input_words // STATED_LANES),
         }.get(TableNumber(number), 1)
         return range(needed, needed + 1)

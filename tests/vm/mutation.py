@@ -77,7 +77,7 @@ def families(execution: Execution, most: int = 400) -> list[Family]:
     assert record is not None
     run, device = run_of(machine, record), CpuDevice(1)
     # One more crossing, for whoever has none: where no second word was accessed, it might as well be any.
-    more = {name: np.append(each, each[-1:]) for name, each in run.crossings.items()}
+    more = {name: np.append(column, column[-1:]) for name, column in run.crossings.items()}
     more["cycle"][-1] = 2**32 - 1
     run = replace(run, crossings=more)
     first = np.concatenate([[0], np.cumsum([len(way) for way in machine.outcomes])])
@@ -86,8 +86,8 @@ def families(execution: Execution, most: int = 400) -> list[Family]:
         entry_of = {
             i: first[i] + j
             for i, way in enumerate(machine.outcomes)
-            for j, each in enumerate(way)
-            if each.family == name
+            for j, outcome in enumerate(way)
+            if outcome.family == name
         }
         cycles = np.flatnonzero(np.isin(record.index, list(entry_of)))
         if name == "keccak_call":
@@ -136,7 +136,7 @@ class Noticed:
 def notice(family: Family, base: np.ndarray, forged: np.ndarray) -> Noticed:
     """The checks of forged rows, uint64 (cells, rows), made from the rows ``base``."""
     air = family.air
-    inputs = [list(each.tuples[0].fields) for each in air.globals]
+    inputs = [list(interaction.tuples[0].fields) for interaction in air.globals]
     roots = [*air.constraints, *(node for fields in inputs for node in fields)]
 
     def values(rows: np.ndarray) -> list[np.ndarray]:
@@ -150,16 +150,16 @@ def notice(family: Family, base: np.ndarray, forged: np.ndarray) -> Noticed:
     changed = np.zeros(forged.shape[1], dtype=bool)
     clk = honest[0] * 0 + family.rows[air.main_names.index("clk[0]")]
     position, memory = count, 0  # of the fields, and words of memory seen
-    for number, (each, fields) in enumerate(zip(air.globals, inputs, strict=True)):
+    for number, (interaction, fields) in enumerate(zip(air.globals, inputs, strict=True)):
         was = np.array(honest[position : position + len(fields)])[:, base]
         now = np.array(got[position : position + len(fields)])
         position += len(fields)
-        multiplicity = air.nodes[each.tuples[0].multiplicity]
+        multiplicity = air.nodes[interaction.tuples[0].multiplicity]
         receives = multiplicity[0] == NEG
-        if each.bus != VM.name:
+        if interaction.bus != VM.name:
             changed |= (was != now).any(axis=0) & (not receives)
             if receives:
-                labels.append(f"{each.bus} ({number})")
+                labels.append(f"{interaction.bus} ({number})")
                 violated.append((was != now).any(axis=0))
             continue
         tag = tag_of(air.nodes[node][1] if air.nodes[node][0] == CONST else None for node in fields)
@@ -222,13 +222,13 @@ def equalities(
     """
     air = family.air
     factors = [_factors(air, node) for node in air.constraints]
-    roots = [node for each in factors for node in each]
-    of_constraint = np.repeat(np.arange(len(factors)), [len(each) for each in factors])
+    roots = [node for nodes in factors for node in nodes]
+    of_constraint = np.repeat(np.arange(len(factors)), [len(nodes) for nodes in factors])
     groups = of_constraint.tolist()
     targets = [np.zeros(len(base), np.uint64)] * len(roots)
     slots = _slots(family)
-    for number, each in enumerate(air.globals):
-        fields = each.tuples[0].fields
+    for number, interaction in enumerate(air.globals):
+        fields = interaction.tuples[0].fields
         if number in slots:
             value = family.inputs[slots[number]][base]
             roots += fields[-2:]
@@ -251,7 +251,7 @@ def _factors(air: AirDescription, node: int) -> list[int]:
     op, a, b = air.nodes[node]
     if op != MUL:
         return [node]
-    return [each for child in (a, b) if air.nodes[child][0] != CONST for each in _factors(air, child)]
+    return [factor for child in (a, b) if air.nodes[child][0] != CONST for factor in _factors(air, child)]
 
 
 def _slots(family: Family) -> dict[int, int]:
@@ -408,8 +408,8 @@ def _joined(blocks: Iterable[tuple[int, list[np.ndarray]]]) -> list[tuple[int, l
 
 def _lower_halves(air: AirDescription) -> Iterator[tuple[int, int]]:
     """Cells that are the lower half of an expression whose upper half is looked up, and the expression's node."""
-    for each in air.globals:
-        op, a, b = air.nodes[each.tuples[0].fields[-1]]
+    for interaction in air.globals:
+        op, a, b = air.nodes[interaction.tuples[0].fields[-1]]
         if op == MUL and air.nodes[b] == (CONST, PER_HALF, 0) and air.nodes[a][0] == SUB:
             _, x, low = air.nodes[a]
             if air.nodes[low][0] == MAIN:

@@ -80,7 +80,9 @@ def codes_of(proof: Proof) -> tuple[int, ...]:
 def changed(proof: Proof, rng: random.Random) -> Proof:
     """The header with some tables more or less, in other order, of other heights, or for other cycles."""
     cycles, lo, hi = proof.public_values[0][:3]
-    tables = [list(each) for each in zip(codes_of(proof), proof.log_heights[1:], proof.public_values[1:], strict=True)]
+    tables = [
+        list(table) for table in zip(codes_of(proof), proof.log_heights[1:], proof.public_values[1:], strict=True)
+    ]
     boundary = proof.log_heights[0]
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         i, j = rng.randrange(len(tables)), rng.randrange(len(tables))
@@ -158,7 +160,7 @@ def uses_exist(machine: Machine, codes: Sequence[int], heights: Sequence[int], c
     """Whether some numbers of uses give these heights, and so many cycles in all."""
     uses: dict[int, set[int]] = {}
     for code in {*codes} - ({*TableNumber} - SEVERAL):
-        own = tuple(height for each, height in zip(codes, heights, strict=True) if each == code)
+        own = tuple(height for other, height in zip(codes, heights, strict=True) if other == code)
         uses[code] = all_uses(code, own)
         if code in PLACES:
             place = PLACES[code]
@@ -169,7 +171,7 @@ def uses_exist(machine: Machine, codes: Sequence[int], heights: Sequence[int], c
                 uses[code] &= uses.setdefault(TableNumber.KECCAK_F, uses_of_permutations(codes, heights))
     if not all(uses.values()):
         return False
-    proved = [each for code, each in uses.items() if code in PLACES]
+    proved = [counts for code, counts in uses.items() if code in PLACES]
     return sum(map(min, proved)) <= cycles <= sum(map(max, proved))
 
 

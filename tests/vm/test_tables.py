@@ -141,7 +141,11 @@ def test_several_tables_of_permutations_and_bumps(monkeypatch: pytest.MonkeyPatc
     def again(c: SimpleNamespace) -> None:
         c.call[:24] = c.call[24]
 
-    assert any("keccak-f" in each.bus for each in noticed(stated, "keccak_f", again) if isinstance(each, UnbalancedBus))
+    assert any(
+        "keccak-f" in finding.bus
+        for finding in noticed(stated, "keccak_f", again)
+        if isinstance(finding, UnbalancedBus)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -180,7 +184,9 @@ def test_every_lane_says_whether_it_executes() -> None:
                 c.on[0, -1] = value
 
             found = noticed_rows(run(many=1) if name in names(run(many=1)) else run(), name, edit)
-            assert any("executes or not" in each.label for each in found if isinstance(each, FailingConstraint))
+            assert any(
+                "executes or not" in finding.label for finding in found if isinstance(finding, FailingConstraint)
+            )
 
 
 def noticed_rows(stated: Statement, name: str, edit: Callable[[SimpleNamespace], None]) -> list[Finding]:
@@ -260,7 +266,7 @@ def test_a_token_cannot_consume_itself() -> None:
     found = noticed_rows(stated, "add_narrow", itself)
     half = [P - 1]
     assert any(
-        list(each.fields[-1:]) == half for bus in found if isinstance(bus, UnbalancedBus) for each in bus.messages
+        list(message.fields[-1:]) == half for bus in found if isinstance(bus, UnbalancedBus) for message in bus.messages
     )
 
 
@@ -304,7 +310,7 @@ def test_an_input_is_no_longer_than_its_region(length: int, monkeypatch: pytest.
     if length <= MAX_INPUT_BYTES:
         assert not found
         return
-    assert [each.table for each in found if isinstance(each, FailingConstraint)][:1] == ["input_memory"]
+    assert [finding.table for finding in found if isinstance(finding, FailingConstraint)][:1] == ["input_memory"]
 
     def lacking(c: SimpleNamespace) -> None:
         """The constraint holds, with what is no half."""
@@ -312,9 +318,9 @@ def test_an_input_is_no_longer_than_its_region(length: int, monkeypatch: pytest.
 
     found = noticed(stated, "input_memory", lacking)
     if length >> 32:  # the upper half has a constraint of its own
-        assert any(isinstance(each, FailingConstraint) for each in found)
+        assert any(isinstance(finding, FailingConstraint) for finding in found)
     else:
-        assert found and all(isinstance(each, UnbalancedBus) for each in found)
+        assert found and all(isinstance(finding, UnbalancedBus) for finding in found)
 
 
 def test_an_untouched_length_is_no_claim() -> None:
@@ -358,7 +364,7 @@ def test_no_table_has_a_word_of_code_that_cannot_be_read() -> None:
     elsewhere = np.where(addresses == DATA + 8, CODE, addresses)
     tables[i] = replace(tables[i], air=ImageMemory(elsewhere, values, memory.rows))
     (finding,) = check(Statement(tables))
-    assert isinstance(finding, UnbalancedBus) and any(DATA + 8 in each.fields for each in finding.messages)
+    assert isinstance(finding, UnbalancedBus) and any(DATA + 8 in message.fields for message in finding.messages)
 
 
 def test_a_jump_below_address_0_has_no_outcome() -> None:
@@ -366,7 +372,9 @@ def test_a_jump_below_address_0_has_no_outcome() -> None:
 
     def ways(op: Op, target: int) -> list[str]:
         a, b = (1, 2) if op in BRANCHES else (0, 0)
-        return [each.family for each in outcomes(Instruction(op, 0, a, b, target - 1000, 1000), (NO_REGISTER, a, b))]
+        return [
+            outcome.family for outcome in outcomes(Instruction(op, 0, a, b, target - 1000, 1000), (NO_REGISTER, a, b))
+        ]
 
     assert ways(Op.JAL, 0) == ["goto"] and ways(Op.JAL, -4) == []
     assert ways(Op.BEQ, 0) == ["equal", "unequal"] and ways(Op.BEQ, -4) == ["unequal"]
@@ -409,7 +417,7 @@ def rejected(proof: Proof, cause: str | None = None, machine: Machine | None = N
 
 
 def with_values(proof: Proof, table: int, index: int, value: int) -> Proof:
-    values = [list(each) for each in proof.public_values]
+    values = [list(of_table) for of_table in proof.public_values]
     values[table][index] = value
     return replace(proof, public_values=tuple(map(tuple, values)))
 
@@ -520,7 +528,7 @@ def test_a_stated_input_is_there_once() -> None:
 
     for edit in (again, none, later):
         found = noticed(stated, "stated_input", edit)
-        assert any(isinstance(each, FailingConstraint) and each.table == "stated_input" for each in found)
+        assert any(isinstance(finding, FailingConstraint) and finding.table == "stated_input" for finding in found)
     noticed(stated, "stated_input", lambda c: edits(c, "lo", 2, 1))  # the last value of a word that is never accessed
     noticed(stated, "stated_input", lambda c: edits(c, "t", 0, 1))
 

@@ -113,9 +113,9 @@ def test_a_circle_around_p_is_refused(long_steps: None, monkeypatch: pytest.Monk
 def with_bumps(proof: Proof, *log_rows: int) -> Proof:
     """The proof's header with these tables of bumps in place of any it has."""
     codes = proof.public_values[0][3:]
-    rest = [each for each in zip(codes, proof.log_heights[1:], proof.public_values[1:], strict=True) if each[0] != 8]
+    rest = [table for table in zip(codes, proof.log_heights[1:], proof.public_values[1:], strict=True) if table[0] != 8]
     added = [(int(TableNumber.BUMP), log, ()) for log in log_rows]
-    codes, heights, values = zip(*sorted([*rest, *added], key=lambda each: each[0]), strict=True)
+    codes, heights, values = zip(*sorted([*rest, *added], key=lambda table: table[0]), strict=True)
     first = (*proof.public_values[0][:3], *codes)
     return replace(proof, log_heights=(proof.log_heights[0], *heights), public_values=(first, *values))
 

@@ -15,20 +15,15 @@ import numpy as np
 
 from graphprover.air import Air, Bus, Expr, TableBuilder
 from graphprover.air.packing import linear
+from graphprover.protocol import hashing
 from graphprover.vm.limbs import limbs
 
 PERMUTATION = Bus("keccak-f")  # (0, call, 50 limbs) asks for a permutation, (1, call, 50 limbs) answers
 EVEN = Bus("even")  # a number below 2^16 whose hexadecimal digits are all even
 
-ROUNDS = 24
 WORDS = 25  # of the state: word x + 5 y is lane A[x, y] of the standard
-ROUND_CONSTANTS = (
-    0x0000000000000001, 0x0000000000008082, 0x800000000000808A, 0x8000000080008000, 0x000000000000808B,
-    0x0000000080000001, 0x8000000080008081, 0x8000000000008009, 0x000000000000008A, 0x0000000000000088,
-    0x0000000080008009, 0x000000008000000A, 0x000000008000808B, 0x800000000000008B, 0x8000000000008089,
-    0x8000000000008003, 0x8000000000008002, 0x8000000000000080, 0x000000000000800A, 0x800000008000000A,
-    0x8000000080008081, 0x8000000000008080, 0x0000000080000001, 0x8000000080008008,
-)  # fmt: skip
+ROUND_CONSTANTS = tuple(map(int, hashing.ROUND_CONSTANTS))
+ROUNDS = len(ROUND_CONSTANTS)
 ROTATIONS = (0, 1, 62, 28, 27, 36, 44, 6, 55, 20, 3, 10, 43, 25, 39, 41, 45, 15, 21, 8, 18, 2, 61, 56, 14)
 IOTA_BITS = (0, 1, 3, 7, 15, 31, 63)  # the only ones set in any round constant
 # Word x + 5 y after rho and pi comes from this word, rotated by that word's rotation.

@@ -14,9 +14,10 @@ from graphprover.air.packing import linear
 from graphprover.vm.buses import REGISTER_BASE, VM, Tag, message
 from graphprover.vm.io import INPUT_BASE, MAX_INPUT_BYTES, OUTPUT_BASE
 from graphprover.vm.limbs import HALF, limbs
+from graphprover.vm.record import SINK
 from graphprover.vm.tables.step import paired
 
-REGISTER_COUNT = 33  # x0 to x31, and the sink of loads to x0
+REGISTER_COUNT = SINK + 1  # x0 to x31, and the sink of loads to x0
 STATED_LANES = 32  # words of a stated input in a row
 
 

@@ -18,9 +18,10 @@ from graphprover.recipe import Recipe
 from graphprover.vm.buses import LOOKUPS, VM, Tag, tag_of
 from graphprover.vm.kernels import count_keys
 from graphprover.vm.kernels.keys import KEY_WORDS, TERM_WORDS, Keys
+from graphprover.vm.limbs import BYTE, HALF
 from graphprover.vm.table_numbers import TableNumber
 
-SIZES = {tag: 64 if tag in (Tag.LEFT, Tag.RIGHT) else 1 << 16 for tag in LOOKUPS}  # rows of each tag's table
+SIZES = {tag: 64 if tag in (Tag.LEFT, Tag.RIGHT) else HALF for tag in LOOKUPS}  # rows of each tag's table
 FIRSTS = {tag: sum(list(SIZES.values())[:i]) for i, tag in enumerate(LOOKUPS)}  # where its counts begin among all
 TABLES = {
     TableNumber.HALVES: (Tag.HALF, Tag.SIGN),
@@ -95,7 +96,7 @@ def looked_up(air: AirDescription) -> Keys:
         at = _KEY[tag]
         key = _sum_of(air, entry.fields[at], sums)
         if tag in _PAIRS:
-            key = _combined(key, 256, _sum_of(air, entry.fields[at + 1], sums), 1)
+            key = _combined(key, BYTE, _sum_of(air, entry.fields[at + 1], sums), 1)
         op, flag, _ = air.nodes[entry.multiplicity]
         if op == CONST:
             flag = air.main_width
