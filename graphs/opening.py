@@ -137,7 +137,7 @@ def _opened_values(opened: TableOpenings, name: str) -> list[np.ndarray]:
 
 def sum_codewords(device: Device, shares: Sequence[Mapping[int, Array]], *, log_height: int) -> Array:
     """The codeword of one height from the batches' shares."""
-    return device.sum([share[log_height] for share in shares])
+    return device.sum_codewords([share[log_height] for share in shares])
 
 
 def build_openings(graph: Graph, layout: Layout, commitments: dict[str, Commitment], zeta: Node) -> dict[str, Node]:

@@ -329,7 +329,7 @@ class NaiveDevice:
                     power = ext_mul(power, gamma)
         return vector(total)
 
-    def sum(self, vectors: Sequence[np.ndarray]) -> np.ndarray:
+    def sum_codewords(self, vectors: Sequence[np.ndarray]) -> np.ndarray:
         return vector([ext_sum(each) for each in zip(*map(exts, vectors), strict=True)])
 
     def fold_tree(self, codeword: np.ndarray, log_arity: int, cap_height: int) -> Tree:

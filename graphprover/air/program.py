@@ -111,6 +111,7 @@ class Program:
         return len(self.base_constants) + 3 * len(self.ext_constants)
 
 
+@lru_cache(maxsize=256)  # by value: tables of one description are made anew for each proof
 def lookup_program(description: AirDescription) -> Program:
     """Denominators and multiplicities of all tuples of ``description.lookups``, in order; D of them.
 
@@ -124,6 +125,7 @@ def lookup_program(description: AirDescription) -> Program:
     return build.program(denominators + multiplicities)
 
 
+@lru_cache(maxsize=256)
 def quotient_program(description: AirDescription) -> Program:
     """The quotient sum_i c_i * alpha^(K-1-i) / Z_H on the quotient domain; 3 output planes.
 
