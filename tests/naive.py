@@ -176,16 +176,16 @@ def node_values(description: AirDescription, row: Row) -> list[int]:
     return values
 
 
-def denominator(fields: Sequence[int], prefix: Ext, beta: Ext) -> Ext:
-    """prefix - sum_i field_i * beta^(k-1-i), by Horner's rule."""
+def denominator(fields: Sequence[int], prefix: Ext, tau: Ext) -> Ext:
+    """prefix - sum_i field_i * tau^(k-1-i), by Horner's rule."""
     total = ZERO
     for field in fields:
-        total = ext_add(ext_mul(total, beta), ext(field))
+        total = ext_add(ext_mul(total, tau), ext(field))
     return ext_sub(prefix, total)
 
 
 def quotient(
-    description: AirDescription, row: Row, prefixes: Sequence[Ext], beta: Ext, alpha: Ext, terminal: Ext
+    description: AirDescription, row: Row, prefixes: Sequence[Ext], tau: Ext, alpha: Ext, terminal: Ext
 ) -> Ext:
     """All constraints of one row batched by Horner's rule, over the vanishing polynomial."""
     nodes = node_values(description, row)
@@ -193,7 +193,7 @@ def quotient(
     if description.lookups:
         here, following = row.permutation
         for lookup, prefix, fraction in zip(description.lookups, prefixes, here[1:], strict=True):
-            denominators = [denominator([nodes[f] for f in entry.fields], prefix, beta) for entry in lookup.tuples]
+            denominators = [denominator([nodes[f] for f in entry.fields], prefix, tau) for entry in lookup.tuples]
             product, numerator = ONE, ZERO
             for i, entry in enumerate(lookup.tuples):
                 product = ext_mul(product, denominators[i])
@@ -277,19 +277,19 @@ def value_at(values: Sequence[int], log_size: int, z: Ext) -> Ext:
 
 
 def reduced_opening(
-    columns: Sequence[Sequence[int]], points: Sequence[Ext], opened: Sequence[Sequence[Ext]], offset: int, alpha: Ext
+    columns: Sequence[Sequence[int]], points: Sequence[Ext], opened: Sequence[Sequence[Ext]], offset: int, gamma: Ext
 ) -> list[Ext]:
-    """sum over points z and columns p of alpha^k (p(z) - p(x)) / (z - x) for all x, with k = offset, offset + 1, ..."""
+    """sum over points z and columns p of gamma^k (p(z) - p(x)) / (z - x) for all x, with k = offset, offset + 1, ..."""
     rows = len(columns[0])
     result = []
     for row in range(rows):
         x = ext(domain_point(row, rows.bit_length() - 1))
-        total, power = ZERO, ext_pow(alpha, offset)
+        total, power = ZERO, ext_pow(gamma, offset)
         for z, claims in zip(points, opened, strict=True):
             for column, claim in zip(columns, claims, strict=True):
                 quotient = ext_mul(ext_sub(claim, ext(column[row])), ext_inv(ext_sub(z, x)))
                 total = ext_add(total, ext_mul(power, quotient))
-                power = ext_mul(power, alpha)
+                power = ext_mul(power, gamma)
         result.append(total)
     return result
 
