@@ -18,7 +18,8 @@ from graphprover.device.choose import device_for
 from graphprover.device.interface import CUDA_BATCH
 from graphprover.examples.synthetic import table
 
-WAYS = {  # log2 of the rows of the largest table in a batch
+# log2 of the most rows of a table in a batch
+WAYS = {
     "alone": -1,
     f"batches up to 2^{CUDA_BATCH - 4}": CUDA_BATCH - 4,
     f"batches up to 2^{CUDA_BATCH}": CUDA_BATCH,

@@ -24,7 +24,7 @@ from graphprover.air.description import AirDescription
 from graphprover.air.program import Op, Program, constants, lookup_program, quotient_program
 from graphprover.device.cuda import CudaDevice
 from graphprover.examples.synthetic import Synthetic
-from graphprover.kernels.cuda import deep, fri, inverse, logup, module, opening, program
+from graphprover.kernels.cuda import deep, fri, inverse, logup, module, opening, program, quotient
 from graphprover.kernels.cuda.sources import source
 from graphprover.kernels.operands import Height, Operands
 
@@ -76,9 +76,8 @@ def operations(code: Program) -> tuple[int, int]:
 def inverses(report: Report) -> None:
     for log_size in (14, 18, 22, 24):
         n = 1 << log_size
-        base, extension = words(n), words(3, n)
+        base = words(n)
         report(f"inverses of 2^{log_size} words", lambda x=base: inverse.inverse(x, x), 2 * n, 3 * n)
-        report(f"inverses of 2^{log_size} elements", lambda x=extension: inverse.ext_inverse(x, x), 6 * n, 15 * n)
 
 
 def lookups(report: Report, air: AirDescription, log_rows: int) -> None:
@@ -109,7 +108,7 @@ def quotients(report: Report, air: AirDescription, log_rows: int, log_blowup: in
     floor = size * (air.main_width + permutation + 3), size * products, size * summed
     report(
         f"quotient, {shape}",
-        lambda: program.quotient([Operands(air, main, None, [], prefixes, lookup, POINT)], POINT, POINT, log_blowup),
+        lambda: quotient.quotient([Operands(air, main, None, [], prefixes, lookup, POINT)], POINT, POINT, log_blowup),
         *floor,
     )
     filled = constants(code, [], prefixes, POINT, POINT, POINT)
@@ -127,7 +126,7 @@ def openings(report: Report, log_rows: int, width: int, points: int) -> None:
     weights = [words(3, n)] * points
     report(
         f"openings of {width} columns 2^{log_rows} at {points}",
-        lambda: opening.weighted_sums([matrix], [weights]),
+        lambda: opening.evaluate([matrix], [weights]),
         n * (width + 3 * points),
         0,
         3 * points * n * width,

@@ -16,7 +16,8 @@ from dask.callbacks import Callback
 from dask.diagnostics import Profiler
 
 from graphprover import Proof, Statement, prove
-from graphprover.graphs.plan import Cost, Plan
+from graphprover.graphs.costs import Cost
+from graphprover.graphs.plan import Plan
 
 
 @dataclass(frozen=True)
