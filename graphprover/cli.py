@@ -1,4 +1,4 @@
-"""The command line: prove, verify, setup, inspect, plan, check, execute, warm."""
+"""The command line: prove, verify, setup, inspect, plan, check, execute, new-guest, warm."""
 
 import argparse
 import json
@@ -22,6 +22,7 @@ from graphprover.protocol.security import JOHNSON_PROXIMITY, PROXIMITIES
 from graphprover.statement import Statement
 from graphprover.verifier import Verdict, check_level, verify
 from graphprover.vm import cli as vm
+from graphprover.vm import new_guest
 from graphprover.vm.claim import said
 from graphprover.vm.guest import Guest
 from graphprover.vm.key import Key
@@ -249,6 +250,9 @@ def parser() -> argparse.ArgumentParser:
     vm.add_arguments(execute)
     for each in (prove, check_proof, inspect, plan, execute):
         add_json(each)
+
+    new = command("new-guest", new_guest.run_new_guest, new_guest.SUMMARY, new_guest.MORE, new_guest.EXAMPLES)
+    new_guest.add_arguments(new)
 
     warming = command(
         "warm",
