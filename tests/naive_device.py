@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
 
 import numpy as np
 
@@ -26,11 +25,14 @@ from graphprover.field import (
     reverse_bits,
     root_of_unity,
 )
-from graphprover.kernels.lanes import FAR, Cell, Kind, Lanes
 from graphprover.kernels.operands import Height, Operands
 from graphprover.protocol.constraints import Evaluations, Selectors, evaluate_nodes, fold_constraints, join_coordinates
 from graphprover.protocol.hashing import keccak256
 from graphprover.verifier import fold_groups
+from graphprover.vm import kernels
+from graphprover.vm.clock import FAR, SLOT_A, SLOT_B, SLOT_D, SLOTS
+from graphprover.vm.kernels.keys import Keys
+from graphprover.vm.kernels.lanes import Cell, Kind, Lanes
 
 Columns = list[list[int]]
 
@@ -86,16 +88,47 @@ def groups(codeword: np.ndarray, log_arity: int) -> np.ndarray:
     return np.concatenate([codeword[:, i::arity] for i in range(arity)])
 
 
+kernels.TWINS["naive"] = __name__
+
+
+def fill_lanes(device: "NaiveDevice", cells: Sequence[Cell], lanes: Lanes) -> None:
+    a, b, d = lanes.values
+    for cell in cells:
+        for i, (cycle, entry) in enumerate(zip(lanes.cycles.tolist(), lanes.entries.tolist(), strict=True)):
+            word = 0 if cell.source is None else int(cell.source[entry if cell.kind == Kind.ENTRY else cycle])
+            clock, slot = divmod(word, SLOTS)
+            left = word and cell.kind in (Kind.OLD_LOW, Kind.OLD_HIGH)
+            old = int({SLOT_A: a, SLOT_B: b, SLOT_D: d}[slot][clock - 1]) if left else 0
+            now = SLOTS * (cycle + 1) + cell.slot
+            cell.target[i] = {
+                Kind.ONE: 1,
+                Kind.CLOCK: cycle + 1,
+                Kind.ENTRY: word,
+                Kind.LOW: word % 2**32,
+                Kind.HIGH: word >> 32,
+                Kind.RECENT: now - 1 if now - word > FAR else word,
+                Kind.OLD_LOW: old % 2**32,
+                Kind.OLD_HIGH: old >> 32,
+            }[cell.kind]
+
+
+def count_keys(device: "NaiveDevice", main: np.ndarray, keys: Keys, counts: np.ndarray) -> None:
+    begin = 0
+    for end, constant, flag, place, limit in keys.keys.tolist():
+        for row in main.T.tolist():
+            key = (constant + sum(weight * row[column] for column, weight in keys.terms.tolist()[begin:end])) % P
+            if key < limit and (flag == len(main) or row[flag]):
+                counts[place + key] += 1
+        begin = end
+
+
 class NaiveDevice:
     """See the module."""
 
+    kind = "naive"
     threads = 1
     log_batch_rows = CPU_BATCH
     arrays = np
-
-    @property
-    def maker(self) -> Any:
-        return self
 
     def task(self) -> AbstractContextManager[None]:
         return nullcontext()
@@ -107,37 +140,8 @@ class NaiveDevice:
         for row in range(rows):
             function(row, row + 1)
 
-    def fill_lanes(self, cells: Sequence[Cell], lanes: Lanes) -> None:
-        a, b, c = lanes.values
-        for cell in cells:
-            for i, (cycle, entry) in enumerate(zip(lanes.cycles.tolist(), lanes.entries.tolist(), strict=True)):
-                word = 0 if cell.source is None else int(cell.source[entry if cell.kind == Kind.ENTRY else cycle])
-                at, slot = divmod(word, 4)
-                left = word and cell.kind in (Kind.OLD_LOW, Kind.OLD_HIGH)
-                old = int({0: a, 1: b, 3: c}[slot][at - 1]) if left else 0
-                now = 4 * (cycle + 1) + cell.slot
-                cell.target[i] = {
-                    Kind.ONE: 1,
-                    Kind.CLOCK: cycle + 1,
-                    Kind.ENTRY: word,
-                    Kind.LOW: word % 2**32,
-                    Kind.HIGH: word >> 32,
-                    Kind.RECENT: now - 1 if now - word > FAR else word,
-                    Kind.OLD_LOW: old % 2**32,
-                    Kind.OLD_HIGH: old >> 32,
-                }[cell.kind]
-
     def inverse(self, words: np.ndarray) -> np.ndarray:
         return np.array([pow(word, P - 2, P) for word in words.tolist()], dtype=np.uint64)
-
-    def count_keys(self, main: np.ndarray, keys: np.ndarray, terms: np.ndarray, counts: np.ndarray) -> None:
-        begin = 0
-        for end, constant, flag, place, limit in keys.tolist():
-            for row in main.T.tolist():
-                key = (constant + sum(weight * row[column] for column, weight in terms.tolist()[begin:end])) % P
-                if key < limit and (flag == len(main) or row[flag]):
-                    counts[place + key] += 1
-            begin = end
 
     def extend(self, matrices: Sequence[np.ndarray], log_blowup: int) -> list[np.ndarray]:
         return [self.extended(columns, log_blowup) for columns in matrices]
@@ -325,7 +329,7 @@ class NaiveDevice:
                     power = ext_mul(power, alpha)
         return vector(total)
 
-    def sum(self, vectors: Sequence[np.ndarray]) -> np.ndarray:
+    def sum_codewords(self, vectors: Sequence[np.ndarray]) -> np.ndarray:
         return vector([ext_sum(each) for each in zip(*map(exts, vectors), strict=True)])
 
     def fold_tree(self, codeword: np.ndarray, log_arity: int, cap_height: int) -> Tree:

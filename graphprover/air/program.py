@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphprover.air.description import AirDescription, Tuple_
+from graphprover.air.description import AirDescription, Message
 from graphprover.air.expression import (
     ADD,
     CONST,
@@ -111,6 +111,7 @@ class Program:
         return len(self.base_constants) + 3 * len(self.ext_constants)
 
 
+@lru_cache(maxsize=256)  # by value: tables of one description are made anew for each proof
 def lookup_program(description: AirDescription) -> Program:
     """Denominators and multiplicities of all tuples of ``description.lookups``, in order; D of them.
 
@@ -124,6 +125,7 @@ def lookup_program(description: AirDescription) -> Program:
     return build.program(denominators + multiplicities)
 
 
+@lru_cache(maxsize=256)
 def quotient_program(description: AirDescription) -> Program:
     """The quotient sum_i c_i * alpha^(K-1-i) / Z_H on the quotient domain; 3 output planes.
 
@@ -456,7 +458,7 @@ class _Builder:
         factor, count = max(counts.items(), key=lambda item: item[1], default=(0, 0))
         return factor if count >= _SHARED else None
 
-    def denominator(self, lookup: int, entry: Tuple_) -> _Operand:
+    def denominator(self, lookup: int, entry: Message) -> _Operand:
         last = len(entry.fields) - 1
         terms = [(node, Weight(sign=-1, beta=last - i)) for i, node in enumerate(entry.fields)]
         return self.weighted_sum(terms, [], [Weight(challenge=lookup)])

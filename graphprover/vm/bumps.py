@@ -7,7 +7,7 @@ import numpy as np
 
 from graphprover.compiled import njit
 from graphprover.device import Array, Device
-from graphprover.kernels.lanes import FAR
+from graphprover.vm.clock import FAR
 from graphprover.vm.partition import Unprovable
 from graphprover.vm.rows import HOST, TIMES, Rows, Run, accesses, write_cells
 from graphprover.vm.tables.bump import LANES, Bump
@@ -68,13 +68,13 @@ def some(late: Sequence[Late], first: int, last: int) -> list[Late]:
 
 def bump_trace(device: Device, run: Run, *, late: Sequence[Late], height: int) -> Array:
     """The trace of these bumps."""
-    maker, arrays = device.maker, device.maker.arrays
-    places = maker.load(np.concatenate([each.places for each in late]))
+    arrays = device.arrays
+    places = device.load(np.concatenate([each.places for each in late]))
     parts, begin = [], 0
     for each in late:
         chosen = places[begin : begin + len(each.places)]
         begin += len(each.places)
-        rows = Rows(maker, run, run.order[chosen], run.entries[chosen])
+        rows = Rows(device, run, run.order[chosen], run.entries[chosen])
         cell, i, slot = each.access
         at, value = rows.accessed(cell, i)
         parts.append((at, rows.before(cell, i), rows.now + slot - 1, value))
@@ -91,4 +91,4 @@ def bump_trace(device: Device, run: Run, *, late: Sequence[Late], height: int) -
     }
     trace = arrays.zeros((len(cells) * LANES, height), dtype=np.uint64)
     write_cells(vars(Bump().view(trace)), cells, 0, len(at))
-    return device.load(trace)
+    return trace

@@ -1,11 +1,10 @@
 """How often the rows of the fixed tables are looked up, which is what these tables commit to.
 
 What a table looks up is a sum of its cells with constant weights, so that a kernel can count it from the trace and a
-list of such sums (kernels/cpu/counting.py), whatever the table is.
+list of such sums (kernels/keys.py), whatever the table is.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -17,6 +16,8 @@ from graphprover.device import Array, Device
 from graphprover.field import P
 from graphprover.recipe import Recipe
 from graphprover.vm.buses import LOOKUPS, VM, Tag, tag_of
+from graphprover.vm.kernels import count_keys
+from graphprover.vm.kernels.keys import KEY_WORDS, TERM_WORDS, Keys
 from graphprover.vm.parts import Part
 
 SIZES = {tag: 64 if tag in (Tag.LEFT, Tag.RIGHT) else 1 << 16 for tag in LOOKUPS}  # rows of each tag's table
@@ -26,15 +27,6 @@ FEW = 1 << 18  # cells of a trace up to which it is counted together with others
 
 _KEY = {Tag.HALF: -1, Tag.SIGN: -2, Tag.BYTES: -2, Tag.AND: -3, Tag.LEFT: -2, Tag.RIGHT: -2}  # where the key begins
 _PAIRS = (Tag.BYTES, Tag.AND)  # whose key is 256 a + b
-
-
-@dataclass(frozen=True, eq=False)
-class Keys:
-    """What a table looks up, as ``Device.count_keys`` reads it."""
-
-    keys: np.ndarray  # uint64 (keys, 5)
-    terms: np.ndarray  # uint64 (terms, 2)
-    size: int  # counts up to the last table that it looks anything up in
 
 
 def count_recipes(traces: Sequence[tuple[Recipe, AirDescription]]) -> dict[Part, Recipe]:
@@ -62,7 +54,7 @@ def count(device: Device, *traces: Array, airs: Sequence[AirDescription]) -> Arr
     keys = [looked_up(air) for air in airs]
     counts = device.arrays.zeros(max(each.size for each in keys), dtype=np.uint64)
     for trace, each in zip(traces, keys, strict=True):
-        device.count_keys(trace, each.keys, each.terms, counts)
+        count_keys(device, trace, each, counts)
     return counts
 
 
@@ -84,7 +76,6 @@ def looked_up(air: AirDescription) -> Keys:
     """All lookups of a table in fixed ones."""
     keys: list[tuple[int, int, int, int, int]] = []
     terms: list[tuple[int, int]] = []
-    size = 0
     sums: dict[int, dict[int, int]] = {}
     constants = [a if op == CONST else None for op, a, _ in air.nodes]
     for each in air.globals:
@@ -103,8 +94,9 @@ def looked_up(air: AirDescription) -> Keys:
             raise ValueError(f"table {air.name}: a lookup is counted where a cell says so\n  {each.label}")
         terms += [(column, weight) for column, weight in key.items() if column != _ONE]
         keys.append((len(terms), key.get(_ONE, 0), flag, FIRSTS[tag], SIZES[tag]))
-        size = max(size, FIRSTS[tag] + SIZES[tag])
-    return Keys(np.array(keys, dtype=np.uint64).reshape(-1, 5), np.array(terms, dtype=np.uint64).reshape(-1, 2), size)
+    return Keys(
+        np.array(keys, dtype=np.uint64).reshape(-1, KEY_WORDS), np.array(terms, dtype=np.uint64).reshape(-1, TERM_WORDS)
+    )
 
 
 _ONE = -1  # in place of a column: the constant of a sum

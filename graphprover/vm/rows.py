@@ -9,8 +9,9 @@ import numpy as np
 
 from graphprover.device import Array, Device
 from graphprover.field import array_sub
-from graphprover.kernels.lanes import FAR, Cell, Kind, Lanes
-from graphprover.vm.buses import SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY
+from graphprover.vm.clock import FAR, SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY
+from graphprover.vm.kernels import fill_lanes
+from graphprover.vm.kernels.lanes import Cell, Kind, Lanes
 from graphprover.vm.machine import Machine
 from graphprover.vm.record import Call, Record
 from graphprover.vm.tables.host import LANES as WORDS
@@ -63,8 +64,8 @@ def load_run(device: Device, *, run: Run) -> Run:
 
     def loaded(value: Any) -> Any:
         if isinstance(value, dict):
-            return {name: device.maker.load(each) for name, each in value.items()}
-        return device.maker.load(value)
+            return {name: device.load(each) for name, each in value.items()}
+        return device.load(value)
 
     return Run(*(loaded(getattr(run, each.name)) for each in fields(run)))
 
@@ -213,7 +214,7 @@ def write_step(device: Device, run: Run, step: Step, trace: Array, cycles: Array
         if name in step.names
     }
     values = [run.cycles[name] for name in ("a", "b", "c")]
-    device.fill_lanes(list(copied.values()), Lanes(cycles, entries, values))
+    fill_lanes(device, list(copied.values()), Lanes(cycles, entries, values))
     rest = {name: view for name, view in vars(columns).items() if name not in copied}
 
     def piece(first: int, last: int) -> None:

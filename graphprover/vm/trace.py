@@ -125,10 +125,9 @@ def _keccak_traces(machine: Machine, run: Run, start: int, end: int) -> Iterator
 
 def family_trace(device: Device, run: Run, *, step: Step, height: int, first: int, last: int) -> Array:
     """The trace of a family that proves the cycles first..last of the run's order."""
-    maker = device.maker
-    trace = maker.arrays.zeros((step.describe().main_width, height), dtype=np.uint64)
-    write_step(maker, run, step, trace, run.order[first:last], run.entries[first:last])
-    return device.load(trace)
+    trace = device.arrays.zeros((step.describe().main_width, height), dtype=np.uint64)
+    write_step(device, run, step, trace, run.order[first:last], run.entries[first:last])
+    return trace
 
 
 def program_trace(device: Device, *, entries: np.ndarray, rows: int) -> Array:

@@ -5,7 +5,7 @@ import cupy
 from graphprover.field import Ext, ext_pow
 from graphprover.kernels.cpu import fri
 from graphprover.kernels.cuda import domain
-from graphprover.kernels.cuda.module import blocks_for, launch, load
+from graphprover.kernels.cuda.module import blocks_for, launch, load, to_host
 
 THREADS = 256  # as in fri.cu
 _LOG_ARITY = 3  # largest fold in one launch: eight extension elements a thread
@@ -39,4 +39,4 @@ def final_polynomial(codeword: cupy.ndarray, log_length: int) -> tuple[Ext, ...]
     Waits for them. Raises ValueError for a codeword that is shorter.
     """
     first = cupy.ascontiguousarray(codeword[:, : 1 << log_length])
-    return fri.final_polynomial(first.get(), log_length)
+    return fri.final_polynomial(to_host(first), log_length)

@@ -8,12 +8,35 @@ from collections.abc import Mapping, Sequence
 import cupy
 import numpy as np
 
-from graphprover.kernels.cuda.keccak import DIGEST
+from graphprover.kernels.cuda.keccak import DIGEST, hash_groups, hash_rows
 from graphprover.kernels.cuda.module import blocks_for, launch, load
 
 BROAD = 1 << 14  # nodes up to which a layer leaves so much of a device idle that it shares a launch with others
 _THREADS = 128
 _LAYERS = 16  # at most, that one launch makes, as in merkle.cu
+
+
+def tree(matrices: Sequence[cupy.ndarray], cap_height: int) -> tuple[cupy.ndarray, ...]:
+    """The layers of the tree over the rows of matrices (columns, n) of different heights, in commitment order."""
+    groups: dict[int, list[cupy.ndarray]] = {}
+    for matrix in matrices:
+        groups.setdefault(matrix.shape[1], []).append(matrix)
+    layers = allocate(max(groups), cap_height)
+    joining = {}
+    for size, group in groups.items():
+        digests = layers[0] if size == len(layers[0]) else cupy.empty((size, DIGEST), dtype=np.uint64)
+        hash_rows(group, digests)
+        joining[size] = digests
+    build(layers, joining)
+    return layers
+
+
+def fold_tree(codeword: cupy.ndarray, log_arity: int, cap_height: int) -> tuple[cupy.ndarray, ...]:
+    """The layers of the tree whose leaves hash the groups of 2^log_arity neighbours of a codeword (3, n)."""
+    layers = allocate(codeword.shape[1] >> log_arity, cap_height)
+    hash_groups(codeword, 1 << log_arity, layers[0])
+    build(layers, {})
+    return layers
 
 
 def allocate(leaves: int, cap_height: int) -> tuple[cupy.ndarray, ...]:

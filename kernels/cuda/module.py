@@ -99,6 +99,7 @@ class _Parameters(threading.local):
         self._extra = np.array(addresses, dtype=np.uint64)
         self.address = self._extra.ctypes.data
         self.launched = 0  # kernels, by this thread
+        self.downloaded = 0  # bytes, by this thread
 
     def fill(self, kernel: str, arguments: tuple[object, ...]) -> None:
         """Raises ValueError for what is no argument."""
@@ -157,6 +158,17 @@ def launch(
 def launched() -> int:
     """How many kernels this thread has launched."""
     return _parameters.launched
+
+
+def to_host(array: cupy.ndarray) -> np.ndarray:
+    """An array's words on the host; waits for them."""
+    _parameters.downloaded += array.nbytes
+    return array.get()
+
+
+def downloaded() -> int:
+    """How many bytes this thread has had from `to_host`."""
+    return _parameters.downloaded
 
 
 def together(shapes: Iterable[tuple[int, ...]]) -> list[cupy.ndarray]:

@@ -1,6 +1,6 @@
-"""A table's quotient on the device: by the kernel that is generated for it, or interpreted where that is too large.
+"""A table's quotient by the kernel that is generated for it, or interpreted where that is too large.
 
-CPU twin: kernels/cpu/program.py with kernels/cpu/domain.py's selectors, which are made here as they are needed.
+Selectors are made as they are needed.
 """
 
 from collections.abc import Sequence
@@ -9,13 +9,11 @@ from functools import lru_cache
 import cupy
 import numpy as np
 
-from graphprover.air.description import AirDescription
-from graphprover.air.program import Matrix, Program, constants, quotient_program
-from graphprover.field import GENERATOR, ZERO, Ext, P, array_sub, inv, root_of_unity
-from graphprover.kernels.cuda import domain, generate, ntt
-from graphprover.kernels.cuda.module import blocks_for, compiled, launch, load, together
-from graphprover.kernels.cuda.streams import beside
-from graphprover.kernels.operands import Operands
+from graphprover.air.program import Matrix, Program
+from graphprover.kernels import domain
+from graphprover.kernels.cuda import generate
+from graphprover.kernels.cuda.domain import points as point_tables
+from graphprover.kernels.cuda.module import blocks_for, compiled, launch, load
 
 _THREADS = 128  # most threads of an interpreting block
 _SHARED = 48 << 10  # bytes of registers of an interpreting block, above which it gets fewer threads
@@ -27,35 +25,6 @@ def run(code: str, name: str, blocks: int, words: np.ndarray, *arguments: object
     """Enqueue a kernel that was generated for a table, with the ``words`` that are this proof's constants."""
     passed = words if generate.by_value(len(words)) else cupy.asarray(words)
     launch(compiled(code), name, blocks, generate.THREADS, passed, *arguments)
-
-
-def quotient(tables: Sequence[Operands], beta: Ext, alpha: Ext, log_blowup: int) -> list[cupy.ndarray]:
-    """All constraints of each table over the vanishing polynomial, uint64 (3, n c) on 7 K in bit-reversed order.
-
-    The matrices are the extensions (columns, n 2^log_blowup); what of the quotient's domain they do not reach they are
-    extended to again.
-    """
-    targets = together((3, table.main.shape[1] >> log_blowup << table.air.log_quotient_chunks) for table in tables)
-    beside(lambda i: _quotient(tables[i], beta, alpha, log_blowup, targets[i]), range(len(tables)))
-    return targets
-
-
-def _quotient(table: Operands, beta: Ext, alpha: Ext, log_blowup: int, target: cupy.ndarray) -> None:
-    log_rows, log_chunks = table.main.shape[1].bit_length() - 1 - log_blowup, table.air.log_quotient_chunks
-    matrices = [table.main, table.preprocessed, table.permutation]
-    if log_chunks > log_blowup:
-        firsts = (each if each is None else each[:, : 1 << log_rows] for each in matrices)
-        matrices = [
-            each if each is None else ntt.coset_lde(each, 0, log_chunks, 1, bit_reversed_source=True) for each in firsts
-        ]
-    program = _program(table.air)
-    words = constants(program, table.public_values, table.prefixes, beta, alpha, table.terminal or ZERO)
-    evaluate(program, words, matrices, target, log_rows)
-
-
-@lru_cache(maxsize=256)
-def _program(air: AirDescription) -> Program:
-    return quotient_program(air)
 
 
 def evaluate(
@@ -81,7 +50,7 @@ def evaluate(
         if each is None or each.shape[0] <= row or each.shape[1] < size:
             raise ValueError(f"plane {row} with {size} rows is not in the {Matrix(matrix).name.lower()} matrix")
     words = np.concatenate([words, _of_chunks(log_rows, log_chunks)])
-    points = domain.points(log_rows + log_chunks)
+    points = point_tables(log_rows + log_chunks)
     if interpreted is None:
         interpreted = not generate.is_generated(program)
     if interpreted:
@@ -100,11 +69,8 @@ def none(matrix: cupy.ndarray | None) -> cupy.ndarray | int:
 @lru_cache(maxsize=64)
 def _of_chunks(log_rows: int, log_chunks: int) -> np.ndarray:
     """Z = x^n - 1 on each chunk of rows, 1 / Z on each, and the trace's last point."""
-    # x^n is constant on each block of n points; the blocks' x^n are points of the smaller coset 7^n * <w_chunks>.
-    powers = domain.products(pow(GENERATOR, 1 << log_rows, P), [root_of_unity(k + 1) for k in range(log_chunks)])
-    vanishing = array_sub(powers, np.ones_like(powers))
-    inverses = [inv(int(word)) for word in vanishing]
-    return np.array([*vanishing.tolist(), *inverses, inv(root_of_unity(log_rows))], dtype=np.uint64)
+    vanishing, inverses = domain.vanishing(log_rows, log_chunks)
+    return np.array([*vanishing.tolist(), *inverses.tolist(), domain.last_point(log_rows)], dtype=np.uint64)
 
 
 @lru_cache(maxsize=16)

@@ -1,14 +1,12 @@
 """The cells of a lane that follow from their names: what a kernel copies to them from the record and the program.
 
-The kernels are kernels/cpu/lanes.py and kernels/cuda/lanes.cu.
+The kernels are cpu/lanes.py and cuda/lanes.cu.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
-
-FAR = 1 << 16  # accesses this far apart need a bump in between
 
 
 class Kind(IntEnum):
@@ -17,11 +15,11 @@ class Kind(IntEnum):
     ONE = 0
     CLOCK = 1  # i + 1
     ENTRY = 2  # source[entry]
-    LOW = 3  # the lower 32 bits of source[i]
-    HIGH = 4  # the upper ones
-    RECENT = 5  # source[i], or now - 1 where that is more than FAR before now = 4 (i + 1) + slot
-    OLD_LOW = 6  # the lower 32 bits of what the access at the time source[i] left in a register; 0 where that is 0
-    OLD_HIGH = 7  # the upper ones
+    LOW = 3  # the lower limb of source[i]
+    HIGH = 4  # the upper one
+    RECENT = 5  # source[i], or now - 1 where that is more than FAR before now, the time of the access at ``slot``
+    OLD_LOW = 6  # the lower limb of what the access at the time source[i] left in a register; 0 where that is 0
+    OLD_HIGH = 7  # the upper one
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +30,13 @@ class Cell:
     kind: Kind
     source: Any = None  # uint64, by cycle or by entry
     slot: int = 0  # of RECENT
+
+    def require(self, lanes: "Lanes") -> None:
+        """Raises ValueError for a cell of other lanes, and for arrays that are not contiguous."""
+        if self.target.shape != lanes.cycles.shape:
+            raise ValueError(f"a cell of {self.target.shape} lanes among {lanes.cycles.shape}")
+        if not (self.target.flags.c_contiguous and (self.source is None or self.source.flags.c_contiguous)):
+            raise ValueError("a cell or its source is not contiguous")
 
 
 @dataclass(frozen=True, eq=False)

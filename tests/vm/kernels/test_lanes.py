@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from graphprover.device import CpuDevice
-from graphprover.kernels.lanes import FAR, Cell, Kind, Lanes
+from graphprover.vm.clock import FAR, SLOT_A, SLOT_B, SLOT_D, clock_of, time_of
+from graphprover.vm.kernels import fill_lanes
+from graphprover.vm.kernels.lanes import Cell, Kind, Lanes
 from tests.naive_device import NaiveDevice
 
 CYCLES, ENTRIES = 70_000, 50
@@ -25,9 +27,9 @@ def case(seed: int, count: int) -> tuple[np.ndarray, list[Cell], Lanes]:
     program = rng.integers(0, 2**63, ENTRIES, dtype=np.uint64)
     # Accesses to registers before each cycle, some at none; times around the border of what is far.
     cycle = (rng.random(CYCLES) * np.arange(CYCLES)).astype(np.uint64)
-    accesses = 4 * (cycle + np.uint64(1)) + rng.choice(np.array([0, 1, 3], np.uint64), CYCLES)
+    accesses = time_of(clock_of(cycle), rng.choice(np.array([SLOT_A, SLOT_B, SLOT_D], np.uint64), CYCLES))
     accesses[rng.random(CYCLES) < 0.2] = 0
-    now = 4 * (np.arange(CYCLES, dtype=np.uint64) + np.uint64(1))
+    now = time_of(clock_of(np.arange(CYCLES, dtype=np.uint64)))
     times = np.maximum(now, FAR + 4) - rng.integers(FAR - 4, FAR + 4, CYCLES, dtype=np.uint64)
     sources = {Kind.ENTRY: program, Kind.LOW: values, Kind.HIGH: values, Kind.RECENT: times}
     sources |= {Kind.OLD_LOW: accesses, Kind.OLD_HIGH: accesses}
@@ -40,9 +42,9 @@ def case(seed: int, count: int) -> tuple[np.ndarray, list[Cell], Lanes]:
 @pytest.mark.parametrize("count", [1, 64, 9_000])
 def test_cells(count: int, threads: int) -> None:
     expected, cells, lanes = case(count, count)
-    NaiveDevice().fill_lanes(cells, lanes)
+    fill_lanes(NaiveDevice(), cells, lanes)
     target, cells, lanes = case(count, count)
-    CpuDevice(threads).fill_lanes(cells, lanes)
+    fill_lanes(CpuDevice(threads), cells, lanes)
     np.testing.assert_array_equal(target, expected)
     if count > 1000:
         bumped = (target[Kind.RECENT] + np.uint64(1)) % np.uint64(4) == 0
@@ -56,4 +58,4 @@ def test_cells_of_other_lanes() -> None:
         replace(cells[0], target=np.zeros(128, np.uint64)[::2]),
     ):
         with pytest.raises(ValueError, match="a cell"):
-            CpuDevice(1).fill_lanes([wrong], lanes)
+            fill_lanes(CpuDevice(1), [wrong], lanes)
