@@ -1,4 +1,4 @@
-"""The command line: prove, verify, setup, inspect, plan, check, execute, warm."""
+"""The command line: prove, verify, setup, inspect, plan, check, execute, new-guest, warm."""
 
 import argparse
 import json
@@ -32,6 +32,7 @@ from graphprover.protocol.security import JOHNSON_PROXIMITY, PROXIMITIES
 from graphprover.statement import Statement
 from graphprover.verifier import Verdict, check_level, verify
 from graphprover.vm import cli as vm
+from graphprover.vm import new_guest
 from graphprover.vm.claim import claim_of
 from graphprover.vm.cost import cells_text, committed_cells
 from graphprover.vm.guest import Guest
@@ -260,6 +261,9 @@ def parser() -> argparse.ArgumentParser:
     vm.add_arguments(execute)
     for subparser in (prove, check_proof, inspect, plan, execute):
         add_json(subparser)
+
+    new = command("new-guest", new_guest.run_new_guest, new_guest.SUMMARY, new_guest.MORE, new_guest.EXAMPLES)
+    new_guest.add_arguments(new)
 
     warming = command(
         "warm",
