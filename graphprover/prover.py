@@ -3,6 +3,7 @@
 import logging
 import uuid
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -15,6 +16,7 @@ from graphprover.envelope import Proof
 from graphprover.graphs import proof as proof_graph
 from graphprover.graphs.batches import batches
 from graphprover.graphs.executors import THREADS, executor_for
+from graphprover.graphs.progress import Tell
 from graphprover.graphs.tasks import Graph
 from graphprover.protocol.layout import Layout, make_layout
 from graphprover.protocol.parameters import Parameters
@@ -34,6 +36,7 @@ def prove(
     parameters: Parameters | None = None,
     device: Device | str = "auto",
     proximity: str = JOHNSON_PROXIMITY,
+    progress: bool | Tell = False,
 ) -> Proof:
     """Prove ``statement``, whose tables all have traces.
 
@@ -42,7 +45,8 @@ def prove(
     ``parameters`` gives them; with ``proximity="unique"`` by unique decoding alone. ``device``: ``"cpu"``, ``"cuda"``,
     ``"cuda:1"``, a `Device`, or ``"auto"``, the first GPU where there is one. The bytes of the proof depend on neither
     executor nor device. Where ``"auto"`` has chosen a GPU whose memory does not suffice, a warning says so and the CPU
-    makes the whole proof.
+    makes the whole proof. ``progress``: True draws a bar on stderr, in a terminal or a notebook; a function is called
+    with the tasks that have ended, those in all, and the one that begins.
 
     Raises ValueError for a malformed trace or a level that cannot be reached; MemoryError, naming round and table,
     where memory ends; `graphprover.device.DeviceLost` where a GPU fails, which this process must not use again;
@@ -58,7 +62,7 @@ def prove(
     # 3. Make the graph and run it, once more where the first GPU is too small for it.
     chosen = device_for(device) if isinstance(device, str) else device
     try:
-        return _prove(statement, layout, traces, chosen, executor)
+        return _prove(statement, layout, traces, chosen, executor, progress)
     except MemoryError as error:
         cpu = device_for("cpu")
         if device != "auto" or type(chosen) is type(cpu):
@@ -66,10 +70,17 @@ def prove(
         reason = str(error)
     _log.warning("graphprover: the GPU's memory does not suffice, so the CPU makes the proof: %s", reason)
     traces = [each.get() if _is_on_gpu(each) else each for each in traces]
-    return _prove(statement, layout, traces, cpu, executor)
+    return _prove(statement, layout, traces, cpu, executor, progress)
 
 
-def _prove(statement: Statement, layout: Layout, traces: list[Array | Recipe], device: Device, executor: Any) -> Proof:
+def _prove(
+    statement: Statement,
+    layout: Layout,
+    traces: list[Array | Recipe],
+    device: Device,
+    executor: Any,
+    progress: bool | Tell,
+) -> Proof:
     """The proof by one device."""
     # 1. Graph: one task for each round and batch of tables, the transcript between the rounds.
     preprocessed = {i: table.preprocessed for i, table in enumerate(statement.tables) if table.preprocessed is not None}
@@ -77,10 +88,20 @@ def _prove(statement: Statement, layout: Layout, traces: list[Array | Recipe], d
     graph = Graph(device, uuid.uuid4().hex[:8], batches(layout, device.log_batch_rows))
     task = proof_graph.build(graph, layout, statement.label, dict(enumerate(traces)), preprocessed, public_values)
     # 2. Run it.
-    with executor_for(executor, device.threads) as run:
+    _log.debug("%d tables of up to 2^%d rows on %s", len(traces), max(layout.log_heights), device)
+    with _told(progress) as tell, executor_for(executor, device.threads, tell) as run:
         batch = run(task)
     # 3. Wrap it for the user.
     return Proof(statement.label, layout.parameters, layout.log_heights, tuple(public_values), encode(batch))
+
+
+def _told(progress: bool | Tell) -> AbstractContextManager[Tell | None]:
+    """Who follows a proof, if anyone."""
+    if progress is True:
+        from graphprover.terminal import bar  # which nobody else needs
+
+        return bar()
+    return nullcontext(progress or None)
 
 
 def checked_traces(statement: Statement) -> list[Array | Recipe]:
@@ -140,10 +161,15 @@ def layout_of(
     rate: int = 2,
     parameters: Parameters | None = None,
     proximity: str = JOHNSON_PROXIMITY,
+    traces: Sequence[Array | Recipe] | None = None,
 ) -> Layout:
-    """The shape of the proof of a statement with traces; raises ValueError for an unreachable level."""
-    tables = zip(statement.tables, statement.descriptions, strict=True)
-    return _layout(statement, [_columns(table, air) for table, air in tables], security, rate, parameters, proximity)
+    """The shape of the proof of a statement with traces; raises ValueError for an unreachable level.
+
+    ``traces``: as `checked_traces` gave them, where they are checked already.
+    """
+    if traces is None:
+        traces = checked_traces(statement)
+    return _layout(statement, traces, security, rate, parameters, proximity)
 
 
 def _layout(

@@ -97,7 +97,7 @@ def verify(
     if not isinstance(proof, Proof):
         proof = Proof.from_bytes(proof)
     check_level(proof, security)
-    layout = _layout(proof, statement)
+    layout = layout_of_proof(proof, statement)
     proven = analyse(shape_of(layout.tables, layout.log_heights), proof.parameters)
     regime = proven.by(proximity)
     if not regime.bits >= security:  # so that a NaN asks for more than there is
@@ -145,8 +145,8 @@ def check_batch(
     _check_folds(layout, proof, challenges, _reduce_openings(layout, proof, rows, challenges))
 
 
-def _layout(proof: Proof, statement: Statement) -> Layout:
-    """The shape the proof must have, once its header agrees with the statement."""
+def layout_of_proof(proof: Proof, statement: Statement) -> Layout:
+    """The shape the proof must have, once its header agrees with the statement; VerificationError if it does not."""
     airs = statement.descriptions
     if len(proof.log_heights) != len(airs):
         raise VerificationError(f"the proof is of {len(proof.log_heights)} tables, the statement of {len(airs)}")
