@@ -6,7 +6,6 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import TextIO
 
 from graphprover.facts import Facts
@@ -14,7 +13,7 @@ from graphprover.files import STREAM
 from graphprover.options import outputs
 from graphprover.protocol.security import Security
 
-_NUMBER = re.compile(r"-|[\d,.^]*%?( [kMGT]?(iB|B)?)?")  # a cell of a column of numbers, or none
+_NUMBER = re.compile(r"-|[\d,.^]*%?( ([kMGT]|([KMGT]i)?B))?")  # a cell of a column of numbers, or none
 
 
 @dataclass(frozen=True)
@@ -54,14 +53,16 @@ def say(facts: Facts, report: Callable[[], Iterable[Block]], options: argparse.N
 
 def show(report: Iterable[Block], stream: TextIO) -> None:
     """Print a report. In a terminal its tables are drawn by rich, where that is installed."""
-    drawn = stream.isatty() and find_spec("rich") is not None
     for block in report:
-        if drawn and isinstance(block, Section):
-            from graphprover.terminal import draw
+        if isinstance(block, Section) and stream.isatty():
+            try:
+                from graphprover.terminal import draw
 
-            draw(block, stream)
-        else:
-            print(plain(block), file=stream)
+                draw(block, stream)
+                continue
+            except ModuleNotFoundError:  # rich comes with the prover
+                pass
+        print(plain(block), file=stream)
 
 
 def plain(block: Block) -> str:

@@ -7,23 +7,28 @@ from typing import TYPE_CHECKING, TextIO
 from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 if TYPE_CHECKING:
     from graphprover.report import Section
 
 
+TEXT, BAR = 12, 30  # characters: to which a column of text is cut, and of a bar
+
+
 def draw(section: "Section", stream: TextIO) -> None:
-    """Draw a table as wide as its terminal at most."""
+    """Draw a table. In a narrow terminal text is cut, but neither numbers nor the first column."""
     table = Table(title=section.title or None, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
-    table.show_header = section.headed
-    rows = [[Text(cell) for cell in row] for row in section.cells]
-    names = rows[0] if section.headed else [Text()] * len(rows[0])
-    for name, right in zip(names, section.numeric, strict=True):
-        table.add_column(name, justify="right" if right else "left", overflow="fold")
-    for row in rows[section.headed :]:
-        table.add_row(*row)
+    table.show_edge, table.show_header = False, section.headed
+    cells = section.cells
+    names, rows = (cells[0], cells[1:]) if section.headed else ([""] * len(cells[0]), cells)
+    for place, (name, column, numeric) in enumerate(zip(names, zip(*rows, strict=True), section.numeric, strict=True)):
+        widest = max(map(len, column))
+        least = widest if numeric or place == 0 else min(widest, TEXT)
+        table.add_column(Text(name), justify="right" if numeric else "left", min_width=least)
+    for row in rows:
+        table.add_row(*(Text(cell, no_wrap=True, overflow="ellipsis") for cell in row))
     Console(file=stream).print(table)
 
 
@@ -31,7 +36,13 @@ def draw(section: "Section", stream: TextIO) -> None:
 def bar() -> Iterator[Callable[[int, int, str], None]]:
     """A bar on stderr that follows what it is told, as `graphprover.prove` tells; nothing where that is a file."""
     console = Console(stderr=True)
-    columns = BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False)
+    # Only the name of what runs may be cut: it changes all the time, and nothing else should move.
+    columns = (
+        BarColumn(BAR, table_column=Column(min_width=BAR)),
+        MofNCompleteColumn(table_column=Column(min_width=9, no_wrap=True, justify="right")),
+        TimeElapsedColumn(table_column=Column(min_width=7, no_wrap=True)),
+        TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis")),
+    )
     shown = console.is_terminal or console.is_jupyter
     with Progress(*columns, console=console, disable=not shown) as progress:
         proof = progress.add_task("", total=None)

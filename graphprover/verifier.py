@@ -29,6 +29,7 @@ from graphprover.field import (
     inv,
     root_of_unity,
 )
+from graphprover.notebook import html
 from graphprover.protocol import transcript
 from graphprover.protocol.constraints import (
     Evaluations,
@@ -62,6 +63,23 @@ class Verdict:
     def bits(self) -> float:
         """Provable security."""
         return self.security.bits
+
+    def __repr__(self) -> str:
+        return f"<{self._title}>"
+
+    def _repr_html_(self) -> str:
+        tables = zip(self.log_heights, self.public_values, strict=True)
+        rows = [(i, f"2^{log_height}", *_shown(values)) for i, (log_height, values) in enumerate(tables)]
+        return html(self._title, {}, [("table", "rows", "public values", "the first of them"), *rows])
+
+    @property
+    def _title(self) -> str:
+        return f"Verdict: valid, {self.security.summary}"
+
+
+def _shown(values: Sequence[int], most: int = 4) -> tuple[int, str]:
+    """How many public values a table has, and some of them."""
+    return len(values), ", ".join(map(str, values[:most])) + ", ..." * (len(values) > most)
 
 
 @dataclass(frozen=True)

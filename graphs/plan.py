@@ -5,7 +5,7 @@ change to what a device allocates changes this module in the same commit.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, fields
 from functools import cached_property
 from typing import cast
 
@@ -20,6 +20,7 @@ from graphprover.graphs import proof
 from graphprover.graphs.batches import Batch, batches
 from graphprover.graphs.opening import opened_matrices
 from graphprover.graphs.tasks import Graph
+from graphprover.notebook import html
 from graphprover.protocol.layout import MAIN, PREPROCESSED, Layout
 from graphprover.recipe import Recipe
 
@@ -67,6 +68,22 @@ class Plan:
 
     layout: Layout
     tasks: Mapping[str, Task]
+
+    def __repr__(self) -> str:
+        return f"<{self._title}>"
+
+    def _repr_html_(self) -> str:
+        of_round: dict[str, list[Cost]] = {}
+        for task in self.tasks.values():
+            of_round.setdefault(task.round, []).append(task.cost)
+        sums = {name: sum(costs, Cost()) for name, costs in of_round.items()}
+        rows = [(name, len(of_round[name]), *astuple(cost)) for name, cost in sums.items()]
+        facts = {"peak bytes beyond the traces, one task at a time": self.peak_bytes(1)}
+        return html(self._title, facts, [("round", "tasks", *(field.name for field in fields(Cost))), *rows])
+
+    @property
+    def _title(self) -> str:
+        return f"Plan of {len(self.tasks)} tasks for {len(self.layout.tables)} tables"
 
     @cached_property
     def total(self) -> Cost:

@@ -16,7 +16,7 @@ import graphprover
 from graphprover.cli import FAILED, OK, USAGE, main
 
 ROOT = Path(__file__).parents[1]
-HEAVY = ("dask", "distributed", "numba", "llvmlite", "cupy", "rmm", "cuda")
+HEAVY = ("dask", "distributed", "numba", "llvmlite", "cupy", "rmm", "cuda", "rich", "shtab")
 
 
 def imported_by(code: str) -> set[str]:
