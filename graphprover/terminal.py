@@ -14,13 +14,20 @@ if TYPE_CHECKING:
     from graphprover.report import Section
 
 
-TEXT, BAR = 12, 30  # characters: to which a column of text is cut, and of a bar
+TEXT, BAR = 8, 30  # characters: to which a column of text is cut, and of a bar
 
 
 def draw(section: "Section", stream: TextIO) -> None:
     """Draw a table. In a narrow terminal text is cut, but neither numbers nor the first column."""
-    table = Table(title=section.title or None, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
-    table.show_edge, table.show_header = False, section.headed
+    table = Table(
+        title=section.title or None,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        show_header=section.headed,
+        collapse_padding=True,
+    )
     cells = section.cells
     names, rows = (cells[0], cells[1:]) if section.headed else ([""] * len(cells[0]), cells)
     for place, (name, column, numeric) in enumerate(zip(names, zip(*rows, strict=True), section.numeric, strict=True)):
