@@ -125,8 +125,19 @@ def test_plan(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for cost in ("multiplications", "permutations", "kept"):
         assert found["total"][cost] == sum(task[cost] for task in found["tasks"]) > 0
     assert found["peak_bytes"] > 0 and found["threads"] > 0 and found["committed_cells"] is None
+    gpu = said(["plan", "examples/keccak", "--device", "cuda:3"], capsys)
+    assert (gpu["device"], gpu["threads"], gpu["batch_rows"]) == ("cuda", 1, 1 << 18)
+    cpu = said(["plan", "examples/keccak", "--device", "cpu"], capsys)
+    assert (cpu["device"], cpu["batch_rows"]) == ("cpu", 1 << 8) and len(cpu["tasks"]) > len(gpu["tasks"])
     cells = said(["plan", "guest.elf"], capsys)["committed_cells"]
     assert cells["halt"] > 0 and sum(cells.values()) > 1 << 20
+
+
+def test_setup(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = said(["setup", "guest.elf", "-o", "guest.vk"], capsys)
+    key = said(["inspect", "guest.vk", "guest.elf"], capsys)
+    assert found.pop("key") == {"file": "guest.vk", "bytes": (here / "guest.vk").stat().st_size}
+    assert found == key
 
 
 def test_execute(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
