@@ -17,6 +17,7 @@ from graphprover.checker import check
 from graphprover.envelope import Proof
 from graphprover.export import export
 from graphprover.files import STREAM, FileError, check_writable, make_folder, read_input, read_proof, write
+from graphprover.graphs.executor_names import THREADS
 from graphprover.options import UsageError, add_json, bits, check_streams, executor
 from graphprover.programs import (
     Program,
@@ -28,16 +29,17 @@ from graphprover.programs import (
     packaged_names,
 )
 from graphprover.protocol.errors import VerificationError
-from graphprover.protocol.layout import Layout
+from graphprover.protocol.parameters import RATES
 from graphprover.protocol.security import JOHNSON_PROXIMITY, PROXIMITIES
 from graphprover.protocol.transcript import RELEASE
 from graphprover.statement import Statement
 from graphprover.verifier import Verdict, check_level, layout_of_proof, verify
 from graphprover.vm import cli as vm
-from graphprover.vm.claim import Said, said
+from graphprover.vm.claim import Claim, claim_of
+from graphprover.vm.cost import committed_cells
 from graphprover.vm.guest import Guest
 from graphprover.vm.key import Key
-from graphprover.vm.machine import Machine, committed_cells
+from graphprover.vm.statement import Machine
 
 _log = logging.getLogger(__name__)
 
@@ -139,7 +141,7 @@ def parser() -> argparse.ArgumentParser:
         subparser.add_argument(
             "--rate",
             type=int,
-            choices=(2, 4, 8),
+            choices=tuple(RATES),
             default=2,
             help="rate 1/2 (default), 1/4 or 1/8 of the code: less is a smaller proof for more work",
         )
@@ -168,7 +170,7 @@ def parser() -> argparse.ArgumentParser:
     prove.add_argument(
         "--executor",
         type=executor,
-        default="threads",
+        default=THREADS,
         help="who runs the graph: threads of this process (default), sync (one thread), or a Dask cluster by the "
         "address of its scheduler or its scheduler file FILE.json, which is trusted to run code here (outside of your "
         "own network use tls://ADDRESS and Dask's settings for TLS); the proof has the same bytes",
@@ -335,20 +337,17 @@ def run_prove(options: argparse.Namespace) -> int:
         from dask.diagnostics import Profiler
 
         from graphprover.device.choose import device_for
-        from graphprover.prover import preprocessed_cap, prove
-    layout = _layout(program, statement, options)
+        from graphprover.prover import prove_prepared
+    prepared = _prepared(program, statement, options)
     try:
         device_for(options.device)
     except ValueError as error:
         raise UsageError(f"--device: {error}") from error
     progress = sys.stderr.isatty() and DEBUG not in os.environ
     with stage("prove"), Profiler() as tasks:
-        proof = prove(
-            statement, options.executor, parameters=layout.parameters, device=options.device, progress=progress
-        )
+        proof, cap = prove_prepared(prepared, options.executor, options.device, progress)
     with stage("verify"):
         try:
-            cap = preprocessed_cap(statement, layout.parameters, options.device)
             own = program.statement_of(proof)
             verdict = verify(proof, own, options.security, options.proximity, preprocessed=cap)
         except VerificationError as error:
@@ -386,9 +385,9 @@ def _check_exit_code(program: Program | Guest, statement: Statement, options: ar
         )
 
 
-def _claimed(statement: Statement) -> Said:
+def _claimed(statement: Statement) -> Claim:
     """What a proof of a guest's run will say."""
-    return said([table.public_values or () for table in statement.tables])
+    return claim_of([table.public_values or () for table in statement.tables])
 
 
 def run_verify(options: argparse.Namespace) -> int:
@@ -406,7 +405,7 @@ def run_verify(options: argparse.Namespace) -> int:
         raise VerificationError(f"{options.proof}: not valid: {error}") from error
     demands.check_demands(program, verdict.public_values, options)
     if options.output:
-        write(options.output, said(verdict.public_values).output)
+        write(options.output, claim_of(verdict.public_values).output)
 
     def describe() -> list[report.Block]:
         described = program.describe(verdict.public_values)
@@ -461,7 +460,7 @@ def run_inspect(options: argparse.Namespace) -> int:
             raise UsageError(f"{options.subject}: not a proof, so {options.program} says nothing about it")
         options.program = options.subject
         program, statement = _program_and_statement(options)
-        layout = _layout(program, statement, options)
+        layout = _prepared(program, statement, options).layout
         security = facts.security_of(layout)
         made = {"program": program.name, **facts.statement(layout), "security": facts.security(security)}
         report.say(made, lambda: [*report.statement_report(made), *report.security_report(security)], options)
@@ -539,18 +538,14 @@ def run_plan(options: argparse.Namespace) -> int:
     from graphprover.device.choose import way_of
     from graphprover.graphs.draw import peak_text, plan_rows, plan_svg
     from graphprover.graphs.plan import make_plan
-    from graphprover.prover import checked_traces
 
     try:
         way = way_of(options.device)
     except ValueError as error:
         raise UsageError(f"--device: {error}") from error
     program, statement = _program_and_statement(options)
-    try:
-        traces = checked_traces(statement)
-    except ValueError as error:
-        raise UsageError(f"{program.name}: {error}") from error
-    plan = make_plan(_layout(program, statement, options, traces), way.log_batch_rows, traces)
+    prepared = _prepared(program, statement, options)
+    plan = make_plan(prepared.layout, way.log_batch_rows, prepared.traces)
     cells = committed_cells(statement) if isinstance(program, Guest) else None
     found = {"program": program.name, **facts.plan(plan, way), "committed_cells": cells}
 
@@ -595,14 +590,12 @@ def _program_and_statement(options: argparse.Namespace) -> tuple[Program | Guest
     return program, program.statement_for(data)
 
 
-def _layout(
-    program: Program | Guest, statement: Statement, options: argparse.Namespace, traces: Sequence[Any] | None = None
-) -> Layout:
-    """The layout of the proof asked for."""
-    from graphprover.prover import layout_of
+def _prepared(program: Program | Guest, statement: Statement, options: argparse.Namespace) -> Any:
+    """The statement with its checked traces and the layout of the proof asked for: `prover.Prepared`."""
+    from graphprover.prover import prepare
 
     try:
-        return layout_of(statement, options.security, options.rate, proximity=options.proximity, traces=traces)
+        return prepare(statement, options.security, options.rate, proximity=options.proximity)
     except ValueError as error:
         raise UsageError(f"{program.name}: {error}") from error
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from graphprover.files import STREAM
+from graphprover.graphs.executor_names import SYNCHRONOUS, THREADS
 
 READ = ("proof", "subject", "guest", "input", "expect_output")  # options that name a file to read
 WRITTEN = ("output", "svg")  # a file to write
@@ -52,6 +53,8 @@ bits.__name__ = "number of bits"
 
 def executor(text: str) -> str:
     """Who runs a graph; see ``graphs.executors.executor_for``."""
-    if text in ("sync", "threads") or "://" in text or (text.endswith(".json") and Path(text).is_file()):
+    if text in (SYNCHRONOUS, THREADS) or "://" in text or (text.endswith(".json") and Path(text).is_file()):
         return text
-    raise argparse.ArgumentTypeError(f"{text!r} is neither sync, threads, tcp://ADDRESS nor a scheduler's FILE.json")
+    raise argparse.ArgumentTypeError(
+        f"{text!r} is neither {SYNCHRONOUS}, {THREADS}, tcp://ADDRESS nor a scheduler's FILE.json"
+    )

@@ -8,11 +8,10 @@ from typing import Any
 
 import dask
 
+from graphprover.graphs.executor_names import SYNCHRONOUS, THREADS
 from graphprover.graphs.progress import Tell, local_progress, result_of
 
 _log = logging.getLogger(__name__)
-
-SYNCHRONOUS, THREADS = "sync", "threads"
 
 _threaded: set[int] = set()  # this process, once it has used Dask's threads; a fork finds its parent in it
 

@@ -14,6 +14,9 @@ from graphprover.kernels.operands import Height
 from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout
 from graphprover.protocol.proof import EXT_BYTES, TableOpenings, array_to_words
 
+WEIGHTS, OPENING = "weights", "opening"
+DENOMINATORS, DEEP, CODEWORD = "denominators", "deep", "codeword"
+
 ByHeight = Mapping[int, Sequence[Array]]  # for each opening point, by log2 of the trace's rows
 
 
@@ -134,16 +137,16 @@ def _opened_values(opened: TableOpenings, name: str) -> list[np.ndarray]:
 
 def sum_codewords(device: Device, shares: Sequence[Mapping[int, Array]], *, log_height: int) -> Array:
     """The codeword of one height from the batches' shares."""
-    return device.sum([share[log_height] for share in shares])
+    return device.sum_codewords([share[log_height] for share in shares])
 
 
 def build_openings(graph: Graph, layout: Layout, commitments: dict[str, Commitment], zeta: Node) -> dict[str, Node]:
     """Round 4: `TableOpenings` of each batch's tables, by its name."""
     weights = graph.task(
-        "weights", "all heights", interpolation_weights, zeta, log_heights=sorted(set(layout.log_heights))
+        WEIGHTS, "all heights", interpolation_weights, zeta, log_heights=sorted(set(layout.log_heights))
     )
     return {
-        batch: graph.task("opening", batch, openings, _extensions(commitments, batch), weights, matrices=matrices)
+        batch: graph.task(OPENING, batch, openings, _extensions(commitments, batch), weights, matrices=matrices)
         for batch, matrices in _matrices_of_batches(graph, layout).items()
     }
 
@@ -160,19 +163,19 @@ def build_codewords(
     log_blowup = layout.parameters.log_blowup
     log_heights = sorted(set(layout.log_heights))
     inverses = graph.task(
-        "denominators", "all heights", inverse_denominators, zeta, log_heights=log_heights, log_blowup=log_blowup
+        DENOMINATORS, "all heights", inverse_denominators, zeta, log_heights=log_heights, log_blowup=log_blowup
     )
     shares: dict[int, list[Node]] = {log_height: [] for log_height in log_heights}
     for batch, matrices in _matrices_of_batches(graph, layout).items():
         extensions = _extensions(commitments, batch)
         share = graph.task(
-            "deep", batch, reduced_openings, extensions, opened[batch], batching, inverses, matrices=matrices
+            DEEP, batch, reduced_openings, extensions, opened[batch], batching, inverses, matrices=matrices
         )
         for log_height in {matrix.log_height for matrix in matrices}:
             shares[log_height].append(share)
     return {
         log_height + log_blowup: graph.task(
-            "codeword", f"2^{log_height}", sum_codewords, shares[log_height], log_height=log_height
+            CODEWORD, f"2^{log_height}", sum_codewords, shares[log_height], log_height=log_height
         )
         for log_height in log_heights
     }

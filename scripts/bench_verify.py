@@ -25,6 +25,7 @@ if hasattr(os, "sched_setaffinity"):  # before NumPy counts cores
 
 import numpy as np
 
+import checkout  # noqa: F401 (finds the package)
 from graphprover import Proof, verify
 from graphprover.facts import peak_memory
 from graphprover.protocol import backend
@@ -47,7 +48,7 @@ BRANCHES = (Op.BEQ, Op.BNE, Op.BLT, Op.BGE, Op.BLTU, Op.BGEU)
 
 def elf(code: list[Instruction], data: bytes) -> bytes:
     """An ELF file for RV64IM with one segment of code and one of data."""
-    words = b"".join(struct.pack("<I", encode(each)) for each in code)
+    words = b"".join(struct.pack("<I", encode(instruction)) for instruction in code)
     first = 4096
     second = -(-(first + len(words)) // 4096) * 4096
     segments = [(1, 5, first, CODE, CODE, len(words), len(words), 4096)]
@@ -93,9 +94,9 @@ def prove_all(folder: Path, instructions: int) -> None:
     """Write the proofs, programs and keys to a folder."""
     from graphprover import prove
     from graphprover.vm.execute import execute
-    from graphprover.vm.machine import Machine
+    from graphprover.vm.run_statement import statement_of_run
     from graphprover.vm.setup import make_key
-    from graphprover.vm.trace import statement
+    from graphprover.vm.statement import Machine
 
     rng = random.Random(0)
     data = rng.randbytes(4096)
@@ -106,7 +107,7 @@ def prove_all(folder: Path, instructions: int) -> None:
     }
     for name, (program, given) in programs.items():
         machine = Machine(load_elf(program))
-        proved = statement(machine, execute(machine.image, given, record=True), name)
+        proved = statement_of_run(machine, execute(machine.image, given, record=True), name)
         (folder / name).write_bytes(prove(proved, device="cpu").to_bytes())
         (folder / f"{name}.elf").write_bytes(program)
         (folder / f"{name}.vk").write_bytes(make_key(machine).to_bytes())
@@ -127,13 +128,13 @@ def measure(proof: Path, program: Path, repeat: int) -> dict[str, float]:
     keccak256_rows(rows)
     started = time.process_time()
     keccak256_rows(rows)
-    each = (time.process_time() - started) / ROWS
+    permutation = (time.process_time() - started) / ROWS
     work = sum(used.values())
     return {
         "first": seconds[0],
         "least": min(seconds),
         "permutations": work,
-        "ceiling": work * each,
+        "ceiling": work * permutation,
         "memory": peak_memory(),
         "tables": len(read.log_heights),
         "bytes": len(read.payload),

@@ -14,13 +14,10 @@ from graphprover.device.interface import CPU_BATCH
 class FailingDevice:
     """One thread of the CPU; counts calls, and the ``call``-th of ``operation``, from 1, raises ``error`` instead."""
 
+    kind = "cpu"
     threads = 1
     log_batch_rows = CPU_BATCH
     arrays = np
-
-    @property
-    def maker(self) -> Any:
-        return self
 
     def __init__(self, operation: str = "", call: int = 0, error: Exception | None = None) -> None:
         self.fails, self.error = (operation, call), error

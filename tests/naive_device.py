@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
 
 import numpy as np
 
@@ -26,11 +25,14 @@ from graphprover.field import (
     reverse_bits,
     root_of_unity,
 )
-from graphprover.kernels.lanes import FAR, Cell, Kind, Lanes
 from graphprover.kernels.operands import Height, Operands
 from graphprover.protocol.constraints import Evaluations, Selectors, evaluate_nodes, fold_constraints, join_coordinates
 from graphprover.protocol.hashing import keccak256
 from graphprover.verifier import fold_groups
+from graphprover.vm import kernels
+from graphprover.vm.clock import FAR, SLOT_A, SLOT_B, SLOT_D, SLOTS
+from graphprover.vm.kernels.keys import Keys
+from graphprover.vm.kernels.lanes import Cell, Kind, Lanes
 
 Columns = list[list[int]]
 
@@ -86,16 +88,47 @@ def groups(codeword: np.ndarray, log_arity: int) -> np.ndarray:
     return np.concatenate([codeword[:, i::arity] for i in range(arity)])
 
 
+kernels.TWINS["naive"] = __name__
+
+
+def fill_lanes(device: "NaiveDevice", cells: Sequence[Cell], lanes: Lanes) -> None:
+    a, b, d = lanes.values
+    for cell in cells:
+        for i, (cycle, entry) in enumerate(zip(lanes.cycles.tolist(), lanes.entries.tolist(), strict=True)):
+            word = 0 if cell.source is None else int(cell.source[entry if cell.kind == Kind.ENTRY else cycle])
+            clock, slot = divmod(word, SLOTS)
+            left = word and cell.kind in (Kind.OLD_LOW, Kind.OLD_HIGH)
+            old = int({SLOT_A: a, SLOT_B: b, SLOT_D: d}[slot][clock - 1]) if left else 0
+            now = SLOTS * (cycle + 1) + cell.slot
+            cell.target[i] = {
+                Kind.ONE: 1,
+                Kind.CLOCK: cycle + 1,
+                Kind.ENTRY: word,
+                Kind.LOW: word % 2**32,
+                Kind.HIGH: word >> 32,
+                Kind.RECENT: now - 1 if now - word > FAR else word,
+                Kind.OLD_LOW: old % 2**32,
+                Kind.OLD_HIGH: old >> 32,
+            }[cell.kind]
+
+
+def count_keys(device: "NaiveDevice", main: np.ndarray, keys: Keys, counts: np.ndarray) -> None:
+    begin = 0
+    for end, constant, flag, place, limit in keys.keys.tolist():
+        for row in main.T.tolist():
+            key = (constant + sum(weight * row[column] for column, weight in keys.terms.tolist()[begin:end])) % P
+            if key < limit and (flag == len(main) or row[flag]):
+                counts[place + key] += 1
+        begin = end
+
+
 class NaiveDevice:
     """See the module."""
 
+    kind = "naive"
     threads = 1
     log_batch_rows = CPU_BATCH
     arrays = np
-
-    @property
-    def maker(self) -> Any:
-        return self
 
     def task(self) -> AbstractContextManager[None]:
         return nullcontext()
@@ -107,37 +140,8 @@ class NaiveDevice:
         for row in range(rows):
             function(row, row + 1)
 
-    def fill_lanes(self, cells: Sequence[Cell], lanes: Lanes) -> None:
-        a, b, c = lanes.values
-        for cell in cells:
-            for i, (cycle, entry) in enumerate(zip(lanes.cycles.tolist(), lanes.entries.tolist(), strict=True)):
-                word = 0 if cell.source is None else int(cell.source[entry if cell.kind == Kind.ENTRY else cycle])
-                at, slot = divmod(word, 4)
-                left = word and cell.kind in (Kind.OLD_LOW, Kind.OLD_HIGH)
-                old = int({0: a, 1: b, 3: c}[slot][at - 1]) if left else 0
-                now = 4 * (cycle + 1) + cell.slot
-                cell.target[i] = {
-                    Kind.ONE: 1,
-                    Kind.CLOCK: cycle + 1,
-                    Kind.ENTRY: word,
-                    Kind.LOW: word % 2**32,
-                    Kind.HIGH: word >> 32,
-                    Kind.RECENT: now - 1 if now - word > FAR else word,
-                    Kind.OLD_LOW: old % 2**32,
-                    Kind.OLD_HIGH: old >> 32,
-                }[cell.kind]
-
     def inverse(self, words: np.ndarray) -> np.ndarray:
         return np.array([pow(word, P - 2, P) for word in words.tolist()], dtype=np.uint64)
-
-    def count_keys(self, main: np.ndarray, keys: np.ndarray, terms: np.ndarray, counts: np.ndarray) -> None:
-        begin = 0
-        for end, constant, flag, place, limit in keys.tolist():
-            for row in main.T.tolist():
-                key = (constant + sum(weight * row[column] for column, weight in terms.tolist()[begin:end])) % P
-                if key < limit and (flag == len(main) or row[flag]):
-                    counts[place + key] += 1
-            begin = end
 
     def extend(self, matrices: Sequence[np.ndarray], log_blowup: int) -> list[np.ndarray]:
         return [self.extended(columns, log_blowup) for columns in matrices]
@@ -199,10 +203,10 @@ class NaiveDevice:
             nodes.append(words[numbers - len(tree.layers[-1])].astype(np.uint64))
         return rows, nodes
 
-    def lookup_columns(self, tables: Sequence[Operands], beta: Ext) -> list[tuple[np.ndarray, Ext]]:
-        return [self.lookups(table, beta) for table in tables]
+    def lookup_columns(self, tables: Sequence[Operands], tau: Ext) -> list[tuple[np.ndarray, Ext]]:
+        return [self.lookups(table, tau) for table in tables]
 
-    def lookups(self, table: Operands, beta: Ext) -> tuple[np.ndarray, Ext]:
+    def lookups(self, table: Operands, tau: Ext) -> tuple[np.ndarray, Ext]:
         air, main, preprocessed = table.air, table.main, table.preprocessed
         n = main.shape[1]
 
@@ -230,7 +234,7 @@ class NaiveDevice:
                 for each in lookup.tuples:
                     combined = ZERO
                     for field in each.fields:
-                        combined = ext_add(ext_mul(combined, beta), values[field])
+                        combined = ext_add(ext_mul(combined, tau), values[field])
                     if values[each.multiplicity] != ZERO:
                         inverse = ext_inv(ext_sub(prefix, combined))
                         fraction = ext_add(fraction, ext_mul(values[each.multiplicity], inverse))
@@ -238,10 +242,10 @@ class NaiveDevice:
                 running = ext_add(running, fraction)
         return np.concatenate([vector(column) for column in columns]), running
 
-    def quotient(self, tables: Sequence[Operands], beta: Ext, alpha: Ext, log_blowup: int) -> list[np.ndarray]:
-        return [self.quotient_of(table, beta, alpha, log_blowup) for table in tables]
+    def quotient(self, tables: Sequence[Operands], tau: Ext, alpha: Ext, log_blowup: int) -> list[np.ndarray]:
+        return [self.quotient_of(table, tau, alpha, log_blowup) for table in tables]
 
-    def quotient_of(self, table: Operands, beta: Ext, alpha: Ext, log_blowup: int) -> np.ndarray:
+    def quotient_of(self, table: Operands, tau: Ext, alpha: Ext, log_blowup: int) -> np.ndarray:
         air, main, preprocessed, permutation = table.air, table.main, table.preprocessed, table.permutation
         log_height = main.shape[1].bit_length() - 1 - log_blowup
         n, log_size = 1 << log_height, log_height + air.log_quotient_chunks
@@ -272,7 +276,7 @@ class NaiveDevice:
                 table.public_values,
                 table.terminal,
             )
-            folded = fold_constraints(air, at, selectors, table.prefixes, beta, alpha)
+            folded = fold_constraints(air, at, selectors, table.prefixes, tau, alpha)
             quotient.append(ext_scale(folded, inv(vanishing)))
         return vector(bit_reversed(quotient))
 
@@ -310,22 +314,22 @@ class NaiveDevice:
             for log_rows, point in domains
         ]
 
-    def reduced_openings(self, heights: Sequence[Height], alpha: Ext) -> list[np.ndarray]:
-        return [self.reduced_opening(height, alpha) for height in heights]
+    def reduced_openings(self, heights: Sequence[Height], gamma: Ext) -> list[np.ndarray]:
+        return [self.reduced_opening(height, gamma) for height in heights]
 
-    def reduced_opening(self, height: Height, alpha: Ext) -> np.ndarray:
+    def reduced_opening(self, height: Height, gamma: Ext) -> np.ndarray:
         total = [ZERO] * height.matrices[0].shape[1]
         for each, opened, offset in zip(height.matrices, height.values, height.offsets, strict=True):
-            power = ext_pow(alpha, offset)
+            power = ext_pow(gamma, offset)
             for inverse, at_point in zip(height.inverses, opened, strict=False):
                 for column, value in zip(each.tolist(), exts(at_point.T), strict=True):
                     for row, (word, over) in enumerate(zip(column, exts(inverse), strict=True)):
                         quotient = ext_mul(ext_sub(value, ext(word)), over)
                         total[row] = ext_add(total[row], ext_mul(power, quotient))
-                    power = ext_mul(power, alpha)
+                    power = ext_mul(power, gamma)
         return vector(total)
 
-    def sum(self, vectors: Sequence[np.ndarray]) -> np.ndarray:
+    def sum_codewords(self, vectors: Sequence[np.ndarray]) -> np.ndarray:
         return vector([ext_sum(each) for each in zip(*map(exts, vectors), strict=True)])
 
     def fold_tree(self, codeword: np.ndarray, log_arity: int, cap_height: int) -> Tree:

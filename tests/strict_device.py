@@ -7,7 +7,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from graphprover.device import CpuDevice
-from graphprover.kernels.lanes import Cell, Lanes
+from graphprover.vm import kernels
+from graphprover.vm.kernels.keys import Keys
+from graphprover.vm.kernels.lanes import Cell, Lanes
 
 _SAME = ("arange", "concatenate", "empty", "minimum", "roll", "searchsorted", "stack", "where", "zeros")
 
@@ -77,16 +79,30 @@ class _Arrays:
         return wrapped(value)
 
 
+kernels.TWINS["strict"] = __name__
+
+
+def fill_lanes(device: "StrictDevice", cells: Sequence[Cell], lanes: Lanes) -> None:
+    assert all(isinstance(cell.target, StrictArray) for cell in cells)
+    there = [Cell(unwrapped(cell.target), cell.kind, unwrapped(cell.source), cell.slot) for cell in cells]
+    kernels.fill_lanes(device.cpu, there, Lanes(*map(unwrapped, (lanes.cycles, lanes.entries, list(lanes.values)))))
+
+
+def count_keys(device: "StrictDevice", main: StrictArray, keys: Keys, counts: StrictArray) -> None:
+    assert type(keys.keys) is type(keys.terms) is np.ndarray
+    assert type(main) is type(counts) is StrictArray
+    kernels.count_keys(device.cpu, unwrapped(main), keys, unwrapped(counts))
+
+
 class StrictDevice:
     """The operations that traces are made by, on one piece of all rows."""
 
+    kind = "strict"
     threads = 1
     arrays = _Arrays()
 
-    def __init__(self, maker: Any = None) -> None:
-        """``maker``: who makes traces, itself by default."""
-        self._cpu = CpuDevice(1)
-        self.maker = maker or self
+    def __init__(self) -> None:
+        self.cpu = CpuDevice(1)
 
     def task(self) -> AbstractContextManager[None]:
         return nullcontext()
@@ -98,21 +114,5 @@ class StrictDevice:
     def split_rows(self, function: Callable[[int, int], None], rows: int) -> None:
         function(0, rows)
 
-    def fill_lanes(self, cells: Sequence[Cell], lanes: Lanes) -> None:
-        there = [
-            Cell(unwrapped(cell.target), cell.kind, unwrapped(cell.source), cell.slot)
-            for cell in cells
-            if isinstance(cell.target, StrictArray)
-        ]
-        assert len(there) == len(cells)
-        self._cpu.fill_lanes(
-            there, Lanes(unwrapped(lanes.cycles), unwrapped(lanes.entries), unwrapped(list(lanes.values)))
-        )
-
     def inverse(self, words: StrictArray) -> StrictArray:
-        return wrapped(self._cpu.inverse(unwrapped(words)))
-
-    def count_keys(self, main: StrictArray, keys: np.ndarray, terms: np.ndarray, counts: StrictArray) -> None:
-        assert type(keys) is type(terms) is np.ndarray
-        assert type(main) is type(counts) is StrictArray
-        self._cpu.count_keys(unwrapped(main), keys, terms, unwrapped(counts))
+        return wrapped(self.cpu.inverse(unwrapped(words)))

@@ -14,7 +14,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from graphprover.field import Ext
-from graphprover.kernels.lanes import Cell, Lanes
 from graphprover.kernels.operands import Height, Operands
 
 Array = Any  # an array of the device
@@ -40,16 +39,13 @@ class Tree:
 class Device(Protocol):
     """Where arrays live and kernels run. What is asked for several tables at once comes back in their order."""
 
+    kind: str  # "cpu" or "cuda": which kernels are for it, where a part of this package has its own
     threads: int  # how many tasks it can run at once
     log_batch_rows: int  # CPU_BATCH or CUDA_BATCH
 
     @property
     def arrays(self) -> Any:
         """The module of its arrays: NumPy, or CuPy, which has the same functions."""
-
-    @property
-    def maker(self) -> "Device":
-        """The device that makes traces from an execution's record: this one, or the CPU beside it."""
 
     def task(self) -> AbstractContextManager[None]:
         """Hold the resources of one task.
@@ -66,14 +62,8 @@ class Device(Protocol):
         Pieces must write to disjoint places.
         """
 
-    def fill_lanes(self, cells: Sequence[Cell], lanes: Lanes) -> None:
-        """Write the cells of all lanes of a table of the RISC-V machine that are copies."""
-
     def inverse(self, words: Array) -> Array:
         """1/x for each word x (n,) below p, and 0 for 0."""
-
-    def count_keys(self, main: Array, keys: np.ndarray, terms: np.ndarray, counts: Array) -> None:
-        """Add how often the rows of a trace ask for each number to ``counts``: see kernels/cpu/counting.py."""
 
     def extend(self, matrices: Sequence[Array], log_blowup: int) -> list[Array]:
         """The extensions (w, n·2^log_blowup) of columns (w, n) given on H in natural order."""
@@ -119,7 +109,7 @@ class Device(Protocol):
     def reduced_openings(self, heights: Sequence[Height], alpha: Ext) -> list[Array]:
         """For each height the sum over matrices, points z and columns p of alpha^k (p(z) - p(x)) / (z - x), (3, N)."""
 
-    def sum(self, vectors: Sequence[Array]) -> Array:
+    def sum_codewords(self, vectors: Sequence[Array]) -> Array:
         """The sum of extension vectors of one length."""
 
     def fold_tree(self, codeword: Array, log_arity: int, cap_height: int) -> Tree:

@@ -27,7 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What ``execute`` takes."""
     parser.add_argument("guest", type=Path, metavar="GUEST.ELF", help="a program for RV64IM, linked statically")
     parser.add_argument("--input", type=Path, metavar="FILE", help="what the program reads; without it, no bytes")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="write what the program puts out to a file")
+    parser.add_argument(
+        "--output", type=Path, metavar="FILE", help="write what the program puts out, before a fault too, to a file"
+    )
     parser.add_argument("--cells", action="store_true", help="also print what a proof would commit to")
     with_limits(parser, "1024; with --cells, whose record counts, half of this machine's")
 
@@ -56,6 +58,7 @@ def limits(options: argparse.Namespace) -> Limits:
 def run_execute(options: argparse.Namespace) -> int:
     """``graphprover execute``: the guest's exit code tells success; raises GuestFault where it has none."""
     from graphprover.vm.execute import execute, prepare  # compiled code, which the other commands have no use for
+    from graphprover.vm.faults import GuestFault
 
     try:
         image = load_elf(read_input(options.guest))
@@ -64,17 +67,23 @@ def run_execute(options: argparse.Namespace) -> int:
     data = read_input(options.input) if options.input else b""
     prepare()
     started = time.perf_counter()
-    execution = execute(image, data, **limits(options))
+    try:
+        execution = execute(image, data, **limits(options))
+    except GuestFault as fault:
+        if options.output:
+            write(options.output, fault.output)
+        raise
     seconds = time.perf_counter() - started
     if options.output:
         write(options.output, execution.output)
     found = execution_facts(execution, seconds)
     if options.cells:
-        from graphprover.vm.machine import Machine, committed_cells
-        from graphprover.vm.trace import statement
+        from graphprover.vm.cost import committed_cells
+        from graphprover.vm.run_statement import statement_of_run
+        from graphprover.vm.statement import Machine
 
         recorded = execute(image, data, **limits(options), record=True)
-        found["committed_cells"] = committed_cells(statement(Machine(image), recorded))
+        found["committed_cells"] = committed_cells(statement_of_run(Machine(image), recorded))
 
     def report() -> list[Block]:
         cells = cells_report(found["committed_cells"], execution.cycles) if options.cells else []

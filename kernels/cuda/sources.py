@@ -1,20 +1,26 @@
 """The text of kernels, as a compiler takes it."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 FOLDER = Path(__file__).parent
 STANDARD = "c++17"  # of C++, for every kernel
 
 
-def source(file: str) -> str:
-    """The text of a file of this folder with every ``#include "..."`` replaced by what it names, once."""
-    included: set[str] = set()
+def source(file: str | Path, defines: Mapping[str, int] = MappingProxyType({})) -> str:
+    """The text of a file, by its name in this folder or by its path, behind ``defines``.
 
-    def text(name: str) -> str:
+    Every ``#include "..."``, of a file of this folder, is replaced by what it names, once.
+    """
+    included: set[str | Path] = set()
+
+    def text(name: str | Path) -> str:
         if name in included:
             return ""
         included.add(name)
         return re.sub(r'^#include "(.+)"$', lambda match: text(match[1]), (FOLDER / name).read_text(), flags=re.M)
 
-    return text(file).replace("#pragma once\n", "")
+    lines = [f"#define {name} {value}\n" for name, value in defines.items()]
+    return "".join(lines) + text(file).replace("#pragma once\n", "")

@@ -5,7 +5,7 @@ No CPU twin: Numba's kernels belong to no table.
 
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 
@@ -16,12 +16,17 @@ from graphprover.kernels.cuda.generate import table_sources
 from graphprover.kernels.cuda.sources import FOLDER, STANDARD, source
 
 
-def compile_kernels(airs: Iterable[AirDescription], device: int) -> Iterator[tuple[str, float]]:
+def compile_kernels(
+    airs: Iterable[AirDescription], more: Mapping[str, str], device: int
+) -> Iterator[tuple[str, float]]:
     """Compile the kernels of all operations and of these tables for a device; yields what was done, and its seconds.
+
+    ``more``: texts of other kernels by their names.
 
     Processes are started anew: one that was forked could not use the GPU that this one uses.
     """
-    texts = {source(each.name): each.name for each in sorted(FOLDER.glob("*.cu"))}
+    texts = {source(file.name): file.name for file in sorted(FOLDER.glob("*.cu"))}
+    texts |= {text: name for name, text in more.items()}
     for air in airs:
         for text in table_sources(air):
             texts.setdefault(text, f"table {air.name}, {air.main_width} columns")

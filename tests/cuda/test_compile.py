@@ -1,25 +1,33 @@
 """Every kernel compiles for every generation of GPUs we run on, without a GPU, and keeps its values in registers."""
 
+from pathlib import Path
+
 import pytest
 
 from graphprover.kernels.cuda.sources import FOLDER, source
+from graphprover.vm.kernels.cuda import sources as vm_sources
+from graphprover.vm.kernels.cuda.sources import texts
 from tests.cuda import nvrtc
 from tests.cuda.nvrtc import ARCHITECTURES, Job
 
 nvrtc.require()
 
-FILES = sorted(each.name for each in FOLDER.glob("*.cu"))
+TEXTS = {file.name: source(file.name) for file in FOLDER.glob("*.cu")} | texts()
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_compiles(architecture, record_kernels):
-    kernels = nvrtc.compile_all(Job(file, source(file), architecture) for file in FILES)
+    kernels = nvrtc.compile_all(Job(file, text, architecture) for file, text in TEXTS.items())
     record_kernels(kernels)
-    assert {job.title for job, _ in kernels} == set(FILES)
+    assert {job.title for job, _ in kernels} == set(TEXTS)
     for job, kernel in kernels:
         assert 0 < kernel.registers <= 255, (job.title, kernel)
         # A few spilled addresses are harmless, an array in local memory is not.
         assert kernel.stack <= 256, (job.title, kernel)
+
+
+def test_every_file_of_the_machine_is_compiled():
+    assert set(texts()) == {file.name for file in Path(vm_sources.__file__).parent.glob("*.cu")}
 
 
 def test_registers_and_stack_are_those_of_the_machine_code():

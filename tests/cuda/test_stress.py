@@ -18,12 +18,12 @@ import pytest
 from graphprover import Statement, prove
 from graphprover.device import CpuDevice
 from graphprover.envelope import Proof
+from graphprover.examples.synthetic import table
 from graphprover.field import P
 from graphprover.graphs.plan import make_plan
 from graphprover.kernels.operands import Height
 from graphprover.protocol.parameters import Parameters
 from graphprover.prover import layout_of
-from scripts.synthetic import table
 from tests.graphs.test_proof import FEW
 from tests.kernels.words import random_words
 from tests.naive_device import NaiveDevice
@@ -243,7 +243,7 @@ def operations(device: Any, seed: int, max_log_height: int = 10) -> list[tuple[s
         inverses = device.inverse_denominators([(log_height + log_blowup, point) for point in points])
         codewords = device.reduced_openings([Height([matrix], values, [rng.randint(0, 9)], inverses)], element())
         codewords += [words(3, leaves) for _ in range(rng.randint(0, 2))]
-        codeword = device.sum(codewords)
+        codeword = device.sum_codewords(codewords)
         note("codeword", codeword)
 
         log_arity = rng.randint(1, min(4, log_height + log_blowup - 1))

@@ -8,15 +8,17 @@ import pytest
 from graphprover import Air, prove
 from graphprover.device import CpuDevice
 from graphprover.device.interface import CPU_BATCH
+from graphprover.examples import memory
+from graphprover.examples.synthetic import statement
 from graphprover.graphs import proof as proof_graph
 from graphprover.graphs.batches import batches
+from graphprover.graphs.costs import FREE, Cost, Costs
 from graphprover.graphs.draw import peak_text, plan_rows, plan_svg
-from graphprover.graphs.plan import Cost, make_plan
+from graphprover.graphs.plan import make_plan
 from graphprover.graphs.tasks import Graph
 from graphprover.protocol.layout import make_layout
 from graphprover.prover import checked_traces, layout_of
-from scripts.synthetic import statement
-from tests.graphs.test_proof import FEW
+from tests.graphs.test_proof import FEW, example
 from tests.recipes import as_recipes
 
 
@@ -42,6 +44,19 @@ def test_every_round_that_works_has_a_cost() -> None:
     tasks = make_plan(layout_of(statement(5, 20, 4))).tasks.values()
     free = {"trace_main", "transcript", "fri_final", "query", "proof", "codeword"}
     assert {t.round for t in tasks if t.cost == Cost()} <= free
+
+
+def test_the_model_knows_the_rounds_of_a_graph_and_no_others() -> None:
+    """Of one with recipes, preprocessed columns, lookups and several heights, which has them all."""
+    recipes = as_recipes(example(memory))
+    layout = layout_of(recipes, parameters=FEW)
+    rounds = {task.round for task in make_plan(layout, main=checked_traces(recipes)).tasks.values()}
+    costs = Costs(layout, batches(layout, CPU_BATCH), [])
+    assert rounds == {*costs.of_table, *costs.rounds, *FREE}
+    assert not FREE & {*costs.of_table, *costs.rounds} and not costs.of_table.keys() & costs.rounds.keys()
+    for unknown in (("tea", "time"), ("transcript", "fold99")):
+        with pytest.raises(KeyError):
+            costs.of(*unknown)
 
 
 def test_bytes_moved_are_those_counted_by_hand() -> None:

@@ -15,13 +15,12 @@ from hypothesis import strategies as st
 from graphprover import Statement, Table, prove, verify
 from graphprover.device import CpuDevice
 from graphprover.device.interface import CPU_BATCH
-from graphprover.examples import fibonacci, memory
+from graphprover.examples import fibonacci, memory, synthetic
 from graphprover.graphs import proof as proof_graph
 from graphprover.graphs.batches import batches
 from graphprover.graphs.tasks import Graph
 from graphprover.protocol.parameters import Parameters
 from graphprover.prover import checked_traces, layout_of
-from scripts import synthetic
 from tests.naive_device import NaiveDevice
 from tests.random_statements import random_statement
 

@@ -1,0 +1,561 @@
+"""Lowering of a table's expressions to bytecode of a register machine, which a kernel runs over blocks of rows.
+
+Two are made of one ``AirDescription``: the LogUp denominators and multiplicities on the trace's rows
+(``lookup_bytecode``), and the quotient on the quotient domain (``quotient_bytecode``). Bytecode is the same for every
+proof of the table: whatever is one value for all rows (literals, public values, challenges and their powers) stands in
+a table of constants that ``constants`` fills for one proof.
+
+A *plane* is one word a row. An extension value is three planes in a row, the coordinates of 1, x, x^2. Planes are
+numbered: constants, inputs, outputs, registers. Weighted sums with constant weights (fingerprints, the batching of
+constraints by powers of alpha, limbs put together) are one instruction, LINEAR, so that a kernel may postpone the
+modular reductions to its end.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from graphprover.air.description import AirDescription, Message
+from graphprover.air.expression import (
+    ADD,
+    CONST,
+    FIRST,
+    LAST,
+    MAIN,
+    MUL,
+    NEG,
+    PREPROCESSED,
+    PUBLIC,
+    SUB,
+    TRANSITION,
+    Node,
+    children,
+)
+from graphprover.field import ONE, ZERO, Ext, P, ext_mul, ext_powers
+
+LINEAR_TERMS = 16  # most terms of one LINEAR, so that the values it waits for still fit the cache
+_SHARED = 4  # constraints with a common factor from which it pays to multiply by it once: 3 products instead of 4
+
+
+class Op(IntEnum):
+    """Instructions, with d, a, b planes (the first of three for an extension value) and c an integer."""
+
+    ADD = 0  # d[i] = a[i] + b[i] for ``width`` planes i
+    SUB = 1  # d[i] = a[i] - b[i] for ``width`` planes i
+    MUL = 2  # d = a * b, base
+    SCALE = 3  # d = a * b, extension times base
+    SUB_BASE = 4  # d = a - b, extension minus base
+    EXT_MUL = 5  # d = a * b, extension
+    LINEAR = 6  # d = a + sum of weight * plane over terms[b : b + c]; d, a, weight of ``width`` planes, plane base
+
+
+class Source(IntEnum):
+    """Where an input plane comes from."""
+
+    MAIN = 0
+    PREPROCESSED = 1
+    PERMUTATION = 2  # rows 3j, 3j+1, 3j+2 are extension column j: the accumulator, then one column a packed lookup
+    SELECTORS = 3  # rows as in ``Selector``
+
+
+class Selector(IntEnum):
+    """Rows of the selector matrix."""
+
+    FIRST = 0
+    LAST = 1
+    TRANSITION = 2
+    INVERSE_VANISHING = 3
+
+
+_NONE, _TERMINAL = -1, -2
+_SHIFTS = ext_powers((0, 1, 0), 3)
+
+
+class Weight(NamedTuple):
+    """sign * value(node) * alpha^alpha * beta^beta * x^shift * challenge: one summand of an extension constant."""
+
+    sign: int = 1
+    node: int = _NONE  # index into ``Bytecode.uniforms``; _NONE stands for 1
+    alpha: int = 0
+    beta: int = 0
+    shift: int = 0
+    challenge: int = _NONE  # the prefix of this packed lookup, or _TERMINAL; _NONE stands for 1
+
+
+@dataclass(frozen=True, eq=False)
+class Bytecode:
+    """What a register machine does for a table; the kernels' side of it is ``graphprover.kernels.cpu.bytecode``."""
+
+    instructions: np.ndarray  # int32 (instructions, 6): op, width, d, a, b, c
+    terms: np.ndarray  # int32 (terms, 2): plane, first constant plane of its weight
+    inputs: np.ndarray  # int32 (inputs, 3): Source, row of it, 0 for this row of the table or 1 for the next
+    outputs: int  # output planes
+    registers: int  # register planes
+    uniforms: tuple[Node, ...]  # expressions without cells or selectors, children before parents
+    base_constants: tuple[int, ...]  # the uniforms that are constant planes
+    ext_constants: tuple[tuple[Weight, ...], ...]  # sums that are three constant planes each, after the base ones
+
+    @cached_property
+    def highest_powers(self) -> tuple[int, int]:
+        """The highest power of alpha and of beta in the extension constants."""
+        weights = [weight for sums in self.ext_constants for weight in sums]
+        return max((each.alpha for each in weights), default=0), max((each.beta for each in weights), default=0)
+
+    @property
+    def constant_planes(self) -> int:
+        return len(self.base_constants) + 3 * len(self.ext_constants)
+
+
+@lru_cache(maxsize=256)  # by value: tables of one description are made anew for each proof
+def lookup_bytecode(description: AirDescription) -> Bytecode:
+    """Denominators and multiplicities of all tuples of ``description.lookups``, in order; D of them.
+
+    Runs on the trace in natural order (FIRST, LAST and TRANSITION are 0/1 indicators there). Output planes 3t..3t+2:
+    denominator prefix[lookup] - sum_i field_i * beta^(k-1-i) of tuple t; output plane 3D + t: its multiplicity.
+    """
+    build = _Builder(description, [])
+    tuples = [(index, entry) for index, lookup in enumerate(description.lookups) for entry in lookup.tuples]
+    denominators = [(build.denominator(index, entry), 3) for index, entry in tuples]
+    multiplicities = [(build.base(entry.multiplicity), 1) for _, entry in tuples]
+    return build.bytecode(denominators + multiplicities)
+
+
+@lru_cache(maxsize=256)
+def quotient_bytecode(description: AirDescription) -> Bytecode:
+    """The quotient sum_i c_i * alpha^(K-1-i) / Z_H on the quotient domain; 3 output planes.
+
+    Constraints in order: those of the AIR; if there are lookups, for each packed one U * f - V with V/U the sum of its
+    tuples' fractions and f its column; then first * acc, transition * (acc' - acc - sum f), last * (terminal - acc -
+    sum f) with acc the accumulator column (``p3-lookup/src/logup.rs``, ``p3-batch-stark/src/prover.rs``).
+    """
+    lookups = description.lookups
+    total = len(description.constraints) + (len(lookups) + 3 if lookups else 0)
+    powers = iter(range(total - 1, -1, -1))
+    build = _Builder(description, description.constraints)
+    terms = [(node, Weight(alpha=next(powers))) for node in description.constraints]
+    pins = [next(powers) for _ in lookups]
+    value = build.weighted_sum(terms, ((build.pin(i), Weight(alpha=power)) for i, power in enumerate(pins)), [])
+    if lookups:
+        accumulator, following = (build.extension_input(0, offset) for offset in (0, 1))
+        end = accumulator
+        for index in range(len(lookups)):
+            end = build.emit(Op.ADD, 3, end, build.extension_input(index + 1, 0))
+        step = build.emit(Op.SUB, 3, following, end)
+        first, transition, last = powers
+        boundary: tuple[tuple[Selector, _Operand, Weight, list[Weight]], ...] = (
+            (Selector.FIRST, accumulator, Weight(alpha=first), []),
+            (Selector.TRANSITION, step, Weight(alpha=transition), []),
+            (Selector.LAST, end, Weight(sign=-1, alpha=last), [Weight(alpha=last, challenge=_TERMINAL)]),
+        )
+        for selector, operand, weight, constant in boundary:
+            weighted = build.weighted_sum([], [(operand, weight)], constant)
+            scaled = build.emit(Op.SCALE, 3, weighted, build.input(Source.SELECTORS, selector, 0))
+            value = build.emit(Op.ADD, 3, value, scaled)
+    inverse_vanishing = build.input(Source.SELECTORS, Selector.INVERSE_VANISHING, 0)
+    return build.bytecode([(build.emit(Op.SCALE, 3, value, inverse_vanishing), 3)])
+
+
+def constants(
+    bytecode: Bytecode,
+    public_values: Sequence[int],
+    prefixes: Sequence[Ext] = (),
+    beta: Ext = ZERO,
+    alpha: Ext = ZERO,
+    terminal: Ext = ZERO,
+) -> np.ndarray:
+    """The constant planes of one proof: uint64 (constant_planes,).
+
+    ``prefixes`` holds one element a packed lookup (that of its bus), ``alpha`` batches the constraints, ``terminal`` is
+    the table's LogUp sum; what the bytecode does not read may be left out.
+    """
+    values: list[int] = []
+    for op, a, b in bytecode.uniforms:
+        if op == CONST:
+            values.append(a)
+        elif op == PUBLIC:
+            values.append(public_values[a])
+        elif op == NEG:
+            values.append(-values[a] % P)
+        else:
+            x, y = values[a], values[b]
+            values.append((x + y if op == ADD else x - y if op == SUB else x * y) % P)
+
+    highest_alpha, highest_beta = bytecode.highest_powers
+    alphas, betas = _powers(alpha, highest_alpha), _powers(beta, highest_beta)
+    words = [values[node] for node in bytecode.base_constants]
+    for sums in bytecode.ext_constants:
+        c0 = c1 = c2 = 0
+        for sign, node, power_of_alpha, power_of_beta, shift, challenge in sums:
+            value = _product(_product(alphas[power_of_alpha], betas[power_of_beta]), _SHIFTS[shift])
+            if challenge != _NONE:
+                value = _product(value, terminal if challenge == _TERMINAL else prefixes[challenge])
+            factor = sign if node == _NONE else sign * values[node]
+            c0 += factor * value[0]
+            c1 += factor * value[1]
+            c2 += factor * value[2]
+        words += (c0 % P, c1 % P, c2 % P)
+    return np.array(words, dtype=np.uint64)
+
+
+def _product(a: Ext, b: Ext) -> Ext:
+    """a b; most factors are the power 0 of something."""
+    return b if a is ONE else a if b is ONE else ext_mul(a, b)
+
+
+@lru_cache(maxsize=8)  # the same for all tables of a proof
+def _powers_below(base: Ext, count: int) -> list[Ext]:
+    return ext_powers(base, count)
+
+
+def _powers(base: Ext, highest: int) -> list[Ext]:
+    """The powers of a challenge up to one at least."""
+    return _powers_below(base, 1 << (highest + 1).bit_length())
+
+
+class _Operand(NamedTuple):
+    """A value before planes are numbered."""
+
+    kind: str  # "base", "ext" (constants), "input", "value"
+    number: int
+    coordinate: int = 0  # the plane of an extension value that is meant
+
+    def plane(self, coordinate: int) -> "_Operand":
+        return self._replace(coordinate=coordinate)
+
+
+class _Instruction(NamedTuple):
+    op: Op
+    width: int
+    value: int  # the value it makes, numbered in order
+    a: _Operand
+    b: _Operand | None
+    terms: tuple[tuple[_Operand, _Operand], ...]  # of LINEAR: plane, weight
+
+    def operands(self) -> Iterable[_Operand]:
+        yield self.a
+        if self.b is not None:
+            yield self.b
+        for plane, _ in self.terms:
+            yield plane
+
+
+class _Builder:
+    """Emits instructions for expressions on demand, every node at most once."""
+
+    def __init__(self, description: AirDescription, roots: Iterable[int]) -> None:
+        self.description = description
+        self.nodes: list[Node] = list(description.nodes)
+        self.node_index = {node: index for index, node in enumerate(self.nodes)}
+        self.uniform: list[bool] = []
+        self.uses: Counter[int] = Counter(roots)
+        for op, a, b in self.nodes:
+            below = children((op, a, b))
+            self.uses.update(below)
+            self.uniform.append(op in (CONST, PUBLIC) or (bool(below) and all(self.uniform[node] for node in below)))
+        for lookup in description.lookups:
+            for entry in lookup.tuples:
+                self.uses.update((*entry.fields, entry.multiplicity))
+        self.code: list[_Instruction] = []
+        self.operand: dict[int, _Operand] = {}  # of nodes already emitted
+        self.not_linear: set[int] = set()  # nodes inside a sum that has too few weights for LINEAR
+        self.base_constants: dict[int, int] = {}
+        self.ext_constants: dict[tuple[Weight, ...], int] = {}
+        self.inputs: dict[tuple[int, int, int], int] = {}
+
+    # Operands
+
+    def input(self, matrix: Source, row: int, offset: int) -> _Operand:
+        return _Operand("input", self.inputs.setdefault((matrix, row, offset), len(self.inputs)))
+
+    def extension_input(self, column: int, offset: int) -> _Operand:
+        # All three are always asked for together, so that they are neighbours.
+        coordinates = [self.input(Source.PERMUTATION, 3 * column + i, offset) for i in range(3)]
+        return coordinates[0]
+
+    def constant(self, node: int) -> _Operand:
+        return _Operand("base", self.base_constants.setdefault(node, len(self.base_constants)))
+
+    def ext_constant(self, weights: Iterable[Weight]) -> _Operand:
+        return _Operand("ext", self.ext_constants.setdefault(tuple(weights), len(self.ext_constants)))
+
+    def uniform_node(self, node: Node) -> int:
+        """A uniform expression that the table does not have itself."""
+        op, a, b = node
+        if op in (MUL, NEG) and all(self.nodes[child][0] == CONST for child in children(node)):
+            x = self.nodes[a][1]
+            node = (CONST, (x * self.nodes[b][1] if op == MUL else -x) % P, 0)
+        index = self.node_index.setdefault(node, len(self.nodes))
+        if index == len(self.nodes):
+            self.nodes.append(node)
+            self.uniform.append(True)
+        return index
+
+    def zero(self) -> _Operand:
+        return self.constant(self.uniform_node((CONST, 0, 0)))
+
+    def times(self, weight: Weight, node: int) -> Weight:
+        """A weight times a uniform expression."""
+        return weight._replace(node=node if weight.node == _NONE else self.uniform_node((MUL, weight.node, node)))
+
+    def emit(
+        self,
+        op: Op,
+        width: int,
+        a: _Operand,
+        b: _Operand | None = None,
+        terms: Iterable[tuple[_Operand, _Operand]] = (),
+    ) -> _Operand:
+        self.code.append(_Instruction(op, width, len(self.code), a, b, tuple(terms)))
+        return _Operand("value", len(self.code) - 1)
+
+    # Base expressions
+
+    def base(self, root: int) -> _Operand:
+        """The operand that holds a node; emits what it needs. Iterative: a sum may be deeper than Python's stack."""
+        stack = [root]
+        while stack:
+            node = stack[-1]
+            if node not in self.operand:
+                below, make = self.plan(node)
+                missing = [child for child in below if child not in self.operand]
+                if missing:
+                    stack.extend(reversed(missing))
+                    continue
+                self.operand[node] = make()
+            stack.pop()
+        return self.operand[root]
+
+    def plan(self, node: int) -> tuple[Sequence[int], Callable[[], _Operand]]:
+        """The nodes that must be there before ``node``, and how it is then made."""
+        op, a, b = self.nodes[node]
+        if self.uniform[node]:
+            return (), lambda: self.constant(node)
+        if op in (MAIN, PREPROCESSED):
+            matrix = Source.MAIN if op == MAIN else Source.PREPROCESSED
+            return (), lambda: self.input(matrix, a, b)
+        if op in (FIRST, LAST, TRANSITION):
+            selector = {FIRST: Selector.FIRST, LAST: Selector.LAST, TRANSITION: Selector.TRANSITION}[op]
+            return (), lambda: self.input(Source.SELECTORS, selector, 0)
+        form = self.linear_form(node)
+        if form is not None:
+            return [term for term, _, _ in form], lambda: self.linear(form)
+        if op == NEG:
+            return (a,), lambda: self.emit(Op.SUB, 1, self.zero(), self.operand[a])
+        code = {ADD: Op.ADD, SUB: Op.SUB, MUL: Op.MUL}[op]
+        return (a, b), lambda: self.emit(code, 1, self.operand[a], self.operand[b])
+
+    def linear_form(self, root: int) -> list[tuple[int, int, int]] | None:
+        """``root`` as a sum of (node, sign, uniform weight or _NONE), if at least two terms carry a weight."""
+        if root in self.not_linear or self.nodes[root][0] not in (ADD, SUB, NEG):
+            return None
+        form, inside = [], []
+        stack = [(root, 1, _NONE)]
+        while stack:
+            node, sign, weight = stack.pop()
+            op, a, b = self.nodes[node]
+            if self.uniform[node] or (node != root and self.uses[node] > 1):
+                form.append((node, sign, weight))
+            elif op in (ADD, SUB):
+                inside.append(node)
+                stack += [(b, -sign if op == SUB else sign, weight), (a, sign, weight)]
+            elif op == NEG:
+                inside.append(node)
+                stack.append((a, -sign, weight))
+            elif op == MUL and (self.uniform[a] or self.uniform[b]):
+                factor, rest = (a, b) if self.uniform[a] else (b, a)
+                stack.append((rest, sign, self.times(Weight(node=weight), factor).node))
+            else:
+                form.append((node, sign, weight))
+        if sum(weight != _NONE for _, _, weight in form) < 2:
+            self.not_linear.update(inside)
+            return None
+        return form
+
+    def linear(self, form: list[tuple[int, int, int]]) -> _Operand:
+        value, terms = None, []
+        for node, sign, weight in form:
+            operand = self.operand[node]
+            if weight != _NONE:
+                terms.append((operand, self.constant(weight if sign > 0 else self.uniform_node((NEG, weight, 0)))))
+            elif value is None and sign > 0:
+                value = operand
+            else:
+                value = self.emit(Op.ADD if sign > 0 else Op.SUB, 1, value or self.zero(), operand)
+        return self.sum_terms(1, value or self.zero(), terms)
+
+    def sum_terms(self, width: int, value: _Operand, terms: list[tuple[_Operand, _Operand]]) -> _Operand:
+        for i in range(0, len(terms), LINEAR_TERMS):
+            value = self.emit(Op.LINEAR, width, value, terms=terms[i : i + LINEAR_TERMS])
+        return value
+
+    # Extension values
+
+    def weighted_sum(
+        self, terms: Iterable[tuple[int, Weight]], extension: Iterable[tuple[_Operand, Weight]], constant: list[Weight]
+    ) -> _Operand:
+        """sum weight * node + sum weight * extension value + sum constant, an extension value.
+
+        ``extension`` is consumed as the sum grows: a generator keeps few of its values alive.
+        """
+        constant = list(constant)
+        weights: dict[int, list[Weight]] = {}
+        for node, weight in terms:
+            while True:
+                op, a, b = self.nodes[node]
+                if self.uniform[node]:
+                    constant.append(self.times(weight, node))
+                    break
+                if op == NEG:
+                    node, weight = a, weight._replace(sign=-weight.sign)
+                elif op == MUL and self.uniform[a]:
+                    node, weight = b, self.times(weight, a)
+                elif op == MUL and self.uniform[b]:
+                    node, weight = a, self.times(weight, b)
+                else:
+                    weights.setdefault(node, []).append(weight)
+                    break
+
+        shared = []
+        while (factor := self.common_factor(weights)) is not None:
+            group = []
+            for node in [node for node in weights if self.uses[node] == 1 and factor in self.factors(node)]:
+                a, b = self.factors(node)
+                group += [(b if a == factor else a, weight) for weight in weights.pop(node)]
+            shared.append((factor, group))
+
+        value = self.ext_constant(constant)
+        pending: list[tuple[_Operand, _Operand]] = []
+        for node, sums in weights.items():
+            pending.append((self.base(node), self.ext_constant(sums)))
+            if len(pending) >= LINEAR_TERMS:
+                value, pending = self.sum_terms(3, value, pending), []
+        for operand, weight in extension:
+            for i in range(3):
+                pending.append((operand.plane(i), self.ext_constant([weight._replace(shift=i)])))
+            if len(pending) > LINEAR_TERMS - 3:
+                value, pending = self.sum_terms(3, value, pending), []
+        value = self.sum_terms(3, value, pending)
+        for factor, group in shared:
+            inner = self.weighted_sum(group, [], [])
+            value = self.emit(Op.ADD, 3, value, self.emit(Op.SCALE, 3, inner, self.base(factor)))
+        return value
+
+    def factors(self, node: int) -> tuple[int, ...]:
+        op, a, b = self.nodes[node]
+        return (a, b) if op == MUL else ()
+
+    def common_factor(self, weights: Iterable[int]) -> int | None:
+        """The factor that most of the nodes share, if enough of them do and nothing else reads them."""
+        counts: Counter[int] = Counter()
+        for node in weights:
+            if self.uses[node] == 1:
+                counts.update(set(self.factors(node)))
+        factor, count = max(counts.items(), key=lambda item: item[1], default=(0, 0))
+        return factor if count >= _SHARED else None
+
+    def denominator(self, lookup: int, entry: Message) -> _Operand:
+        last = len(entry.fields) - 1
+        terms = [(node, Weight(sign=-1, beta=last - i)) for i, node in enumerate(entry.fields)]
+        return self.weighted_sum(terms, [], [Weight(challenge=lookup)])
+
+    def pin(self, lookup: int) -> _Operand:
+        """U * f - V, by value = denominator * value - multiplicity * (product of the denominators before)."""
+        value, product = self.extension_input(lookup + 1, 0), None
+        for entry in self.description.lookups[lookup].tuples:
+            denominator = self.denominator(lookup, entry)
+            value = self.emit(Op.EXT_MUL, 3, denominator, value)
+            op, multiplicity, _ = self.nodes[entry.multiplicity]
+            if product is None:
+                value = self.emit(Op.SUB_BASE, 3, value, self.base(entry.multiplicity))
+                product = denominator
+                continue
+            if op == CONST and multiplicity in (1, P - 1):
+                value = self.emit(Op.SUB if multiplicity == 1 else Op.ADD, 3, value, product)
+            else:
+                scaled = self.emit(Op.SCALE, 3, product, self.base(entry.multiplicity))
+                value = self.emit(Op.SUB, 3, value, scaled)
+            if entry is not self.description.lookups[lookup].tuples[-1]:
+                product = self.emit(Op.EXT_MUL, 3, product, denominator)
+        return value
+
+    # Planes
+
+    def bytecode(self, outputs: list[tuple[_Operand, int]]) -> Bytecode:
+        """Numbers the planes; ``outputs`` are (operand, width) in the order of the output planes."""
+        place: dict[int, tuple[str, int]] = {}  # of a value: its kind of plane and the first one
+        plane = 0
+        for operand, width in outputs:
+            if operand.kind != "value" or operand.number in place:
+                operand = self.emit(Op.ADD, width, operand, self.zero() if width == 1 else self.ext_constant([]))
+            place[operand.number] = ("output", plane)
+            plane += width
+
+        last_use: dict[int, int] = {}
+        for i, code in enumerate(self.code):
+            last_use.update((operand.number, i) for operand in code.operands() if operand.kind == "value")
+        free: dict[int, list[int]] = {1: [], 3: []}
+        registers = 0
+        for i, code in enumerate(self.code):
+            for operand in {operand._replace(coordinate=0) for operand in code.operands()}:
+                if operand.kind == "value" and last_use[operand.number] == i:
+                    kind, register = place[operand.number]
+                    if kind == "register":
+                        free[self.code[operand.number].width].append(register)
+            if code.value not in place:
+                if not free[code.width]:
+                    free[code.width].append(registers)
+                    registers += code.width
+                place[code.value] = ("register", free[code.width].pop())
+
+        first = {"base": 0, "ext": len(self.base_constants)}
+        first["input"] = first["ext"] + 3 * len(self.ext_constants)
+        first["output"] = first["input"] + len(self.inputs)
+        first["register"] = first["output"] + plane
+
+        def plane_of(operand: _Operand) -> int:
+            kind, index, coordinate = operand
+            if kind == "value":
+                kind, index = place[index]
+            return first[kind] + (3 * index if kind == "ext" else index) + coordinate
+
+        instructions: list[tuple[int, ...]] = []
+        terms: list[tuple[int, int]] = []
+        for code in self.code:
+            b = len(terms) if code.b is None else plane_of(code.b)
+            terms += [(plane_of(operand), plane_of(weight)) for operand, weight in code.terms]
+            d = plane_of(_Operand("value", code.value))
+            instructions.append((code.op, code.width, d, plane_of(code.a), b, len(code.terms)))
+        return Bytecode(
+            instructions=np.array(instructions, dtype=np.int32).reshape(-1, 6),
+            terms=np.array(terms, dtype=np.int32).reshape(-1, 2),
+            inputs=np.array(list(self.inputs), dtype=np.int32).reshape(-1, 3),
+            outputs=plane,
+            registers=registers,
+            **self.uniforms(),
+        )
+
+    def uniforms(self) -> dict[str, tuple]:
+        """The fields of ``Bytecode`` that say what the constants are, over a list of just the uniforms they need."""
+        weights = [weight for sums in self.ext_constants for weight in sums]
+        needed = {*self.base_constants, *(weight.node for weight in weights if weight.node != _NONE)}
+        for node in range(len(self.nodes) - 1, -1, -1):
+            if node in needed:
+                needed.update(children(self.nodes[node]))
+        position = {node: i for i, node in enumerate(sorted(needed))} | {_NONE: _NONE}
+
+        def renumbered(node: Node) -> Node:
+            below = [position[child] for child in children(node)]
+            return (node[0], *below, *node[1 + len(below) :])  # type: ignore[return-value]
+
+        return {
+            "uniforms": tuple(renumbered(self.nodes[node]) for node in sorted(needed)),
+            "base_constants": tuple(position[node] for node in self.base_constants),
+            "ext_constants": tuple(
+                tuple(weight._replace(node=position[weight.node]) for weight in sums) for sums in self.ext_constants
+            ),
+        }

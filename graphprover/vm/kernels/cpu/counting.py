@@ -1,0 +1,54 @@
+"""How often the rows of a trace ask for each number."""
+
+import numpy as np
+
+from graphprover.compiled import njit
+from graphprover.device import Device
+from graphprover.kernels.cpu import simd
+from graphprover.vm.kernels.keys import COLUMN, CONSTANT, FIRST, FLAG, NUMBERS, TERMS_END, WEIGHT, Keys
+
+_BLOCK = 1024  # rows whose keys wait in the innermost cache
+
+
+@njit(nogil=True, cache=True)
+def _count_keys(main, keys, terms, counts, first, last):
+    columns, rows = main.shape
+    numbers = np.empty(_BLOCK, dtype=np.uint64)
+    for start in range(first, last, _BLOCK):
+        size = min(_BLOCK, last - start)
+        begin = np.int64(0)
+        for k in range(len(keys)):
+            end, constant, flag = np.int64(keys[k, TERMS_END]), keys[k, CONSTANT], np.int64(keys[k, FLAG])
+            for i in range(0, size, simd.LANES):
+                total = simd.splat(constant)
+                for t in range(begin, end):
+                    cell = simd.load(main, np.int64(terms[t, COLUMN]) * rows + start + i)
+                    total = simd.add(total, simd.mul(cell, terms[t, WEIGHT]))
+                simd.store(numbers, i, simd.canonical(total))
+            begin = end
+            place, limit = np.int64(keys[k, FIRST]), keys[k, NUMBERS]
+            for i in range(size):
+                if numbers[i] < limit and (flag == columns or main[flag, start + i]):
+                    counts[place + np.int64(numbers[i])] += 1
+
+
+def count_keys(device: Device, main: np.ndarray, keys: Keys, counts: np.ndarray) -> None:
+    """See ``graphprover.vm.kernels.count_keys``."""
+    if main.shape[1] % simd.LANES:
+        raise ValueError(f"{main.shape[1]} rows are no vectors of {simd.LANES}")
+    # Pieces that run side by side count apart. A piece takes counts that no other one uses, or begins new ones.
+    free = [counts]
+    made: list[np.ndarray] = []
+
+    def piece(first: int, last: int) -> None:
+        try:
+            own = free.pop()
+        except IndexError:
+            own = np.zeros_like(counts)
+            made.append(own)
+        _count_keys(main, keys.keys, keys.terms, own, first, last)
+        free.append(own)
+
+    device.split_rows(piece, main.shape[1])
+    for own in made:
+        np.add(counts, own, out=counts)

@@ -1,0 +1,15 @@
+"""The machine's kernels on an NVIDIA GPU; see ``graphprover.vm.kernels``."""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+_MODULES = {"fill_lanes": "lanes", "count_keys": "counting"}
+
+
+def __getattr__(name: str) -> Callable[..., Any]:
+    """The two functions, and with them CuPy, only when they are asked for: sources.py is read without it."""
+    if name in _MODULES:
+        function: Callable[..., Any] = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+        return function
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

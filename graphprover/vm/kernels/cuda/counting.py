@@ -1,0 +1,26 @@
+"""How often the rows of a trace ask for each number (``counting.cu``)."""
+
+from typing import TYPE_CHECKING
+
+import cupy
+import numpy as np
+
+from graphprover.kernels.cuda.launch import blocks_for, compiled, launch
+from graphprover.vm.kernels.cuda.sources import text
+from graphprover.vm.kernels.keys import Keys
+
+if TYPE_CHECKING:
+    from graphprover.device.cuda import CudaDevice
+
+_THREADS = 256
+
+
+def count_keys(device: "CudaDevice", main: cupy.ndarray, keys: Keys, counts: cupy.ndarray) -> None:
+    """See ``graphprover.vm.kernels.count_keys``."""
+    columns, rows = main.shape
+    with device.operation("count_keys"):
+        words = cupy.asarray(np.concatenate([keys.keys.reshape(-1), keys.terms.reshape(-1)]))
+        launch(
+            compiled(text("counting.cu")), "count_keys", (blocks_for(rows, _THREADS), len(keys.keys)), _THREADS,
+            main, columns, rows, words[: keys.keys.size], words[keys.keys.size :], counts,
+        )  # fmt: skip

@@ -1,0 +1,30 @@
+"""The text of the machine's CUDA kernels, with the numbers that they share with the rest of the machine as defines."""
+
+from functools import cache
+from pathlib import Path
+
+from graphprover.kernels.cuda.sources import source
+from graphprover.vm.clock import FAR, LOG_SLOTS, SLOT_B, SLOT_D, SLOTS
+from graphprover.vm.kernels import keys
+from graphprover.vm.kernels.lanes import Kind
+from graphprover.vm.limbs import LIMB_BITS, LIMB_MASK
+
+_FOLDER = Path(__file__).parent
+_LANES = {"FAR": FAR, "LOG_SLOTS": LOG_SLOTS, "SLOTS": SLOTS, "SLOT_B": SLOT_B, "SLOT_D": SLOT_D}
+_LIMBS = {"LIMB_BITS": LIMB_BITS, "LIMB_MASK": LIMB_MASK}
+_KEYS = ("TERMS_END", "CONSTANT", "FLAG", "FIRST", "NUMBERS", "KEY_WORDS", "COLUMN", "WEIGHT", "TERM_WORDS")
+_DEFINES = {
+    "lanes.cu": {**_LANES, **_LIMBS, **{f"KIND_{kind.name}": int(kind) for kind in Kind}},
+    "counting.cu": {name: getattr(keys, name) for name in _KEYS},
+}
+
+
+@cache
+def text(file: str) -> str:
+    """The text of a file of this folder, as a compiler takes it."""
+    return source(_FOLDER / file, _DEFINES[file])
+
+
+def texts() -> dict[str, str]:
+    """Those of all files, by name."""
+    return {file: text(file) for file in _DEFINES}

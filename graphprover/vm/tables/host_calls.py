@@ -1,0 +1,50 @@
+"""Host calls: an ecall whose number, in a7, is what its family says."""
+
+from typing import Any
+
+from graphprover.vm.clock import SLOT_MEMORY
+from graphprover.vm.io import EXIT, KECCAK_F
+from graphprover.vm.limbs import limbs
+from graphprover.vm.tables.keccak_f import PERMUTATION, WORDS
+from graphprover.vm.tables.step import B, Executed, Lane, Step
+
+CALL = ("a_at", "a_t")  # a7, whose value is the number
+
+
+class Halt(Step):
+    """The exit: the last cycle, with the exit code a0."""
+
+    cells = (*CALL, *B)
+
+    def rule(self, c: Lane) -> None:
+        c.read_a((EXIT, 0))
+        c.halt(c.read_b())
+        c.begin(0)
+
+    def fits(self, r: Executed) -> Any:
+        return r.a == EXIT
+
+
+class KeccakCall(Step):
+    """Keccak-f[1600] of the 25 words at a0. The cycle is the number of the call of the permutation."""
+
+    cells = (*CALL, "b_at", "b_t", "b_lo", "word_t[25]", "before[25][2]", "after[25][2]")
+
+    def rule(self, c: Lane) -> None:
+        c.read_a((KECCAK_F, 0))
+        address, _ = c.read_b((c.b_lo, 0))
+        for i in range(WORDS):
+            c.access(address + 8 * i, c.word_t[i], SLOT_MEMORY, c.before[i], c.after[i])
+        c.ask(PERMUTATION, [0, c.clk, *(limb for word in c.before for limb in word)])
+        c.answer(PERMUTATION, [1, c.clk, *(limb for word in c.after for limb in word)])
+        c.go()
+
+    def fits(self, r: Executed) -> Any:
+        return r.a == KECCAK_F
+
+    def witness(self, r: Executed) -> dict[str, Any]:
+        before, after = r.words("old"), r.words("new")
+        return {
+            "before": [limbs(word) for word in before],
+            "after": [limbs(word) for word in after],
+        }

@@ -1,0 +1,141 @@
+"""How often the rows of the fixed tables and of the program are looked up, which is what these tables commit to.
+
+What a table looks up is a sum of its cells with constant weights, so that a kernel can count it from the trace and a
+list of such sums (kernels/keys.py), whatever the table is.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from graphprover.air import AirDescription
+from graphprover.air.description import reachable
+from graphprover.air.expression import ADD, CONST, MAIN, MUL, NEG, SUB
+from graphprover.device import Array, Device
+from graphprover.field import P
+from graphprover.recipe import Recipe
+from graphprover.vm.buses import LOOKUPS, VM, Tag, tag_of
+from graphprover.vm.kernels import count_keys
+from graphprover.vm.kernels.keys import KEY_WORDS, TERM_WORDS, Keys
+from graphprover.vm.limbs import BYTE, HALF
+from graphprover.vm.table_numbers import TableNumber
+
+SIZES = {tag: 64 if tag in (Tag.LEFT, Tag.RIGHT) else HALF for tag in LOOKUPS}  # rows of each tag's table
+FIRSTS = {tag: sum(list(SIZES.values())[:i]) for i, tag in enumerate(LOOKUPS)}  # where its counts begin among all
+TABLES = {
+    TableNumber.HALVES: (Tag.HALF, Tag.SIGN),
+    TableNumber.BYTE_PAIRS: (Tag.BYTES, Tag.AND),
+    TableNumber.POWERS: (Tag.LEFT, Tag.RIGHT),
+}
+FEW = 1 << 18  # cells of a trace up to which it is counted together with others
+
+_KEY = {Tag.HALF: -1, Tag.SIGN: -2, Tag.BYTES: -2, Tag.AND: -3, Tag.LEFT: -2, Tag.RIGHT: -2}  # where the key begins
+_PAIRS = (Tag.BYTES, Tag.AND)  # whose key is 256 a + b
+
+
+def count_recipes(traces: Sequence[tuple[Recipe, AirDescription]]) -> dict[TableNumber, Recipe]:
+    """The fixed tables, counted from these traces: each large one by itself, all small ones together."""
+    groups: list[list[tuple[Recipe, AirDescription]]] = [[]]
+    for recipe, air in traces:
+        if recipe.shape[0] * recipe.shape[1] > FEW:
+            groups.append([(recipe, air)])
+        else:
+            groups[0].append((recipe, air))
+    counts = tuple(
+        Recipe(f"counts.{i}", count, {"airs": [air for _, air in group]}, tuple(recipe for recipe, _ in group))
+        for i, group in enumerate(groups)
+        if group
+    )
+    total = Recipe("counts", add, {}, counts)
+    return {
+        number: Recipe(number.name.lower(), fixed_table, {"tags": tags}, (total,), (2, SIZES[tags[0]]))
+        for number, tags in TABLES.items()
+    }
+
+
+def count(device: Device, *traces: Array, airs: Sequence[AirDescription]) -> Array:
+    """How often these traces look up each row of the fixed tables: uint64, up to the last table of any use."""
+    keys = [looked_up(air) for air in airs]
+    counts = device.arrays.zeros(max(of_table.size for of_table in keys), dtype=np.uint64)
+    for trace, of_table in zip(traces, keys, strict=True):
+        count_keys(device, trace, of_table, counts)
+    return counts
+
+
+def add(device: Device, *counts: Array) -> Array:
+    """All counts together, of all fixed tables."""
+    total = device.arrays.zeros(sum(SIZES.values()), dtype=np.uint64)
+    for some in counts:
+        total[: len(some)] += some
+    return total
+
+
+def fixed_table(device: Device, counts: Array, *, tags: Sequence[Tag]) -> Array:
+    """The trace of a fixed table: the counts of its tags."""
+    return device.arrays.stack([counts[FIRSTS[tag] : FIRSTS[tag] + SIZES[tag]] for tag in tags])
+
+
+def program_trace(device: Device, *, entries: np.ndarray, rows: int) -> Array:
+    """The trace of the program table: how often each of its rows is met."""
+    return device.load(np.bincount(entries, minlength=rows).astype(np.uint64).reshape(1, rows))
+
+
+@lru_cache(maxsize=256)
+def looked_up(air: AirDescription) -> Keys:
+    """All lookups of a table in fixed ones."""
+    keys: list[tuple[int, int, int, int, int]] = []
+    terms: list[tuple[int, int]] = []
+    sums: dict[int, dict[int, int]] = {}
+    constants = [a if op == CONST else None for op, a, _ in air.nodes]
+    for interaction in air.globals:
+        (entry,) = interaction.tuples
+        tag = tag_of(constants[node] for node in entry.fields) if interaction.bus == VM.name else None
+        if tag not in SIZES or not entry.weight:
+            continue
+        at = _KEY[tag]
+        key = _sum_of(air, entry.fields[at], sums)
+        if tag in _PAIRS:
+            key = _combined(key, BYTE, _sum_of(air, entry.fields[at + 1], sums), 1)
+        op, flag, _ = air.nodes[entry.multiplicity]
+        if op == CONST:
+            flag = air.main_width
+        elif op != MAIN:
+            raise ValueError(f"table {air.name}: a lookup is counted where a cell says so\n  {interaction.label}")
+        terms += [(column, weight) for column, weight in key.items() if column != _ONE]
+        keys.append((len(terms), key.get(_ONE, 0), flag, FIRSTS[tag], SIZES[tag]))
+    return Keys(
+        np.array(keys, dtype=np.uint64).reshape(-1, KEY_WORDS), np.array(terms, dtype=np.uint64).reshape(-1, TERM_WORDS)
+    )
+
+
+_ONE = -1  # in place of a column: the constant of a sum
+
+
+def _sum_of(air: AirDescription, root: int, known: dict[int, dict[int, int]]) -> dict[int, int]:
+    """An expression as weights mod p of columns; raises ValueError where it is none."""
+    for node in reachable(air.nodes, [root]):
+        if node in known:
+            continue
+        op, a, b = air.nodes[node]
+        if op == CONST:
+            known[node] = {_ONE: a}
+        elif op == MAIN and b == 0:
+            known[node] = {a: 1}
+        elif op == NEG:
+            known[node] = _combined(known[a], -1, {}, 0)
+        elif op in (ADD, SUB):
+            known[node] = _combined(known[a], 1, known[b], 1 if op == ADD else -1)
+        elif op == MUL and not known[b].keys() - {_ONE}:
+            known[node] = _combined(known[a], known[b].get(_ONE, 0), {}, 0)
+        elif op == MUL and not known[a].keys() - {_ONE}:
+            known[node] = _combined(known[b], known[a].get(_ONE, 0), {}, 0)
+        else:
+            raise ValueError(f"table {air.name} looks up what is no weighted sum of a row's cells")
+    return known[root]
+
+
+def _combined(x: dict[int, int], by: int, y: dict[int, int], and_by: int) -> dict[int, int]:
+    """x by + y and_by."""
+    weights = {column: (by * x.get(column, 0) + and_by * y.get(column, 0)) % P for column in {**x, **y}}
+    return {column: weight for column, weight in weights.items() if weight}

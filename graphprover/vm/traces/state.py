@@ -1,0 +1,131 @@
+"""The traces of registers and memory: how each word begins and ends."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from graphprover.device import Array, Device
+from graphprover.recipe import Recipe
+from graphprover.vm.execute import Execution
+from graphprover.vm.io import INPUT_BASE, MAX_INPUT_BYTES, MEMORY_END, OUTPUT_BASE
+from graphprover.vm.limbs import halves, limbs, low_half
+from graphprover.vm.record import Memory, Registers
+from graphprover.vm.shape import MIN_ROWS, rows_for
+from graphprover.vm.statement import Machine
+from graphprover.vm.table_numbers import TableNumber
+from graphprover.vm.tables.state import STATED_LANES, InputMemory, Region, StatedInput
+
+
+def output_words(execution: Execution, memory: Memory) -> np.ndarray:
+    """The words of the public output; none if the guest never touched it."""
+    if OUTPUT_BASE not in memory.address:
+        return np.zeros(0, dtype=np.uint64)
+    words = np.zeros(1 + -(-len(execution.output) // 8), dtype=np.uint64)
+    chosen = (memory.address >= OUTPUT_BASE) & (memory.address < OUTPUT_BASE + 8 * len(words))
+    words[((memory.address[chosen] - OUTPUT_BASE) >> 3).astype(np.int64)] = memory.final[chosen]
+    return words
+
+
+def state_recipes(
+    machine: Machine, registers: Registers, memory: Memory, words: int, stated: np.ndarray
+) -> Iterator[tuple[int, Recipe]]:
+    """The tables of registers and memory that the execution needs, where ``words`` are put out.
+
+    ``stated``: the words of a stated input, uint64; none where none is.
+    """
+    yield TableNumber.REGISTERS, Recipe("registers", register_file, {"registers": registers}, shape=(3, MIN_ROWS))
+    borders = (
+        (TableNumber.IMAGE, machine.zero_base),
+        (TableNumber.ZERO, INPUT_BASE),
+        (TableNumber.STATED_INPUT, INPUT_BASE + 8 * len(stated)),
+        (TableNumber.ZERO_BETWEEN if len(stated) else TableNumber.INPUT, OUTPUT_BASE),
+        (TableNumber.OUTPUT, OUTPUT_BASE + 8 * words),
+        (TableNumber.ZERO_ABOVE, MEMORY_END),
+    )
+    start = 0
+    for number, end in borders:
+        stop = int(np.searchsorted(memory.address, end))
+        inside = slice(start, stop)
+        own = Memory(memory.address[inside], memory.initial[inside], memory.final[inside], memory.t[inside])
+        start = stop
+        count = len(own.address)
+        if not count and not (number in machine.fixed or (number == TableNumber.STATED_INPUT and len(stated))):
+            continue
+        fixed: dict[str, Any] = {"memory": own}
+        if number == TableNumber.IMAGE:
+            image = machine.image
+            fixed |= {"addresses": image.addresses, "values": image.values}
+            yield number, Recipe("image", image_memory, fixed, shape=(3, rows_for(len(image.addresses))))
+            continue
+        if number == TableNumber.OUTPUT:
+            yield number, Recipe("output", output_memory, fixed | {"words": words}, shape=(1 + words, MIN_ROWS))
+            continue
+        air = machine.air(number, 0, words, len(stated))
+        if number == TableNumber.STATED_INPUT:
+            shape = (air.describe().main_width, rows_for(-(-len(stated) // STATED_LANES)))
+            yield number, Recipe("stated_input", stated_input, fixed | {"air": air, "stated": stated}, shape=shape)
+        else:
+            shape = (air.describe().main_width, rows_for(Region.needed(count)))
+            yield number, Recipe(number.name.lower(), region, fixed | {"air": air, "rows": shape[1]}, shape=shape)
+
+
+# Few words, so that the host makes these traces.
+
+
+def register_file(device: Device, *, registers: Registers) -> Array:
+    """The trace of the register file."""
+    trace = np.zeros((3, MIN_ROWS), dtype=np.uint64)
+    trace[:, : len(registers.t)] = registers.t, *limbs(registers.value)
+    return device.load(trace)
+
+
+def image_memory(device: Device, *, addresses: np.ndarray, values: np.ndarray, memory: Memory) -> Array:
+    """The trace of what the program brings, of which ``memory`` was accessed."""
+    trace = np.zeros((3, rows_for(len(addresses))), dtype=np.uint64)
+    trace[1:, : len(values)] = limbs(values)
+    at = np.searchsorted(addresses, memory.address)
+    trace[:, at] = memory.t, *limbs(memory.final)
+    return device.load(trace)
+
+
+def output_memory(device: Device, *, memory: Memory, words: int) -> Array:
+    """The trace of the output."""
+    trace = np.zeros((1 + words, MIN_ROWS), dtype=np.uint64)
+    trace[0, 0] = 1
+    trace[1 + ((memory.address - OUTPUT_BASE) >> 3).astype(np.int64), 0] = memory.t
+    return device.load(trace)
+
+
+def stated_input(device: Device, *, air: StatedInput, memory: Memory, stated: np.ndarray) -> Array:
+    """The trace of a stated input, of which ``memory`` was accessed."""
+    times, last = np.zeros(len(stated), dtype=np.uint64), stated.copy()
+    number = ((memory.address - np.uint64(INPUT_BASE)) >> np.uint64(3)).astype(np.int64)
+    times[number], last[number] = memory.t, memory.final
+    row, lane = np.divmod(np.arange(len(stated)), STATED_LANES)
+    trace, c = air.zeros(rows_for(-(-len(stated) // STATED_LANES)))
+    c.row[row, row] = 1
+    c.t[lane, row], c.lo[lane, row], c.hi[lane, row] = times, *limbs(last)
+    return device.load(trace)
+
+
+def region(device: Device, *, air: Region, memory: Memory, rows: int) -> Array:
+    """The trace of a region."""
+    count = len(memory.address)
+    trace, c = air.zeros(rows)
+    # The input's first word, its length, is in the first row; elsewhere that is right before the region.
+    has_length = isinstance(air, InputMemory)
+    first = 0 if has_length and count and memory.address[0] == air.start else 1
+    used = slice(first, first + count)
+    c.on[used] = 1
+    c.at[0] = air.start if has_length else air.start - 8
+    c.at[used] = memory.address
+    c.at[first + count :] = air.end - 8
+    gap = (np.diff(c.at) >> np.uint64(3)) - c.on[1:]
+    c.gap[:, 1:] = low_half(gap), gap >> 16
+    c.t[used], c.lo[used], c.hi[used] = memory.t, *limbs(memory.final)
+    if has_length:
+        c.initial[:, used] = halves(memory.initial)
+        lacks = MAX_INPUT_BYTES - int(c.initial[0, 0]) - (int(c.initial[1, 0]) << 16)
+        c.gap[:, 0] = low_half(lacks), lacks >> 16
+    return device.load(trace)

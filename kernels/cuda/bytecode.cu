@@ -1,0 +1,112 @@
+// Runs a table's bytecode where the code that would be generated for it is too large to compile: every thread a
+// row, all of them the same instruction. Outputs and registers lie in shared memory, [plane][thread].
+#include "bytecode.cuh"
+
+// As in graphprover/air/bytecode.py.
+enum { ADD, SUB, MUL, SCALE, SUB_BASE, EXT_MUL, LINEAR };
+
+struct Instruction {
+    int op, width, d, a, b, count;
+};
+
+struct Term {
+    int plane, weight;
+};
+
+// Where an input plane lies; what is no array is a selector, by its number.
+struct Input {
+    const u64* plane;
+    u64 next, selector;
+};
+
+struct Machine {
+    const u64* constants;
+    const Input* inputs;
+    u64* file;
+    int first_input, first_register;
+    u64 row, next;
+    u64 selectors[4];
+
+    __device__ __forceinline__ u64 get(int plane) const {
+        if (plane < first_input) return constants[plane];
+        if (plane >= first_register) return file[(plane - first_register) * blockDim.x + threadIdx.x];
+        Input input = inputs[plane - first_input];
+        if (input.plane) return input.plane[input.next ? next : row];
+        u64 s = input.selector;  // compared, so that the selectors stay in registers
+        return s == 0 ? selectors[0] : s == 1 ? selectors[1] : s == 2 ? selectors[2] : selectors[3];
+    }
+
+    __device__ __forceinline__ Ext get_ext(int plane) const { return {get(plane), get(plane + 1), get(plane + 2)}; }
+
+    __device__ __forceinline__ void put(int plane, u64 x) {
+        file[(plane - first_register) * blockDim.x + threadIdx.x] = x;
+    }
+
+    __device__ __forceinline__ void put_ext(int plane, Ext x) {
+        put(plane, x.a0);
+        put(plane + 1, x.a1);
+        put(plane + 2, x.a2);
+    }
+
+    __device__ __forceinline__ void run(Instruction i, const Term* terms) {
+        bool wide = i.width == 3;
+        switch (i.op) {
+            case ADD:
+                if (wide) put_ext(i.d, ext::add(get_ext(i.a), get_ext(i.b)));
+                else put(i.d, field::add(get(i.a), get(i.b)));
+                break;
+            case SUB:
+                if (wide) put_ext(i.d, ext::sub(get_ext(i.a), get_ext(i.b)));
+                else put(i.d, field::sub(get(i.a), get(i.b)));
+                break;
+            case MUL: put(i.d, field::mul(get(i.a), get(i.b))); break;
+            case SCALE: put_ext(i.d, ext::scale(get_ext(i.a), get(i.b))); break;
+            case SUB_BASE: {
+                Ext x = get_ext(i.a);
+                put_ext(i.d, {field::sub(x.a0, get(i.b)), x.a1, x.a2});
+                break;
+            }
+            case EXT_MUL: put_ext(i.d, ext::mul(get_ext(i.a), get_ext(i.b))); break;
+            default:
+                if (wide) {
+                    ExtSum sum = sums::start(get_ext(i.a));
+                    for (int t = i.b; t < i.b + i.count; t++)
+                        sums::accumulate(sum, get(terms[t].plane), get_ext(terms[t].weight));
+                    put_ext(i.d, sums::total(sum));
+                } else {
+                    Sum sum = sums::start(get(i.a));
+                    for (int t = i.b; t < i.b + i.count; t++)
+                        sums::accumulate(sum, get(terms[t].plane), get(terms[t].weight));
+                    put(i.d, sums::total(sum));
+                }
+        }
+    }
+};
+
+// The quotient, target (3, size): `constants` are the bytecode's, then Z on each of the chunks, 1 / Z on each, and the
+// trace's last point, as for the generated kernel.
+extern "C" __global__ void interpret(
+    const Instruction* instructions, u64 count, const Term* terms, const u64* constants, u64 constant_planes,
+    const Input* inputs, u64 input_planes, u64 chunks, u64* target, const u64* fine, const u64* coarse, u64 log_rows,
+    u64 size) {
+    extern __shared__ u64 file[];
+    u64 index = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+    Machine machine;
+    machine.constants = constants;
+    machine.inputs = inputs;
+    machine.file = file;
+    machine.first_input = (int)constant_planes;
+    machine.first_register = (int)(constant_planes + input_planes);
+    machine.row = index < size ? index : size - 1;
+    machine.next = bytecode::next_row(machine.row, (int)log_rows);
+    const u64* of_chunk = constants + constant_planes + (machine.row >> log_rows);
+    u64 last_point = constants[constant_planes + 2 * chunks];
+    bytecode::Selectors selectors =
+        bytecode::selectors(domain::at({fine, coarse}, machine.row), of_chunk[0], last_point);
+    machine.selectors[0] = selectors.first;
+    machine.selectors[1] = selectors.last;
+    machine.selectors[2] = selectors.transition;
+    machine.selectors[3] = of_chunk[chunks];
+    for (u64 i = 0; i < count; i++) machine.run(instructions[i], terms);
+    if (index < size) ext::store(target, size, index, machine.get_ext(machine.first_register));
+}

@@ -1,0 +1,187 @@
+"""CUDA C++ to kernels that can be launched.
+
+A kernel's parameters are arrays of 64-bit words, passed as pointers, and 64-bit integers (``unsigned long long``), so
+that no size is ever cut. Its source is compiled for the device at hand on first use; CuPy keeps the result on disk,
+under a name that depends on all of the source, the headers included.
+
+    from graphprover.kernels.cuda.launch import kernels_of, launch
+
+    launch(kernels_of("merkle.cu"), "compress", blocks, THREADS, layer, target, nodes)
+"""
+
+import threading
+from collections import Counter
+from collections.abc import Iterable
+from functools import cache
+from itertools import accumulate
+from math import prod
+
+import cupy
+import numpy as np
+
+from graphprover.kernels.cuda import faults
+from graphprover.kernels.cuda.sources import STANDARD, source
+
+_MAX_BLOCKS = (2**31 - 1, 65535, 65535)
+_MAX_THREADS = 1024
+_MAX_PARAMETERS = 32764 // 8  # words
+_LAUNCH_FAILED = 719  # CUDA_ERROR_LAUNCH_FAILED, what a kernel that reads where nothing is leaves behind
+_STATIC_SHARED = 32 << 10  # bytes a block may have without being granted more: 48 KiB less what is static
+
+launches: Counter[str] = Counter()  # of each kernel in this process, for whoever wants to know which path ran
+_ALIGNED = 32  # words between two arrays in one piece of memory begin at multiples of 256 bytes
+_lock = threading.Lock()
+
+
+class Module:
+    """The kernels of one source text on one device."""
+
+    def __init__(self, code: str) -> None:
+        self._module = cupy.RawModule(code=code, options=(f"-std={STANDARD}",), backend="nvrtc")
+        self._kernels: dict[str, cupy.RawKernel] = {}
+        self._addresses: dict[str, int] = {}  # of the driver's functions
+        self._granted: dict[str, int] = {}  # bytes of shared memory
+
+    def kernel(self, name: str, shared: int) -> int:
+        """The driver's function called ``name``, allowed ``shared`` bytes of dynamic shared memory a block."""
+        if name in self._addresses and shared <= self._granted[name]:
+            return self._addresses[name]
+        with _lock:
+            if name not in self._kernels:
+                self._kernels[name] = self._module.get_function(name)
+                self._granted[name] = _STATIC_SHARED
+            if shared > self._granted[name]:
+                self._kernels[name].max_dynamic_shared_size_bytes = shared
+                self._granted[name] = shared
+            self._addresses[name] = self._kernels[name].kernel.ptr
+        return self._addresses[name]
+
+
+@cache
+def _module(code: str, device: int) -> Module:
+    return Module(code)
+
+
+@cache
+def _file(file: str) -> str:
+    return source(file)
+
+
+def kernels_of(file: str) -> Module:
+    """The kernels of a ``.cu`` file of this folder on the current device."""
+    return compiled(_file(file))
+
+
+def compiled(code: str) -> Module:
+    """The kernels of a source text, which may come from `source`, on the current device."""
+    return _module(code, cupy.cuda.runtime.getDevice())
+
+
+@cache
+def multiprocessors(device: int) -> int:
+    """How many a device has."""
+    return int(cupy.cuda.runtime.getDeviceProperties(device)["multiProcessorCount"])
+
+
+def blocks_for(items: int, threads: int) -> int:
+    """How many blocks of ``threads`` cover ``items``."""
+    return -(-items // threads)
+
+
+class _Parameters(threading.local):
+    """The parameters of one launch, one after the other as the driver takes them: a buffer for each thread."""
+
+    def __init__(self) -> None:
+        self.words = np.empty(_MAX_PARAMETERS, dtype=np.uint64)
+        self._size = np.empty(1, dtype=np.uint64)
+        pointer, size, end = 1, 2, 0  # CU_LAUNCH_PARAM_BUFFER_POINTER, _SIZE, _END
+        addresses = [pointer, self.words.ctypes.data, size, self._size.ctypes.data, end]
+        self._extra = np.array(addresses, dtype=np.uint64)
+        self.address = self._extra.ctypes.data
+        self.launched = 0  # kernels, by this thread
+        self.downloaded = 0  # bytes, by this thread
+
+    def fill(self, kernel: str, arguments: tuple[object, ...]) -> None:
+        """Raises ValueError for what is no argument."""
+        count, words = 0, self.words
+        for value in arguments:
+            if isinstance(value, cupy.ndarray):
+                if value.dtype.itemsize != 8 or not value.flags.c_contiguous:
+                    raise ValueError(
+                        f"kernel {kernel}: a {value.dtype} array of shape {value.shape} is not contiguous words"
+                    )
+                words[count] = value.data.ptr
+            elif isinstance(value, (int, np.integer)):
+                words[count] = int(value) & 0xFFFFFFFFFFFFFFFF
+            elif isinstance(value, np.ndarray) and value.dtype == np.uint64:
+                words[count : count + value.size] = value.reshape(-1)
+                count += value.size - 1
+            else:
+                raise ValueError(f"kernel {kernel}: {type(value).__name__} is no argument")
+            count += 1
+        self._size[0] = 8 * count
+
+
+_parameters = _Parameters()
+
+
+def launch(
+    module: Module, name: str, blocks: int | tuple[int, ...], threads: int, *arguments: object, shared: int = 0
+) -> None:
+    """Enqueue a kernel on the current stream; nothing, if there are no blocks.
+
+    ``arguments`` are arrays of 8-byte elements on the device, C-contiguous; integers in [-2^63, 2^64); and NumPy arrays
+    of uint64, for parameters that are structs of words. ``shared`` is in bytes of dynamic shared memory a block. Raises
+    ValueError for anything else and for sizes that a grid cannot have.
+    """
+    grid = (blocks,) if isinstance(blocks, int) else blocks
+    if any(not 0 <= size <= limit for size, limit in zip(grid, _MAX_BLOCKS, strict=False)) or not (
+        0 < threads <= _MAX_THREADS
+    ):
+        raise ValueError(f"kernel {name}: no grid of {grid} blocks of {threads} threads")
+    if 0 in grid:
+        return
+    if faults.launch.due():
+        raise cupy.cuda.driver.CUDADriverError(_LAUNCH_FAILED)
+    kernel = module.kernel(name, shared)
+    _parameters.fill(name, arguments)
+    stream = cupy.cuda.get_current_stream().ptr
+    # CuPy's own call makes an object of every argument and takes twice as long.
+    cupy.cuda.driver.launchKernel(
+        kernel, *grid, *(1,) * (3 - len(grid)), threads, 1, 1, shared, stream, 0, _parameters.address
+    )
+    _parameters.launched += 1
+    with _lock:
+        launches[name] += 1
+
+
+def launched() -> int:
+    """How many kernels this thread has launched."""
+    return _parameters.launched
+
+
+def to_host(array: cupy.ndarray) -> np.ndarray:
+    """An array's words on the host; waits for them."""
+    _parameters.downloaded += array.nbytes
+    return array.get()
+
+
+def downloaded() -> int:
+    """How many bytes this thread has had from `to_host`."""
+    return _parameters.downloaded
+
+
+def empty_arrays(shapes: Iterable[tuple[int, ...]]) -> list[cupy.ndarray]:
+    """Arrays of uint64 of these shapes in one piece of memory, which is freed when all of them are."""
+    shapes = list(shapes)
+    starts = [0, *accumulate(-(-prod(shape) // _ALIGNED) * _ALIGNED for shape in shapes)]
+    memory = cupy.empty(starts[-1], dtype=cupy.uint64)
+    return [
+        cupy.ndarray(shape, dtype=cupy.uint64, memptr=memory.data + 8 * start)
+        for shape, start in zip(shapes, starts, strict=False)
+    ]
+
+
+def pointer_or_null(matrix: cupy.ndarray | None) -> cupy.ndarray | int:
+    """A kernel's argument for a matrix that may not be there."""
+    return 0 if matrix is None else matrix

@@ -1,0 +1,103 @@
+"""Bytecode against direct evaluation of the graph, on rows of random words."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphprover.air import Air
+from graphprover.air.air import TableBuilder
+from graphprover.air.bytecode import LINEAR_TERMS, Op, constants, lookup_bytecode, quotient_bytecode
+from graphprover.field import P
+from tests import naive
+from tests.air.strategies import descriptions, extensions, words
+
+
+def draw_row(data, description, selectors):
+    """One row of random words, and the function that bytecode reads it by."""
+
+    def cells(count):
+        return data.draw(st.lists(words, min_size=count, max_size=count))
+
+    columns = len(description.lookups) + 1
+    row = naive.Row(
+        main=(cells(description.main_width), cells(description.main_width)),
+        preprocessed=(cells(description.preprocessed_width), cells(description.preprocessed_width)),
+        public=cells(description.num_public_values),
+        selectors=tuple(cells(selectors)),
+        permutation=tuple(data.draw(st.lists(extensions, min_size=columns, max_size=columns)) for _ in range(2)),
+    )
+    permutation = tuple([word for value in values for word in value] for values in row.permutation)
+    sources = (row.main, row.preprocessed, permutation, (row.selectors, row.selectors))
+    return row, lambda matrix, index, offset: sources[matrix][offset][index]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data(), descriptions)
+def test_quotient_is_the_batched_constraints(data, description):
+    row, read = draw_row(data, description, 4)
+    prefixes = [data.draw(extensions) for _ in description.lookups]
+    beta, alpha, terminal = data.draw(st.tuples(extensions, extensions, extensions))
+    bytecode = quotient_bytecode(description)
+    filled = constants(bytecode, row.public, prefixes, beta, alpha, terminal)
+    assert len(filled) == bytecode.constant_planes
+    assert tuple(naive.run_bytecode(bytecode, filled, read)) == naive.quotient(
+        description, row, prefixes, beta, alpha, terminal
+    )
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data(), descriptions)
+def test_lookup_program_gives_denominators_then_multiplicities(data, description):
+    row, read = draw_row(data, description, 3)
+    prefixes = [data.draw(extensions) for _ in description.lookups]
+    beta = data.draw(extensions)
+    bytecode = lookup_bytecode(description)
+    nodes = naive.node_values(description, row)
+    denominators, multiplicities = [], []
+    for lookup, prefix in zip(description.lookups, prefixes, strict=True):
+        for entry in lookup.tuples:
+            denominators += naive.denominator([nodes[field] for field in entry.fields], prefix, beta)
+            multiplicities.append(nodes[entry.multiplicity])
+    filled = constants(bytecode, row.public, prefixes, beta)
+    assert naive.run_bytecode(bytecode, filled, read) == denominators + multiplicities
+
+
+class Wide(Air):
+    """Sums with weights and constraints with a common factor, which are lowered specially; one sum very deep."""
+
+    columns = ("flag", "limb[40]")
+
+    def define(self, t: TableBuilder) -> None:
+        for i in range(6):
+            t.transition(t.flag * (t.next.limb[i] - t.limb[i]))
+        t.every_row(sum(3**i * limb for i, limb in enumerate(t.limb)) - t.flag)
+        total = t.flag
+        for i in range(5000):
+            total = total + t.limb[i % 40]
+        t.every_row(total)
+
+
+def test_common_factors_are_multiplied_by_once_and_weighted_sums_are_linear():
+    bytecode = quotient_bytecode(Wide().describe())
+    ops = [Op(op) for op in bytecode.instructions[:, 0]]
+    assert ops.count(Op.MUL) == 0  # the factors transition and flag scale a sum of six
+    assert ops.count(Op.SCALE) == 3  # the two, and the inverse of the vanishing polynomial
+    assert max(bytecode.instructions[:, 5]) == LINEAR_TERMS
+    assert len(bytecode.instructions) < 5000 + 30
+    row = naive.Row(([P - 1] * 41, [1] * 41), ([], []), [], (2, 3, 5, 7))
+    value = naive.quotient(Wide().describe(), row, [], (0, 0, 0), (1, 2, 3), (0, 0, 0))
+    filled = constants(bytecode, [], alpha=(1, 2, 3))
+    sources = (row.main, None, None, (row.selectors, row.selectors))
+    assert tuple(naive.run_bytecode(bytecode, filled, lambda m, i, o: sources[m][o][i])) == value
+
+
+def test_few_registers_serve_long_programs():
+    class Chain(Air):
+        columns = ("x[100]",)
+
+        def define(self, t: TableBuilder) -> None:
+            for a, b in zip(t.x, t.x[1:], strict=False):
+                t.every_row((a * b - 1) * (a + b) * b)
+
+    bytecode = quotient_bytecode(Chain().describe())
+    assert len(bytecode.instructions) > 300
+    assert bytecode.registers < 2 * LINEAR_TERMS

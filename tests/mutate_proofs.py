@@ -1,0 +1,288 @@
+"""Damaged proofs: none may be accepted, and each must be refused by a VerificationError and nothing else.
+
+    python -m tests.mutate_proofs [--count 1000000] [--seed 0] [--kernels]
+
+Every mutation takes an honest proof of one of some small statements, a guest with its key among them, and changes its
+bytes (flips, cuts, insertions, pieces of another proof or place, words), its header, or parts of its payload, which is
+encoded again. Bytes that are not changed do not count. NumPy alone judges them, or with --kernels the prover's kernels.
+It prints how many were tried and accepted, exceptions of other kinds, the reasons, and the rate; the exit code is 0 if
+nothing was wrong.
+"""
+
+import argparse
+import os
+import random
+import re
+import struct
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graphprover import Air, Bus, Proof, Statement, Table, VerificationError, prove, verify
+from graphprover.field import P
+from graphprover.protocol.backend import NUMPY_ONLY
+from graphprover.protocol.layout import make_layout
+from graphprover.protocol.parameters import Parameters
+from graphprover.protocol.proof import BatchProof, decode, encode
+from graphprover.vm.elf import load_elf
+from graphprover.vm.execute import execute
+from graphprover.vm.run_statement import statement_of_run
+from graphprover.vm.setup import make_key
+from graphprover.vm.statement import Machine
+
+GUEST = Path(__file__).parents[1] / "examples/guests/fib_iterative.elf"
+# Few queries, so that a proof is small and most of it matters to each verdict. Grinding refuses at once what changes a
+# challenge; without any, constraints, rows and folds must.
+PARAMETERS = (
+    Parameters(1, 2, 0, 1, 0, 0, 0, 0, 0, 0),
+    Parameters(1, 3, 1, 2, 1, 8, 8, 8, 8, 8),
+    Parameters(2, 2, 0, 3, 0, 8, 0, 8, 0, 8),
+)
+DIGITS = Bus("digits")
+
+
+class Digits(Air):
+    """The digits to base 4, to look up."""
+
+    columns = ("count",)
+    preprocessed = ("digit",)
+
+    def define(self, t) -> None:  # type: ignore[no-untyped-def]
+        t.provide(DIGITS, (t.digit,), t.count)
+
+    def preprocessed_trace(self) -> np.ndarray:
+        return np.arange(4, dtype=np.uint64)[None]
+
+
+class Numbers(Air):
+    """Numbers of two digits, and their public sum."""
+
+    columns = ("low", "high", "total")
+    public_values = ("sum",)
+
+    def define(self, t) -> None:  # type: ignore[no-untyped-def]
+        t.first_row(t.total - t.low - 4 * t.high)
+        t.transition(t.next.total - t.total - t.next.low - 4 * t.next.high)
+        t.last_row(t.total - t.public.sum)
+        t.lookup(DIGITS, (t.low,))
+        t.lookup(DIGITS, (t.high,))
+
+
+@dataclass(frozen=True)
+class Case:
+    """An honest proof, and how it is judged."""
+
+    proof: Proof
+    statement_of: Callable[[Proof], Statement]
+
+    @cached_property
+    def contents(self) -> BatchProof:
+        """What its payload says."""
+        airs = self.statement_of(self.proof).descriptions
+        return decode(self.proof.payload, make_layout(airs, self.proof.log_heights, self.proof.parameters))
+
+    def judge(self, data: bytes) -> None:
+        """Raises VerificationError unless the bytes prove the case's statement."""
+        proof = Proof.from_bytes(data)
+        verify(proof, self.statement_of(proof), security=0)
+
+
+@dataclass
+class Found:
+    """What came of some mutations."""
+
+    tried: int = 0
+    accepted: list[bytes] = field(default_factory=list)
+    other: list[str] = field(default_factory=list)  # exceptions that are no VerificationError
+    reasons: Counter[str] = field(default_factory=Counter)
+
+
+def numbers(rows: int, seed: int) -> Statement:
+    """Two tables."""
+    low, high = np.random.default_rng(seed).integers(0, 4, (2, rows))
+    total = np.cumsum(low + 4 * high)
+    count = np.bincount(np.concatenate([low, high]), minlength=4)[None]
+    columns = np.stack([low, high, total]).astype(np.uint64)
+    return Statement([Table(Digits(), (), count), Table(Numbers(), (int(total[-1]),), columns)], "numbers")
+
+
+def cases() -> list[Case]:
+    """Honest proofs of tables under different parameters, and of a guest with its key."""
+    made = []
+    for seed, parameters in enumerate(PARAMETERS):
+        statement = numbers(8, seed)
+        proof = prove(statement, "sync", parameters=parameters, device="cpu")
+        made.append(Case(proof, lambda _, stated=statement: stated))
+    machine = Machine(load_elf(GUEST.read_bytes()))
+    run = execute(machine.image, struct.pack("<Q", 3), record=True)
+    proof = prove(statement_of_run(machine, run, "guest"), "sync", parameters=PARAMETERS[0], device="cpu")
+    made.append(Case(proof, make_key(machine).statement_of))
+    return made
+
+
+def mutated(rng: random.Random, case: Case, donor: bytes) -> bytes:
+    """Other bytes than the case's, perhaps with pieces of ``donor``, the bytes of another proof."""
+    data = case.proof.to_bytes()
+    while True:
+        match rng.randrange(6):
+            case 0:
+                changed = _header(rng, case.proof)
+            case 1:
+                changed = _contents(rng, case)
+            case _:
+                changed = _bytes(rng, data, donor)
+        if changed is not None and changed != data:
+            return changed
+
+
+def _bytes(rng: random.Random, data: bytes, donor: bytes) -> bytes:
+    # Early bytes are lengths, commitments and openings; the many of the queries are all alike.
+    at = rng.randrange(len(data) if rng.random() < 0.5 else min(len(data), 2000))
+    size = rng.choice((1, 1, 2, 8, 24, 32, 100))
+    other = rng.randrange(len(data))
+    match rng.randrange(10):
+        case 0 | 1 | 2:
+            return data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1 :]
+        case 3:
+            return data[:at] + rng.choice((b"\0", b"\1", b"\x7f", b"\x80", b"\xff")) * size + data[at + size :]
+        case 4:
+            return data[:at] + rng.choice((rng.randbytes(size), bytes(size), data[other : other + size])) + data[at:]
+        case 5:
+            return data[:at] + data[at + size :]
+        case 6:
+            return data[:at]
+        case 7:  # a piece of another place over this one
+            return data[:at] + data[other : other + size] + data[at + size :]
+        case 8:  # a piece of another proof
+            return data[:at] + donor[at : at + size] + data[at + size :]
+        case _:  # a word below p, as the reader asks for
+            word = rng.choice((0, 1, P - 1, P, rng.randrange(P)))
+            return data[:at] + word.to_bytes(8, "little") + data[at + 8 :]
+
+
+def _header(rng: random.Random, proof: Proof) -> bytes | None:
+    """The proof with another header, or None where that has no encoding."""
+    heights, values = list(proof.log_heights), [list(table) for table in proof.public_values]
+    table = rng.randrange(len(heights))
+    change: dict[str, object]
+    match rng.randrange(8):
+        case 0:
+            change = {"label": rng.choice(("", "x", proof.label + "x", proof.label[:-1]))}
+        case 1:
+            name = rng.choice(list(Parameters.RANGES))
+            low, high = Parameters.RANGES[name]
+            change = {"parameters": replace(proof.parameters, **{name: rng.randint(low, min(high, 20))})}
+        case 2:
+            heights[table] = rng.choice((0, heights[table] ^ 1, heights[table] + 1, 26, 32, 63, 255))
+            change = {"log_heights": tuple(heights)}
+        case 3 if values[table]:
+            word = rng.randrange(len(values[table]))
+            changed = values[table][word]
+            values[table][word] = rng.choice((0, 1, (changed + 1) % P, changed ^ 1 << rng.randrange(32), P - 1)) % P
+            change = {"public_values": tuple(map(tuple, values))}
+        case 4:
+            values[table] = rng.choice((values[table][:-1], [*values[table], 1], values[table][::-1], [0] * 1000))
+            change = {"public_values": tuple(map(tuple, values))}
+        case 5:
+            change = {"log_heights": tuple(heights[:-1]), "public_values": tuple(map(tuple, values[:-1]))}
+        case 6:
+            more = rng.choice((1, 2, 1000))
+            change = {
+                "log_heights": tuple(heights + heights[-1:] * more),
+                "public_values": tuple(map(tuple, values + values[-1:] * more)),
+            }
+        case _:
+            cut = rng.randrange(len(proof.payload))
+            change = {"payload": rng.choice((proof.payload[:cut], proof.payload[cut:], proof.payload + bytes(8)))}
+    try:
+        return replace(proof, **change).to_bytes()  # type: ignore[arg-type]
+    except ValueError:
+        return None
+
+
+def _contents(rng: random.Random, case: Case) -> bytes | None:
+    """The proof with one part of its payload changed, or None where that has no encoding."""
+    try:
+        payload = encode(_changed(rng, case.contents))
+    except (ArithmeticError, AttributeError, TypeError, ValueError, struct.error):
+        return None
+    return replace(case.proof, payload=payload).to_bytes()
+
+
+def _changed(rng: random.Random, part: Any) -> Any:
+    """The part with something inside of it changed, dropped, repeated or exchanged."""
+    if is_dataclass(part) and not isinstance(part, type):
+        name = rng.choice(fields(part)).name
+        return replace(part, **{name: _changed(rng, getattr(part, name))})
+    if isinstance(part, int):
+        return rng.choice((0, 1, part + 1, part + P, rng.randrange(P)))
+    if isinstance(part, bytes | tuple) and part:
+        size = rng.choice((1, 8, 24, 32)) if isinstance(part, bytes) else 1
+        at, other = (rng.randrange(len(part)) // size * size for _ in range(2))
+        here, there = part[at : at + size], part[other : other + size]
+        match rng.randrange(4):
+            case 0:
+                return part[:at] + part[at + size :]
+            case 1:
+                return part[:at] + here + part[at:]
+            case 2:
+                return part[:at] + there + part[at + size :]
+        if isinstance(part, tuple):
+            return (*part[:at], _changed(rng, part[at]), *part[at + 1 :])
+        return part[:at] + bytes([part[at] ^ 1 << rng.randrange(8)]) + part[at + 1 :]
+    return None
+
+
+def mutate(count: int, seed: int, all_cases: list[Case]) -> Found:
+    """Judge so many mutations."""
+    rng, found = random.Random(seed), Found()
+    encoded = [case.proof.to_bytes() for case in all_cases]
+    for case in all_cases:
+        case.judge(case.proof.to_bytes())
+    weights = [1 / len(data) for data in encoded]  # as a longer proof takes longer
+    while found.tried < count:
+        (case,) = rng.choices(all_cases, weights)
+        data = mutated(rng, case, rng.choice(encoded))
+        found.tried += 1
+        try:
+            case.judge(data)
+            found.accepted.append(data)
+        except VerificationError as error:
+            found.reasons[re.sub(r"[\d,.]+", "#", str(error))] += 1
+        except Exception as error:  # whatever it is, it is a fault
+            found.other.append(f"{type(error).__name__}: {error}")
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=1_000_000, help="mutations that are judged")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--kernels", action="store_true", help="the prover's kernels judge, not NumPy alone")
+    options = parser.parse_args()
+    if not options.kernels:
+        os.environ[NUMPY_ONLY] = "1"
+    all_cases = cases()
+    print("proofs of", ", ".join(f"{len(case.proof.to_bytes()):,} bytes" for case in all_cases))
+    started = time.perf_counter()
+    found = mutate(options.count, options.seed, all_cases)
+    rate = found.tried / (time.perf_counter() - started)
+    for reason, times in found.reasons.most_common(40):
+        print(f"{times:9,} {reason}")
+    print(
+        f"{found.tried:,} mutations, accepted = {len(found.accepted)}, other exceptions = {len(found.other)}; ", end=""
+    )
+    print(f"{rate:,.0f} a second")
+    for error in sorted(set(found.other)):
+        print(f"   {error}")
+    return 1 if found.accepted or found.other else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

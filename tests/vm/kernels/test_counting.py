@@ -1,0 +1,82 @@
+"""Counts of looked-up numbers against their definition."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+from graphprover.device import CpuDevice
+from graphprover.field import P, inv
+from graphprover.vm.kernels import count_keys
+from graphprover.vm.kernels.keys import Keys
+from tests.naive_device import NaiveDevice
+
+HALF = 1 << 16
+
+
+def case(seed: int, rows: int) -> tuple[np.ndarray, Keys]:
+    """A trace and keys: differences, halves of words, constants, flags and keys that are no numbers."""
+    rng = np.random.default_rng(seed)
+    low = rng.integers(0, HALF, rows, dtype=np.uint64)
+    high = rng.integers(0, HALF, rows, dtype=np.uint64)
+    flag = rng.integers(0, 2, rows, dtype=np.uint64)
+    main = np.stack([low, low + HALF * high, flag, rng.integers(0, P, rows, dtype=np.uint64)])
+    terms = [(0, 1), (1, inv(HALF)), (0, P - inv(HALF)), (0, 1), (1, P - 1), (3, 5)]
+    keys = [(1, 0, 4, 0, HALF), (3, 0, 2, HALF, HALF), (5, 3, 2, 0, HALF), (5, 7, 2, 5, 64), (6, P - 1, 4, 9, HALF)]
+    return main, Keys(np.array(keys, dtype=np.uint64), np.array(terms, dtype=np.uint64))
+
+
+def counted(device: Any, main: np.ndarray, keys: Keys) -> np.ndarray:
+    """What a device adds to counts of 1."""
+    counts = np.ones(2 * HALF, dtype=np.uint64)
+    count_keys(device, main, keys, counts)
+    return counts
+
+
+@pytest.mark.parametrize("rows", [8, 64, 2048])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_counts(rows: int, threads: int) -> None:
+    main, keys = case(rows, rows)
+    counts = counted(CpuDevice(threads), main, keys)
+    np.testing.assert_array_equal(counts, counted(NaiveDevice(), main, keys))
+    assert rows < counts.sum() - 2 * HALF < 4 * rows
+
+
+def test_pieces_that_run_side_by_side_add_up() -> None:
+    """Two pieces wait for each other, so that neither can have the other's counts."""
+    main, keys = case(3, 4096)
+    device = CpuDevice(2)
+    split = device.split_rows
+    meeting = threading.Barrier(2)
+
+    def split_rows(function: Callable[[int, int], None], rows: int) -> None:
+        def piece(first: int, last: int) -> None:
+            meeting.wait(timeout=60)
+            function(first, last)
+
+        with ThreadPoolExecutor(2) as pool:
+            for done in [pool.submit(piece, first, first + rows // 2) for first in (0, rows // 2)]:
+                done.result()
+
+    device.split_rows = split_rows  # type: ignore[method-assign]
+    np.testing.assert_array_equal(counted(device, main, keys), counted(CpuDevice(1), main, keys))
+    device.split_rows = split  # type: ignore[method-assign]
+    np.testing.assert_array_equal(counted(device, main, keys), counted(CpuDevice(1), main, keys))
+
+
+def test_keys_that_make_no_sense() -> None:
+    main, keys = case(4, 64)
+    counts = np.zeros(2 * HALF, dtype=np.uint64)
+    for place, value in (((0, 0), 7), ((4, 0), 7), ((1, 2), 5), ((1, 3), HALF + 1), ((1, 3), 2**64 - 1)):
+        wrong = Keys(keys.keys.copy(), keys.terms)
+        wrong.keys[place] = value
+        with pytest.raises(ValueError, match="a key"):
+            count_keys(CpuDevice(1), main, wrong, counts)
+    with pytest.raises(ValueError, match="a key"):
+        count_keys(CpuDevice(1), main[:3], keys, counts)
+    with pytest.raises(ValueError, match="rows"):
+        count_keys(CpuDevice(1), main[:, :60], keys, counts)
+    assert not counts.any()

@@ -1,0 +1,58 @@
+"""Mutation testing of the machine's tables: which checks of a family no forged row has yet shown to be needed.
+
+Forges rows of every family at random (tests/vm/mutation.py). Fails on a forged row that nothing notices; lists the
+checks that were never alone in noticing one.
+
+    python -m tests.vm.mutate_tables [--rows 200000] [FAMILY ...]
+"""
+
+import argparse
+
+import numpy as np
+
+from graphprover.vm.execute import execute
+from tests.vm.mutation import families, forge, notice
+from tests.vm.programs import everything
+
+BATCH = 20000
+TRIVIAL = ("STATE", "lands", "a lane")  # the chain of cycles, and what tests/vm/test_tables.py shows for all families
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=200_000, help="forged in a family")
+    parser.add_argument("families", nargs="*", metavar="FAMILY", help="name of its table; default all")
+    options = parser.parse_args()
+    rng = np.random.default_rng(1)
+    holes = checks = shown = 0
+    for family in families(execute(everything(100), record=True)):
+        if options.families and family.step.name not in options.families:
+            continue
+        alone = None
+        for _ in range(-(-options.rows // BATCH)):
+            base, rows = forge(family, BATCH, rng)
+            base = np.concatenate([np.arange(family.rows.shape[1]), base])
+            rows = np.concatenate([family.rows, rows], axis=1)
+            seen = notice(family, base, rows)
+            by = seen.violated.sum(axis=0)
+            for row in np.flatnonzero((by == 0) & seen.changed)[:3]:
+                holes += 1
+                honest = family.rows[:, base[row]]
+                cells = zip(family.air.main_names, honest.tolist(), rows[:, row].tolist(), strict=True)
+                print(f"{family.step.name}: unnoticed", [(name, x, y) for name, x, y in cells if x != y])
+            found = seen.violated[:, by == 1].any(axis=1)
+            alone = found if alone is None else alone | found
+        assert alone is not None
+        needed = [i for i, label in enumerate(seen.labels) if not label.startswith(TRIVIAL)]
+        missing = [seen.labels[i] for i in needed if not alone[i]]
+        checks, shown = checks + len(needed), shown + len(needed) - len(missing)
+        print(
+            f"{family.step.name}: {len(needed)} checks{', not shown: ' if missing else ''}{', '.join(missing)}",
+            flush=True,
+        )
+    print(f"{shown} of {checks} checks shown to be needed, {holes} forged rows unnoticed")
+    return 1 if holes else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
