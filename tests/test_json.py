@@ -8,7 +8,7 @@ import pytest
 
 from graphprover.cli import FAILED, OK, USAGE, main
 from graphprover.envelope import Proof
-from graphprover.vm.claim import Said
+from graphprover.vm.claim import Claim
 from graphprover.vm.elf import load_elf, program_hash
 from tests.vm.assemble import CODE, Segment, X, elf, leave, words
 
@@ -59,7 +59,7 @@ def test_verify(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_bytes_are_hex_with_their_length() -> None:
-    found = Said(b"\0hi", 0, 5, None).to_json()
+    found = Claim(b"\0hi", 0, 5, None).to_json()
     assert found == {"output": {"hex": "006869", "bytes": 3}, "exit_code": 0, "cycles": 5, "input": None}
 
 
