@@ -36,7 +36,7 @@ def best(run: Callable[[], object]) -> float:
 @njit(nogil=True)
 def multiply(x, y, repeats):
     for _ in range(repeats):
-        for i in range(0, len(x), simd.LANES):
+        for i in range(0, len(x), simd.WIDTH):
             simd.store(x, i, simd.mul(simd.load(x, i), simd.load(y, i)))
 
 
@@ -44,7 +44,7 @@ def multiply(x, y, repeats):
 def butterflies(x, twiddle, repeats):
     half = len(x) // 2
     for _ in range(repeats):
-        for i in range(0, half, simd.LANES):
+        for i in range(0, half, simd.WIDTH):
             a, b = simd.load(x, i), simd.canonical(simd.mul(simd.load(x, i + half), twiddle))
             simd.store(x, i, simd.add_canonical(a, b))
             simd.store(x, i + half, simd.sub_canonical(a, b))

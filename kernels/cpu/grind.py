@@ -8,7 +8,7 @@ from graphprover.kernels.cpu.field import swap_bytes
 from graphprover.kernels.cpu.keccak import DIGEST, STATE, finish
 from graphprover.kernels.cpu.pieces import Threads
 
-_LANES = simd.LANES
+_WIDTH = simd.WIDTH
 _NONCES = 1 << 14  # of a piece
 
 
@@ -17,15 +17,15 @@ def _grind(seed, mask, start, stop):
     # The digest's last word is in memory order, the bits to test are counted from its last byte.
     mask = swap_bytes(mask)
     state = np.empty(STATE, dtype=np.uint64)
-    for first in range(start, stop, _LANES):
+    for first in range(start, stop, _WIDTH):
         for i in range(DIGEST):
-            simd.store(state, _LANES * i, simd.splat(seed[i]))
-        simd.store(state, _LANES * DIGEST, simd.wrapping_add(simd.iota(), first))
-        state[_LANES * (DIGEST + 1) :] = 0
+            simd.store(state, _WIDTH * i, simd.splat(seed[i]))
+        simd.store(state, _WIDTH * DIGEST, simd.wrapping_add(simd.iota(), first))
+        state[_WIDTH * (DIGEST + 1) :] = 0
         finish(state, DIGEST + 1)
-        found = simd.equal(simd.bit_and(simd.load(state, _LANES * (DIGEST - 1)), mask), 0)
+        found = simd.equal(simd.bit_and(simd.load(state, _WIDTH * (DIGEST - 1)), mask), 0)
         if found:
-            for i in range(min(_LANES, stop - first)):
+            for i in range(min(_WIDTH, stop - first)):
                 if found >> i & 1:
                     return first + i
     return -1

@@ -14,9 +14,9 @@ from graphprover.kernels.cpu import simd
 from graphprover.protocol.hashing import ROUND_CONSTANTS
 
 RATE = 17  # words absorbed between permutations
-STATE = 25 * simd.LANES  # words of a state in memory
+STATE = 25 * simd.WIDTH  # words of a state in memory
 DIGEST = 4  # words of a digest
-_LANES = simd.LANES
+_WIDTH = simd.WIDTH
 
 
 def _rotations() -> list[int]:
@@ -56,17 +56,17 @@ def _round(b, a, constant):
 @njit(nogil=True, cache=True)
 def permute(state):
     """Keccak-f[1600] of the eight states at the address or in the array ``state``."""
-    words = simd.load_rows(state, 0, _LANES, 25)
+    words = simd.load_rows(state, 0, _WIDTH, 25)
     for i in range(24):
         words = _round(words, ROUND_CONSTANTS[i])
-    simd.store_rows(state, 0, _LANES, words)
+    simd.store_rows(state, 0, _WIDTH, words)
 
 
 @njit(nogil=True, cache=True)
 def finish(state, words):
     """Pads after ``words`` < RATE words of the last block, whose others are zero up to the capacity, and permutes."""
-    simd.store(state, _LANES * words, simd.xor(simd.load(state, _LANES * words), _FIRST_PADDING))
-    last = _LANES * (RATE - 1)
+    simd.store(state, _WIDTH * words, simd.xor(simd.load(state, _WIDTH * words), _FIRST_PADDING))
+    last = _WIDTH * (RATE - 1)
     simd.store(state, last, simd.xor(simd.load(state, last), _LAST_PADDING))
     permute(state)
 
@@ -81,21 +81,21 @@ def clamped_rows(first, last):
 @njit(nogil=True, cache=True)
 def store_digests(state, target, first, last):
     """Writes the digests of eight states to the rows from ``first`` of ``target``, uint64 (rows, 4), below ``last``."""
-    digests = simd.load_rows(state, 0, _LANES, DIGEST)
-    if last - first >= _LANES:
-        simd.store_rows(target, DIGEST * first, _LANES, simd.interleave(digests))
+    digests = simd.load_rows(state, 0, _WIDTH, DIGEST)
+    if last - first >= _WIDTH:
+        simd.store_rows(target, DIGEST * first, _WIDTH, simd.interleave(digests))
     else:
         places = simd.shift_left(clamped_rows(first, last), 2)
         for i in range(DIGEST):
-            simd.scatter(target, simd.wrapping_add(places, i), simd.load(state, _LANES * i))
+            simd.scatter(target, simd.wrapping_add(places, i), simd.load(state, _WIDTH * i))
 
 
 @njit(nogil=True, cache=True)
 def _hash_rows(columns, stride, target, first, last):
     state = np.empty(STATE, dtype=np.uint64)
-    for row in range(first, last, _LANES):
+    for row in range(first, last, _WIDTH):
         state[:] = 0
-        whole = stride == 1 and row + _LANES <= last
+        whole = stride == 1 and row + _WIDTH <= last
         places = simd.wrapping_mul(clamped_rows(row, last), stride)
         word = 0
         for i in range(len(columns)):
@@ -104,9 +104,9 @@ def _hash_rows(columns, stride, target, first, last):
             if ahead < len(columns):
                 simd.prefetch(columns[ahead], row * stride)
             elif len(columns) > RATE:
-                simd.prefetch(columns[ahead - len(columns)], (row + _LANES) * stride)
+                simd.prefetch(columns[ahead - len(columns)], (row + _WIDTH) * stride)
             x = simd.load(columns[i], row) if whole else simd.gather(columns[i], places)
-            simd.store(state, _LANES * word, simd.xor(simd.load(state, _LANES * word), x))
+            simd.store(state, _WIDTH * word, simd.xor(simd.load(state, _WIDTH * word), x))
             word += 1
             if word == RATE:
                 permute(state)

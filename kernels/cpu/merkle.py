@@ -23,35 +23,35 @@ from graphprover.kernels.cpu.keccak import (
 )
 from graphprover.kernels.cpu.pieces import Threads, split_rows
 
-_LANES = simd.LANES
+_WIDTH = simd.WIDTH
 _PAIR = 2 * DIGEST  # words of two children
 
 
 @njit(nogil=True, cache=True)
 def _hash_pairs(state, layer, row, last):
     """The states after hashing words 8 i ... 8 i + 7 of ``layer`` for the eight nodes i from ``row`` below ``last``."""
-    state[_LANES * _PAIR :] = 0
-    if row + _LANES <= last:
-        pairs = simd.load_rows(layer, _PAIR * row, _PAIR, _LANES)
-        simd.store_rows(state, 0, _LANES, simd.transpose(pairs))
+    state[_WIDTH * _PAIR :] = 0
+    if row + _WIDTH <= last:
+        pairs = simd.load_rows(layer, _PAIR * row, _PAIR, _WIDTH)
+        simd.store_rows(state, 0, _WIDTH, simd.transpose(pairs))
     else:
         places = simd.wrapping_mul(clamped_rows(row, last), _PAIR)
         for i in range(_PAIR):
-            simd.store(state, _LANES * i, simd.gather(layer, simd.wrapping_add(places, i)))
+            simd.store(state, _WIDTH * i, simd.gather(layer, simd.wrapping_add(places, i)))
     finish(state, _PAIR)
 
 
 @njit(nogil=True, cache=True)
 def _build(layer, digests, target, first, last):
     state = np.empty(STATE, dtype=np.uint64)
-    for row in range(first, last, _LANES):
+    for row in range(first, last, _WIDTH):
         _hash_pairs(state, layer, row, last)
         if digests:
             places = simd.wrapping_mul(clamped_rows(row, last), DIGEST)
             for i in range(DIGEST):
                 digest = simd.gather(digests, simd.wrapping_add(places, i))
-                simd.store(state, _LANES * (DIGEST + i), digest)
-            state[_LANES * _PAIR :] = 0
+                simd.store(state, _WIDTH * (DIGEST + i), digest)
+            state[_WIDTH * _PAIR :] = 0
             finish(state, _PAIR)
         store_digests(state, target, row, last)
 
