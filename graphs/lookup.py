@@ -10,6 +10,8 @@ from graphprover.graphs.transcript import Drawn
 from graphprover.kernels.operands import Operands
 from graphprover.protocol.layout import PERMUTATION, Layout
 
+LOOKUP = "lookup"
+
 
 def lookup_columns(
     device: Device,
@@ -52,7 +54,7 @@ def build(
         tables = [table for table in batch.tables if table in layout.lookup_tables]
         if tables:
             extensions[batch.name] = graph.task(
-                "lookup",
+                LOOKUP,
                 batch.name,
                 lookup_columns,
                 {table: main[table] for table in tables},

@@ -10,6 +10,8 @@ from graphprover.graphs.transcript import Drawn
 from graphprover.kernels.operands import Operands
 from graphprover.protocol.layout import QUOTIENT, Layout
 
+QUOTIENT_CHUNKS = "quotient"
+
 
 def quotient_chunks(
     device: Device,
@@ -57,7 +59,7 @@ def build(
     """The commitment to the quotient chunks of all tables."""
     extensions = {
         batch.name: graph.task(
-            "quotient",
+            QUOTIENT_CHUNKS,
             batch.name,
             quotient_chunks,
             main.extensions[batch.name],

@@ -10,7 +10,7 @@ from typing import Any
 
 from graphprover.device import Device, Tree
 from graphprover.field import ZERO, Ext
-from graphprover.graphs.batches import joined
+from graphprover.graphs.batches import merged
 from graphprover.graphs.commit import Extensions
 from graphprover.protocol import transcript
 from graphprover.protocol.challenger import Challenger
@@ -18,6 +18,14 @@ from graphprover.protocol.layout import Layout
 from graphprover.protocol.lookup import lookup_prefixes
 from graphprover.protocol.proof import TableOpenings, opened_values
 from graphprover.statement import binding_digest
+
+TRANSCRIPT = "transcript"
+BEGIN, LOOKUP, CONSTRAINT, ZETA, BATCHING, QUERIES = "begin", "lookup", "constraint", "zeta", "batching", "queries"
+
+
+def fold_step(number: int) -> str:
+    """The step that draws the challenge of one fold."""
+    return f"fold{number}"
 
 
 @dataclass(frozen=True)
@@ -64,7 +72,7 @@ def lookup_challenges(device: Device, state: Challenger, *, layout: Layout) -> D
 def constraint_challenge(device: Device, drawn: Drawn, tree: Tree | None, lookups: Sequence[Extensions]) -> Drawn:
     """Absorb the commitment to the lookup columns and their terminals, if any; draw what folds the constraints."""
     cap = None if tree is None else device.cap(tree)
-    terminals = [columns.terminal for columns in joined(lookups).values() if columns.terminal is not None]
+    terminals = [columns.terminal for columns in merged(lookups).values() if columns.terminal is not None]
     return Drawn(*transcript.draw_constraint_challenge(drawn.state, cap, terminals), 0)
 
 
@@ -79,7 +87,7 @@ def batching_challenge(
     device: Device, drawn: Drawn, openings: Sequence[Mapping[int, TableOpenings]], *, layout: Layout
 ) -> Drawn:
     """Absorb all openings and draw the challenge that batches them."""
-    state = transcript.absorb_openings(drawn.state, layout, opened_values(layout, joined(openings)))
+    state = transcript.absorb_openings(drawn.state, layout, opened_values(layout, merged(openings)))
     nonce = device.grind(state.grinding_seed(), layout.parameters.batch_pow_bits)
     return Drawn(*transcript.draw_batching_challenge(state, layout, nonce), nonce)
 

@@ -2,8 +2,8 @@
 
     python scripts/bench_batches_cuda.py [--repeat 9]
 
-Sixteen and fifty tables of mixed heights, each way in turn in every repetition: a task for each table; only
-the smaller tables in a batch; all of them. The bytes must not differ.
+Sixteen and fifty tables of mixed heights, each way in turn in every repetition: a task for each table; only the smaller
+tables in a batch; all of them. The bytes must not differ.
 """
 
 import argparse
@@ -11,11 +11,12 @@ import statistics
 import time
 from typing import Any
 
+import checkout  # noqa: F401 (finds the package)
+from bench_prove_cuda import mixed, on_device
 from graphprover import Statement, prove
 from graphprover.device.choose import device_for
 from graphprover.device.interface import CUDA_BATCH
-from scripts.bench_prove_cuda import mixed, on_device
-from scripts.synthetic import table
+from graphprover.examples.synthetic import table
 
 # log2 of the most rows of a table in a batch
 WAYS = {
@@ -46,14 +47,14 @@ def measure(gpu: Any, name: str, statement: Statement, repeat: int) -> None:
             times[way].append(time.perf_counter() - started)
             launches[way] = sum(usage.launches for usage in gpu.usage.values())
     assert len(proofs) == 1
-    for way, each in times.items():
-        median, best = (1000 * value for value in (statistics.median(each[1:]), min(each[1:])))
+    for way, (_, *counted) in times.items():
+        median, best = (1000 * value for value in (statistics.median(counted), min(counted)))
         print(f"{name}, {way}: median {median:.1f} ms, best {best:.1f} ms, {launches[way]} launches", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repeat", type=int, default=9)
+    parser.add_argument("--repeat", type=int, default=9, help="runs of each way")
     options = parser.parse_args()
     gpu = device_for("cuda")
     measure(gpu, "16 tables", sixteen(), options.repeat)

@@ -1,21 +1,29 @@
-"""Rounds of one table on one NVIDIA GPU against their floors: ``python scripts/bench_rounds_cuda.py``.
+"""Rounds of one table on one NVIDIA GPU against their floors.
+
+    python scripts/bench_rounds_cuda.py [--device 0]
 
 A floor is the longer of two times: bytes (everything read and written once) at the speed of copying, and products in
 the field at that of a kernel that does nothing else, both measured in the same run. Products whose sums are reduced
 once are counted at the speed of such sums.
 """
+# ruff: noqa: E402 (--help works without CuPy)
 
 import argparse
 from collections.abc import Callable
 
+parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser.add_argument("--device", type=int, default=0, help="number of the GPU")
+OPTIONS = parser.parse_args()
+
 import cupy
 import numpy as np
-from bench_kernels_cuda import ROUNDS, ceilings, seconds, words
-from synthetic import Synthetic
 
+import checkout  # noqa: F401 (finds the package)
+from ceilings_cuda import ROUNDS, ceilings, seconds, words
 from graphprover.air.bytecode import Bytecode, Op, constants, lookup_bytecode, quotient_bytecode
 from graphprover.air.description import AirDescription
 from graphprover.device.cuda import CudaDevice
+from graphprover.examples.synthetic import Synthetic
 from graphprover.kernels.cuda import bytecode, deep, fri, inverse, launch, logup, opening, quotient
 from graphprover.kernels.cuda.sources import source
 from graphprover.kernels.operands import Height, Operands
@@ -44,7 +52,7 @@ class Report:
         z = cupy.empty_like(x)
         time = seconds(lambda: launch.launch(compiled, "accumulate", blocks, threads, x, z, ROUNDS))
         self.ceiling["accumulate"] = threads * blocks * 4 * ROUNDS / time
-        print(", ".join(f"{name} {each / 1e9:.4g} G/s" for name, each in self.ceiling.items()))
+        print(", ".join(f"{name} {rate / 1e9:.4g} G/s" for name, rate in self.ceiling.items()))
 
     def __call__(self, name: str, work: Callable[[], object], moved: int, products: float, summed: float = 0) -> None:
         """``moved`` words, ``products`` reduced one by one, ``summed`` ones reduced as sums."""
@@ -61,8 +69,8 @@ class Report:
 def operations(code: Bytecode) -> tuple[int, int]:
     """Products of bytecode in one row: those reduced one by one, those reduced as sums."""
     products = {Op.MUL: 1, Op.SCALE: 3, Op.EXT_MUL: 6}
-    each = sum(products.get(Op(op), 0) for op in code.instructions[:, 0].tolist())
-    return each, sum(width * count for op, width, _, _, _, count in code.instructions.tolist() if op == Op.LINEAR)
+    alone = sum(products.get(Op(op), 0) for op in code.instructions[:, 0].tolist())
+    return alone, sum(width * count for op, width, _, _, _, count in code.instructions.tolist() if op == Op.LINEAR)
 
 
 def inverses(report: Report) -> None:
@@ -154,9 +162,7 @@ def folds(report: Report, log_size: int, log_arity: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device", type=int, default=0, help="number of the GPU")
-    with CudaDevice(parser.parse_args().device).task():
+    with CudaDevice(OPTIONS.device).task():
         report = Report()
         inverses(report)
         for log_rows, width, interactions in ((20, 100, 20), (14, 100, 20), (10, 20, 8)):

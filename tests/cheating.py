@@ -46,7 +46,7 @@ def forge(
     values = tuple(tuple(table.public_values or ()) for table in statement.tables)
     graph = Graph(device or NaiveDevice(), "test", batches(layout, CPU_BATCH))
     task = proof_graph.build(graph, layout, statement.label, traces, fixed | (preprocessed or {}), values)
-    payload = encode(dask.compute(task, scheduler="synchronous")[0])
+    payload = encode(dask.compute(task, scheduler="synchronous")[0].proof)
     return Proof(statement.label, parameters, layout.log_heights, values, payload)
 
 

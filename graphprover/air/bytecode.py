@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphprover.air.description import AirDescription, Tuple_
+from graphprover.air.description import AirDescription, Message
 from graphprover.air.expression import (
     ADD,
     CONST,
@@ -458,7 +458,7 @@ class _Builder:
         factor, count = max(counts.items(), key=lambda item: item[1], default=(0, 0))
         return factor if count >= _SHARED else None
 
-    def denominator(self, lookup: int, entry: Tuple_) -> _Operand:
+    def denominator(self, lookup: int, entry: Message) -> _Operand:
         last = len(entry.fields) - 1
         terms = [(node, Weight(sign=-1, beta=last - i)) for i, node in enumerate(entry.fields)]
         return self.weighted_sum(terms, [], [Weight(challenge=lookup)])

@@ -362,7 +362,7 @@ def test_an_analysis_tries_few_multiplicities(monkeypatch: pytest.MonkeyPatch) -
     tried = []
     rounds = security._rounds
 
-    def counted(shape: Shape, params: Parameters, multiplicity: int) -> tuple[security.Round, ...]:
+    def counted(shape: Shape, params: Parameters, multiplicity: int) -> tuple[security.ChallengeError, ...]:
         tried.append(multiplicity)
         return rounds(shape, params, multiplicity)
 
