@@ -10,7 +10,7 @@ import numpy as np
 
 from graphprover.air.bytecode import constants, lookup_bytecode
 from graphprover.compiled import njit
-from graphprover.field import Ext
+from graphprover.field import EXTENSION_DEGREE, Ext
 from graphprover.kernels.cpu import bytecode, domain, simd
 from graphprover.kernels.cpu.field import add
 from graphprover.kernels.cpu.inverse import adjugate, invert
@@ -128,7 +128,7 @@ def fractions(
     another multiplicity, and ValueError for shapes that do not agree.
     """
     tuples, rows = sum(groups), denominators.shape[1]
-    expected = (3 * tuples, rows), (tuples, rows), (3 * (len(groups) + 1), columns.shape[1])
+    expected = (3 * tuples, rows), (tuples, rows), (EXTENSION_DEGREE * (len(groups) + 1), columns.shape[1])
     fits = 0 <= offset <= first <= last <= min(columns.shape[1], offset + rows)
     if (denominators.shape, multiplicities.shape, columns.shape) != expected or not fits:
         shapes = denominators.shape, multiplicities.shape, columns.shape
@@ -159,7 +159,7 @@ def _lookup_columns(threads: Threads, table: Operands, beta: Ext) -> tuple[np.nd
     words = constants(code, table.public_values, table.prefixes, beta)
     groups = [len(lookup.tuples) for lookup in table.air.lookups]
     matrices = (table.main, table.preprocessed, None, domain.indicators(rows))
-    columns = np.empty((3 * (len(groups) + 1), rows), dtype=np.uint64)
+    columns = np.empty((table.air.permutation_width, rows), dtype=np.uint64)
 
     def piece(first: int, last: int) -> None:
         denominators = np.empty((3 * sum(groups), last - first), dtype=np.uint64)

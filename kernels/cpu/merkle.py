@@ -12,19 +12,12 @@ import numpy as np
 
 from graphprover.compiled import njit
 from graphprover.kernels.cpu import simd
-from graphprover.kernels.cpu.keccak import (
-    DIGEST,
-    STATE,
-    clamped_rows,
-    finish,
-    hash_groups,
-    hash_rows,
-    store_digests,
-)
+from graphprover.kernels.cpu.keccak import STATE, clamped_rows, finish, hash_groups, hash_rows, store_digests
 from graphprover.kernels.cpu.pieces import Threads, split_rows
+from graphprover.protocol.hashing import DIGEST_WORDS
 
 _WIDTH = simd.WIDTH
-_PAIR = 2 * DIGEST  # words of two children
+_PAIR = 2 * DIGEST_WORDS  # words of two children
 
 
 @njit(nogil=True, cache=True)
@@ -47,10 +40,10 @@ def _build(layer, digests, target, first, last):
     for row in range(first, last, _WIDTH):
         _hash_pairs(state, layer, row, last)
         if digests:
-            places = simd.wrapping_mul(clamped_rows(row, last), DIGEST)
-            for i in range(DIGEST):
+            places = simd.wrapping_mul(clamped_rows(row, last), DIGEST_WORDS)
+            for i in range(DIGEST_WORDS):
                 digest = simd.gather(digests, simd.wrapping_add(places, i))
-                simd.store(state, _WIDTH * (DIGEST + i), digest)
+                simd.store(state, _WIDTH * (DIGEST_WORDS + i), digest)
             state[_WIDTH * _PAIR :] = 0
             finish(state, _PAIR)
         store_digests(state, target, row, last)
@@ -58,8 +51,8 @@ def _build(layer, digests, target, first, last):
 
 def _check(layer: np.ndarray, target: np.ndarray, first: int, last: int) -> None:
     for digests in (layer, target):
-        if digests.dtype != np.uint64 or digests.shape[1:] != (DIGEST,) or not digests.flags.c_contiguous:
-            raise ValueError(f"a layer is a C-contiguous uint64 array of shape (nodes, {DIGEST})")
+        if digests.dtype != np.uint64 or digests.shape[1:] != (DIGEST_WORDS,) or not digests.flags.c_contiguous:
+            raise ValueError(f"a layer is a C-contiguous uint64 array of shape (nodes, {DIGEST_WORDS})")
     if len(layer) != 2 * len(target):
         raise ValueError(f"{len(layer)} nodes do not have {len(target)} parents")
     if not 0 <= first <= last <= len(target):
@@ -93,7 +86,7 @@ def tree(threads: Threads, matrices: Sequence[np.ndarray], cap_height: int) -> t
     layers = allocate(max(groups), cap_height)
     joining = {}
     for size, group in groups.items():
-        digests = layers[0] if size == len(layers[0]) else np.empty((size, DIGEST), dtype=np.uint64)
+        digests = layers[0] if size == len(layers[0]) else np.empty((size, DIGEST_WORDS), dtype=np.uint64)
         split_rows(threads, partial(hash_rows, group, digests), size)
         joining[size] = digests
     build(threads, layers, joining)
@@ -112,7 +105,7 @@ def allocate(leaves: int, cap_height: int) -> tuple[np.ndarray, ...]:
     """The layers, uint64 (n, 4) each, from 2^k leaves to a cap of at most 2^cap_height nodes; none is written."""
     cap = min(leaves, 1 << cap_height)
     sizes = [leaves >> level for level in range((leaves // cap).bit_length())]
-    return tuple(np.empty((nodes, DIGEST), dtype=np.uint64) for nodes in sizes)
+    return tuple(np.empty((nodes, DIGEST_WORDS), dtype=np.uint64) for nodes in sizes)
 
 
 def build(threads: Threads, layers: Sequence[np.ndarray], joining: Mapping[int, np.ndarray]) -> None:
