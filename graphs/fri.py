@@ -36,7 +36,7 @@ def fold_tree(device: Device, codeword: Array, *, log_arity: int, cap_height: in
 
 
 def fold(device: Device, codeword: Array, drawn: Drawn, joining: Array | None, *, log_arity: int) -> Array:
-    """The folded codeword; a codeword that joins is scaled by beta^arity."""
+    """The folded codeword; a codeword that joins is scaled by β^arity."""
     return device.fold(codeword, log_arity, drawn.challenge, joining)
 
 

@@ -24,13 +24,13 @@ def lookup_columns(
     log_blowup: int,
 ) -> Extensions:
     """Fingerprints, inverses, fractions and running sum on each trace; then their extension, and their terminal."""
-    prefixes, beta = drawn.challenge.prefixes, drawn.challenge.beta
+    prefixes, tau = drawn.challenge.prefixes, drawn.challenge.tau
     made = device.lookup_columns(
         [
             Operands(air, main[table], preprocessed.get(table), public_values[table], prefixes[table])
             for table, air in airs.items()
         ],
-        beta,
+        tau,
     )
     extended = device.extend([columns for columns, _ in made], log_blowup)
     return {

@@ -40,8 +40,8 @@ def quotient_chunks(
                 None if lookup is None else lookup.terminal,
             )
         )
-    beta, alpha = lookup_challenges.challenge.beta, constraint_challenge.challenge
-    quotients = device.quotient(operands, beta, alpha, log_blowup)
+    tau, alpha = lookup_challenges.challenge.tau, constraint_challenge.challenge
+    quotients = device.quotient(operands, tau, alpha, log_blowup)
     extended = device.extend_chunks(quotients, [air.log_quotient_chunks for air in airs.values()], log_blowup)
     return {table: Extension(each) for table, each in zip(airs, extended, strict=True)}
 

@@ -177,7 +177,7 @@ def shape_of(descriptions: Sequence[AirDescription], log_heights: Sequence[int])
 
 
 def agreement(log_blowup: int, multiplicity: int) -> float:
-    """Largest fraction of points on which hopeless words may agree with codewords: a query outside catches them.
+    """κ, the largest fraction of points on which hopeless words may agree with codewords: a query outside catches them.
 
     Unique decoding: (1 + ρ)/2. Johnson: √ρ (1 + 1/(2m)), that is a gap η = √ρ/(2m) (BCHKS25, eprint 2025/2055,
     Theorem 1.5).
@@ -189,9 +189,9 @@ def agreement(log_blowup: int, multiplicity: int) -> float:
 def list_size(log_blowup: int, multiplicity: int) -> float:
     """Bound on the traces that a prover may still claim to have committed to: 1, or (m + 1/2)/√ρ (BCHKS25, section 4).
 
-    It also bounds *tuples* of codewords that agree with all committed words on a common fraction α of the points, over
+    It also bounds *tuples* of codewords that agree with all committed words on a common fraction κ of the points, over
     all columns and heights at once: lifted to the tallest domain, two of them share at most ρ of the points (openings
-    prove degree at most n), so the Johnson bound gives (α - ρ)/(α² - ρ) whatever the alphabet, which is smaller.
+    prove degree at most n), so the Johnson bound gives (κ - ρ)/(κ² - ρ) whatever the alphabet, which is smaller.
     """
     return 1.0 if multiplicity == UNIQUE else (multiplicity + 0.5) * sqrt(2.0**log_blowup)
 
@@ -216,10 +216,10 @@ def exceptional(log_dimension: int, log_blowup: int, multiplicity: int) -> float
 
 
 def lookup_errors(shape: Shape) -> float:
-    """Bad (α, β), in units of the field size, for one trace whose buses do not balance (Haböck, eprint 2022/1530).
+    """Bad (σ, τ), in units of the field size, for one trace whose buses do not balance (Haböck, eprint 2022/1530).
 
-    The sum over N fractions m / (α - c(β)), cleared of denominators, has total degree at most (N - 1) W in α and β,
-    with W the elements of the widest tuple (the bus adds β^W): Schwartz-Zippel. Another N where a denominator is zero
+    The sum over N fractions m / (σ - c(τ)), cleared of denominators, has total degree at most (N - 1) W in σ and τ,
+    with W the elements of the widest tuple (the bus adds τ^W): Schwartz-Zippel. Another N where a denominator is zero
     and pins nothing.
     """
     fractions = sum(table.interactions * 2.0**table.log_height for table in shape.tables)
@@ -245,9 +245,9 @@ def out_of_domain_errors(shape: Shape) -> float:
 
 
 def batching_errors(shape: Shape, log_blowup: int, multiplicity: int) -> float:
-    """Bad challenges of batching the openings (BCIKS20 Theorem 1.5, BCHKS25 section 4: curves).
+    """Bad γ, which batches the openings (BCIKS20 Theorem 1.5, BCHKS25 section 4: curves).
 
-    The k quotients of one height are added up with powers 0 … k - 1 of one challenge, a curve of degree k - 1. Every
+    The k quotients of one height are added up with powers 0 … k - 1 of γ, a curve of degree k - 1. Every
     height starts at power 0 again and has exceptional challenges of its own.
     """
     openings: dict[int, int] = {}

@@ -192,8 +192,8 @@ def test_exceptional_covers_the_independent_johnson_bound(log_dimension, log_blo
 
 @given(st.integers(1, 4), st.integers(3, 1 << 16))
 def test_list_size_covers_the_johnson_bound(log_blowup, multiplicity):
-    rate, alpha = 2.0**-log_blowup, agreement(log_blowup, multiplicity)
-    assert (alpha - rate) / (alpha**2 - rate) <= list_size(log_blowup, multiplicity)
+    rate, kappa = 2.0**-log_blowup, agreement(log_blowup, multiplicity)
+    assert (kappa - rate) / (kappa**2 - rate) <= list_size(log_blowup, multiplicity)
 
 
 def test_exceptional_constants_by_brute_force():

@@ -48,18 +48,27 @@ def elf(segments: Sequence[Segment], entry: int = CODE, **header: int | bytes) -
     fields.update(header)
     table, contents = b"", b""
     start = -(-(64 + 56 * len(segments)) // PAGE) * PAGE
-    for each in segments:
-        contents = contents.ljust(-(-len(contents) // PAGE) * PAGE, b"\0") + bytes(each.address % PAGE)
+    for segment in segments:
+        contents = contents.ljust(-(-len(contents) // PAGE) * PAGE, b"\0") + bytes(segment.address % PAGE)
         at = start + len(contents)
-        size = len(each.data)
-        words = (each.kind, each.flags, at, each.address, each.address, size, size + each.zeros, each.align)
+        size = len(segment.data)
+        words = (
+            segment.kind,
+            segment.flags,
+            at,
+            segment.address,
+            segment.address,
+            size,
+            size + segment.zeros,
+            segment.align,
+        )
         table += struct.pack("<IIQQQQQQ", *words)
-        contents += each.data
+        contents += segment.data
     return (struct.pack("<16sHHIQQQIHHHHHH", *fields.values()) + table).ljust(start, b"\0") + contents
 
 
 def words(code: Sequence[Instruction | int]) -> bytes:
-    return b"".join(struct.pack("<I", each if isinstance(each, int) else encode(each)) for each in code)
+    return b"".join(struct.pack("<I", word if isinstance(word, int) else encode(word)) for word in code)
 
 
 def li(rd: int, value: int) -> list[Instruction]:
