@@ -83,7 +83,8 @@ def ceilings() -> dict[str, float]:
 
 def main() -> None:
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
-    print(f"compiled for {config.CPU_NAME or llvm.get_host_cpu_name()}, one core\n")
+    processor = config.CPU_NAME or llvm.get_host_cpu_name()  # type: ignore[attr-defined]
+    print(f"compiled for {processor}, one core\n")
     ceiling = ceilings()
     multiplication, butterfly = ceiling["multiply"] / 1e9, ceiling["butterfly"] / 1e9
     permutation, copy = ceiling["permute"] / 1e6, ceiling["copy"] / 1e9
@@ -124,7 +125,7 @@ def main() -> None:
     line("compress 2^17 nodes", (1 << 16) / seconds / 1e6, "M Keccak-f/s", permutation, "Keccak-f")
     seconds = best(lambda: merkle.inject(layer, digests, parents, 0, 1 << 16))
     line("inject into 2^16 nodes", 2 * (1 << 16) / seconds / 1e6, "M Keccak-f/s", permutation, "Keccak-f")
-    seconds = best(lambda: grind.grind(layer[0], 60, 0, 1_000_000))
+    seconds = best(lambda: grind.smallest_nonce(layer[0], 60, 0, 1_000_000))
     line("grind 10^6 nonces", 1 / seconds, "M Keccak-f/s", permutation, "Keccak-f")
 
 
