@@ -37,7 +37,7 @@ def follow(
 def make(device: Any, recipe: Recipe, made: dict[Recipe, Any]) -> Any:
     """What a recipe gives on a `graphprover.device.Device`; ``made`` holds what others gave, and this in the end."""
     if recipe not in made:
-        inputs = [make(device, each, made) for each in recipe.needs]
+        inputs = [make(device, needed, made) for needed in recipe.needs]
         with device.task():
             made[recipe] = follow(device, *inputs, by=recipe.function, given=recipe.fixed, shape=recipe.shape)
     return made[recipe]
