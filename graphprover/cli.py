@@ -1,4 +1,4 @@
-"""The command line: prove, verify, setup, inspect, plan, check, execute, warm."""
+"""The command line: prove, verify, setup, inspect, plan, check, execute, new-guest, warm."""
 
 import argparse
 import json
@@ -32,10 +32,12 @@ from graphprover.protocol.security import JOHNSON_PROXIMITY, PROXIMITIES
 from graphprover.statement import Statement
 from graphprover.verifier import Verdict, check_level, verify
 from graphprover.vm import cli as vm
-from graphprover.vm.claim import said
+from graphprover.vm import new_guest
+from graphprover.vm.claim import claim_of
+from graphprover.vm.cost import cells_text, committed_cells
 from graphprover.vm.guest import Guest
 from graphprover.vm.key import Key
-from graphprover.vm.machine import Machine, cells_text, committed_cells
+from graphprover.vm.statement import Machine
 
 OK, FAILED, USAGE = 0, 1, 2  # exit codes
 
@@ -260,6 +262,9 @@ def parser() -> argparse.ArgumentParser:
     for subparser in (prove, check_proof, inspect, plan, execute):
         add_json(subparser)
 
+    new = command("new-guest", new_guest.run_new_guest, new_guest.SUMMARY, new_guest.MORE, new_guest.EXAMPLES)
+    new_guest.add_arguments(new)
+
     warming = command(
         "warm",
         warm.run_warm,
@@ -331,7 +336,7 @@ def _check_exit_code(program: Program | Guest, statement: Statement, options: ar
         if options.exit_code is not None:
             raise UsageError(f"--exit-code: only guests have one, and {program.name} is none")
         return
-    code = said([table.public_values or () for table in statement.tables]).exit_code
+    code = claim_of([table.public_values or () for table in statement.tables]).exit_code
     wrong = demands.other_exit_code(code, options.exit_code)
     if wrong:
         raise VerificationError(
@@ -354,7 +359,7 @@ def run_verify(options: argparse.Namespace) -> int:
         raise VerificationError(f"{options.proof}: not valid: {error}") from error
     demands.check_demands(program, verdict.public_values, options)
     if options.output:
-        write(options.output, said(verdict.public_values).output)
+        write(options.output, claim_of(verdict.public_values).output)
 
     def text() -> str:
         described = program.describe(verdict.public_values)

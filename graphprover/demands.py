@@ -8,7 +8,7 @@ from graphprover.files import read_input
 from graphprover.options import UsageError
 from graphprover.programs import Program
 from graphprover.protocol.errors import VerificationError
-from graphprover.vm.claim import Said, said, shown
+from graphprover.vm.claim import Claim, claim_of, shown
 from graphprover.vm.guest import Guest
 
 ANY = "any"  # exit code
@@ -57,7 +57,7 @@ def check_demands(
 ) -> None:
     """Raises VerificationError unless a proof with these public values meets all demands."""
     if isinstance(program, Guest):
-        what = said(public_values)
+        what = claim_of(public_values)
         _check_exit_code(what, options)
         _check_output(what, options)
         if options.input:
@@ -77,13 +77,13 @@ def other_exit_code(code: int, wanted: int | str | None) -> str | None:
     return f"exit code {code}, not {wanted or 0}"
 
 
-def _check_exit_code(what: Said, options: argparse.Namespace) -> None:
+def _check_exit_code(what: Claim, options: argparse.Namespace) -> None:
     wrong = other_exit_code(what.exit_code, options.exit_code)
     if wrong:
         raise VerificationError(f"{options.proof}: {wrong} (--exit-code {what.exit_code} or {ANY} accepts it)")
 
 
-def _check_output(what: Said, options: argparse.Namespace) -> None:
+def _check_output(what: Claim, options: argparse.Namespace) -> None:
     wanted = options.expect_output_hex
     if options.expect_output:
         wanted = read_input(options.expect_output)
@@ -93,7 +93,7 @@ def _check_output(what: Said, options: argparse.Namespace) -> None:
         raise VerificationError(f"{options.proof}: not the output expected from byte {alike} on: {shown(what.output)}")
 
 
-def _check_input(what: Said, options: argparse.Namespace) -> None:
+def _check_input(what: Claim, options: argparse.Namespace) -> None:
     data, stated = read_input(options.input), what.input
     if stated is None:
         raise VerificationError(f"{options.proof}: states no input, as it was made without --commit-input")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import re
-import resource
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -172,6 +171,8 @@ def peak_memory() -> int:
         found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
         if found:
             return 1024 * int(found[1])
+    import resource  # only where there is POSIX
+
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 

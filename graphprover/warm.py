@@ -8,10 +8,10 @@ from graphprover.air import AirDescription
 from graphprover.options import UsageError
 from graphprover.programs import open_program
 from graphprover.vm.guest import Guest
-from graphprover.vm.machine import Machine
-from graphprover.vm.parts import Part
 from graphprover.vm.shape import KECCAK_CALL, LANES, Place
-from graphprover.vm.version import NUMBERS
+from graphprover.vm.statement import Machine
+from graphprover.vm.table_numbers import TableNumber
+from graphprover.vm.version import FAMILY_NUMBERS
 
 OK, FAILED = 0, 1
 KEPT = 0.2  # seconds: what takes less was there
@@ -62,8 +62,8 @@ def _warm_cpu() -> bool:
     from graphprover import compiled
     from graphprover.prover import prove
     from graphprover.vm.execute import execute, smallest
+    from graphprover.vm.run_statement import statement_of_run
     from graphprover.vm.setup import make_key
-    from graphprover.vm.trace import statement
 
     started = time.perf_counter()
     compiled.watchers.append(_progress)
@@ -71,7 +71,7 @@ def _warm_cpu() -> bool:
     execute(machine.image)
     execution = execute(machine.image, record=True)
     make_key(machine)
-    prove(statement(machine, execution), device="cpu")
+    prove(statement_of_run(machine, execution), device="cpu")
     _say(len(compiled.made), "the CPU", started)
     return compiled.all_kept()
 
@@ -97,13 +97,14 @@ def _descriptions(machines: Sequence[Machine]) -> Iterator[AirDescription]:
     from graphprover.vm.execute import smallest
 
     for machine in machines or [Machine(smallest())]:
-        families = {way.family for ways in machine.outcomes for way in ways} if machines else set(NUMBERS)
-        parts = {*Part} - {Part.OUTPUT, Part.STATED_INPUT} - ({Part.IMAGE} - set(machine.fixed))
+        families = {way.family for ways in machine.outcomes for way in ways} if machines else set(FAMILY_NUMBERS)
+        others = {*TableNumber} - {TableNumber.OUTPUT, TableNumber.STATED_INPUT}
+        others -= {TableNumber.IMAGE} - set(machine.fixed)
         if KECCAK_CALL not in families:
-            parts -= {Part.KECCAK_F, Part.EVEN}
-        places = (Place(family, lanes).code for family in sorted(families) for lanes in LANES)
-        for code in (0, *sorted(parts), *places):
-            yield machine.air(code, tables=2, output_words=0).describe()
+            others -= {TableNumber.KECCAK_F, TableNumber.EVEN}
+        places = (Place(family, lanes).number for family in sorted(families) for lanes in LANES)
+        for number in (0, *sorted(others), *places):
+            yield machine.air(number, tables=2, output_words=0).describe()
 
 
 def _say(count: int, device: str, started: float) -> None:

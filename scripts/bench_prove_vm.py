@@ -21,10 +21,11 @@ from graphprover.device import CpuDevice
 from graphprover.device.choose import device_for
 from graphprover.facts import peak_memory
 from graphprover.statement import Statement, with_traces
+from graphprover.vm.cost import committed_cells
 from graphprover.vm.elf import load_elf
 from graphprover.vm.execute import execute
-from graphprover.vm.machine import Machine, committed_cells
-from graphprover.vm.trace import statement
+from graphprover.vm.run_statement import statement_of_run
+from graphprover.vm.statement import Machine
 
 ELF = Path(__file__).parents[1] / "examples/guests/fib_iterative.elf"
 TURNS_PER_MILLION = 199_980
@@ -53,7 +54,7 @@ def measure(device: Any, data: bytes, repeat: int) -> None:
         marks = [time.perf_counter()]
         run = execute(machine.image, data, record=True)
         marks.append(time.perf_counter())
-        proved = statement(machine, run, "fib_iterative")
+        proved = statement_of_run(machine, run, "fib_iterative")
         marks.append(time.perf_counter())
         proof = prove(proved, device=device)
         marks.append(time.perf_counter())

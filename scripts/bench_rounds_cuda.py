@@ -20,11 +20,11 @@ import numpy as np
 
 import checkout  # noqa: F401 (finds the package)
 from ceilings_cuda import ROUNDS, ceilings, seconds, words
+from graphprover.air.bytecode import Bytecode, Op, constants, lookup_bytecode, quotient_bytecode
 from graphprover.air.description import AirDescription
-from graphprover.air.program import Op, Program, constants, lookup_program, quotient_program
 from graphprover.device.cuda import CudaDevice
 from graphprover.examples.synthetic import Synthetic
-from graphprover.kernels.cuda import deep, fri, inverse, logup, module, opening, program, quotient
+from graphprover.kernels.cuda import bytecode, deep, fri, inverse, launch, logup, opening, quotient
 from graphprover.kernels.cuda.sources import source
 from graphprover.kernels.operands import Height, Operands
 
@@ -47,10 +47,10 @@ class Report:
     def __init__(self) -> None:
         self.ceiling = ceilings()
         threads, blocks = 256, 132 * 64
-        compiled = module.compiled(source("sums.cuh") + ACCUMULATE)
+        compiled = launch.compiled(source("sums.cuh") + ACCUMULATE)
         x = words(threads * blocks)
         z = cupy.empty_like(x)
-        time = seconds(lambda: module.launch(compiled, "accumulate", blocks, threads, x, z, ROUNDS))
+        time = seconds(lambda: launch.launch(compiled, "accumulate", blocks, threads, x, z, ROUNDS))
         self.ceiling["accumulate"] = threads * blocks * 4 * ROUNDS / time
         print(", ".join(f"{name} {rate / 1e9:.4g} G/s" for name, rate in self.ceiling.items()))
 
@@ -66,8 +66,8 @@ class Report:
         )
 
 
-def operations(code: Program) -> tuple[int, int]:
-    """Products of a program in one row: those reduced one by one, those reduced as sums."""
+def operations(code: Bytecode) -> tuple[int, int]:
+    """Products of bytecode in one row: those reduced one by one, those reduced as sums."""
     products = {Op.MUL: 1, Op.SCALE: 3, Op.EXT_MUL: 6}
     alone = sum(products.get(Op(op), 0) for op in code.instructions[:, 0].tolist())
     return alone, sum(width * count for op, width, _, _, _, count in code.instructions.tolist() if op == Op.LINEAR)
@@ -82,7 +82,7 @@ def inverses(report: Report) -> None:
 
 def lookups(report: Report, air: AirDescription, log_rows: int) -> None:
     n, tuples = 1 << log_rows, sum(len(lookup.tuples) for lookup in air.lookups)
-    code, columns = lookup_program(air), len(air.lookups)
+    code, columns = lookup_bytecode(air), len(air.lookups)
     products, summed = operations(code)
     # Of each column: products of denominators, adjugate and norm, numerator, inverse, fraction.
     products += 6 * 2 * (tuples - columns) + (9 + 6 + 3 + 3) * columns
@@ -101,7 +101,7 @@ def quotients(report: Report, air: AirDescription, log_rows: int, log_blowup: in
     size = 1 << (log_rows + air.log_quotient_chunks)
     permutation = 3 * (len(air.lookups) + 1) if air.lookups else 0
     main, lookup = (words(width, 1 << (log_rows + log_blowup)) for width in (air.main_width, max(permutation, 3)))
-    code = quotient_program(air)
+    code = quotient_bytecode(air)
     products, summed = operations(code)
     prefixes = [POINT] * len(air.lookups)
     shape = f"{air.main_width} + {permutation} columns, 2^{log_rows} in {1 << air.log_quotient_chunks}"
@@ -115,7 +115,7 @@ def quotients(report: Report, air: AirDescription, log_rows: int, log_blowup: in
     matrices, target = (main, None, lookup), words(3, size)
     report(
         f"interpreted, {shape}",
-        lambda: program.evaluate(code, filled, matrices, target, log_rows, interpreted=True),
+        lambda: bytecode.evaluate(code, filled, matrices, target, log_rows, interpreted=True),
         *floor,
     )
 

@@ -94,9 +94,9 @@ def prove_all(folder: Path, instructions: int) -> None:
     """Write the proofs, programs and keys to a folder."""
     from graphprover import prove
     from graphprover.vm.execute import execute
-    from graphprover.vm.machine import Machine
+    from graphprover.vm.run_statement import statement_of_run
     from graphprover.vm.setup import make_key
-    from graphprover.vm.trace import statement
+    from graphprover.vm.statement import Machine
 
     rng = random.Random(0)
     data = rng.randbytes(4096)
@@ -107,7 +107,7 @@ def prove_all(folder: Path, instructions: int) -> None:
     }
     for name, (program, given) in programs.items():
         machine = Machine(load_elf(program))
-        proved = statement(machine, execute(machine.image, given, record=True), name)
+        proved = statement_of_run(machine, execute(machine.image, given, record=True), name)
         (folder / name).write_bytes(prove(proved, device="cpu").to_bytes())
         (folder / f"{name}.elf").write_bytes(program)
         (folder / f"{name}.vk").write_bytes(make_key(machine).to_bytes())

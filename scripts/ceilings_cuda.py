@@ -11,7 +11,7 @@ import numpy as np
 
 import checkout  # noqa: F401 (finds the package)
 from graphprover.field import P
-from graphprover.kernels.cuda import module
+from graphprover.kernels.cuda import launch
 from graphprover.kernels.cuda.sources import source
 
 ROUNDS = 256
@@ -70,12 +70,12 @@ def words(*shape: int) -> cupy.ndarray:
 def ceilings() -> dict[str, float]:
     """Operations (or bytes) a second."""
     threads, blocks = 256, 132 * 64
-    compiled = module.compiled(source("ext.cuh") + source("keccak.cuh").replace(source("field.cuh"), "") + CEILINGS)
+    compiled = launch.compiled(source("ext.cuh") + source("keccak.cuh").replace(source("field.cuh"), "") + CEILINGS)
     x = words(threads * blocks)
     z = cupy.empty_like(x)
     result = {}
     for name, operations, rounds in (("multiply", 4, ROUNDS), ("butterfly", 4, ROUNDS), ("permute", 1, ROUNDS // 16)):
-        time = seconds(partial(module.launch, compiled, name, blocks, threads, x, z, rounds))
+        time = seconds(partial(launch.launch, compiled, name, blocks, threads, x, z, rounds))
         result[name] = threads * blocks * operations * rounds / time
     big = cupy.empty(1 << 28, dtype=np.uint64)
     copy = cupy.empty_like(big)

@@ -32,9 +32,9 @@ from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.proof import BatchProof, decode, encode
 from graphprover.vm.elf import load_elf
 from graphprover.vm.execute import execute
-from graphprover.vm.machine import Machine
+from graphprover.vm.run_statement import statement_of_run
 from graphprover.vm.setup import make_key
-from graphprover.vm.trace import statement as guest_statement
+from graphprover.vm.statement import Machine
 
 GUEST = Path(__file__).parents[1] / "examples/guests/fib_iterative.elf"
 # Few queries, so that a proof is small and most of it matters to each verdict. Grinding refuses at once what changes a
@@ -121,7 +121,7 @@ def cases() -> list[Case]:
         made.append(Case(proof, lambda _, stated=statement: stated))
     machine = Machine(load_elf(GUEST.read_bytes()))
     run = execute(machine.image, struct.pack("<Q", 3), record=True)
-    proof = prove(guest_statement(machine, run, "guest"), "sync", parameters=PARAMETERS[0], device="cpu")
+    proof = prove(statement_of_run(machine, run, "guest"), "sync", parameters=PARAMETERS[0], device="cpu")
     made.append(Case(proof, make_key(machine).statement_of))
     return made
 

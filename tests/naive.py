@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from Crypto.Hash import keccak
 
+from graphprover.air.bytecode import Bytecode, Op
 from graphprover.air.description import AirDescription
 from graphprover.air.expression import ADD, CONST, FIRST, LAST, MAIN, NEG, PREPROCESSED, PUBLIC, SUB, TRANSITION
-from graphprover.air.program import Op, Program
 from graphprover.field import ONE, ZERO, ext, ext_inv, ext_pow, ext_scale, ext_sum, inv
 
 P = 2**64 - 2**32 + 1
@@ -115,7 +115,7 @@ def grind(seed: bytes, bits: int, start: int, stop: int) -> int:
     return -1
 
 
-# Register programs, LogUp, openings, DEEP, FRI.
+# Bytecode, LogUp, openings, DEEP, FRI.
 
 
 def domain_point(index: int, log_size: int) -> int:
@@ -214,16 +214,16 @@ def quotient(
     return ext_scale(total, row.selectors[3])
 
 
-def run_program(program: Program, constants: Sequence[int], read: Callable[[int, int, int], int]) -> list[int]:
-    """The output planes of a register program on one row; ``read(matrix, row, offset)`` gives an input."""
-    inputs = [read(*map(int, source)) for source in program.inputs]
-    planes: list[int] = [*map(int, constants), *inputs] + [None] * (program.outputs + program.registers)  # type: ignore[list-item]
+def run_bytecode(bytecode: Bytecode, constants: Sequence[int], read: Callable[[int, int, int], int]) -> list[int]:
+    """The output planes of bytecode on one row; ``read(matrix, row, offset)`` gives an input."""
+    inputs = [read(*map(int, source)) for source in bytecode.inputs]
+    planes: list[int] = [*map(int, constants), *inputs] + [None] * (bytecode.outputs + bytecode.registers)  # type: ignore[list-item]
     start = len(constants) + len(inputs)
 
     def get(plane: int) -> Ext:
         return (planes[plane], planes[plane + 1], planes[plane + 2])
 
-    for op, width, d, a, b, count in program.instructions.tolist():
+    for op, width, d, a, b, count in bytecode.instructions.tolist():
         if op in (Op.ADD, Op.SUB):
             sign = 1 if op == Op.ADD else -1
             planes[d : d + width] = [(planes[a + i] + sign * planes[b + i]) % P for i in range(width)]
@@ -238,10 +238,10 @@ def run_program(program: Program, constants: Sequence[int], read: Callable[[int,
         else:
             assert op == Op.LINEAR
             total = planes[a : a + width]
-            for plane, weight in program.terms[b : b + count].tolist():
+            for plane, weight in bytecode.terms[b : b + count].tolist():
                 total = [(total[i] + planes[plane] * planes[weight + i]) % P for i in range(width)]
             planes[d : d + width] = total
-    return planes[start : start + program.outputs]
+    return planes[start : start + bytecode.outputs]
 
 
 def lookup_columns(

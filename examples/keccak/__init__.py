@@ -26,7 +26,7 @@ def prove_inputs(data: bytes | None) -> list[tuple[np.ndarray, list[int]]]:
 
 def absorb(blocks: np.ndarray, length: int) -> list[tuple[np.ndarray, list[int]]]:
     """Main traces and public values for padded blocks, uint64 of shape (blocks, 17), and the length of the message."""
-    states, calls = [np.zeros(keccak_f.LANES, dtype=np.uint64)], []
+    states, calls = [np.zeros(keccak_f.WORDS, dtype=np.uint64)], []
     for block in blocks:
         mixed = states[-1].copy()
         mixed[: sponge.RATE_LANES] ^= block
@@ -34,7 +34,7 @@ def absorb(blocks: np.ndarray, length: int) -> list[tuple[np.ndarray, list[int]]
         states.append(keccak_f.rounds(mixed[:, None])[-1, :, 0])
     absorbed = sponge.trace(blocks, length, np.array(states))
     columns = sponge.Sponge().view(absorbed)
-    digest = keccak_f.limbs(states[-1][:4, None]).ravel().tolist()
+    digest = keccak_f.stacked_limbs(states[-1][:4, None]).ravel().tolist()
     rows = 1 << (keccak_f.ROUNDS * len(calls) - 1).bit_length()
     permutations = keccak_f.trace(range(len(calls)), np.array(calls).T, rows)
     return [

@@ -10,7 +10,7 @@ import numpy as np
 from graphprover.air import Air, TableBuilder
 from graphprover.air.packing import linear
 from graphprover.examples.keccak.nibbles import XOR
-from graphprover.vm.tables.keccak_f import PERMUTATION, limbs
+from graphprover.vm.tables.keccak_f import PERMUTATION, stacked_limbs
 
 RATE_LANES = 17
 RATE = 8 * RATE_LANES  # bytes in a block
@@ -153,6 +153,6 @@ def trace(message: np.ndarray, length: int, states: np.ndarray) -> np.ndarray:
         np.right_shift(lanes, np.arange(0, 64, 4, dtype=np.uint64)[:, None], out=nibbles)
         nibbles &= np.uint64(15)
     for i in range(RATE_LANES):
-        columns.rate[i] = limbs(queue[block, lane + i])
-    columns.capacity[:] = limbs(old[block, RATE_LANES:].T)
+        columns.rate[i] = stacked_limbs(queue[block, lane + i])
+    columns.capacity[:] = stacked_limbs(old[block, RATE_LANES:].T)
     return main

@@ -23,9 +23,9 @@ from graphprover.kernels.cuda import (
     gather,
     grind,
     inverse,
+    launch,
     logup,
     merkle,
-    module,
     ntt,
     opening,
     quotient,
@@ -110,9 +110,9 @@ class CudaDevice:
     def operation(self, name: str) -> Iterator[None]:
         """A task whose launches and downloads are counted as those of an operation."""
         with self.task():
-            launched, downloaded = module.launched(), module.downloaded()
+            launched, downloaded = launch.launched(), launch.downloaded()
             yield
-            launched, downloaded = module.launched() - launched, module.downloaded() - downloaded
+            launched, downloaded = launch.launched() - launched, launch.downloaded() - downloaded
             self.count(name, calls=1, launches=launched, downloaded=downloaded)
 
     def count(self, operation: str, **amounts: int) -> None:
@@ -166,7 +166,7 @@ class CudaDevice:
 
     @_operation
     def cap(self, tree: Tree) -> tuple[bytes, ...]:
-        return tuple(digest.tobytes() for digest in module.to_host(tree.layers[-1]))
+        return tuple(digest.tobytes() for digest in launch.to_host(tree.layers[-1]))
 
     @_operation
     def gather(

@@ -8,16 +8,16 @@ import numpy as np
 from graphprover.compiled import njit
 from graphprover.kernels.cpu import keccak
 from graphprover.vm.io import KECCAK_F
+from graphprover.vm.tables.keccak_f import WORDS
 
-_KECCAK_WORDS = 25
-_LANES = keccak.STATE // _KECCAK_WORDS  # the kernel permutes several states at a time, of which one is used here
+_STATES = keccak.STATE // WORDS  # the kernel permutes so many states at a time, of which one is used here
 
 
 @njit(nogil=True, cache=True)
 def words_of(number):
     """How many words the host call changes; 0 where there is none of this number."""
     if number == np.uint64(KECCAK_F):
-        return _KECCAK_WORDS
+        return WORDS
     return 0
 
 
@@ -26,8 +26,8 @@ def change(number, words):
     """What the host call does to its words, uint64 (words_of(number),), in place."""
     if number == np.uint64(KECCAK_F):
         states = np.zeros(keccak.STATE, dtype=np.uint64)
-        for k in range(_KECCAK_WORDS):
-            states[_LANES * k] = words[k]
+        for k in range(WORDS):
+            states[_STATES * k] = words[k]
         keccak.permute(states)
-        for k in range(_KECCAK_WORDS):
-            words[k] = states[_LANES * k]
+        for k in range(WORDS):
+            words[k] = states[_STATES * k]

@@ -5,7 +5,7 @@ tag, which says what the message is. Messages are padded in front to one width.
 
 A value of 64 bits is two elements (lo, hi) of 32 bits. Whoever writes a value proves that both are; whoever reads it
 takes that for granted. Registers and memory are one address space: a word of memory is at its address, a multiple of 8
-below 2^32, and register i at REGISTERS + i, which no address that a program can compute reaches.
+below 2^32, and register i at REGISTER_BASE + i, which no address that a program can compute reaches.
 """
 
 from collections.abc import Iterable
@@ -17,8 +17,7 @@ from graphprover.air import Bus
 VM = Bus("rv64im")
 WIDTH = 9  # elements of a message: the tag and up to eight more
 
-REGISTERS = 1 << 40
-SLOT_A, SLOT_B, SLOT_MEMORY, SLOT_D = range(4)  # of one cycle: at time 4 * clock + slot
+REGISTER_BASE = 1 << 40
 
 
 class Tag(IntEnum):

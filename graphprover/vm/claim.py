@@ -7,7 +7,8 @@ from typing import Any
 
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.hashing import keccak256
-from graphprover.vm.parts import Part
+from graphprover.vm.limbs import LIMB, LIMB_BITS
+from graphprover.vm.table_numbers import TableNumber
 
 SHOWN_BYTES = 64  # of an output, to people
 MAX_STATED_INPUT = 1 << 16  # bytes of an input that a proof states: it holds them, and a verifier reads them all
@@ -15,7 +16,7 @@ MAX_PROVED_OUTPUT = 1 << 20  # bytes of an output: a proof has columns for each 
 
 
 @dataclass(frozen=True)
-class Said:
+class Claim:
     """What a proof about an execution says."""
 
     output: bytes
@@ -30,29 +31,29 @@ class Said:
         return {"output": output, "exit_code": self.exit_code, "cycles": self.cycles, "input": stated}
 
 
-def said(public_values: Sequence[Sequence[int]]) -> Said:
+def claim_of(public_values: Sequence[Sequence[int]]) -> Claim:
     """What a proof with these public values says; raises VerificationError where they make no sense."""
     cycles, lo, hi, *shape = public_values[0]
-    if max(lo, hi) >= 1 << 32:
-        raise VerificationError("the public exit code is not made of two halves of 32 bits")
-    output, _ = _bytes(public_values, shape, Part.OUTPUT, "output") or (b"", b"")
+    if max(lo, hi) >= LIMB:
+        raise VerificationError("the public exit code is not made of two limbs of 32 bits")
+    output, _ = _bytes(public_values, shape, TableNumber.OUTPUT, "output") or (b"", b"")
     if len(output) > MAX_PROVED_OUTPUT:
         raise VerificationError(f"a public output of {len(output):,} bytes: {MAX_PROVED_OUTPUT:,} can be proved")
-    stated = _bytes(public_values, shape, Part.STATED_INPUT, "input")
+    stated = _bytes(public_values, shape, TableNumber.STATED_INPUT, "input")
     if stated and (len(stated[0]) > MAX_STATED_INPUT or any(stated[1])):
         raise VerificationError("the public input is too long, or padded by other bytes than zeros")
-    return Said(output, lo | hi << 32, cycles, stated and stated[0])
+    return Claim(output, lo | hi << LIMB_BITS, cycles, stated and stated[0])
 
 
 def _bytes(
-    public_values: Sequence[Sequence[int]], shape: Sequence[int], part: Part, what: str
+    public_values: Sequence[Sequence[int]], shape: Sequence[int], number: TableNumber, what: str
 ) -> tuple[bytes, bytes] | None:
     """The bytes whose length and words a table states, and those that pad them; None without the table."""
-    if part not in shape:
+    if number not in shape:
         return None
-    words = public_values[1 + shape.index(part)]
-    values = [low | high << 32 for low, high in zip(words[::2], words[1::2], strict=False)]
-    if any(word >= 1 << 32 for word in words) or not values or len(words) != 2 + 2 * -(-values[0] // 8):
+    limbs = public_values[1 + shape.index(number)]
+    values = [low | high << LIMB_BITS for low, high in zip(limbs[::2], limbs[1::2], strict=False)]
+    if any(limb >= LIMB for limb in limbs) or not values or len(limbs) != 2 + 2 * -(-values[0] // 8):
         raise VerificationError(f"the public {what} does not have the length it states")
     data = b"".join(value.to_bytes(8, "little") for value in values[1:])
     return data[: values[0]], data[values[0] :]
@@ -60,7 +61,7 @@ def _bytes(
 
 def describe(public_values: Sequence[Sequence[int]]) -> dict[str, str]:
     """What a proof with these public values says, for people."""
-    what = said(public_values)
+    what = claim_of(public_values)
     stated = {} if what.input is None else {"input": f"Keccak-256 {keccak256(what.input).hex()} {_size(what.input)}"}
     return stated | {"output": shown(what.output), "exit code": str(what.exit_code), "cycles": str(what.cycles)}
 

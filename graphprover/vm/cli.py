@@ -79,11 +79,12 @@ def run_execute(options: argparse.Namespace) -> int:
     found = execution_facts(execution, seconds)
     cells = ""
     if options.cells:
-        from graphprover.vm.machine import Machine, cells_text, committed_cells
-        from graphprover.vm.trace import statement
+        from graphprover.vm.cost import cells_text, committed_cells
+        from graphprover.vm.run_statement import statement_of_run
+        from graphprover.vm.statement import Machine
 
         recorded = execute(image, data, **limits(options), record=True)
-        proved = statement(Machine(image), recorded)
+        proved = statement_of_run(Machine(image), recorded)
         found["committed_cells"], cells = committed_cells(proved), f"\n{cells_text(proved)}"
     say({"program": str(options.guest), **found}, lambda: execution_text(found, execution.output) + cells, options.json)
     return OK if execution.exit_code == 0 else FAILED

@@ -6,12 +6,15 @@ Initial values of registers and memory have time 0.
 
 from typing import Any
 
+from graphprover.vm.limbs import HALF
+
 SLOT_A, SLOT_B, SLOT_MEMORY, SLOT_D = range(4)  # of a cycle: rs1 is read, rs2 is read, memory, rd is written
 LOG_SLOTS = 2
 SLOTS = 1 << LOG_SLOTS
 
-LOG_FAR = 16
-FAR = 1 << LOG_FAR  # the longest time between two accesses of an address; what is further apart has a bump in between
+# The longest time between two accesses of an address: less 1 it is a half, which one lookup shows. What is further
+# apart has a bump in between.
+FAR = HALF
 
 
 def clock_of(cycle: Any) -> Any:

@@ -7,10 +7,10 @@ place; addresses and registers are then put in for all instructions together.
 
 import numpy as np
 
-from graphprover.vm.buses import REGISTERS
-from graphprover.vm.families import NUMBERS, outcomes
-from graphprover.vm.isa import BRANCHES, ILLEGAL, Code, Instruction, Op
-from graphprover.vm.record import NO_REGISTER, accesses
+from graphprover.vm.buses import REGISTER_BASE
+from graphprover.vm.families import FAMILY_NUMBERS, outcomes
+from graphprover.vm.isa import BRANCHES, ILLEGAL, Instruction, Instructions, Op
+from graphprover.vm.record import NO_REGISTER, registers_accessed
 from graphprover.vm.tables.program import FIELDS
 
 _HERE = 1 << 40  # where each combination is asked for
@@ -18,26 +18,26 @@ _AWAY = 1 << 30  # the immediate of jumps and branches there: what comes next is
 _OPS = tuple(Op)
 
 
-def program_entries(code: Code, base: int) -> np.ndarray:
+def program_entries(decoded: Instructions, base: int) -> np.ndarray:
     """The rows in order, uint64 (fields, rows), of the program that begins at address ``base``."""
-    pc = base + 4 * np.arange(len(code.op), dtype=np.int64)
-    used = accesses(code)
-    jumps = np.isin(code.op, [int(op) for op in BRANCHES | {Op.JAL}])
+    pc = base + 4 * np.arange(len(decoded.op), dtype=np.int64)
+    used = registers_accessed(decoded)
+    jumps = np.isin(decoded.op, [int(op) for op in BRANCHES | {Op.JAL}])
     # What auipc adds to its address is asked for as a sum.
-    imm = np.where(jumps, _AWAY, code.imm + np.where(code.op == Op.AUIPC, pc - _HERE, 0))
-    missing = [each == NO_REGISTER for each in (used.d, used.a, used.b)]
-    kind = code.op.astype(np.int64)
+    imm = np.where(jumps, _AWAY, decoded.imm + np.where(decoded.op == Op.AUIPC, pc - _HERE, 0))
+    missing = [register == NO_REGISTER for register in (used.d, used.a, used.b)]
+    kind = decoded.op.astype(np.int64)
     for bit in (*missing, used.d == used.a, used.a == used.b):
         kind = 2 * kind + bit
     # As one number, which sorts faster than two: there are fewer than 2^12 kinds.
     _, first, which = np.unique(imm * (1 << 12) + kind, return_index=True, return_inverse=True)
     counts, rows = np.zeros(len(first), dtype=np.int64), []
     for i, at in enumerate(first.tolist()):
-        if code.op[at] != ILLEGAL:
+        if decoded.op[at] != ILLEGAL:
             registers = int(used.d[at]), int(used.a[at]), int(used.b[at])
-            rd, rs1, rs2, value = (int(each[at]) for each in (code.rd, code.rs1, code.rs2, imm))
-            ways = outcomes(Instruction(_OPS[code.op[at]], rd, rs1, rs2, value, _HERE), registers)
-            rows += [(NUMBERS[way.family], way.following, way.imm, way.imm2) for way in ways]
+            rd, rs1, rs2, value = (int(field[at]) for field in (decoded.rd, decoded.rs1, decoded.rs2, imm))
+            ways = outcomes(Instruction(_OPS[decoded.op[at]], rd, rs1, rs2, value, _HERE), registers)
+            rows += [(FAMILY_NUMBERS[way.family], way.following, way.imm, way.imm2) for way in ways]
             counts[i] = len(ways)
     asked = np.array(rows, dtype=np.uint64).reshape(-1, 4)
     of = np.repeat(np.arange(len(pc)), counts[which])  # the instruction of each row
@@ -46,10 +46,10 @@ def program_entries(code: Code, base: int) -> np.ndarray:
     within = np.arange(len(of)) - np.repeat(np.cumsum(counts[which]) - counts[which], counts[which])
     family, following, imm1, imm2 = asked[starts[which][of] + within].T
     away = following == _HERE + _AWAY
-    following = np.where(following == 0, 0, (pc + np.where(jumps, code.imm, 0))[of] * away + (pc + 4)[of] * ~away)
+    following = np.where(following == 0, 0, (pc + np.where(jumps, decoded.imm, 0))[of] * away + (pc + 4)[of] * ~away)
     d, a, b = (
-        np.where(none, 0, REGISTERS + each.astype(np.int64))[of]
-        for none, each in zip(missing, (used.d, used.a, used.b), strict=True)
+        np.where(none, 0, REGISTER_BASE + register.astype(np.int64))[of]
+        for none, register in zip(missing, (used.d, used.a, used.b), strict=True)
     )
     columns = {
         "family": family,

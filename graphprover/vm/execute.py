@@ -37,7 +37,7 @@ from graphprover.vm.record import (
     Memory,
     Record,
     Registers,
-    accesses,
+    registers_accessed,
 )
 from graphprover.vm.symbols import function_at
 
@@ -128,7 +128,7 @@ class _Machine:
     def __init__(self, image: Image, data: bytes, max_cycles: int, max_memory: int) -> None:
         self.image, self.data, self.max_cycles, self.max_memory = image, data, max_cycles, max_memory
         code = decode_all(image.code)
-        self.code = interpreter.predecode(code, accesses(code))
+        self.code = interpreter.predecode(code, registers_accessed(code))
         visits = np.zeros(len(image.code) + 2, dtype=np.int64)
         self.state = State(np.zeros(NO_REGISTER + 1, np.uint64), np.zeros(8, np.int64), visits)
         self.state.position[INSTRUCTION] = (image.entry - image.code_base) // 4

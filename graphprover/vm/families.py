@@ -6,16 +6,15 @@ from functools import partial
 from types import MappingProxyType
 
 from graphprover.field import P
-from graphprover.vm.buses import REGISTERS
-from graphprover.vm.isa import BRANCHES, LOADS, STORES, Instruction, Op
+from graphprover.vm.buses import REGISTER_BASE
+from graphprover.vm.isa import ACCESS_BYTES, BRANCHES, LOADS, STORES, Instruction, Op
+from graphprover.vm.limbs import LIMB_BITS, WORD_MASK, limbs
 from graphprover.vm.record import NO_REGISTER
-from graphprover.vm.tables import arithmetic, compare, host, logic, memory, moves, multiply, shifts, unaligned
+from graphprover.vm.tables import arithmetic, compare, host_calls, load_store, logic, moves, multiply, shifts, unaligned
 from graphprover.vm.tables.compare import FLIP
-from graphprover.vm.tables.step import ONES, Step
-from graphprover.vm.version import NUMBERS
+from graphprover.vm.tables.step import Step
+from graphprover.vm.version import FAMILY_NUMBERS
 
-_BYTES = (1, 1, 1, 2, 2, 2, 4, 4, 4, 8, 8)
-SIZES = dict(zip((Op.LB, Op.LBU, Op.SB, Op.LH, Op.LHU, Op.SH, Op.LW, Op.LWU, Op.SW, Op.LD, Op.SD), _BYTES, strict=True))
 SIGNED_LOADS = (Op.LB, Op.LH, Op.LW)
 
 
@@ -59,19 +58,19 @@ def _families() -> dict[str, Callable[[int], Step]]:
         "mulh": partial(multiply.MultiplyHigh, True, True),
         "mulhsu": partial(multiply.MultiplyHigh, True, False),
         "mulhu": partial(multiply.MultiplyHigh, False, False),
-        "ld": memory.LoadDouble,
-        "lw": partial(memory.LoadWord, True),
-        "lwu": partial(memory.LoadWord, False),
-        "lh": partial(memory.LoadHalf, True),
-        "lhu": partial(memory.LoadHalf, False),
-        "lb": partial(memory.LoadByte, True),
-        "lbu": partial(memory.LoadByte, False),
-        "sd": memory.StoreDouble,
-        "sw": memory.StoreWord,
-        "sh": memory.StoreHalf,
-        "sb": memory.StoreByte,
-        "halt": host.Halt,
-        "keccak_call": host.KeccakCall,
+        "ld": load_store.LoadDouble,
+        "lw": partial(load_store.LoadWord, True),
+        "lwu": partial(load_store.LoadWord, False),
+        "lh": partial(load_store.LoadHalf, True),
+        "lhu": partial(load_store.LoadHalf, False),
+        "lb": partial(load_store.LoadByte, True),
+        "lbu": partial(load_store.LoadByte, False),
+        "sd": load_store.StoreDouble,
+        "sw": load_store.StoreWord,
+        "sh": load_store.StoreHalf,
+        "sb": load_store.StoreByte,
+        "halt": host_calls.Halt,
+        "keccak_call": host_calls.KeccakCall,
     }
     for kind in logic.SUM:
         made[kind] = partial(logic.Logic, kind)
@@ -86,7 +85,7 @@ def _families() -> dict[str, Callable[[int], Step]]:
     for op in (Op.DIV, Op.DIVU, Op.REM, Op.REMU, Op.DIVW, Op.DIVUW, Op.REMW, Op.REMUW):
         name = op.name.lower()
         made[name] = partial(multiply.Divide, "u" not in name, "rem" in name, name[-1] == "w")
-    for op, size in SIZES.items():
+    for op, size in ACCESS_BYTES.items():
         for crossing in (False, True):
             if size == 1 or (size == 8 and not crossing):
                 continue
@@ -107,7 +106,7 @@ def _shift(kind: str, word: bool, register: bool, w: int) -> str:
 
 def _numbered(name: str, make: Callable[..., Step], lanes: int) -> Step:
     step = make(lanes=lanes)
-    step.name, step.family, step.in_place = name, NUMBERS[name], name.endswith(IN_PLACE)
+    step.name, step.family, step.in_place = name, FAMILY_NUMBERS[name], name.endswith(IN_PLACE)
     return step
 
 
@@ -131,19 +130,19 @@ class Outcome:
 def outcomes(i: Instruction, registers: tuple[int, int, int]) -> list[Outcome]:
     """All ways an instruction can go, the cheapest first; one without a condition of its own last.
 
-    ``registers``: what it accesses as rd, rs1 and rs2 (see ``record.accesses``). An ebreak has no outcome, nor has a
-    jump below address 0: the executor faults on both, and no pc of a program is negative.
+    ``registers``: what it accesses as rd, rs1 and rs2 (see ``record.registers_accessed``). An ebreak has no
+    outcome, nor has a jump below address 0: the executor faults on both, and no pc of a program is negative.
     """
     found = [way for way in _outcomes(i, registers) if way.following >= 0]
     d, a, b = registers
     if d == NO_REGISTER or d != a or a == b:
         return found
-    return [each for way in found for each in (replace(way, family=way.family + IN_PLACE), way)]
+    return [kind for way in found for kind in (replace(way, family=way.family + IN_PLACE), way)]
 
 
 def _outcomes(i: Instruction, registers: tuple[int, int, int]) -> list[Outcome]:
     """All ways an instruction can go, each read and write by itself."""
-    d, a, b = (0 if each == NO_REGISTER else REGISTERS + each for each in registers)
+    d, a, b = (0 if register == NO_REGISTER else REGISTER_BASE + register for register in registers)
     following = i.pc + 4
 
     def to(family: str, imm: int = 0, imm2: int = 0, following: int = following) -> Outcome:
@@ -164,14 +163,14 @@ def _outcomes(i: Instruction, registers: tuple[int, int, int]) -> list[Outcome]:
     if op == Op.EBREAK:
         return []
     if op in LOADS | STORES:
-        size = SIZES[op]
+        size = ACCESS_BYTES[op]
         others = [] if size == 1 else [f"{name}_unaligned", f"{name}_crossing"][size == 8 :]
         return [to(family, i.imm) for family in (name, *others)]
     if not d:
         return [to("goto")]
     if op in (Op.LUI, Op.AUIPC) or (op == Op.ADDI and not a):
         value = i.imm + (i.pc if op == Op.AUIPC else 0)
-        return [to("constant", value & ONES, value >> 32 & ONES)]
+        return [to("constant", *limbs(value & WORD_MASK))]
     if op == Op.ADDI and i.imm == 0:
         return [to("move")]
     if op == Op.ADDI:
@@ -181,8 +180,8 @@ def _outcomes(i: Instruction, registers: tuple[int, int, int]) -> list[Outcome]:
     if op in (Op.ANDI, Op.ORI, Op.XORI):
         return [to(f"{name}_{'negative' if i.imm < 0 else 'positive'}", i.imm & 255, i.imm >> 8 & 255)]
     if op in (Op.SLTI, Op.SLTIU):
-        value = i.imm + (FLIP << 32) * (op == Op.SLTI)
-        return [to(name, value & ONES, value >> 32 & ONES)]
+        value = i.imm + (FLIP << LIMB_BITS) * (op == Op.SLTI)
+        return [to(name, *limbs(value & WORD_MASK))]
     if name.startswith(("sll", "srl", "sra")):
         kind, word = name[:3], name.endswith("w")
         if b:

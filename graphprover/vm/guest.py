@@ -12,7 +12,7 @@ from graphprover.vm import claim
 from graphprover.vm.elf import load_elf
 from graphprover.vm.key import PREFIX as KEY_PREFIX
 from graphprover.vm.key import Key
-from graphprover.vm.machine import Machine, Tables
+from graphprover.vm.statement import Machine, ProgramStatements
 
 HASH_CHARACTERS = 64  # of a program's hash, in hexadecimal digits
 _HASH = re.compile(f"[0-9a-f]{{{HASH_CHARACTERS}}}")
@@ -31,7 +31,7 @@ class Guest:
 
     name: str  # as it was asked for
     label: str  # of its proofs: the file's name and the program's hash
-    machine: Tables
+    machine: ProgramStatements
 
     def statement_of(self, proof: Proof) -> Statement:
         """What ``proof`` claims to prove about the program; raises VerificationError where it names another.
@@ -48,12 +48,12 @@ class Guest:
         """What a prover proves about the program's run on ``data``, and with ``state_input`` that it was on that."""
         # Here, because verifying needs no compiler.
         from graphprover.vm.execute import execute
-        from graphprover.vm.trace import statement
+        from graphprover.vm.run_statement import statement_of_run
 
         if not isinstance(self.machine, Machine):
             raise ValueError(f"{self.name}: a verifying key, which runs nothing: give the ELF file")
         run = execute(self.machine.image, data or b"", **limits, record=True)
-        return statement(self.machine, run, self.label, state_input=state_input)
+        return statement_of_run(self.machine, run, self.label, state_input=state_input)
 
     def describe(self, public_values: Sequence[Sequence[int]]) -> dict[str, str]:
         """What a proof with these public values says."""
@@ -61,7 +61,7 @@ class Guest:
 
     def to_json(self, public_values: Sequence[Sequence[int]]) -> dict[str, Any]:
         """The same for programs."""
-        return claim.said(public_values).to_json()
+        return claim.claim_of(public_values).to_json()
 
 
 def load_guest(name: str, label: str, data: bytes) -> Guest:

@@ -13,10 +13,12 @@ import numpy as np
 
 from graphprover.compiled import njit
 from graphprover.vm.accelerators import change, words_of
+from graphprover.vm.clock import SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, clock_of, time_of
 from graphprover.vm.faults import Fault
 from graphprover.vm.io import EXIT, MEMORY_END
-from graphprover.vm.isa import ILLEGAL, Code, Op
-from graphprover.vm.record import NO_REGISTER, SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, Accesses
+from graphprover.vm.isa import ACCESS_BYTES, ILLEGAL, Instructions, Op
+from graphprover.vm.limbs import LIMB_BITS, LIMB_MASK, WORD_MASK
+from graphprover.vm.record import NO_REGISTER, AccessedRegisters
 
 PAGE_WORDS = 512
 PAGE_BYTES = 8 * PAGE_WORDS
@@ -24,29 +26,26 @@ LOG_PAGE = 12
 
 RUNNING, EXITED = -1, -2  # status beside the number of a fault
 FAULTS = tuple(Fault)
-(
-    _ILLEGAL_INSTRUCTION,
-    _BREAKPOINT,
-    _MISALIGNED_JUMP,
-    _JUMP_OUTSIDE_CODE,
-    _STORE_INTO_CODE,
-    _ADDRESS_TOO_LARGE,
-    _UNMAPPED_ADDRESS,
-    _CYCLE_LIMIT,
-    _MEMORY_LIMIT,
-    _UNKNOWN_HOST_CALL,
-    _MISALIGNED_HOST_CALL,
-) = range(11)
+_ILLEGAL_INSTRUCTION = FAULTS.index(Fault.ILLEGAL_INSTRUCTION)
+_BREAKPOINT = FAULTS.index(Fault.BREAKPOINT)
+_JUMP_OUTSIDE_CODE = FAULTS.index(Fault.JUMP_OUTSIDE_CODE)
+_STORE_INTO_CODE = FAULTS.index(Fault.STORE_INTO_CODE)
+_ADDRESS_TOO_LARGE = FAULTS.index(Fault.ADDRESS_TOO_LARGE)
+_UNMAPPED_ADDRESS = FAULTS.index(Fault.UNMAPPED_ADDRESS)
+_CYCLE_LIMIT = FAULTS.index(Fault.CYCLE_LIMIT)
+_MEMORY_LIMIT = FAULTS.index(Fault.MEMORY_LIMIT)
+_UNKNOWN_HOST_CALL = FAULTS.index(Fault.UNKNOWN_HOST_CALL)
+_MISALIGNED_HOST_CALL = FAULTS.index(Fault.MISALIGNED_HOST_CALL)
 
 _END = ILLEGAL + 1  # stands behind the last instruction
 _NOWHERE = 1 << 30  # the distance of a jump to no instruction
-_SIZES = np.array([1, 2, 4, 8, 1, 2, 4, 1, 2, 4, 8], dtype=np.uint64)  # bytes of LB .. SD
+_SIZES = np.array([ACCESS_BYTES[op] for op in sorted(ACCESS_BYTES)], dtype=np.uint64)  # of LB .. SD
 
 _U = np.uint64
 _I = np.int64
-_0, _1, _3, _6, _7, _8, _32, _63, _64 = map(np.uint64, (0, 1, 3, 6, 7, 8, 32, 63, 64))
-_LOW = np.uint64(0xFFFFFFFF)
-_ONES = np.uint64(2**64 - 1)
+_0, _1, _3, _7, _8, _63, _64 = map(np.uint64, (0, 1, 3, 7, 8, 63, 64))
+_LIMB_BITS, _LIMB_MASK, _WORD_MASK = map(np.uint64, (LIMB_BITS, LIMB_MASK, WORD_MASK))
+_clock_of, _time_of = njit(nogil=True)(clock_of), njit(nogil=True)(time_of)
 
 
 class State(NamedTuple):
@@ -102,28 +101,31 @@ class Trace(NamedTuple):
     pool: np.ndarray  # uint64, last accesses of the words of the pool
 
 
-def predecode(code: Code, access: Accesses) -> np.ndarray:
+def predecode(decoded: Instructions, used: AccessedRegisters) -> np.ndarray:
     """One uint64 an instruction: op, d, a, b as bytes from the lowest, then the immediate; and one behind the end.
 
     What accesses no register and does nothing becomes a fence; the immediate of jumps counts instructions.
     """
-    none = access.d == NO_REGISTER
-    idle = none & (access.a == NO_REGISTER) & ~np.isin(code.op, [Op.JAL, Op.EBREAK, ILLEGAL])
-    op = np.where(idle, Op.FENCE, code.op).astype(np.uint64)
+    none = used.d == NO_REGISTER
+    idle = none & (used.a == NO_REGISTER) & ~np.isin(decoded.op, [Op.JAL, Op.EBREAK, ILLEGAL])
+    op = np.where(idle, Op.FENCE, decoded.op).astype(np.uint64)
     jumps = (op >= Op.JAL) & (op <= Op.BGEU) & (op != Op.JALR)
-    imm = np.where(jumps, np.where(code.imm % 4, _NOWHERE, code.imm >> 2), code.imm).astype(np.uint64) & _LOW
-    fields = op | access.d.astype(np.uint64) << 8 | access.a.astype(np.uint64) << 16 | access.b.astype(np.uint64) << 24
+    imm = (
+        np.where(jumps, np.where(decoded.imm % 4, _NOWHERE, decoded.imm >> 2), decoded.imm).astype(np.uint64)
+        & _LIMB_MASK
+    )
+    fields = op | used.d.astype(np.uint64) << 8 | used.a.astype(np.uint64) << 16 | used.b.astype(np.uint64) << 24
     return np.append(fields | imm << 32, np.uint64(_END | NO_REGISTER << 8 | NO_REGISTER << 16 | NO_REGISTER << 24))
 
 
 @njit(nogil=True, cache=True)
 def _product_high(a, b):
     """The upper word of the unsigned product."""
-    al, ah, bl, bh = a & _LOW, a >> _32, b & _LOW, b >> _32
+    al, ah, bl, bh = a & _LIMB_MASK, a >> _LIMB_BITS, b & _LIMB_MASK, b >> _LIMB_BITS
     low = al * bl
-    middle = ah * bl + (low >> _32)
-    other = al * bh + (middle & _LOW)
-    return ah * bh + (middle >> _32) + (other >> _32)
+    middle = ah * bl + (low >> _LIMB_BITS)
+    other = al * bh + (middle & _LIMB_MASK)
+    return ah * bh + (middle >> _LIMB_BITS) + (other >> _LIMB_BITS)
 
 
 @njit(nogil=True, cache=True)
@@ -136,7 +138,7 @@ def _word(a):
 def _divide(a, b):
     """Quotient and remainder, signed, rounded towards zero; of a division by zero -1 and a."""
     if b == _0:
-        return _ONES, a
+        return _WORD_MASK, a
     x = _0 - a if _I(a) < 0 else a
     y = _0 - b if _I(b) < 0 else b
     q = x // y
@@ -148,7 +150,7 @@ def _divide(a, b):
 def _divide_unsigned(a, b):
     """Quotient and remainder; of a division by zero 2^64 - 1 and a."""
     if b == _0:
-        return _ONES, a
+        return _WORD_MASK, a
     q = a // b
     return q, a - q * b
 
@@ -220,7 +222,7 @@ def _call(store, state, trace, number, address, cycle):
             trace.call_old[first + k] = store.pool[place]
             trace.call_new[first + k] = words[k]
             trace.call_t[first + k] = trace.pool[place]
-            trace.pool[place] = _U(4 * (cycle + 1) + SLOT_MEMORY)
+            trace.pool[place] = _U(_time_of(_clock_of(cycle), SLOT_MEMORY))
         store.pool[place] = words[k]
     state.position[CALLS] = call + 1
     state.position[CALL_WORDS] = first + size
@@ -327,9 +329,9 @@ def run(code, state, store, limit, trace):
                 elif op == Op.LHU:
                     c = value & _U(0xFFFF)
                 else:
-                    c = value & _LOW
+                    c = value & _LIMB_MASK
             else:
-                mask = _ONES >> (_64 - _8 * size)
+                mask = _WORD_MASK >> (_64 - _8 * size)
                 store.pool[i] = (old & ~(mask << shift)) | ((b & mask) << shift)
             if i != j:
                 far = store.pool[j]
@@ -341,14 +343,14 @@ def run(code, state, store, limit, trace):
                     trace.crossing_old[crossing] = far
                     trace.crossing_new[crossing] = store.pool[j]
                     trace.crossing_t[crossing] = trace.pool[j]
-                    trace.pool[j] = _U(4 * (cycle + 1) + SLOT_MEMORY)
+                    trace.pool[j] = _U(_time_of(_clock_of(cycle), SLOT_MEMORY))
                 crossing += 1
             if trace is not None:
                 trace.address[cycle] = address
                 trace.old[cycle] = old
                 trace.new[cycle] = store.pool[i]
                 trace.t_m[cycle] = trace.pool[i]
-                trace.pool[i] = _U(4 * (cycle + 1) + SLOT_MEMORY)
+                trace.pool[i] = _U(_time_of(_clock_of(cycle), SLOT_MEMORY))
         elif op == Op.ADDI:
             c = a + imm
         elif op == Op.SLTI:
@@ -392,7 +394,7 @@ def run(code, state, store, limit, trace):
         elif op == Op.SLLIW:
             c = _word(a << imm)
         elif op == Op.SRLIW:
-            c = _word((a & _LOW) >> imm)
+            c = _word((a & _LIMB_MASK) >> imm)
         elif op == Op.SRAIW:
             c = _U(_I(_word(a)) >> _I(imm))
         elif op == Op.ADDW:
@@ -402,7 +404,7 @@ def run(code, state, store, limit, trace):
         elif op == Op.SLLW:
             c = _word(a << (b & _U(31)))
         elif op == Op.SRLW:
-            c = _word((a & _LOW) >> (b & _U(31)))
+            c = _word((a & _LIMB_MASK) >> (b & _U(31)))
         elif op == Op.SRAW:
             c = _U(_I(_word(a)) >> _I(b & _U(31)))
         elif op == Op.FENCE:
@@ -436,11 +438,11 @@ def run(code, state, store, limit, trace):
         elif op == Op.DIVW:
             c = _word(_divide(_word(a), _word(b))[0])
         elif op == Op.DIVUW:
-            c = _word(_divide_unsigned(a & _LOW, b & _LOW)[0])
+            c = _word(_divide_unsigned(a & _LIMB_MASK, b & _LIMB_MASK)[0])
         elif op == Op.REMW:
             c = _divide(_word(a), _word(b))[1]
         elif op == Op.REMUW:
-            c = _word(_divide_unsigned(a & _LOW, b & _LOW)[1])
+            c = _word(_divide_unsigned(a & _LIMB_MASK, b & _LIMB_MASK)[1])
         elif op == Op.EBREAK:
             status = _BREAKPOINT
             break
@@ -452,19 +454,19 @@ def run(code, state, store, limit, trace):
             break
         x[rd] = c
         if trace is not None:
-            time = 4 * (cycle + 1)
+            clock = _clock_of(cycle)
             trace.instruction[cycle] = index
             trace.a[cycle] = a
             trace.b[cycle] = b
             trace.c[cycle] = c
             trace.t_a[cycle] = trace.registers[rs1]
-            trace.registers[rs1] = _U(time + SLOT_A)
+            trace.registers[rs1] = _U(_time_of(clock, SLOT_A))
             trace.registers[NO_REGISTER] = _0
             trace.t_b[cycle] = trace.registers[rs2]
-            trace.registers[rs2] = _U(time + SLOT_B)
+            trace.registers[rs2] = _U(_time_of(clock, SLOT_B))
             trace.registers[NO_REGISTER] = _0
             trace.t_d[cycle] = trace.registers[rd]
-            trace.registers[rd] = _U(time + SLOT_D)
+            trace.registers[rd] = _U(_time_of(clock, SLOT_D))
             trace.registers[NO_REGISTER] = _0
         cycle += 1
         index = following

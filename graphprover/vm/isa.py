@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 _NAMES = "zero ra sp gp tp t0 t1 t2 s0 s1 a0 a1 a2 a3 a4 a5 a6 a7 s2 s3 s4 s5 s6 s7 s8 s9 s10 s11 t3 t4 t5 t6"
-REGISTERS = tuple(_NAMES.split())
+REGISTER_NAMES = tuple(_NAMES.split())
 A0, A7 = 10, 17  # the first argument of a host call, and its number
 
 
@@ -173,8 +173,9 @@ class Op(IntEnum):
 
 LOADS = frozenset({Op.LB, Op.LH, Op.LW, Op.LD, Op.LBU, Op.LHU, Op.LWU})
 STORES = frozenset({Op.SB, Op.SH, Op.SW, Op.SD})
+ACCESS_BYTES = {op: 1 << (op.match >> 12 & 3) for op in LOADS | STORES}  # funct3 ends with their log2
 BRANCHES = frozenset({Op.BEQ, Op.BNE, Op.BLT, Op.BGE, Op.BLTU, Op.BGEU})
-ILLEGAL = len(Op)  # in `Code.op`: no instruction
+ILLEGAL = len(Op)  # in `Instructions.op`: no instruction
 
 
 @dataclass(frozen=True)
@@ -192,9 +193,9 @@ class Instruction:
         """As an assembler reads it, with jumps' targets as addresses."""
         form = self.op.format
         operands = form.syntax.format(
-            rd=REGISTERS[self.rd],
-            rs1=REGISTERS[self.rs1],
-            rs2=REGISTERS[self.rs2],
+            rd=REGISTER_NAMES[self.rd],
+            rs1=REGISTER_NAMES[self.rs1],
+            rs2=REGISTER_NAMES[self.rs2],
             imm=self.imm >> 12 & 0xFFFFF if form is U else self.imm,
             target=(self.pc + self.imm) % 2**64,
         )
@@ -202,7 +203,7 @@ class Instruction:
 
 
 @dataclass(frozen=True, eq=False)
-class Code:
+class Instructions:
     """Decoded words, one entry a word; fields that a format lacks are 0."""
 
     op: np.ndarray  # uint8, an `Op` or ILLEGAL
@@ -224,21 +225,21 @@ def decode(word: int, pc: int = 0) -> Instruction | None:
     return None
 
 
-def decode_all(words: np.ndarray) -> Code:
+def decode_all(words: np.ndarray) -> Instructions:
     """Decode a uint32 array of words."""
     wide = words.astype(np.int64)
     rd, rs1, rs2 = np.zeros((3, len(words)), np.uint8)
-    code = Code(np.full(len(words), ILLEGAL, np.uint8), rd, rs1, rs2, np.zeros_like(wide))
+    decoded = Instructions(np.full(len(words), ILLEGAL, np.uint8), rd, rs1, rs2, np.zeros_like(wide))
     for op in Op:
         form = op.format
         rows = np.flatnonzero(wide & form.mask == op.match)
         hits = wide[rows]
-        code.op[rows] = op
+        decoded.op[rows] = op
         for has, shift, field in ((form.rd, 7, rd), (form.rs1, 15, rs1), (form.rs2, 20, rs2)):
             if has:
                 field[rows] = hits >> shift & 31
-        code.imm[rows] = form.immediate.read(hits)
-    return code
+        decoded.imm[rows] = form.immediate.read(hits)
+    return decoded
 
 
 def encode(instruction: Instruction) -> int:

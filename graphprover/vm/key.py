@@ -15,11 +15,11 @@ import numpy as np
 
 from graphprover.air import Air
 from graphprover.protocol.errors import VerificationError
-from graphprover.protocol.hashing import keccak256
+from graphprover.protocol.hashing import DIGEST_BYTES, keccak256
 from graphprover.statement import Statement, Table
-from graphprover.vm.machine import LOG_BLOWUPS, Tables
-from graphprover.vm.parts import Part
 from graphprover.vm.shape import MAX_LOG_ROWS, PLACES
+from graphprover.vm.statement import LOG_BLOWUPS, ProgramStatements
+from graphprover.vm.table_numbers import TableNumber
 from graphprover.vm.tables.program import FIELDS, ProgramTable
 from graphprover.vm.tables.state import ImageMemory
 from graphprover.vm.version import MACHINE_DIGEST, MACHINE_VERSION
@@ -28,7 +28,6 @@ PREFIX = b"graphprover key"  # of keys of any format version
 MAGIC = PREFIX + b"\x02"
 _HEADER = struct.Struct("<32sQQBB32s")
 _NO_DATA = 255  # in place of log2 of the rows
-_CAP = 32
 
 
 class MalformedKey(ValueError):
@@ -36,7 +35,7 @@ class MalformedKey(ValueError):
 
 
 @dataclass(frozen=True)
-class Key(Tables):
+class Key(ProgramStatements):
     """A verifying key."""
 
     entry: int
@@ -76,14 +75,14 @@ class Key(Tables):
     def from_bytes(cls, data: bytes) -> "Key":
         """Inverse of ``to_bytes``; raises MalformedKey."""
         size = len(MAGIC) + _HEADER.size
-        if not data.startswith(MAGIC) or len(data) != size + _CAP * len(LOG_BLOWUPS):
+        if not data.startswith(MAGIC) or len(data) != size + DIGEST_BYTES * len(LOG_BLOWUPS):
             raise MalformedKey("no verifying key, or one of another version: make it again, by `graphprover setup`")
         machine, entry, zero_base, log_program, log_data, program_hash = _HEADER.unpack_from(data, len(MAGIC))
         if machine != MACHINE_DIGEST:
             raise MalformedKey("the verifying key is for another machine: make it again, by `graphprover setup`")
         if log_program > MAX_LOG_ROWS or (log_data > MAX_LOG_ROWS and log_data != _NO_DATA):
             raise MalformedKey(f"a table of the verifying key has more than 2^{MAX_LOG_ROWS} rows")
-        caps = {log: data[size + _CAP * i : size + _CAP * (i + 1)] for i, log in enumerate(LOG_BLOWUPS)}
+        caps = {log: data[size + DIGEST_BYTES * i : size + DIGEST_BYTES * (i + 1)] for i, log in enumerate(LOG_BLOWUPS)}
         return cls(entry, zero_base, log_program, None if log_data == _NO_DATA else log_data, program_hash, caps)
 
 
@@ -122,7 +121,7 @@ def machine_digest() -> bytes:
     """
     program = Key(0, 8, 6, 6, bytes(32), {})
     parts = [b"graphprover machine", struct.pack("<Q", MACHINE_VERSION)]
-    for code in (0, *Part, *PLACES):
-        description = program.air(code, tables=2, output_words=2, input_words=33).describe().canonical_bytes
-        parts += [struct.pack("<QQ", code, len(description)), description]
+    for number in (0, *TableNumber, *PLACES):
+        description = program.air(number, tables=2, output_words=2, input_words=33).describe().canonical_bytes
+        parts += [struct.pack("<QQ", number, len(description)), description]
     return keccak256(b"".join(parts))

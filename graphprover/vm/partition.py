@@ -9,8 +9,10 @@ from graphprover.compiled import njit
 from graphprover.vm import shape
 from graphprover.vm.families import FAMILIES, IN_PLACE
 from graphprover.vm.isa import disassemble
-from graphprover.vm.machine import Machine
 from graphprover.vm.record import Record
+from graphprover.vm.statement import Machine
+from graphprover.vm.traces.rows import host_rows
+from graphprover.vm.traces.run import Run
 
 
 class Unprovable(ValueError):
@@ -26,30 +28,18 @@ class Partition:
     shares: dict[str, tuple[int, int]]  # where each family that proves any begins and ends in them
 
 
-class _Values:
-    """Columns of the record at some cycles, for ``Step.fits``."""
-
-    def __init__(self, record: Record, cycles: np.ndarray) -> None:
-        self._record, self._cycles = record, cycles
-
-    def __getattr__(self, name: str) -> np.ndarray:
-        value = getattr(self._record, name)[self._cycles]
-        setattr(self, name, value)
-        return value
-
-
-def partition(machine: Machine, record: Record) -> Partition:
-    """Every cycle to the cheapest family that can prove it; raises Unprovable."""
+def partition(machine: Machine, record: Record, run: Run) -> Partition:
+    """Every cycle to the cheapest family that can prove it; ``run`` is the record's on the host. Raises Unprovable."""
     found: dict[str, list[tuple[np.ndarray, int]]] = {}
-    for family, cycles, outcome in _parts(machine, record):
+    for family, cycles, outcome in _provable(machine, record, run):
         found.setdefault(family, []).append((cycles, outcome))
-    first = np.concatenate([[0], np.cumsum([len(way) for way in machine.outcomes])])  # row of the first outcome
+    first = np.concatenate([[0], np.cumsum([len(ways) for ways in machine.outcomes])])  # row of the first outcome
     order = np.empty(len(record.index), dtype=np.uint32)
     entries = np.empty_like(order)
     shares, end = {}, 0
-    for family, parts in found.items():
+    for family, groups in found.items():
         start = end
-        for cycles, outcome in parts:
+        for cycles, outcome in groups:
             begin, end = end, end + len(cycles)
             order[begin:end] = cycles
             _rows_met(record.index, first + outcome, cycles, entries[begin:end])
@@ -58,24 +48,25 @@ def partition(machine: Machine, record: Record) -> Partition:
     return Partition(order, entries, shares)
 
 
-def _parts(machine: Machine, record: Record) -> Iterator[tuple[str, np.ndarray, int]]:
+def _provable(machine: Machine, record: Record, run: Run) -> Iterator[tuple[str, np.ndarray, int]]:
     """Families, cycles that they prove, and the number of the outcome that this is of those instructions."""
     kinds: dict[tuple[str, ...], int] = {}
-    ways = (tuple(each.family for each in way) for way in machine.outcomes)
-    kind_of = np.array([kinds.setdefault(way, len(kinds)) for way in ways], np.uint16)
+    families_of = (tuple(way.family for way in ways) for ways in machine.outcomes)
+    kind_of = np.array([kinds.setdefault(families, len(kinds)) for families in families_of], np.uint16)
     order, bounds = _by_kind(record.index, kind_of, len(kinds))
     many: dict[str, int] = {}
-    for families, number in kinds.items():
+    for families, kind in kinds.items():
         for family in families:
-            many[family] = many.get(family, 0) + int(bounds[number + 1] - bounds[number])
-    for families, number in kinds.items():
-        cycles = order[bounds[number] : bounds[number + 1]]
+            many[family] = many.get(family, 0) + int(bounds[kind + 1] - bounds[kind])
+    for families, kind in kinds.items():
+        cycles = order[bounds[kind] : bounds[kind + 1]]
         for outcome, family in enumerate(families):
             if not len(cycles):
                 break
             if family.endswith(IN_PLACE) and many[family] < shape.MANY:
                 continue  # not worth a table of its own
-            fits = np.broadcast_to(FAMILIES[family](1).fits(_Values(record, cycles)), cycles.shape)
+            executed = host_rows(run, cycles, run.entries)  # what fits does not depend on entries
+            fits = np.broadcast_to(FAMILIES[family](1).fits(executed), cycles.shape)
             if fits.all():
                 yield family, cycles, outcome
                 cycles = cycles[:0]

@@ -1,27 +1,25 @@
 """What an execution leaves behind for the tables that prove it.
 
-Time: the cycle i = 0, 1, ... has the clock i + 1, and what it accesses happens at 4 * clock + slot. The initial values
-of registers and memory have time 0. Memory is accessed in aligned words of 8 bytes.
+When accesses happen says clock.py. Memory is accessed in aligned words of 8 bytes.
 
 Registers: x0 is register 0, never written. A load to x0 writes to register SINK instead. What else an instruction
-accesses is `accesses`: nothing where it has no effect, and no x0 where an instruction's family needs none.
+accesses is `registers_accessed`: nothing where it has no effect, and no x0 where an instruction's family needs none.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from graphprover.vm.isa import A0, A7, BRANCHES, LOADS, STORES, Code, Op
+from graphprover.vm.isa import A0, A7, BRANCHES, LOADS, STORES, Instructions, Op
 
-SLOT_A, SLOT_B, SLOT_MEMORY, SLOT_D = range(4)
 SINK = 32  # takes what is loaded to x0
-NO_REGISTER = 33  # in `Accesses`
+NO_REGISTER = 33  # in `AccessedRegisters`
 
 _WITH_EFFECT = LOADS | STORES | BRANCHES | {Op.JAL, Op.JALR, Op.ECALL, Op.EBREAK}
 
 
 @dataclass(frozen=True, eq=False)
-class Accesses:
+class AccessedRegisters:
     """The registers that each instruction accesses: uint8 arrays, NO_REGISTER for none."""
 
     a: np.ndarray  # read at SLOT_A
@@ -29,26 +27,26 @@ class Accesses:
     d: np.ndarray  # written at SLOT_D
 
 
-def accesses(code: Code) -> Accesses:
-    """What each instruction accesses.
+def registers_accessed(instructions: Instructions) -> AccessedRegisters:
+    """The registers that each instruction accesses.
 
     An instruction that can only change rd and has rd = x0 (or fence) accesses nothing; jumps that keep no return
     address write nothing; addi of x0 (li) and a branch on rs2 = x0 do not read x0; ecall reads a7 and a0.
     """
-    op, none = code.op, np.uint8(NO_REGISTER)
-    forms = [each.format for each in Op]
+    op, none = instructions.op, np.uint8(NO_REGISTER)
+    forms = [operation.format for operation in Op]
     reads_a, reads_b, writes = (np.array([getattr(f, n) for f in forms] + [False]) for n in ("rs1", "rs2", "rd"))
-    effect = ~writes[op] | (code.rd > 0) | _any(op, _WITH_EFFECT)
-    a = np.where(reads_a[op] & effect & ~((op == Op.ADDI) & (code.rs1 == 0)), code.rs1, none)
-    b = np.where(reads_b[op] & effect & ~(_any(op, BRANCHES) & (code.rs2 == 0)), code.rs2, none)
-    d = np.where(writes[op] & (code.rd > 0), code.rd, none)
-    d[_any(op, LOADS) & (code.rd == 0)] = SINK
+    effect = ~writes[op] | (instructions.rd > 0) | _any(op, _WITH_EFFECT)
+    a = np.where(reads_a[op] & effect & ~((op == Op.ADDI) & (instructions.rs1 == 0)), instructions.rs1, none)
+    b = np.where(reads_b[op] & effect & ~(_any(op, BRANCHES) & (instructions.rs2 == 0)), instructions.rs2, none)
+    d = np.where(writes[op] & (instructions.rd > 0), instructions.rd, none)
+    d[_any(op, LOADS) & (instructions.rd == 0)] = SINK
     a[op == Op.ECALL], b[op == Op.ECALL] = A7, A0
-    return Accesses(a, b, d)
+    return AccessedRegisters(a, b, d)
 
 
 def _any(op: np.ndarray, ops: frozenset[Op]) -> np.ndarray:
-    return np.isin(op, [int(each) for each in ops])
+    return np.isin(op, [int(operation) for operation in ops])
 
 
 @dataclass(frozen=True, eq=False)

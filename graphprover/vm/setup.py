@@ -3,12 +3,12 @@
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.preprocessed import preprocessed_cap
 from graphprover.vm.key import Key
-from graphprover.vm.machine import LOG_BLOWUPS, Machine
+from graphprover.vm.statement import LOG_BLOWUPS, Machine
 
 
 def make_key(machine: Machine) -> Key:
     """The key of a program: commits to its preprocessed columns at every rate."""
-    columns = [machine.air(part, 0, 0).preprocessed_trace() for part in machine.fixed]
+    columns = [machine.air(number, 0, 0).preprocessed_trace() for number in machine.fixed]
     program, data = machine.program(), machine.data()
     return Key(
         machine.entry,

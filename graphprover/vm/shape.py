@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from operator import itemgetter
 
-from graphprover.vm.parts import Part
-from graphprover.vm.tables.bump import LANES as BUMP_LANES
+from graphprover.vm.table_numbers import TableNumber
+from graphprover.vm.tables.bump import BUMP_LANES
 from graphprover.vm.tables.keccak_f import ROUNDS
-from graphprover.vm.version import NUMBERS
+from graphprover.vm.version import FAMILY_NUMBERS
 
 MIN_ROWS = 64  # of a table: shorter ones would make the proof longer, not shorter
 MAX_LOG_ROWS = 26  # of a table: addresses of a region, which rise by at most 2^35 a row, stay below 2^61
@@ -20,10 +20,10 @@ MAX_ROWS = 1 << MAX_LOG_ROWS
 LANES = (1, 4)  # instructions in a row of a family's table
 MANY = 1 << 12  # instructions of a family from which on several share a row
 SPLIT_CELLS = 1 << 20  # idle cells from which on a table is split into two
-PARTS = 16  # numbers below are tables of the machine; a family's table is called family * PARTS + lanes
+FAMILY = 16  # numbers below are `TableNumber`s; a family's table has the number FAMILY * the family's + lanes
 
 
-SEVERAL = frozenset({Part.BUMP, Part.KECCAK_F})  # a statement may have any number of these
+SEVERAL = frozenset({TableNumber.BUMP, TableNumber.KECCAK_F})  # a statement may have any number of these
 
 
 @dataclass(frozen=True)
@@ -34,16 +34,16 @@ class Place:
     lanes: int
 
     @property
-    def code(self) -> int:
-        """Its number in the shape of the statement."""
-        return NUMBERS[self.family] * PARTS + self.lanes
+    def number(self) -> int:
+        """By which a statement names it."""
+        return FAMILY_NUMBERS[self.family] * FAMILY + self.lanes
 
 
-PLACES = {place.code: place for family in NUMBERS for lanes in LANES for place in (Place(family, lanes),)}
-_PART_CODES = frozenset(map(int, Part))
+PLACES = {place.number: place for family in FAMILY_NUMBERS for lanes in LANES for place in (Place(family, lanes),)}
+_TABLE_NUMBERS = frozenset(map(int, TableNumber))
 KECCAK_CALL = "keccak_call"  # the family that needs the permutation
-_CALLS = frozenset(Place(KECCAK_CALL, lanes).code for lanes in LANES)
-_ONCE = frozenset(Place("halt", lanes).code for lanes in LANES)  # proves one cycle, the last
+_CALLS = frozenset(Place(KECCAK_CALL, lanes).number for lanes in LANES)
+_ONCE = frozenset(Place("halt", lanes).number for lanes in LANES)  # proves one cycle, the last
 
 
 def lanes_for(count: int) -> int:
@@ -107,22 +107,22 @@ class Packing:
         return range(least, min(most, before + self.room(last)) + 1)
 
 
-def packing(code: int, cells: int) -> Packing:
+def packing(number: int, cells: int) -> Packing:
     """How the uses of a family, of bumps or of permutations fill tables of so many committed cells a row."""
-    if code == Part.KECCAK_F:
+    if number == TableNumber.KECCAK_F:
         return Packing(1, ROUNDS, cells)
-    return Packing(BUMP_LANES if code == Part.BUMP else PLACES[code].lanes, 1, cells)
+    return Packing(BUMP_LANES if number == TableNumber.BUMP else PLACES[number].lanes, 1, cells)
 
 
-def check_codes(codes: Sequence[int], fixed: Collection[int]) -> None:
+def check_numbers(numbers: Sequence[int], fixed: Collection[int]) -> None:
     """Raises ValueError unless an execution may have these tables beside the boundary; all have the ``fixed``."""
-    present = set(codes)
-    unknown = next((code for code in codes if code not in PLACES and code not in _PART_CODES), None)
+    present = set(numbers)
+    unknown = next((number for number in numbers if number not in PLACES and number not in _TABLE_NUMBERS), None)
     if unknown is not None:
         raise ValueError(f"no table beside the boundary has the number {unknown}")
-    if list(codes) != sorted(codes):
+    if list(numbers) != sorted(numbers):
         raise ValueError("the tables are not in the order of their numbers")
-    again = next((a for a, b in pairwise(codes) if a == b and a in _PART_CODES - SEVERAL), None)
+    again = next((a for a, b in pairwise(numbers) if a == b and a in _TABLE_NUMBERS - SEVERAL), None)
     if again is not None:
         raise ValueError(f"the table {name_of(again)} is there twice")
     missing = min(set(fixed) - present, default=None)
@@ -130,52 +130,56 @@ def check_codes(codes: Sequence[int], fixed: Collection[int]) -> None:
         raise ValueError(f"the table {name_of(missing)}, which every statement has, is missing")
     if _ONCE.isdisjoint(present):
         raise ValueError("the exit, which every run ends with, is missing")
-    if (Part.INPUT in present and Part.STATED_INPUT in present) or (
-        Part.ZERO_BETWEEN in present and Part.STATED_INPUT not in present
+    if (TableNumber.INPUT in present and TableNumber.STATED_INPUT in present) or (
+        TableNumber.ZERO_BETWEEN in present and TableNumber.STATED_INPUT not in present
     ):
         raise ValueError("the input's memory is there twice, or in part")
-    if {Part.KECCAK_F in present, Part.EVEN in present} != {not _CALLS.isdisjoint(present)}:
+    if {TableNumber.KECCAK_F in present, TableNumber.EVEN in present} != {not _CALLS.isdisjoint(present)}:
         raise ValueError("calls of the permutation, its tables and its even numbers are not all there, or all absent")
-    families = [PLACES[code].family for code in sorted(present - _PART_CODES)]
+    families = [PLACES[number].family for number in sorted(present - _TABLE_NUMBERS)]
     twice = next((a for a, b in pairwise(families) if a == b), None)
     if twice is not None:
         raise ValueError(f"the family {twice} has tables of different lanes")
 
 
 def check_heights(
-    codes: Sequence[int], heights: Sequence[int], cycles: int, cells: Callable[[int], int], rows: Callable[[int], range]
+    numbers: Sequence[int],
+    heights: Sequence[int],
+    cycles: int,
+    cells: Callable[[int], int],
+    rows: Callable[[int], range],
 ) -> None:
-    """Raises ValueError unless some execution of so many cycles has tables of these heights; ``codes`` are checked.
+    """Raises ValueError unless some execution of so many cycles has tables of these heights; ``numbers`` are checked.
 
     ``cells``: committed cells of a row of a table; ``rows``: how many a table that is there once may need.
     """
     uses: dict[int, range] = {}
-    for code, group in groupby(zip(codes, heights, strict=True), key=itemgetter(0)):
+    for number, group in groupby(zip(numbers, heights, strict=True), key=itemgetter(0)):
         own = [height for _, height in group]
         if not all(MIN_ROWS <= height <= MAX_ROWS for height in own):
-            raise ValueError(f"a table {name_of(code)} has not {MIN_ROWS} to 2^{MAX_LOG_ROWS} rows: {own}")
-        if code in PLACES or code in SEVERAL:
-            uses[code] = packing(code, cells(code)).counts(own)
-        elif not rows_for(rows(code)[0]) <= own[0] <= rows_for(rows(code)[-1]):
-            raise ValueError(f"the table {name_of(code)} has {own[0]:,} rows; no execution needs as many, or as few")
-    for code in PLACES.keys() & uses:
-        few = PLACES[code].lanes == LANES[0]
-        uses[code] = _common(uses[code], range(1, MANY) if few else range(MANY, cycles + 1))
-    for code in _ONCE & uses.keys():
-        uses[code] = _common(uses[code], range(1, 2))
-    for code in _CALLS & uses.keys():
-        uses[code] = uses[Part.KECCAK_F] = _common(uses[code], uses[Part.KECCAK_F])
-    for code, counts in uses.items():
+            raise ValueError(f"a table {name_of(number)} has not {MIN_ROWS} to 2^{MAX_LOG_ROWS} rows: {own}")
+        if number in PLACES or number in SEVERAL:
+            uses[number] = packing(number, cells(number)).counts(own)
+        elif not rows_for(rows(number)[0]) <= own[0] <= rows_for(rows(number)[-1]):
+            raise ValueError(f"the table {name_of(number)} has {own[0]:,} rows; no execution needs as many, or as few")
+    for number in PLACES.keys() & uses:
+        few = PLACES[number].lanes == LANES[0]
+        uses[number] = _common(uses[number], range(1, MANY) if few else range(MANY, cycles + 1))
+    for number in _ONCE & uses.keys():
+        uses[number] = _common(uses[number], range(1, 2))
+    for number in _CALLS & uses.keys():
+        uses[number] = uses[TableNumber.KECCAK_F] = _common(uses[number], uses[TableNumber.KECCAK_F])
+    for number, counts in uses.items():
         if not counts:
-            raise ValueError(f"tables {name_of(code)} of these heights: no number of uses leads to them")
-    proved = [uses[code] for code in PLACES.keys() & uses]
+            raise ValueError(f"tables {name_of(number)} of these heights: no number of uses leads to them")
+    proved = [uses[number] for number in PLACES.keys() & uses]
     if not sum(counts[0] for counts in proved) <= cycles <= sum(counts[-1] for counts in proved):
         raise ValueError(f"tables of families for another number of cycles than {cycles:,}")
 
 
-def name_of(code: int) -> str:
+def name_of(number: int) -> str:
     """The name of a table, for people."""
-    return PLACES[code].family if code in PLACES else Part(code).name.lower()
+    return PLACES[number].family if number in PLACES else TableNumber(number).name.lower()
 
 
 def _common(a: range, b: range) -> range:

@@ -11,7 +11,7 @@ from types import MappingProxyType
 MACHINE_VERSION = 1
 MACHINE_DIGEST = bytes.fromhex("ea370f89c679a75658af834616419dfacfc2e567475fcda0eb98daeb3a652034")
 
-NUMBERS: Mapping[str, int] = MappingProxyType({
+FAMILY_NUMBERS: Mapping[str, int] = MappingProxyType({
     "goto": 1, "touch": 2, "constant": 3, "move": 4, "jal": 5, "jalr": 6, "return": 7, "addi": 8, "addi_narrow": 9,
     "add": 10, "add_narrow": 11, "sub": 12, "addiw": 13, "addw": 14, "subw": 15, "equal": 16, "unequal": 17,
     "zero": 18, "nonzero": 19, "negative": 20, "nonnegative": 21, "ltu": 22, "geu": 23, "lt": 24, "ge": 25,

@@ -70,7 +70,7 @@ def _times_vanishing(vanishing, inverses, log_rows, target):
 def selectors(log_rows: int, log_chunks: int) -> np.ndarray:
     """The selectors of a trace of 2^log_rows rows on its quotient domain: uint64 (4, 2^(log_rows + log_chunks)).
 
-    Rows as in ``graphprover.air.program.Selector``, with Z(x) = x^n - 1 and g the generator of the trace's domain:
+    Rows as in ``graphprover.air.bytecode.Selector``, with Z(x) = x^n - 1 and g the generator of the trace's domain:
     Z(x) / (x - 1), Z(x) / (x - 1/g), x - 1/g, 1 / Z(x). Source: ``selectors_on_coset`` in p3-commit/src/domain.rs.
     """
     log_size = log_rows + log_chunks

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from graphprover.air.program import constants, lookup_program
+from graphprover.air.bytecode import constants, lookup_bytecode
 from graphprover.compiled import njit
 from graphprover.field import Ext
-from graphprover.kernels.cpu import domain, program, simd
+from graphprover.kernels.cpu import bytecode, domain, simd
 from graphprover.kernels.cpu.field import add
 from graphprover.kernels.cpu.inverse import adjugate, invert
 from graphprover.kernels.cpu.pieces import Threads, split_rows
@@ -121,7 +121,7 @@ def fractions(
 ) -> None:
     """Fraction columns 1 .. k for rows [first, last), and in column 0 their sum in the row, for ``accumulate``.
 
-    ``denominators`` is (3D, m) and ``multiplicities`` (D, m) for D tuples, as the lookup program gives them, from row
+    ``denominators`` is (3D, m) and ``multiplicities`` (D, m) for D tuples, as the lookup bytecode gives them, from row
     ``offset`` on, so that they need not be kept for all rows at a time; ``groups`` holds the number of tuples of each
     of the k fraction columns and sums to D; ``columns`` is (3(k + 1), n). All are C-contiguous uint64. Where the
     multiplicity is 0 so is the fraction. Raises ZeroDivisionError, naming tuple and row, for a denominator of zero with
@@ -155,7 +155,7 @@ def lookup_columns(threads: Threads, tables: Sequence[Operands], beta: Ext) -> l
 
 def _lookup_columns(threads: Threads, table: Operands, beta: Ext) -> tuple[np.ndarray, Ext]:
     rows = table.main.shape[1]
-    code = lookup_program(table.air)
+    code = lookup_bytecode(table.air)
     words = constants(code, table.public_values, table.prefixes, beta)
     groups = [len(lookup.tuples) for lookup in table.air.lookups]
     matrices = (table.main, table.preprocessed, None, domain.indicators(rows))
@@ -165,7 +165,7 @@ def _lookup_columns(threads: Threads, table: Operands, beta: Ext) -> tuple[np.nd
         denominators = np.empty((3 * sum(groups), last - first), dtype=np.uint64)
         multiplicities = np.empty((sum(groups), last - first), dtype=np.uint64)
         targets = (denominators, multiplicities)
-        program.evaluate(code, words, matrices, targets, rows.bit_length() - 1, False, first, last, first)
+        bytecode.evaluate(code, words, matrices, targets, rows.bit_length() - 1, False, first, last, first)
         fractions(denominators, multiplicities, groups, columns, first, last, first)
 
     split_rows(threads, piece, rows)

@@ -1,13 +1,13 @@
-"""A table's quotient, by the interpreter of its constraints (``program``)."""
+"""A table's quotient, by the interpreter of its constraints (``bytecode``)."""
 
 from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
 
-from graphprover.air.program import constants, quotient_program
+from graphprover.air.bytecode import constants, quotient_bytecode
 from graphprover.field import ZERO, Ext
-from graphprover.kernels.cpu import domain, ntt, program
+from graphprover.kernels.cpu import bytecode, domain, ntt
 from graphprover.kernels.cpu.pieces import Threads, split_rows
 from graphprover.kernels.operands import Operands
 
@@ -33,13 +33,13 @@ def _quotient(threads: Threads, table: Operands, beta: Ext, alpha: Ext, log_blow
             else ntt.coset_ldes(threads, [matrix[:, : 1 << log_rows]], [0], log_chunks, 1, bit_reversed_source=True)[0]
             for matrix in matrices
         ]
-    code = quotient_program(table.air)
+    code = quotient_bytecode(table.air)
     words = constants(code, table.public_values, table.prefixes, beta, alpha, table.terminal or ZERO)
     inputs = (*matrices, _selectors(log_rows, log_chunks))
     target = np.empty((3, 1 << (log_rows + log_chunks)), dtype=np.uint64)
 
     def rows(first: int, last: int) -> None:
-        program.evaluate(code, words, inputs, (target,), log_rows, True, first, last)
+        bytecode.evaluate(code, words, inputs, (target,), log_rows, True, first, last)
 
     split_rows(threads, rows, target.shape[1])
     return target

@@ -8,7 +8,7 @@ import numpy as np
 from graphprover.field import ZERO, Ext
 from graphprover.kernels.cuda import denominators
 from graphprover.kernels.cuda.batch import batched
-from graphprover.kernels.cuda.module import blocks_for, launch, load, together
+from graphprover.kernels.cuda.launch import blocks_for, empty_arrays, kernels_of, launch
 from graphprover.kernels.operands import Height
 
 THREADS = 256  # as in deep.cu
@@ -42,8 +42,8 @@ def reduced_openings(heights: Sequence[Height], alpha: Ext) -> list[cupy.ndarray
         opened += [at_point.reshape(-1) for values in height.values for at_point in values]
         words_before += 3 * claim
     plan = cupy.asarray(np.concatenate([np.array(parts, dtype=np.uint64), *opened]))
-    targets = together(height.inverses[0].shape for height in heights)
-    weights = together((sum(map(len, height.matrices)) + len(height.matrices) + 2, 3) for height in heights)
+    targets = empty_arrays(height.inverses[0].shape for height in heights)
+    weights = empty_arrays((sum(map(len, height.matrices)) + len(height.matrices) + 2, 3) for height in heights)
 
     items = []
     for height, (first_part, first_opened), target, scratch in zip(heights, starts, targets, weights, strict=True):
@@ -59,8 +59,8 @@ def reduced_openings(heights: Sequence[Height], alpha: Ext) -> list[cupy.ndarray
         ]  # fmt: skip
         items.append((words, blocks_for(rows // 2, THREADS // slices)))
     for described, count, blocks in batched(items):
-        launch(load("deep.cu"), "weigh", count, THREADS, described, *alpha)
-        launch(load("deep.cu"), "reduced_openings", blocks, THREADS, described, count)
+        launch(kernels_of("deep.cu"), "weigh", count, THREADS, described, *alpha)
+        launch(kernels_of("deep.cu"), "reduced_openings", blocks, THREADS, described, count)
     return targets
 
 
@@ -93,7 +93,7 @@ def sum_codewords(vectors: Sequence[cupy.ndarray]) -> cupy.ndarray:
     addresses = np.zeros(_VECTORS, dtype=np.uint64)
     addresses[: len(vectors)] = [each.data.ptr for each in vectors]
     launch(
-        load("deep.cu"), "sum", blocks_for(target.size, THREADS), THREADS,
+        kernels_of("deep.cu"), "sum_codewords", blocks_for(target.size, THREADS), THREADS,
         addresses, len(vectors), target, target.size,
     )  # fmt: skip
     return target

@@ -7,7 +7,7 @@ import cupy
 from graphprover.field import GENERATOR, Ext, P
 from graphprover.kernels.cuda import domain
 from graphprover.kernels.cuda.batch import batched
-from graphprover.kernels.cuda.module import blocks_for, launch, load, together
+from graphprover.kernels.cuda.launch import blocks_for, empty_arrays, kernels_of, launch
 
 THREADS, ELEMENTS = 256, 8  # as in denominators.cuh
 
@@ -19,14 +19,14 @@ def over_points(file: str, kernel: str, domains: Sequence[tuple[int, Ext, Ext]])
     """
     for log_size, point, _ in domains:
         _require_outside(point, log_size)
-    targets = together((3, 1 << log_size) for log_size, _, _ in domains)
+    targets = empty_arrays((3, 1 << log_size) for log_size, _, _ in domains)
     tables = domain.points(max(log_size for log_size, _, _ in domains))
     items = [
         ([*point, *factor, target.data.ptr, 1 << log_size], blocks_for(1 << log_size, THREADS * ELEMENTS))
         for (log_size, point, factor), target in zip(domains, targets, strict=True)
     ]
     for described, count, blocks in batched(items):
-        launch(load(file), kernel, blocks, THREADS, described, count, *tables)
+        launch(kernels_of(file), kernel, blocks, THREADS, described, count, *tables)
     return targets
 
 

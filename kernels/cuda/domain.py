@@ -13,30 +13,30 @@ from graphprover.kernels.domain import Products
 
 FINE = 12  # bits of the fine table, as in domain.cuh
 
-Tables = tuple[cupy.ndarray, cupy.ndarray]  # fine and coarse, uint64
+PointTables = tuple[cupy.ndarray, cupy.ndarray]  # fine and coarse, uint64
 
 
-def points(log_size: int) -> Tables:
+def points(log_size: int) -> PointTables:
     """Of the coset 7 * K, K of order up to 2^log_size."""
     return _points(log_size, cupy.cuda.runtime.getDevice())
 
 
-def fold_factors(log_size: int) -> Tables:
+def fold_factors(log_size: int) -> PointTables:
     """Of 1 / (2 g^rev(i)) for codewords of up to 2^log_size elements."""
     return _fold_factors(log_size, cupy.cuda.runtime.getDevice())
 
 
 @cache
-def _points(log_size: int, device: int) -> Tables:
+def _points(log_size: int, device: int) -> PointTables:
     return _tables(domain.points(log_size))
 
 
 @cache
-def _fold_factors(log_size: int, device: int) -> Tables:
+def _fold_factors(log_size: int, device: int) -> PointTables:
     return _tables(domain.fold_factors(log_size))
 
 
-def _tables(products: Products) -> Tables:
+def _tables(products: Products) -> PointTables:
     fine = Products(products.start, products.roots[:FINE]).table()
     coarse = Products(1, products.roots[FINE:]).table()
     tables = cupy.asarray(fine), cupy.asarray(coarse)

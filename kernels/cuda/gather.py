@@ -6,7 +6,7 @@ import cupy
 import numpy as np
 
 from graphprover.kernels.cuda.keccak import DIGEST
-from graphprover.kernels.cuda.module import blocks_for, launch, load, to_host
+from graphprover.kernels.cuda.launch import blocks_for, kernels_of, launch, to_host
 
 THREADS = 128  # as in gather.cu
 _BLOCKS = 64  # most thread blocks of a part
@@ -63,7 +63,7 @@ def gather(
     target = cupy.empty(ends[-1], dtype=np.uint64)
     most = max((count * columns for _, _, _, columns, _, count, _, _ in parts), default=0)
     launch(
-        load("gather.cu"),
+        kernels_of("gather.cu"),
         "gather",
         (len(parts), min(blocks_for(most, THREADS), _BLOCKS)),
         THREADS,

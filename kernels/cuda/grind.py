@@ -4,7 +4,7 @@ import cupy
 import numpy as np
 
 from graphprover.kernels.cuda.keccak import DIGEST
-from graphprover.kernels.cuda.module import blocks_for, launch, load, multiprocessors, to_host
+from graphprover.kernels.cuda.launch import blocks_for, kernels_of, launch, multiprocessors, to_host
 
 _THREADS = 128
 _BLOCKS_PER_MULTIPROCESSOR = 5  # as many as run at once
@@ -30,7 +30,7 @@ def grind(seed: bytes, bits: int) -> int:
     while True:
         found = cupy.asarray(np.array([2**64 - 1, 0], dtype=np.uint64))
         blocks = min(blocks_for(count, _THREADS), resident)
-        launch(load("grind.cu"), "grind", blocks, _THREADS, *words, mask, start, start + count, found)
+        launch(kernels_of("grind.cu"), "grind", blocks, _THREADS, *words, mask, start, start + count, found)
         nonce = int(to_host(found)[0])
         if nonce < start + count:
             return nonce

@@ -3,7 +3,7 @@
 import cupy
 import numpy as np
 
-from graphprover.kernels.cuda.module import blocks_for, launch, load, to_host
+from graphprover.kernels.cuda.launch import blocks_for, kernels_of, launch, to_host
 
 NO_ZERO = 2**64 - 1
 THREADS, WORDS = 256, 16  # as in inverse.cu
@@ -26,7 +26,7 @@ def inverse(source: cupy.ndarray, target: cupy.ndarray) -> None:
     count = len(source)
     first_zero = no_zero(cupy.empty(1, dtype=cupy.uint64))
     blocks = blocks_for(count, THREADS * WORDS)
-    launch(load("inverse.cu"), "inverse", blocks, THREADS, source, target, count, first_zero)
+    launch(kernels_of("inverse.cu"), "inverse", blocks, THREADS, source, target, count, first_zero)
     index = int(to_host(first_zero)[0])
     if index != NO_ZERO:
         raise ZeroDivisionError(f"element {index} is zero and has no inverse")

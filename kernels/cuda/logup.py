@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 import cupy
 
-from graphprover.air.program import constants, lookup_program
+from graphprover.air.bytecode import constants, lookup_bytecode
 from graphprover.field import Ext
 from graphprover.kernels.cuda import generate
 from graphprover.kernels.cuda.batch import batched
+from graphprover.kernels.cuda.bytecode import run_generated
 from graphprover.kernels.cuda.inverse import NO_ZERO, no_zero
-from graphprover.kernels.cuda.module import blocks_for, launch, load, to_host, together
-from graphprover.kernels.cuda.program import none, run
+from graphprover.kernels.cuda.launch import blocks_for, empty_arrays, kernels_of, launch, pointer_or_null, to_host
 from graphprover.kernels.operands import Operands
 
 _SCAN = 1024  # threads of the block that scans a table's sums of blocks, as in logup.cu
@@ -22,19 +22,19 @@ def lookup_columns(tables: Sequence[Operands], beta: Ext) -> list[tuple[cupy.nda
     The traces are (columns, n) in natural order. Waits for the sums. Raises ZeroDivisionError, naming table and row,
     for a denominator of zero, whatever its multiplicity.
     """
-    columns = together((3 * (len(table.air.lookups) + 1), table.main.shape[1]) for table in tables)
+    columns = empty_arrays((3 * (len(table.air.lookups) + 1), table.main.shape[1]) for table in tables)
     # The sums of each table's blocks of rows; its terminal, then its first row with a zero.
-    totals = together((blocks_for(each.shape[1], generate.THREADS), 3) for each in columns)
+    totals = empty_arrays((blocks_for(each.shape[1], generate.THREADS), 3) for each in columns)
     results = no_zero(cupy.empty((len(tables), 4), dtype=cupy.uint64))
 
     for table, target, sums, result in zip(tables, columns, totals, results, strict=True):
-        program, rows = lookup_program(table.air), target.shape[1]
-        words = constants(program, table.public_values, table.prefixes, beta)
+        bytecode, rows = lookup_bytecode(table.air), target.shape[1]
+        words = constants(bytecode, table.public_values, table.prefixes, beta)
         groups = tuple(len(lookup.tuples) for lookup in table.air.lookups)
-        for code in generate.lookup_sources(program, groups):
-            run(
+        for code in generate.lookup_sources(bytecode, groups):
+            run_generated(
                 code, "lookups", len(sums), words,
-                table.main, rows, none(table.preprocessed), rows, target, sums, result[3:], rows,
+                table.main, rows, pointer_or_null(table.preprocessed), rows, target, sums, result[3:], rows,
             )  # fmt: skip
 
     items = [
@@ -42,8 +42,8 @@ def lookup_columns(tables: Sequence[Operands], beta: Ext) -> list[tuple[cupy.nda
         for target, sums, result in zip(columns, totals, results, strict=True)
     ]
     for described, count, blocks in batched(items):
-        launch(load("logup.cu"), "scan_totals", count, _SCAN, described)
-        launch(load("logup.cu"), "accumulate", blocks, generate.THREADS, described, count)
+        launch(kernels_of("logup.cu"), "scan_totals", count, _SCAN, described)
+        launch(kernels_of("logup.cu"), "accumulate", blocks, generate.THREADS, described, count)
     terminals = to_host(results).tolist()
     for table, (*_, row) in zip(tables, terminals, strict=True):
         if row != NO_ZERO:

@@ -9,7 +9,7 @@ import cupy
 import numpy as np
 
 from graphprover.kernels.cuda.keccak import DIGEST, hash_groups, hash_rows
-from graphprover.kernels.cuda.module import blocks_for, launch, load
+from graphprover.kernels.cuda.launch import blocks_for, kernels_of, launch
 
 BROAD = 1 << 14  # nodes up to which a layer leaves so much of a device idle that it shares a launch with others
 _THREADS = 128
@@ -60,7 +60,7 @@ def build(layers: Sequence[cupy.ndarray], joining: Mapping[int, cupy.ndarray]) -
     for number in broad:
         nodes = len(layers[number])
         launch(
-            load("merkle.cu"),
+            kernels_of("merkle.cu"),
             "compress",
             blocks_for(nodes, _THREADS),
             _THREADS,
@@ -71,11 +71,11 @@ def build(layers: Sequence[cupy.ndarray], joining: Mapping[int, cupy.ndarray]) -
         )
     first = len(broad) + 1
     narrow = next((number for number in range(first, len(layers)) if len(layers[number]) <= _THREADS), len(layers))
-    _build_together(layers, first, narrow, joining)
-    _build_together(layers, narrow, len(layers), joining)
+    _build_layers(layers, first, narrow, joining)
+    _build_layers(layers, narrow, len(layers), joining)
 
 
-def _build_together(layers: Sequence[cupy.ndarray], first: int, last: int, joining: Mapping[int, cupy.ndarray]) -> None:
+def _build_layers(layers: Sequence[cupy.ndarray], first: int, last: int, joining: Mapping[int, cupy.ndarray]) -> None:
     """Write the layers [first, last) in one launch: every thread block a subtree."""
     if first == last:
         return
@@ -86,7 +86,7 @@ def _build_together(layers: Sequence[cupy.ndarray], first: int, last: int, joini
         if len(layer) in joining:
             addresses[place] = joining[len(layer)].data.ptr
     launch(
-        load("merkle.cu"),
+        kernels_of("merkle.cu"),
         "compress_layers",
         blocks,
         _THREADS,

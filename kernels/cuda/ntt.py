@@ -14,7 +14,7 @@ import numpy as np
 
 from graphprover import field
 from graphprover.kernels.cuda.batch import batched
-from graphprover.kernels.cuda.module import launch, load, multiprocessors, together
+from graphprover.kernels.cuda.launch import empty_arrays, kernels_of, launch, multiprocessors
 
 LOG_TILE = 12  # a transform of one tile has a kernel of its own
 _LOG_SHORT = 8  # up to here a column keeps few threads busy
@@ -89,7 +89,7 @@ def _roots(device: int) -> cupy.ndarray:
 def _launch(name: str, units: int, shared: int, *arguments: object) -> None:
     device = cupy.cuda.runtime.getDevice()
     blocks = min(units, multiprocessors(device) * _BLOCKS_PER_MULTIPROCESSOR)
-    launch(load("ntt.cu"), name, blocks, _THREADS, *arguments, _roots(device), shared=shared)
+    launch(kernels_of("ntt.cu"), name, blocks, _THREADS, *arguments, _roots(device), shared=shared)
 
 
 def _log_rows(matrix: cupy.ndarray) -> int:
@@ -127,7 +127,7 @@ def _whole(extensions: Sequence[_Extension], log_cosets: int, shift: int, natura
         ]  # fmt: skip
         for described, count, blocks in batched(items):
             launch(
-                load("ntt.cu"), "whole_columns", blocks, min(max(1 << longest >> 1, 32), _MAX_THREADS),
+                kernels_of("ntt.cu"), "whole_columns", blocks, min(max(1 << longest >> 1, 32), _MAX_THREADS),
                 described, count, log_cosets, natural, shift, _roots(cupy.cuda.runtime.getDevice()),
                 shared=8 * ((1 << longest) + LOG_TILE),
             )  # fmt: skip
@@ -195,7 +195,7 @@ def coset_ldes(
         limits = 0 <= log_cosets <= MAX_LOG_COSETS and 0 <= each <= MAX_LOG_CHUNKS
         if log_size < 0 or not limits or (each and not bit_reversed_source):
             raise ValueError(f"no extension of {source.shape} from 2^{each} chunks to 2^{log_cosets} cosets")
-    targets = together(
+    targets = empty_arrays(
         (len(source) << each, 1 << (log_size + log_cosets))
         for source, log_size, each in zip(sources, log_sizes, log_chunks, strict=True)
     )

@@ -10,7 +10,7 @@ import numpy as np
 from graphprover.field import Ext
 from graphprover.kernels.cuda import denominators
 from graphprover.kernels.cuda.batch import batched
-from graphprover.kernels.cuda.module import blocks_for, launch, load, to_host
+from graphprover.kernels.cuda.launch import blocks_for, kernels_of, launch, to_host
 from graphprover.kernels.domain import interpolation_factor
 
 THREADS, TILE, COLUMNS, WARP = 256, 2048, 32, 32  # as in opening.cu
@@ -89,7 +89,7 @@ def _weighted_sums(matrices: Sequence[cupy.ndarray], weights: Sequence[Sequence[
 def _add_up(parts: Sequence[_Part], points: int) -> None:
     """Parts of so many points each: sums over tiles of rows, then over the tiles."""
     partial = cupy.empty(sum(part.sums * part.tiles * part.slices for part in parts), dtype=cupy.uint64)
-    module, place = load("opening.cu"), partial.data.ptr
+    module, place = kernels_of("opening.cu"), partial.data.ptr
     tiled, added = [], []
     for part in parts:
         first, last = part.weights[0], part.weights[-1]

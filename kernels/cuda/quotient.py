@@ -1,13 +1,13 @@
-"""A table's quotient, by the kernel that is generated for it or the interpreter (``program``)."""
+"""A table's quotient, by the kernel that is generated for it or the interpreter (``bytecode``)."""
 
 from collections.abc import Sequence
 
 import cupy
 
-from graphprover.air.program import constants, quotient_program
+from graphprover.air.bytecode import constants, quotient_bytecode
 from graphprover.field import ZERO, Ext
-from graphprover.kernels.cuda import ntt, program
-from graphprover.kernels.cuda.module import together
+from graphprover.kernels.cuda import bytecode, ntt
+from graphprover.kernels.cuda.launch import empty_arrays
 from graphprover.kernels.operands import Operands
 
 
@@ -17,7 +17,7 @@ def quotient(tables: Sequence[Operands], beta: Ext, alpha: Ext, log_blowup: int)
     The matrices are the extensions (columns, n 2^log_blowup); what of the quotient's domain they do not reach they are
     extended to again.
     """
-    targets = together((3, table.main.shape[1] >> log_blowup << table.air.log_quotient_chunks) for table in tables)
+    targets = empty_arrays((3, table.main.shape[1] >> log_blowup << table.air.log_quotient_chunks) for table in tables)
     for table, target in zip(tables, targets, strict=True):
         _quotient(table, beta, alpha, log_blowup, target)
     return targets
@@ -33,6 +33,6 @@ def _quotient(table: Operands, beta: Ext, alpha: Ext, log_blowup: int, target: c
             else ntt.coset_ldes([matrix[:, : 1 << log_rows]], [0], log_chunks, 1, bit_reversed_source=True)[0]
             for matrix in matrices
         ]
-    code = quotient_program(table.air)
+    code = quotient_bytecode(table.air)
     words = constants(code, table.public_values, table.prefixes, beta, alpha, table.terminal or ZERO)
-    program.evaluate(code, words, matrices, target, log_rows)
+    bytecode.evaluate(code, words, matrices, target, log_rows)

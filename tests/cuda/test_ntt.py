@@ -82,12 +82,12 @@ def test_many_matrices() -> None:
     """At once: short ones, which share launches, more than one launch takes; and long ones."""
     import cupy
 
-    from graphprover.kernels.cuda import module, ntt
+    from graphprover.kernels.cuda import launch, ntt
 
     sources = [random_words(i, 1 + i % 5, 1 << i % 15) for i in range(160)]
-    before = module.launches["whole_columns"]
+    before = launch.launches["whole_columns"]
     results = ntt.coset_ldes([cupy.asarray(each) for each in sources], [0] * 160, 1, 7, bit_reversed_source=False)
-    assert module.launches["whole_columns"] - before == 3, "99 of up to 2^8 rows in two, 41 longer in one"
+    assert launch.launches["whole_columns"] - before == 3, "99 of up to 2^8 rows in two, 41 longer in one"
     for source, result in zip(sources, results, strict=True):
         np.testing.assert_array_equal(result.get(), extended(source, 1))
 
@@ -95,12 +95,12 @@ def test_many_matrices() -> None:
 def test_many_columns_take_no_more_launches() -> None:
     import cupy
 
-    from graphprover.kernels.cuda import module
+    from graphprover.kernels.cuda import launch
 
     source = random_words(1, 37, 1 << 13)
-    before = Counter(module.launches)
+    before = Counter(launch.launches)
     result = coset_lde(cupy.asarray(source), 0, 1, 7, bit_reversed_source=False)
-    assert Counter(module.launches) - before == {"up_natural_5": 1, "up_4": 1, "turn_4": 1, "down_bottom_9": 1}
+    assert Counter(launch.launches) - before == {"up_natural_5": 1, "up_4": 1, "turn_4": 1, "down_bottom_9": 1}
     np.testing.assert_array_equal(result.get(), extended(source, 1))
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import graphprover.device
 import graphprover.kernels
 
 FOLDER = Path(graphprover.kernels.__file__).parent
@@ -24,7 +25,7 @@ ONLY_CUDA = {
     "faults": "what only a GPU can lose",
     "generate": "a CPU interprets the programs of all tables",
     "memory": "a GPU's own",
-    "module": "compiling and launching, which Numba does",
+    "launch": "compiling and launching, which Numba does",
     "sources": "the text of kernels",
     "warm": "compiling ahead; Numba's kernels belong to no table",
 }
@@ -40,7 +41,7 @@ TWINS = {
     "merkle",
     "ntt",
     "opening",
-    "program",
+    "bytecode",
     "quotient",
 }
 # Functions that one side has for itself.
@@ -53,12 +54,12 @@ ONE_SIDED = {
     "cuda": {
         "inverse.no_zero": "where kernels report, as they cannot raise",
         "ntt.plan": "a CPU walks the tree in one pass",
-        "program.run": "a CPU has no generated kernels",
+        "bytecode.run_generated": "a CPU has no generated kernels",
     },
 }
 DIFFERENT = {
     "ntt.ntt": "measured against others' transforms: on a GPU in place",
-    "program.evaluate": "a GPU makes the selectors and all rows of a quotient, a CPU also runs lookups",
+    "bytecode.evaluate": "a GPU makes the selectors and all rows of a quotient, a CPU also runs lookups",
 }
 DEVICE_LINES = 3  # of a method that only delegates, without its signature
 
@@ -108,7 +109,7 @@ def test_a_cpu_s_operations_take_threads_first_and_pieces_their_range_last() -> 
 @pytest.mark.parametrize("side", ["cpu", "cuda"])
 def test_devices_only_delegate(side: str) -> None:
     """By size: an operation of a device is at most `DEVICE_LINES` lines."""
-    folder = FOLDER.parent / "graphprover" / "device"
+    folder = Path(graphprover.device.__file__).parent
     interface = ast.parse((folder / "interface.py").read_text())
     (protocol,) = (node for node in interface.body if isinstance(node, ast.ClassDef) and node.name == "Device")
     operations = {node.name for node in protocol.body if isinstance(node, ast.FunctionDef)}

@@ -18,14 +18,18 @@ from graphprover.air.expression import CONST, MAIN, MUL, NEG, SUB
 from graphprover.device import CpuDevice
 from graphprover.field import P, array_add, array_mul, array_sub
 from graphprover.kernels.cpu.inverse import invert
-from graphprover.vm.buses import LOOKUPS, REGISTERS, SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, VM, Tag, tag_of
+from graphprover.vm.buses import LOOKUPS, REGISTER_BASE, VM, Tag, tag_of
+from graphprover.vm.clock import SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, SLOTS, time_of
 from graphprover.vm.execute import Execution
 from graphprover.vm.families import FAMILIES
 from graphprover.vm.io import EXIT
-from graphprover.vm.machine import Machine
-from graphprover.vm.rows import Rows, run_of, write_step
+from graphprover.vm.limbs import PER_HALF
+from graphprover.vm.statement import Machine
 from graphprover.vm.tables.multiply import Divide, carries
-from graphprover.vm.tables.step import PER_HALF, Step
+from graphprover.vm.tables.step import Step
+from graphprover.vm.traces.families import write_step
+from graphprover.vm.traces.rows import Rows
+from graphprover.vm.traces.run import run_of
 
 DELTAS = [sign * (1 << k) % P for k in (0, 1, 2, 3, 7, 8, 15, 16, 24, 31, 32, 48) for sign in (1, -1)]
 DELTAS += [65535, P - 65535, 2**32 - 1, 1 - 2**32 + P, pow(2, -16, P), pow(2, -32, P)]
@@ -60,7 +64,7 @@ class Family:
     air: AirDescription
     rows: np.ndarray  # cells of these cycles, uint64 (cells, cycles)
     fits: np.ndarray  # whether it can prove them
-    inputs: dict[int, np.ndarray]  # by slot (of the nth word of memory, + 4 n), the value before the access
+    inputs: dict[int, np.ndarray]  # by slot (of the nth word of memory, + SLOTS n), the value before the access
     outputs: dict[int, np.ndarray]  # and after it; -1: the next pc
     places: dict[int, np.ndarray]  # by slot of a word of memory, where it is
     landings: np.ndarray  # all pcs of the program
@@ -71,10 +75,9 @@ def families(execution: Execution, most: int = 400) -> list[Family]:
     machine = Machine(execution.image)
     record = execution.record
     assert record is not None
-    nothing = np.zeros(0, np.uint32)
-    run, device = run_of(machine, record, nothing, nothing), CpuDevice(1)
+    run, device = run_of(machine, record), CpuDevice(1)
     # One more crossing, for whoever has none: where no second word was accessed, it might as well be any.
-    more = {name: np.append(each, each[-1:]) for name, each in run.crossings.items()}
+    more = {name: np.append(column, column[-1:]) for name, column in run.crossings.items()}
     more["cycle"][-1] = 2**32 - 1
     run = replace(run, crossings=more)
     first = np.concatenate([[0], np.cumsum([len(way) for way in machine.outcomes])])
@@ -83,8 +86,8 @@ def families(execution: Execution, most: int = 400) -> list[Family]:
         entry_of = {
             i: first[i] + j
             for i, way in enumerate(machine.outcomes)
-            for j, each in enumerate(way)
-            if each.family == name
+            for j, outcome in enumerate(way)
+            if outcome.family == name
         }
         cycles = np.flatnonzero(np.isin(record.index, list(entry_of)))
         if name == "keccak_call":
@@ -108,10 +111,10 @@ def families(execution: Execution, most: int = 400) -> list[Family]:
             after, before = (list(rows.words(w)) for w in ("new", "old"))
         inputs = {SLOT_A: record.a[cycles], SLOT_B: record.b[cycles], SLOT_D: rows.old_d}
         outputs = {SLOT_A: record.a[cycles], SLOT_B: record.b[cycles], SLOT_D: record.c[cycles], -1: following}
-        inputs |= {SLOT_MEMORY + 4 * i: word for i, word in enumerate(before)}
-        outputs |= {SLOT_MEMORY + 4 * i: word for i, word in enumerate(after)}
+        inputs |= {SLOT_MEMORY + SLOTS * i: word for i, word in enumerate(before)}
+        outputs |= {SLOT_MEMORY + SLOTS * i: word for i, word in enumerate(after)}
         first_word = record.b[cycles] if name == "keccak_call" else record.address[cycles] & ~np.uint64(7)
-        places = {SLOT_MEMORY + 4 * i: first_word + np.uint64(8 * i) for i in range(len(before))}
+        places = {SLOT_MEMORY + SLOTS * i: first_word + np.uint64(8 * i) for i in range(len(before))}
         if name == "keccak_call":  # every second call might have been an exit
             inputs[SLOT_A][1::2], fits[1::2], outputs[-1][1::2] = EXIT, False, 0
         if "following" in step.names:
@@ -133,7 +136,7 @@ class Noticed:
 def notice(family: Family, base: np.ndarray, forged: np.ndarray) -> Noticed:
     """The checks of forged rows, uint64 (cells, rows), made from the rows ``base``."""
     air = family.air
-    inputs = [list(each.tuples[0].fields) for each in air.globals]
+    inputs = [list(interaction.tuples[0].fields) for interaction in air.globals]
     roots = [*air.constraints, *(node for fields in inputs for node in fields)]
 
     def values(rows: np.ndarray) -> list[np.ndarray]:
@@ -147,16 +150,16 @@ def notice(family: Family, base: np.ndarray, forged: np.ndarray) -> Noticed:
     changed = np.zeros(forged.shape[1], dtype=bool)
     clk = honest[0] * 0 + family.rows[air.main_names.index("clk[0]")]
     position, memory = count, 0  # of the fields, and words of memory seen
-    for number, (each, fields) in enumerate(zip(air.globals, inputs, strict=True)):
+    for number, (interaction, fields) in enumerate(zip(air.globals, inputs, strict=True)):
         was = np.array(honest[position : position + len(fields)])[:, base]
         now = np.array(got[position : position + len(fields)])
         position += len(fields)
-        multiplicity = air.nodes[each.tuples[0].multiplicity]
+        multiplicity = air.nodes[interaction.tuples[0].multiplicity]
         receives = multiplicity[0] == NEG
-        if each.bus != VM.name:
+        if interaction.bus != VM.name:
             changed |= (was != now).any(axis=0) & (not receives)
             if receives:
-                labels.append(f"{each.bus} ({number})")
+                labels.append(f"{interaction.bus} ({number})")
                 violated.append((was != now).any(axis=0))
             continue
         tag = tag_of(air.nodes[node][1] if air.nodes[node][0] == CONST else None for node in fields)
@@ -167,13 +170,13 @@ def notice(family: Family, base: np.ndarray, forged: np.ndarray) -> Noticed:
             if receives:
                 continue  # together with what is sent, which comes next
             before = np.array(got[position - 2 * len(fields) : position - len(fields)])
-            slot = int(was[-3][0]) - 4 * int(clk[base[0]])
+            slot = int(was[-3][0]) - time_of(int(clk[base[0]]))
             if slot == SLOT_MEMORY:
-                slot, memory = slot + 4 * memory, memory + 1
-            here = now[-4] == (family.places[slot][base] if slot % 4 == SLOT_MEMORY else was[-4])
+                slot, memory = slot + SLOTS * memory, memory + 1
+            here = now[-4] == (family.places[slot][base] if slot % SLOTS == SLOT_MEMORY else was[-4])
             there = (now[-4] % 8 == 0) & (now[-4] < 1 << 33)  # another word of memory
-            if slot % 4 != SLOT_MEMORY:
-                there = now[-4] >= REGISTERS
+            if slot % SLOTS != SLOT_MEMORY:
+                there = now[-4] >= REGISTER_BASE
             labels.append(f"ACCESS ({number})")
             violated.append(np.where(here, _differ(before, family.inputs[slot][base]), ~there))
             changed |= ~here | _differ(now, family.outputs[slot][base])
@@ -219,18 +222,18 @@ def equalities(
     """
     air = family.air
     factors = [_factors(air, node) for node in air.constraints]
-    roots = [node for each in factors for node in each]
-    of_constraint = np.repeat(np.arange(len(factors)), [len(each) for each in factors])
+    roots = [node for nodes in factors for node in nodes]
+    of_constraint = np.repeat(np.arange(len(factors)), [len(nodes) for nodes in factors])
     groups = of_constraint.tolist()
     targets = [np.zeros(len(base), np.uint64)] * len(roots)
     slots = _slots(family)
-    for number, each in enumerate(air.globals):
-        fields = each.tuples[0].fields
+    for number, interaction in enumerate(air.globals):
+        fields = interaction.tuples[0].fields
         if number in slots:
             value = family.inputs[slots[number]][base]
             roots += fields[-2:]
             targets += [value & np.uint64(2**32 - 1), value >> np.uint64(32)]
-            if slots[number] % 4 == SLOT_MEMORY:
+            if slots[number] % SLOTS == SLOT_MEMORY:
                 roots.append(fields[-4])
                 targets.append(family.places[slots[number]][base])
             groups += [len(factors) + number] * (len(roots) - len(groups))
@@ -248,7 +251,7 @@ def _factors(air: AirDescription, node: int) -> list[int]:
     op, a, b = air.nodes[node]
     if op != MUL:
         return [node]
-    return [each for child in (a, b) if air.nodes[child][0] != CONST for each in _factors(air, child)]
+    return [factor for child in (a, b) if air.nodes[child][0] != CONST for factor in _factors(air, child)]
 
 
 def _slots(family: Family) -> dict[int, int]:
@@ -263,9 +266,9 @@ def _slots(family: Family) -> dict[int, int]:
         if air.nodes[receive.tuples[0].multiplicity][0] != NEG:
             continue
         ((_, (time,)),) = evaluate(air, first, None, [], [send.tuples[0].fields[-3]])
-        slot = int(time[0]) - 4 * clk
+        slot = int(time[0]) - time_of(clk)
         if slot == SLOT_MEMORY:
-            slot, memory = slot + 4 * memory, memory + 1
+            slot, memory = slot + SLOTS * memory, memory + 1
         found[number] = slot
     return found
 
@@ -405,8 +408,8 @@ def _joined(blocks: Iterable[tuple[int, list[np.ndarray]]]) -> list[tuple[int, l
 
 def _lower_halves(air: AirDescription) -> Iterator[tuple[int, int]]:
     """Cells that are the lower half of an expression whose upper half is looked up, and the expression's node."""
-    for each in air.globals:
-        op, a, b = air.nodes[each.tuples[0].fields[-1]]
+    for interaction in air.globals:
+        op, a, b = air.nodes[interaction.tuples[0].fields[-1]]
         if op == MUL and air.nodes[b] == (CONST, PER_HALF, 0) and air.nodes[a][0] == SUB:
             _, x, low = air.nodes[a]
             if air.nodes[low][0] == MAIN:

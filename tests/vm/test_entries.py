@@ -7,9 +7,9 @@ import pytest
 
 from graphprover.field import P
 from graphprover.vm.elf import Image, load_elf
-from graphprover.vm.families import NUMBERS
+from graphprover.vm.families import FAMILY_NUMBERS
 from graphprover.vm.isa import Instruction, Op
-from graphprover.vm.machine import Machine
+from graphprover.vm.statement import Machine
 from graphprover.vm.tables.program import FIELDS
 from tests.vm.assemble import image, leave
 from tests.vm.programs import everything
@@ -35,9 +35,9 @@ def test_entries_are_the_outcomes_in_order(which: str) -> None:
     files = {path.name: path for path in GUESTS}
     machine = Machine(load_elf(files[which].read_bytes()) if which in files else programs[which]())
     rows = [
-        (NUMBERS[each.family], *(getattr(each, name) % P for name in FIELDS[1:]))
+        (FAMILY_NUMBERS[outcome.family], *(getattr(outcome, name) % P for name in FIELDS[1:]))
         for ways in machine.outcomes
-        for each in ways
+        for outcome in ways
     ]
     assert len(rows) > 100
     assert machine.entries.dtype == np.uint64

@@ -17,14 +17,14 @@ from graphprover.protocol import backend
 from graphprover.protocol.hashing import keccak256
 from graphprover.statement import Statement, Table
 from graphprover.verifier import check_level
-from graphprover.vm.claim import MAX_STATED_INPUT, said, shown
+from graphprover.vm.claim import MAX_STATED_INPUT, claim_of, shown
 from graphprover.vm.elf import load_elf
 from graphprover.vm.io import EXIT, INPUT_BASE, OUTPUT_BASE
 from graphprover.vm.isa import A0, A7, Instruction, Op
 from graphprover.vm.key import Key, MalformedKey
-from graphprover.vm.machine import LOG_BLOWUPS, Machine
-from graphprover.vm.parts import Part
 from graphprover.vm.setup import make_key
+from graphprover.vm.statement import LOG_BLOWUPS, Machine
+from graphprover.vm.table_numbers import TableNumber
 from tests.vm.assemble import CODE, PAGE, Segment, X, elf, leave, li, words
 
 GUESTS = Path(__file__).parents[2] / "examples/guests"
@@ -157,11 +157,11 @@ def test_only_guests_have_exit_code_and_output(tmp_path: Path, capsys: pytest.Ca
     fails(["prove", "examples/fibonacci", "--exit-code", "0"], "--exit-code: only guests", capsys, USAGE)
 
 
-def test_an_exit_code_is_two_halves() -> None:
-    assert said([[5, 7, 1, 1]]).exit_code == 7 + 2**32
-    for halves in ((2**32, 0), (0, 2**32)):
-        with pytest.raises(VerificationError, match="two halves"):
-            said([[5, *halves, 1]])
+def test_an_exit_code_is_two_limbs() -> None:
+    assert claim_of([[5, 7, 1, 1]]).exit_code == 7 + 2**32
+    for limbs in ((2**32, 0), (0, 2**32)):
+        with pytest.raises(VerificationError, match="two limbs"):
+            claim_of([[5, *limbs, 1]])
 
 
 def test_a_proof_is_of_one_guest(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -281,7 +281,7 @@ def test_a_header_of_output_words_costs_less_than_the_proof_it_is_made_of(folder
     """Their table is not described where the file does not open its columns."""
     honest, guest = (folder / "proof").read_bytes(), open_program(SHA256)
     proof = Proof.from_bytes(honest)
-    i = 1 + proof.public_values[0][3:].index(Part.OUTPUT)
+    i = 1 + proof.public_values[0][3:].index(TableNumber.OUTPUT)
     words = (1 << 17) - 1
     claimed = (8 * words, 0, *[7] * (2 * words))
     hostile = replace(proof, public_values=(*proof.public_values[:i], claimed, *proof.public_values[i + 1 :]))

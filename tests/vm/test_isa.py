@@ -16,8 +16,8 @@ from graphprover.vm.isa import (
     JUMP,
     LOADS,
     STORES,
-    Code,
     Instruction,
+    Instructions,
     Op,
     decode,
     decode_all,
@@ -44,8 +44,8 @@ def words() -> st.SearchStrategy[int]:
     return likely | st.integers(0, 2**32 - 1)
 
 
-def fields(code: Code, row: int) -> tuple[int, ...]:
-    return tuple(int(each[row]) for each in (code.op, code.rd, code.rs1, code.rs2, code.imm))
+def fields(code: Instructions, row: int) -> tuple[int, ...]:
+    return tuple(int(column[row]) for column in (code.op, code.rd, code.rs1, code.rs2, code.imm))
 
 
 def test_there_are_65_operations_and_no_word_is_two_of_them() -> None:
@@ -158,21 +158,28 @@ def test_binutils_reads_the_same_instructions(tmp_path: Path) -> None:
         for place, op in enumerate(Op)
         if op is not Op.FENCE
     ]
-    sample = [Instruction(each.op, each.rd, each.rs1, each.rs2, each.imm, 4 * i) for i, each in enumerate(sample)]
+    sample = [
+        Instruction(instruction.op, instruction.rd, instruction.rs1, instruction.rs2, instruction.imm, 4 * i)
+        for i, instruction in enumerate(sample)
+    ]
     file = tmp_path / "code"
-    file.write_bytes(b"".join(encode(each).to_bytes(4, "little") for each in sample))
+    file.write_bytes(b"".join(encode(instruction).to_bytes(4, "little") for instruction in sample))
     flags = ["-D", "-b", "binary", "-m", "riscv:rv64", "-M", "numeric,no-aliases"]
     listing = subprocess.run([OBJDUMP, *flags, file], capture_output=True, text=True, check=True).stdout
     lines = [line.split("\t")[2:] for line in listing.splitlines() if line.count("\t") >= 2]
     assert len(lines) == len(sample)
-    for (name, *operands), each in zip(lines, sample, strict=True):
-        assert name == each.op.name.lower()
+    for (name, *operands), instruction in zip(lines, sample, strict=True):
+        assert name == instruction.op.name.lower()
         text = "".join(operands).split(" ")[0]
-        for has, register in ((each.op.format.rd, "x7"), (each.op.format.rs1, "x8"), (each.op.format.rs2, "x9")):
+        for has, register in (
+            (instruction.op.format.rd, "x7"),
+            (instruction.op.format.rs1, "x8"),
+            (instruction.op.format.rs2, "x9"),
+        ):
             assert has == (register in text)
-        if each.op in BRANCHES or each.op.format is JUMP:
-            assert text.endswith(f"{each.pc + 8:x}")
-        elif each.op in LOADS | STORES | {Op.JALR}:
+        if instruction.op in BRANCHES or instruction.op.format is JUMP:
+            assert text.endswith(f"{instruction.pc + 8:x}")
+        elif instruction.op in LOADS | STORES | {Op.JALR}:
             assert "8(x8)" in text
-        elif each.op.format.immediate.high:
+        elif instruction.op.format.immediate.high:
             assert text.endswith(("8", "0x8", "0x1"))

@@ -13,7 +13,7 @@ from graphprover.checker import check
 from graphprover.field import P
 from graphprover.statement import Statement, Table
 from graphprover.vm.tables import keccak_f
-from graphprover.vm.tables.keccak_f import LANES, PERMUTATION, ROUNDS, Even, KeccakF
+from graphprover.vm.tables.keccak_f import PERMUTATION, ROUNDS, WORDS, Even, KeccakF
 from tests.naive import keccak256
 
 CALLS = 2
@@ -34,13 +34,13 @@ class Caller(Air):
 @cache
 def honest() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The traces of callers, permutation and even numbers."""
-    states = np.random.default_rng(5).integers(0, 2**64, (LANES, CALLS), dtype=np.uint64)
+    states = np.random.default_rng(5).integers(0, 2**64, (WORDS, CALLS), dtype=np.uint64)
     states[:, 1] = 0
     main = keccak_f.trace([7, 9], states, ROWS)
     called, c = Caller().zeros(CALLS)
     c.on[:], c.call[:] = 1, [7, 9]
-    c.before[:] = keccak_f.limbs(states).reshape(50, CALLS)
-    c.after[:] = keccak_f.limbs(keccak_f.rounds(states)[-1]).reshape(50, CALLS)
+    c.before[:] = keccak_f.stacked_limbs(states).reshape(50, CALLS)
+    c.after[:] = keccak_f.stacked_limbs(keccak_f.rounds(states)[-1]).reshape(50, CALLS)
     return called, main, keccak_f.even_trace([main])
 
 
@@ -57,7 +57,7 @@ def edited(edit: Callable[[SimpleNamespace], None]) -> np.ndarray:
 
 
 def test_it_is_the_permutation_of_keccak256() -> None:
-    block = np.zeros((LANES, 1), dtype=np.uint64)
+    block = np.zeros((WORDS, 1), dtype=np.uint64)
     block[0], block[16] = 1, 1 << 63  # the padding of no bytes
     assert keccak_f.rounds(block)[-1, :4].tobytes() == keccak256(b"")
     assert found(honest()[1]) == []
@@ -97,7 +97,7 @@ def forged_theta(flip: Callable[[np.ndarray], None]) -> np.ndarray:
         for i, z in enumerate(keccak_f.IOTA_BITS):
             c.chi[i, row] = after[0, 0] >> np.uint64(z) & np.uint64(1)
         after[0] ^= np.uint64(keccak_f.ROUND_CONSTANTS[-1])
-        c.output[:, :, row] = keccak_f.limbs(after)[:, :, 0]
+        c.output[:, :, row] = keccak_f.stacked_limbs(after)[:, :, 0]
 
     return edited(edit)
 
@@ -119,8 +119,11 @@ def test_theta_flips_what_it_should(flip: Callable[[np.ndarray], None]) -> None:
     """Of a round with another D, and all else right, only the parities and the caller know."""
     main = forged_theta(flip)
     findings = found(main, keccak_f.even_trace([main]))
-    assert all(isinstance(each, UnbalancedBus) for each in findings)
-    assert {each.bus for each in findings if isinstance(each, UnbalancedBus)} == {"bus 'even'", "bus 'keccak-f'"}
+    assert all(isinstance(finding, UnbalancedBus) for finding in findings)
+    assert {finding.bus for finding in findings if isinstance(finding, UnbalancedBus)} == {
+        "bus 'even'",
+        "bus 'keccak-f'",
+    }
 
 
 def test_an_odd_number_is_not_even() -> None:
@@ -130,13 +133,16 @@ def test_an_odd_number_is_not_even() -> None:
     c = Even().view(even)
     good = honest()[2]
     wanted = {
-        int(each.fields[0]) for bus in found(main, good) if isinstance(bus, UnbalancedBus) for each in bus.messages
+        int(message.fields[0])
+        for bus in found(main, good)
+        if isinstance(bus, UnbalancedBus)
+        for message in bus.messages
     }
     odd = next(number for number in wanted if number & 1 and number < 1 << 16)
     c.half[0, 0, -1] = odd * pow(2, -1, P) % P
     c.half[1:, :, -1] = 0
     c.half[0, 1:, -1] = 0
-    assert any(isinstance(each, FailingConstraint) and each.table == "even" for each in found(main, even))
+    assert any(isinstance(finding, FailingConstraint) and finding.table == "even" for finding in found(main, even))
 
 
 def test_bits_are_bits() -> None:
@@ -146,11 +152,11 @@ def test_bits_are_bits() -> None:
         c.theta[0, 5, 3] = (int(c.theta[0, 5, 3]) + 2) % P
         c.theta[5, 5, 3] = (int(c.theta[5, 5, 3]) - 2) % P
 
-    labels = [each.label for each in found(edited(edit)) if isinstance(each, FailingConstraint)]
+    labels = [finding.label for finding in found(edited(edit)) if isinstance(finding, FailingConstraint)]
     assert any("boolean" in label for label in labels)
 
 
 def test_several_tables_share_the_calls() -> None:
     """What does not fit the rows of one table goes to another."""
     with pytest.raises(ValueError, match="do not fit"):
-        keccak_f.trace(range(3), np.zeros((LANES, 3), dtype=np.uint64), ROWS)
+        keccak_f.trace(range(3), np.zeros((WORDS, 3), dtype=np.uint64), ROWS)

@@ -9,15 +9,16 @@ import pytest
 
 from graphprover import VerificationError, prove, verify
 from graphprover.cli import FAILED, OK, USAGE, main
-from graphprover.vm import families, machine
+from graphprover.vm import families
+from graphprover.vm import statement as program_statement
 from graphprover.vm.execute import execute
 from graphprover.vm.families import FAMILIES
 from graphprover.vm.isa import A0, Instruction, Op
 from graphprover.vm.key import Key, MalformedKey, machine_digest
-from graphprover.vm.machine import Machine
+from graphprover.vm.run_statement import statement_of_run
 from graphprover.vm.setup import make_key
-from graphprover.vm.trace import statement
-from graphprover.vm.version import MACHINE_DIGEST, MACHINE_VERSION, NUMBERS
+from graphprover.vm.statement import Machine
+from graphprover.vm.version import FAMILY_NUMBERS, MACHINE_DIGEST, MACHINE_VERSION
 from tests.vm.assemble import CODE, Segment, X, elf, image, leave, li, words
 
 # What each version of the machine was: a changed table or number takes a new version, and a new line here.
@@ -32,14 +33,16 @@ def test_a_changed_machine_has_a_new_version() -> None:
 
 def test_numbers_of_families_are_frozen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each has one, and two that change places are another machine, whatever else stays as it is."""
-    assert set(NUMBERS) == set(FAMILIES) and sorted(NUMBERS.values()) == list(range(1, len(NUMBERS) + 1))
-    swapped = {**NUMBERS, "add": NUMBERS["sub"], "sub": NUMBERS["add"]}
-    monkeypatch.setattr(families, "NUMBERS", swapped)
-    machine._same_for_all.cache_clear()
+    assert set(FAMILY_NUMBERS) == set(FAMILIES) and sorted(FAMILY_NUMBERS.values()) == list(
+        range(1, len(FAMILY_NUMBERS) + 1)
+    )
+    swapped = {**FAMILY_NUMBERS, "add": FAMILY_NUMBERS["sub"], "sub": FAMILY_NUMBERS["add"]}
+    monkeypatch.setattr(families, "FAMILY_NUMBERS", swapped)
+    program_statement._same_for_all.cache_clear()
     try:
         assert machine_digest() != MACHINE_DIGEST
     finally:
-        machine._same_for_all.cache_clear()
+        program_statement._same_for_all.cache_clear()
 
 
 def test_a_key_is_for_one_machine() -> None:
@@ -90,7 +93,7 @@ def test_inspect_says_what_a_key_is_for_and_whether_it_is_a_programs(
 def test_a_hostile_key_costs_no_memory() -> None:
     """One whose tables have 2^26 rows, and a proof to go with it."""
     execution = execute(PROGRAM, record=True)
-    proof = prove(statement(Machine(PROGRAM), execution), security=80)
+    proof = prove(statement_of_run(Machine(PROGRAM), execution), security=80)
     key = replace(make_key(Machine(PROGRAM)), log_program_rows=26, log_data_rows=26)
     codes = proof.public_values[0][3:]
     codes, heights = (*codes[:2], 3, *codes[2:]), (6, 26, 6, 26, *proof.log_heights[3:])

@@ -9,7 +9,7 @@ import pytest
 
 from graphprover.programs import open_program
 from graphprover.statement import Table, with_traces
-from graphprover.vm.parts import Part
+from graphprover.vm.table_numbers import TableNumber
 from tests.interop import plonky3
 from tests.interop.case import Case
 from tests.interop.tables import PLAIN
@@ -44,12 +44,12 @@ def test_plonky3_accepts_guests(guest: str, tmp_path: Path) -> None:
     case = Case(PLAIN, with_traces(program.statement_for(inputs()[guest], state_input=guest == STATED)))
     tables = list(case.statement.tables)
     cycles, lo, hi, *shape = tables[0].public_values or ()
-    assert cycles > 700 and (lo, hi) == (0, 0) and Part.OUTPUT in shape
+    assert cycles > 700 and (lo, hi) == (0, 0) and TableNumber.OUTPUT in shape
     payload = tmp_path / "payload"
     payload.write_bytes(case.prove())
 
-    places = [(None, 0), (0, 0), (0, 1), (1 + shape.index(Part.OUTPUT), 2)]
-    places += [(1 + shape.index(Part.STATED_INPUT), 2)] if guest == STATED else []
+    places = [(None, 0), (0, 0), (0, 1), (1 + shape.index(TableNumber.OUTPUT), 2)]
+    places += [(1 + shape.index(TableNumber.STATED_INPUT), 2)] if guest == STATED else []
     statements = []
     for number, (table, value) in enumerate(places):
         changed = list(tables)
@@ -57,7 +57,7 @@ def test_plonky3_accepts_guests(guest: str, tmp_path: Path) -> None:
             changed[table] = another_value(tables[table], value)
         statements.append(tmp_path / f"statement{number}")
         plonky3.write_statement(statements[-1], PLAIN, changed, case.binding)
-    honest, *others = plonky3.verify_all((each, payload) for each in statements)
+    honest, *others = plonky3.verify_all((statement, payload) for statement in statements)
     assert honest is None
     assert all(others), "accepted for other cycles, another exit code, output or input"
 

@@ -88,11 +88,11 @@ def test_operations_on_a_register_and_an_immediate(tmp_path: Path) -> None:
 def test_constants(tmp_path: Path) -> None:
     values = [0, 1, 2047, 0x7FFFF, -0x80000, -1, *(RANDOM.randint(-0x80000, 0x7FFFF) for _ in range(50))]
     body = [
-        each
+        instruction
         for op in Op
         if op.format is U
         for value in values
-        for each in [Instruction(op, 12, imm=value << 12), *keep(12)]
+        for instruction in [Instruction(op, 12, imm=value << 12), *keep(12)]
     ]
     assert len(set(compare(body, OPERAND_BYTES, 8 * 2 * len(values), tmp_path))) > len(values)
 

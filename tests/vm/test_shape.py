@@ -12,13 +12,14 @@ from graphprover.envelope import Proof
 from graphprover.protocol.parameters import Parameters
 from graphprover.statement import Statement
 from graphprover.vm import shape
+from graphprover.vm.cost import cells_per_row
 from graphprover.vm.execute import execute
 from graphprover.vm.io import INPUT_BASE, OUTPUT_BASE
 from graphprover.vm.isa import Instruction, Op
-from graphprover.vm.machine import Machine, cells_per_row
-from graphprover.vm.parts import Part
-from graphprover.vm.shape import MAX_ROWS, MIN_ROWS, PARTS, PLACES, SEVERAL, Packing, lanes_for, packing
-from graphprover.vm.trace import statement
+from graphprover.vm.run_statement import statement_of_run
+from graphprover.vm.shape import FAMILY, MAX_ROWS, MIN_ROWS, PLACES, SEVERAL, Packing, lanes_for, packing
+from graphprover.vm.statement import Machine
+from graphprover.vm.table_numbers import TableNumber
 from tests.vm.assemble import image, leave, li
 from tests.vm.programs import X, Y, everything
 
@@ -60,8 +61,9 @@ def runs() -> list[tuple[Machine, Proof]]:
     found = []
     for program in images:
         machine, execution = Machine(program), execute(program, b"input", record=True)
-        found += [(machine, header(statement(machine, execution, state_input=stated))) for stated in (False, True)]
-    assert {code for _, proof in found for code in codes_of(proof) if code < PARTS} == {*Part}
+        stated = (statement_of_run(machine, execution, state_input=state_input) for state_input in (False, True))
+        found += [(machine, header(statement)) for statement in stated]
+    assert {code for _, proof in found for code in codes_of(proof) if code < FAMILY} == {*TableNumber}
     return found
 
 
@@ -78,7 +80,9 @@ def codes_of(proof: Proof) -> tuple[int, ...]:
 def changed(proof: Proof, rng: random.Random) -> Proof:
     """The header with some tables more or less, in other order, of other heights, or for other cycles."""
     cycles, lo, hi = proof.public_values[0][:3]
-    tables = [list(each) for each in zip(codes_of(proof), proof.log_heights[1:], proof.public_values[1:], strict=True)]
+    tables = [
+        list(table) for table in zip(codes_of(proof), proof.log_heights[1:], proof.public_values[1:], strict=True)
+    ]
     boundary = proof.log_heights[0]
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         i, j = rng.randrange(len(tables)), rng.randrange(len(tables))
@@ -88,9 +92,9 @@ def changed(proof: Proof, rng: random.Random) -> Proof:
             case 1:
                 tables[i], tables[j] = tables[j], tables[i]
             case 2:
-                tables[i][0] = max(tables[i][0] + rng.choice((-PARTS, -3, -1, 1, 3, PARTS)), 0)
+                tables[i][0] = max(tables[i][0] + rng.choice((-FAMILY, -3, -1, 1, 3, FAMILY)), 0)
             case 3:
-                tables.append([rng.choice((0, *Part, *PLACES)), rng.randint(5, 9), ()])
+                tables.append([rng.choice((0, *TableNumber, *PLACES)), rng.randint(5, 9), ()])
                 tables.sort(key=lambda table: table[0])
             case 4:
                 cycles = max(0, cycles + rng.randint(-5000, 5000))
@@ -113,9 +117,9 @@ def is_made(machine: Machine, proof: Proof) -> bool:
     """Whether some run of this machine has these tables."""
     codes, cycles = codes_of(proof), proof.public_values[0][0]
     heights = [1 << log for log in proof.log_heights]
-    parts = [code for code in codes if code < PARTS]
-    families = [code for code in codes if code >= PARTS]
-    if any(code not in [*Part] for code in parts) or any(code not in PLACES for code in families):
+    parts = [code for code in codes if code < FAMILY]
+    families = [code for code in codes if code >= FAMILY]
+    if any(code not in [*TableNumber] for code in parts) or any(code not in PLACES for code in families):
         return False
     once = [code for code in parts if code not in SEVERAL]
     call = [code for code in families if PLACES[code].family == "keccak_call"]
@@ -124,11 +128,11 @@ def is_made(machine: Machine, proof: Proof) -> bool:
         list(codes) != sorted(codes)
         or len(once) != len(set(once))
         or not {*machine.fixed} <= {*parts}
-        or (Part.IMAGE in parts) != (machine.data() is not None)
-        or (Part.INPUT in parts and Part.STATED_INPUT in parts)
-        or (Part.ZERO_BETWEEN in parts and Part.STATED_INPUT not in parts)
-        or bool(call) != (Part.KECCAK_F in parts)
-        or bool(call) != (Part.EVEN in parts)
+        or (TableNumber.IMAGE in parts) != (machine.data() is not None)
+        or (TableNumber.INPUT in parts and TableNumber.STATED_INPUT in parts)
+        or (TableNumber.ZERO_BETWEEN in parts and TableNumber.STATED_INPUT not in parts)
+        or bool(call) != (TableNumber.KECCAK_F in parts)
+        or bool(call) != (TableNumber.EVEN in parts)
         or len(names) != len({*families})
         or "halt" not in names
         or heights[0] != MIN_ROWS
@@ -136,12 +140,18 @@ def is_made(machine: Machine, proof: Proof) -> bool:
         or max(heights) > MAX_ROWS
     ):
         return False
-    fixed = {Part.REGISTERS: 6, Part.HALVES: 16, Part.BYTE_PAIRS: 16, Part.POWERS: 6, Part.OUTPUT: 6}
-    fixed |= {Part.STATED_INPUT: 6, Part.PROGRAM: machine.program().rows.bit_length() - 1}
+    fixed = {
+        TableNumber.REGISTERS: 6,
+        TableNumber.HALVES: 16,
+        TableNumber.BYTE_PAIRS: 16,
+        TableNumber.POWERS: 6,
+        TableNumber.OUTPUT: 6,
+    }
+    fixed |= {TableNumber.STATED_INPUT: 6, TableNumber.PROGRAM: machine.program().rows.bit_length() - 1}
     data = machine.data()
-    fixed |= {Part.IMAGE: 0 if data is None else data.rows.bit_length() - 1}
+    fixed |= {TableNumber.IMAGE: 0 if data is None else data.rows.bit_length() - 1}
     for code, log in zip(codes, proof.log_heights[1:], strict=True):
-        if (code in fixed and log != fixed[Part(code)]) or (code == Part.EVEN and log > 12):
+        if (code in fixed and log != fixed[TableNumber(code)]) or (code == TableNumber.EVEN and log > 12):
             return False
     return uses_exist(machine, codes, heights[1:], cycles)
 
@@ -149,8 +159,8 @@ def is_made(machine: Machine, proof: Proof) -> bool:
 def uses_exist(machine: Machine, codes: Sequence[int], heights: Sequence[int], cycles: int) -> bool:
     """Whether some numbers of uses give these heights, and so many cycles in all."""
     uses: dict[int, set[int]] = {}
-    for code in {*codes} - ({*Part} - SEVERAL):
-        own = tuple(height for each, height in zip(codes, heights, strict=True) if each == code)
+    for code in {*codes} - ({*TableNumber} - SEVERAL):
+        own = tuple(height for other, height in zip(codes, heights, strict=True) if other == code)
         uses[code] = all_uses(code, own)
         if code in PLACES:
             place = PLACES[code]
@@ -158,16 +168,16 @@ def uses_exist(machine: Machine, codes: Sequence[int], heights: Sequence[int], c
             if place.family == "halt":
                 uses[code] &= {1}
             if place.family == "keccak_call":
-                uses[code] &= uses.setdefault(Part.KECCAK_F, uses_of_permutations(codes, heights))
+                uses[code] &= uses.setdefault(TableNumber.KECCAK_F, uses_of_permutations(codes, heights))
     if not all(uses.values()):
         return False
-    proved = [each for code, each in uses.items() if code in PLACES]
+    proved = [counts for code, counts in uses.items() if code in PLACES]
     return sum(map(min, proved)) <= cycles <= sum(map(max, proved))
 
 
 def uses_of_permutations(codes: Sequence[int], heights: Sequence[int]) -> set[int]:
-    own = [height for code, height in zip(codes, heights, strict=True) if code == Part.KECCAK_F]
-    return all_uses(Part.KECCAK_F, tuple(own))
+    own = [height for code, height in zip(codes, heights, strict=True) if code == TableNumber.KECCAK_F]
+    return all_uses(TableNumber.KECCAK_F, tuple(own))
 
 
 @cache

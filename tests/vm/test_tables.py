@@ -23,20 +23,21 @@ from graphprover.prover import prove
 from graphprover.statement import Statement, Table, with_traces
 from graphprover.verifier import verify
 from graphprover.vm import execute as executor
-from graphprover.vm import shape, state_traces
-from graphprover.vm.claim import describe, said
+from graphprover.vm import shape
+from graphprover.vm.claim import claim_of, describe
 from graphprover.vm.elf import load_elf
 from graphprover.vm.execute import execute
 from graphprover.vm.families import FAMILIES, outcomes
 from graphprover.vm.io import INPUT_BASE, KECCAK_F, MAX_INPUT_BYTES, OUTPUT_BASE
 from graphprover.vm.isa import A0, A7, BRANCHES, Instruction, Op
-from graphprover.vm.machine import Machine
 from graphprover.vm.partition import Unprovable
-from graphprover.vm.parts import Part
 from graphprover.vm.record import NO_REGISTER
+from graphprover.vm.run_statement import statement_of_run
+from graphprover.vm.statement import Machine
+from graphprover.vm.table_numbers import TableNumber
 from graphprover.vm.tables.state import ImageMemory
 from graphprover.vm.tables.step import Step
-from graphprover.vm.trace import statement
+from graphprover.vm.traces import state as state_traces
 from tests.vm.assemble import CODE, DATA, image, leave, li
 from tests.vm.mutation import families, forge, notice
 from tests.vm.programs import X, Y, everything
@@ -50,7 +51,7 @@ def run(many: int = shape.MANY) -> Statement:
     execution = execute(everything(8), record=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shape, "MANY", many)
-        return with_traces(statement(Machine(execution.image), execution))
+        return with_traces(statement_of_run(Machine(execution.image), execution))
 
 
 def names(stated: Statement) -> list[str]:
@@ -78,7 +79,7 @@ def noticed(stated: Statement, name: str, edit: Callable[[SimpleNamespace], None
 
 def stated_by(code: list[Instruction], data: bytes = b"") -> Statement:
     execution = execute(image([*code, *leave()], data), record=True)
-    return with_traces(statement(Machine(execution.image), execution))
+    return with_traces(statement_of_run(Machine(execution.image), execution))
 
 
 def test_every_family_accepts_what_the_executor_does() -> None:
@@ -90,7 +91,7 @@ def test_every_family_accepts_what_the_executor_does() -> None:
 @given(st.integers(1, 2**32))
 def test_any_operands_are_accepted(seed: int) -> None:
     execution = execute(everything(6, seed), record=True)
-    assert not check(statement(Machine(execution.image), execution))
+    assert not check(statement_of_run(Machine(execution.image), execution))
 
 
 def test_several_instructions_a_row_and_several_tables_of_a_family() -> None:
@@ -131,16 +132,20 @@ def test_several_tables_of_permutations_and_bumps(monkeypatch: pytest.MonkeyPatc
     code = [*li(5, DATA + 1024), *reads, *call * 5, *loop, *reads, *call, *leave()]
     execution = execute(image(code, bytes(4096)), record=True)
     machine = Machine(execution.image)
-    stated = statement(machine, execution)
+    stated = statement_of_run(machine, execution)
     assert [names(stated).count(name) for name in ("keccak_f", "bump")] == [2, 2]
     assert not check(stated)
     proof = prove(stated, security=80)
-    assert said(verify(proof, machine.statement_of(proof), security=80).public_values).cycles == execution.cycles
+    assert claim_of(verify(proof, machine.statement_of(proof), security=80).public_values).cycles == execution.cycles
 
     def again(c: SimpleNamespace) -> None:
         c.call[:24] = c.call[24]
 
-    assert any("keccak-f" in each.bus for each in noticed(stated, "keccak_f", again) if isinstance(each, UnbalancedBus))
+    assert any(
+        "keccak-f" in finding.bus
+        for finding in noticed(stated, "keccak_f", again)
+        if isinstance(finding, UnbalancedBus)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -179,7 +184,9 @@ def test_every_lane_says_whether_it_executes() -> None:
                 c.on[0, -1] = value
 
             found = noticed_rows(run(many=1) if name in names(run(many=1)) else run(), name, edit)
-            assert any("executes or not" in each.label for each in found if isinstance(each, FailingConstraint))
+            assert any(
+                "executes or not" in finding.label for finding in found if isinstance(finding, FailingConstraint)
+            )
 
 
 def noticed_rows(stated: Statement, name: str, edit: Callable[[SimpleNamespace], None]) -> list[Finding]:
@@ -259,7 +266,7 @@ def test_a_token_cannot_consume_itself() -> None:
     found = noticed_rows(stated, "add_narrow", itself)
     half = [P - 1]
     assert any(
-        list(each.fields[-1:]) == half for bus in found if isinstance(bus, UnbalancedBus) for each in bus.messages
+        list(message.fields[-1:]) == half for bus in found if isinstance(bus, UnbalancedBus) for message in bus.messages
     )
 
 
@@ -303,7 +310,7 @@ def test_an_input_is_no_longer_than_its_region(length: int, monkeypatch: pytest.
     if length <= MAX_INPUT_BYTES:
         assert not found
         return
-    assert [each.table for each in found if isinstance(each, FailingConstraint)][:1] == ["input_memory"]
+    assert [finding.table for finding in found if isinstance(finding, FailingConstraint)][:1] == ["input_memory"]
 
     def lacking(c: SimpleNamespace) -> None:
         """The constraint holds, with what is no half."""
@@ -311,9 +318,9 @@ def test_an_input_is_no_longer_than_its_region(length: int, monkeypatch: pytest.
 
     found = noticed(stated, "input_memory", lacking)
     if length >> 32:  # the upper half has a constraint of its own
-        assert any(isinstance(each, FailingConstraint) for each in found)
+        assert any(isinstance(finding, FailingConstraint) for finding in found)
     else:
-        assert found and all(isinstance(each, UnbalancedBus) for each in found)
+        assert found and all(isinstance(finding, UnbalancedBus) for finding in found)
 
 
 def test_an_untouched_length_is_no_claim() -> None:
@@ -357,7 +364,7 @@ def test_no_table_has_a_word_of_code_that_cannot_be_read() -> None:
     elsewhere = np.where(addresses == DATA + 8, CODE, addresses)
     tables[i] = replace(tables[i], air=ImageMemory(elsewhere, values, memory.rows))
     (finding,) = check(Statement(tables))
-    assert isinstance(finding, UnbalancedBus) and any(DATA + 8 in each.fields for each in finding.messages)
+    assert isinstance(finding, UnbalancedBus) and any(DATA + 8 in message.fields for message in finding.messages)
 
 
 def test_a_jump_below_address_0_has_no_outcome() -> None:
@@ -365,7 +372,9 @@ def test_a_jump_below_address_0_has_no_outcome() -> None:
 
     def ways(op: Op, target: int) -> list[str]:
         a, b = (1, 2) if op in BRANCHES else (0, 0)
-        return [each.family for each in outcomes(Instruction(op, 0, a, b, target - 1000, 1000), (NO_REGISTER, a, b))]
+        return [
+            outcome.family for outcome in outcomes(Instruction(op, 0, a, b, target - 1000, 1000), (NO_REGISTER, a, b))
+        ]
 
     assert ways(Op.JAL, 0) == ["goto"] and ways(Op.JAL, -4) == []
     assert ways(Op.BEQ, 0) == ["equal", "unequal"] and ways(Op.BEQ, -4) == ["unequal"]
@@ -391,7 +400,7 @@ def proved() -> tuple[Machine, Proof]:
     code = [*li(X, OUTPUT_BASE), *li(Y, 3), Instruction(Op.SD, rs1=X, rs2=Y), *li(Y, 0x636261)]
     execution = execute(image([*code, Instruction(Op.SD, rs1=X, rs2=Y, imm=8), *leave(3)]), record=True)
     machine = Machine(execution.image)
-    return machine, prove(statement(machine, execution, "abc"))
+    return machine, prove(statement_of_run(machine, execution, "abc"))
 
 
 def test_a_proof_says_output_exit_code_and_cycles() -> None:
@@ -408,14 +417,14 @@ def rejected(proof: Proof, cause: str | None = None, machine: Machine | None = N
 
 
 def with_values(proof: Proof, table: int, index: int, value: int) -> Proof:
-    values = [list(each) for each in proof.public_values]
+    values = [list(of_table) for of_table in proof.public_values]
     values[table][index] = value
     return replace(proof, public_values=tuple(map(tuple, values)))
 
 
 def test_a_proof_says_nothing_else() -> None:
     _, proof = proved()
-    output = 1 + proof.public_values[0][3:].index(Part.OUTPUT)
+    output = 1 + proof.public_values[0][3:].index(TableNumber.OUTPUT)
     for table, index in ((0, 0), (0, 1), (0, 2), (output, 2)):
         rejected(with_values(proof, table, index, proof.public_values[table][index] + 1))
     rejected(with_values(proof, output, 0, 9), "length")
@@ -434,7 +443,7 @@ def test_tables_are_there_once() -> None:
     """Another memory, or another program, would let a word have two histories."""
     _, proof = proved()
     shape = proof.public_values[0][3:]
-    for part in Part:
+    for part in TableNumber:
         if part in shape:
             i = shape.index(part)
             values = (*proof.public_values[0][: 3 + i], part, *proof.public_values[0][3 + i :])
@@ -480,7 +489,7 @@ INPUT = bytes(range(1, 20)) * 30  # 570 bytes: 73 words, three rows
 @cache
 def on_input(data: bytes = INPUT) -> Statement:
     execution = execute(image([*READER, *leave()]), data, record=True)
-    return with_traces(statement(Machine(execution.image), execution, state_input=True))
+    return with_traces(statement_of_run(Machine(execution.image), execution, state_input=True))
 
 
 @pytest.mark.parametrize("size", [0, 1, 8, 9, 16, 240, 248, 249, 570])
@@ -488,7 +497,7 @@ def test_inputs_of_any_size_are_stated(size: int) -> None:
     """Also where the program reads beyond the input's end: zeros."""
     stated = on_input(INPUT[:size])
     assert "input_memory" not in names(stated) and not check(stated)
-    assert said([table.public_values or () for table in stated.tables]).input == INPUT[:size]
+    assert claim_of([table.public_values or () for table in stated.tables]).input == INPUT[:size]
 
 
 @pytest.mark.parametrize("word", [0, 1, 2, 31, 32, 72])
@@ -519,7 +528,7 @@ def test_a_stated_input_is_there_once() -> None:
 
     for edit in (again, none, later):
         found = noticed(stated, "stated_input", edit)
-        assert any(isinstance(each, FailingConstraint) and each.table == "stated_input" for each in found)
+        assert any(isinstance(finding, FailingConstraint) and finding.table == "stated_input" for finding in found)
     noticed(stated, "stated_input", lambda c: edits(c, "lo", 2, 1))  # the last value of a word that is never accessed
     noticed(stated, "stated_input", lambda c: edits(c, "t", 0, 1))
 
@@ -528,7 +537,7 @@ def test_a_proof_states_an_input_and_no_other() -> None:
     stated = on_input()
     machine, proof = Machine(image([*READER, *leave()])), prove(stated, security=100)
     verdict = verify(proof, machine.statement_of(proof), security=100)
-    assert said(verdict.public_values).input == INPUT
+    assert claim_of(verdict.public_values).input == INPUT
     place = names(stated).index("stated_input")
     for index in (2, 2 * 72):  # the first word, and the last, which is never read
         changed = with_values(proof, place, index, proof.public_values[place][index] ^ 1)
@@ -543,7 +552,7 @@ def test_the_inputs_memory_is_there_once() -> None:
     """A free input beside the stated one would let the program read what it likes; so would zeros in place of it."""
     machine, proof = Machine(image([*READER, *leave()])), prove(on_input(), security=100)
     shape = list(proof.public_values[0][3:])
-    for chosen in ({*shape, Part.INPUT}, {*shape, Part.ZERO_BETWEEN} - {Part.STATED_INPUT}):
+    for chosen in ({*shape, TableNumber.INPUT}, {*shape, TableNumber.ZERO_BETWEEN} - {TableNumber.STATED_INPUT}):
         parts = sorted(chosen)
         public = [(*proof.public_values[0][:3], *parts), *(((),) * len(parts))]
         for i, code in enumerate(shape):
@@ -556,7 +565,7 @@ def test_the_inputs_memory_is_there_once() -> None:
 def prove_forged(table: str, edit: Callable[[SimpleNamespace], None]) -> None:
     machine, honest = proved()
     execution = execute(machine.image, record=True)
-    forged_ = prove(forged(with_traces(statement(machine, execution)), table, edit), security=100)
+    forged_ = prove(forged(with_traces(statement_of_run(machine, execution)), table, edit), security=100)
     with pytest.raises(VerificationError, match=r"do not balance|do not hold"):
         verify(forged_, machine.statement_of(forged_), security=100)
     assert forged_.payload != honest.payload

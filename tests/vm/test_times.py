@@ -12,17 +12,18 @@ from graphprover.air import TableBuilder
 from graphprover.envelope import Proof
 from graphprover.field import P
 from graphprover.statement import Statement, Table, with_traces
-from graphprover.vm import machine as machine_module
-from graphprover.vm.buses import REGISTERS, VM, Tag, message
+from graphprover.vm import statement as program_statement
+from graphprover.vm.buses import REGISTER_BASE, VM, Tag, message
+from graphprover.vm.claim import claim_of
 from graphprover.vm.execute import execute
 from graphprover.vm.isa import A0, A7, Instruction, Op
-from graphprover.vm.machine import Machine, said
-from graphprover.vm.parts import Part
+from graphprover.vm.run_statement import statement_of_run
+from graphprover.vm.statement import Machine
+from graphprover.vm.table_numbers import TableNumber
 from graphprover.vm.tables import bump
 from graphprover.vm.tables.bump import Bump
 from graphprover.vm.tables.step import paired
 from graphprover.vm.times import check_times
-from graphprover.vm.trace import statement
 from tests.vm.assemble import image, li
 
 SCALE = 1 << 20  # of the steps of a bump, so that 2^12 of them lead around p instead of 2^32
@@ -46,17 +47,17 @@ class LongBump(Bump):
 def long_steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A machine of such bumps, for prover and verifier."""
     with monkeypatch.context() as patch:
-        patch.setitem(machine_module._PARTS, Part.BUMP, LongBump)
+        patch.setitem(program_statement._AIRS, TableNumber.BUMP, LongBump)
         patch.setattr(bump, "REACH", SCALE * bump.REACH)
-        machine_module._same_for_all.cache_clear()
+        program_statement._same_for_all.cache_clear()
         yield
-    machine_module._same_for_all.cache_clear()
+    program_statement._same_for_all.cache_clear()
 
 
 def circle() -> Statement:
     """The run of PROGRAM, but that the exit reads FALSE_CODE from a0: an access that follows itself, around p."""
     program = Machine(image(PROGRAM))
-    honest = with_traces(statement(program, execute(program.image, record=True)))
+    honest = with_traces(statement_of_run(program, execute(program.image, record=True)))
     codes = list(honest.tables[0].public_values or ())[3:]
     tables = dict(zip((0, *codes), honest.tables, strict=True))
 
@@ -68,9 +69,9 @@ def circle() -> Statement:
 
     exit_at, before = 9, 8  # when the second cycle reads a0, and when it claims that the access before was
     halt = edited(codes[-1])
-    assert halt.b_at[0, 0] == REGISTERS + A0 and halt.b_t[0, 0] == 0
+    assert halt.b_at[0, 0] == REGISTER_BASE + A0 and halt.b_t[0, 0] == 0
     halt.b_t[0, 0], halt.b_lo[0, 0] = before, FALSE_CODE
-    registers = edited(Part.REGISTERS)
+    registers = edited(TableNumber.REGISTERS)
     assert registers.t[A0] == exit_at
     registers.t[A0] = 0
 
@@ -78,20 +79,20 @@ def circle() -> Statement:
     lanes = (P - 1) // (SCALE * step)
     assert lanes * SCALE * step == P - 1
     air = LongBump()
-    trace, c = air.zeros(lanes // bump.LANES)
+    trace, c = air.zeros(lanes // bump.BUMP_LANES)
     times = [(exit_at + i * SCALE * step) % P for i in range(lanes)]
     assert (times[-1] + SCALE * step) % P == before
-    c.on[:], c.at[:], c.lo[:] = 1, REGISTERS + A0, FALSE_CODE
-    c.t[:] = np.array(times, dtype=np.uint64).reshape(-1, bump.LANES).T
+    c.on[:], c.at[:], c.lo[:] = 1, REGISTER_BASE + A0, FALSE_CODE
+    c.t[:] = np.array(times, dtype=np.uint64).reshape(-1, bump.BUMP_LANES).T
     c.step_low[:], c.step_high[:] = (step - 1) & 0xFFFF, (step - 1) >> 16
-    tables[Part.BUMP] = Table(air, (), trace)
+    tables[TableNumber.BUMP] = Table(air, (), trace)
 
-    halves = edited(Part.HALVES)
+    halves = edited(TableNumber.HALVES)
     halves.half[exit_at - 1] -= 1
     for half, looked_up in ((0, 1), ((step - 1) & 0xFFFF, lanes), ((step - 1) >> 16, lanes)):
         halves.half[half] += looked_up
 
-    codes = sorted([*codes, int(Part.BUMP)])
+    codes = sorted([*codes, int(TableNumber.BUMP)])
     tables[0] = Table(program.air(0, 1 + len(codes), 0), (2, FALSE_CODE, 0, *codes), tables[0].main)
     return Statement([tables[code] for code in (0, *codes)])
 
@@ -102,9 +103,9 @@ def test_a_circle_around_p_is_refused(long_steps: None, monkeypatch: pytest.Monk
     assert execute(program.image).exit_code == 0 and not check(false)
     proof = prove(false, security=80)
     with monkeypatch.context() as patch:
-        patch.setattr(machine_module, "check_times", lambda tables: None)
+        patch.setattr(program_statement, "check_times", lambda tables: None)
         verdict = verify(proof, program.statement_of(proof), security=80)
-        assert said(verdict.public_values).exit_code == FALSE_CODE
+        assert claim_of(verdict.public_values).exit_code == FALSE_CODE
     with pytest.raises(VerificationError, match="could wrap around p"):
         program.statement_of(proof)
 
@@ -112,9 +113,9 @@ def test_a_circle_around_p_is_refused(long_steps: None, monkeypatch: pytest.Monk
 def with_bumps(proof: Proof, *log_rows: int) -> Proof:
     """The proof's header with these tables of bumps in place of any it has."""
     codes = proof.public_values[0][3:]
-    rest = [each for each in zip(codes, proof.log_heights[1:], proof.public_values[1:], strict=True) if each[0] != 8]
-    added = [(int(Part.BUMP), log, ()) for log in log_rows]
-    codes, heights, values = zip(*sorted([*rest, *added], key=lambda each: each[0]), strict=True)
+    rest = [table for table in zip(codes, proof.log_heights[1:], proof.public_values[1:], strict=True) if table[0] != 8]
+    added = [(int(TableNumber.BUMP), log, ()) for log in log_rows]
+    codes, heights, values = zip(*sorted([*rest, *added], key=lambda table: table[0]), strict=True)
     first = (*proof.public_values[0][:3], *codes)
     return replace(proof, log_heights=(proof.log_heights[0], *heights), public_values=(first, *values))
 
@@ -122,7 +123,7 @@ def with_bumps(proof: Proof, *log_rows: int) -> Proof:
 def test_all_bumps_together_are_bounded() -> None:
     """Sixteen tables of 2^26 rows hold a circle; two are too many by what else a statement has."""
     program = Machine(image(PROGRAM))
-    honest = statement(program, execute(program.image, record=True))
+    honest = statement_of_run(program, execute(program.image, record=True))
     proof = prove(honest, security=80)
     for log_rows in ([26] * 16, [26] * 2, [25] * 4, [22] * 2**5):
         with pytest.raises(VerificationError, match="could wrap around p"):

@@ -14,8 +14,8 @@ from graphprover.statement import Statement, with_traces
 from graphprover.vm import shape
 from graphprover.vm.elf import load_elf
 from graphprover.vm.execute import execute
-from graphprover.vm.machine import Machine
-from graphprover.vm.trace import statement
+from graphprover.vm.run_statement import statement_of_run
+from graphprover.vm.statement import Machine
 from tests.graphs.test_proof import FEW
 from tests.strict_device import StrictArray, StrictDevice
 from tests.vm.programs import everything
@@ -36,7 +36,7 @@ INPUTS = {
 def guest(name: str) -> Statement:
     """What is proved of a guest's run on a small input."""
     machine = Machine(load_elf((GUESTS / f"{name}.elf").read_bytes()))
-    return statement(machine, execute(machine.image, INPUTS[name], record=True))
+    return statement_of_run(machine, execute(machine.image, INPUTS[name], record=True))
 
 
 def all_families(many: int) -> Statement:
@@ -44,7 +44,7 @@ def all_families(many: int) -> Statement:
     execution = execute(everything(6, 2), record=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shape, "MANY", many)
-        return statement(Machine(execution.image), execution)
+        return statement_of_run(Machine(execution.image), execution)
 
 
 def same_words(statement: Statement, device: object) -> Statement:

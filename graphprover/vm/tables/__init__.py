@@ -1,1 +1,15 @@
-"""The tables of the machine: one family of instructions a table, and the tables that these draw on."""
+"""The tables of the machine: for each its columns, what its rows must fulfil, and what they send and receive.
+
+Begin with step.py: ``Step`` is a family of instructions, ``Lane`` what its rule is written with. A family has three
+parts that belong together: ``cells``, the columns of a lane; ``rule``, what holds among them; and ``witness``, what
+they are, from what was executed. Where a family proves only some cases of an instruction, ``fits`` says which.
+
+- The families: moves.py (constants, copies, jumps), arithmetic.py, logic.py, shifts.py, compare.py (with branches),
+  multiply.py (with division), load_store.py (aligned accesses), unaligned.py, host_calls.py.
+- Where a run begins and ends: state.py (the first and the last cycle, registers, and each region of memory).
+- What families draw on: program.py (all instructions of the program), fixed.py (tables that lookups are answered from:
+  numbers of 16 bits, pairs of bytes, powers of two), bump.py (brings values nearer that were not accessed for long),
+  keccak_f.py (the permutation that a host call asks for).
+
+docs/vm.md says why the rules suffice; what is bounded over all tables together is in docs/security.md.
+"""

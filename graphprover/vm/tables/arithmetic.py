@@ -7,38 +7,29 @@ limbs of the result have 32 bits makes them unique.
 from typing import Any
 
 from graphprover.vm.buses import Tag
-from graphprover.vm.tables.step import HALF, ONES, PER_WORD, A, B, D, Lane, Step, Word
+from graphprover.vm.limbs import HALF, LIMB_MASK, PER_LIMB, halves, low_half
+from graphprover.vm.tables.step import A, B, D, Executed, Lane, Step, Word
 
 
-def halves(x: Any) -> Any:
-    """The lower 16 bits."""
-    return x & (HALF - 1)
-
-
-def parts(x: Any) -> tuple[Any, Any, Any, Any]:
-    """The four parts of 16 bits, lowest first."""
-    return halves(x), halves(x >> 16), halves(x >> 32), x >> 48
-
-
-def value(c: Lane, part: Any) -> Word:
-    """The value with these four parts, each shown to have 16 bits."""
-    for each in part:
-        c.half(each)
-    return part[0] + HALF * part[1], part[2] + HALF * part[3]
+def value(c: Lane, parts: Any) -> Word:
+    """The value with these four parts, each shown to be a half."""
+    for part in parts:
+        c.half(part)
+    return parts[0] + HALF * parts[1], parts[2] + HALF * parts[3]
 
 
 def _add(c: Lane, left: Word, right: Word, total: Word) -> None:
     """total = left + right mod 2^64; all are values."""
-    carry = (left[0] + right[0] - total[0]) * PER_WORD
+    carry = (left[0] + right[0] - total[0]) * PER_LIMB
     c.boolean(carry, "the carry out of lo is a bit")
-    c.boolean((left[1] + right[1] + carry - total[1]) * PER_WORD, "the carry out of hi is a bit")
+    c.boolean((left[1] + right[1] + carry - total[1]) * PER_LIMB, "the carry out of hi is a bit")
 
 
 def _add_signed(c: Lane, left: Word, right: Any, total: Word) -> None:
     """total = left + right mod 2^64, where ``right`` is a number between -2^32 and 2^32."""
-    carry = (left[0] + right - total[0]) * PER_WORD
+    carry = (left[0] + right - total[0]) * PER_LIMB
     c.zero(carry * (carry - 1) * (carry + 1), "the carry out of lo is -1, 0 or 1")
-    carry = (left[1] + carry - total[1]) * PER_WORD
+    carry = (left[1] + carry - total[1]) * PER_LIMB
     c.zero(carry * (carry - 1) * (carry + 1), "the carry out of hi is -1, 0 or 1")
 
 
@@ -53,8 +44,8 @@ class Addi(Step):
         c.write(total)
         c.go(imm=c.imm)
 
-    def witness(self, r: Any) -> dict[str, Any]:
-        return {"d": parts(r.c)}
+    def witness(self, r: Executed) -> dict[str, Any]:
+        return {"d": halves(r.c)}
 
 
 class AddiNarrow(Step):
@@ -68,11 +59,11 @@ class AddiNarrow(Step):
         c.write((lo + c.imm, hi))
         c.go(imm=c.imm)
 
-    def fits(self, r: Any) -> Any:
+    def fits(self, r: Executed) -> Any:
         return r.a >> 32 == r.c >> 32
 
-    def witness(self, r: Any) -> dict[str, Any]:
-        return {"d0": halves(r.c)}
+    def witness(self, r: Executed) -> dict[str, Any]:
+        return {"d0": low_half(r.c)}
 
 
 class Add(Step):
@@ -101,7 +92,7 @@ class AddNarrow(Step):
         c.write((lo + more, hi))
         c.go()
 
-    def fits(self, r: Any) -> Any:
+    def fits(self, r: Executed) -> Any:
         return (r.a >> 32 == r.c >> 32) & (r.b >> 32 == 0)
 
     witness = AddiNarrow.witness
@@ -125,12 +116,12 @@ def extended(c: Lane) -> Word:
     """A result of 32 bits with sign: cells ``d0``, ``d1`` and ``negative``, its highest bit."""
     c.half(c.d0)
     c.look(Tag.SIGN, c.d1, c.negative)
-    return c.d0 + HALF * c.d1, ONES * c.negative
+    return c.d0 + HALF * c.d1, LIMB_MASK * c.negative
 
 
-def extended_witness(r: Any) -> dict[str, Any]:
+def extended_witness(r: Executed) -> dict[str, Any]:
     """The cells of ``extended``."""
-    return {"d0": halves(r.c), "d1": halves(r.c >> 16), "negative": r.c >> 63}
+    return {"d0": low_half(r.c), "d1": low_half(r.c >> 16), "negative": r.c >> 63}
 
 
 class Addiw(Step):
@@ -141,12 +132,12 @@ class Addiw(Step):
     def rule(self, c: Lane) -> None:
         lo, _ = c.read_a()
         total = extended(c)
-        carry = (lo + c.imm - total[0]) * PER_WORD
+        carry = (lo + c.imm - total[0]) * PER_LIMB
         c.zero(carry * (carry - 1) * (carry + 1), "the carry is -1, 0 or 1")
         c.write(total)
         c.go(imm=c.imm)
 
-    def witness(self, r: Any) -> dict[str, Any]:
+    def witness(self, r: Executed) -> dict[str, Any]:
         return extended_witness(r)
 
 
@@ -157,7 +148,7 @@ class Addw(Step):
 
     def rule(self, c: Lane) -> None:
         total = extended(c)
-        c.boolean((c.read_a()[0] + c.read_b()[0] - total[0]) * PER_WORD, "the carry is a bit")
+        c.boolean((c.read_a()[0] + c.read_b()[0] - total[0]) * PER_LIMB, "the carry is a bit")
         c.write(total)
         c.go()
 
@@ -171,7 +162,7 @@ class Subw(Step):
 
     def rule(self, c: Lane) -> None:
         difference = extended(c)
-        c.boolean((difference[0] + c.read_b()[0] - c.read_a()[0]) * PER_WORD, "the carry is a bit")
+        c.boolean((difference[0] + c.read_b()[0] - c.read_a()[0]) * PER_LIMB, "the carry is a bit")
         c.write(difference)
         c.go()
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from graphprover.vm.tables.arithmetic import halves, parts
-from graphprover.vm.tables.step import HALF, ONES, PER_WORD, WORD, A, B, D, Lane, Step, Word
+from graphprover.vm.limbs import HALF, LIMB, LIMB_MASK, PER_LIMB, halves, low_half
+from graphprover.vm.tables.step import A, B, D, Executed, Lane, Step, Word
 
 FLIP = 1 << 31  # 2^63 in the upper limb
 
@@ -23,7 +23,7 @@ class Equal(Step):
         c.read_b(c.read_a())
         c.go(c.following)
 
-    def fits(self, r: Any) -> Any:
+    def fits(self, r: Executed) -> Any:
         return r.a == r.b
 
 
@@ -37,11 +37,11 @@ class Unequal(Step):
         c.zero((a_lo - b_lo) * c.u + (a_hi - b_hi) * c.v - c.on, "the values differ")
         c.go(c.following)
 
-    def fits(self, r: Any) -> Any:
+    def fits(self, r: Executed) -> Any:
         return r.a != r.b
 
-    def witness(self, r: Any) -> dict[str, Any]:
-        u = r.inverse_of_difference(r.a & ONES, r.b & ONES)
+    def witness(self, r: Executed) -> dict[str, Any]:
+        u = r.inverse_of_difference(r.a & LIMB_MASK, r.b & LIMB_MASK)
         v = r.inverse_of_difference(r.a >> 32, r.b >> 32)
         return {"u": u, "v": v * (u == 0)}
 
@@ -55,7 +55,7 @@ class Zero(Step):
         c.read_a((0, 0))
         c.go(c.following)
 
-    def fits(self, r: Any) -> Any:
+    def fits(self, r: Executed) -> Any:
         return r.a == 0
 
 
@@ -69,11 +69,11 @@ class Nonzero(Step):
         c.zero((lo + hi) * c.u - c.on, "the value is not 0")
         c.go(c.following)
 
-    def fits(self, r: Any) -> Any:
+    def fits(self, r: Executed) -> Any:
         return r.a != 0
 
-    def witness(self, r: Any) -> dict[str, Any]:
-        return {"u": r.inverse_of_difference((r.a & ONES) + (r.a >> 32), r.a & 0)}
+    def witness(self, r: Executed) -> dict[str, Any]:
+        return {"u": r.inverse_of_difference((r.a & LIMB_MASK) + (r.a >> 32), r.a & 0)}
 
 
 class Sign(Step):
@@ -90,11 +90,11 @@ class Sign(Step):
         c.sign(c.a_low, hi, int(self.negative))
         c.go(c.following)
 
-    def fits(self, r: Any) -> Any:
+    def fits(self, r: Executed) -> Any:
         return r.a >> 63 == self.negative
 
-    def witness(self, r: Any) -> dict[str, Any]:
-        return {"a_low": halves(r.a >> 32)}
+    def witness(self, r: Executed) -> dict[str, Any]:
+        return {"a_low": low_half(r.a >> 32)}
 
 
 def _flipped(c: Lane, value: Word, name: str) -> Word:
@@ -102,11 +102,11 @@ def _flipped(c: Lane, value: Word, name: str) -> Word:
     lo, hi = value
     negative = getattr(c, f"{name}_negative")
     c.sign(getattr(c, f"{name}_low"), hi, negative)
-    return lo, hi + FLIP * c.on - WORD * negative
+    return lo, hi + FLIP * c.on - LIMB * negative
 
 
 def _sign_witness(name: str, x: Any) -> dict[str, Any]:
-    return {f"{name}_low": halves(x >> 32), f"{name}_negative": x >> 63}
+    return {f"{name}_low": low_half(x >> 32), f"{name}_negative": x >> 63}
 
 
 SIGNS = ("a_low", "a_negative", "b_low", "b_negative")
@@ -125,20 +125,20 @@ class Order(Step):
         if self.signed:
             a, b = _flipped(c, a, "a"), _flipped(c, b, "b")
         c.boolean(c.borrow, "the borrow is a bit")
-        c.word(c.r0, a[0] - b[0] + WORD * c.borrow)
-        c.word(c.r2, a[1] - b[1] - c.borrow + WORD * int(self.less))
+        c.word(c.r0, a[0] - b[0] + LIMB * c.borrow)
+        c.word(c.r2, a[1] - b[1] - c.borrow + LIMB * int(self.less))
         c.go(c.following)
 
-    def fits(self, r: Any) -> Any:
+    def fits(self, r: Executed) -> Any:
         flip = (FLIP << 32) * self.signed
         return (r.a ^ flip < r.b ^ flip) == self.less
 
-    def witness(self, r: Any) -> dict[str, Any]:
+    def witness(self, r: Executed) -> dict[str, Any]:
         difference = r.a - r.b  # also of the values plus 2^63
         cells = {
-            "borrow": (r.a & ONES) < (r.b & ONES),
-            "r0": halves(difference),
-            "r2": halves(difference >> 32),
+            "borrow": (r.a & LIMB_MASK) < (r.b & LIMB_MASK),
+            "r0": low_half(difference),
+            "r2": low_half(difference >> 32),
         }
         return cells | (_sign_witness("a", r.a) | _sign_witness("b", r.b) if self.signed else {})
 
@@ -159,22 +159,22 @@ class SetLess(Step):
         if self.signed:
             a = _flipped(c, a, "a")
             b = b if self.immediate else _flipped(c, b, "b")
-        for each in c.r:
-            c.half(each)
-        borrow = (c.r[0] + HALF * c.r[1] - a[0] + b[0]) * PER_WORD
+        for part in c.r:
+            c.half(part)
+        borrow = (c.r[0] + HALF * c.r[1] - a[0] + b[0]) * PER_LIMB
         c.boolean(borrow, "the borrow is a bit")
-        c.zero(a[1] - b[1] - borrow + WORD * c.less - c.r[2] - HALF * c.r[3], "the upper difference")
+        c.zero(a[1] - b[1] - borrow + LIMB * c.less - c.r[2] - HALF * c.r[3], "the upper difference")
         c.boolean(c.less, "the result is a bit")
         c.write((c.less, 0))
         c.go(imm=c.imm if self.immediate else 0, imm2=c.imm2 if self.immediate else 0)
 
-    def witness(self, r: Any) -> dict[str, Any]:
+    def witness(self, r: Executed) -> dict[str, Any]:
         if self.immediate:
             b = r.imm | r.imm2 << 32
             difference = r.a - b + np.uint64(1 << 63 if self.signed else 0)
         else:
             difference = r.a - r.b
-        cells = {"r": parts(difference), "less": r.c}
+        cells = {"r": halves(difference), "less": r.c}
         if self.signed:
             cells |= _sign_witness("a", r.a)
             cells |= {} if self.immediate else _sign_witness("b", r.b)

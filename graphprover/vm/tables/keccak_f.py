@@ -1,6 +1,6 @@
 """Keccak-f[1600], a round a row, on bits; and the table that tells it which sums of bits are even.
 
-Column layout: of each round D, what theta flips in each column of the state, the 1600 bits after theta, and the lanes
+Column layout: of each round D, what theta flips in each column of the state, the 1600 bits after theta, and the words
 that enter and leave it, in limbs of 32 bits. The bits before theta, rho, pi and chi are expressions. That D is what
 theta says takes a sum of 13 bits to be even: four such sums are the hexadecimal digits of a number, which is looked up.
 A row has 2053 columns, and 2185 committed cells with its lookups; the layout of p3-keccak-air, which works in smaller
@@ -15,22 +15,18 @@ import numpy as np
 
 from graphprover.air import Air, Bus, Expr, TableBuilder
 from graphprover.air.packing import linear
+from graphprover.protocol import hashing
+from graphprover.vm.limbs import limbs
 
 PERMUTATION = Bus("keccak-f")  # (0, call, 50 limbs) asks for a permutation, (1, call, 50 limbs) answers
 EVEN = Bus("even")  # a number below 2^16 whose hexadecimal digits are all even
 
-ROUNDS = 24
-LANES = 25  # lane x + 5 y of the standard's A[x, y]
-ROUND_CONSTANTS = (
-    0x0000000000000001, 0x0000000000008082, 0x800000000000808A, 0x8000000080008000, 0x000000000000808B,
-    0x0000000080000001, 0x8000000080008081, 0x8000000000008009, 0x000000000000008A, 0x0000000000000088,
-    0x0000000080008009, 0x000000008000000A, 0x000000008000808B, 0x800000000000008B, 0x8000000000008089,
-    0x8000000000008003, 0x8000000000008002, 0x8000000000000080, 0x000000000000800A, 0x800000008000000A,
-    0x8000000080008081, 0x8000000000008080, 0x0000000080000001, 0x8000000080008008,
-)  # fmt: skip
+WORDS = 25  # of the state: word x + 5 y is lane A[x, y] of the standard
+ROUND_CONSTANTS = tuple(map(int, hashing.ROUND_CONSTANTS))
+ROUNDS = len(ROUND_CONSTANTS)
 ROTATIONS = (0, 1, 62, 28, 27, 36, 44, 6, 55, 20, 3, 10, 43, 25, 39, 41, 45, 15, 21, 8, 18, 2, 61, 56, 14)
 IOTA_BITS = (0, 1, 3, 7, 15, 31, 63)  # the only ones set in any round constant
-# Lane x + 5 y after rho and pi comes from this lane, rotated by that lane's rotation.
+# Word x + 5 y after rho and pi comes from this word, rotated by that word's rotation.
 SOURCES = tuple((x + 3 * y) % 5 + 5 * x for y in range(5) for x in range(5))
 
 _SOURCE_ROTATIONS = np.array(ROTATIONS, dtype=np.uint64)[list(SOURCES), None]
@@ -40,7 +36,7 @@ _PIECE = 1 << 12  # rows whose sums are in memory at a time
 
 
 def rounds(states: np.ndarray) -> np.ndarray:
-    """The states before each of the rounds and after the last: uint64 (25 lanes, n) to (25 states, 25 lanes, n)."""
+    """The states before each of the rounds and after the last: uint64 (25 words, n) to (25 states, 25 words, n)."""
     found = [states]
     for constant in ROUND_CONSTANTS:
         found.append(after_theta(found[-1] ^ np.tile(_flips(found[-1]), (5, 1)), constant))
@@ -56,18 +52,18 @@ def after_theta(states: np.ndarray, constant: int) -> np.ndarray:
 
 
 def _flips(states: np.ndarray) -> np.ndarray:
-    """D of each state, what theta xors into all lanes of a column: uint64 (25, n) to (5, n)."""
+    """D of each state, what theta xors into all words of a column: uint64 (25, n) to (5, n)."""
     parity = reduce(np.bitwise_xor, states.reshape(5, 5, -1))
     return np.roll(parity, 1, axis=0) ^ _rotated(np.roll(parity, -1, axis=0), np.uint64(1))
 
 
-def _rotated(lanes: np.ndarray, bits: np.ndarray | np.uint64) -> np.ndarray:
-    return lanes << bits | lanes >> (np.uint64(64) - bits & np.uint64(63))
+def _rotated(words: np.ndarray, bits: np.ndarray | np.uint64) -> np.ndarray:
+    return words << bits | words >> (np.uint64(64) - bits & np.uint64(63))
 
 
-def limbs(lanes: np.ndarray) -> np.ndarray:
-    """uint64 lanes of shape (..., rows) as 32-bit limbs of shape (..., 2, rows)."""
-    return np.stack([lanes & np.uint64(0xFFFFFFFF), lanes >> np.uint64(32)], axis=-2)
+def stacked_limbs(words: np.ndarray) -> np.ndarray:
+    """uint64 words of shape (..., rows) as limbs of shape (..., 2, rows)."""
+    return np.stack(limbs(words), axis=-2)
 
 
 class KeccakF(Air):
@@ -81,7 +77,7 @@ class KeccakF(Air):
         "input[25][2]",  # the state before the round: limbs of 32 bits, as everywhere
         "flip[5][64]",  # D: what theta xors into the five bits of each column of the state
         "theta[25][64]",  # bits of the state after theta
-        "chi[7]",  # bits of the first lane after chi where a round constant may have one
+        "chi[7]",  # bits of the first word after chi where a round constant may have one
         "output[25][2]",  # the state after the round
     )
 
@@ -113,14 +109,14 @@ class KeccakF(Air):
             for limb in (0, 1):
                 places = range(32 * limb, 32 * limb + 32)
                 signs = [1 - 2 * t.flip[x][z] for z in places]
-                flipped = _word([t.flip[x][z] for z in places])
-                for lane in range(x, LANES, 5):
+                flipped = _number([t.flip[x][z] for z in places])
+                for word in range(x, WORDS, 5):
                     for z in places:
-                        t.boolean(t.theta[lane][z])
-                    kept = _word([t.theta[lane][z] * sign for z, sign in zip(places, signs, strict=True)])
-                    t.every_row(flipped + kept - t.input[lane][limb])
+                        t.boolean(t.theta[word][z])
+                    kept = _number([t.theta[word][z] * sign for z, sign in zip(places, signs, strict=True)])
+                    t.every_row(flipped + kept - t.input[word][limb])
 
-        columns = [[[*(t.theta[lane][z] for lane in range(x, LANES, 5)), t.flip[x][z]] for z in range(64)]
+        columns = [[[*(t.theta[word][z] for word in range(x, WORDS, 5)), t.flip[x][z]] for z in range(64)]
                    for x in range(5)]  # fmt: skip
         for z in range(0, 64, DIGITS):
             # Digits of the columns, but for the highest, which is the lowest of the next group where z - 1 is meant.
@@ -133,13 +129,13 @@ class KeccakF(Air):
                 t.lookup(EVEN, [own + same + shifted])
 
     def _chi(self, t: TableBuilder) -> None:
-        """``output`` is chi of the rotated and permuted ``theta``, the first lane xor the round constant."""
-        for y in range(0, LANES, 5):
+        """``output`` is chi of the rotated and permuted ``theta``, the first word xor the round constant."""
+        for y in range(0, WORDS, 5):
             for x in range(5):
-                lanes = [SOURCES[y + (x + i) % 5] for i in range(3)]
+                words = [SOURCES[y + (x + i) % 5] for i in range(3)]
                 bits = []
                 for z in range(64):
-                    bit, first, second = (t.theta[lane][z - ROTATIONS[lane]] for lane in lanes)
+                    bit, first, second = (t.theta[word][z - ROTATIONS[word]] for word in words)
                     flip = second - first * second
                     bits.append(bit + flip - 2 * (bit * flip))
                 if x == y == 0:
@@ -149,7 +145,7 @@ class KeccakF(Air):
                         difference = t.chi[i] - constant
                         bits[z] = difference * difference
                 for limb in range(2):
-                    t.every_row(_word(bits[32 * limb : 32 * limb + 32]) - t.output[x + y][limb])
+                    t.every_row(_number(bits[32 * limb : 32 * limb + 32]) - t.output[x + y][limb])
 
 
 class Even(Air):
@@ -165,28 +161,28 @@ class Even(Air):
         t.provide(EVEN, [number], t.count)
 
 
-def _flat(lanes: Sequence[Sequence[Expr]]) -> list[Expr]:
-    return [limb for lane in lanes for limb in lane]
+def _flat(words: Sequence[Sequence[Expr]]) -> list[Expr]:
+    return [limb for word in words for limb in word]
 
 
-def _word(bits: Sequence[Expr]) -> Expr:
+def _number(bits: Sequence[Expr]) -> Expr:
     """The number with these bits, lowest first."""
     return linear((1 << z, bit) for z, bit in enumerate(bits))
 
 
 def trace(numbers: Sequence[int] | np.ndarray, states: np.ndarray, rows: int) -> np.ndarray:
-    """The main trace of so many rows for calls with these numbers and states, uint64 (25 lanes, calls)."""
+    """The main trace of so many rows for calls with these numbers and states, uint64 (25 words, calls)."""
     calls, blocks = states.shape[1], -(-rows // ROUNDS)
     if ROUNDS * calls > rows:
         raise ValueError(f"{calls} permutations do not fit {rows} rows")
     main, columns = KeccakF().zeros(rows)
-    padded = np.zeros((LANES, blocks), dtype=np.uint64)
+    padded = np.zeros((WORDS, blocks), dtype=np.uint64)
     padded[:, :calls] = states
     history = rounds(padded)
 
     def by_row(states: np.ndarray) -> np.ndarray:
         """(24, 25, blocks) as (25, rows)."""
-        return np.ascontiguousarray(states.transpose(1, 2, 0).reshape(LANES, -1)[:, :rows])
+        return np.ascontiguousarray(states.transpose(1, 2, 0).reshape(WORDS, -1)[:, :rows])
 
     before, after = by_row(history[:-1]), by_row(history[1:])
     row = np.arange(rows)
@@ -200,8 +196,8 @@ def trace(numbers: Sequence[int] | np.ndarray, states: np.ndarray, rows: int) ->
     _write_bits(columns.theta, before ^ np.tile(flips, (5, 1)))
     for i, z in enumerate(IOTA_BITS):
         columns.chi[i] = chi >> np.uint64(z) & np.uint64(1)
-    columns.input[:] = limbs(before)
-    columns.output[:] = limbs(after)
+    columns.input[:] = stacked_limbs(before)
+    columns.output[:] = stacked_limbs(after)
     return main
 
 
@@ -224,9 +220,9 @@ def even_trace(mains: Sequence[np.ndarray], least: int = 1) -> np.ndarray:
     return even
 
 
-def _write_bits(columns: np.ndarray, lanes: np.ndarray) -> None:
-    """Writes lanes (k, rows) to columns (k, 64, rows), a bit a column."""
-    for lane, bits in zip(lanes, columns, strict=True):
+def _write_bits(columns: np.ndarray, words: np.ndarray) -> None:
+    """Writes words (k, rows) to columns (k, 64, rows), a bit a column."""
+    for word, bits in zip(words, columns, strict=True):
         for z, bit in enumerate(bits):
-            np.right_shift(lane, np.uint64(z), out=bit)
+            np.right_shift(word, np.uint64(z), out=bit)
             np.bitwise_and(bit, np.uint64(1), out=bit)

@@ -3,7 +3,8 @@
 from typing import Any
 
 from graphprover.vm.buses import Tag
-from graphprover.vm.tables.step import BYTE, HALF, ONES, D, Lane, Step
+from graphprover.vm.limbs import BYTE, HALF, LIMB_MASK
+from graphprover.vm.tables.step import D, Executed, Lane, Step
 
 SUM = {"and": 0, "or": 1, "xor": 1}  # the result is SUM * (a + b) + BOTH * (a & b)
 BOTH = {"and": 1, "or": -1, "xor": -2}
@@ -14,7 +15,7 @@ def byte_list(x: Any, count: int) -> tuple[Any, ...]:
     return tuple(x >> 8 * i & 255 for i in range(count))
 
 
-def joined(parts: Any) -> Any:
+def from_bytes(parts: Any) -> Any:
     """The number with these bytes, lowest first."""
     return sum(part * BYTE**i for i, part in enumerate(parts))
 
@@ -29,16 +30,16 @@ class Logic(Step):
         self.op = op
 
     def rule(self, c: Lane) -> None:
-        for each in zip(c.a, c.b, c.both, strict=True):
-            c.look(Tag.AND, *each)
-        a = c.read_a((joined(c.a[:4]), joined(c.a[4:])))
-        b = c.read_b((joined(c.b[:4]), joined(c.b[4:])))
-        both = joined(c.both[:4]), joined(c.both[4:])
+        for a, b, both in zip(c.a, c.b, c.both, strict=True):
+            c.look(Tag.AND, a, b, both)
+        a = c.read_a((from_bytes(c.a[:4]), from_bytes(c.a[4:])))
+        b = c.read_b((from_bytes(c.b[:4]), from_bytes(c.b[4:])))
+        both = from_bytes(c.both[:4]), from_bytes(c.both[4:])
         lo, hi = (SUM[self.op] * (x + y) + BOTH[self.op] * z for x, y, z in zip(a, b, both, strict=True))
         c.write((lo, hi))
         c.go()
 
-    def witness(self, r: Any) -> dict[str, Any]:
+    def witness(self, r: Executed) -> dict[str, Any]:
         return {"a": byte_list(r.a, 8), "b": byte_list(r.b, 8), "both": byte_list(r.a & r.b, 8)}
 
 
@@ -53,14 +54,14 @@ class LogicImmediate(Step):
         self.ones = int(negative)  # each of the higher bits of the immediate
 
     def rule(self, c: Lane) -> None:
-        for each in zip(c.a, (c.imm, c.imm2), c.both, strict=True):
-            c.look(Tag.AND, *each)
+        for a, b, both in zip(c.a, (c.imm, c.imm2), c.both, strict=True):
+            c.look(Tag.AND, a, b, both)
         c.half(c.a_top)
-        low = joined(c.a)
+        low = from_bytes(c.a)
         c.read_a((low + HALF * c.a_top, c.a_hi))
-        lo = self.result(low, joined((c.imm, c.imm2)), joined(c.both))
+        lo = self.result(low, from_bytes((c.imm, c.imm2)), from_bytes(c.both))
         top = self.result(c.a_top, self.ones * (HALF - 1), self.ones * c.a_top)
-        hi = self.result(c.a_hi, self.ones * ONES, self.ones * c.a_hi)
+        hi = self.result(c.a_hi, self.ones * LIMB_MASK, self.ones * c.a_hi)
         c.write((lo + HALF * top, hi))
         c.go(imm=c.imm, imm2=c.imm2)
 
@@ -68,7 +69,7 @@ class LogicImmediate(Step):
         """The operation on a part, given the bits in both operands."""
         return SUM[self.op] * (x + y) + BOTH[self.op] * both
 
-    def witness(self, r: Any) -> dict[str, Any]:
+    def witness(self, r: Executed) -> dict[str, Any]:
         immediate = r.imm | r.imm2 << 8
         return {
             "a": byte_list(r.a, 2),

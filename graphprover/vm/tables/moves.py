@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from graphprover.vm.tables.step import A32, A, D, Lane, Step
+from graphprover.vm.tables.step import A32, A, D, Executed, Lane, Step
 
 
 class Goto(Step):
@@ -65,10 +65,10 @@ class Jalr(Step):
         c.write((c.pc + 4, 0))
         c.go(target + c.imm - c.odd, imm=c.imm, stated=0)
 
-    def fits(self, r: Any) -> Any:
+    def fits(self, r: Executed) -> Any:
         return r.a >> 32 == 0
 
-    def witness(self, r: Any) -> dict[str, Any]:
+    def witness(self, r: Executed) -> dict[str, Any]:
         return {"odd": (r.a + r.offset) & 1}
 
 

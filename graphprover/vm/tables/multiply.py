@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from graphprover.vm.buses import Tag
-from graphprover.vm.tables.arithmetic import extended, extended_witness, halves, parts, value
-from graphprover.vm.tables.step import HALF, ONES, WORD, A, B, D, Lane, Step, Word
+from graphprover.vm.limbs import HALF, LIMB, LIMB_MASK, WORD_MASK, halves, low_half
+from graphprover.vm.tables.arithmetic import extended, extended_witness, value
+from graphprover.vm.tables.step import A, B, D, Executed, Lane, Step, Word
 
 
 def _sums(u: Sequence[Any], v: Sequence[Any], pairs: int) -> list[Any]:
@@ -43,7 +44,7 @@ def product(c: Lane, u: Sequence[Any], v: Sequence[Any], addend: Sequence[Any], 
     for i, total in enumerate(_sums(u, v, len(result))):
         total = total + (addend[i] if i < len(addend) else 0) + (carries[i - 1] if i else 0)
         out = carries[i] if i < len(carries) else 0
-        c.zero(total - result[i] - WORD * out, f"pair {i} of the product")
+        c.zero(total - result[i] - LIMB * out, f"pair {i} of the product")
 
 
 def carries(
@@ -54,11 +55,11 @@ def carries(
     carry: Any = np.uint64(0)
     for i, total in enumerate(_sums(u, v, count)):
         total = total + carry + (addend[i] if i < len(addend) else np.uint64(0))
-        result.append(total & ONES)
+        result.append(total & LIMB_MASK)
         carry = total >> 32
         out.append(carry)
     out = out[:carried]
-    return result, {"carry_low": [halves(each) for each in out], "carry_high": [each >> 16 for each in out]}
+    return result, {"carry_low": [low_half(carry) for carry in out], "carry_high": [carry >> 16 for carry in out]}
 
 
 A_PARTS, B_PARTS = ("a_at", "a_t", "a[4]"), ("b_at", "b_t", "b[4]")
@@ -77,9 +78,9 @@ class Multiply(Step):
         c.write(result)
         c.go()
 
-    def witness(self, r: Any) -> dict[str, Any]:
-        a, b = parts(r.a), parts(r.b)
-        return {"a": a, "b": b, "d": parts(r.c)} | carries(a, b, (), 2, 2)[1]
+    def witness(self, r: Executed) -> dict[str, Any]:
+        a, b = halves(r.a), halves(r.b)
+        return {"a": a, "b": b, "d": halves(r.c)} | carries(a, b, (), 2, 2)[1]
 
 
 class MultiplyWord(Step):
@@ -100,8 +101,8 @@ class MultiplyWord(Step):
         c.write(result)
         c.go()
 
-    def witness(self, r: Any) -> dict[str, Any]:
-        a, b = parts(r.a)[:2], parts(r.b)[:2]
+    def witness(self, r: Executed) -> dict[str, Any]:
+        a, b = halves(r.a)[:2], halves(r.b)[:2]
         return {"a": a, "b": b} | extended_witness(r) | carries(a, b, (), 1, 1)[1]
 
 
@@ -120,14 +121,14 @@ class MultiplyHigh(Step):
     def rule(self, c: Lane) -> None:
         factors = {}
         for name, signed in self.signed.items():
-            part = getattr(c, name)
-            for each in part[:3]:
-                c.half(each)
+            parts = getattr(c, name)
+            for part in parts[:3]:
+                c.half(part)
             if signed:
-                c.look(Tag.SIGN, part[3], getattr(c, f"{name}_negative"))
+                c.look(Tag.SIGN, parts[3], getattr(c, f"{name}_negative"))
             else:
-                c.half(part[3])
-            factors[name] = part[0] + HALF * part[1], part[2] + HALF * part[3]
+                c.half(parts[3])
+            factors[name] = parts[0] + HALF * parts[1], parts[2] + HALF * parts[3]
         a, b = c.read_a(factors["a"]), c.read_b(factors["b"])
         low, high = value(c, c.p[:4]), value(c, c.p[4:])
         product(c, c.a, c.b, (), (*low, *high))
@@ -139,15 +140,15 @@ class MultiplyHigh(Step):
             for borrow in borrows:
                 c.zero(borrow * (borrow - 1) * (borrow - 2), "a borrow is 0, 1 or 2")
             less = [c.a_negative * y + negative_b * x for x, y in zip(a, b, strict=True)]
-            c.zero(high[0] - less[0] + WORD * borrows[0] - result[0], "the factors off lo")
-            c.zero(high[1] - less[1] - borrows[0] + WORD * borrows[1] - result[1], "the factors off hi")
+            c.zero(high[0] - less[0] + LIMB * borrows[0] - result[0], "the factors off lo")
+            c.zero(high[1] - less[1] - borrows[0] + LIMB * borrows[1] - result[1], "the factors off hi")
         c.write(result)
         c.go()
 
-    def witness(self, r: Any) -> dict[str, Any]:
-        a, b = parts(r.a), parts(r.b)
+    def witness(self, r: Executed) -> dict[str, Any]:
+        a, b = halves(r.a), halves(r.b)
         pairs, cells = carries(a, b, (), 4, 3)
-        cells |= {"a": a, "b": b, "p": [half for pair in pairs for half in (halves(pair), pair >> 16)]}
+        cells |= {"a": a, "b": b, "p": [half for pair in pairs for half in (low_half(pair), pair >> 16)]}
         sign_a, sign_b = (
             x >> 63 if signed else x & 0 for x, signed in zip((r.a, r.b), self.signed.values(), strict=True)
         )
@@ -155,17 +156,17 @@ class MultiplyHigh(Step):
             if self.signed[name]:
                 cells[f"{name}_negative"] = sign
         if self.signed["a"]:
-            less = [sign_a * y + sign_b * x for x, y in ((r.a & ONES, r.b & ONES), (r.a >> 32, r.b >> 32))]
-            cells["d"] = parts(r.c)
-            cells["borrow_lo"] = ((r.c & ONES) - pairs[2] + less[0]) >> 32
+            less = [sign_a * y + sign_b * x for x, y in ((r.a & LIMB_MASK, r.b & LIMB_MASK), (r.a >> 32, r.b >> 32))]
+            cells["d"] = halves(r.c)
+            cells["borrow_lo"] = ((r.c & LIMB_MASK) - pairs[2] + less[0]) >> 32
             cells["borrow_hi"] = ((r.c >> 32) - pairs[3] + less[1] + cells["borrow_lo"]) >> 32
         return cells
 
 
 def negated_if(c: Lane, sign: Any, x: Word, y: Word, carry: Any, out: Any) -> None:
     """y is x, or where ``sign`` is 1, -x mod 2^64; both are values, so the carries ``carry`` and ``out`` are unique."""
-    c.zero(y[0] - x[0] + sign * (2 * x[0] - WORD * carry), "lo, negated or not")
-    c.zero(y[1] - x[1] + sign * (2 * x[1] + carry - WORD * out), "hi, negated or not")
+    c.zero(y[0] - x[0] + sign * (2 * x[0] - LIMB * carry), "lo, negated or not")
+    c.zero(y[1] - x[1] + sign * (2 * x[1] + carry - LIMB * out), "hi, negated or not")
 
 
 class Divide(Step):
@@ -225,7 +226,7 @@ class Divide(Step):
         difference = [x - y for x, y in zip(divisor, rest, strict=True)][:pairs]
         borrow = 0 if self.word else c.borrow
         idle = c.on - c.by_zero  # 1 where R < B must hold
-        c.zero(idle * (difference[0] - 1 + WORD * borrow - less[0]), "the remainder is less than the divisor, lo")
+        c.zero(idle * (difference[0] - 1 + LIMB * borrow - less[0]), "the remainder is less than the divisor, lo")
         if not self.word:
             c.boolean(c.borrow, "the borrow is a bit")
             c.zero(idle * (difference[1] - borrow - less[1]), "the remainder is less than the divisor, hi")
@@ -237,10 +238,10 @@ class Divide(Step):
 
     def negated(self, c: Lane, sign: Any, x: Word, y: Word, carry: Sequence[Any]) -> None:
         """y is x or -x, of as many bits as the operands have."""
-        for each in carry:
-            c.boolean(each, "a carry of a negation is a bit")
+        for bit in carry:
+            c.boolean(bit, "a carry of a negation is a bit")
         if self.word:
-            c.zero(y[0] - x[0] + sign * (2 * x[0] - WORD * carry[0]), "negated or not")
+            c.zero(y[0] - x[0] + sign * (2 * x[0] - LIMB * carry[0]), "negated or not")
         else:
             negated_if(c, sign, x, y, carry[0], carry[1])
 
@@ -264,9 +265,9 @@ class Divide(Step):
         c.write(result)
         c.go()
 
-    def witness(self, r: Any) -> dict[str, Any]:
+    def witness(self, r: Executed) -> dict[str, Any]:
         top = np.uint64(31 if self.word else 63)
-        mask = np.uint64(ONES if self.word else 2**64 - 1)
+        mask = np.uint64(LIMB_MASK if self.word else WORD_MASK)
         a, b = r.a & mask, r.b & mask
         sign_a, sign_b = (x >> top if self.signed else x & 0 for x in (a, b))
         where, zero, one = r.arrays.where, np.uint64(0), np.uint64(1)
@@ -277,33 +278,37 @@ class Divide(Step):
         less = where(by_zero, zero, v - rest - one)
         cells: dict[str, Any] = {}
         for name, x in (("n", n), ("v", v), ("q", q), ("r", rest), ("less", less)):
-            cells[name] = parts(x)[: self.count]
-        addend = [rest & ONES, rest >> 32][: self.count // 2]
+            cells[name] = halves(x)[: self.count]
+        addend = [rest & LIMB_MASK, rest >> 32][: self.count // 2]
         cells |= carries(cells["q"], cells["v"], addend, self.count, self.count - 1)[1]
         cells["by_zero"] = by_zero
         if not self.word:
-            cells["borrow"] = ~by_zero & ((v & ONES) < (rest & ONES) + 1)
+            cells["borrow"] = ~by_zero & ((v & LIMB_MASK) < (rest & LIMB_MASK) + 1)
         if self.signed:
             shift = np.uint64(0 if self.word else 32)
             flip = sign_a if self.remainder else (sign_a ^ sign_b) & ~by_zero
             y = rest if self.remainder else q
             for name, sign, x in (("a", sign_a, a), ("b", sign_b, b)):
-                cells |= {f"{name}_low": halves(x >> shift), f"{name}_negative": sign, f"n{name}": self.turned(sign, x)}
+                cells |= {
+                    f"{name}_low": low_half(x >> shift),
+                    f"{name}_negative": sign,
+                    f"n{name}": self.turned(sign, x),
+                }
             cells |= {"flip": flip, "nd": self.turned(flip, y)}
         if self.word:
             cells |= extended_witness(r)
         elif self.signed:
-            cells["d"] = parts(r.c)
+            cells["d"] = halves(r.c)
         return cells
 
     def turned(self, sign: Any, x: Any) -> tuple[Any, ...]:
         """The carries of a negation."""
-        carries = (sign == 1) & (x & ONES != 0), (sign == 1) & (x != 0)
+        carries = (sign == 1) & (x & LIMB_MASK != 0), (sign == 1) & (x != 0)
         return carries[: self.count // 2]
 
 
-def value_of_word(c: Lane, part: Sequence[Any]) -> Word:
+def value_of_word(c: Lane, parts: Sequence[Any]) -> Word:
     """The value of two halves, each shown to have 16 bits."""
-    for each in part:
-        c.half(each)
-    return part[0] + HALF * part[1], 0
+    for part in parts:
+        c.half(part)
+    return parts[0] + HALF * parts[1], 0

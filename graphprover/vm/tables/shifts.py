@@ -16,8 +16,8 @@ from typing import Any
 
 from graphprover.field import P
 from graphprover.vm.buses import Tag
-from graphprover.vm.tables.arithmetic import halves, parts
-from graphprover.vm.tables.step import HALF, ONES, PER_HALF, WORD, A, B, D, Lane, Step
+from graphprover.vm.limbs import HALF, LIMB, LIMB_MASK, PER_HALF, halves, low_half
+from graphprover.vm.tables.step import A, B, D, Executed, Lane, Step
 
 
 def power_of(s: int, right: bool) -> int:
@@ -49,28 +49,28 @@ class Shift(Step):
         lo, hi = c.read_a()
         product = list(c.p)
         if self.word:
-            c.zero(lo * c.power - joined(product), "the product")
+            c.zero(lo * c.power - from_halves(product), "the product")
         else:
             c.half(c.carry)
-            c.zero(lo * c.power - joined(product[:2]) - WORD * c.carry, "the lower product")
-            c.zero(hi * c.power + c.carry - joined(product[2:]), "the upper product")
+            c.zero(lo * c.power - from_halves(product[:2]) - LIMB * c.carry, "the lower product")
+            c.zero(hi * c.power + c.carry - from_halves(product[2:]), "the upper product")
         if self.arithmetic:
             c.sign(c.a_low, lo if self.word else hi, c.negative)
             c.zero(product[-1] + c.negative * (HALF - c.power) - c.top, "the highest half is filled with the sign")
         result = [self.half_of(c, self.first + i) for i in range(self.count)]
         if self.word and not self.arithmetic:
             # The sign of the result; its highest half is checked by that.
-            for i, each in enumerate(product):
+            for i, half in enumerate(product):
                 if i != self.first + 1:
-                    c.half(each)
+                    c.half(half)
             if 0 <= self.first + 1 < len(product):
                 c.look(Tag.SIGN, result[1], c.negative)
             else:
                 c.zero(c.negative, "a result below 2^16 has no sign")
         else:
-            for each in product:
-                c.half(each)
-        sign = c.negative * ONES if self.word else None
+            for half in product:
+                c.half(half)
+        sign = c.negative * LIMB_MASK if self.word else None
         c.write((result[0] + HALF * result[1], result[2] + HALF * result[3] if sign is None else sign))
         self.amount(c)
 
@@ -94,29 +94,29 @@ class Shift(Step):
         c.half((lo - 16 * self.w - c.s - size * c.rest) * (PER_HALF * pow(size, -1, P) % P))
         c.go()
 
-    def fits(self, r: Any) -> Any:
+    def fits(self, r: Executed) -> Any:
         return (r.b >> 4) % self.count == self.w if self.register else True
 
-    def witness(self, r: Any) -> dict[str, Any]:
+    def witness(self, r: Executed) -> dict[str, Any]:
         cells: dict[str, Any] = {}
         if self.register:
             cells["s"] = r.b & 15
-            cells["rest"] = halves((r.b & ONES) // (16 * self.count))
+            cells["rest"] = low_half((r.b & LIMB_MASK) // (16 * self.count))
             power = 1 << ((16 - cells["s"]) if self.right else cells["s"])
             cells["power"] = power
         else:
             power = cells["power"] = r.imm
-        lo, hi = r.a & ONES, r.a >> 32
+        lo, hi = r.a & LIMB_MASK, r.a >> 32
         low = lo * power
         if self.word:
-            cells["p"] = (halves(low), halves(low >> 16), low >> 32)
+            cells["p"] = (low_half(low), low_half(low >> 16), low >> 32)
         else:
             high = hi * power + (low >> 32)
             cells["carry"] = low >> 32
-            cells["p"] = (*parts(low)[:2], *parts(high)[:3])
+            cells["p"] = (*halves(low)[:2], *halves(high)[:3])
         if self.arithmetic:
             signed = lo if self.word else hi
-            cells["a_low"] = halves(signed)
+            cells["a_low"] = low_half(signed)
             cells["negative"] = signed >> 31
             cells["top"] = cells["p"][-1] + cells["negative"] * (HALF - power)
         elif self.word:
@@ -124,6 +124,6 @@ class Shift(Step):
         return cells
 
 
-def joined(parts: Any) -> Any:
+def from_halves(parts: Any) -> Any:
     """The number with these halves, lowest first."""
     return sum(part * HALF**i for i, part in enumerate(parts))

@@ -11,19 +11,21 @@ import numpy as np
 
 from graphprover.air import Air, Expr, TableBuilder
 from graphprover.air.packing import linear
-from graphprover.vm.buses import REGISTERS, VM, Tag, message
+from graphprover.vm.buses import REGISTER_BASE, VM, Tag, message
 from graphprover.vm.io import INPUT_BASE, MAX_INPUT_BYTES, OUTPUT_BASE
+from graphprover.vm.limbs import HALF, limbs
+from graphprover.vm.record import SINK
 from graphprover.vm.tables.step import paired
 
-REGISTER_COUNT = 33  # x0 to x31, and the sink of loads to x0
+REGISTER_COUNT = SINK + 1  # x0 to x31, and the sink of loads to x0
 STATED_LANES = 32  # words of a stated input in a row
 
 
 class Boundary(Air):
     """The first cycle begins at the program's entry; the last one is the exit.
 
-    ``shape`` names the statement's other tables (see ``machine``): nothing here constrains it, it decides which tables
-    are verified.
+    ``shape`` names the statement's other tables (see statement.py): nothing here constrains it, it decides which
+    tables are verified.
     """
 
     columns = ("first",)
@@ -50,7 +52,7 @@ class RegisterFile(Air):
 
     def preprocessed_trace(self) -> np.ndarray:
         i = np.arange(64, dtype=np.uint64)
-        return np.stack([np.uint64(REGISTERS) + i, (i < REGISTER_COUNT).astype(np.uint64)])
+        return np.stack([np.uint64(REGISTER_BASE) + i, (i < REGISTER_COUNT).astype(np.uint64)])
 
     def define(self, t: TableBuilder) -> None:
         t.send(VM, message(Tag.ACCESS, t.at, 0, 0, 0), t.real, weight=1)
@@ -71,7 +73,7 @@ class ImageMemory(Air):
     def preprocessed_trace(self) -> np.ndarray:
         addresses, values = self.words
         trace = np.zeros((4, self.rows), dtype=np.uint64)
-        trace[:3, : len(addresses)] = addresses, values & np.uint64(2**32 - 1), values >> np.uint64(32)
+        trace[:3, : len(addresses)] = addresses, *limbs(values)
         trace[3, : len(addresses)] = 1
         return trace
 
@@ -106,7 +108,7 @@ class Region(Air):
         """States the order of the addresses."""
         t.every_row(paired(t.on), "a row has a word or not")
         self.begins(t)
-        t.transition(t.next.at - t.at - 8 * (t.next.on + _word(t.next.gap)))
+        t.transition(t.next.at - t.at - 8 * (t.next.on + _limb(t.next.gap)))
         t.last_row(t.at - (self.end - 8))
         for half in t.gap:
             t.lookup(VM, message(Tag.HALF, half))
@@ -136,7 +138,7 @@ class InputMemory(Region):
 
     def begins(self, t: TableBuilder) -> None:
         t.first_row(t.at - self.start)
-        t.first_row(_word(t.initial[:2]) + _word(t.gap) - MAX_INPUT_BYTES)
+        t.first_row(_limb(t.initial[:2]) + _limb(t.gap) - MAX_INPUT_BYTES)
         for half in t.initial[2:]:
             t.first_row(half)
 
@@ -144,7 +146,7 @@ class InputMemory(Region):
         self.rises(t)
         for half in t.initial:
             t.lookup(VM, message(Tag.HALF, half))
-        t.send(VM, message(Tag.ACCESS, t.at, 0, _word(t.initial[:2]), _word(t.initial[2:])), t.on, weight=1)
+        t.send(VM, message(Tag.ACCESS, t.at, 0, _limb(t.initial[:2]), _limb(t.initial[2:])), t.on, weight=1)
         t.receive(VM, message(Tag.ACCESS, t.at, t.t, t.lo, t.hi), t.on, weight=1)
 
 
@@ -195,6 +197,6 @@ class OutputMemory(Air):
             t.receive(VM, message(Tag.ACCESS, at, time, *word), t.first, weight=1)
 
 
-def _word(halves: Sequence[Expr]) -> Expr:
-    """The number with these lower and upper 16 bits."""
-    return linear(((1, halves[0]), (1 << 16, halves[1])))
+def _limb(halves: Sequence[Expr]) -> Expr:
+    """The limb with this lower and this upper half."""
+    return linear(((1, halves[0]), (HALF, halves[1])))

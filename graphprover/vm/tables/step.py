@@ -1,11 +1,12 @@
 """What the tables of all instructions share: a lane executes one instruction, a row has one or several lanes."""
 
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from graphprover.air import Air, Bus, Expr, TableBuilder
-from graphprover.field import inv
-from graphprover.vm.buses import SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, VM, Tag, message
+from graphprover.vm.buses import VM, Tag, message
+from graphprover.vm.clock import SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, time_of
+from graphprover.vm.limbs import PER_HALF
 
 Word = tuple[Any, Any]  # a value of 64 bits: two expressions or integers of 32
 
@@ -15,10 +16,6 @@ A32 = ("a_at", "a_t", "a_lo")  # rs1 with hi = 0
 B = ("b_at", "b_t", "b_lo", "b_hi")  # rs2
 D = ("d_at", "d_t", "old_lo", "old_hi")  # rd, and its value before
 M = ("m_t", "m_lo", "m_hi")  # a word of memory, and its value before
-
-ONES = 2**32 - 1
-BYTE, HALF, WORD = 1 << 8, 1 << 16, 1 << 32
-PER_HALF, PER_WORD = inv(HALF), inv(WORD)
 
 
 def paired(flag: Expr) -> Expr:
@@ -80,7 +77,7 @@ class Lane:
 
     def access(self, at: Any, before: Any, slot: int, old: Word, new: Word) -> None:
         """At ``slot`` of this cycle the value at an address turns from ``old`` into ``new``."""
-        now = 4 * self.clk + slot
+        now = time_of(self.clk, slot)
         self._t.receive(VM, message(Tag.ACCESS, at, before, *old), self.on, weight=1)
         self._t.send(VM, message(Tag.ACCESS, at, now, *new), self.on, weight=1)
         self.half(now - before - 1)
@@ -145,6 +142,41 @@ class Lane:
         self._t.send(VM, message(Tag.HALT, self.clk, *code), self.on, weight=1)
 
 
+class Executed(Protocol):
+    """Executed instructions, as a family sees those that it might prove: one value each, in arrays of some device.
+
+    All are uint64 but where an operation gives flags; numbers that are not bounded here are mod 2^64.
+    """
+
+    arrays: Any  # the module of the arrays: NumPy, or CuPy
+    a: Any  # the value of rs1, of a7 for ecall
+    b: Any  # of rs2, of a0 for ecall
+    c: Any  # what is written to rd
+    address: Any  # of a load or store, in bytes
+    old: Any  # the (first) word of memory before
+    new: Any  # and after
+    imm: Any  # of the program's entry, field elements
+    imm2: Any
+    offset: Any  # the instruction's own immediate
+
+    @property
+    def old2(self) -> Any:
+        """The second word of memory before."""
+
+    @property
+    def new2(self) -> Any:
+        """And after."""
+
+    def words(self, name: str) -> Any:
+        """``old`` or ``new`` of the words of a host call, (words, instructions)."""
+
+    def inverse_of_difference(self, x: Any, y: Any) -> Any:
+        """1 / (x - y) in the field, 0 where they are equal."""
+
+    def signed(self, x: Any, y: Any, shift: Any) -> Any:
+        """(x - y) * 2^shift in the field, where the magnitude is below 2^63."""
+
+
 class Step(Air):
     """A family of instructions: one lane executes one of them.
 
@@ -177,12 +209,15 @@ class Step(Air):
         """States what one lane means."""
         raise NotImplementedError
 
-    def fits(self, r: Any) -> Any:
-        """Which of the executed instructions ``r`` (a ``Rows``) this family can prove: a mask, or True for all."""
+    def fits(self, r: Executed) -> Any:
+        """Which of the executed instructions ``r`` this family can prove: a mask, or True for all."""
         return True
 
-    def witness(self, r: Any) -> dict[str, Any]:
-        """The cells of the executed instructions ``r`` that do not follow from their names (see ``trace``)."""
+    def witness(self, r: Executed) -> dict[str, Any]:
+        """The cells of the executed instructions ``r`` that do not follow from their names (see ``traces.families``).
+
+        By name, an array for each cell; a list of them, or of such lists, where there are several of one name.
+        """
         return {}
 
     def define(self, t: TableBuilder) -> None:

@@ -2,10 +2,12 @@
 
 from typing import Any
 
-from graphprover.vm.buses import SLOT_MEMORY, Tag
-from graphprover.vm.tables.logic import byte_list, joined
-from graphprover.vm.tables.memory import base
-from graphprover.vm.tables.step import A32, HALF, ONES, D, Lane, Step
+from graphprover.vm.buses import Tag
+from graphprover.vm.clock import SLOT_MEMORY
+from graphprover.vm.limbs import HALF, LIMB, LIMB_MASK
+from graphprover.vm.tables.load_store import base
+from graphprover.vm.tables.logic import byte_list, from_bytes
+from graphprover.vm.tables.step import A32, D, Executed, Lane, Step
 
 
 class Unaligned(Step):
@@ -33,17 +35,17 @@ class Unaligned(Step):
         """The words' bytes turn into ``new``."""
         for word in range(self.words):
             old, then = (
-                (joined(each[8 * word : 8 * word + 4]), joined(each[8 * word + 4 : 8 * word + 8]))
-                for each in (c.m, new)
+                (from_bytes(content[8 * word : 8 * word + 4]), from_bytes(content[8 * word + 4 : 8 * word + 8]))
+                for content in (c.m, new)
             )
             before = c.m2_t if word else c.m_t
             c.access(address + 8 * word, before, SLOT_MEMORY, old, then)
 
-    def fits(self, r: Any) -> Any:
+    def fits(self, r: Executed) -> Any:
         crosses = (r.address & 7) + self.size > 8
         return (r.a >> 32 == 0) & (crosses == (self.words == 2))
 
-    def place_witness(self, r: Any) -> dict[str, Any]:
+    def place_witness(self, r: Executed) -> dict[str, Any]:
         """The cells of ``place``."""
         m = byte_list(r.old, 8) + (byte_list(r.old2, 8) if self.words == 2 else ())
         return {"m": m, "at": [(r.address & 7) == start for start in self.starts]}
@@ -62,15 +64,15 @@ class UnalignedLoad(Unaligned):
         for i, byte in enumerate(c.v):
             found = sum(bit * c.m[start + i] for start, bit in zip(self.starts, c.at, strict=True))
             c.zero(found - byte, f"byte {i} of the value")
-        lo, hi = joined(c.v[:4]), joined(c.v[4:])
+        lo, hi = from_bytes(c.v[:4]), from_bytes(c.v[4:])
         if self.signed:
             c.look(Tag.SIGN, c.v[-1] * 256, c.negative)
-            lo = lo + c.negative * (2**32 - 256 ** min(self.size, 4))
-            hi = c.negative * ONES
+            lo = lo + c.negative * (LIMB - 256 ** min(self.size, 4))
+            hi = c.negative * LIMB_MASK
         c.write((lo, hi))
         c.go(imm=c.imm)
 
-    def witness(self, r: Any) -> dict[str, Any]:
+    def witness(self, r: Executed) -> dict[str, Any]:
         cells = self.place_witness(r) | {"v": byte_list(r.c, self.size)}
         return cells | ({"negative": r.c >> 63} if self.signed else {})
 
@@ -89,11 +91,11 @@ class UnalignedStore(Unaligned):
         address = self.place(c)
         for i in range(0, self.size, 2):
             c.look(Tag.BYTES, c.v[i], c.v[i + 1])
-        lo = joined(c.v[:4])
+        lo = from_bytes(c.v[:4])
         if self.size == 2:
             c.half(c.b_top)
             lo = lo + HALF * c.b_top
-        c.read_b((lo, joined(c.v[4:]) if self.size == 8 else c.b_hi))
+        c.read_b((lo, from_bytes(c.v[4:]) if self.size == 8 else c.b_hi))
         for i, byte in enumerate(c.new):
             grown = c.m[i]
             for start, bit in zip(self.starts, c.at, strict=True):
@@ -103,7 +105,7 @@ class UnalignedStore(Unaligned):
         self.access(c, address, c.new)
         c.go(imm=c.imm)
 
-    def witness(self, r: Any) -> dict[str, Any]:
+    def witness(self, r: Executed) -> dict[str, Any]:
         cells = self.place_witness(r) | {"v": byte_list(r.b, self.size)}
         cells["new"] = byte_list(r.new, 8) + (byte_list(r.new2, 8) if self.words == 2 else ())
-        return cells | ({"b_top": (r.b & ONES) >> 16} if self.size == 2 else {})
+        return cells | ({"b_top": (r.b & LIMB_MASK) >> 16} if self.size == 2 else {})

@@ -3,7 +3,7 @@
 from enum import IntEnum
 
 
-class Part(IntEnum):
+class TableNumber(IntEnum):
     """The tables beside the boundary and those of families."""
 
     PROGRAM = 1

@@ -4,6 +4,7 @@ import numpy as np
 
 from graphprover.air import Air, TableBuilder
 from graphprover.vm.buses import VM, Tag, message
+from graphprover.vm.limbs import BYTE, HALF
 
 
 class Halves(Air):
@@ -13,7 +14,7 @@ class Halves(Air):
     columns = ("half", "sign")
 
     def preprocessed_trace(self) -> np.ndarray:
-        x = np.arange(1 << 16, dtype=np.uint64)
+        x = np.arange(HALF, dtype=np.uint64)
         return np.stack([x, x >> np.uint64(15)])
 
     def define(self, t: TableBuilder) -> None:
@@ -28,7 +29,7 @@ class BytePairs(Air):
     columns = ("bytes", "and")
 
     def preprocessed_trace(self) -> np.ndarray:
-        a, b = np.divmod(np.arange(1 << 16, dtype=np.uint64), np.uint64(256))
+        a, b = np.divmod(np.arange(HALF, dtype=np.uint64), np.uint64(BYTE))
         return np.stack([a, b, a & b])
 
     def define(self, t: TableBuilder) -> None:
@@ -44,7 +45,7 @@ class Powers(Air):
 
     def preprocessed_trace(self) -> np.ndarray:
         s = np.arange(64, dtype=np.uint64) % np.uint64(16)
-        return np.stack([s, np.uint64(1) << s, np.uint64(1 << 16) >> s])
+        return np.stack([s, np.uint64(1) << s, np.uint64(HALF) >> s])
 
     def define(self, t: TableBuilder) -> None:
         t.provide(VM, message(Tag.LEFT, t.s, t.left_power), t.left)

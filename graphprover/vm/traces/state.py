@@ -9,12 +9,12 @@ from graphprover.device import Array, Device
 from graphprover.recipe import Recipe
 from graphprover.vm.execute import Execution
 from graphprover.vm.io import INPUT_BASE, MAX_INPUT_BYTES, MEMORY_END, OUTPUT_BASE
-from graphprover.vm.machine import Machine
-from graphprover.vm.parts import Part
+from graphprover.vm.limbs import halves, limbs, low_half
 from graphprover.vm.record import Memory, Registers
 from graphprover.vm.shape import MIN_ROWS, rows_for
+from graphprover.vm.statement import Machine
+from graphprover.vm.table_numbers import TableNumber
 from graphprover.vm.tables.state import STATED_LANES, InputMemory, Region, StatedInput
-from graphprover.vm.tables.step import ONES
 
 
 def output_words(execution: Execution, memory: Memory) -> np.ndarray:
@@ -34,39 +34,40 @@ def state_recipes(
 
     ``stated``: the words of a stated input, uint64; none where none is.
     """
-    yield Part.REGISTERS, Recipe("registers", register_file, {"registers": registers}, shape=(3, MIN_ROWS))
+    yield TableNumber.REGISTERS, Recipe("registers", register_file, {"registers": registers}, shape=(3, MIN_ROWS))
     borders = (
-        (Part.IMAGE, machine.zero_base),
-        (Part.ZERO, INPUT_BASE),
-        (Part.STATED_INPUT, INPUT_BASE + 8 * len(stated)),
-        (Part.ZERO_BETWEEN if len(stated) else Part.INPUT, OUTPUT_BASE),
-        (Part.OUTPUT, OUTPUT_BASE + 8 * words),
-        (Part.ZERO_ABOVE, MEMORY_END),
+        (TableNumber.IMAGE, machine.zero_base),
+        (TableNumber.ZERO, INPUT_BASE),
+        (TableNumber.STATED_INPUT, INPUT_BASE + 8 * len(stated)),
+        (TableNumber.ZERO_BETWEEN if len(stated) else TableNumber.INPUT, OUTPUT_BASE),
+        (TableNumber.OUTPUT, OUTPUT_BASE + 8 * words),
+        (TableNumber.ZERO_ABOVE, MEMORY_END),
     )
     start = 0
-    for part, end in borders:
+    for number, end in borders:
         stop = int(np.searchsorted(memory.address, end))
-        some = Memory(*(each[start:stop] for each in (memory.address, memory.initial, memory.final, memory.t)))
+        inside = slice(start, stop)
+        own = Memory(memory.address[inside], memory.initial[inside], memory.final[inside], memory.t[inside])
         start = stop
-        count = len(some.address)
-        if not count and not (part in machine.fixed or (part == Part.STATED_INPUT and len(stated))):
+        count = len(own.address)
+        if not count and not (number in machine.fixed or (number == TableNumber.STATED_INPUT and len(stated))):
             continue
-        fixed: dict[str, Any] = {"memory": some}
-        if part == Part.IMAGE:
+        fixed: dict[str, Any] = {"memory": own}
+        if number == TableNumber.IMAGE:
             image = machine.image
             fixed |= {"addresses": image.addresses, "values": image.values}
-            yield part, Recipe("image", image_memory, fixed, shape=(3, rows_for(len(image.addresses))))
+            yield number, Recipe("image", image_memory, fixed, shape=(3, rows_for(len(image.addresses))))
             continue
-        if part == Part.OUTPUT:
-            yield part, Recipe("output", output_memory, fixed | {"words": words}, shape=(1 + words, MIN_ROWS))
+        if number == TableNumber.OUTPUT:
+            yield number, Recipe("output", output_memory, fixed | {"words": words}, shape=(1 + words, MIN_ROWS))
             continue
-        air = machine.air(part, 0, words, len(stated))
-        if part == Part.STATED_INPUT:
+        air = machine.air(number, 0, words, len(stated))
+        if number == TableNumber.STATED_INPUT:
             shape = (air.describe().main_width, rows_for(-(-len(stated) // STATED_LANES)))
-            yield part, Recipe("stated_input", stated_input, fixed | {"air": air, "stated": stated}, shape=shape)
+            yield number, Recipe("stated_input", stated_input, fixed | {"air": air, "stated": stated}, shape=shape)
         else:
             shape = (air.describe().main_width, rows_for(Region.needed(count)))
-            yield part, Recipe(part.name.lower(), region, fixed | {"air": air, "rows": shape[1]}, shape=shape)
+            yield number, Recipe(number.name.lower(), region, fixed | {"air": air, "rows": shape[1]}, shape=shape)
 
 
 # Few words, so that the host makes these traces.
@@ -75,16 +76,16 @@ def state_recipes(
 def register_file(device: Device, *, registers: Registers) -> Array:
     """The trace of the register file."""
     trace = np.zeros((3, MIN_ROWS), dtype=np.uint64)
-    trace[:, : len(registers.t)] = registers.t, registers.value & ONES, registers.value >> 32
+    trace[:, : len(registers.t)] = registers.t, *limbs(registers.value)
     return device.load(trace)
 
 
 def image_memory(device: Device, *, addresses: np.ndarray, values: np.ndarray, memory: Memory) -> Array:
     """The trace of what the program brings, of which ``memory`` was accessed."""
     trace = np.zeros((3, rows_for(len(addresses))), dtype=np.uint64)
-    trace[1:, : len(values)] = values & ONES, values >> 32
+    trace[1:, : len(values)] = limbs(values)
     at = np.searchsorted(addresses, memory.address)
-    trace[:, at] = memory.t, memory.final & ONES, memory.final >> 32
+    trace[:, at] = memory.t, *limbs(memory.final)
     return device.load(trace)
 
 
@@ -104,7 +105,7 @@ def stated_input(device: Device, *, air: StatedInput, memory: Memory, stated: np
     row, lane = np.divmod(np.arange(len(stated)), STATED_LANES)
     trace, c = air.zeros(rows_for(-(-len(stated) // STATED_LANES)))
     c.row[row, row] = 1
-    c.t[lane, row], c.lo[lane, row], c.hi[lane, row] = times, last & ONES, last >> np.uint64(32)
+    c.t[lane, row], c.lo[lane, row], c.hi[lane, row] = times, *limbs(last)
     return device.load(trace)
 
 
@@ -121,11 +122,10 @@ def region(device: Device, *, air: Region, memory: Memory, rows: int) -> Array:
     c.at[used] = memory.address
     c.at[first + count :] = air.end - 8
     gap = (np.diff(c.at) >> np.uint64(3)) - c.on[1:]
-    c.gap[:, 1:] = gap & 0xFFFF, gap >> np.uint64(16)
-    c.t[used], c.lo[used], c.hi[used] = memory.t, memory.final & ONES, memory.final >> 32
+    c.gap[:, 1:] = low_half(gap), gap >> 16
+    c.t[used], c.lo[used], c.hi[used] = memory.t, *limbs(memory.final)
     if has_length:
-        for i in range(4):
-            c.initial[i, used] = memory.initial >> np.uint64(16 * i) & np.uint64(0xFFFF)
+        c.initial[:, used] = halves(memory.initial)
         lacks = MAX_INPUT_BYTES - int(c.initial[0, 0]) - (int(c.initial[1, 0]) << 16)
-        c.gap[:, 0] = lacks & 0xFFFF, lacks >> 16
+        c.gap[:, 0] = low_half(lacks), lacks >> 16
     return device.load(trace)

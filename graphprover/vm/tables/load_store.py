@@ -8,8 +8,9 @@ byte. The parts are cells, range-checked, because the limb is known to have 32 b
 from typing import Any
 
 from graphprover.vm.buses import Tag
-from graphprover.vm.tables.arithmetic import halves
-from graphprover.vm.tables.step import A32, BYTE, HALF, ONES, PER_HALF, B, D, Lane, M, Step, Word
+from graphprover.vm.isa import ACCESS_BYTES, Op
+from graphprover.vm.limbs import BYTE, HALF, LIMB, LIMB_MASK, PER_HALF, low_half
+from graphprover.vm.tables.step import A32, B, D, Executed, Lane, M, Step, Word
 
 
 def base(c: Lane) -> Any:
@@ -23,16 +24,16 @@ def chosen(bit: Any, low: Any, high: Any) -> Any:
     return low + bit * (high - low)
 
 
-class Access(Step):
+class Aligned(Step):
     """What loads and stores share."""
 
-    size = 8  # bytes
+    size = ACCESS_BYTES[Op.LD]  # bytes
 
-    def fits(self, r: Any) -> Any:
+    def fits(self, r: Executed) -> Any:
         return (r.a >> 32 == 0) & (r.address % self.size == 0)
 
 
-class LoadDouble(Access):
+class LoadDouble(Aligned):
     """ld."""
 
     cells = (*A32, *D, *M, "imm")
@@ -44,10 +45,10 @@ class LoadDouble(Access):
         c.go(imm=c.imm)
 
 
-class LoadWord(Access):
+class LoadWord(Aligned):
     """lw, lwu."""
 
-    size = 4
+    size = ACCESS_BYTES[Op.LW]
 
     def __init__(self, signed: bool, lanes: int = 1) -> None:
         self.signed = signed
@@ -62,13 +63,13 @@ class LoadWord(Access):
         hi: Any = 0
         if self.signed:
             c.sign(c.x_low, c.x, c.negative)
-            hi = ONES * c.negative
+            hi = LIMB_MASK * c.negative
         c.write((c.x, hi))
         c.go(imm=c.imm)
 
-    def witness(self, r: Any) -> dict[str, Any]:
-        cells = {"upper": r.address >> 2 & 1, "x": r.c & ONES}
-        return cells | ({"x_low": halves(r.c), "negative": r.c >> 63} if self.signed else {})
+    def witness(self, r: Executed) -> dict[str, Any]:
+        cells = {"upper": r.address >> 2 & 1, "x": r.c & LIMB_MASK}
+        return cells | ({"x_low": low_half(r.c), "negative": r.c >> 63} if self.signed else {})
 
 
 HALF_CELLS = ("upper", "upper_half", "x[2]", "y")
@@ -97,19 +98,19 @@ def byte_of(c: Lane, word: Word) -> Any:
     return c.v
 
 
-def half_witness(r: Any) -> dict[str, Any]:
+def half_witness(r: Executed) -> dict[str, Any]:
     """The cells of ``half_of``."""
     upper, upper_half = r.address >> 2 & 1, r.address >> 1 & 1
-    limb = r.old >> 32 * upper & ONES
+    limb = r.old >> 32 * upper & LIMB_MASK
     return {
         "upper": upper,
         "upper_half": upper_half,
-        "x": (halves(limb), limb >> 16),
-        "y": halves(limb >> 16 * upper_half),
+        "x": (low_half(limb), limb >> 16),
+        "y": low_half(limb >> 16 * upper_half),
     }
 
 
-def byte_witness(r: Any) -> dict[str, Any]:
+def byte_witness(r: Executed) -> dict[str, Any]:
     """The cells of ``byte_of``."""
     cells = half_witness(r)
     z = cells["y"] & 255, cells["y"] >> 8
@@ -117,10 +118,10 @@ def byte_witness(r: Any) -> dict[str, Any]:
     return cells | {"upper_byte": upper_byte, "z": z, "v": cells["y"] >> 8 * upper_byte & 255}
 
 
-class LoadHalf(Access):
+class LoadHalf(Aligned):
     """lh, lhu."""
 
-    size = 2
+    size = ACCESS_BYTES[Op.LH]
 
     def __init__(self, signed: bool, lanes: int = 1) -> None:
         self.signed = signed
@@ -134,14 +135,14 @@ class LoadHalf(Access):
         write_extended(c, y, HALF, c.negative if self.signed else None)
         c.go(imm=c.imm)
 
-    def witness(self, r: Any) -> dict[str, Any]:
+    def witness(self, r: Executed) -> dict[str, Any]:
         return half_witness(r) | ({"negative": r.c >> 63} if self.signed else {})
 
 
-class LoadByte(Access):
+class LoadByte(Aligned):
     """lb, lbu."""
 
-    size = 1
+    size = ACCESS_BYTES[Op.LB]
 
     def __init__(self, signed: bool, lanes: int = 1) -> None:
         self.signed = signed
@@ -155,7 +156,7 @@ class LoadByte(Access):
         write_extended(c, v, BYTE, c.negative if self.signed else None)
         c.go(imm=c.imm)
 
-    def witness(self, r: Any) -> dict[str, Any]:
+    def witness(self, r: Executed) -> dict[str, Any]:
         return byte_witness(r) | ({"negative": r.c >> 63} if self.signed else {})
 
 
@@ -165,10 +166,10 @@ def write_extended(c: Lane, x: Any, size: int, negative: Any) -> None:
         c.write((x, 0))
         return
     c.look(Tag.SIGN, x * (HALF // size), negative)
-    c.write((x + negative * (2**32 - size), ONES * negative))
+    c.write((x + negative * (LIMB - size), LIMB_MASK * negative))
 
 
-class StoreDouble(Access):
+class StoreDouble(Aligned):
     """sd."""
 
     cells = (*A32, *B, *M, "imm")
@@ -179,10 +180,10 @@ class StoreDouble(Access):
         c.go(imm=c.imm)
 
 
-class StoreWord(Access):
+class StoreWord(Aligned):
     """sw."""
 
-    size = 4
+    size = ACCESS_BYTES[Op.SW]
     cells = (*A32, *B, *M, "imm", "upper", "new_lo", "new_hi")
 
     def rule(self, c: Lane) -> None:
@@ -194,14 +195,14 @@ class StoreWord(Access):
         c.memory(address, (c.m_lo, c.m_hi), (c.new_lo, c.new_hi))
         c.go(imm=c.imm)
 
-    def witness(self, r: Any) -> dict[str, Any]:
-        return {"upper": r.address >> 2 & 1, "new_lo": r.new & ONES, "new_hi": r.new >> 32}
+    def witness(self, r: Executed) -> dict[str, Any]:
+        return {"upper": r.address >> 2 & 1, "new_lo": r.new & LIMB_MASK, "new_hi": r.new >> 32}
 
 
-class StoreHalf(Access):
+class StoreHalf(Aligned):
     """sh: the word grows by the difference of new and old half, times the half's place."""
 
-    size = 2
+    size = ACCESS_BYTES[Op.SH]
     cells = (*A32, *B, *M, "imm", *HALF_CELLS, "b_low", "growth", "new_lo")
 
     def rule(self, c: Lane) -> None:
@@ -213,17 +214,17 @@ class StoreHalf(Access):
         c.zero((c.b_low - old) * (1 + (HALF - 1) * c.upper_half) - c.growth, "what the limb grows by")
         store(c, address, word)
 
-    def witness(self, r: Any) -> dict[str, Any]:
+    def witness(self, r: Executed) -> dict[str, Any]:
         cells = half_witness(r)
-        b_low = halves(r.b)
+        b_low = low_half(r.b)
         growth = r.signed(b_low, cells["y"], 16 * cells["upper_half"])
-        return cells | {"b_low": b_low, "growth": growth, "new_lo": r.new & ONES}
+        return cells | {"b_low": b_low, "growth": growth, "new_lo": r.new & LIMB_MASK}
 
 
-class StoreByte(Access):
+class StoreByte(Aligned):
     """sb, in the same way."""
 
-    size = 1
+    size = ACCESS_BYTES[Op.SB]
     cells = (*A32, *B, *M, "imm", *BYTE_CELLS, "b_byte", "b_next", "place", "growth", "new_lo")
 
     def rule(self, c: Lane) -> None:
@@ -238,11 +239,11 @@ class StoreByte(Access):
         c.zero((c.b_byte - old) * c.place - c.growth, "what the limb grows by")
         store(c, address, word)
 
-    def witness(self, r: Any) -> dict[str, Any]:
+    def witness(self, r: Executed) -> dict[str, Any]:
         cells = byte_witness(r)
         shift = 16 * cells["upper_half"] + 8 * cells["upper_byte"]
         growth = r.signed(r.b & 255, cells["v"], shift)
-        new = {"b_byte": r.b & 255, "b_next": r.b >> 8 & 255, "growth": growth, "new_lo": r.new & ONES}
+        new = {"b_byte": r.b & 255, "b_next": r.b >> 8 & 255, "growth": growth, "new_lo": r.new & LIMB_MASK}
         return cells | new | {"place": 1 << shift}
 
 

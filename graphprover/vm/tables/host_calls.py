@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from graphprover.vm.buses import SLOT_MEMORY
+from graphprover.vm.clock import SLOT_MEMORY
 from graphprover.vm.io import EXIT, KECCAK_F
-from graphprover.vm.tables.keccak_f import LANES, PERMUTATION
-from graphprover.vm.tables.step import ONES, B, Lane, Step
+from graphprover.vm.limbs import limbs
+from graphprover.vm.tables.keccak_f import PERMUTATION, WORDS
+from graphprover.vm.tables.step import B, Executed, Lane, Step
 
 CALL = ("a_at", "a_t")  # a7, whose value is the number
 
@@ -20,7 +21,7 @@ class Halt(Step):
         c.halt(c.read_b())
         c.begin(0)
 
-    def fits(self, r: Any) -> Any:
+    def fits(self, r: Executed) -> Any:
         return r.a == EXIT
 
 
@@ -32,18 +33,18 @@ class KeccakCall(Step):
     def rule(self, c: Lane) -> None:
         c.read_a((KECCAK_F, 0))
         address, _ = c.read_b((c.b_lo, 0))
-        for i in range(LANES):
+        for i in range(WORDS):
             c.access(address + 8 * i, c.word_t[i], SLOT_MEMORY, c.before[i], c.after[i])
         c.ask(PERMUTATION, [0, c.clk, *(limb for word in c.before for limb in word)])
         c.answer(PERMUTATION, [1, c.clk, *(limb for word in c.after for limb in word)])
         c.go()
 
-    def fits(self, r: Any) -> Any:
+    def fits(self, r: Executed) -> Any:
         return r.a == KECCAK_F
 
-    def witness(self, r: Any) -> dict[str, Any]:
+    def witness(self, r: Executed) -> dict[str, Any]:
         before, after = r.words("old"), r.words("new")
         return {
-            "before": [(word & ONES, word >> 32) for word in before],
-            "after": [(word & ONES, word >> 32) for word in after],
+            "before": [limbs(word) for word in before],
+            "after": [limbs(word) for word in after],
         }

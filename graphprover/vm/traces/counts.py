@@ -1,4 +1,4 @@
-"""How often the rows of the fixed tables are looked up, which is what these tables commit to.
+"""How often the rows of the fixed tables and of the program are looked up, which is what these tables commit to.
 
 What a table looks up is a sum of its cells with constant weights, so that a kernel can count it from the trace and a
 list of such sums (kernels/keys.py), whatever the table is.
@@ -18,18 +18,23 @@ from graphprover.recipe import Recipe
 from graphprover.vm.buses import LOOKUPS, VM, Tag, tag_of
 from graphprover.vm.kernels import count_keys
 from graphprover.vm.kernels.keys import KEY_WORDS, TERM_WORDS, Keys
-from graphprover.vm.parts import Part
+from graphprover.vm.limbs import BYTE, HALF
+from graphprover.vm.table_numbers import TableNumber
 
-SIZES = {tag: 64 if tag in (Tag.LEFT, Tag.RIGHT) else 1 << 16 for tag in LOOKUPS}  # rows of each tag's table
+SIZES = {tag: 64 if tag in (Tag.LEFT, Tag.RIGHT) else HALF for tag in LOOKUPS}  # rows of each tag's table
 FIRSTS = {tag: sum(list(SIZES.values())[:i]) for i, tag in enumerate(LOOKUPS)}  # where its counts begin among all
-TABLES = {Part.HALVES: (Tag.HALF, Tag.SIGN), Part.BYTE_PAIRS: (Tag.BYTES, Tag.AND), Part.POWERS: (Tag.LEFT, Tag.RIGHT)}
+TABLES = {
+    TableNumber.HALVES: (Tag.HALF, Tag.SIGN),
+    TableNumber.BYTE_PAIRS: (Tag.BYTES, Tag.AND),
+    TableNumber.POWERS: (Tag.LEFT, Tag.RIGHT),
+}
 FEW = 1 << 18  # cells of a trace up to which it is counted together with others
 
 _KEY = {Tag.HALF: -1, Tag.SIGN: -2, Tag.BYTES: -2, Tag.AND: -3, Tag.LEFT: -2, Tag.RIGHT: -2}  # where the key begins
 _PAIRS = (Tag.BYTES, Tag.AND)  # whose key is 256 a + b
 
 
-def count_recipes(traces: Sequence[tuple[Recipe, AirDescription]]) -> dict[Part, Recipe]:
+def count_recipes(traces: Sequence[tuple[Recipe, AirDescription]]) -> dict[TableNumber, Recipe]:
     """The fixed tables, counted from these traces: each large one by itself, all small ones together."""
     groups: list[list[tuple[Recipe, AirDescription]]] = [[]]
     for recipe, air in traces:
@@ -44,31 +49,36 @@ def count_recipes(traces: Sequence[tuple[Recipe, AirDescription]]) -> dict[Part,
     )
     total = Recipe("counts", add, {}, counts)
     return {
-        part: Recipe(part.name.lower(), fixed_table, {"tags": tags}, (total,), (2, SIZES[tags[0]]))
-        for part, tags in TABLES.items()
+        number: Recipe(number.name.lower(), fixed_table, {"tags": tags}, (total,), (2, SIZES[tags[0]]))
+        for number, tags in TABLES.items()
     }
 
 
 def count(device: Device, *traces: Array, airs: Sequence[AirDescription]) -> Array:
     """How often these traces look up each row of the fixed tables: uint64, up to the last table of any use."""
     keys = [looked_up(air) for air in airs]
-    counts = device.arrays.zeros(max(each.size for each in keys), dtype=np.uint64)
-    for trace, each in zip(traces, keys, strict=True):
-        count_keys(device, trace, each, counts)
+    counts = device.arrays.zeros(max(of_table.size for of_table in keys), dtype=np.uint64)
+    for trace, of_table in zip(traces, keys, strict=True):
+        count_keys(device, trace, of_table, counts)
     return counts
 
 
 def add(device: Device, *counts: Array) -> Array:
     """All counts together, of all fixed tables."""
     total = device.arrays.zeros(sum(SIZES.values()), dtype=np.uint64)
-    for each in counts:
-        total[: len(each)] += each
+    for some in counts:
+        total[: len(some)] += some
     return total
 
 
 def fixed_table(device: Device, counts: Array, *, tags: Sequence[Tag]) -> Array:
     """The trace of a fixed table: the counts of its tags."""
     return device.arrays.stack([counts[FIRSTS[tag] : FIRSTS[tag] + SIZES[tag]] for tag in tags])
+
+
+def program_trace(device: Device, *, entries: np.ndarray, rows: int) -> Array:
+    """The trace of the program table: how often each of its rows is met."""
+    return device.load(np.bincount(entries, minlength=rows).astype(np.uint64).reshape(1, rows))
 
 
 @lru_cache(maxsize=256)
@@ -78,20 +88,20 @@ def looked_up(air: AirDescription) -> Keys:
     terms: list[tuple[int, int]] = []
     sums: dict[int, dict[int, int]] = {}
     constants = [a if op == CONST else None for op, a, _ in air.nodes]
-    for each in air.globals:
-        (entry,) = each.tuples
-        tag = tag_of(constants[node] for node in entry.fields) if each.bus == VM.name else None
+    for interaction in air.globals:
+        (entry,) = interaction.tuples
+        tag = tag_of(constants[node] for node in entry.fields) if interaction.bus == VM.name else None
         if tag not in SIZES or not entry.weight:
             continue
         at = _KEY[tag]
         key = _sum_of(air, entry.fields[at], sums)
         if tag in _PAIRS:
-            key = _combined(key, 256, _sum_of(air, entry.fields[at + 1], sums), 1)
+            key = _combined(key, BYTE, _sum_of(air, entry.fields[at + 1], sums), 1)
         op, flag, _ = air.nodes[entry.multiplicity]
         if op == CONST:
             flag = air.main_width
         elif op != MAIN:
-            raise ValueError(f"table {air.name}: a lookup is counted where a cell says so\n  {each.label}")
+            raise ValueError(f"table {air.name}: a lookup is counted where a cell says so\n  {interaction.label}")
         terms += [(column, weight) for column, weight in key.items() if column != _ONE]
         keys.append((len(terms), key.get(_ONE, 0), flag, FIRSTS[tag], SIZES[tag]))
     return Keys(

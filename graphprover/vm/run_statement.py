@@ -1,0 +1,145 @@
+"""The statement about one run: which tables it needs, and how a device makes the trace of each."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from graphprover.recipe import Recipe
+from graphprover.statement import Statement, Table
+from graphprover.vm.claim import MAX_PROVED_OUTPUT, MAX_STATED_INPUT
+from graphprover.vm.cost import cells_per_row
+from graphprover.vm.execute import Execution
+from graphprover.vm.io import region
+from graphprover.vm.limbs import limbs
+from graphprover.vm.partition import Unprovable, partition
+from graphprover.vm.record import Record
+from graphprover.vm.shape import KECCAK_CALL, MIN_ROWS, Place, lanes_for, packing, rows_for
+from graphprover.vm.statement import Machine
+from graphprover.vm.table_numbers import TableNumber
+from graphprover.vm.tables.keccak_f import even_trace
+from graphprover.vm.tables.keccak_f import trace as keccak_f_trace
+from graphprover.vm.tables.step import Step
+from graphprover.vm.traces.bumps import Late, bump_trace, late_accesses, late_between
+from graphprover.vm.traces.counts import count_recipes, program_trace
+from graphprover.vm.traces.families import family_trace
+from graphprover.vm.traces.rows import host_rows
+from graphprover.vm.traces.run import Run, load_run, run_of
+from graphprover.vm.traces.state import output_words, state_recipes
+
+__all__ = ["Unprovable", "statement_of_run"]
+
+_Numbered = tuple[int, Recipe | np.ndarray]  # a table's number and its trace
+
+
+def statement_of_run(
+    machine: Machine, execution: Execution, label: str = "", *, state_input: bool = False
+) -> Statement:
+    """The statement about an execution, with recipes for its traces; with ``state_input`` it says on which input.
+
+    Raises ValueError for an execution without a record, Unprovable for one that has no proof.
+    """
+    record = execution.record
+    if record is None:
+        raise ValueError("an execution without a record cannot be proved")
+    if state_input and len(execution.input) > MAX_STATED_INPUT:
+        raise Unprovable(f"an input of {len(execution.input):,} bytes: a proof states {MAX_STATED_INPUT:,} at most")
+    if len(execution.output) > MAX_PROVED_OUTPUT:
+        most = f"a proof states {MAX_PROVED_OUTPUT:,} at most: put out a hash"
+        raise Unprovable(f"an output of {len(execution.output):,} bytes: {most}")
+    output = output_words(execution, record.memory)
+    stated = region(execution.input) if state_input else np.zeros(0, dtype=np.uint64)
+
+    tables = _traces(machine, record, output, stated)
+    numbers = [number for number, _ in tables]
+    words: dict[int, list[int]] = {TableNumber.OUTPUT: _public(output), TableNumber.STATED_INPUT: _public(stated)}
+    first_row = np.zeros((1, MIN_ROWS), dtype=np.uint64)
+    first_row[0, 0] = 1
+    mains = [first_row, *(trace for _, trace in tables)]
+    shape = [execution.cycles, *limbs(execution.exit_code), *numbers]
+    values = [shape, *(words.get(number, ()) for number in numbers)]
+    heights = [main.shape[1] for main in mains]
+    try:
+        airs = machine.tables(execution.cycles, numbers, heights, len(output), len(stated))
+    except ValueError as error:
+        raise Unprovable(f"this run has no proof: {error}") from error
+    return Statement([Table(*table) for table in zip(airs, values, mains, strict=True)], label)
+
+
+def _public(words: np.ndarray) -> list[int]:
+    """Words as public values."""
+    return [limb for word in words.tolist() for limb in limbs(word)]
+
+
+def _traces(machine: Machine, record: Record, output: np.ndarray, stated: np.ndarray) -> list[_Numbered]:
+    """The tables beside the boundary that a run needs, in order of their numbers.
+
+    ``output`` and ``stated`` are the words of the public output and of a stated input, uint64.
+    """
+    run = run_of(machine, record)
+    parted = partition(machine, record, run)
+    run = replace(run, order=parted.order, entries=parted.entries)
+    loaded = Recipe("record", load_run, {"run": run})
+
+    families: list[tuple[Place, Recipe]] = []
+    late: list[Late] = []
+    places = {Place(family, lanes_for(last - first)): (first, last) for family, (first, last) in parted.shares.items()}
+    for place in sorted(places, key=lambda place: place.number):
+        first, last = places[place]
+        families += [(place, recipe) for recipe in _family_recipes(machine, place, loaded, first, last)]
+        late += late_accesses(run, _step(machine, place), first, last)
+
+    rows = rows_for(machine.entries.shape[1])
+    program = Recipe("program", program_trace, {"entries": parted.entries, "rows": rows}, shape=(1, rows))
+    others: list[tuple[int, Recipe]] = [(TableNumber.PROGRAM, program)]
+    others += state_recipes(machine, record.registers, record.memory, len(output), stated)
+    others += ((TableNumber.BUMP, recipe) for recipe in _bump_recipes(machine, late, loaded))
+
+    looking = [(recipe, _step(machine, place).describe()) for place, recipe in families]
+    looking += [(recipe, machine.air(number, 0, len(output), len(stated)).describe()) for number, recipe in others]
+    others += count_recipes(looking).items()
+
+    found: list[_Numbered] = [(int(number), recipe) for number, recipe in others]
+    if KECCAK_CALL in parted.shares:
+        found += _keccak_traces(machine, run, *parted.shares[KECCAK_CALL])
+    found += [(place.number, recipe) for place, recipe in families]
+    return sorted(found, key=lambda table: table[0])
+
+
+def _step(machine: Machine, place: Place) -> Step:
+    step = machine.air(place.number, 0, 0)
+    assert isinstance(step, Step)
+    return step
+
+
+def _family_recipes(machine: Machine, place: Place, run: Recipe, start: int, end: int) -> Iterator[Recipe]:
+    """The tables of one family, which proves the cycles start..end."""
+    step = _step(machine, place)
+    air = step.describe()
+    for height, first, last in packing(place.number, cells_per_row(air)).shares(end - start):
+        fixed = {"step": step, "height": height, "first": start + first, "last": start + last}
+        yield Recipe(place.family, family_trace, fixed, (run,), (air.main_width, height))
+
+
+def _bump_recipes(machine: Machine, late: Sequence[Late], run: Recipe) -> Iterator[Recipe]:
+    """The tables of all bumps, in order."""
+    air = machine.air(TableNumber.BUMP, 0, 0).describe()
+    count = sum(len(bumps.places) for bumps in late)
+    for height, first, last in packing(TableNumber.BUMP, cells_per_row(air)).shares(count):
+        fixed = {"late": late_between(late, first, last), "height": height}
+        yield Recipe("bump", bump_trace, fixed, (run,), (air.main_width, height))
+
+
+def _keccak_traces(machine: Machine, run: Run, start: int, end: int) -> Iterator[tuple[int, np.ndarray]]:
+    """The traces of the permutation, whose calls are numbered by clocks, and of even numbers.
+
+    They are made here and now, because how many even numbers there are shows in the former only.
+    """
+    cells = cells_per_row(machine.air(TableNumber.KECCAK_F, 0, 0).describe())
+    traces = []
+    for height, first, last in packing(TableNumber.KECCAK_F, cells).shares(end - start):
+        chosen = slice(start + first, start + last)
+        rows = host_rows(run, run.order[chosen], run.entries[chosen])
+        traces.append(keccak_f_trace(rows.clk, rows.words("old"), height))
+    yield from ((int(TableNumber.KECCAK_F), trace) for trace in traces)
+    yield int(TableNumber.EVEN), even_trace(traces, MIN_ROWS)

@@ -1,0 +1,15 @@
+"""How the traces of a run are made, on whatever device proves it.
+
+Each function here is one task of round 0 (`graphprover.recipe`): it takes the device, what other recipes gave, and what
+is known beforehand, and gives the trace of one table. run_statement.py says which of them a run needs. The order to
+read in:
+
+- run.py: an execution as arrays of a device, which all families' traces are made from;
+- rows.py: the cycles that a table proves, column by column, as ``Step.fits`` and ``Step.witness`` ask for them;
+- families.py: the trace of a family. Cells that are copies of the record are written by the machine's own kernels
+  (``vm/kernels``), the rest by the family's ``witness``;
+- bumps.py: which accesses come too late, and the trace of their bumps;
+- state.py: the traces of registers and memory; counts.py: those of the fixed tables and of the program.
+
+The permutation's traces are made beside its table, in ``vm/tables/keccak_f.py``.
+"""
