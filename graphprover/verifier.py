@@ -29,6 +29,7 @@ from graphprover.field import (
     inv,
     root_of_unity,
 )
+from graphprover.notebook import html
 from graphprover.protocol import transcript
 from graphprover.protocol.constraints import (
     Evaluations,
@@ -62,6 +63,23 @@ class Verdict:
     def bits(self) -> float:
         """Provable security."""
         return self.security.bits
+
+    def __repr__(self) -> str:
+        return f"<{self._title}>"
+
+    def _repr_html_(self) -> str:
+        tables = zip(self.log_heights, self.public_values, strict=True)
+        rows = [(i, f"2^{log_height}", *_shown(values)) for i, (log_height, values) in enumerate(tables)]
+        return html(self._title, {}, [("table", "rows", "public values", "the first of them"), *rows])
+
+    @property
+    def _title(self) -> str:
+        return f"Verdict: valid, {self.security.summary}"
+
+
+def _shown(values: Sequence[int], most: int = 4) -> tuple[int, str]:
+    """How many public values a table has, and some of them."""
+    return len(values), ", ".join(map(str, values[:most])) + ", ..." * (len(values) > most)
 
 
 @dataclass(frozen=True)
@@ -97,7 +115,7 @@ def verify(
     if not isinstance(proof, Proof):
         proof = Proof.from_bytes(proof)
     check_level(proof, security)
-    layout = _layout(proof, statement)
+    layout = layout_of_proof(proof, statement)
     proven = analyse(shape_of(layout.tables, layout.log_heights), proof.parameters)
     regime = proven.by(proximity)
     if not regime.bits >= security:  # so that a NaN asks for more than there is
@@ -145,8 +163,8 @@ def check_batch(
     _check_folds(layout, proof, challenges, _reduce_openings(layout, proof, rows, challenges))
 
 
-def _layout(proof: Proof, statement: Statement) -> Layout:
-    """The shape the proof must have, once its header agrees with the statement."""
+def layout_of_proof(proof: Proof, statement: Statement) -> Layout:
+    """The shape the proof must have, once its header agrees with the statement; VerificationError if it does not."""
     airs = statement.descriptions
     if len(proof.log_heights) != len(airs):
         raise VerificationError(f"the proof is of {len(proof.log_heights)} tables, the statement of {len(airs)}")

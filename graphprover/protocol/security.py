@@ -133,8 +133,10 @@ class Security:
         """The bits, and those of either analysis, for people."""
         return f"{self.bits:.1f} bits ({self.johnson.bits:.1f} by Johnson, {self.unique.bits:.1f} by unique decoding)"
 
-    def table(self) -> str:
-        """The breakdown for people: a line a round with its grinding and its bits in both regimes."""
+    @property
+    def rows(self) -> list[tuple[str, str, str, str]]:
+        """The breakdown for people: the names of the columns, then a row a round with its grinding and its bits in both
+        regimes."""
 
         def number(bits: float) -> str:
             return "-" if bits == inf else f"{bits:.1f}"
@@ -142,18 +144,25 @@ class Security:
         rows = [("round", "grinding", self.unique.name, self.johnson.name)]
         for unique, johnson in zip(self.unique.rounds, self.johnson.rounds, strict=True):
             rows.append((unique.name, str(unique.pow_bits or "-"), number(unique.bits), number(johnson.bits)))
-        rows.append(("all", "", number(self.unique.bits), number(self.johnson.bits)))
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = [
-            "  ".join([row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))])
-            for row in rows
-        ]
+        return [*rows, ("all", "", number(self.unique.bits), number(self.johnson.bits))]
+
+    @property
+    def conclusion(self) -> str:
+        """What limits the bits in either regime, for people."""
         other = self.unique if self.regime is self.johnson else self.johnson
-        lines.append(
+        return (
             f"{self.bits:.1f} bits, proven by {self.regime.name}, limited by {self.binding}; "
             f"{other.bits:.1f} by {other.name}, limited by {other.binding.name}"
         )
-        return "\n".join(lines)
+
+    def table(self) -> str:
+        """The breakdown and its conclusion as text."""
+        widths = [max(map(len, column)) for column in zip(*self.rows, strict=True)]
+        lines = [
+            "  ".join([row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))])
+            for row in self.rows
+        ]
+        return "\n".join([*lines, self.conclusion])
 
 
 def _check_proximity(proximity: str) -> None:

@@ -13,7 +13,7 @@ from graphprover.examples.synthetic import statement
 from graphprover.graphs import proof as proof_graph
 from graphprover.graphs.batches import batches
 from graphprover.graphs.costs import FREE, Cost, Costs
-from graphprover.graphs.draw import plan_svg, plan_table
+from graphprover.graphs.draw import peak_text, plan_rows, plan_svg
 from graphprover.graphs.plan import make_plan
 from graphprover.graphs.tasks import Graph
 from graphprover.protocol.layout import make_layout
@@ -120,11 +120,12 @@ def test_measured_peak_is_near_the_planned_one(threads: int, made: bool) -> None
 
 def test_text_and_drawing_name_every_task() -> None:
     planned = make_plan(layout_of(statement(5, 20, 4)))
-    text, drawing = plan_table(planned, 2), plan_svg(planned)
-    for task in planned.tasks.values():
-        assert task.name in text
+    rows, drawing = plan_rows(planned), plan_svg(planned)
+    for row, task in zip(rows[1:], planned.tasks.values(), strict=False):
+        assert row[:2] == (task.round, task.name)
         assert f"{task.round} {task.name}" in drawing
-    assert "peak memory" in text
+    assert len(rows) == len(planned.tasks) + 2 and rows[-1][0] == "all"
+    assert peak_text(planned, 2).startswith("peak memory beyond the traces: ")
 
 
 def test_traces_that_the_proof_makes_are_in_its_peak() -> None:
