@@ -48,7 +48,7 @@ from graphprover.statement import Statement, binding_digest
 
 Rows = Mapping[int, np.ndarray]  # by log2 of their height, the rows of a commitment at the queries (queries, words)
 
-HALF = inv(2)
+INVERSE_OF_TWO = inv(2)
 
 
 @dataclass(frozen=True)
@@ -372,7 +372,7 @@ def fold_groups(groups: np.ndarray, indices: np.ndarray, log_rows: int, beta: Ex
         pairs = array_reverse_bits(np.arange(low.shape[2]), log_size - 1)
         inverses = array_mul(x_inverse[:, None], array_pow(inv(root_of_unity(log_size)), pairs))
         odd = ext_array_mul(array_mul(array_sub(low, high), inverses), ext_array([beta])[:, :, None])
-        groups = array_mul(array_add(array_add(low, high), odd), np.array([HALF], dtype=np.uint64))
+        groups = array_mul(array_add(array_add(low, high), odd), np.array([INVERSE_OF_TWO], dtype=np.uint64))
         beta, x_inverse = ext_mul(beta, beta), array_mul(x_inverse, x_inverse)
         log_size -= 1
     return groups[:, :, 0]

@@ -248,7 +248,7 @@ def evaluate(
         read = planes[kinds == kind]
         if len(read):
             sources[kinds == kind] = _addresses(matrices[kind], kind.name, int(read.max()) + 1, rows)[read]
-    outputs = np.concatenate([_addresses(each, "target", len(each), last - offset) for each in targets])
+    outputs = np.concatenate([_addresses(target, "target", len(target), last - offset) for target in targets])
     if len(outputs) != bytecode.outputs or not all(target.flags.writeable for target in targets):
         raise ValueError(f"expected {bytecode.outputs} writable target planes, not {len(outputs)}")
     if constants.shape != (bytecode.constant_planes,) or constants.dtype != np.uint64:

@@ -167,8 +167,8 @@ def add_reduced_opening(
     claims = np.array(opened, dtype=np.uint64).reshape(-1, columns, 3)
     if target.shape != (3, rows) or not 0 <= first <= last <= rows:
         raise ValueError(f"rows {first} to {last} of {matrix.shape} do not fit {target.shape}")
-    if len(inverses) < len(claims) or any(each.shape[0] != 3 or each.shape[1] < rows for each in inverses):
-        raise ValueError(f"{len(claims)} points of {rows} rows got {[each.shape for each in inverses]} inverses")
+    if len(inverses) < len(claims) or any(inverse.shape[0] != 3 or inverse.shape[1] < rows for inverse in inverses):
+        raise ValueError(f"{len(claims)} points of {rows} rows got {[inverse.shape for inverse in inverses]} inverses")
     for j in range(0, len(claims), 2):
         some = claims[j : j + 2]
         pair = (inverses[j], inverses[j + len(some) - 1])

@@ -159,7 +159,7 @@ def evaluate_columns(
     uint64. Points are taken two at a time, so that they share the reading of the matrix. Raises ValueError for shapes
     that do not agree.
     """
-    shapes = {each.shape for each in weights}
+    shapes = {vector.shape for vector in weights}
     if target.shape != (len(weights), 3, len(matrix)) or len(shapes) != 1 or not 0 <= first <= last <= len(matrix):
         raise ValueError(f"columns {first} to {last} of {matrix.shape} at points of {shapes} do not fit {target.shape}")
     if matrix.shape[1] < weights[0].shape[1]:

@@ -59,7 +59,7 @@ def gather(
         ends.append(ends[-1] + count * DIGEST_WORDS)
 
     described = np.array(parts, dtype=np.uint64)
-    plan = cupy.asarray(np.concatenate([described.reshape(-1), *(each.astype(np.uint64) for each in lists)]))
+    plan = cupy.asarray(np.concatenate([described.reshape(-1), *(indices.astype(np.uint64) for indices in lists)]))
     target = cupy.empty(ends[-1], dtype=np.uint64)
     most = max((count * columns for _, _, _, columns, _, count, _, _ in parts), default=0)
     launch(

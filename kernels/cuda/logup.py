@@ -24,7 +24,7 @@ def lookup_columns(tables: Sequence[Operands], beta: Ext) -> list[tuple[cupy.nda
     """
     columns = empty_arrays((table.air.permutation_width, table.main.shape[1]) for table in tables)
     # The sums of each table's blocks of rows; its terminal, then its first row with a zero.
-    totals = empty_arrays((blocks_for(each.shape[1], generate.THREADS), 3) for each in columns)
+    totals = empty_arrays((blocks_for(target.shape[1], generate.THREADS), 3) for target in columns)
     results = no_zero(cupy.empty((len(tables), 4), dtype=cupy.uint64))
 
     for table, target, sums, result in zip(tables, columns, totals, results, strict=True):

@@ -120,17 +120,18 @@ class _Extension:
 def _whole(extensions: Sequence[_Extension], log_cosets: int, shift: int, natural: bool) -> None:
     """Columns of at most 2^LOG_TILE words, a thread block each: the short ones in a launch, the others in another."""
     for least, most in ((0, _LOG_SHORT), (_LOG_SHORT + 1, LOG_TILE)):
-        some = [each for each in extensions if least <= each.log_size <= most]
-        longest = max((each.log_size for each in some), default=0)
+        some = [extension for extension in extensions if least <= extension.log_size <= most]
+        longest = max((extension.log_size for extension in some), default=0)
         items = [
             (
                 [
-                    each.source.data.ptr, each.source.strides[0] // 8, each.target.data.ptr, each.target.shape[1],
-                    len(each.source), each.log_size, each.log_chunks, field.inv(1 << each.log_size),
+                    extension.source.data.ptr, extension.source.strides[0] // _WORD,
+                    extension.target.data.ptr, extension.target.shape[1],
+                    len(extension.source), extension.log_size, extension.log_chunks, field.inv(1 << extension.log_size),
                 ],
-                len(each.source) << (log_cosets + each.log_chunks),
+                len(extension.source) << (log_cosets + extension.log_chunks),
             )
-            for each in some
+            for extension in some
         ]  # fmt: skip
         for described, count, blocks in batched(items):
             launch(
@@ -144,23 +145,23 @@ def _down(target: cupy.ndarray, log_size: int, log_cosets: int, shift: int, pass
     """The passes of all cosets of all columns, in place."""
     columns, stride = target.shape
     units = columns << (log_size + log_cosets - LOG_TILE)
-    for each in passes:
-        if each.log_stride:
+    for step in passes:
+        if step.log_stride:
             _launch(
-                f"down_{each.levels}",
+                f"down_{step.levels}",
                 units,
                 _SHARED_STRIDED,
                 target,
                 stride,
                 columns,
                 log_size,
-                each.log_stride,
+                step.log_stride,
                 log_cosets,
                 shift,
             )
         else:
             _launch(
-                f"down_bottom_{each.levels}",
+                f"down_bottom_{step.levels}",
                 units,
                 _SHARED_BOTTOM,
                 target,
@@ -197,14 +198,14 @@ def coset_ldes(
     bit-reversed order. Raises ValueError for other shapes, and above 2^28 rows, 8 cosets or
     16 chunks.
     """
-    log_sizes = [_log_rows(source) - each for source, each in zip(sources, log_chunks, strict=True)]
-    for source, log_size, each in zip(sources, log_sizes, log_chunks, strict=True):
-        limits = 0 <= log_cosets <= MAX_LOG_COSETS and 0 <= each <= MAX_LOG_CHUNKS
-        if log_size < 0 or not limits or (each and not bit_reversed_source):
-            raise ValueError(f"no extension of {source.shape} from 2^{each} chunks to 2^{log_cosets} cosets")
+    log_sizes = [_log_rows(source) - log for source, log in zip(sources, log_chunks, strict=True)]
+    for source, log_size, log in zip(sources, log_sizes, log_chunks, strict=True):
+        limits = 0 <= log_cosets <= MAX_LOG_COSETS and 0 <= log <= MAX_LOG_CHUNKS
+        if log_size < 0 or not limits or (log and not bit_reversed_source):
+            raise ValueError(f"no extension of {source.shape} from 2^{log} chunks to 2^{log_cosets} cosets")
     targets = empty_arrays(
-        (len(source) << each, 1 << (log_size + log_cosets))
-        for source, log_size, each in zip(sources, log_sizes, log_chunks, strict=True)
+        (len(source) << log, 1 << (log_size + log_cosets))
+        for source, log_size, log in zip(sources, log_sizes, log_chunks, strict=True)
     )
     extensions = list(map(_Extension, sources, targets, log_sizes, log_chunks))
     long = [extension for extension in extensions if extension.log_size > LOG_TILE]
@@ -227,9 +228,9 @@ def _in_passes(extension: _Extension, log_cosets: int, shift: int, bit_reversed_
         _launch(f"up_bottom_{up.bottom.levels}", units, _SHARED_BOTTOM, *common, log_chunks)
     else:
         _launch(f"up_natural_{up.bottom.levels}", units, _SHARED_NATURAL, *common)
-    for each in reversed(up.middle):
+    for step in reversed(up.middle):
         _launch(
-            f"up_{each.levels}", units, _SHARED_STRIDED, target, stride, columns, log_size, each.log_stride, log_chunks
+            f"up_{step.levels}", units, _SHARED_STRIDED, target, stride, columns, log_size, step.log_stride, log_chunks
         )
     _launch(
         f"turn_{down.top.levels}",

@@ -44,7 +44,7 @@ def matrices_of(air, rows, seed):
 
 
 def on_device(matrices):
-    return [None if each is None else cupy.asarray(each) for each in matrices]
+    return [None if matrix is None else cupy.asarray(matrix) for matrix in matrices]
 
 
 @pytest.mark.parametrize("interpreted", [False, True])

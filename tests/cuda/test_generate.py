@@ -84,7 +84,7 @@ def test_tables_of_several_instructions_a_row_compile(record_kernels):
 
 def test_a_table_of_many_lookups_takes_several_kernels():
     air = Wide().describe()
-    groups = tuple(len(each.tuples) for each in air.lookups)
+    groups = tuple(len(lookup.tuples) for lookup in air.lookups)
     texts = generate.lookup_sources(lookup_bytecode(air), groups)
     assert len(texts) > 1
     for column in range(len(groups)):
