@@ -1,4 +1,4 @@
-"""The command line: prove, verify, setup, inspect, plan, check, execute, warm."""
+"""The command line: prove, verify, setup, inspect, plan, check, execute, new-guest, warm."""
 
 import argparse
 import json
@@ -15,13 +15,24 @@ from graphprover import __version__, demands, facts, report, warm
 from graphprover.checker import check
 from graphprover.envelope import Proof
 from graphprover.files import FileError, check_writable, read_input, read_proof, write
+from graphprover.graphs.executor_names import THREADS
 from graphprover.options import UsageError, add_json, bits, executor
-from graphprover.programs import Program, ProgramError, is_guest, is_packaged, load, load_packaged, packaged_names
+from graphprover.programs import (
+    Program,
+    ProgramError,
+    is_guest,
+    is_packaged,
+    load_packaged,
+    open_program,
+    packaged_names,
+)
 from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.parameters import RATES
 from graphprover.protocol.security import JOHNSON_PROXIMITY, PROXIMITIES
 from graphprover.statement import Statement
 from graphprover.verifier import Verdict, check_level, verify
 from graphprover.vm import cli as vm
+from graphprover.vm import new_guest
 from graphprover.vm.claim import claim_of
 from graphprover.vm.cost import cells_text, committed_cells
 from graphprover.vm.guest import Guest
@@ -91,26 +102,26 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(metavar="COMMAND", required=True)
 
     def command(name: str, function: Any, summary: str, more: str, examples: Sequence[str]) -> argparse.ArgumentParser:
-        each = commands.add_parser(
+        subparser = commands.add_parser(
             name,
             help=summary[0].lower() + summary[1:].rstrip("."),
             description=textwrap.fill(f"{summary} {more}", 79),
             epilog="\n  ".join(["examples:", *(f"graphprover {name} {example}" for example in examples)]),
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        each.set_defaults(command=function)
-        return each
+        subparser.set_defaults(command=function)
+        return subparser
 
-    def with_program(each: argparse.ArgumentParser) -> None:
-        each.add_argument("program", metavar="PROGRAM", help=PROGRAM_HELP)
-        with_input(each)
+    def with_program(subparser: argparse.ArgumentParser) -> None:
+        subparser.add_argument("program", metavar="PROGRAM", help=PROGRAM_HELP)
+        with_input(subparser)
 
-    def with_input(each: argparse.ArgumentParser) -> None:
-        each.add_argument("--input", type=Path, metavar="FILE", help="the file that the program reads")
-        vm.with_limits(each)
+    def with_input(subparser: argparse.ArgumentParser) -> None:
+        subparser.add_argument("--input", type=Path, metavar="FILE", help="the file that the program reads")
+        vm.with_limits(subparser)
 
-    def with_proximity(each: argparse.ArgumentParser) -> None:
-        each.add_argument(
+    def with_proximity(subparser: argparse.ArgumentParser) -> None:
+        subparser.add_argument(
             "--proximity",
             choices=PROXIMITIES,
             default=JOHNSON_PROXIMITY,
@@ -118,13 +129,13 @@ def parser() -> argparse.ArgumentParser:
             "(johnson, default), or unique decoding alone (unique), which takes a longer proof",
         )
 
-    def with_level(each: argparse.ArgumentParser) -> None:
-        each.add_argument("--security", type=bits, default=128, metavar="BITS", help="provable bits (default 128)")
-        with_proximity(each)
-        each.add_argument(
+    def with_level(subparser: argparse.ArgumentParser) -> None:
+        subparser.add_argument("--security", type=bits, default=128, metavar="BITS", help="provable bits (default 128)")
+        with_proximity(subparser)
+        subparser.add_argument(
             "--rate",
             type=int,
-            choices=(2, 4, 8),
+            choices=tuple(RATES),
             default=2,
             help="rate 1/2 (default), 1/4 or 1/8 of the code: less is a smaller proof for more work",
         )
@@ -153,7 +164,7 @@ def parser() -> argparse.ArgumentParser:
     prove.add_argument(
         "--executor",
         type=executor,
-        default="threads",
+        default=THREADS,
         help="who runs the graph: threads of this process (default), sync (one thread), or a Dask cluster by the "
         "address of its scheduler or its scheduler file FILE.json, which is trusted to run code here (outside of your "
         "own network use tls://ADDRESS and Dask's settings for TLS); the proof has the same bytes",
@@ -248,8 +259,11 @@ def parser() -> argparse.ArgumentParser:
         vm.EXAMPLES,
     )
     vm.add_arguments(execute)
-    for each in (prove, check_proof, inspect, plan, execute):
-        add_json(each)
+    for subparser in (prove, check_proof, inspect, plan, execute):
+        add_json(subparser)
+
+    new = command("new-guest", new_guest.run_new_guest, new_guest.SUMMARY, new_guest.MORE, new_guest.EXAMPLES)
+    new_guest.add_arguments(new)
 
     warming = command(
         "warm",
@@ -283,20 +297,16 @@ def run_prove(options: argparse.Namespace) -> int:
 
         from graphprover.device.choose import device_for
         from graphprover.graphs.executors import Progress
-        from graphprover.prover import plan, preprocessed_cap, prove
-    try:
-        layout = plan(statement, options.security, options.rate, proximity=options.proximity)
-    except ValueError as error:
-        raise UsageError(f"{program.name}: {error}") from error
+        from graphprover.prover import prove_prepared
+    prepared = _prepared(program, statement, options)
     try:
         device_for(options.device)
     except ValueError as error:
         raise UsageError(f"--device: {error}") from error
     with stage("prove"), Profiler() as tasks, Progress() if sys.stderr.isatty() else nullcontext():
-        proof = prove(statement, options.executor, parameters=layout.parameters, device=options.device)
+        proof, cap = prove_prepared(prepared, options.executor, options.device)
     with stage("verify"):
         try:
-            cap = preprocessed_cap(statement, layout.parameters, options.device)
             own = program.statement_of(proof)
             verdict = verify(proof, own, options.security, options.proximity, preprocessed=cap)
         except VerificationError as error:
@@ -347,7 +357,7 @@ def run_verify(options: argparse.Namespace) -> int:
         verdict = verify(proof, program.statement_of(proof), options.security, options.proximity)
     except VerificationError as error:
         raise VerificationError(f"{options.proof}: not valid: {error}") from error
-    demands.check(program, verdict.public_values, options)
+    demands.check_demands(program, verdict.public_values, options)
     if options.output:
         write(options.output, claim_of(verdict.public_values).output)
 
@@ -366,7 +376,7 @@ def _security_line(verdict: Verdict) -> dict[str, str]:
 def run_setup(options: argparse.Namespace) -> int:
     """``graphprover setup``"""
     check_writable(options.output)
-    program = load(options.program)
+    program = open_program(options.program)
     if not isinstance(program, Guest) or not isinstance(program.machine, Machine):
         raise UsageError(f"{options.program}: not an ELF file; only guests have verifying keys")
     from graphprover.vm.setup import make_key
@@ -383,7 +393,7 @@ def run_inspect(options: argparse.Namespace) -> int:
     """``graphprover inspect``"""
     path = Path(options.subject)
     if is_packaged(options.subject) or not path.is_file() or path.suffix == ".py" or is_guest(path):
-        named = load(options.subject)
+        named = open_program(options.subject)
         if isinstance(named, Guest) and isinstance(named.machine, Key):
             _say_key(named.machine, options)
             return OK
@@ -391,7 +401,7 @@ def run_inspect(options: argparse.Namespace) -> int:
             raise UsageError(f"{options.subject}: not a proof, so {options.program} says nothing about it")
         options.program = options.subject
         program, statement = _program_and_statement(options)
-        layout = _layout(program, statement, options)
+        layout = _prepared(program, statement, options).layout
         security = facts.security_of(layout)
         made = {"program": program.name, **facts.statement(layout), "security": facts.security(security)}
         report.say(made, lambda: f"{report.statement_text(made)}\n{report.security_text(security)}", options.json)
@@ -408,7 +418,7 @@ def _say_key(key: Key, options: argparse.Namespace) -> None:
     """What a key is for and, with a program, whether it is that program's."""
     found = facts.key(key)
     if options.program:
-        program = load(options.program)
+        program = open_program(options.program)
         if not isinstance(program, Guest) or not isinstance(program.machine, Machine):
             raise UsageError(f"{options.program}: not an ELF file, so the key is not its key")
         from graphprover.vm.setup import check_key
@@ -447,10 +457,10 @@ def run_plan(options: argparse.Namespace) -> int:
     from graphprover.device.cpu import available_threads
     from graphprover.graphs.draw import plan_svg, plan_table
     from graphprover.graphs.plan import make_plan
-    from graphprover.prover import load as load_traces
 
     program, statement = _program_and_statement(options)
-    plan = make_plan(_layout(program, statement, options), main=load_traces(statement))
+    prepared = _prepared(program, statement, options)
+    plan = make_plan(prepared.layout, main=prepared.traces)
     threads, guest = available_threads(), isinstance(program, Guest)
     cells = committed_cells(statement) if guest else None
     found = {"program": program.name, **facts.plan(plan, threads), "committed_cells": cells}
@@ -474,14 +484,17 @@ def run_check(options: argparse.Namespace) -> int:
     if findings:
         return FAILED
     airs = statement.descriptions
-    constraints, buses = sum(len(air.constraints) for air in airs), {each.bus for air in airs for each in air.globals}
+    constraints, buses = (
+        sum(len(air.constraints) for air in airs),
+        {interaction.bus for air in airs for interaction in air.globals},
+    )
     print(f"{program.name}: {len(airs)} tables satisfy their {constraints} constraints, and {len(buses)} buses balance")
     return OK
 
 
 def _program_and_statement(options: argparse.Namespace) -> tuple[Program | Guest, Statement]:
     """The program asked for, and its statement about the input."""
-    program = load(options.program)
+    program = open_program(options.program)
     data = None if options.input is None else read_input(options.input)
     limits = vm.limits(options)
     if isinstance(program, Guest):
@@ -493,12 +506,12 @@ def _program_and_statement(options: argparse.Namespace) -> tuple[Program | Guest
     return program, program.statement_for(data)
 
 
-def _layout(program: Program | Guest, statement: Statement, options: argparse.Namespace) -> Any:
-    """The layout of the proof asked for."""
-    from graphprover.prover import plan
+def _prepared(program: Program | Guest, statement: Statement, options: argparse.Namespace) -> Any:
+    """The statement with its checked traces and the layout of the proof asked for: `prover.Prepared`."""
+    from graphprover.prover import prepare
 
     try:
-        return plan(statement, options.security, options.rate, proximity=options.proximity)
+        return prepare(statement, options.security, options.rate, proximity=options.proximity)
     except ValueError as error:
         raise UsageError(f"{program.name}: {error}") from error
 
@@ -506,7 +519,7 @@ def _layout(program: Program | Guest, statement: Statement, options: argparse.Na
 def _program_of(proof: Proof, options: argparse.Namespace) -> Program | Guest:
     """The program named on the command line, else the packaged example that the proof names; never other code."""
     if options.program:
-        return load(options.program)
+        return open_program(options.program)
     try:
         return load_packaged(proof.label)
     except ProgramError:

@@ -16,21 +16,21 @@ OF_GUESTS = ("input", "exit_code", "expect_output", "expect_output_hex", "output
 IN_BYTES = {"output": "--expect-output FILE or --expect-output-hex HEX", "input": "--input FILE"}
 
 
-def add_exit_code(each: argparse.ArgumentParser, more: str) -> None:
+def add_exit_code(parser: argparse.ArgumentParser, more: str) -> None:
     """``--exit-code``, of ``verify`` and ``prove``."""
-    each.add_argument("--exit-code", type=_exit_code, metavar="N", help=f"of a guest: {more}")
+    parser.add_argument("--exit-code", type=_exit_code, metavar="N", help=f"of a guest: {more}")
 
 
-def add_arguments(each: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What ``verify`` can be told to demand."""
-    each.add_argument(
+    parser.add_argument(
         "--input", type=Path, metavar="FILE", help="fail unless the proof states this input (prove --commit-input)"
     )
-    add_exit_code(each, "fail unless it ended with this exit code (default 0), which may be `any`")
-    output = each.add_mutually_exclusive_group()
+    add_exit_code(parser, "fail unless it ended with this exit code (default 0), which may be `any`")
+    output = parser.add_mutually_exclusive_group()
     output.add_argument("--expect-output", type=Path, metavar="FILE", help="fail unless the output is these bytes")
     output.add_argument("--expect-output-hex", type=_hex, metavar="HEX", help="the same, in hexadecimal digits")
-    each.add_argument(
+    parser.add_argument(
         "--expect",
         action="append",
         default=[],
@@ -52,7 +52,9 @@ def refuse(program: Program | Guest, options: argparse.Namespace) -> None:
             raise UsageError(f"--{name.replace('_', '-')}: only guests have that, and {program.name} is none")
 
 
-def check(program: Program | Guest, public_values: Sequence[Sequence[int]], options: argparse.Namespace) -> None:
+def check_demands(
+    program: Program | Guest, public_values: Sequence[Sequence[int]], options: argparse.Namespace
+) -> None:
     """Raises VerificationError unless a proof with these public values meets all demands."""
     if isinstance(program, Guest):
         what = claim_of(public_values)

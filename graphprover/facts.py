@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import re
-import resource
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -80,7 +79,7 @@ def statement(layout: Layout) -> Facts:
                 "preprocessed": air.preprocessed_width,
                 "public_values": air.num_public_values,
                 "constraints": len(air.constraints),
-                "messages": sum(len(each.tuples) for each in (*air.locals, *air.globals)),
+                "messages": sum(len(interaction.tuples) for interaction in (*air.locals, *air.globals)),
                 "degree": max((air.degrees[node] for node in air.constraints), default=0),
                 "lookups": len(air.lookups),
             }
@@ -102,11 +101,11 @@ def security(found: Security) -> Facts:
     """The rounds of the analysis that counts, and the weakest of them."""
     rounds = [
         {
-            "round": each.name,
-            "bits": None if math.isinf(each.bits) else each.bits,  # no challenge is bad
-            "grinding_bits": each.pow_bits,
+            "round": challenge.name,
+            "bits": None if math.isinf(challenge.bits) else challenge.bits,  # no challenge is bad
+            "grinding_bits": challenge.pow_bits,
         }
-        for each in found.regime.rounds
+        for challenge in found.regime.rounds
     ]
     limit = {"regime": found.regime.name, "limited_by": found.binding, "rounds": rounds}
     return {"bits": found.bits, "bits_by": bits_by(found), **limit}
@@ -136,9 +135,9 @@ def payload_sizes(proof: BatchProof, layout: Layout) -> dict[str, int]:
         "commitments": DIGEST_BYTES * sum(map(len, caps)),
         "openings": sum(map(len, opened_values(layout, proof.openings))),
     }
-    for each, queries in zip(layout.rounds, proof.round_queries, strict=True):
-        parts[f"queries: {each.name} rows"] = len(queries.rows)
-        parts[f"queries: {each.name} paths"] = len(queries.path)
+    for commitment, queries in zip(layout.rounds, proof.round_queries, strict=True):
+        parts[f"queries: {commitment.name} rows"] = len(queries.rows)
+        parts[f"queries: {commitment.name} paths"] = len(queries.path)
     parts["queries: folds"] = sum(len(group) for queries in proof.fold_queries for group in queries.siblings)
     parts["queries: fold paths"] = sum(len(queries.path) for queries in proof.fold_queries)
     parts["final polynomial"] = EXT_BYTES * len(proof.final_polynomial)
@@ -160,7 +159,7 @@ def times(stages: Mapping[str, float], tasks: Iterable[TaskData]) -> Facts:
     ``tasks`` are those of this process; a round's seconds are those in which one of its tasks ran.
     """
     rounds: dict[str, list[tuple[float, float]]] = {}
-    for task in sorted(tasks, key=lambda each: each.start_time):
+    for task in sorted(tasks, key=lambda task: task.start_time):
         rounds.setdefault(str(task.key).partition("-")[0], []).append((task.start_time, task.end_time))
     rows = [{"round": name, "tasks": len(spans), "seconds": covered(spans)} for name, spans in rounds.items()]
     return {"stages": dict(stages), "rounds": rows, "peak_memory_bytes": peak_memory()}
@@ -172,6 +171,8 @@ def peak_memory() -> int:
         found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
         if found:
             return 1024 * int(found[1])
+    import resource  # only where there is POSIX
+
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 

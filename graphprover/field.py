@@ -12,6 +12,7 @@ import numpy as np
 P = 0xFFFFFFFF00000001
 GENERATOR = 7
 TWO_ADICITY = 32
+EXTENSION_DEGREE = 3  # base elements of an extension element
 ROOT_OF_UNITY = 0x185629DCDA58878C  # of order 2^32: 7^((p - 1) / 2^32)
 
 Ext = tuple[int, int, int]

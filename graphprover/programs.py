@@ -71,7 +71,7 @@ class Program:
         return dict(self.describe(public_values))
 
 
-def load(name: str) -> Program | Guest:
+def open_program(name: str) -> Program | Guest:
     """The packaged example called ``name`` (``examples/keccak``), whatever the working directory holds; else the
     program at that path, whose code runs here and now (``./examples/keccak`` is always a path).
 

@@ -2,7 +2,7 @@
 
 import logging
 import uuid
-from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -14,10 +14,11 @@ from graphprover.device.choose import device_for
 from graphprover.envelope import Proof
 from graphprover.graphs import proof as proof_graph
 from graphprover.graphs.batches import batches
-from graphprover.graphs.executors import THREADS, executor_for
+from graphprover.graphs.executor_names import THREADS
+from graphprover.graphs.executors import executor_for
 from graphprover.graphs.tasks import Graph
 from graphprover.protocol.layout import Layout, make_layout
-from graphprover.protocol.parameters import Parameters
+from graphprover.protocol.parameters import RATES, Parameters
 from graphprover.protocol.proof import Cap, encode
 from graphprover.protocol.security import JOHNSON_PROXIMITY, choose, shape_of
 from graphprover.recipe import Recipe
@@ -50,40 +51,78 @@ def prove(
     table gives a proof that does not verify: `graphprover.check` names the row. Columns and public values that nothing
     reads are told in warnings.
     """
-    # 1. Load: check every trace against its table.
-    warn(statement)
-    traces = load(statement)
-    # 2. Plan: heights and parameters give the shape of the proof.
-    layout = _layout(statement, traces, security, rate, parameters, proximity)
-    # 3. Make the graph and run it, once more where the first GPU is too small for it.
+    return prove_prepared(prepare(statement, security, rate, parameters, proximity), executor, device)[0]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A statement that is ready to be proved."""
+
+    statement: Statement
+    traces: tuple[Array | Recipe, ...]  # of each table, checked: uint64 (columns, rows), or how a device makes it
+    layout: Layout  # the shape of the proof
+
+
+def prepare(
+    statement: Statement,
+    security: float = 128,
+    rate: int = 2,
+    parameters: Parameters | None = None,
+    proximity: str = JOHNSON_PROXIMITY,
+) -> Prepared:
+    """Check the traces of a statement and choose the shape of its proof; arguments and errors are those of `prove`."""
+    # 1. Traces: check every one against its table.
+    traces = checked_traces(statement)
+    # 2. Layout: heights and parameters give the shape of the proof.
+    log_heights = [trace.shape[1].bit_length() - 1 for trace in traces]
+    if parameters is None:
+        if rate not in RATES:
+            raise ValueError(f"rate 1/{rate}: choose 1/2, 1/4 or 1/8")
+        parameters = choose(shape_of(statement.descriptions, log_heights), security, RATES[rate], proximity)
+    return Prepared(statement, traces, make_layout(statement.descriptions, log_heights, parameters))
+
+
+def prove_prepared(
+    prepared: Prepared, executor: Any = THREADS, device: Device | str = "auto"
+) -> tuple[Proof, Cap | None]:
+    """The proof, and the commitment to the preprocessed columns that it has made, if any, for `verify`.
+
+    Arguments, warnings and errors are those of `prove`.
+    """
+    warn(prepared.statement)
     chosen = device_for(device) if isinstance(device, str) else device
+    # 3. Make the graph and run it, once more where the first GPU is too small for it.
     try:
-        return _prove(statement, layout, traces, chosen, executor)
+        return _prove(prepared, chosen, executor)
     except MemoryError as error:
         cpu = device_for("cpu")
         if device != "auto" or type(chosen) is type(cpu):
             raise
         reason = str(error)
     _log.warning("graphprover: the GPU's memory does not suffice, so the CPU makes the proof: %s", reason)
-    traces = [each.get() if _is_on_gpu(each) else each for each in traces]
-    return _prove(statement, layout, traces, cpu, executor)
+    traces = tuple(trace.get() if _is_on_gpu(trace) else trace for trace in prepared.traces)
+    return _prove(replace(prepared, traces=traces), cpu, executor)
 
 
-def _prove(statement: Statement, layout: Layout, traces: list[Array | Recipe], device: Device, executor: Any) -> Proof:
+def _prove(prepared: Prepared, device: Device, executor: Any) -> tuple[Proof, Cap | None]:
     """The proof by one device."""
+    statement, layout = prepared.statement, prepared.layout
     # 1. Graph: one task for each round and batch of tables, the transcript between the rounds.
     preprocessed = {i: table.preprocessed for i, table in enumerate(statement.tables) if table.preprocessed is not None}
     public_values = [tuple(int(value) for value in table.public_values or ()) for table in statement.tables]
     graph = Graph(device, uuid.uuid4().hex[:8], batches(layout, device.log_batch_rows))
-    task = proof_graph.build(graph, layout, statement.label, dict(enumerate(traces)), preprocessed, public_values)
+    traces = dict(enumerate(prepared.traces))
+    task = proof_graph.build(graph, layout, statement.label, traces, preprocessed, public_values)
     # 2. Run it.
     with executor_for(executor, device.threads) as run:
-        batch = run(task)
+        proven = run(task)
     # 3. Wrap it for the user.
-    return Proof(statement.label, layout.parameters, layout.log_heights, tuple(public_values), encode(batch))
+    payload = encode(proven.proof)
+    proof = Proof(statement.label, layout.parameters, layout.log_heights, tuple(public_values), payload)
+    return proof, proven.preprocessed_cap
 
 
-def load(statement: Statement) -> list[Array | Recipe]:
+def checked_traces(statement: Statement) -> tuple[Array | Recipe, ...]:
     """The traces, uint64 (columns, rows), or their recipes; raises ValueError where one is missing or malformed."""
     traces: list[Array | Recipe] = []
     for table, air in zip(statement.tables, statement.descriptions, strict=True):
@@ -98,7 +137,7 @@ def load(statement: Statement) -> list[Array | Recipe]:
                 f"table {air.name}: {columns.shape[1]} rows, but {table.preprocessed.shape[1]} preprocessed rows"
             )
         traces.append(columns)
-    return traces
+    return tuple(traces)
 
 
 def _columns(table: Table, air: AirDescription) -> Array | Recipe:
@@ -123,43 +162,12 @@ def _is_on_gpu(array: Any) -> TypeGuard[Any]:
     return hasattr(array, "__cuda_array_interface__")
 
 
-def preprocessed_cap(statement: Statement, parameters: Parameters, device: Device | str = "auto") -> Cap | None:
-    """The commitment to the preprocessed columns by a device's kernels, for `verify`; None without any."""
-    columns = [table.preprocessed for table in statement.tables if table.preprocessed is not None]
-    if not columns:
-        return None
-    chosen = device_for(device) if isinstance(device, str) else device
-    with chosen.task():
-        extensions = chosen.extend([chosen.load(each) for each in columns], parameters.log_blowup)
-        return chosen.cap(chosen.merkle_tree(extensions, parameters.cap_height))
-
-
-def plan(
+def layout_of(
     statement: Statement,
     security: float = 128,
     rate: int = 2,
     parameters: Parameters | None = None,
     proximity: str = JOHNSON_PROXIMITY,
 ) -> Layout:
-    """The shape of the proof of a statement with traces; raises ValueError for an unreachable level."""
-    tables = zip(statement.tables, statement.descriptions, strict=True)
-    return _layout(statement, [_columns(table, air) for table, air in tables], security, rate, parameters, proximity)
-
-
-def _layout(
-    statement: Statement,
-    traces: Sequence[Array],
-    security: float,
-    rate: int,
-    parameters: Parameters | None,
-    proximity: str,
-) -> Layout:
-    log_heights = [trace.shape[1].bit_length() - 1 for trace in traces]
-    if parameters is None:
-        if rate not in RATES:
-            raise ValueError(f"rate 1/{rate}: choose 1/2, 1/4 or 1/8")
-        parameters = choose(shape_of(statement.descriptions, log_heights), security, RATES[rate], proximity)
-    return make_layout(statement.descriptions, log_heights, parameters)
-
-
-RATES = {2: 1, 4: 2, 8: 3}  # inverse rate to its log2
+    """The shape of the proof that `prove` would make; arguments and errors are the same."""
+    return prepare(statement, security, rate, parameters, proximity).layout

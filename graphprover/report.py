@@ -83,6 +83,6 @@ def times_text(times: Facts) -> str:
     lines = [aligned(rows)]
     if times["rounds"]:
         rows = [("round", "tasks", "seconds")]
-        rows += [(each["round"], each["tasks"], f"{each['seconds']:.3f}") for each in times["rounds"]]
+        rows += [(row["round"], row["tasks"], f"{row['seconds']:.3f}") for row in times["rounds"]]
         lines.append(aligned(rows))
     return "\n".join([*lines, f"peak memory {times['peak_memory_bytes'] / 2**20:,.0f} MiB"])

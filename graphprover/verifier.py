@@ -69,11 +69,11 @@ class Challenges:
     """Everything the transcript draws."""
 
     prefixes: list[list[Ext]]  # the constant term of each lookup's denominators, for each table
-    beta: Ext  # combines the elements of a tuple
+    tau: Ext  # combines the elements of a tuple
     alpha: Ext  # folds the constraints
     zeta: Ext  # the out-of-domain point
-    batching: Ext  # batches the openings
-    folds: list[Ext]  # one for each fold
+    gamma: Ext  # batches the openings
+    betas: list[Ext]  # one for each fold
     queries: np.ndarray  # rows of the tallest codeword, int64
 
 
@@ -175,24 +175,24 @@ def _replay(
     """Run the transcript over the proof."""
     state = transcript.begin(layout, binding)
     state = transcript.absorb_main(state, proof.main_cap, public_values, preprocessed)
-    alpha = beta = ZERO
+    sigma = tau = ZERO
     if proof.lookup_nonce is not None:
-        state, alpha, beta = transcript.draw_lookup_challenges(state, layout, proof.lookup_nonce)
-    prefixes = lookup_prefixes(layout.tables, alpha, beta)
+        state, sigma, tau = transcript.draw_lookup_challenges(state, layout, proof.lookup_nonce)
+    prefixes = lookup_prefixes(layout.tables, sigma, tau)
     terminals = [terminal for terminal in proof.terminals if terminal is not None]
-    state, constraint = transcript.draw_constraint_challenge(state, proof.permutation_cap, terminals)
+    state, alpha = transcript.draw_constraint_challenge(state, proof.permutation_cap, terminals)
     state = transcript.absorb_quotient(state, proof.quotient_cap)
     state, zeta = transcript.draw_zeta(state, layout, proof.zeta_nonce)
     state = transcript.absorb_openings(state, layout, opened_values(layout, proof.openings))
-    state, batching = transcript.draw_batching_challenge(state, layout, proof.batch_nonce)
+    state, gamma = transcript.draw_batching_challenge(state, layout, proof.batch_nonce)
     state = transcript.begin_fri(state, layout)
-    folds = []
+    betas = []
     for cap, nonce in zip(proof.fold_caps, proof.fold_nonces, strict=True):
-        state, fold = transcript.draw_fold_challenge(transcript.absorb_fold(state, cap), layout, nonce)
-        folds.append(fold)
+        state, beta = transcript.draw_fold_challenge(transcript.absorb_fold(state, cap), layout, nonce)
+        betas.append(beta)
     state = transcript.absorb_final_polynomial(state, proof.final_polynomial)
     queries = transcript.draw_queries(state, layout, proof.query_nonce)
-    return Challenges(prefixes, beta, constraint, zeta, batching, folds, np.array(queries, dtype=np.int64))
+    return Challenges(prefixes, tau, alpha, zeta, gamma, betas, np.array(queries, dtype=np.int64))
 
 
 def _check_constraints(
@@ -211,7 +211,7 @@ def _check_constraints(
         public_values=public_values,
         terminal=proof.terminals[table],
     )
-    folded = fold_constraints(air, at, selectors, challenges.prefixes[table], challenges.beta, challenges.alpha)
+    folded = fold_constraints(air, at, selectors, challenges.prefixes[table], challenges.tau, challenges.alpha)
     chunks = [words_to_exts(chunk) for chunk in openings.quotient]
     quotient = join_quotient(layout.log_heights[table], chunks, challenges.zeta)
     if folded != ext_mul(quotient, selectors.vanishing):
@@ -246,14 +246,14 @@ class Batch:
     """All openings of the matrices of one height, side by side in the order of the layout."""
 
     rows: np.ndarray  # the queried rows, (queries, columns)
-    weights: np.ndarray  # (points, 3, columns): alpha^k; 0 for a column that is not opened at the point
+    weights: np.ndarray  # (points, 3, columns): gamma^k; 0 for a column that is not opened at the point
     values: np.ndarray  # (points, 3, columns): what was opened there, 0 for nothing
 
 
-def _batches(layout: Layout, proof: BatchProof, rows: Sequence[Rows], alpha: Ext) -> dict[int, Batch]:
+def _batches(layout: Layout, proof: BatchProof, rows: Sequence[Rows], gamma: Ext) -> dict[int, Batch]:
     """The openings by log2 of the height of their codewords."""
     count = max(m.offset + m.width * m.points for each in layout.rounds for m in each.matrices)
-    alphas = ext_array_powers(alpha, count)
+    gammas = ext_array_powers(gamma, count)
     values = iter(opened_values(layout, proof.openings))
     parts: dict[int, list[np.ndarray]] = {log_rows: [] for log_rows in layout.fri_log_heights}
     for each in layout.rounds:
@@ -261,7 +261,7 @@ def _batches(layout: Layout, proof: BatchProof, rows: Sequence[Rows], alpha: Ext
             both = np.zeros((2, 2, 3, matrix.width), dtype=np.uint64)  # weights and values, at both points
             for point in range(matrix.points):
                 first = matrix.offset + point * matrix.width
-                both[0, point] = alphas[:, first : first + matrix.width]
+                both[0, point] = gammas[:, first : first + matrix.width]
                 both[1, point] = np.frombuffer(next(values), dtype="<u8").reshape(-1, 3).T
             parts[matrix.log_rows].append(both)
     points = dict.fromkeys(parts, 1)
@@ -280,9 +280,9 @@ def _reduce_openings(
 ) -> dict[int, np.ndarray]:
     """For each codeword height (as log2) the batched quotient of all openings there at every query, (3, queries).
 
-    That is the sum over matrices, points z and columns p of alpha^k (p(z) - p(x)) / (z - x), k counting openings.
+    That is the sum over matrices, points z and columns p of gamma^k (p(z) - p(x)) / (z - x), k counting openings.
     """
-    batches = _batches(layout, proof, rows, challenges.batching)
+    batches = _batches(layout, proof, rows, challenges.gamma)
     differences, numerators = [], []
     # x / 7 at every query in the tallest domain; its square is that in the next one.
     exponents = array_reverse_bits(challenges.queries, layout.log_max_rows)
@@ -318,7 +318,7 @@ def _check_folds(layout: Layout, proof: BatchProof, challenges: Challenges, redu
     """Every query folds to the final polynomial, and every folded group is the committed one."""
     indices, folded, openings = challenges.queries, reduced[layout.log_max_rows], []
     for fold, (log_arity, log_rows) in enumerate(zip(layout.fold_log_arities, layout.folded_log_heights, strict=True)):
-        beta, queries = challenges.folds[fold], proof.fold_queries[fold]
+        beta, queries = challenges.betas[fold], proof.fold_queries[fold]
         own = np.arange(1 << log_arity) == (indices & ((1 << log_arity) - 1))[:, None]
         groups = np.empty((*own.shape, 3), dtype=np.uint64)  # (queries, arity, 3)
         groups[own] = folded.T

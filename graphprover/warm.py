@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from graphprover.air import AirDescription
 from graphprover.options import UsageError
-from graphprover.programs import load
+from graphprover.programs import open_program
 from graphprover.vm.guest import Guest
 from graphprover.vm.shape import KECCAK_CALL
 from graphprover.vm.statement import Machine
@@ -17,15 +17,15 @@ OK, FAILED = 0, 1
 KEPT = 0.2  # seconds: what takes less was there
 
 
-def add_arguments(each: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What ``warm`` takes."""
-    each.add_argument(
+    parser.add_argument(
         "programs",
         nargs="*",
         metavar="GUEST.ELF",
         help="for a GPU: only the tables that these can have (default: all of the machine)",
     )
-    each.add_argument(
+    parser.add_argument(
         "--device", default="auto", metavar="NAME", help="auto (default: the CPU, and a GPU if any), cpu, cuda, cuda:1"
     )
 
@@ -51,7 +51,7 @@ def run_warm(options: argparse.Namespace) -> int:
 
 def _machine(name: str) -> Machine:
     """The machine of a guest; raises UsageError for anything else."""
-    guest = load(name)
+    guest = open_program(name)
     if not isinstance(guest, Guest) or not isinstance(guest.machine, Machine):
         raise UsageError(f"{name}: not an ELF file; only guests have tables of the machine")
     return guest.machine

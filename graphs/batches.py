@@ -43,6 +43,6 @@ def _batch(layout: Layout, tables: tuple[int, ...]) -> Batch:
     return Batch(", ".join(names[:NAMED]) + more, tables)
 
 
-def joined(results: Sequence[Mapping[int, T]]) -> dict[int, T]:
+def merged(results: Sequence[Mapping[int, T]]) -> dict[int, T]:
     """What batches made, each by table, as one, in the order of tables."""
     return dict(sorted(((table, each) for batch in results for table, each in batch.items()), key=itemgetter(0)))

@@ -5,9 +5,16 @@ from dataclasses import dataclass
 
 from graphprover.device import Array, Device, Tree
 from graphprover.field import Ext
-from graphprover.graphs.batches import joined
+from graphprover.graphs.batches import merged
 from graphprover.graphs.tasks import Graph, Node
 from graphprover.protocol.layout import Layout, Round
+
+TREE = "tree"
+
+
+def task_round(name: str) -> str:
+    """The round of the tasks that extend the columns of the commitment called ``name``."""
+    return f"extend_{name}"
 
 
 @dataclass(frozen=True)
@@ -38,7 +45,7 @@ def extend(device: Device, columns: dict[int, Array], *, log_blowup: int) -> Ext
 
 def merkle_tree(device: Device, extensions: Sequence[Extensions], *, cap_height: int) -> Tree:
     """The tree over all rows of all matrices, in commitment order."""
-    return device.merkle_tree([each.columns for each in joined(extensions).values()], cap_height)
+    return device.merkle_tree([each.columns for each in merged(extensions).values()], cap_height)
 
 
 def build(graph: Graph, layout: Layout, name: str, columns: dict[int, Node]) -> Commitment:
@@ -48,7 +55,7 @@ def build(graph: Graph, layout: Layout, name: str, columns: dict[int, Node]) -> 
     for batch in graph.batches:
         of_batch = {table: columns[table] for table in batch.tables if table in columns}
         if of_batch:
-            extensions[batch.name] = graph.task(f"extend_{name}", batch.name, extend, of_batch, log_blowup=log_blowup)
+            extensions[batch.name] = graph.task(task_round(name), batch.name, extend, of_batch, log_blowup=log_blowup)
     return commit(graph, layout, name, extensions)
 
 
@@ -57,5 +64,5 @@ def commit(graph: Graph, layout: Layout, name: str, extensions: dict[str, Node])
     each = layout.round(name)
     assert each is not None
     cap_height = layout.parameters.cap_height
-    tree = graph.task("tree", name, merkle_tree, list(extensions.values()), cap_height=cap_height)
+    tree = graph.task(TREE, name, merkle_tree, list(extensions.values()), cap_height=cap_height)
     return Commitment(each, extensions, tree)

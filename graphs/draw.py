@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from xml.sax.saxutils import escape
 
 from graphprover.graphs.plan import Plan, Task
+from graphprover.graphs.transcript import TRANSCRIPT
 
 BOX_WIDTH, BOX_HEIGHT, GAP_X, GAP_Y, MARGIN = 190, 34, 60, 12, 20
 
@@ -52,7 +53,7 @@ def plan_svg(plan: Plan) -> str:
     for key, task in plan.tasks.items():
         x, y = place[key]
         cost = task.cost
-        fill = "#eef" if task.round == "transcript" else "#efe" if cost.permutations else "#fff8e0"
+        fill = "#eef" if task.round == TRANSCRIPT else "#efe" if cost.permutations else "#fff8e0"
         work = cost.multiplications + cost.butterflies
         detail = f"{_count(work)} mul, {_count(cost.permutations)} Keccak, {_bytes(cost.kept)}"
         parts += [
@@ -66,7 +67,7 @@ def plan_svg(plan: Plan) -> str:
 def _rounds(plan: Plan, task: Task) -> Iterable[str]:
     """The rounds of what a task needs, each once."""
     return dict.fromkeys(
-        f"{needed.round} {needed.name}" if needed.round == "transcript" else needed.round
+        f"{needed.round} {needed.name}" if needed.round == TRANSCRIPT else needed.round
         for needed in (plan.tasks[key] for key in task.needs)
     )
 

@@ -11,7 +11,7 @@ from typing import IO, Any
 import dask
 from dask.callbacks import Callback
 
-SYNCHRONOUS, THREADS = "sync", "threads"
+from graphprover.graphs.executor_names import SYNCHRONOUS, THREADS
 
 _threaded: set[int] = set()  # this process, once it has used Dask's threads; a fork finds its parent in it
 
@@ -36,7 +36,7 @@ class Progress(Callback):
             return
         self._written = now
         done = len(state["finished"])
-        total = done + sum(len(state[each]) for each in ("running", "ready", "waiting"))
+        total = done + sum(len(state[kind]) for kind in ("running", "ready", "waiting"))
         round_, _, rest = str(key).partition("-")
         name = rest.rpartition("-")[0]
         self._write(f"{done:4}/{total} tasks  {round_} {name}")

@@ -9,6 +9,8 @@ from graphprover.graphs.tasks import Graph, Node
 from graphprover.graphs.transcript import Drawn
 from graphprover.protocol.layout import Layout
 
+TREE, FOLD, FINAL = "fri_tree", "fri_fold", "fri_final"
+
 
 @dataclass(frozen=True)
 class Fold:
@@ -34,7 +36,7 @@ def fold_tree(device: Device, codeword: Array, *, log_arity: int, cap_height: in
 
 
 def fold(device: Device, codeword: Array, drawn: Drawn, joining: Array | None, *, log_arity: int) -> Array:
-    """The folded codeword; a codeword that joins is scaled by beta^arity."""
+    """The folded codeword; a codeword that joins is scaled by β^arity."""
     return device.fold(codeword, log_arity, drawn.challenge, joining)
 
 
@@ -52,11 +54,17 @@ def build(graph: Graph, layout: Layout, codewords: dict[int, Node], drawn: Node)
         zip(layout.fold_log_arities, layout.folded_log_heights, strict=True)
     ):
         name = f"{number}"
-        tree = graph.task("fri_tree", name, fold_tree, codeword, log_arity=log_arity, cap_height=parameters.cap_height)
+        tree = graph.task(TREE, name, fold_tree, codeword, log_arity=log_arity, cap_height=parameters.cap_height)
         drawn = graph.task(
-            "transcript", f"fold{number}", transcript.fold_challenge, drawn, tree, layout=layout, fold=number
+            transcript.TRANSCRIPT,
+            transcript.fold_step(number),
+            transcript.fold_challenge,
+            drawn,
+            tree,
+            layout=layout,
+            fold=number,
         )
         folds.append(Fold(codeword, tree, drawn))
-        codeword = graph.task("fri_fold", name, fold, codeword, drawn, codewords.get(log_rows), log_arity=log_arity)
-    final = graph.task("fri_final", "polynomial", final_polynomial, codeword, log_length=parameters.log_final_poly_len)
+        codeword = graph.task(FOLD, name, fold, codeword, drawn, codewords.get(log_rows), log_arity=log_arity)
+    final = graph.task(FINAL, "polynomial", final_polynomial, codeword, log_length=parameters.log_final_poly_len)
     return FriRound(folds, final, drawn)

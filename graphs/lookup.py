@@ -10,6 +10,8 @@ from graphprover.graphs.transcript import Drawn
 from graphprover.kernels.operands import Operands
 from graphprover.protocol.layout import PERMUTATION, Layout
 
+LOOKUP = "lookup"
+
 
 def lookup_columns(
     device: Device,
@@ -22,13 +24,13 @@ def lookup_columns(
     log_blowup: int,
 ) -> Extensions:
     """Fingerprints, inverses, fractions and running sum on each trace; then their extension, and their terminal."""
-    prefixes, beta = drawn.challenge.prefixes, drawn.challenge.beta
+    prefixes, tau = drawn.challenge.prefixes, drawn.challenge.tau
     made = device.lookup_columns(
         [
             Operands(air, main[table], preprocessed.get(table), public_values[table], prefixes[table])
             for table, air in airs.items()
         ],
-        beta,
+        tau,
     )
     extended = device.extend([columns for columns, _ in made], log_blowup)
     return {
@@ -52,7 +54,7 @@ def build(
         tables = [table for table in batch.tables if table in layout.lookup_tables]
         if tables:
             extensions[batch.name] = graph.task(
-                "lookup",
+                LOOKUP,
                 batch.name,
                 lookup_columns,
                 {table: main[table] for table in tables},

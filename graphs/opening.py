@@ -6,19 +6,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphprover.device import Array, Device
-from graphprover.field import Ext, ext_scale, root_of_unity
+from graphprover.field import EXTENSION_DEGREE, Ext, ext_scale, root_of_unity
 from graphprover.graphs.commit import Commitment, Extensions
 from graphprover.graphs.tasks import Graph, Node
 from graphprover.graphs.transcript import Drawn
 from graphprover.kernels.operands import Height
-from graphprover.protocol.layout import EXTENSION_DEGREE, MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout
+from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout
 from graphprover.protocol.proof import EXT_BYTES, TableOpenings, array_to_words
+
+WEIGHTS, OPENING = "weights", "opening"
+DENOMINATORS, DEEP, CODEWORD = "denominators", "deep", "codeword"
 
 ByHeight = Mapping[int, Sequence[Array]]  # for each opening point, by log2 of the trace's rows
 
 
 @dataclass(frozen=True)
-class Part:
+class OpenedMatrix:
     """One table's columns under one commitment, as they are opened."""
 
     name: str  # of the round
@@ -28,15 +31,15 @@ class Part:
     offset: int  # power of the batching challenge that its first column carries
 
 
-def parts_of(layout: Layout) -> dict[int, list[Part]]:
-    """The parts of each table, in the order of the rounds; quotient chunks are adjacent and count as one."""
-    parts: dict[int, list[Part]] = {table: [] for table in range(len(layout.tables))}
-    for each in layout.rounds:
-        for matrix in each.matrices:
+def opened_matrices(layout: Layout) -> dict[int, list[OpenedMatrix]]:
+    """The matrices of each table, in the order of the rounds; quotient chunks are adjacent and count as one."""
+    opened: dict[int, list[OpenedMatrix]] = {table: [] for table in range(len(layout.tables))}
+    for round_ in layout.rounds:
+        for matrix in round_.matrices:
             if matrix.chunk == 0:
-                log_height = layout.log_heights[matrix.table]
-                parts[matrix.table].append(Part(each.name, matrix.table, log_height, matrix.points, matrix.offset))
-    return parts
+                table, log_height = matrix.table, layout.log_heights[matrix.table]
+                opened[table].append(OpenedMatrix(round_.name, table, log_height, matrix.points, matrix.offset))
+    return opened
 
 
 def opening_points(zeta: Ext, log_height: int) -> tuple[Ext, Ext]:
@@ -59,17 +62,17 @@ def openings(
     extensions: Mapping[str, Extensions],
     weights: ByHeight,
     *,
-    parts: Sequence[Part],
+    matrices: Sequence[OpenedMatrix],
 ) -> dict[int, TableOpenings]:
     """All polynomials of a batch's tables at their points: by table, from extensions by round and weights by height."""
     values = device.evaluate(
-        [extensions[part.name][part.table].columns for part in parts],
-        [weights[part.log_height][: part.points] for part in parts],
+        [extensions[matrix.name][matrix.table].columns for matrix in matrices],
+        [weights[matrix.log_height][: matrix.points] for matrix in matrices],
     )
-    at: dict[int, dict[tuple[str, int], bytes]] = {part.table: {} for part in parts}
-    for part, of_part in zip(parts, values, strict=True):
-        for point, words in enumerate(of_part):
-            at[part.table][part.name, point] = array_to_words(words)
+    at: dict[int, dict[tuple[str, int], bytes]] = {matrix.table: {} for matrix in matrices}
+    for matrix, at_points in zip(matrices, values, strict=True):
+        for point, words in enumerate(at_points):
+            at[matrix.table][matrix.name, point] = array_to_words(words)
     return {table: _table_openings(of_table) for table, of_table in at.items()}
 
 
@@ -102,17 +105,17 @@ def reduced_openings(
     batching: Drawn,
     inverses: ByHeight,
     *,
-    parts: Sequence[Part],
+    matrices: Sequence[OpenedMatrix],
 ) -> dict[int, Array]:
     """A batch's share of the codeword of each height among its tables."""
-    by_height: dict[int, list[Part]] = {}
-    for part in parts:
-        by_height.setdefault(part.log_height, []).append(part)
+    by_height: dict[int, list[OpenedMatrix]] = {}
+    for matrix in matrices:
+        by_height.setdefault(matrix.log_height, []).append(matrix)
     heights = [
         Height(
-            [extensions[part.name][part.table].columns for part in of_height],
-            [_opened_values(opened[part.table], part.name) for part in of_height],
-            [part.offset for part in of_height],
+            [extensions[matrix.name][matrix.table].columns for matrix in of_height],
+            [_opened_values(opened[matrix.table], matrix.name) for matrix in of_height],
+            [matrix.offset for matrix in of_height],
             inverses[log_height],
         )
         for log_height, of_height in by_height.items()
@@ -128,23 +131,23 @@ def _opened_values(opened: TableOpenings, name: str) -> list[np.ndarray]:
         PREPROCESSED: (opened.preprocessed, opened.preprocessed_next),
         PERMUTATION: (opened.permutation, opened.permutation_next),
     }
-    words = (np.frombuffer(each, dtype="<u8") for each in values[name] if each is not None)
-    return [each.astype(np.uint64, copy=False).reshape(-1, EXTENSION_DEGREE) for each in words]
+    words = (np.frombuffer(point, dtype="<u8") for point in values[name] if point is not None)
+    return [point.astype(np.uint64, copy=False).reshape(-1, EXTENSION_DEGREE) for point in words]
 
 
 def sum_codewords(device: Device, shares: Sequence[Mapping[int, Array]], *, log_height: int) -> Array:
     """The codeword of one height from the batches' shares."""
-    return device.sum([share[log_height] for share in shares])
+    return device.sum_codewords([share[log_height] for share in shares])
 
 
 def build_openings(graph: Graph, layout: Layout, commitments: dict[str, Commitment], zeta: Node) -> dict[str, Node]:
     """Round 4: `TableOpenings` of each batch's tables, by its name."""
     weights = graph.task(
-        "weights", "all heights", interpolation_weights, zeta, log_heights=sorted(set(layout.log_heights))
+        WEIGHTS, "all heights", interpolation_weights, zeta, log_heights=sorted(set(layout.log_heights))
     )
     return {
-        batch: graph.task("opening", batch, openings, _extensions(commitments, batch), weights, parts=parts)
-        for batch, parts in _parts_of_batches(graph, layout).items()
+        batch: graph.task(OPENING, batch, openings, _extensions(commitments, batch), weights, matrices=matrices)
+        for batch, matrices in _matrices_of_batches(graph, layout).items()
     }
 
 
@@ -160,28 +163,30 @@ def build_codewords(
     log_blowup = layout.parameters.log_blowup
     log_heights = sorted(set(layout.log_heights))
     inverses = graph.task(
-        "denominators", "all heights", inverse_denominators, zeta, log_heights=log_heights, log_blowup=log_blowup
+        DENOMINATORS, "all heights", inverse_denominators, zeta, log_heights=log_heights, log_blowup=log_blowup
     )
     shares: dict[int, list[Node]] = {log_height: [] for log_height in log_heights}
-    for batch, parts in _parts_of_batches(graph, layout).items():
+    for batch, matrices in _matrices_of_batches(graph, layout).items():
         extensions = _extensions(commitments, batch)
-        share = graph.task("deep", batch, reduced_openings, extensions, opened[batch], batching, inverses, parts=parts)
-        for log_height in {part.log_height for part in parts}:
+        share = graph.task(
+            DEEP, batch, reduced_openings, extensions, opened[batch], batching, inverses, matrices=matrices
+        )
+        for log_height in {matrix.log_height for matrix in matrices}:
             shares[log_height].append(share)
     return {
         log_height + log_blowup: graph.task(
-            "codeword", f"2^{log_height}", sum_codewords, shares[log_height], log_height=log_height
+            CODEWORD, f"2^{log_height}", sum_codewords, shares[log_height], log_height=log_height
         )
         for log_height in log_heights
     }
 
 
-def _parts_of_batches(graph: Graph, layout: Layout) -> dict[str, list[Part]]:
-    """The parts of each batch's tables, by its name."""
-    parts = parts_of(layout)
-    return {batch.name: [part for table in batch.tables for part in parts[table]] for batch in graph.batches}
+def _matrices_of_batches(graph: Graph, layout: Layout) -> dict[str, list[OpenedMatrix]]:
+    """The matrices of each batch's tables, by its name."""
+    matrices = opened_matrices(layout)
+    return {batch.name: [matrix for table in batch.tables for matrix in matrices[table]] for batch in graph.batches}
 
 
 def _extensions(commitments: dict[str, Commitment], batch: str) -> dict[str, Node]:
     """What a batch has under each commitment, by round."""
-    return {name: each.extensions[batch] for name, each in commitments.items() if batch in each.extensions}
+    return {name: made.extensions[batch] for name, made in commitments.items() if batch in made.extensions}

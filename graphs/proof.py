@@ -7,6 +7,7 @@ from dask.delayed import Delayed
 from graphprover.device import Array
 from graphprover.graphs import commit, fri, lookup, opening, query, quotient, trace, transcript
 from graphprover.graphs.tasks import Graph, Node
+from graphprover.graphs.transcript import BATCHING, BEGIN, CONSTRAINT, LOOKUP, QUERIES, TRANSCRIPT, ZETA
 from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout
 
 
@@ -18,10 +19,10 @@ def build(
     preprocessed: dict[int, Array],
     public_values: Sequence[Sequence[int]],
 ) -> Delayed:
-    """The task whose value is the `BatchProof` of these traces (columns, rows), given by table."""
+    """The task whose value is `query.Proven`: the proof of these traces (columns, rows), given by table."""
 
     def step(name: str, function, *inputs, **fixed) -> Node:  # type: ignore[no-untyped-def]
-        return graph.task("transcript", name, function, *inputs, **fixed)
+        return graph.task(TRANSCRIPT, name, function, *inputs, **fixed)
 
     # Round 0: load the traces.
     main_columns = trace.build(graph, layout, MAIN, main)
@@ -33,7 +34,7 @@ def build(
         commitments[PREPROCESSED] = commit.build(graph, layout, PREPROCESSED, fixed_columns)
     fixed = commitments.get(PREPROCESSED)
     begun = step(
-        "begin",
+        BEGIN,
         transcript.begin,
         commitments[MAIN].tree,
         None if fixed is None else fixed.tree,
@@ -41,16 +42,16 @@ def build(
         label=label,
         public_values=public_values,
     )
-    drawn = {"lookup": step("lookup", transcript.lookup_challenges, begun, layout=layout)}
+    drawn = {LOOKUP: step(LOOKUP, transcript.lookup_challenges, begun, layout=layout)}
 
     # Round 2: lookups.
-    lookups = lookup.build(graph, layout, main_columns, fixed_columns, public_values, drawn["lookup"])
+    lookups = lookup.build(graph, layout, main_columns, fixed_columns, public_values, drawn[LOOKUP])
     if lookups is not None:
         commitments[PERMUTATION] = lookups
-    drawn["constraint"] = step(
-        "constraint",
+    drawn[CONSTRAINT] = step(
+        CONSTRAINT,
         transcript.constraint_challenge,
-        drawn["lookup"],
+        drawn[LOOKUP],
         None if lookups is None else lookups.tree,
         [] if lookups is None else list(lookups.extensions.values()),
     )
@@ -62,24 +63,22 @@ def build(
         commitments[MAIN],
         fixed,
         lookups,
-        drawn["lookup"],
-        drawn["constraint"],
+        drawn[LOOKUP],
+        drawn[CONSTRAINT],
         public_values,
     )
-    drawn["zeta"] = step("zeta", transcript.zeta, drawn["constraint"], commitments[QUOTIENT].tree, layout=layout)
+    drawn[ZETA] = step(ZETA, transcript.zeta, drawn[CONSTRAINT], commitments[QUOTIENT].tree, layout=layout)
 
     # Round 4: openings.
-    opened = opening.build_openings(graph, layout, commitments, drawn["zeta"])
-    drawn["batching"] = step(
-        "batching", transcript.batching_challenge, drawn["zeta"], list(opened.values()), layout=layout
-    )
+    opened = opening.build_openings(graph, layout, commitments, drawn[ZETA])
+    drawn[BATCHING] = step(BATCHING, transcript.batching_challenge, drawn[ZETA], list(opened.values()), layout=layout)
 
     # Round 5: one codeword for each height.
-    codewords = opening.build_codewords(graph, layout, commitments, opened, drawn["zeta"], drawn["batching"])
+    codewords = opening.build_codewords(graph, layout, commitments, opened, drawn[ZETA], drawn[BATCHING])
 
     # Round 6: FRI.
-    folded = fri.build(graph, layout, codewords, drawn["batching"])
-    drawn["queries"] = step("queries", transcript.queries, folded.drawn, folded.final_polynomial, layout=layout)
+    folded = fri.build(graph, layout, codewords, drawn[BATCHING])
+    drawn[QUERIES] = step(QUERIES, transcript.queries, folded.drawn, folded.final_polynomial, layout=layout)
 
     # Round 7: queries, and the proof.
     return graph.delayed(query.build(graph, layout, commitments, opened, folded, drawn))

@@ -6,14 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphprover.device import Array, Device, Tree
-from graphprover.field import Ext
-from graphprover.graphs.batches import joined
+from graphprover.field import EXTENSION_DEGREE, Ext
+from graphprover.graphs.batches import merged
 from graphprover.graphs.commit import Commitment, Extensions
 from graphprover.graphs.fri import FriRound
 from graphprover.graphs.tasks import Graph, Node
-from graphprover.graphs.transcript import Drawn
-from graphprover.protocol.layout import EXTENSION_DEGREE, MAIN, PERMUTATION, QUOTIENT, Layout
+from graphprover.graphs.transcript import BATCHING, LOOKUP, QUERIES, ZETA, Drawn
+from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout
 from graphprover.protocol.proof import BatchProof, Cap, FoldQueries, RoundQueries, TableOpenings, array_to_words
+
+QUERY, PROOF = "query", "proof"
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,14 @@ class Opened:
     fold_caps: tuple[Cap, ...]
     rounds: tuple[RoundQueries, ...]
     folds: tuple[FoldQueries, ...]
+
+
+@dataclass(frozen=True)
+class Proven:
+    """What the graph gives."""
+
+    proof: BatchProof  # everything the prover sends
+    preprocessed_cap: Cap | None  # what every verifier computes itself, and the prover has already
 
 
 def multiproof(indices: np.ndarray, log_leaves: int) -> np.ndarray:
@@ -61,7 +71,7 @@ def queries(
     at = {log_rows: indices >> (layout.log_max_rows - log_rows) for log_rows in range(layout.log_max_rows + 1)}
     blocks, log_blowup = [], layout.parameters.log_blowup
     for batches in extensions:
-        tables = joined(batches).items()
+        tables = merged(batches).items()
         blocks.append([(each.columns, at[layout.log_heights[table] + log_blowup]) for table, each in tables])
     folds = list(zip(layout.fold_log_arities, layout.folded_log_heights, strict=True))
     for codeword, (log_arity, log_rows) in zip(codewords, folds, strict=True):
@@ -115,26 +125,27 @@ def assemble(
     fold_drawn: Sequence[Drawn],
     *,
     layout: Layout,
-) -> BatchProof:
-    """Everything the prover sends."""
-    terminals = {table: columns.terminal for table, columns in joined(lookups).items()}
-    return BatchProof(
+) -> Proven:
+    """Everything the prover sends, put together."""
+    terminals = {table: columns.terminal for table, columns in merged(lookups).items()}
+    proof = BatchProof(
         main_cap=opened.caps[MAIN],
         permutation_cap=opened.caps.get(PERMUTATION),
         quotient_cap=opened.caps[QUOTIENT],
-        openings=tuple(joined(openings).values()),
-        batch_nonce=drawn["batching"].nonce,
+        openings=tuple(merged(openings).values()),
+        batch_nonce=drawn[BATCHING].nonce,
         fold_caps=opened.fold_caps,
         fold_nonces=tuple(each.nonce for each in fold_drawn),
         round_queries=opened.rounds,
         fold_queries=opened.folds,
         final_polynomial=final_polynomial,
-        query_nonce=drawn["queries"].nonce,
+        query_nonce=drawn[QUERIES].nonce,
         terminals=tuple(terminals.get(table) for table in range(len(layout.tables))),
         log_heights=layout.log_heights,
-        lookup_nonce=drawn["lookup"].nonce if layout.lookup_tables else None,
-        zeta_nonce=drawn["zeta"].nonce,
+        lookup_nonce=drawn[LOOKUP].nonce if layout.lookup_tables else None,
+        zeta_nonce=drawn[ZETA].nonce,
     )
+    return Proven(proof, opened.caps.get(PREPROCESSED))
 
 
 def build(
@@ -148,19 +159,19 @@ def build(
     """The whole proof, as a task."""
     rounds = [commitments[each.name] for each in layout.rounds]
     opened = graph.task(
-        "query",
+        QUERY,
         "all",
         queries,
         [list(each.extensions.values()) for each in rounds],
         [each.tree for each in rounds],
         [fold.codeword for fold in fri.folds],
         [fold.tree for fold in fri.folds],
-        drawn["queries"],
+        drawn[QUERIES],
         layout=layout,
     )
     lookup = commitments.get(PERMUTATION)
     return graph.task(
-        "proof",
+        PROOF,
         "assemble",
         assemble,
         opened,

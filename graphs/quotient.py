@@ -10,6 +10,8 @@ from graphprover.graphs.transcript import Drawn
 from graphprover.kernels.operands import Operands
 from graphprover.protocol.layout import QUOTIENT, Layout
 
+QUOTIENT_CHUNKS = "quotient"
+
 
 def quotient_chunks(
     device: Device,
@@ -38,8 +40,8 @@ def quotient_chunks(
                 None if lookup is None else lookup.terminal,
             )
         )
-    beta, alpha = lookup_challenges.challenge.beta, constraint_challenge.challenge
-    quotients = device.quotient(operands, beta, alpha, log_blowup)
+    tau, alpha = lookup_challenges.challenge.tau, constraint_challenge.challenge
+    quotients = device.quotient(operands, tau, alpha, log_blowup)
     extended = device.extend_chunks(quotients, [air.log_quotient_chunks for air in airs.values()], log_blowup)
     return {table: Extension(each) for table, each in zip(airs, extended, strict=True)}
 
@@ -57,7 +59,7 @@ def build(
     """The commitment to the quotient chunks of all tables."""
     extensions = {
         batch.name: graph.task(
-            "quotient",
+            QUOTIENT_CHUNKS,
             batch.name,
             quotient_chunks,
             main.extensions[batch.name],

@@ -9,6 +9,13 @@ from graphprover.graphs.tasks import Graph, Node
 from graphprover.protocol.layout import Layout
 from graphprover.recipe import Recipe, follow
 
+SHARED = "trace"  # what several tables' recipes share
+
+
+def task_round(name: str) -> str:
+    """The round of the tasks that give the columns of the commitment called ``name``."""
+    return f"trace_{name}"
+
 
 def load(device: Device, *, columns: Array) -> Array:
     """Columns (w, n) in natural order; what is on the device already stays where it is."""
@@ -20,7 +27,7 @@ def build(graph: Graph, layout: Layout, name: str, columns: Mapping[int, Array |
 
     A recipe that is no table's own is a task too, which all tables that need it share.
     """
-    places = {table: (f"trace_{name}", named(layout, table)) for table in columns}
+    places = {table: (task_round(name), named(layout, table)) for table in columns}
     own = {each: places[table] for table, each in columns.items() if isinstance(each, Recipe)}
     made: dict[Recipe, Node] = {}
     return {
@@ -36,5 +43,5 @@ def _followed(graph: Graph, recipe: Recipe, places: Mapping[Recipe, tuple[str, s
     if recipe not in made:
         needs = [_followed(graph, each, places, made) for each in recipe.needs]
         fixed: dict[str, Any] = {"by": recipe.function, "given": recipe.fixed, "shape": recipe.shape}
-        made[recipe] = graph.task(*places.get(recipe, ("trace", recipe.name)), follow, *needs, **fixed)
+        made[recipe] = graph.task(*places.get(recipe, (SHARED, recipe.name)), follow, *needs, **fixed)
     return made[recipe]

@@ -1,9 +1,9 @@
-"""What small tables gain by going through the rounds together, and by streams beside the proof's own.
+"""What small tables gain by going through the rounds together.
 
     python scripts/bench_batches_cuda.py [--repeat 9]
 
-Sixteen and fifty tables of mixed heights, each way in turn in every repetition: a task for each table and one stream;
-only the smaller tables in a batch; all of them; and their kernels on several streams. The bytes must not differ.
+Sixteen and fifty tables of mixed heights, each way in turn in every repetition: a task for each table; only the smaller
+tables in a batch; all of them. The bytes must not differ.
 """
 
 import argparse
@@ -11,19 +11,18 @@ import statistics
 import time
 from typing import Any
 
+import checkout  # noqa: F401 (finds the package)
+from bench_prove_cuda import mixed, on_device
 from graphprover import Statement, prove
 from graphprover.device.choose import device_for
 from graphprover.device.interface import CUDA_BATCH
-from graphprover.kernels.cuda import streams
-from scripts.bench_prove_cuda import mixed, on_device
-from scripts.synthetic import table
+from graphprover.examples.synthetic import table
 
-SEVERAL = streams.streams
+# log2 of the most rows of a table in a batch
 WAYS = {
-    "alone, one stream": (-1, 1),
-    f"batches up to 2^{CUDA_BATCH - 4}, one stream": (CUDA_BATCH - 4, 1),
-    f"batches up to 2^{CUDA_BATCH}, one stream": (CUDA_BATCH, 1),
-    f"batches up to 2^{CUDA_BATCH}, {SEVERAL} streams": (CUDA_BATCH, SEVERAL),
+    "alone": -1,
+    f"batches up to 2^{CUDA_BATCH - 4}": CUDA_BATCH - 4,
+    f"batches up to 2^{CUDA_BATCH}": CUDA_BATCH,
 }
 
 
@@ -39,8 +38,8 @@ def measure(gpu: Any, name: str, statement: Statement, repeat: int) -> None:
     launches: dict[str, int] = {}
     proofs = set()
     for _ in range(repeat + 1):
-        for way, (log_batch_rows, beside) in WAYS.items():
-            gpu.log_batch_rows, streams.streams = log_batch_rows, beside
+        for way, log_batch_rows in WAYS.items():
+            gpu.log_batch_rows = log_batch_rows
             gpu.usage.clear()
             gpu.synchronize()
             started = time.perf_counter()
@@ -48,14 +47,14 @@ def measure(gpu: Any, name: str, statement: Statement, repeat: int) -> None:
             times[way].append(time.perf_counter() - started)
             launches[way] = sum(usage.launches for usage in gpu.usage.values())
     assert len(proofs) == 1
-    for way, each in times.items():
-        median, best = (1000 * value for value in (statistics.median(each[1:]), min(each[1:])))
+    for way, (_, *counted) in times.items():
+        median, best = (1000 * value for value in (statistics.median(counted), min(counted)))
         print(f"{name}, {way}: median {median:.1f} ms, best {best:.1f} ms, {launches[way]} launches", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repeat", type=int, default=9)
+    parser.add_argument("--repeat", type=int, default=9, help="runs of each way")
     options = parser.parse_args()
     gpu = device_for("cuda")
     measure(gpu, "16 tables", sixteen(), options.repeat)

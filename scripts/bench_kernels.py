@@ -8,6 +8,7 @@ state in registers, and copying memory. A figure is the best of several runs, by
 other programs disturb it through the caches and the memory they share only.
 """
 
+import argparse
 import time
 from collections.abc import Callable
 
@@ -15,6 +16,7 @@ import llvmlite.binding as llvm
 import numpy as np
 from numba import config, njit
 
+import checkout  # noqa: F401 (finds the package)
 from graphprover.field import P
 from graphprover.kernels.cpu import grind, keccak, merkle, ntt, simd
 
@@ -79,6 +81,7 @@ def ceilings() -> dict[str, float]:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     print(f"compiled for {config.CPU_NAME or llvm.get_host_cpu_name()}, one core\n")
     ceiling = ceilings()
     multiplication, butterfly = ceiling["multiply"] / 1e9, ceiling["butterfly"] / 1e9

@@ -1,89 +1,28 @@
-"""Kernels on one NVIDIA GPU against ceilings measured in the same run: ``python scripts/bench_kernels_cuda.py``.
+"""Kernels on one NVIDIA GPU against ceilings measured in the same run.
+
+    python scripts/bench_kernels_cuda.py [--device 0] [--columns 32]
 
 Ceilings: copying memory, multiplying in the field, butterflies (a, b) -> (a + w b, a - w b) and Keccak-f[1600], each
 by a kernel that does nothing else, in registers. Times are medians over repetitions, by the device's own clock.
 """
+# ruff: noqa: E402 (--help works without CuPy)
 
 import argparse
-import statistics
-from collections.abc import Callable
 from functools import partial
+
+parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser.add_argument("--device", type=int, default=0, help="number of the GPU")
+parser.add_argument("--columns", type=int, default=32, help="of the transforms")
+OPTIONS = parser.parse_args()
 
 import cupy
 import numpy as np
 
+import checkout  # noqa: F401 (finds the package)
+from ceilings_cuda import ceilings, seconds, words
 from graphprover.device.cuda import CudaDevice
 from graphprover.field import P
-from graphprover.kernels.cuda import grind, keccak, merkle, module, ntt
-from graphprover.kernels.cuda.sources import source
-
-ROUNDS = 256
-CEILINGS = """
-extern "C" __global__ void multiply(const u64* x, u64* z, u64 rounds) {
-    u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x, y[4], w = x[i];
-    for (int k = 0; k < 4; k++) y[k] = w + k;
-    for (u64 r = 0; r < rounds; r++)
-        for (int k = 0; k < 4; k++) y[k] = field::mul_word(y[k], w);
-    z[i] = y[0] ^ y[1] ^ y[2] ^ y[3];
-}
-extern "C" __global__ void butterfly(const u64* x, u64* z, u64 rounds) {
-    u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x, a[4], b[4], w = x[i];
-    for (int k = 0; k < 4; k++) {
-        a[k] = w + k;
-        b[k] = w - k;
-    }
-    for (u64 r = 0; r < rounds; r++)
-        for (int k = 0; k < 4; k++) {
-            u64 product = field::mul(b[k], w), sum = field::add(a[k], product);
-            b[k] = field::sub(a[k], product);
-            a[k] = sum;
-        }
-    z[i] = a[0] ^ a[1] ^ a[2] ^ a[3] ^ b[0] ^ b[1] ^ b[2] ^ b[3];
-}
-extern "C" __global__ void permute(const u64* x, u64* z, u64 rounds) {
-    u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x, state[25];
-    for (int k = 0; k < 25; k++) state[k] = x[i] + k;
-    for (u64 r = 0; r < rounds; r++) keccak::permute(state);
-    z[i] = state[0] ^ state[24];
-}
-"""
-
-
-def seconds(work: Callable[[], object], repetitions: int = 15) -> float:
-    """The median time of ``work`` on the device."""
-    for _ in range(2):
-        work()
-    times = []
-    for _ in range(repetitions):
-        start, end = cupy.cuda.Event(), cupy.cuda.Event()
-        start.record()
-        work()
-        end.record()
-        end.synchronize()
-        times.append(cupy.cuda.get_elapsed_time(start, end) / 1e3)
-    return statistics.median(times)
-
-
-def words(*shape: int) -> cupy.ndarray:
-    """Random canonical words on the device."""
-    row = np.random.default_rng(1).integers(0, P, min(1 << 22, int(np.prod(shape))), dtype=np.uint64)
-    return cupy.resize(cupy.asarray(row), shape)
-
-
-def ceilings() -> dict[str, float]:
-    """Operations (or bytes) a second."""
-    threads, blocks = 256, 132 * 64
-    compiled = module.compiled(source("ext.cuh") + source("keccak.cuh").replace(source("field.cuh"), "") + CEILINGS)
-    x = words(threads * blocks)
-    z = cupy.empty_like(x)
-    result = {}
-    for name, each, rounds in (("multiply", 4, ROUNDS), ("butterfly", 4, ROUNDS), ("permute", 1, ROUNDS // 16)):
-        time = seconds(partial(module.launch, compiled, name, blocks, threads, x, z, rounds))
-        result[name] = threads * blocks * each * rounds / time
-    big = cupy.empty(1 << 28, dtype=np.uint64)
-    copy = cupy.empty_like(big)
-    result["copy"] = 2 * big.nbytes / seconds(lambda: copy.data.copy_from_device_async(big.data, big.nbytes))
-    return result
+from graphprover.kernels.cuda import grind, keccak, merkle, ntt
 
 
 def report(name: str, time: float, rate: float, unit: str, ceiling: float) -> None:
@@ -91,7 +30,7 @@ def report(name: str, time: float, rate: float, unit: str, ceiling: float) -> No
 
 
 def transforms(ceiling: dict[str, float], columns: int) -> None:
-    for log_size in (12, 14, 16, 18, 20, 22, 24):
+    for log_size in (14, 16, 18, 20, 22, 24):
         data = words(columns, 1 << log_size)
         count = columns * log_size << (log_size - 1)
         time = seconds(partial(ntt.ntt, data))
@@ -99,7 +38,7 @@ def transforms(ceiling: dict[str, float], columns: int) -> None:
     for log_size, log_blowup, width in ((10, 1, 15), (16, 1, 15), (20, 1, 100), (20, 2, 20)):
         data = words(width, 1 << log_size)
         count = width * ((log_size << (log_size - 1)) * (1 + (1 << log_blowup)))
-        time = seconds(partial(ntt.coset_lde, data, 0, log_blowup, 7, False))
+        time = seconds(partial(ntt.coset_ldes, [data], [0], log_blowup, 7, False))
         name = f"LDE of {width} columns 2^{log_size} -> 2^{log_size + log_blowup}"
         report(name, time, count / time, "butterflies", ceiling["butterfly"])
 
@@ -114,7 +53,7 @@ def hashes(ceiling: dict[str, float]) -> None:
         report(f"rows of {width} x 2^{log_rows}", time, count / time, "permutations", ceiling["permute"])
         time = seconds(partial(merkle.build, layers, {}))
         report(f"tree over 2^{log_rows} leaves", time, (rows - 1) / time, "permutations", ceiling["permute"])
-    seed = np.arange(4, dtype=np.uint64)
+    seed = np.arange(4, dtype=np.uint64).tobytes()
     nonce = grind.grind(seed, 24)
     time = seconds(lambda: grind.grind(seed, 24), 5)
     report(f"grinding, nonce {nonce}", time, (nonce + 1) / time, "permutations", ceiling["permute"])
@@ -131,19 +70,15 @@ def commitment(device: CudaDevice) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device", type=int, default=0, help="number of the GPU")
-    parser.add_argument("--columns", type=int, default=32, help="of the transforms")
-    arguments = parser.parse_args()
-    device = CudaDevice(arguments.device)
+    device = CudaDevice(OPTIONS.device)
     with device.task():
         ceiling = ceilings()
-        name = cupy.cuda.runtime.getDeviceProperties(arguments.device)["name"].decode()
+        name = cupy.cuda.runtime.getDeviceProperties(OPTIONS.device)["name"].decode()
         print(
             f"{name}, memory from {device.memory.name}: "
-            + ", ".join(f"{k} {v / 1e9:.4g} G/s" for k, v in ceiling.items())
+            + ", ".join(f"{operation} {rate / 1e9:.4g} G/s" for operation, rate in ceiling.items())
         )
-        transforms(ceiling, arguments.columns)
+        transforms(ceiling, OPTIONS.columns)
         hashes(ceiling)
         commitment(device)
 

@@ -1,4 +1,6 @@
-"""graphprover and Plonky3 on the same work: ``bench_plonky3.py [WORKLOAD ...] [--threads N] [--pairs N]``.
+"""graphprover and Plonky3 on the same work; Plonky3 needs cargo.
+
+    python scripts/bench_plonky3.py [WORKLOAD ...] [--threads 2] [--pairs 5]
 
 Same tables, traces, parameters and cores. The provers take turns, in pairs A B, B A, each turn in a process of its own
 that proves once to warm up (compiled kernels, allocated memory, twiddles) and reports the median of three proofs. A
@@ -8,35 +10,35 @@ table of medians in Markdown goes to stdout; the ratio is the median over pairs,
 import argparse
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from graphprover.export import PAYLOAD, STATEMENT, export
 
+import checkout  # noqa: F401 (finds the package)
 from graphprover.air import Air, Bus
 from graphprover.device import CpuDevice
 from graphprover.device.cpu import available_threads
-from graphprover.envelope import Proof
 from graphprover.facts import peak_memory
 from graphprover.field import P, array_add, array_mul
 from graphprover.programs import load_packaged
-from graphprover.prover import plan, prove
+from graphprover.prover import prove
 from graphprover.statement import Statement, Table
 from graphprover.verifier import verify
 
-sys.path.insert(0, str(Path(__file__).parent.parent))  # the crate's Python side lives with the tests
-
-from tests.interop import plonky3
-from tests.interop.case import Case
-
+CRATE = Path(__file__).resolve().parents[1] / "tests/interop/plonky3"
+TRACES, PROOF = "traces.bin", "plonky3.bin"  # names of files
+FLAGS = {STATEMENT: "statement", TRACES: "traces", PROOF: "proof", PAYLOAD: "proof"}  # by which the crate takes them
 PROOFS = 4  # of a turn, the first to warm up
 KECCAK_BLOCK, KECCAK_ROUNDS = 136, 24
 
@@ -109,51 +111,80 @@ class Run:
     peak_bytes: int  # of the whole process
 
 
-def run_ours(name: str, threads: int, proof: Path) -> Run:
+def run_ours(name: str, threads: int) -> Run:
     """graphprover, in a process of its own."""
-    command = [sys.executable, __file__, name, "--threads", str(threads), "--child", str(proof)]
+    command = [sys.executable, __file__, name, "--threads", str(threads), "--child"]
     return Run(**json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
 
 
-def child(name: str, threads: int, output: Path) -> Run:
+def child(name: str, threads: int) -> Run:
     """What that process does."""
     statement = WORKLOADS[name]()
     device = CpuDevice(threads)
     seconds = []
     for _ in range(PROOFS):
         start = time.perf_counter()
-        proof = prove(statement, device=device)
+        prove(statement, device=device)
         seconds.append(time.perf_counter() - start)
-    output.write_bytes(proof.to_bytes())
     return Run(statistics.median(seconds[1:]), peak_memory())
 
 
-def run_plonky3(files: plonky3.Files, threads: int) -> Run:
+@cache
+def crate() -> Path:
+    """The program of the crate, built for this processor."""
+    cargo = shutil.which("cargo") or shutil.which("cargo", path=str(Path.home() / ".cargo/bin"))
+    if cargo is None:
+        raise SystemExit(f"no cargo to build {CRATE} with")
+    # From the crate's folder, or cargo overlooks its .cargo/config.toml.
+    subprocess.run([cargo, "build", "--release", "--locked", "--quiet"], cwd=CRATE, check=True)
+    return CRATE / "target/release/graphprover-interop"
+
+
+def run_crate(folder: Path, command: str, files: Sequence[str], *more: str, threads: int = 1) -> str:
+    """What the crate's ``command`` prints, given files of ``folder``; raises RuntimeError with its reason."""
+    given = [word for file in files for word in (f"--{FLAGS[file]}", file)]
+    environment = os.environ | {"RAYON_NUM_THREADS": str(threads)}
+    done = subprocess.run(
+        [crate(), command, *given, *more], cwd=folder, env=environment, capture_output=True, text=True
+    )
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    return done.stdout
+
+
+def run_plonky3(folder: Path, threads: int) -> Run:
     """Plonky3, in a process of its own."""
-    measured = plonky3.prove(files.statement, files.traces, files.proof, threads=threads, repeat=PROOFS)
+    printed = run_crate(folder, "prove", (STATEMENT, TRACES, PROOF), "--repeat", str(PROOFS), threads=threads)
+    measured = json.loads(printed)
     return Run(statistics.median(measured["prove_seconds"][1:]), measured["peak_bytes"])
+
+
+def write_traces(path: Path, statement: Statement) -> None:
+    """Of each table the columns, the rows, and the words, column after column."""
+    with path.open("wb") as file:
+        for table in statement.tables:
+            assert table.main is not None
+            np.array(table.main.shape, dtype="<u8").tofile(file)
+            np.ascontiguousarray(table.main, dtype="<u8").tofile(file)
 
 
 def compare(name: str, threads: int, pairs: int, folder: Path) -> str:
     """A row of the table; raises where one side does not accept the proof of the other."""
     statement = WORKLOADS[name]()
-    case = Case(plan(statement).parameters, statement)
-    files = plonky3.Files(folder / "statement.json", folder / "traces.bin", folder / "plonky3.bin")
-    plonky3.write_statement(files.statement, case.parameters, statement.tables, case.binding)
-    plonky3.write_traces(files.traces, statement.tables)
+    proof = prove(statement, device=CpuDevice(threads))
+    for file, data in export(proof, statement).items():
+        (folder / file).write_bytes(data)
+    run_crate(folder, "verify", (STATEMENT, PAYLOAD))
+    write_traces(folder / TRACES, statement)
     ours: list[Run] = []
     theirs: list[Run] = []
     for pair in range(pairs):
         for turn in range(2):
             if turn == pair % 2:
-                ours.append(run_ours(name, threads, folder / "ours.bin"))
+                ours.append(run_ours(name, threads))
             else:
-                theirs.append(run_plonky3(files, threads))
-    proof = Proof.from_bytes((folder / "ours.bin").read_bytes())
-    verify(proof, statement)
-    verify(replace(proof, payload=files.proof.read_bytes()), statement)
-    if (reason := plonky3.verify_payloads(folder, files.statement, [proof.payload])[0]) is not None:
-        raise RuntimeError(f"Plonky3 does not accept our proof of {name}: {reason}")
+                theirs.append(run_plonky3(folder, threads))
+    verify(replace(proof, payload=(folder / PROOF).read_bytes()), statement)
     ratio = statistics.median(our.seconds / their.seconds for our, their in zip(ours, theirs, strict=True))
     cells = [name, str(threads)]
     for runs in (ours, theirs):
@@ -170,12 +201,12 @@ def main() -> None:
     parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help=f"of {', '.join(WORKLOADS)}; default all")
     parser.add_argument("--threads", type=int, default=available_threads(), help="cores of each; default all")
     parser.add_argument("--pairs", type=int, default=5, help="runs of each; default 5")
-    parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if unknown := set(options.workloads) - WORKLOADS.keys():
         parser.error(f"no workload {', '.join(sorted(unknown))}; there are {', '.join(WORKLOADS)}")
     if options.child:
-        print(json.dumps(asdict(child(options.workloads[0], options.threads, options.child))))
+        print(json.dumps(asdict(child(options.workloads[0], options.threads))))
         return
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: options.threads])
     print("workload | threads | graphprover s | Plonky3 s | ratio | graphprover MiB | Plonky3 MiB")

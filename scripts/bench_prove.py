@@ -11,30 +11,31 @@ import argparse
 import time
 import tracemalloc
 
+import checkout  # noqa: F401 (finds the package)
+from bench_kernels import ceilings
 from graphprover import prove, verify
 from graphprover.device import CpuDevice
+from graphprover.examples.synthetic import statement
 from graphprover.graphs.plan import make_plan
-from graphprover.prover import plan
-from scripts.bench_kernels import ceilings
-from scripts.rounds import Ceilings, report, timed
-from scripts.synthetic import statement
+from graphprover.prover import layout_of
+from rounds import Ceilings, report, timed
 
 
 def measure(log_rows: int, width: int, interactions: int, repeat: int, threads: int) -> tuple[float, float, float, int]:
     """Best seconds to prove, seconds to verify, peak bytes over planned bytes, bytes of the proof."""
-    each = statement(log_rows, width, interactions)
+    proved = statement(log_rows, width, interactions)
     device = CpuDevice(threads)
-    planned = make_plan(plan(each)).peak_bytes(threads)
+    planned = make_plan(layout_of(proved)).peak_bytes(threads)
     best = float("inf")
     for _ in range(repeat):
         started = time.perf_counter()
-        proof = prove(each, device=device)
+        proof = prove(proved, device=device)
         best = min(best, time.perf_counter() - started)
     started = time.perf_counter()
-    verify(proof, each)
+    verify(proof, proved)
     verified = time.perf_counter() - started
     tracemalloc.start()
-    prove(each, device=device)
+    prove(proved, device=device)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     return best, verified, peak / planned, len(proof.to_bytes())
@@ -65,11 +66,11 @@ def main() -> None:
         print(f"2^{log_rows:<4}  {seconds:8.3f}  {verified:8.3f}  {memory:9.2f}  {size / 1024:10.0f}  {growth:>13}")
         before = seconds
     if options.rounds:
-        each = statement(options.last, options.width, options.interactions)
+        proved = statement(options.last, options.width, options.interactions)
         ceiling = Ceilings(**ceilings())
-        _, spent = timed(each, CpuDevice(1))
+        _, spent = timed(proved, CpuDevice(1))
         print(f"\n2^{options.last} rows, one thread; {ceiling}")
-        print(*report(spent, make_plan(plan(each)), ceiling), sep="\n")
+        print(*report(spent, make_plan(layout_of(proved)), ceiling), sep="\n")
 
 
 if __name__ == "__main__":

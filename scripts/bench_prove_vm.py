@@ -15,6 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import checkout  # noqa: F401 (finds the package)
 from graphprover import prove, verify
 from graphprover.device import CpuDevice
 from graphprover.device.choose import device_for
@@ -59,7 +60,7 @@ def measure(device: Any, data: bytes, repeat: int) -> None:
         marks.append(time.perf_counter())
         if turn:
             spent.append([after - before for before, after in pairwise(marks)])
-    execution, partition, prover = (statistics.median(each) for each in zip(*spent, strict=True))
+    execution, partition, prover = (statistics.median(seconds) for seconds in zip(*spent, strict=True))
     total = statistics.median(map(sum, spent))
     started = time.perf_counter()
     verify(proof, proved)

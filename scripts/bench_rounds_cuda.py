@@ -1,22 +1,30 @@
-"""Rounds of one table on one NVIDIA GPU against their floors: ``python scripts/bench_rounds_cuda.py``.
+"""Rounds of one table on one NVIDIA GPU against their floors.
+
+    python scripts/bench_rounds_cuda.py [--device 0]
 
 A floor is the longer of two times: bytes (everything read and written once) at the speed of copying, and products in
 the field at that of a kernel that does nothing else, both measured in the same run. Products whose sums are reduced
 once are counted at the speed of such sums.
 """
+# ruff: noqa: E402 (--help works without CuPy)
 
 import argparse
 from collections.abc import Callable
 
+parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser.add_argument("--device", type=int, default=0, help="number of the GPU")
+OPTIONS = parser.parse_args()
+
 import cupy
 import numpy as np
-from bench_kernels_cuda import ROUNDS, ceilings, seconds, words
-from synthetic import Synthetic
 
+import checkout  # noqa: F401 (finds the package)
+from ceilings_cuda import ROUNDS, ceilings, seconds, words
+from graphprover.air.bytecode import Bytecode, Op, constants, lookup_bytecode, quotient_bytecode
 from graphprover.air.description import AirDescription
-from graphprover.air.program import Op, Program, constants, lookup_program, quotient_program
 from graphprover.device.cuda import CudaDevice
-from graphprover.kernels.cuda import deep, fri, inverse, logup, module, opening, program
+from graphprover.examples.synthetic import Synthetic
+from graphprover.kernels.cuda import bytecode, deep, fri, inverse, launch, logup, opening, quotient
 from graphprover.kernels.cuda.sources import source
 from graphprover.kernels.operands import Height, Operands
 
@@ -39,12 +47,12 @@ class Report:
     def __init__(self) -> None:
         self.ceiling = ceilings()
         threads, blocks = 256, 132 * 64
-        compiled = module.compiled(source("sums.cuh") + ACCUMULATE)
+        compiled = launch.compiled(source("sums.cuh") + ACCUMULATE)
         x = words(threads * blocks)
         z = cupy.empty_like(x)
-        time = seconds(lambda: module.launch(compiled, "accumulate", blocks, threads, x, z, ROUNDS))
+        time = seconds(lambda: launch.launch(compiled, "accumulate", blocks, threads, x, z, ROUNDS))
         self.ceiling["accumulate"] = threads * blocks * 4 * ROUNDS / time
-        print(", ".join(f"{name} {each / 1e9:.4g} G/s" for name, each in self.ceiling.items()))
+        print(", ".join(f"{name} {rate / 1e9:.4g} G/s" for name, rate in self.ceiling.items()))
 
     def __call__(self, name: str, work: Callable[[], object], moved: int, products: float, summed: float = 0) -> None:
         """``moved`` words, ``products`` reduced one by one, ``summed`` ones reduced as sums."""
@@ -58,24 +66,23 @@ class Report:
         )
 
 
-def operations(code: Program) -> tuple[int, int]:
-    """Products of a program in one row: those reduced one by one, those reduced as sums."""
+def operations(code: Bytecode) -> tuple[int, int]:
+    """Products of bytecode in one row: those reduced one by one, those reduced as sums."""
     products = {Op.MUL: 1, Op.SCALE: 3, Op.EXT_MUL: 6}
-    each = sum(products.get(Op(op), 0) for op in code.instructions[:, 0].tolist())
-    return each, sum(width * count for op, width, _, _, _, count in code.instructions.tolist() if op == Op.LINEAR)
+    alone = sum(products.get(Op(op), 0) for op in code.instructions[:, 0].tolist())
+    return alone, sum(width * count for op, width, _, _, _, count in code.instructions.tolist() if op == Op.LINEAR)
 
 
 def inverses(report: Report) -> None:
     for log_size in (14, 18, 22, 24):
         n = 1 << log_size
-        base, extension = words(n), words(3, n)
+        base = words(n)
         report(f"inverses of 2^{log_size} words", lambda x=base: inverse.inverse(x, x), 2 * n, 3 * n)
-        report(f"inverses of 2^{log_size} elements", lambda x=extension: inverse.ext_inverse(x, x), 6 * n, 15 * n)
 
 
 def lookups(report: Report, air: AirDescription, log_rows: int) -> None:
     n, tuples = 1 << log_rows, sum(len(lookup.tuples) for lookup in air.lookups)
-    code, columns = lookup_program(air), len(air.lookups)
+    code, columns = lookup_bytecode(air), len(air.lookups)
     products, summed = operations(code)
     # Of each column: products of denominators, adjugate and norm, numerator, inverse, fraction.
     products += 6 * 2 * (tuples - columns) + (9 + 6 + 3 + 3) * columns
@@ -94,21 +101,21 @@ def quotients(report: Report, air: AirDescription, log_rows: int, log_blowup: in
     size = 1 << (log_rows + air.log_quotient_chunks)
     permutation = 3 * (len(air.lookups) + 1) if air.lookups else 0
     main, lookup = (words(width, 1 << (log_rows + log_blowup)) for width in (air.main_width, max(permutation, 3)))
-    code = quotient_program(air)
+    code = quotient_bytecode(air)
     products, summed = operations(code)
     prefixes = [POINT] * len(air.lookups)
     shape = f"{air.main_width} + {permutation} columns, 2^{log_rows} in {1 << air.log_quotient_chunks}"
     floor = size * (air.main_width + permutation + 3), size * products, size * summed
     report(
         f"quotient, {shape}",
-        lambda: program.quotient([Operands(air, main, None, [], prefixes, lookup, POINT)], POINT, POINT, log_blowup),
+        lambda: quotient.quotient([Operands(air, main, None, [], prefixes, lookup, POINT)], POINT, POINT, log_blowup),
         *floor,
     )
     filled = constants(code, [], prefixes, POINT, POINT, POINT)
     matrices, target = (main, None, lookup), words(3, size)
     report(
         f"interpreted, {shape}",
-        lambda: program.evaluate(code, filled, matrices, target, log_rows, interpreted=True),
+        lambda: bytecode.evaluate(code, filled, matrices, target, log_rows, interpreted=True),
         *floor,
     )
 
@@ -119,7 +126,7 @@ def openings(report: Report, log_rows: int, width: int, points: int) -> None:
     weights = [words(3, n)] * points
     report(
         f"openings of {width} columns 2^{log_rows} at {points}",
-        lambda: opening.weighted_sums([matrix], [weights]),
+        lambda: opening.evaluate([matrix], [weights]),
         n * (width + 3 * points),
         0,
         3 * points * n * width,
@@ -155,9 +162,7 @@ def folds(report: Report, log_size: int, log_arity: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device", type=int, default=0, help="number of the GPU")
-    with CudaDevice(parser.parse_args().device).task():
+    with CudaDevice(OPTIONS.device).task():
         report = Report()
         inverses(report)
         for log_rows, width, interactions in ((20, 100, 20), (14, 100, 20), (10, 20, 8)):

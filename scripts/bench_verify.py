@@ -25,6 +25,7 @@ if hasattr(os, "sched_setaffinity"):  # before NumPy counts cores
 
 import numpy as np
 
+import checkout  # noqa: F401 (finds the package)
 from graphprover import Proof, verify
 from graphprover.facts import peak_memory
 from graphprover.protocol import backend
@@ -47,7 +48,7 @@ BRANCHES = (Op.BEQ, Op.BNE, Op.BLT, Op.BGE, Op.BLTU, Op.BGEU)
 
 def elf(code: list[Instruction], data: bytes) -> bytes:
     """An ELF file for RV64IM with one segment of code and one of data."""
-    words = b"".join(struct.pack("<I", encode(each)) for each in code)
+    words = b"".join(struct.pack("<I", encode(instruction)) for instruction in code)
     first = 4096
     second = -(-(first + len(words)) // 4096) * 4096
     segments = [(1, 5, first, CODE, CODE, len(words), len(words), 4096)]
@@ -127,13 +128,13 @@ def measure(proof: Path, program: Path, repeat: int) -> dict[str, float]:
     keccak256_rows(rows)
     started = time.process_time()
     keccak256_rows(rows)
-    each = (time.process_time() - started) / ROWS
+    permutation = (time.process_time() - started) / ROWS
     work = sum(used.values())
     return {
         "first": seconds[0],
         "least": min(seconds),
         "permutations": work,
-        "ceiling": work * each,
+        "ceiling": work * permutation,
         "memory": peak_memory(),
         "tables": len(read.log_heights),
         "bytes": len(read.payload),

@@ -6,6 +6,7 @@ The ceiling of a run with the record is writing as many bytes to fresh memory; i
 learn how long the record is. Figures are the best of several runs, set-up included.
 """
 
+import argparse
 import hashlib
 import json
 import struct
@@ -17,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+import checkout  # noqa: F401 (finds the package)
 from graphprover.vm.elf import load_elf
 from graphprover.vm.execute import execute
 from graphprover.vm.record import Record
@@ -56,7 +58,8 @@ def inputs() -> dict[str, bytes]:
 
 
 def record_bytes(record: Record) -> int:
-    return sum(each.nbytes for each in vars(record).values() if isinstance(each, np.ndarray)) - record.next.nbytes
+    arrays = (value for value in vars(record).values() if isinstance(value, np.ndarray))
+    return sum(array.nbytes for array in arrays) - record.next.nbytes
 
 
 def fill(size: int) -> None:
@@ -64,6 +67,7 @@ def fill(size: int) -> None:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     print(f"{'guest':14}{'cycles':>12}{'M/s':>8}{'recorded':>10}{'bytes/cycle':>13}{'of ceiling':>12}")
     for name, data in inputs().items():
         image = load_elf((GUESTS / f"{name}.elf").read_bytes())

@@ -16,7 +16,8 @@ from dask.callbacks import Callback
 from dask.diagnostics import Profiler
 
 from graphprover import Proof, Statement, prove
-from graphprover.graphs.plan import Cost, Plan
+from graphprover.graphs.costs import Cost
+from graphprover.graphs.plan import Plan
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ def report(spent: Spent, plan: Plan, ceilings: Ceilings) -> Iterator[str]:
         costs[task.round] += task.cost
     yield f"{'round':20}{'tasks':>6}{'ms':>10}{'floor':>10}{'ratio':>8}  bound by"
     floors = 0.0
-    for round_ in sorted(tasks, key=lambda each: -spent.rounds.get(each, 0.0)):
+    for round_ in sorted(tasks, key=lambda name: -spent.rounds.get(name, 0.0)):
         parts = ceilings.seconds(costs[round_])
         bound = max(parts, key=parts.__getitem__)
         floors += parts[bound]

@@ -46,7 +46,7 @@ def forge(
     values = tuple(tuple(table.public_values or ()) for table in statement.tables)
     graph = Graph(device or NaiveDevice(), "test", batches(layout, CPU_BATCH))
     task = proof_graph.build(graph, layout, statement.label, traces, fixed | (preprocessed or {}), values)
-    payload = encode(dask.compute(task, scheduler="synchronous")[0])
+    payload = encode(dask.compute(task, scheduler="synchronous")[0].proof)
     return Proof(statement.label, parameters, layout.log_heights, values, payload)
 
 
@@ -85,8 +85,8 @@ class OtherLookups(NaiveDevice):
     def __init__(self, name: str, amount: Ext, place: str) -> None:
         self.name, self.amount, self.place = name, amount, place
 
-    def lookups(self, table: Operands, beta: Ext) -> tuple[np.ndarray, Ext]:
-        columns, terminal = super().lookups(table, beta)
+    def lookups(self, table: Operands, tau: Ext) -> tuple[np.ndarray, Ext]:
+        columns, terminal = super().lookups(table, tau)
         if table.air.name != self.name:
             return columns, terminal
         terminal = ext_add(terminal, self.amount)
@@ -102,9 +102,9 @@ class OtherLookups(NaiveDevice):
 class OtherOpenings(NaiveDevice):
     """Opens the quotient of its one table at whatever makes the constraints hold at the out-of-domain point."""
 
-    def quotient_of(self, table: Operands, beta: Ext, alpha: Ext, log_blowup: int) -> np.ndarray:
-        self.table, self.beta, self.alpha = table, beta, alpha
-        return super().quotient_of(table, beta, alpha, log_blowup)
+    def quotient_of(self, table: Operands, tau: Ext, alpha: Ext, log_blowup: int) -> np.ndarray:
+        self.table, self.tau, self.alpha = table, tau, alpha
+        return super().quotient_of(table, tau, alpha, log_blowup)
 
     def weights(self, log_height: int, point: Ext) -> np.ndarray:
         self.points = [*getattr(self, "points", []), (log_height, point)]
@@ -123,7 +123,7 @@ class OtherOpenings(NaiveDevice):
             table.public_values,
             table.terminal,
         )
-        folded = fold_constraints(table.air, at, selectors, table.prefixes, self.beta, self.alpha)
+        folded = fold_constraints(table.air, at, selectors, table.prefixes, self.tau, self.alpha)
         (chunk,) = map(words_to_exts, honest.quotient)
         missing = ext_sub(ext_mul(folded, ext_inv(selectors.vanishing)), join_coordinates(chunk)[0])
         return replace(honest, quotient=(exts_to_words([ext_add(chunk[0], missing), *chunk[1:]]),))

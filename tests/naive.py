@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from Crypto.Hash import keccak
 
+from graphprover.air.bytecode import Bytecode, Op
 from graphprover.air.description import AirDescription
 from graphprover.air.expression import ADD, CONST, FIRST, LAST, MAIN, NEG, PREPROCESSED, PUBLIC, SUB, TRANSITION
-from graphprover.air.program import Op, Program
 from graphprover.field import ONE, ZERO, ext, ext_inv, ext_pow, ext_scale, ext_sum, inv
 
 P = 2**64 - 2**32 + 1
@@ -115,7 +115,7 @@ def grind(seed: bytes, bits: int, start: int, stop: int) -> int:
     return -1
 
 
-# Register programs, LogUp, openings, DEEP, FRI.
+# Bytecode, LogUp, openings, DEEP, FRI.
 
 
 def domain_point(index: int, log_size: int) -> int:
@@ -176,16 +176,16 @@ def node_values(description: AirDescription, row: Row) -> list[int]:
     return values
 
 
-def denominator(fields: Sequence[int], prefix: Ext, beta: Ext) -> Ext:
-    """prefix - sum_i field_i * beta^(k-1-i), by Horner's rule."""
+def denominator(fields: Sequence[int], prefix: Ext, tau: Ext) -> Ext:
+    """prefix - sum_i field_i * tau^(k-1-i), by Horner's rule."""
     total = ZERO
     for field in fields:
-        total = ext_add(ext_mul(total, beta), ext(field))
+        total = ext_add(ext_mul(total, tau), ext(field))
     return ext_sub(prefix, total)
 
 
 def quotient(
-    description: AirDescription, row: Row, prefixes: Sequence[Ext], beta: Ext, alpha: Ext, terminal: Ext
+    description: AirDescription, row: Row, prefixes: Sequence[Ext], tau: Ext, alpha: Ext, terminal: Ext
 ) -> Ext:
     """All constraints of one row batched by Horner's rule, over the vanishing polynomial."""
     nodes = node_values(description, row)
@@ -193,7 +193,7 @@ def quotient(
     if description.lookups:
         here, following = row.permutation
         for lookup, prefix, fraction in zip(description.lookups, prefixes, here[1:], strict=True):
-            denominators = [denominator([nodes[f] for f in entry.fields], prefix, beta) for entry in lookup.tuples]
+            denominators = [denominator([nodes[f] for f in entry.fields], prefix, tau) for entry in lookup.tuples]
             product, numerator = ONE, ZERO
             for i, entry in enumerate(lookup.tuples):
                 product = ext_mul(product, denominators[i])
@@ -214,16 +214,16 @@ def quotient(
     return ext_scale(total, row.selectors[3])
 
 
-def run_program(program: Program, constants: Sequence[int], read: Callable[[int, int, int], int]) -> list[int]:
-    """The output planes of a register program on one row; ``read(matrix, row, offset)`` gives an input."""
-    inputs = [read(*map(int, source)) for source in program.inputs]
-    planes: list[int] = [*map(int, constants), *inputs] + [None] * (program.outputs + program.registers)  # type: ignore[list-item]
+def run_bytecode(bytecode: Bytecode, constants: Sequence[int], read: Callable[[int, int, int], int]) -> list[int]:
+    """The output planes of bytecode on one row; ``read(matrix, row, offset)`` gives an input."""
+    inputs = [read(*map(int, source)) for source in bytecode.inputs]
+    planes: list[int] = [*map(int, constants), *inputs] + [None] * (bytecode.outputs + bytecode.registers)  # type: ignore[list-item]
     start = len(constants) + len(inputs)
 
     def get(plane: int) -> Ext:
         return (planes[plane], planes[plane + 1], planes[plane + 2])
 
-    for op, width, d, a, b, count in program.instructions.tolist():
+    for op, width, d, a, b, count in bytecode.instructions.tolist():
         if op in (Op.ADD, Op.SUB):
             sign = 1 if op == Op.ADD else -1
             planes[d : d + width] = [(planes[a + i] + sign * planes[b + i]) % P for i in range(width)]
@@ -238,10 +238,10 @@ def run_program(program: Program, constants: Sequence[int], read: Callable[[int,
         else:
             assert op == Op.LINEAR
             total = planes[a : a + width]
-            for plane, weight in program.terms[b : b + count].tolist():
+            for plane, weight in bytecode.terms[b : b + count].tolist():
                 total = [(total[i] + planes[plane] * planes[weight + i]) % P for i in range(width)]
             planes[d : d + width] = total
-    return planes[start : start + program.outputs]
+    return planes[start : start + bytecode.outputs]
 
 
 def lookup_columns(
@@ -277,19 +277,19 @@ def value_at(values: Sequence[int], log_size: int, z: Ext) -> Ext:
 
 
 def reduced_opening(
-    columns: Sequence[Sequence[int]], points: Sequence[Ext], opened: Sequence[Sequence[Ext]], offset: int, alpha: Ext
+    columns: Sequence[Sequence[int]], points: Sequence[Ext], opened: Sequence[Sequence[Ext]], offset: int, gamma: Ext
 ) -> list[Ext]:
-    """sum over points z and columns p of alpha^k (p(z) - p(x)) / (z - x) for all x, with k = offset, offset + 1, ..."""
+    """sum over points z and columns p of gamma^k (p(z) - p(x)) / (z - x) for all x, with k = offset, offset + 1, ..."""
     rows = len(columns[0])
     result = []
     for row in range(rows):
         x = ext(domain_point(row, rows.bit_length() - 1))
-        total, power = ZERO, ext_pow(alpha, offset)
+        total, power = ZERO, ext_pow(gamma, offset)
         for z, claims in zip(points, opened, strict=True):
             for column, claim in zip(columns, claims, strict=True):
                 quotient = ext_mul(ext_sub(claim, ext(column[row])), ext_inv(ext_sub(z, x)))
                 total = ext_add(total, ext_mul(power, quotient))
-                power = ext_mul(power, alpha)
+                power = ext_mul(power, gamma)
         result.append(total)
     return result
 

@@ -203,10 +203,10 @@ class NaiveDevice:
             nodes.append(words[numbers - len(tree.layers[-1])].astype(np.uint64))
         return rows, nodes
 
-    def lookup_columns(self, tables: Sequence[Operands], beta: Ext) -> list[tuple[np.ndarray, Ext]]:
-        return [self.lookups(table, beta) for table in tables]
+    def lookup_columns(self, tables: Sequence[Operands], tau: Ext) -> list[tuple[np.ndarray, Ext]]:
+        return [self.lookups(table, tau) for table in tables]
 
-    def lookups(self, table: Operands, beta: Ext) -> tuple[np.ndarray, Ext]:
+    def lookups(self, table: Operands, tau: Ext) -> tuple[np.ndarray, Ext]:
         air, main, preprocessed = table.air, table.main, table.preprocessed
         n = main.shape[1]
 
@@ -234,7 +234,7 @@ class NaiveDevice:
                 for each in lookup.tuples:
                     combined = ZERO
                     for field in each.fields:
-                        combined = ext_add(ext_mul(combined, beta), values[field])
+                        combined = ext_add(ext_mul(combined, tau), values[field])
                     if values[each.multiplicity] != ZERO:
                         inverse = ext_inv(ext_sub(prefix, combined))
                         fraction = ext_add(fraction, ext_mul(values[each.multiplicity], inverse))
@@ -242,10 +242,10 @@ class NaiveDevice:
                 running = ext_add(running, fraction)
         return np.concatenate([vector(column) for column in columns]), running
 
-    def quotient(self, tables: Sequence[Operands], beta: Ext, alpha: Ext, log_blowup: int) -> list[np.ndarray]:
-        return [self.quotient_of(table, beta, alpha, log_blowup) for table in tables]
+    def quotient(self, tables: Sequence[Operands], tau: Ext, alpha: Ext, log_blowup: int) -> list[np.ndarray]:
+        return [self.quotient_of(table, tau, alpha, log_blowup) for table in tables]
 
-    def quotient_of(self, table: Operands, beta: Ext, alpha: Ext, log_blowup: int) -> np.ndarray:
+    def quotient_of(self, table: Operands, tau: Ext, alpha: Ext, log_blowup: int) -> np.ndarray:
         air, main, preprocessed, permutation = table.air, table.main, table.preprocessed, table.permutation
         log_height = main.shape[1].bit_length() - 1 - log_blowup
         n, log_size = 1 << log_height, log_height + air.log_quotient_chunks
@@ -276,7 +276,7 @@ class NaiveDevice:
                 table.public_values,
                 table.terminal,
             )
-            folded = fold_constraints(air, at, selectors, table.prefixes, beta, alpha)
+            folded = fold_constraints(air, at, selectors, table.prefixes, tau, alpha)
             quotient.append(ext_scale(folded, inv(vanishing)))
         return vector(bit_reversed(quotient))
 
@@ -314,22 +314,22 @@ class NaiveDevice:
             for log_rows, point in domains
         ]
 
-    def reduced_openings(self, heights: Sequence[Height], alpha: Ext) -> list[np.ndarray]:
-        return [self.reduced_opening(height, alpha) for height in heights]
+    def reduced_openings(self, heights: Sequence[Height], gamma: Ext) -> list[np.ndarray]:
+        return [self.reduced_opening(height, gamma) for height in heights]
 
-    def reduced_opening(self, height: Height, alpha: Ext) -> np.ndarray:
+    def reduced_opening(self, height: Height, gamma: Ext) -> np.ndarray:
         total = [ZERO] * height.matrices[0].shape[1]
         for each, opened, offset in zip(height.matrices, height.values, height.offsets, strict=True):
-            power = ext_pow(alpha, offset)
+            power = ext_pow(gamma, offset)
             for inverse, at_point in zip(height.inverses, opened, strict=False):
                 for column, value in zip(each.tolist(), exts(at_point.T), strict=True):
                     for row, (word, over) in enumerate(zip(column, exts(inverse), strict=True)):
                         quotient = ext_mul(ext_sub(value, ext(word)), over)
                         total[row] = ext_add(total[row], ext_mul(power, quotient))
-                    power = ext_mul(power, alpha)
+                    power = ext_mul(power, gamma)
         return vector(total)
 
-    def sum(self, vectors: Sequence[np.ndarray]) -> np.ndarray:
+    def sum_codewords(self, vectors: Sequence[np.ndarray]) -> np.ndarray:
         return vector([ext_sum(each) for each in zip(*map(exts, vectors), strict=True)])
 
     def fold_tree(self, codeword: np.ndarray, log_arity: int, cap_height: int) -> Tree:

@@ -15,7 +15,7 @@ import pytest
 from graphprover import Proof, files
 from graphprover.__main__ import INTERRUPTED, TERMINATED
 from graphprover.cli import FAILED, OK, USAGE, main
-from graphprover.programs import load
+from graphprover.programs import open_program
 
 PROGRAM = """
 import numpy as np
@@ -115,9 +115,9 @@ def test_the_label_is_the_name_of_the_program(proof_bytes: bytes, folder: Path) 
 def test_a_folder_is_labelled_by_its_name_from_inside_too(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "program").mkdir()
     (folder / "doubling.py").rename(folder / "program" / "__init__.py")
-    assert load("program").label == load("./program/").label == "program"
+    assert open_program("program").label == open_program("./program/").label == "program"
     monkeypatch.chdir(folder / "program")
-    assert load(".").label == "program"
+    assert open_program(".").label == "program"
 
 
 def test_every_executor_writes_the_same_bytes(proof_bytes: bytes, folder: Path) -> None:
@@ -378,8 +378,8 @@ def test_control_c_leaves_the_old_file(folder: Path) -> None:
     _, error = prover.communicate(timeout=60)
     assert prover.returncode == INTERRUPTED and error.strip() == "graphprover: interrupted"
     assert (folder / "proof.bin").read_bytes() == b"old"
-    assert [each for each in sorted(folder.iterdir()) if each.name != "__pycache__"] == [
-        each for each in before if each.name != "__pycache__"
+    assert [file for file in sorted(folder.iterdir()) if file.name != "__pycache__"] == [
+        file for file in before if file.name != "__pycache__"
     ]
 
 

@@ -57,7 +57,7 @@ BOTH = ["kernels.twice", "kernels.thrice"]
 
 def test_a_kernel_is_compiled_once(thrice: Callable[[], list[str]], tmp_path: Path) -> None:
     assert thrice() == BOTH and thrice() == []
-    assert [each.parent for each in kept(tmp_path)] == [tmp_path / "__pycache__"] * 2
+    assert [path.parent for path in kept(tmp_path)] == [tmp_path / "__pycache__"] * 2
     (tmp_path / "kernels.py").write_text(KERNELS.replace("x + x", "2 * x"))
     assert thrice() == BOTH and len(kept(tmp_path)) == 2  # the old ones are replaced
 
@@ -81,7 +81,7 @@ def test_a_damaged_file_is_named_and_replaced(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     thrice()
-    path = next(each for each in kept(tmp_path) if "thrice" in each.name)
+    path = next(path for path in kept(tmp_path) if "thrice" in path.name)
     path.write_bytes(damage(path.read_bytes()))
     assert thrice() == ["kernels.thrice"]
     (said,) = caplog.messages

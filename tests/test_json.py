@@ -88,7 +88,7 @@ def test_prove(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     report = found["report"]
     assert {"trace", "prove", "verify", "write"} <= report["stages"].keys()
     assert all(seconds >= 0 for seconds in report["stages"].values())
-    assert {"quotient", "opening"} <= {each["round"] for each in report["rounds"]}
+    assert {"quotient", "opening"} <= {row["round"] for row in report["rounds"]}
     assert report["peak_memory_bytes"] > 1 << 20
 
 
@@ -99,8 +99,8 @@ def test_inspect_a_proof(here: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert found["parameters"]["num_queries"] == proof.parameters.num_queries
     assert sum(found["sizes"].values()) == len(proof.to_bytes())
     security = found["security"]
-    assert security["bits"] == min(each["bits"] for each in security["rounds"] if each["bits"] is not None)
-    assert security["limited_by"] in {each["round"] for each in security["rounds"]}
+    assert security["bits"] == min(row["bits"] for row in security["rounds"] if row["bits"] is not None)
+    assert security["limited_by"] in {row["round"] for row in security["rounds"]}
     assert main(["inspect", "tables.bin"]) == OK
     text = capsys.readouterr().out
     assert f"{security['bits']:.1f} bits, proven by {security['regime']}" in text

@@ -550,9 +550,9 @@ def test_a_bus_terminal_changed(place: str) -> None:
     class Both(OtherLookups):
         """Adds to one terminal what it takes from the other, so that they still sum to zero."""
 
-        def lookups(self, table: Any, beta: Any) -> Any:
+        def lookups(self, table: Any, tau: Any) -> Any:
             self.name, self.amount = table.air.name, AMOUNT if table.air.name == "digits" else ext_neg(AMOUNT)
-            return super().lookups(table, beta)
+            return super().lookups(table, tau)
 
     refused(forge(statement, PARAMETERS, Both("", AMOUNT, place)), statement, "table digits: the constraints do not")
     refused(
@@ -576,12 +576,12 @@ def test_an_unbalanced_bus_with_an_accumulator_that_starts_elsewhere() -> None:
     statement = numbers([7, *LOW[1:]], [0, *HIGH[1:]])
 
     class Balancing(OtherLookups):
-        def lookups(self, table: Any, beta: Any) -> Any:
+        def lookups(self, table: Any, tau: Any) -> Any:
             honest_columns = super().lookups
             self.name = ""
-            _, terminal = honest_columns(table, beta)
+            _, terminal = honest_columns(table, tau)
             self.name, self.amount = table.air.name, ext_neg(terminal)
-            return honest_columns(table, beta)
+            return honest_columns(table, tau)
 
     for place in ("accumulator", "last step", "fraction"):
         cheat = Balancing("", AMOUNT, place)

@@ -1,9 +1,9 @@
-"""Some of what scripts/mutate_proofs.py does by the million."""
+"""Some of what tests/mutate_proofs.py does by the million."""
 
 import pytest
 
 from graphprover.protocol import backend
-from scripts.mutate_proofs import Case, cases, mutate
+from tests.mutate_proofs import Case, cases, mutate
 
 
 def test_twenty_thousand_damaged_proofs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,6 +50,29 @@ def test_proving_on_a_cpu_imports_no_gpu() -> None:
     assert {"dask", "numba"} <= modules and not modules.intersection(("cupy", "rmm", "cuda"))
 
 
+ELSEWHERE = """
+import importlib, os, pkgutil, sys
+import dask, dask.callbacks, dask.diagnostics, distributed, numba, numpy, Crypto.Hash.keccak
+for name in ("fcntl", "grp", "pwd", "resource", "termios"):
+    sys.modules[name] = None
+for name in ("fork", "geteuid", "getuid", "sched_getaffinity", "sched_setaffinity", "sysconf"):
+    delattr(os, name)
+import graphprover
+found = [module.name for module in pkgutil.walk_packages(graphprover.__path__, "graphprover.")]
+for name in found:
+    if ".cuda" not in name:  # these import CuPy
+        importlib.import_module(name)
+print(len(found))
+"""
+
+
+def test_importing_asks_nothing_of_the_operating_system() -> None:
+    """What Linux has and others have not is asked for when it is used; here what CPython's own modules lack there."""
+    done = subprocess.run([sys.executable, "-c", ELSEWHERE], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 100
+
+
 BLOCKED = f"""
 import sys
 sys.modules.update(dict.fromkeys({(*HEAVY, "tblib", "toolz", "tornado", "cloudpickle")!r}))
@@ -127,7 +150,7 @@ def test_conda_gets_the_releases_that_pip_gets() -> None:
     setup.read(ROOT / "setup.cfg")
     extras = setup["options.extras_require"]
     lines = setup["options"]["install_requires"] + extras["prover"] + extras["cuda13"]
-    pip = {each.name: each.specifier for each in map(Requirement, lines.split("\n")[1:])}
+    pip = {required.name: required.specifier for required in map(Requirement, lines.split("\n")[1:])}
     assert pip.pop("graphprover") == SpecifierSet()  # the extra [cuda13] includes [prover]
     conda = {}
     for line in yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]:
@@ -141,6 +164,15 @@ def test_conda_gets_the_releases_that_pip_gets() -> None:
         pip[name] = pip.pop(with_cuda)
     assert pip.pop("nvidia-cuda-nvrtc") == SpecifierSet(">=13,<14")  # conda's CuPy brings it
     assert conda == pip
+
+
+def test_both_releases_of_cuda_get_the_same_releases_of_the_rest() -> None:
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    extras = setup["options.extras_require"]
+    cuda12 = {name.replace("12", "13") for name in extras["cuda12"].split("\n") if "nvrtc" not in name}
+    assert cuda12 == {name for name in extras["cuda13"].split("\n") if "nvrtc" not in name}
+    assert {"cuda12", "cuda13"} == {name for name in extras if name.startswith("cuda")}
 
 
 def test_continuous_integration_runs_the_command_of_the_readme() -> None:

@@ -35,7 +35,7 @@ from graphprover.protocol.constraints import selectors_at
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.hashing import keccak256
 from graphprover.protocol.proof import BatchProof, decode, exts_to_words, rows_by_height, words_to_exts
-from graphprover.prover import preprocessed_cap, prove
+from graphprover.prover import prepare, prove, prove_prepared
 from graphprover.statement import Statement, Table
 from graphprover.verifier import evaluate, fold_groups, verify
 from tests.cheating import forge
@@ -329,10 +329,9 @@ def test_every_query_ends_at_the_final_polynomial(query: int, amount: Ext) -> No
 def test_a_prover_gives_the_commitment_that_it_has_made(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is taken as it is: of other columns, nothing is proved."""
     statement = Statement([*limbs(32)])
-    proof = prove(statement, "sync", parameters=PLAIN, device="cpu")
-    cap = preprocessed_cap(statement, PLAIN, "cpu")
+    proof, cap = prove_prepared(prepare(statement, parameters=PLAIN), "sync", "cpu")
     assert cap == statement.preprocessed_cap(PLAIN.log_blowup, PLAIN.cap_height)
-    assert preprocessed_cap(Statement([fibonacci(8)]), PLAIN, "cpu") is None
+    assert prove_prepared(prepare(Statement([fibonacci(8)]), parameters=PLAIN), "sync", "cpu")[1] is None
 
     def never(*_: object) -> None:
         raise AssertionError("computed a commitment")

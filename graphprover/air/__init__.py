@@ -4,7 +4,7 @@ from graphprover.air.air import Air, TableBuilder
 from graphprover.air.bus import Bus, provided, received, sent
 from graphprover.air.description import AirDescription, check_bus_widths, check_multiplicity_bound
 from graphprover.air.expression import Expr
-from graphprover.air.lookups import Interaction, Lookup, Tuple_
+from graphprover.air.lookups import Interaction, Lookup, Message
 
 __all__ = [
     "Air",
@@ -13,8 +13,8 @@ __all__ = [
     "Expr",
     "Interaction",
     "Lookup",
+    "Message",
     "TableBuilder",
-    "Tuple_",
     "check_bus_widths",
     "check_multiplicity_bound",
     "provided",

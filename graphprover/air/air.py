@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from graphprover.air.bus import Bus, Message, provided, received, sent
+from graphprover.air.bus import Bus, SymbolicMessage, provided, received, sent
 from graphprover.air.columns import Columns
 from graphprover.air.description import AirDescription, check_bus_widths, reachable
 from graphprover.air.expression import (
@@ -24,11 +24,11 @@ from graphprover.air.expression import (
     PUBLIC,
     SUB,
     TRANSITION,
+    Dag,
     Expr,
-    Graph,
     Operand,
 )
-from graphprover.air.lookups import Interaction, Tuple_
+from graphprover.air.lookups import Interaction, Message
 
 
 class Air:
@@ -84,14 +84,14 @@ class Air:
 class Row:
     """The cells of one row, or the public values, by name: ``row.clk``, ``row.limb[2]``, ``row["clk"]``."""
 
-    def __init__(self, title: str, table: str, graph: Graph, parts: Iterable[tuple[Columns, int, int]]) -> None:
+    def __init__(self, title: str, table: str, dag: Dag, parts: Iterable[tuple[Columns, int, int]]) -> None:
         self._title = f"{title} of table {table!r}"
         self._cells: dict[str, Any] = {}
         for columns, op, offset in parts:
             for name, family in columns.families.items():
                 if name in self._cells:
                     raise ValueError(f"{name!r} is both a main and a preprocessed column of table {table!r}")
-                self._cells[name] = family.symbols(lambda i, op=op, offset=offset: graph.node(op, i, offset))  # type: ignore[misc]
+                self._cells[name] = family.symbols(lambda i, op=op, offset=offset: dag.node(op, i, offset))  # type: ignore[misc]
 
     def __getitem__(self, name: str) -> Any:
         try:
@@ -113,7 +113,7 @@ class TableBuilder(Row):
 
     def __init__(self, air: Air) -> None:
         self._air = air
-        self._graph = graph = Graph(air.name)
+        self._dag = dag = Dag(air.name)
         self._main = main = Columns(air.columns)
         self._preprocessed = preprocessed = Columns(air.preprocessed)
         self._public = public = Columns(air.public_values)
@@ -122,28 +122,28 @@ class TableBuilder(Row):
         clash = self._RESERVED & (main.families.keys() | preprocessed.families.keys())
         if clash:
             raise ValueError(f"table {air.name!r} cannot call a column {sorted(clash)[0]!r}: that is a method of t")
-        super().__init__("columns", air.name, graph, [(main, MAIN, 0), (preprocessed, PREPROCESSED, 0)])
-        self.next = Row("columns", air.name, graph, [(main, MAIN, 1), (preprocessed, PREPROCESSED, 1)])
-        self.public = Row("public values", air.name, graph, [(public, PUBLIC, 0)])
+        super().__init__("columns", air.name, dag, [(main, MAIN, 0), (preprocessed, PREPROCESSED, 0)])
+        self.next = Row("columns", air.name, dag, [(main, MAIN, 1), (preprocessed, PREPROCESSED, 1)])
+        self.public = Row("public values", air.name, dag, [(public, PUBLIC, 0)])
         self._constraints: list[tuple[int, str]] = []
         self._locals: list[Interaction] = []
         self._globals: list[Interaction] = []
 
     def every_row(self, zero: Operand, label: str | None = None) -> None:
         """``zero`` is 0 on every row; the row after the last one is the first."""
-        self._constrain(self._graph.lift(zero), label)
+        self._constrain(self._dag.lift(zero), label)
 
     def first_row(self, zero: Operand, label: str | None = None) -> None:
         """``zero`` is 0 on the first row. Adds 1 to the degree."""
-        self._constrain(self._graph.node(FIRST) * zero, label)
+        self._constrain(self._dag.node(FIRST) * zero, label)
 
     def last_row(self, zero: Operand, label: str | None = None) -> None:
         """``zero`` is 0 on the last row. Adds 1 to the degree."""
-        self._constrain(self._graph.node(LAST) * zero, label)
+        self._constrain(self._dag.node(LAST) * zero, label)
 
     def transition(self, zero: Operand, label: str | None = None) -> None:
         """``zero`` is 0 on every row but the last."""
-        self._constrain(self._graph.node(TRANSITION) * zero, label)
+        self._constrain(self._dag.node(TRANSITION) * zero, label)
 
     def boolean(self, flag: Expr, label: str | None = None) -> None:
         """``flag`` is 0 or 1 on every row."""
@@ -173,9 +173,9 @@ class TableBuilder(Row):
         """Provides an entry of the bus's table, which is looked up ``count`` times over all tables."""
         self._put(bus, provided(fields, count))
 
-    def local_lookup(self, *messages: Message, label: str | None = None) -> None:
+    def local_lookup(self, *messages: SymbolicMessage, label: str | None = None) -> None:
         """Messages (``sent``, ``received``, ``provided``) that balance over the rows of this table alone."""
-        tuples = tuple(self._tuple(message) for message in messages)
+        tuples = tuple(self._message(message) for message in messages)
         widths = {len(t.fields) for t in tuples}
         if len(widths) != 1:
             raise ValueError(f"a local lookup needs messages of one width, not of widths {sorted(widths)}")
@@ -189,19 +189,19 @@ class TableBuilder(Row):
         for interaction in interactions:
             for t in interaction.tuples:
                 roots += [*t.fields, t.multiplicity]
-        order = reachable(self._graph.nodes, roots)
+        order = reachable(self._dag.nodes, roots)
         new = {old: i for i, old in enumerate(order)}
 
         def renumbered(interaction: Interaction) -> Interaction:
             tuples = (
-                Tuple_(tuple(new[field] for field in t.fields), new[t.multiplicity], t.weight)
+                Message(tuple(new[field] for field in t.fields), new[t.multiplicity], t.weight)
                 for t in interaction.tuples
             )
             return Interaction(interaction.bus, tuple(tuples), interaction.label)
 
         nodes = []
         for old in order:
-            op, a, b = self._graph.nodes[old]
+            op, a, b = self._dag.nodes[old]
             if op in (ADD, SUB, MUL):
                 a, b = new[a], new[b]
             elif op == NEG:
@@ -227,13 +227,13 @@ class TableBuilder(Row):
     def _constrain(self, zero: Expr, label: str | None) -> None:
         self._constraints.append((zero.index, label or _caller()))
 
-    def _tuple(self, message: Message) -> Tuple_:
-        return message.tuple_in(self._graph)
+    def _message(self, message: SymbolicMessage) -> Message:
+        return message.in_dag(self._dag)
 
-    def _put(self, bus: Bus, message: Message) -> None:
+    def _put(self, bus: Bus, message: SymbolicMessage) -> None:
         if not isinstance(bus, Bus):
             raise TypeError(f"expected a Bus, not {bus!r}")
-        self._globals.append(Interaction(bus.name, (self._tuple(message),), _caller()))
+        self._globals.append(Interaction(bus.name, (self._message(message),), _caller()))
 
 
 TableBuilder._RESERVED = frozenset(name for name in (*vars(TableBuilder), "next", "public") if not name.startswith("_"))

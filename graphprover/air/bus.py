@@ -9,8 +9,8 @@ import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from graphprover.air.expression import Expr, Graph, Operand
-from graphprover.air.lookups import MAX_WEIGHT, Tuple_
+from graphprover.air.expression import Dag, Expr, Operand
+from graphprover.air.lookups import MAX_WEIGHT, Message
 from graphprover.field import P
 
 
@@ -26,22 +26,22 @@ class Bus:
 
 
 @dataclass(frozen=True, eq=False)
-class Message:
-    """A tuple of elements and how often one row puts it on a bus."""
+class SymbolicMessage:
+    """A message while its table is described: expressions of its elements, and how often one row puts it on a bus."""
 
     fields: Sequence[Operand]  # its elements
     multiplicity: Operand  # signed count
     weight: int | None  # bound on the count's magnitude in every row; None to take it from a constant count
 
-    def tuple_in(self, graph: Graph) -> Tuple_:
-        """The message as nodes of ``graph``.
+    def in_dag(self, dag: Dag) -> Message:
+        """The message as nodes of ``dag``.
 
         Raises ValueError for a message without elements, a weight outside of 32 bits or below a constant count, and for
         a count that varies with no weight declared.
         """
         if not self.fields:
             raise ValueError("a message needs at least one element")
-        count = graph.lift(self.multiplicity)
+        count = dag.lift(self.multiplicity)
         weight = self.weight
         if count.value is not None:
             magnitude = min(count.value, P - count.value)
@@ -55,27 +55,27 @@ class Message:
             )
         if not 0 <= weight <= MAX_WEIGHT:
             raise ValueError(f"a weight lies in 0..{MAX_WEIGHT}, not {weight}")
-        return Tuple_(tuple([graph.index_of(field) for field in self.fields]), count.index, operator.index(weight))
+        return Message(tuple([dag.index_of(field) for field in self.fields]), count.index, operator.index(weight))
 
 
-def sent(fields: Iterable[Operand], multiplicity: Operand = 1, *, weight: int | None = None) -> Message:
+def sent(fields: Iterable[Operand], multiplicity: Operand = 1, *, weight: int | None = None) -> SymbolicMessage:
     """A message sent ``multiplicity`` times; ``weight`` bounds a multiplicity that is not a constant.
 
     Raises ValueError for weight 0, which would leave the message out of the bound on all counts.
     """
     if weight == 0:
         raise ValueError("weight 0 is for provided entries alone")
-    return Message(list(fields), multiplicity, weight)
+    return SymbolicMessage(list(fields), multiplicity, weight)
 
 
-def received(fields: Iterable[Operand], multiplicity: Operand = 1, *, weight: int | None = None) -> Message:
+def received(fields: Iterable[Operand], multiplicity: Operand = 1, *, weight: int | None = None) -> SymbolicMessage:
     """A message received ``multiplicity`` times; ``weight`` as in ``sent``."""
     return sent(fields, _negated(multiplicity), weight=weight)
 
 
-def provided(fields: Iterable[Operand], count: Operand) -> Message:
+def provided(fields: Iterable[Operand], count: Operand) -> SymbolicMessage:
     """The entry of a table that is looked up ``count`` times. It needs no weight: the queries bound the count."""
-    return Message(list(fields), _negated(count), 0)
+    return SymbolicMessage(list(fields), _negated(count), 0)
 
 
 def _negated(count: Operand) -> Operand:

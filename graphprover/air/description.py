@@ -27,10 +27,10 @@ from graphprover.air.expression import (
     TRANSITION,
     Node,
 )
-from graphprover.air.lookups import Interaction, Lookup, Tuple_, pack_same_bus, pin_degree, unpacked
-from graphprover.field import P
+from graphprover.air.lookups import Interaction, Lookup, Message, pack_same_bus, pin_degree, unpacked
+from graphprover.field import EXTENSION_DEGREE, P
 
-__all__ = ["AirDescription", "Interaction", "Lookup", "Tuple_", "check_bus_widths", "check_multiplicity_bound"]
+__all__ = ["AirDescription", "Interaction", "Lookup", "Message", "check_bus_widths", "check_multiplicity_bound"]
 
 CANONICAL_MAGIC = b"graphprover air 1"
 _LEAF_DEGREE = {CONST: 0, MAIN: 1, PREPROCESSED: 1, PUBLIC: 0, FIRST: 1, LAST: 1, TRANSITION: 0}
@@ -130,6 +130,11 @@ class AirDescription:
         return pack_same_bus(unpacked(self.locals, self.globals), self.degrees, budget)
 
     @cached_property
+    def permutation_width(self) -> int:
+        """Base columns of the lookup argument: the accumulator and the fraction columns; 0 without lookups."""
+        return EXTENSION_DEGREE * (len(self.lookups) + 1) if self.lookups else 0
+
+    @cached_property
     def total_weight(self) -> int:
         """Bound on the messages that one row queries, over all buses."""
         return sum(t.weight for interaction in (*self.locals, *self.globals) for t in interaction.tuples)
@@ -164,7 +169,7 @@ class AirDescription:
     def to_json(self) -> dict[str, Any]:
         """The table as the Rust side reads it; node values are integers below 2^64."""
 
-        def tuple_json(t: Tuple_) -> dict[str, Any]:
+        def tuple_json(t: Message) -> dict[str, Any]:
             return {"fields": list(t.fields), "multiplicity": t.multiplicity, "weight": t.weight}
 
         return {

@@ -1,4 +1,4 @@
-"""Expressions over the cells of two neighbouring rows, built by Python's operators into one hash-consed graph.
+"""Expressions over the cells of two neighbouring rows, built by Python's operators into one hash-consed DAG.
 
 A node is a triple ``(op, a, b)`` whose children stand before it:
 
@@ -36,7 +36,7 @@ def children(node: Node) -> tuple[int, ...]:
     return (a,) if op == NEG else ()
 
 
-class Graph:
+class Dag:
     """The nodes of one table; equal nodes are one node."""
 
     __slots__ = ("_index", "nodes", "owner")
@@ -59,7 +59,7 @@ class Graph:
         return self.node(CONST, value % P)
 
     def index_of(self, value: object) -> int:
-        """The node of an expression of this graph or of an integer; raises what ``lift`` does."""
+        """The node of an expression of this DAG or of an integer; raises what ``lift`` does."""
         if type(value) is int:
             key = (CONST, value % P, 0)
             if key in self._index:
@@ -67,15 +67,15 @@ class Graph:
         return self.lift(value).index
 
     def lift(self, value: object) -> "Expr":
-        """An expression of this graph, or an integer as a constant of it.
+        """An expression of this DAG, or an integer as a constant of it.
 
         Raises TypeError for anything else (a bool too: it is most often the result of a comparison) and ValueError for
         an expression of another table.
         """
         if isinstance(value, Expr):
-            if value.graph is not self:
+            if value.dag is not self:
                 raise ValueError(
-                    f"an expression of table {value.graph.owner!r} is used in table {self.owner!r}: "
+                    f"an expression of table {value.dag.owner!r} is used in table {self.owner!r}: "
                     "tables share values only over a bus"
                 )
             return value
@@ -87,66 +87,66 @@ class Graph:
 
 
 class Expr:
-    """One node of a graph. ``+ - *`` and ``**`` build new ones; integers are taken mod p."""
+    """One node of a DAG. ``+ - *`` and ``**`` build new ones; integers are taken mod p."""
 
-    __slots__ = ("graph", "index")
+    __slots__ = ("dag", "index")
     __array_ufunc__ = None  # so that a NumPy integer on the left leaves the operation to us
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, graph: Graph, index: int) -> None:
-        self.graph = graph
+    def __init__(self, dag: Dag, index: int) -> None:
+        self.dag = dag
         self.index = index
 
     @property
     def value(self) -> int | None:
         """The value of a constant, None for anything else."""
-        op, a, _ = self.graph.nodes[self.index]
+        op, a, _ = self.dag.nodes[self.index]
         return a if op == CONST else None
 
     def __add__(self, other: Operand) -> "Expr":
-        y = self.graph.lift(other)
+        y = self.dag.lift(other)
         a, b = self.value, y.value
         if a is not None and b is not None:
-            return self.graph.constant(a + b)
+            return self.dag.constant(a + b)
         if a == 0:
             return y
         if b == 0:
             return self
-        return self.graph.node(ADD, self.index, y.index)
+        return self.dag.node(ADD, self.index, y.index)
 
     def __sub__(self, other: Operand) -> "Expr":
-        y = self.graph.lift(other)
+        y = self.dag.lift(other)
         a, b = self.value, y.value
         if a is not None and b is not None:
-            return self.graph.constant(a - b)
+            return self.dag.constant(a - b)
         if a == 0:
             return -y
         if b == 0:
             return self
-        return self.graph.node(SUB, self.index, y.index)
+        return self.dag.node(SUB, self.index, y.index)
 
     def __mul__(self, other: Operand) -> "Expr":
-        y = self.graph.lift(other)
+        y = self.dag.lift(other)
         a, b = self.value, y.value
         if a is not None and b is not None:
-            return self.graph.constant(a * b)
+            return self.dag.constant(a * b)
         if a == 0 or b == 0:
-            return self.graph.constant(0)
+            return self.dag.constant(0)
         if a == 1:
             return y
         if b == 1:
             return self
-        return self.graph.node(MUL, self.index, y.index)
+        return self.dag.node(MUL, self.index, y.index)
 
     def __neg__(self) -> "Expr":
         if self.value is not None:
-            return self.graph.constant(-self.value)
-        return self.graph.node(NEG, self.index)
+            return self.dag.constant(-self.value)
+        return self.dag.node(NEG, self.index)
 
     def __pow__(self, exponent: int) -> "Expr":
         if not 0 <= exponent <= _MAX_EXPONENT:
             raise ValueError(f"the exponent of an expression lies in 0..{_MAX_EXPONENT}, not {exponent}")
-        result = self.graph.constant(1)
+        result = self.dag.constant(1)
         for _ in range(exponent):
             result = result * self
         return result
@@ -155,13 +155,13 @@ class Expr:
         return self
 
     def __radd__(self, other: SupportsIndex) -> "Expr":
-        return self.graph.lift(other) + self
+        return self.dag.lift(other) + self
 
     def __rsub__(self, other: SupportsIndex) -> "Expr":
-        return self.graph.lift(other) - self
+        return self.dag.lift(other) - self
 
     def __rmul__(self, other: SupportsIndex) -> "Expr":
-        return self.graph.lift(other) * self
+        return self.dag.lift(other) * self
 
     def __bool__(self) -> NoReturn:
         raise TypeError(

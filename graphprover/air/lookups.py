@@ -11,8 +11,8 @@ MAX_WEIGHT = 2**32 - 1  # Plonky3 keeps weights in 32 bits
 
 
 @dataclass(frozen=True)
-class Tuple_:
-    """One message a row."""
+class Message:
+    """One message a row, as nodes of its table: a tuple of elements and how often the row puts it on the bus."""
 
     fields: tuple[int, ...]  # nodes of its elements, at least one
     multiplicity: int  # node of the signed count: sent is positive, received is negative
@@ -24,7 +24,7 @@ class Interaction:
     """What one call of send, receive, lookup, provide or local_lookup emitted."""
 
     bus: str | None  # None for a local lookup
-    tuples: tuple[Tuple_, ...]  # exactly one on a bus
+    tuples: tuple[Message, ...]  # exactly one on a bus
     label: str  # for people: where it was emitted
 
 
@@ -33,10 +33,10 @@ class Lookup:
     """One fraction column: the tuples whose fractions it sums."""
 
     bus: str | None  # None for a local lookup, which has challenges of its own
-    tuples: tuple[Tuple_, ...]
+    tuples: tuple[Message, ...]
 
 
-def pin_degree(tuples: Iterable[Tuple_], degrees: Sequence[int]) -> int:
+def pin_degree(tuples: Iterable[Message], degrees: Sequence[int]) -> int:
     """The degree of ``U f - V = 0`` for the fraction ``V / U`` of these tuples; ``degrees`` has that of every node.
 
     U is the product of one denominator a tuple; V sums each multiplicity times the denominators of the others.

@@ -23,18 +23,16 @@ from graphprover.kernels.cuda import (
     gather,
     grind,
     inverse,
-    keccak,
+    launch,
     logup,
     merkle,
-    module,
     ntt,
     opening,
-    program,
+    quotient,
 )
 from graphprover.kernels.cuda.memory import Pool, Staging
 from graphprover.kernels.operands import Height, Operands
 
-_EXT = 24  # bytes of an element of the extension
 _NO_MEMORY = 2  # of the runtime's and of the driver's error codes: the only one that leaves a device as it was
 
 
@@ -110,11 +108,12 @@ class CudaDevice:
 
     @contextmanager
     def operation(self, name: str) -> Iterator[None]:
-        """A task whose launches are counted as those of an operation."""
+        """A task whose launches and downloads are counted as those of an operation."""
         with self.task():
-            before = module.launched()
+            launched, downloaded = launch.launched(), launch.downloaded()
             yield
-            self.count(name, calls=1, launches=module.launched() - before)
+            launched, downloaded = launch.launched() - launched, launch.downloaded() - downloaded
+            self.count(name, calls=1, launches=launched, downloaded=downloaded)
 
     def count(self, operation: str, **amounts: int) -> None:
         """Add to the usage of an operation."""
@@ -122,11 +121,6 @@ class CudaDevice:
             usage = self.usage.setdefault(operation, Usage())
             for name, amount in amounts.items():
                 setattr(usage, name, getattr(usage, name) + amount)
-
-    def _host(self, operation: str, array: cupy.ndarray) -> np.ndarray:
-        """An operation's result on the host; waits for it."""
-        self.count(operation, downloaded=array.nbytes)
-        return array.get()
 
     def synchronize(self) -> None:
         """Wait for all that is enqueued."""
@@ -153,7 +147,8 @@ class CudaDevice:
 
     @_operation
     def extend(self, matrices: Sequence[cupy.ndarray], log_blowup: int) -> list[cupy.ndarray]:
-        return ntt.coset_ldes(matrices, [0] * len(matrices), log_blowup, GENERATOR, bit_reversed_source=False)
+        whole = [0] * len(matrices)
+        return ntt.coset_ldes(matrices, whole, log_blowup, GENERATOR, bit_reversed_source=False)
 
     @_operation
     def extend_chunks(
@@ -163,49 +158,31 @@ class CudaDevice:
 
     @_operation
     def merkle_tree(self, matrices: Sequence[cupy.ndarray], cap_height: int) -> Tree:
-        groups: dict[int, list[cupy.ndarray]] = {}
-        for each in matrices:
-            groups.setdefault(each.shape[1], []).append(each)
-        layers = merkle.allocate(max(groups), cap_height)
-        joining = {}
-        for size, group in groups.items():
-            digests = layers[0] if size == len(layers[0]) else cupy.empty((size, 4), dtype=np.uint64)
-            keccak.hash_rows(group, digests)
-            joining[size] = digests
-        merkle.build(layers, joining)
-        return Tree(layers)
+        return Tree(merkle.tree(matrices, cap_height))
 
     @_operation
     def fold_tree(self, codeword: cupy.ndarray, log_arity: int, cap_height: int) -> Tree:
-        layers = merkle.allocate(codeword.shape[1] >> log_arity, cap_height)
-        keccak.hash_groups(codeword, 1 << log_arity, layers[0])
-        merkle.build(layers, {})
-        return Tree(layers)
+        return Tree(merkle.fold_tree(codeword, log_arity, cap_height))
 
     @_operation
     def cap(self, tree: Tree) -> tuple[bytes, ...]:
-        return _each_digest(self._host("cap", tree.layers[-1]))
+        return tuple(digest.tobytes() for digest in launch.to_host(tree.layers[-1]))
 
     @_operation
     def gather(
         self, blocks: Sequence[Sequence[tuple[cupy.ndarray, np.ndarray]]], digests: Sequence[tuple[Tree, np.ndarray]]
     ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        buffer, shapes = gather.gather(blocks, [(tree.layers, numbers) for tree, numbers in digests])
-        ends = np.cumsum([rows * columns for rows, columns in shapes])
-        words = np.split(self._host("gather", buffer), ends)
-        arrays = [each.reshape(shape) for each, shape in zip(words, shapes, strict=False)]
-        return arrays[: len(blocks)], arrays[len(blocks) :]
+        return gather.gather(blocks, [(tree.layers, numbers) for tree, numbers in digests])
 
     # Rounds 2 and 3: lookups and quotients.
 
     @_operation
     def lookup_columns(self, tables: Sequence[Operands], beta: Ext) -> list[tuple[cupy.ndarray, Ext]]:
-        self.count("lookup_columns", downloaded=_EXT * len(tables))
         return logup.lookup_columns(tables, beta)
 
     @_operation
     def quotient(self, tables: Sequence[Operands], beta: Ext, alpha: Ext, log_blowup: int) -> list[cupy.ndarray]:
-        return program.quotient(tables, beta, alpha, log_blowup)
+        return quotient.quotient(tables, beta, alpha, log_blowup)
 
     # Rounds 4 and 5: openings.
 
@@ -217,8 +194,6 @@ class CudaDevice:
     def evaluate(
         self, matrices: Sequence[cupy.ndarray], weights: Sequence[Sequence[cupy.ndarray]]
     ) -> list[list[np.ndarray]]:
-        values = sum(len(points) * len(matrix) for matrix, points in zip(matrices, weights, strict=True))
-        self.count("evaluate", downloaded=_EXT * values)
         return opening.evaluate(matrices, weights)
 
     @_operation
@@ -230,8 +205,8 @@ class CudaDevice:
         return deep.reduced_openings(heights, alpha)
 
     @_operation
-    def sum(self, vectors: Sequence[cupy.ndarray]) -> cupy.ndarray:
-        return deep.sum(vectors) if len(vectors) > 1 else vectors[0]
+    def sum_codewords(self, vectors: Sequence[cupy.ndarray]) -> cupy.ndarray:
+        return deep.sum_codewords(vectors)
 
     # Round 6: FRI.
 
@@ -241,17 +216,11 @@ class CudaDevice:
 
     @_operation
     def final_polynomial(self, codeword: cupy.ndarray, log_length: int) -> tuple[Ext, ...]:
-        self.count("final_polynomial", downloaded=_EXT << log_length)
         return fri.final_polynomial(codeword, log_length)
 
     @_operation
     def grind(self, seed: bytes, bits: int) -> int:
-        return grind.grind(np.frombuffer(seed, dtype="<u8").astype(np.uint64), bits) if bits else 0
-
-
-def _each_digest(digests: np.ndarray) -> tuple[bytes, ...]:
-    joined = digests.tobytes()
-    return tuple(joined[first : first + 32] for first in range(0, len(joined), 32))
+        return grind.grind(seed, bits)
 
 
 @lru_cache

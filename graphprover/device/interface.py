@@ -107,7 +107,7 @@ class Device(Protocol):
     def reduced_openings(self, heights: Sequence[Height], alpha: Ext) -> list[Array]:
         """For each height the sum over matrices, points z and columns p of alpha^k (p(z) - p(x)) / (z - x), (3, N)."""
 
-    def sum(self, vectors: Sequence[Array]) -> Array:
+    def sum_codewords(self, vectors: Sequence[Array]) -> Array:
         """The sum of extension vectors of one length."""
 
     def fold_tree(self, codeword: Array, log_arity: int, cap_height: int) -> Tree:

@@ -99,7 +99,7 @@ def evaluate_nodes(air: AirDescription, at: Evaluations, selectors: Selectors) -
 
 
 def fold_constraints(
-    air: AirDescription, at: Evaluations, selectors: Selectors, prefixes: Sequence[Ext], beta: Ext, alpha: Ext
+    air: AirDescription, at: Evaluations, selectors: Selectors, prefixes: Sequence[Ext], tau: Ext, alpha: Ext
 ) -> Ext:
     """All constraints of the table in order, by Horner's rule in alpha: AIR, fractions, accumulator."""
     nodes = evaluate_nodes(air, at, selectors)
@@ -112,7 +112,7 @@ def fold_constraints(
             for each in lookup.tuples:
                 combined = ZERO
                 for field in each.fields:
-                    combined = ext_add(ext_mul(combined, beta), nodes[field])
+                    combined = ext_add(ext_mul(combined, tau), nodes[field])
                 term = ext_sub(prefix, combined)
                 # V/U + m/d = (V·d + m·U) / (U·d)
                 numerator = ext_add(ext_mul(numerator, term), ext_mul(nodes[each.multiplicity], denominator))

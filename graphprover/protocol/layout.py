@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from graphprover.air.description import AirDescription, check_bus_widths, check_multiplicity_bound
-from graphprover.field import TWO_ADICITY
+from graphprover.field import EXTENSION_DEGREE, TWO_ADICITY
+from graphprover.protocol.folding import fold_log_arities
 from graphprover.protocol.parameters import Parameters
-
-EXTENSION_DEGREE = 3
 
 MAIN, QUOTIENT, PREPROCESSED, PERMUTATION = "main", "quotient", "preprocessed", "permutation"
 
@@ -88,13 +87,13 @@ class Layout:
         preprocessed = tuple(
             matrix(i, airs[i].preprocessed_width, 1 + airs[i].preprocessed_next) for i in self.preprocessed_tables
         )
-        permutation = tuple(matrix(i, EXTENSION_DEGREE * (len(airs[i].lookups) + 1), 2) for i in self.lookup_tables)
+        permutation = tuple(matrix(i, airs[i].permutation_width, 2) for i in self.lookup_tables)
         rounds = {MAIN: main, QUOTIENT: quotient, PREPROCESSED: preprocessed, PERMUTATION: permutation}
         return tuple(Round(name, matrices) for name, matrices in rounds.items() if matrices)
 
     def round(self, name: str) -> Round | None:
         """The round of that name, if the proof has one."""
-        return next((each for each in self.rounds if each.name == name), None)
+        return next((round_ for round_ in self.rounds if round_.name == name), None)
 
     @cached_property
     def fri_log_heights(self) -> tuple[int, ...]:
@@ -108,15 +107,8 @@ class Layout:
 
     @cached_property
     def fold_log_arities(self) -> tuple[int, ...]:
-        """log2 of each fold's arity: a fold stops where the next codeword joins and at the final polynomial."""
-        parameters = self.parameters
-        height, final = self.log_max_rows, parameters.log_blowup + parameters.log_final_poly_len
-        schedule = []
-        while height > final:
-            stop = max((h for h in self.fri_log_heights if h < height), default=final)
-            schedule.append(min(height - max(stop, final), parameters.max_log_arity))
-            height -= schedule[-1]
-        return tuple(schedule)
+        """log2 of each fold's arity."""
+        return fold_log_arities(self.log_heights, self.parameters)
 
     @cached_property
     def folded_log_heights(self) -> tuple[int, ...]:

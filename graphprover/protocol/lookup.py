@@ -25,14 +25,14 @@ def max_tuple_width(tables: Sequence[AirDescription]) -> int:
     return max((len(t.fields) for air in tables for lookup in air.lookups for t in lookup.tuples), default=1)
 
 
-def lookup_prefixes(tables: Sequence[AirDescription], alpha: Ext, beta: Ext) -> list[list[Ext]]:
-    """For each lookup of each table the constant term of its denominators, alpha + (bus + 1)·beta^W.
+def lookup_prefixes(tables: Sequence[AirDescription], sigma: Ext, tau: Ext) -> list[list[Ext]]:
+    """For each lookup of each table the constant term of its denominators, sigma + (bus + 1)·tau^W.
 
-    W is the widest tuple, so that no two tuples of different buses have the same polynomial in beta.
+    W is the widest tuple, so that no two tuples of different buses have the same polynomial in tau.
     """
-    gamma = ext_pow(beta, max_tuple_width(tables))
+    step = ext_pow(tau, max_tuple_width(tables))
     numbers = bus_numbers(tables)
-    prefixes = [ext_add(alpha, gamma)]
+    prefixes = [ext_add(sigma, step)]
     for _ in range(max((n for each in numbers for n in each), default=0)):
-        prefixes.append(ext_add(prefixes[-1], gamma))
+        prefixes.append(ext_add(prefixes[-1], step))
     return [[prefixes[number] for number in each] for each in numbers]

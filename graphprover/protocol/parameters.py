@@ -58,6 +58,8 @@ class Parameters:
         return cls(*struct.unpack(_LAYOUT, data))
 
 
+RATES = {2: 1, 4: 2, 8: 3}  # what proofs are made at: n of the rate 1/n, to log_blowup
+
 _LAYOUT = f"<{len(fields(Parameters))}H"
 
 ENCODED_BYTES = struct.calcsize(_LAYOUT)

@@ -13,10 +13,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from graphprover.field import Ext, P
+from graphprover.field import EXTENSION_DEGREE, Ext, P
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.hashing import DIGEST_BYTES
-from graphprover.protocol.layout import EXTENSION_DEGREE, MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout, Round
+from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout, Round
 from graphprover.protocol.parameters import Parameters
 
 T = TypeVar("T")
@@ -379,9 +379,8 @@ def _read_table(reader: _Reader, layout: Layout, table: int) -> TableOpenings:
     chunks = reader.length(what, 1 << layout.log_chunks[table])
     quotient = tuple(reader.values(what, EXTENSION_DEGREE) for _ in range(chunks))
     reader.present(f"{what}: randomisation", False)
-    columns = EXTENSION_DEGREE * (len(air.lookups) + 1) if air.lookups else 0
-    permutation = reader.values(what, columns)
-    permutation_next = reader.values(what, columns)
+    permutation = reader.values(what, air.permutation_width)
+    permutation_next = reader.values(what, air.permutation_width)
     return TableOpenings(main, main_next, preprocessed, preprocessed_next, quotient, permutation, permutation_next)
 
 

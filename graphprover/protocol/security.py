@@ -17,10 +17,10 @@ from dataclasses import asdict, dataclass, replace
 from math import ceil, inf, log2, sqrt
 
 from graphprover.air.description import AirDescription
-from graphprover.field import P
+from graphprover.field import EXTENSION_DEGREE, P
+from graphprover.protocol.folding import fold_log_arities
 from graphprover.protocol.parameters import Parameters
 
-EXTENSION_DEGREE = 3
 FIELD_BITS = EXTENSION_DEGREE * log2(P)
 HASH_BITS = 128.0  # collisions of Keccak-256
 
@@ -69,7 +69,7 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Round:
+class ChallengeError:
     """One challenge of the protocol and its provable security."""
 
     name: str
@@ -83,7 +83,7 @@ class Regime:
     """The whole protocol analysed at one decoding radius."""
 
     multiplicity: int  # m of the Johnson regime; UNIQUE for unique decoding
-    rounds: tuple[Round, ...]
+    rounds: tuple[ChallengeError, ...]
 
     @property
     def name(self) -> str:
@@ -91,7 +91,7 @@ class Regime:
         return "unique decoding" if self.multiplicity == UNIQUE else f"Johnson, m = {self.multiplicity}"
 
     @property
-    def binding(self) -> Round:
+    def binding(self) -> ChallengeError:
         """The weakest round."""
         return min(self.rounds, key=lambda each: each.bits)
 
@@ -168,7 +168,7 @@ def shape_of(descriptions: Sequence[AirDescription], log_heights: Sequence[int])
         pins = len(air.lookups)
         chunks = 1 << air.log_quotient_chunks
         openings = air.main_width * (1 + air.main_next) + air.preprocessed_width * (1 + air.preprocessed_next)
-        openings += EXTENSION_DEGREE * (chunks + (2 * (pins + 1) if pins else 0))
+        openings += EXTENSION_DEGREE * chunks + 2 * air.permutation_width
         tuples = [each for lookup in air.lookups for each in lookup.tuples]
         widths += [len(each.fields) for each in tuples]
         constraints = len(air.constraints) + (pins + 3 if pins else 0)
@@ -177,7 +177,7 @@ def shape_of(descriptions: Sequence[AirDescription], log_heights: Sequence[int])
 
 
 def agreement(log_blowup: int, multiplicity: int) -> float:
-    """Largest fraction of points on which hopeless words may agree with codewords: a query outside catches them.
+    """κ, the largest fraction of points on which hopeless words may agree with codewords: a query outside catches them.
 
     Unique decoding: (1 + ρ)/2. Johnson: √ρ (1 + 1/(2m)), that is a gap η = √ρ/(2m) (BCHKS25, eprint 2025/2055,
     Theorem 1.5).
@@ -189,9 +189,9 @@ def agreement(log_blowup: int, multiplicity: int) -> float:
 def list_size(log_blowup: int, multiplicity: int) -> float:
     """Bound on the traces that a prover may still claim to have committed to: 1, or (m + 1/2)/√ρ (BCHKS25, section 4).
 
-    It also bounds *tuples* of codewords that agree with all committed words on a common fraction α of the points, over
+    It also bounds *tuples* of codewords that agree with all committed words on a common fraction κ of the points, over
     all columns and heights at once: lifted to the tallest domain, two of them share at most ρ of the points (openings
-    prove degree at most n), so the Johnson bound gives (α - ρ)/(α² - ρ) whatever the alphabet, which is smaller.
+    prove degree at most n), so the Johnson bound gives (κ - ρ)/(κ² - ρ) whatever the alphabet, which is smaller.
     """
     return 1.0 if multiplicity == UNIQUE else (multiplicity + 0.5) * sqrt(2.0**log_blowup)
 
@@ -216,10 +216,10 @@ def exceptional(log_dimension: int, log_blowup: int, multiplicity: int) -> float
 
 
 def lookup_errors(shape: Shape) -> float:
-    """Bad (α, β), in units of the field size, for one trace whose buses do not balance (Haböck, eprint 2022/1530).
+    """Bad (σ, τ), in units of the field size, for one trace whose buses do not balance (Haböck, eprint 2022/1530).
 
-    The sum over N fractions m / (α - c(β)), cleared of denominators, has total degree at most (N - 1) W in α and β,
-    with W the elements of the widest tuple (the bus adds β^W): Schwartz-Zippel. Another N where a denominator is zero
+    The sum over N fractions m / (σ - c(τ)), cleared of denominators, has total degree at most (N - 1) W in σ and τ,
+    with W the elements of the widest tuple (the bus adds τ^W): Schwartz-Zippel. Another N where a denominator is zero
     and pins nothing.
     """
     fractions = sum(table.interactions * 2.0**table.log_height for table in shape.tables)
@@ -245,9 +245,9 @@ def out_of_domain_errors(shape: Shape) -> float:
 
 
 def batching_errors(shape: Shape, log_blowup: int, multiplicity: int) -> float:
-    """Bad challenges of batching the openings (BCIKS20 Theorem 1.5, BCHKS25 section 4: curves).
+    """Bad γ, which batches the openings (BCIKS20 Theorem 1.5, BCHKS25 section 4: curves).
 
-    The k quotients of one height are added up with powers 0 … k - 1 of one challenge, a curve of degree k - 1. Every
+    The k quotients of one height are added up with powers 0 … k - 1 of γ, a curve of degree k - 1. Every
     height starts at power 0 again and has exceptional challenges of its own.
     """
     openings: dict[int, int] = {}
@@ -257,20 +257,16 @@ def batching_errors(shape: Shape, log_blowup: int, multiplicity: int) -> float:
 
 
 def folds(shape: Shape, parameters: Parameters) -> Iterator[tuple[int, int]]:
-    """For each fold, log2 of the dimension that it leaves and the degree of its curve (p3-fri ``fold_schedule``).
+    """For each fold, log2 of the dimension that it leaves and the degree of its curve.
 
     A fold of arity a is a curve of degree a - 1 in its challenge β; where shorter tables join, β^a times their
     codeword is added, which makes it one more.
     """
-    height, *joining = sorted({table.log_height for table in shape.tables}, reverse=True)
-    while height > parameters.log_final_poly_len:
-        stop = joining[0] if joining else parameters.log_final_poly_len
-        arity = min(parameters.max_log_arity, height - stop)
-        height -= arity
-        joins = height in joining
-        if joins:
-            joining.remove(height)
-        yield height, (1 << arity) - 1 + joins
+    log_heights = {table.log_height for table in shape.tables}
+    log_dimension = max(log_heights)
+    for log_arity in fold_log_arities(log_heights, parameters):
+        log_dimension -= log_arity
+        yield log_dimension, (1 << log_arity) - 1 + (log_dimension in log_heights)
 
 
 def query_bits(num_queries: int, agreeing: float) -> float:
@@ -284,15 +280,15 @@ def most_bits(parameters: Parameters) -> float:
     return min(query_bits(parameters.num_queries, agreeing) + parameters.query_pow_bits, HASH_BITS)
 
 
-def _rounds(shape: Shape, parameters: Parameters, multiplicity: int) -> tuple[Round, ...]:
+def _rounds(shape: Shape, parameters: Parameters, multiplicity: int) -> tuple[ChallengeError, ...]:
     """All rounds at one decoding radius, queries and hash last."""
     log_blowup = parameters.log_blowup
     traces = list_size(log_blowup, multiplicity)
 
-    def challenge(name: str, errors: float, pow_field: str | None) -> Round:
+    def challenge(name: str, errors: float, pow_field: str | None) -> ChallengeError:
         pow_bits = getattr(parameters, pow_field) if pow_field else 0
         bits = max(FIELD_BITS - log2(errors), 0.0) + pow_bits if errors else inf
-        return Round(name, bits, pow_field, pow_bits)
+        return ChallengeError(name, bits, pow_field, pow_bits)
 
     rounds = [
         challenge("lookups", traces * lookup_errors(shape), "lookup_pow_bits"),
@@ -304,12 +300,12 @@ def _rounds(shape: Shape, parameters: Parameters, multiplicity: int) -> tuple[Ro
         errors = degree * exceptional(log_dimension, log_blowup, multiplicity)
         rounds.append(challenge(f"fold to 2^{log_dimension + log_blowup}", errors, "commit_pow_bits"))
     bits = query_bits(parameters.num_queries, agreement(log_blowup, multiplicity)) + parameters.query_pow_bits
-    rounds.append(Round("queries", bits, "query_pow_bits", parameters.query_pow_bits))
-    rounds.append(Round("hash", HASH_BITS, None, 0))
+    rounds.append(ChallengeError("queries", bits, "query_pow_bits", parameters.query_pow_bits))
+    rounds.append(ChallengeError("hash", HASH_BITS, None, 0))
     return tuple(rounds)
 
 
-def _algebraic(rounds: Sequence[Round]) -> float:
+def _algebraic(rounds: Sequence[ChallengeError]) -> float:
     """Bits of all rounds with a challenge in the field: everything but queries and hash."""
     return min(each.bits for each in rounds[:-2])
 

@@ -107,11 +107,11 @@ def absorb_main(
 
 
 def draw_lookup_challenges(challenger: Challenger, layout: Layout, nonce: int) -> tuple[Challenger, Ext, Ext]:
-    """alpha and beta of the lookup argument."""
+    """sigma and tau of the lookup argument."""
     bits = layout.parameters.lookup_pow_bits
-    challenger, alpha = _check_work(challenger, bits, nonce, "the lookup challenges").sample_ext()
-    challenger, beta = challenger.sample_ext()
-    return challenger, alpha, beta
+    challenger, sigma = _check_work(challenger, bits, nonce, "the lookup challenges").sample_ext()
+    challenger, tau = challenger.sample_ext()
+    return challenger, sigma, tau
 
 
 def draw_constraint_challenge(

@@ -71,15 +71,15 @@ def bytes_json(data: bytes) -> dict[str, Any]:
     return {"hex": data.hex(), "bytes": len(data)}
 
 
-def shown(data: bytes) -> str:
-    """Bytes for people: what kind they are shown as, the first SHOWN_BYTES of them, and how many there are.
+def shown(data: bytes, most: int = SHOWN_BYTES) -> str:
+    """Bytes for people: what kind they are shown as, the first ``most`` of them, and how many there are.
 
     Printable ASCII and line breaks are text, in quotes and with escapes; everything else is hex.
     """
     if not data:
         return "none"
     text = data.decode("ascii", errors="replace")
-    head, more = data[:SHOWN_BYTES], "..." if len(data) > SHOWN_BYTES else ""
+    head, more = data[:most], "..." if len(data) > most else ""
     if text.isascii() and text.translate(_LINE_BREAKS).isprintable():
         return f"text {json.dumps(head.decode())}{more} {_size(data)}"
     return f"hex {head.hex()}{more} {_size(data)}"

@@ -23,19 +23,21 @@ EXAMPLES = [
 ]
 
 
-def add_arguments(each: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What ``execute`` takes."""
-    each.add_argument("guest", type=Path, metavar="GUEST.ELF", help="a program for RV64IM, linked statically")
-    each.add_argument("--input", type=Path, metavar="FILE", help="what the program reads; without it, no bytes")
-    each.add_argument("--output", type=Path, metavar="FILE", help="write what the program puts out to a file")
-    each.add_argument("--cells", action="store_true", help="also print what a proof would commit to")
-    with_limits(each, "1024; with --cells, whose record counts, half of this machine's")
+    parser.add_argument("guest", type=Path, metavar="GUEST.ELF", help="a program for RV64IM, linked statically")
+    parser.add_argument("--input", type=Path, metavar="FILE", help="what the program reads; without it, no bytes")
+    parser.add_argument(
+        "--output", type=Path, metavar="FILE", help="write what the program puts out, before a fault too, to a file"
+    )
+    parser.add_argument("--cells", action="store_true", help="also print what a proof would commit to")
+    with_limits(parser, "1024; with --cells, whose record counts, half of this machine's")
 
 
-def with_limits(each: argparse.ArgumentParser, default_memory: str = "half of this machine's") -> None:
+def with_limits(parser: argparse.ArgumentParser, default_memory: str = "half of this machine's") -> None:
     """Adds the limits of a guest's run; `limits` reads them."""
-    each.add_argument("--max-cycles", type=int, metavar="N", help="stop a guest there (default 2^30)")
-    each.add_argument(
+    parser.add_argument("--max-cycles", type=int, metavar="N", help="stop a guest there (default 2^30)")
+    parser.add_argument(
         "--max-memory",
         type=int,
         metavar="MIB",
@@ -56,6 +58,7 @@ def limits(options: argparse.Namespace) -> Limits:
 def run_execute(options: argparse.Namespace) -> int:
     """``graphprover execute``: the guest's exit code tells success; raises GuestFault where it has none."""
     from graphprover.vm.execute import execute, prepare  # compiled code, which the other commands have no use for
+    from graphprover.vm.faults import GuestFault
 
     try:
         image = load_elf(read_input(options.guest))
@@ -64,7 +67,12 @@ def run_execute(options: argparse.Namespace) -> int:
     data = read_input(options.input) if options.input else b""
     prepare()
     started = time.perf_counter()
-    execution = execute(image, data, **limits(options))
+    try:
+        execution = execute(image, data, **limits(options))
+    except GuestFault as fault:
+        if options.output:
+            write(options.output, fault.output)
+        raise
     seconds = time.perf_counter() - started
     if options.output:
         write(options.output, execution.output)

@@ -43,6 +43,7 @@ class Image:
     addresses: np.ndarray  # uint64, rising: the data words; the code is among them where it is readable
     values: np.ndarray  # uint64, what they hold
     zero_base: int  # a multiple of 8, at most INPUT_BASE
+    file: bytes = b""  # the ELF file, whose symbols name the function of a fault; nothing else reads it
 
     @property
     def code_end(self) -> int:
@@ -72,7 +73,7 @@ def load_elf(data: bytes) -> Image:
     """The program in an ELF file; raises ElfError for any other file."""
     segments = _segments(data, *_header(data))
     entry = _HEADER.unpack_from(data)[4]
-    executable = [each for each in segments if each.flags & _X]
+    executable = [segment for segment in segments if segment.flags & _X]
     _require(len(executable) == 1, f"{len(executable)} executable segments; a program has one")
     (code,) = executable
     _require(not code.flags & _W, f"{code} is both executable and writable")
@@ -80,15 +81,15 @@ def load_elf(data: bytes) -> Image:
     _require(len(code.data) == code.end - code.start, f"executable {code} has a part without contents")
     _require(code.start <= entry < code.end, f"entry {entry:#x} is outside the code, {code}")
     _require(entry % 4 == 0, f"entry {entry:#x} is not aligned to instructions of 4 bytes")
-    readable = [each for each in segments if each.flags & _R or each is not code]
+    readable = [segment for segment in segments if segment.flags & _R or segment is not code]
     if code not in readable:
-        for each in readable:
-            apart = each.end <= code.start & ~7 or each.start >= (code.end + 7) & ~7
-            _require(apart, f"{each} shares a word of 8 bytes with the code, {code}, which is not readable")
+        for segment in readable:
+            apart = segment.end <= code.start & ~7 or segment.start >= (code.end + 7) & ~7
+            _require(apart, f"{segment} shares a word of 8 bytes with the code, {code}, which is not readable")
     addresses, values = _words(readable, code.end)
     last = int(addresses[-1]) + 8 if len(addresses) else 0
     words = np.frombuffer(code.data, dtype="<u4").astype(np.uint32)
-    return Image(entry, code.start, words, addresses, values, max(last, (code.end + 7) & ~7))
+    return Image(entry, code.start, words, addresses, values, max(last, (code.end + 7) & ~7), data)
 
 
 def _require(condition: bool, otherwise: str) -> None:
@@ -123,7 +124,11 @@ def _segments(data: bytes, offset: int, count: int) -> list[_Segment]:
     for i in range(count):
         kind, flags, at, start, _, size, memory, align = _SEGMENT.unpack_from(data, offset + i * _SEGMENT.size)
         _require(kind not in (_DYNAMIC, _INTERPRETER), "dynamically linked: link with -static")
-        _require(kind != _TLS, "has thread-local storage")
+        _require(
+            kind != _TLS,
+            "has thread-local storage (a segment PT_TLS), which nothing sets up: compile without it, or link with the "
+            "kit's sdk/guest.ld and its start for a C library (make LIBC=picolibc)",
+        )
         if kind in _IGNORED or (kind == _LOAD and not memory):
             continue
         _require(kind == _LOAD, f"segment of unknown type {kind:#x}")
@@ -136,21 +141,21 @@ def _segments(data: bytes, offset: int, count: int) -> list[_Segment]:
         _require(segment.end <= MEMORY_END, f"{segment} does not end below 2^32")
         _require(segment.end <= INPUT_BASE, f"{segment} does not end below {INPUT_BASE:#x}, where the input lies")
         segments.append(segment)
-    segments.sort(key=lambda each: each.start)
+    segments.sort(key=lambda segment: segment.start)
     for low, high in pairwise(segments):
         _require(low.end <= high.start, f"{low} and {high} overlap")
-    _require(sum(len(each.data) for each in segments) <= len(data), "segments share contents")
+    _require(sum(len(segment.data) for segment in segments) <= len(data), "segments share contents")
     return segments
 
 
 def _words(segments: Sequence[_Segment], end: int) -> tuple[np.ndarray, np.ndarray]:
     """Addresses and values of all words up to ``end`` or the last that has contents; zeros behind that are no words."""
-    end = max([end, *(each.start + len(each.data) for each in segments if each.data)])
-    parts = [(each.start & ~7, min((each.end + 7) & ~7, (end + 7) & ~7), each) for each in segments]
+    end = max([end, *(segment.start + len(segment.data) for segment in segments if segment.data)])
+    parts = [(segment.start & ~7, min((segment.end + 7) & ~7, (end + 7) & ~7), segment) for segment in segments]
     parts = [part for part in parts if part[0] < part[1]]
     size = sum(high - low for low, high, _ in parts)
     _require(size <= MAX_IMAGE_BYTES, f"{size:,} bytes of initial memory are more than {MAX_IMAGE_BYTES:,}")
-    zeros = size - sum(len(each.data) for _, _, each in parts)
+    zeros = size - sum(len(segment.data) for _, _, segment in parts)
     _require(
         zeros <= MAX_ZERO_BYTES,
         f"{zeros:,} bytes of zeros below contents are more than {MAX_ZERO_BYTES:,}, and part of the program: "

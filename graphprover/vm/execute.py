@@ -39,6 +39,7 @@ from graphprover.vm.record import (
     Registers,
     registers_accessed,
 )
+from graphprover.vm.symbols import function_at
 
 MAX_CYCLES = 1 << 32  # the record counts cycles in 32 bits
 DEFAULT_CYCLES = 1 << 30
@@ -182,15 +183,17 @@ class _Machine:
     def _guest_fault(self, fault: Fault) -> GuestFault:
         """The fault of the instruction that the interpreter stopped at."""
         index = int(self.state.position[INSTRUCTION])
+        output = self._output_until_now()
         if index == len(self.image.code):
-            return self._fault(Fault.JUMP_OUTSIDE_CODE, f"to {self.image.code_end:#x}", after=1)
+            return self._fault(Fault.JUMP_OUTSIDE_CODE, f"to {self.image.code_end:#x}", after=1, output=output)
         if fault == Fault.JUMP_OUTSIDE_CODE:
             pc = self.image.code_base + 4 * index
             jump = decode(int(self.image.code[index]), pc)
             assert jump is not None
             start = int(self.state.registers[jump.rs1]) if jump.op == Op.JALR else pc
             target = (start + jump.imm) % 2**64 & ~1
-            return self._fault(Fault.MISALIGNED_JUMP if target % 4 else fault, f"to {target:#x}")
+            fault = Fault.MISALIGNED_JUMP if target % 4 else fault
+            return self._fault(fault, f"to {target:#x}", output=output)
         address = f"{int(self.state.position[ADDRESS]) % 2**64:#x}"
         details = {
             Fault.STORE_INTO_CODE: address,
@@ -201,14 +204,15 @@ class _Machine:
             Fault.CYCLE_LIMIT: f"{self.max_cycles:,}",
             Fault.MEMORY_LIMIT: f"{self.max_memory:,} bytes",
         }
-        return self._fault(fault, details.get(fault, ""))
+        return self._fault(fault, details.get(fault, ""), output=output)
 
-    def _fault(self, fault: Fault, detail: str, after: int = 0) -> GuestFault:
+    def _fault(self, fault: Fault, detail: str, after: int = 0, output: bytes = b"") -> GuestFault:
         """A fault of the next instruction, or of the one ``after`` = 1 before."""
         index = int(self.state.position[INSTRUCTION]) - after
         pc = self.image.code_base + 4 * index
         line = disassemble(int(self.image.code[index]), pc)
-        return GuestFault(fault, pc, line, int(self.state.position[CYCLE]) - after, detail)
+        cycles = int(self.state.position[CYCLE]) - after
+        return GuestFault(fault, pc, line, cycles, detail, function_at(self.image.file, pc), output)
 
     @property
     def _pages(self) -> int:
@@ -234,6 +238,13 @@ class _Machine:
             output.write(words.astype("<u8").tobytes())
         output.truncate(length)
         return output.getvalue()
+
+    def _output_until_now(self) -> bytes:
+        """The same of a run that has not ended; nothing where its length is impossible or passes the limit."""
+        try:
+            return self._output()
+        except GuestFault:
+            return b""
 
     def _page(self, address: int) -> np.ndarray:
         """The words of a page."""

@@ -2,6 +2,10 @@
 
 from enum import StrEnum
 
+from graphprover.vm.claim import shown
+
+LAST_BYTES = 240  # of the output until a fault, in its message
+
 
 class Fault(StrEnum):
     """The kinds of guest faults."""
@@ -23,11 +27,32 @@ class Fault(StrEnum):
 class GuestFault(Exception):
     """A guest that cannot go on."""
 
-    def __init__(self, fault: Fault, pc: int, line: str, cycles: int, detail: str = "") -> None:
+    def __init__(
+        self,
+        fault: Fault,
+        pc: int,
+        line: str,
+        cycles: int,
+        detail: str = "",
+        function: str | None = None,
+        output: bytes = b"",
+    ) -> None:
         what = f"{fault} ({detail})" if detail else str(fault)
-        super().__init__(f"{what} at pc {pc:#x}: {line} (after {cycles:,} cycles)")
+        where = f"pc {pc:#x} in {function}" if function else f"pc {pc:#x}"
+        super().__init__(f"{what} at {where}: {line} (after {cycles:,} cycles){_until_then(output)}")
         self.fault = fault  # what happened
         self.pc = pc  # of the instruction that did it, which is not executed
         self.line = line  # the same, disassembled
         self.cycles = cycles  # executed before
         self.detail = detail  # addresses and numbers, for people
+        self.function = function  # of the program that pc lies in, with the offset there, where its file has symbols
+        self.output = output  # what the guest had put out until then; nothing where that cannot be told
+
+
+def _until_then(output: bytes) -> str:
+    """The end of what a guest had put out, as part of a message."""
+    if not output:
+        return ""
+    last = output[-LAST_BYTES:]
+    which = "" if last == output else f", at the end of {len(output):,} bytes,"
+    return f"; until then it had put out{which} {shown(last, LAST_BYTES)}"

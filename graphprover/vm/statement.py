@@ -18,6 +18,7 @@ import numpy as np
 from graphprover.air import Air
 from graphprover.envelope import Proof
 from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.parameters import RATES
 from graphprover.protocol.proof import least_bytes
 from graphprover.statement import Statement, Table
 from graphprover.vm.claim import claim_of
@@ -48,7 +49,7 @@ from graphprover.vm.tables.state import (
 )
 from graphprover.vm.times import check_times
 
-LOG_BLOWUPS = (1, 2, 3)  # of proofs about programs: rates 1/2, 1/4 and 1/8
+LOG_BLOWUPS = tuple(RATES.values())  # of proofs about programs
 MOST_EVEN = 8**DIGITS  # numbers whose digits are even
 
 

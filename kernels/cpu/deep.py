@@ -5,20 +5,25 @@ of alpha^c p_c(x) is the same for all points and is made once a row. Source: ``o
 """
 
 from collections.abc import Sequence
+from functools import lru_cache, partial
 
 import numpy as np
 
 from graphprover.compiled import njit
 from graphprover.field import Ext
-from graphprover.kernels.cpu import simd, sums
+from graphprover.kernels.cpu import domain, simd, sums
 from graphprover.kernels.cpu.field import add as add_word
 from graphprover.kernels.cpu.field import ext_add, ext_mul, ext_power, ext_scale, ext_sub, sub
 from graphprover.kernels.cpu.inverse import ext_inverse
+from graphprover.kernels.cpu.pieces import Threads, split_rows
+from graphprover.kernels.operands import Height
 
 # A piece of the matrix is read in runs that the hardware fetches ahead, of few columns at a time.
 _ROWS = 512
 _COLUMNS = 16
 _ZERO = np.uint64(0)
+
+_points = lru_cache(maxsize=8)(domain.points)
 
 
 @njit(nogil=True, cache=True)
@@ -27,7 +32,20 @@ def _differences(points, z, target, first, last):
         target[0, i], target[1, i], target[2, i] = sub(z[0], points[i]), z[1], z[2]
 
 
-def inverse_denominators(points: np.ndarray, z: Ext, target: np.ndarray, first: int, last: int) -> None:
+def inverse_denominators(threads: Threads, domains: Sequence[tuple[int, Ext]]) -> list[np.ndarray]:
+    """For each (log2 of N, point) 1 / (point - x) for all x of 7 * K, uint64 (3, N) in bit-reversed order.
+
+    Raises ZeroDivisionError for a point of its 7 * K.
+    """
+    targets = []
+    for log_rows, point in domains:
+        target = np.empty((3, 1 << log_rows), dtype=np.uint64)
+        split_rows(threads, partial(invert_differences, _points(log_rows), point, target), 1 << log_rows)
+        targets.append(target)
+    return targets
+
+
+def invert_differences(points: np.ndarray, z: Ext, target: np.ndarray, first: int, last: int) -> None:
     """target[:, i] = 1 / (z - points[i]) for i in [first, last).
 
     ``points`` is (n,) as ``domain.points`` gives them, ``target`` (3, n); both uint64. Raises ZeroDivisionError, naming
@@ -110,6 +128,25 @@ def _add_reduced_opening(matrix, opened, offset, alpha, inverses, target, first,
     _add_rows(matrix, weights, claims, power, inverses, target, first, last)
 
 
+def reduced_openings(threads: Threads, heights: Sequence[Height], alpha: Ext) -> list[np.ndarray]:
+    """For each height the sum over matrices, points z_j and columns p of alpha^k (p(z_j) - p(x)) / (z_j - x): (3, N).
+
+    Raises ValueError for shapes that do not agree.
+    """
+    return [_reduced_opening(threads, height, alpha) for height in heights]
+
+
+def _reduced_opening(threads: Threads, height: Height, alpha: Ext) -> np.ndarray:
+    target = np.zeros((3, height.matrices[0].shape[1]), dtype=np.uint64)
+
+    def piece(first: int, last: int) -> None:
+        for matrix, opened, offset in zip(height.matrices, height.values, height.offsets, strict=True):
+            add_reduced_opening(matrix, opened, offset, alpha, height.inverses, target, first, last)
+
+    split_rows(threads, piece, target.shape[1])
+    return target
+
+
 def add_reduced_opening(
     matrix: np.ndarray,
     opened: Sequence[np.ndarray],
@@ -147,12 +184,17 @@ def _add(x, y, target):
         target[i] = add_word(x[i], y[i])
 
 
-def add(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The sum of two C-contiguous uint64 arrays of one shape, canonical. Raises ValueError for different shapes."""
-    if x.shape != y.shape:
-        raise ValueError(f"arrays of shapes {x.shape} and {y.shape} have no sum")
-    target = np.empty_like(x)
-    _add(x.reshape(-1), y.reshape(-1), target.reshape(-1))
+def sum_codewords(vectors: Sequence[np.ndarray]) -> np.ndarray:
+    """The sum of C-contiguous uint64 arrays of one shape, canonical. Raises ValueError for different shapes."""
+    if len({vector.shape for vector in vectors}) != 1:
+        raise ValueError(f"arrays of shapes {[vector.shape for vector in vectors]} have no sum")
+    if len(vectors) == 1:
+        return vectors[0]
+    target = np.empty_like(vectors[0])
+    total = vectors[0]
+    for vector in vectors[1:]:
+        _add(total.reshape(-1), vector.reshape(-1), target.reshape(-1))
+        total = target
     return target
 
 

@@ -6,16 +6,21 @@ beta, beta^2, beta^4, ... Source: ``fold_matrix`` in p3-fri/src/two_adic_pcs.rs,
 p3-fri/src/prover.rs.
 """
 
+from functools import lru_cache, partial
+
 import numpy as np
 
 from graphprover import field
 from graphprover.compiled import njit
 from graphprover.field import Ext
-from graphprover.kernels.cpu import ntt, simd
+from graphprover.kernels.cpu import domain, ntt, simd
 from graphprover.kernels.cpu.field import ext_add, ext_mul, ext_scale, ext_sub
+from graphprover.kernels.cpu.pieces import Threads, split_rows
 
 _WORDS = 2048  # elements of a codeword folded together, so that the steps between stay in the cache
 _HALF = np.uint64(field.inv(2))
+
+_factors = lru_cache(maxsize=8)(domain.fold_factors)
 
 
 @simd.operation()
@@ -75,7 +80,18 @@ def _fold(codeword, log_arity, beta, factors, joining, joins, target, first, las
                 target[k, start + i] = work[k, i]
 
 
-def fold(
+def fold(threads: Threads, codeword: np.ndarray, log_arity: int, beta: Ext, joining: np.ndarray | None) -> np.ndarray:
+    """The fold of a codeword (3, N) by 2^k at beta, plus beta^(2^k) times ``joining``: uint64 (3, N / 2^k).
+
+    Raises ValueError for shapes that do not agree.
+    """
+    target = np.empty((3, codeword.shape[1] >> log_arity), dtype=np.uint64)
+    factors = _factors(codeword.shape[1].bit_length() - 1)
+    split_rows(threads, partial(fold_groups, codeword, log_arity, beta, factors, joining, target), target.shape[1])
+    return target
+
+
+def fold_groups(
     codeword: np.ndarray,
     log_arity: int,
     beta: Ext,

@@ -6,8 +6,10 @@ from graphprover.compiled import njit
 from graphprover.kernels.cpu import simd
 from graphprover.kernels.cpu.field import swap_bytes
 from graphprover.kernels.cpu.keccak import DIGEST, STATE, finish
+from graphprover.kernels.cpu.pieces import Threads
 
 _LANES = simd.LANES
+_NONCES = 1 << 14  # of a piece
 
 
 @njit(nogil=True, cache=True)
@@ -29,16 +31,38 @@ def _grind(seed, mask, start, stop):
     return -1
 
 
-def grind(seed: np.ndarray, bits: int, start: int, stop: int) -> int:
-    """The smallest nonce in [start, stop) that the challenger accepts after ``seed``, or -1.
+def grind(threads: Threads, seed: bytes, bits: int) -> int:
+    """The smallest nonce that the challenger accepts after ``seed``, a digest; 0 for no bits. As `smallest_nonce`."""
+    if bits == 0:
+        return 0
+    words = np.frombuffer(seed, dtype="<u8").astype(np.uint64)
+    start = 0
+    while True:
+        # The smallest nonce of a round of pieces is the smallest of all: earlier rounds had none.
+        found: list[int] = []
+        stop = start + _NONCES * threads.count
+
+        def piece(first: int, last: int, start: int = start, found: list[int] = found) -> None:
+            nonce = smallest_nonce(words, bits, start + first, start + last)
+            if nonce >= 0:
+                found.append(nonce)
+
+        threads.split(piece, stop - start, _NONCES)
+        if found:
+            return min(found)
+        start = stop
+
+
+def smallest_nonce(seed: np.ndarray, bits: int, first: int, last: int) -> int:
+    """The smallest nonce in [first, last) that the challenger accepts after ``seed``, or -1.
 
     Accepted is what gives Keccak-256(seed || nonce as 8 little-endian bytes) a last word that, read big-endian (the
     challenger pops bytes off the end), has its lowest ``bits`` bits zero: ``check_witness`` of Plonky3's
     SerializingChallenger64 with nothing else pending. ``seed`` is uint64 (4,), a digest; 0 <= bits < 64 and
-    0 <= start, stop < 2^63. Raises ValueError otherwise.
+    0 <= first, last < 2^63. Raises ValueError otherwise.
     """
     if seed.shape != (DIGEST,) or seed.dtype != np.uint64:
         raise ValueError("the seed is a digest of four uint64 words")
-    if not 0 <= bits < 64 or not 0 <= start < 1 << 63 or not 0 <= stop < 1 << 63:
-        raise ValueError(f"cannot grind {bits} bits over [{start}, {stop})")
-    return int(_grind(np.ascontiguousarray(seed), np.uint64((1 << bits) - 1), start, stop))
+    if not 0 <= bits < 64 or not 0 <= first < 1 << 63 or not 0 <= last < 1 << 63:
+        raise ValueError(f"cannot grind {bits} bits over [{first}, {last})")
+    return int(_grind(np.ascontiguousarray(seed), np.uint64((1 << bits) - 1), first, last))

@@ -8,11 +8,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from graphprover.air.bytecode import constants, lookup_bytecode
 from graphprover.compiled import njit
 from graphprover.field import Ext
-from graphprover.kernels.cpu import simd
+from graphprover.kernels.cpu import bytecode, domain, simd
 from graphprover.kernels.cpu.field import add
 from graphprover.kernels.cpu.inverse import adjugate, invert
+from graphprover.kernels.cpu.pieces import Threads, split_rows
+from graphprover.kernels.operands import Operands
 
 _WORDS = 2048  # norms that are inverted together: with the adjugates they stay in the second cache
 _ONE = np.uint64(1)
@@ -118,7 +121,7 @@ def fractions(
 ) -> None:
     """Fraction columns 1 .. k for rows [first, last), and in column 0 their sum in the row, for ``accumulate``.
 
-    ``denominators`` is (3D, m) and ``multiplicities`` (D, m) for D tuples, as the lookup program gives them, from row
+    ``denominators`` is (3D, m) and ``multiplicities`` (D, m) for D tuples, as the lookup bytecode gives them, from row
     ``offset`` on, so that they need not be kept for all rows at a time; ``groups`` holds the number of tuples of each
     of the k fraction columns and sums to D; ``columns`` is (3(k + 1), n). All are C-contiguous uint64. Where the
     multiplicity is 0 so is the fraction. Raises ZeroDivisionError, naming tuple and row, for a denominator of zero with
@@ -140,3 +143,30 @@ def accumulate(columns: np.ndarray) -> Ext:
     """Turns column 0 of ``columns``, (3(k + 1), n), from sums by row into the sum of the rows before; the whole sum."""
     a, b, c = _accumulate(columns)
     return int(a), int(b), int(c)
+
+
+def lookup_columns(threads: Threads, tables: Sequence[Operands], beta: Ext) -> list[tuple[np.ndarray, Ext]]:
+    """For each table the accumulator and fraction columns (3(k + 1), n) of its trace, and the sum of all fractions.
+
+    The traces are (columns, n) in natural order. Raises ZeroDivisionError as `fractions`.
+    """
+    return [_lookup_columns(threads, table, beta) for table in tables]
+
+
+def _lookup_columns(threads: Threads, table: Operands, beta: Ext) -> tuple[np.ndarray, Ext]:
+    rows = table.main.shape[1]
+    code = lookup_bytecode(table.air)
+    words = constants(code, table.public_values, table.prefixes, beta)
+    groups = [len(lookup.tuples) for lookup in table.air.lookups]
+    matrices = (table.main, table.preprocessed, None, domain.indicators(rows))
+    columns = np.empty((3 * (len(groups) + 1), rows), dtype=np.uint64)
+
+    def piece(first: int, last: int) -> None:
+        denominators = np.empty((3 * sum(groups), last - first), dtype=np.uint64)
+        multiplicities = np.empty((sum(groups), last - first), dtype=np.uint64)
+        targets = (denominators, multiplicities)
+        bytecode.evaluate(code, words, matrices, targets, rows.bit_length() - 1, False, first, last, first)
+        fractions(denominators, multiplicities, groups, columns, first, last, first)
+
+    split_rows(threads, piece, rows)
+    return columns, accumulate(columns)

@@ -4,11 +4,24 @@ A layer is a C-contiguous uint64 array of shape (nodes, 4). Where a shorter matr
 children is hashed once more with the digest of its row (Plonky3's mixed-height MerkleTreeMmcs).
 """
 
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import pairwise
+
 import numpy as np
 
 from graphprover.compiled import njit
 from graphprover.kernels.cpu import simd
-from graphprover.kernels.cpu.keccak import DIGEST, STATE, clamped_rows, finish, store_digests
+from graphprover.kernels.cpu.keccak import (
+    DIGEST,
+    STATE,
+    clamped_rows,
+    finish,
+    hash_groups,
+    hash_rows,
+    store_digests,
+)
+from graphprover.kernels.cpu.pieces import Threads, split_rows
 
 _LANES = simd.LANES
 _PAIR = 2 * DIGEST  # words of two children
@@ -70,3 +83,44 @@ def inject(layer: np.ndarray, digests: np.ndarray, target: np.ndarray, first: in
     _check(layer, target, first, last)
     _check(layer, digests, first, last)
     _build(layer.ctypes.data, digests.ctypes.data, target.ctypes.data, first, last)
+
+
+def tree(threads: Threads, matrices: Sequence[np.ndarray], cap_height: int) -> tuple[np.ndarray, ...]:
+    """The layers of the tree over the rows of matrices (columns, n) of different heights, in commitment order."""
+    groups: dict[int, list[np.ndarray]] = {}
+    for matrix in matrices:
+        groups.setdefault(matrix.shape[1], []).append(matrix)
+    layers = allocate(max(groups), cap_height)
+    joining = {}
+    for size, group in groups.items():
+        digests = layers[0] if size == len(layers[0]) else np.empty((size, DIGEST), dtype=np.uint64)
+        split_rows(threads, partial(hash_rows, group, digests), size)
+        joining[size] = digests
+    build(threads, layers, joining)
+    return layers
+
+
+def fold_tree(threads: Threads, codeword: np.ndarray, log_arity: int, cap_height: int) -> tuple[np.ndarray, ...]:
+    """The layers of the tree whose leaves hash the groups of 2^log_arity neighbours of a codeword (3, n)."""
+    layers = allocate(codeword.shape[1] >> log_arity, cap_height)
+    split_rows(threads, partial(hash_groups, codeword, 1 << log_arity, layers[0]), len(layers[0]))
+    build(threads, layers, {})
+    return layers
+
+
+def allocate(leaves: int, cap_height: int) -> tuple[np.ndarray, ...]:
+    """The layers, uint64 (n, 4) each, from 2^k leaves to a cap of at most 2^cap_height nodes; none is written."""
+    cap = min(leaves, 1 << cap_height)
+    sizes = [leaves >> level for level in range((leaves // cap).bit_length())]
+    return tuple(np.empty((nodes, DIGEST), dtype=np.uint64) for nodes in sizes)
+
+
+def build(threads: Threads, layers: Sequence[np.ndarray], joining: Mapping[int, np.ndarray]) -> None:
+    """Write all layers but the first.
+
+    ``joining`` holds the row digests (n, 4) that join the layer of n nodes (Plonky3's mixed-height MerkleTreeMmcs).
+    """
+    for below, layer in pairwise(layers):
+        digests = joining.get(len(layer))
+        piece = partial(compress, below, layer) if digests is None else partial(inject, below, digests, layer)
+        split_rows(threads, piece, len(layer))

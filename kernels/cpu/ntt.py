@@ -15,7 +15,8 @@ than a vector, handle eight nodes at a time, one per lane, after an 8 x 8 transp
 so that every subtree that fits a cache stays in it until it is done, whatever the caches' sizes.
 """
 
-from functools import cache
+from collections.abc import Sequence
+from functools import cache, partial
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from graphprover import field
 from graphprover.compiled import njit
 from graphprover.kernels.cpu import simd
 from graphprover.kernels.cpu.field import add, mul, power, reverse_bits
+from graphprover.kernels.cpu.pieces import MOST_ROWS, Threads
 
 _LOG_LEAF = 6
 _LEAF = 1 << _LOG_LEAF  # rows handled in registers at the bottom of the tree; smaller transforms run word by word
@@ -465,3 +467,42 @@ def coset_lde(
     shift = target_shift * field.inv(source_shift) % field.P
     natural = not bit_reversed_source
     _run(source, target, log_blowup, (first, last), up=True, down=True, natural=natural, shift=shift)
+
+
+def coset_ldes(
+    threads: Threads,
+    sources: Sequence[np.ndarray],
+    log_chunks: Sequence[int],
+    log_cosets: int,
+    shift: int,
+    bit_reversed_source: bool,
+) -> list[np.ndarray]:
+    """The polynomials given by evaluations, on 2^log_cosets times as many points.
+
+    A source (columns, n c) holds for each column c = 2^log_chunks runs of n evaluations in bit-reversed order, run z
+    on the coset h w^rev(z) H with w of order n c; or, without chunks, one of n in natural order on h H. The result,
+    (columns c, n 2^log_cosets), has in row columns rev(z) + column that column's run z on the coset shift h K in
+    bit-reversed order. Raises ValueError for other shapes.
+    """
+    return [
+        _coset_lde_of_runs(threads, source, log, log_cosets, shift, bit_reversed_source)
+        for source, log in zip(sources, log_chunks, strict=True)
+    ]
+
+
+def _coset_lde_of_runs(
+    threads: Threads, source: np.ndarray, log_chunks: int, log_cosets: int, shift: int, bit_reversed_source: bool
+) -> np.ndarray:
+    columns, rows = source.shape[0], source.shape[1] >> log_chunks
+    if rows << log_chunks != source.shape[1] or (log_chunks and not bit_reversed_source):
+        raise ValueError(f"no extension of {source.shape} from 2^{log_chunks} chunks to 2^{log_cosets} cosets")
+    generator = field.root_of_unity(source.shape[1].bit_length() - 1)
+    target = np.empty((columns << log_chunks, rows << log_cosets), dtype=np.uint64)
+    for run in range(1 << log_chunks):
+        chunk = field.reverse_bits(run, log_chunks)
+        values = np.ascontiguousarray(source[:, run * rows : (run + 1) * rows])
+        extension = target[columns * chunk : columns * (chunk + 1)]
+        source_shift = pow(generator, chunk, field.P)
+        piece = partial(coset_lde, values, extension, log_cosets, source_shift, shift, bit_reversed_source)
+        threads.split(piece, columns, max(1, MOST_ROWS // rows))
+    return target

@@ -5,17 +5,20 @@ Trefethen, "Barycentric Lagrange interpolation", 2004). The weights are the same
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
-from graphprover import field
 from graphprover.compiled import njit
-from graphprover.field import GENERATOR, Ext, P
+from graphprover.field import Ext, P
 from graphprover.kernels.cpu import domain, simd, sums
-from graphprover.kernels.cpu.deep import inverse_denominators
+from graphprover.kernels.cpu.deep import invert_differences
 from graphprover.kernels.cpu.field import add, ext_mul, ext_scale, mul
+from graphprover.kernels.cpu.pieces import Threads
+from graphprover.kernels.domain import interpolation_factor
 
 _ROWS = 128
+_COLUMNS = 16  # of a piece, as each piece first prepares as much as that for itself
 _AHEAD = 2  # columns from the one in use to the one whose rows are asked for: no hardware foresees a jump
 _P = np.uint64(P)
 _PIECE = np.uint64(1 << sums.PIECE)
@@ -35,19 +38,20 @@ def _scale(points, factor, target):
         target[0, i], target[1, i], target[2, i] = ext_mul(x, factor)
 
 
-def weights(log_rows: int, point: Ext) -> np.ndarray:
-    """uint64 (3, n) for n = 2^log_rows: p(point) is the sum of weights[:, i] p(x_i) over 7 H in bit-reversed order.
+def interpolation_weights(domains: Sequence[tuple[int, Ext]]) -> list[np.ndarray]:
+    """For each (log2 of n, point) uint64 (3, n): p(point) is the sum of weights[:, i] p(x_i) over 7 H, bit-reversed.
 
-    Raises ZeroDivisionError for a point of 7 H.
+    Raises ZeroDivisionError for a point of its 7 H.
     """
+    return [_weights(log_rows, point) for log_rows, point in domains]
+
+
+def _weights(log_rows: int, point: Ext) -> np.ndarray:
     rows = 1 << log_rows
     points = domain.points(log_rows)
     target = np.empty((3, rows), dtype=np.uint64)
-    inverse_denominators(points, point, target, 0, rows)
-    power = pow(GENERATOR, rows, P)
-    vanishing = field.ext_sub(field.ext_pow(point, rows), field.ext(power))
-    factor = field.ext_scale(vanishing, field.inv(rows * power))
-    _scale(points, tuple(map(np.uint64, factor)), target)
+    invert_differences(points, point, target, 0, rows)
+    _scale(points, tuple(map(np.uint64, interpolation_factor(log_rows, point))), target)
     return target
 
 
@@ -133,12 +137,27 @@ def _evaluate(matrix, weights, both, target, first, last):
             target[k // 3, k % 3, column] = total
 
 
-def evaluate(matrix: np.ndarray, weights: Sequence[np.ndarray], target: np.ndarray, first: int, last: int) -> None:
+def evaluate(
+    threads: Threads, matrices: Sequence[np.ndarray], weights: Sequence[Sequence[np.ndarray]]
+) -> list[list[np.ndarray]]:
+    """For each matrix and point the values of all columns, (columns, 3); otherwise as `evaluate_columns`."""
+    values = []
+    for matrix, of_matrix in zip(matrices, weights, strict=True):
+        target = np.empty((len(of_matrix), 3, len(matrix)), dtype=np.uint64)
+        threads.split(partial(evaluate_columns, matrix, of_matrix, target), len(matrix), _COLUMNS)
+        values.append([point.T for point in target])
+    return values
+
+
+def evaluate_columns(
+    matrix: np.ndarray, weights: Sequence[np.ndarray], target: np.ndarray, first: int, last: int
+) -> None:
     """The values of columns [first, last) at the points of some weights.
 
     ``matrix`` is (columns, rows) with at least n rows, of which the first n = 7 H are read; each of ``weights`` is
-    (3, n) as made by ``weights``, of one n; ``target`` is (points, 3, columns). All are C-contiguous uint64. Points are
-    taken two at a time, so that they share the reading of the matrix. Raises ValueError for shapes that do not agree.
+    (3, n) as made by `interpolation_weights`, of one n; ``target`` is (points, 3, columns). All are C-contiguous
+    uint64. Points are taken two at a time, so that they share the reading of the matrix. Raises ValueError for shapes
+    that do not agree.
     """
     shapes = {each.shape for each in weights}
     if target.shape != (len(weights), 3, len(matrix)) or len(shapes) != 1 or not 0 <= first <= last <= len(matrix):

@@ -145,7 +145,7 @@ struct Vectors {
 };
 
 // target = sum of the first `count` vectors, of `words` words each.
-extern "C" __global__ void __launch_bounds__(THREADS) sum(
+extern "C" __global__ void __launch_bounds__(THREADS) sum_codewords(
     const __grid_constant__ Vectors vectors, u64 count, u64* target, u64 words) {
     u64 i = (u64)blockIdx.x * THREADS + threadIdx.x;
     if (i >= words) return;

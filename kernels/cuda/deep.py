@@ -1,15 +1,14 @@
 """DEEP quotients of all columns of a height at once (``deep.cu``); the definitions stand in kernels/cpu/deep.py."""
 
-import builtins
 from collections.abc import Sequence
 
 import cupy
 import numpy as np
 
 from graphprover.field import ZERO, Ext
-from graphprover.kernels.cuda import domain
+from graphprover.kernels.cuda import denominators
 from graphprover.kernels.cuda.batch import batched
-from graphprover.kernels.cuda.module import blocks_for, launch, load, together
+from graphprover.kernels.cuda.launch import blocks_for, empty_arrays, kernels_of, launch
 from graphprover.kernels.operands import Height
 
 THREADS = 256  # as in deep.cu
@@ -22,7 +21,7 @@ def inverse_denominators(domains: Sequence[tuple[int, Ext]]) -> list[cupy.ndarra
 
     Raises ZeroDivisionError for a point of its 7 * K.
     """
-    return domain.over_points("deep.cu", "inverse_denominators", [(*each, ZERO) for each in domains])
+    return denominators.over_points("deep.cu", "inverse_denominators", [(*each, ZERO) for each in domains])
 
 
 def reduced_openings(heights: Sequence[Height], alpha: Ext) -> list[cupy.ndarray]:
@@ -43,8 +42,8 @@ def reduced_openings(heights: Sequence[Height], alpha: Ext) -> list[cupy.ndarray
         opened += [at_point.reshape(-1) for values in height.values for at_point in values]
         words_before += 3 * claim
     plan = cupy.asarray(np.concatenate([np.array(parts, dtype=np.uint64), *opened]))
-    targets = together(height.inverses[0].shape for height in heights)
-    weights = together((builtins.sum(map(len, height.matrices)) + len(height.matrices) + 2, 3) for height in heights)
+    targets = empty_arrays(height.inverses[0].shape for height in heights)
+    weights = empty_arrays((sum(map(len, height.matrices)) + len(height.matrices) + 2, 3) for height in heights)
 
     items = []
     for height, (first_part, first_opened), target, scratch in zip(heights, starts, targets, weights, strict=True):
@@ -60,8 +59,8 @@ def reduced_openings(heights: Sequence[Height], alpha: Ext) -> list[cupy.ndarray
         ]  # fmt: skip
         items.append((words, blocks_for(rows // 2, THREADS // slices)))
     for described, count, blocks in batched(items):
-        launch(load("deep.cu"), "weigh", count, THREADS, described, *alpha)
-        launch(load("deep.cu"), "reduced_openings", blocks, THREADS, described, count)
+        launch(kernels_of("deep.cu"), "weigh", count, THREADS, described, *alpha)
+        launch(kernels_of("deep.cu"), "reduced_openings", blocks, THREADS, described, count)
     return targets
 
 
@@ -82,17 +81,19 @@ def _require_fitting(height: Height) -> None:
         )
 
 
-def sum(vectors: Sequence[cupy.ndarray]) -> cupy.ndarray:
-    """The sum of C-contiguous uint64 arrays of one shape. Raises ValueError for different shapes."""
+def sum_codewords(vectors: Sequence[cupy.ndarray]) -> cupy.ndarray:
+    """The sum of C-contiguous uint64 arrays of one shape, canonical. Raises ValueError for different shapes."""
     if len(vectors) > _VECTORS:
-        return sum([sum(vectors[:_VECTORS]), *vectors[_VECTORS:]])
+        return sum_codewords([sum_codewords(vectors[:_VECTORS]), *vectors[_VECTORS:]])
     if len({each.shape for each in vectors}) != 1 or not all(each.flags.c_contiguous for each in vectors):
         raise ValueError(f"arrays of shapes {[each.shape for each in vectors]} have no sum")
+    if len(vectors) == 1:
+        return vectors[0]
     target = cupy.empty_like(vectors[0])
     addresses = np.zeros(_VECTORS, dtype=np.uint64)
     addresses[: len(vectors)] = [each.data.ptr for each in vectors]
     launch(
-        load("deep.cu"), "sum", blocks_for(target.size, THREADS), THREADS,
+        kernels_of("deep.cu"), "sum_codewords", blocks_for(target.size, THREADS), THREADS,
         addresses, len(vectors), target, target.size,
     )  # fmt: skip
     return target

@@ -5,7 +5,7 @@ import cupy
 from graphprover.field import Ext, ext_pow
 from graphprover.kernels.cpu import fri
 from graphprover.kernels.cuda import domain
-from graphprover.kernels.cuda.module import blocks_for, launch, load
+from graphprover.kernels.cuda.launch import blocks_for, kernels_of, launch, to_host
 
 THREADS = 256  # as in fri.cu
 _LOG_ARITY = 3  # largest fold in one launch: eight extension elements a thread
@@ -28,7 +28,7 @@ def fold(codeword: cupy.ndarray, log_arity: int, beta: Ext, joining: cupy.ndarra
         target = cupy.empty((3, size), dtype=cupy.uint64)
         joins = 0 if log_arity or joining is None else joining
         blocks = blocks_for(size, THREADS)
-        launch(load("fri.cu"), f"fold_{step}", blocks, THREADS, codeword, *factors, *beta, joins, target, size)
+        launch(kernels_of("fri.cu"), f"fold_{step}", blocks, THREADS, codeword, *factors, *beta, joins, target, size)
         codeword, beta = target, ext_pow(beta, 1 << step)
     return codeword
 
@@ -39,4 +39,4 @@ def final_polynomial(codeword: cupy.ndarray, log_length: int) -> tuple[Ext, ...]
     Waits for them. Raises ValueError for a codeword that is shorter.
     """
     first = cupy.ascontiguousarray(codeword[:, : 1 << log_length])
-    return fri.final_polynomial(first.get(), log_length)
+    return fri.final_polynomial(to_host(first), log_length)

@@ -1,4 +1,4 @@
-"""Rows of matrices and nodes of trees to one buffer, by one launch (``gather.cu``); a CPU has NumPy's indexing."""
+"""Rows of matrices and nodes of trees to one buffer, by one launch and one copy (``gather.cu``)."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ import cupy
 import numpy as np
 
 from graphprover.kernels.cuda.keccak import DIGEST
-from graphprover.kernels.cuda.module import blocks_for, launch, load
+from graphprover.kernels.cuda.launch import blocks_for, kernels_of, launch, to_host
 
 THREADS = 128  # as in gather.cu
 _BLOCKS = 64  # most thread blocks of a part
@@ -15,12 +15,11 @@ _BLOCKS = 64  # most thread blocks of a part
 def gather(
     blocks: Sequence[Sequence[tuple[cupy.ndarray, np.ndarray]]],
     trees: Sequence[tuple[Sequence[cupy.ndarray], np.ndarray]],
-) -> tuple[cupy.ndarray, list[tuple[int, int]]]:
-    """What `graphprover.device.Device.gather` gives, one array after the other in one buffer; and their shapes.
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """What `graphprover.device.Device.gather` gives, of trees that are their layers. Waits for it.
 
-    A tree is its layers, which lie in memory as `graphprover.kernels.cuda.merkle.allocate` gives them. Raises
-    IndexError for a row or node that is not there, ValueError for a block whose matrices have not the same number of
-    indices or are not contiguous.
+    Layers lie in memory as `graphprover.kernels.cuda.merkle.allocate` gives them. Raises IndexError for a row or node
+    that is not there, ValueError for a block whose matrices have not the same number of indices or are not contiguous.
     """
     lists: list[np.ndarray] = []
     known: dict[int, tuple[int, int, int]] = {}  # by identity: place in the list of all, smallest, largest
@@ -36,7 +35,7 @@ def gather(
             raise IndexError(f"indices from {least} to {most} are not in [{first}, {last})")
         return place
 
-    parts, shapes, words = [], [], 0
+    parts, shapes, ends = [], [], [0]
     for block in blocks:
         counts = {len(indices) for _, indices in block}
         if len(counts) != 1 or not all(matrix.flags.c_contiguous for matrix, _ in block):
@@ -46,25 +45,25 @@ def gather(
         for matrix, indices in block:
             columns, rows = matrix.shape
             place = listed(indices, 0, rows)
-            parts.append((matrix.data.ptr, 1, rows, columns, place, count, words + column, width))
+            parts.append((matrix.data.ptr, 1, rows, columns, place, count, ends[-1] + column, width))
             column += columns
         shapes.append((count, width))
-        words += count * width
+        ends.append(ends[-1] + count * width)
     for layers, numbers in trees:
         leaves, cap, count = len(layers[0]), len(layers[-1]), len(numbers)
         if count and not cap <= numbers.min() <= numbers.max() < 2 * leaves:
             raise IndexError(f"nodes {numbers.min()} to {numbers.max()} are not all in [{cap}, {2 * leaves})")
         place = listed(_places(numbers, leaves), 0, 2 * leaves)
-        parts.append((layers[0].data.ptr, DIGEST, 1, DIGEST, place, count, words, DIGEST))
+        parts.append((layers[0].data.ptr, DIGEST, 1, DIGEST, place, count, ends[-1], DIGEST))
         shapes.append((count, DIGEST))
-        words += count * DIGEST
+        ends.append(ends[-1] + count * DIGEST)
 
     described = np.array(parts, dtype=np.uint64)
     plan = cupy.asarray(np.concatenate([described.reshape(-1), *(each.astype(np.uint64) for each in lists)]))
-    target = cupy.empty(words, dtype=np.uint64)
+    target = cupy.empty(ends[-1], dtype=np.uint64)
     most = max((count * columns for _, _, _, columns, _, count, _, _ in parts), default=0)
     launch(
-        load("gather.cu"),
+        kernels_of("gather.cu"),
         "gather",
         (len(parts), min(blocks_for(most, THREADS), _BLOCKS)),
         THREADS,
@@ -72,7 +71,9 @@ def gather(
         plan[described.size :],
         target,
     )
-    return target, shapes
+    words = to_host(target)
+    arrays = [words[first:end].reshape(shape) for first, end, shape in zip(ends, ends[1:], shapes, strict=False)]
+    return arrays[: len(blocks)], arrays[len(blocks) :]
 
 
 def _places(numbers: np.ndarray, leaves: int) -> np.ndarray:

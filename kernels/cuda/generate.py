@@ -1,8 +1,8 @@
-"""CUDA C++ of one table's kernels from its register programs (``graphprover.air.program``): straight-line code, a row a
+"""CUDA C++ of one table's kernels from its bytecode (``graphprover.air.bytecode``): straight-line code, a row a
 thread.
 
 The text depends on the table alone: what belongs to one proof is the constants, which a kernel takes by value. The
-program's registers become variables that are assigned once, so that the compiler allocates its own. Each packed
+bytecode's registers become variables that are assigned once, so that the compiler allocates its own. Each packed
 lookup's fraction is V / U with U the product of its denominators: with the adjugate of U, V adj(U) / norm(U), and the
 norms of a few columns and all of a block's rows are inverted together.
 """
@@ -11,20 +11,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from graphprover.air.bytecode import Bytecode, Op, Selector, Source, lookup_bytecode, quotient_bytecode
 from graphprover.air.description import AirDescription
 from graphprover.air.expression import CONST
-from graphprover.air.program import Matrix, Op, Program, Selector, lookup_program, quotient_program
 from graphprover.field import P
 from graphprover.kernels.cuda.sources import source
 
-GENERATED = 3000  # instructions and terms of a quotient's program up to which it is generated: some 30 s of compilation
+# Instructions and terms of a quotient up to which it is generated: some 30 s of compilation.
+GENERATED = 3000
 THREADS = 128  # rows of a block
 WARP = 32
 LOOKUPS = 4  # fraction columns whose norms a thread inverts together
 PART = 20000  # characters of a kernel's fractions: more of them compile slowly and spill registers
 VALUES = 4000  # words: a kernel's parameters take at most 32764 bytes
 
-_INPUTS = {Matrix.MAIN: "main", Matrix.PREPROCESSED: "preprocessed", Matrix.PERMUTATION: "permutation"}
+_INPUTS = {Source.MAIN: "main", Source.PREPROCESSED: "preprocessed", Source.PERMUTATION: "permutation"}
 _SELECTORS = {Selector.FIRST: "first", Selector.LAST: "last", Selector.TRANSITION: "transition"}
 _BINARY = {Op.ADD: "add", Op.SUB: "sub", Op.MUL: "mul", Op.EXT_MUL: "mul"}
 
@@ -47,16 +48,16 @@ class _Step(NamedTuple):
     terms: tuple[tuple[_Place, tuple[_Place, ...]], ...]  # of LINEAR: word, weight
 
 
-class Code:
-    """A program in which every value is made once."""
+class SingleAssignment:
+    """Bytecode in which every value is made once."""
 
-    def __init__(self, program: Program) -> None:
-        self.program = program
+    def __init__(self, bytecode: Bytecode) -> None:
+        self.bytecode = bytecode
         self.steps: list[_Step] = []
-        constants, inputs = program.constant_planes, len(program.inputs)
-        self.zeros = {i for i, node in enumerate(program.base_constants) if program.uniforms[node] == (0, 0, 0)}
-        first_ext = len(program.base_constants)
-        for i, weights in enumerate(program.ext_constants):
+        constants, inputs = bytecode.constant_planes, len(bytecode.inputs)
+        self.zeros = {i for i, node in enumerate(bytecode.base_constants) if bytecode.uniforms[node] == (0, 0, 0)}
+        first_ext = len(bytecode.base_constants)
+        for i, weights in enumerate(bytecode.ext_constants):
             if not weights:
                 self.zeros.update(range(first_ext + 3 * i, first_ext + 3 * i + 3))
         held = {i: _Place("constant", i) for i in range(constants)}
@@ -65,11 +66,11 @@ class Code:
         def places(plane: int, width: int) -> tuple[_Place, ...]:
             return tuple(held[plane + i] for i in range(width))
 
-        for number, (op, width, d, a, b, count) in enumerate(program.instructions.tolist()):
+        for number, (op, width, d, a, b, count) in enumerate(bytecode.instructions.tolist()):
             terms: tuple[tuple[_Place, tuple[_Place, ...]], ...] = ()
             second: tuple[_Place, ...] = ()
             if op == Op.LINEAR:
-                some = program.terms[b : b + count].tolist()
+                some = bytecode.terms[b : b + count].tolist()
                 terms = tuple((held[plane], places(weight, width)) for plane, weight in some)
             else:
                 second = places(b, 1 if op in (Op.MUL, Op.SCALE, Op.SUB_BASE) else width)
@@ -78,23 +79,23 @@ class Code:
             copy = op == Op.ADD and self.is_zero(second)
             held |= {d + i: step.a[i] if copy else _Place("value", number, i) for i in range(width)}
         first = constants + inputs
-        self.outputs = [held[first + i] for i in range(program.outputs)]
+        self.outputs = [held[first + i] for i in range(bytecode.outputs)]
 
     def is_zero(self, places: Iterable[_Place]) -> bool:
         return all(place.kind == "constant" and place.number in self.zeros for place in places)
 
     def literal(self, place: _Place) -> int | None:
         """The number that a base constant is in every proof, if it is one."""
-        if place.kind != "constant" or place.number >= len(self.program.base_constants):
+        if place.kind != "constant" or place.number >= len(self.bytecode.base_constants):
             return None
-        op, value, _ = self.program.uniforms[self.program.base_constants[place.number]]
+        op, value, _ = self.bytecode.uniforms[self.bytecode.base_constants[place.number]]
         return value if op == CONST else None
 
 
 class _Scope:
     """Statements that make some places' values, each on first use."""
 
-    def __init__(self, code: Code) -> None:
+    def __init__(self, code: SingleAssignment) -> None:
         self.code = code
         self.lines: list[str] = []
         self.made: set[tuple[str, int]] = set()
@@ -122,8 +123,8 @@ class _Scope:
             stack.pop()
 
     def load(self, number: int) -> str:
-        matrix, row, offset = self.code.program.inputs[number].tolist()
-        if matrix == Matrix.SELECTORS:
+        matrix, row, offset = self.code.bytecode.inputs[number].tolist()
+        if matrix == Source.SELECTORS:
             value = f"selectors.{_SELECTORS[row]}" if row in _SELECTORS else "inverse_vanishing"
         else:
             value = f"{_INPUTS[matrix]}[{row} * {_INPUTS[matrix]}_rows + {'next' if offset else 'row'}]"
@@ -150,7 +151,7 @@ class _Scope:
         literal = self.code.literal(factor)
         if literal == 1:
             return value
-        return f"ext::neg({value})" if literal == P - 1 else f"program::scale({value}, {self.word(factor)})"
+        return f"ext::neg({value})" if literal == P - 1 else f"bytecode::scale({value}, {self.word(factor)})"
 
     def statement(self, number: int, step: _Step) -> str:
         space, kind = ("ext", "Ext") if step.width == 3 else ("field", "u64")
@@ -160,18 +161,18 @@ class _Scope:
             terms = "".join(
                 f" sums::accumulate(s{number}, {self.word(word)}, {self.value(weight)});" for word, weight in step.terms
             )
-            total = "program" if step.width == 3 else "sums"
+            total = "bytecode" if step.width == 3 else "sums"
             return f"{sum_} s{number} = {start};{terms} {kind} v{number} = {total}::total(s{number});"
         a, b = self.value(step.a), self.value(step.b)
         if step.op == Op.SCALE:
-            value = f"program::scale({a}, {b})"
+            value = f"bytecode::scale({a}, {b})"
         elif step.op == Op.SUB_BASE:
             a0, a1, a2 = (self.word(place) for place in step.a)
             value = f"Ext{{field::sub({a0}, {b}), {a1}, {a2}}}"
         elif step.op == Op.SUB and self.code.is_zero(step.a):
             value = f"{space}::neg({b})"
         else:
-            value = f"{'program' if step.op == Op.EXT_MUL else space}::{_BINARY[step.op]}({a}, {b})"
+            value = f"{'bytecode' if step.op == Op.EXT_MUL else space}::{_BINARY[step.op]}({a}, {b})"
         return f"{kind} v{number} = {value};"
 
 
@@ -189,7 +190,7 @@ def _text(name: str, constants: int, parameters: str, body: Iterable[str]) -> st
         words, first = "#define CONSTANT(i) words[i]\n", "const u64* __restrict__ words"
     return "\n".join(
         (
-            source("program.cuh") + words,
+            source("bytecode.cuh") + words,
             f'extern "C" __global__ void __launch_bounds__({THREADS}, 4) {name}(',
             f"    {first}, {parameters}) {{",
             *(f"    {line}" for line in body),
@@ -200,30 +201,30 @@ def _text(name: str, constants: int, parameters: str, body: Iterable[str]) -> st
 
 
 @lru_cache(maxsize=256)
-def quotient_source(program: Program, chunks: int) -> str:
-    """The kernel ``quotient``. After the program's constants it takes, for each chunk in order of rows, Z on it; for
+def quotient_source(bytecode: Bytecode, chunks: int) -> str:
+    """The kernel ``quotient``. After the bytecode's constants it takes, for each chunk in order of rows, Z on it; for
     each 1 / Z; and the trace's last point.
 
     Parameters: constants by value; main, preprocessed and permutation, each with its number of rows; target (3, size);
     the tables of the domain's points; log2 of the trace's rows; size.
     """
-    code = Code(program)
+    code = SingleAssignment(bytecode)
     scope = _Scope(code)
     scope.require(code.outputs)
-    constants = program.constant_planes
-    used = {row for matrix, row, _ in program.inputs.tolist() if matrix == Matrix.SELECTORS} - {
+    constants = bytecode.constant_planes
+    used = {row for matrix, row, _ in bytecode.inputs.tolist() if matrix == Source.SELECTORS} - {
         Selector.INVERSE_VANISHING
     }
     body = [
         f"u64 index = (u64)blockIdx.x * {THREADS} + threadIdx.x;",
         "u64 row = index < size ? index : size - 1;",
-        "u64 next = program::next_row(row, (int)log_rows);",
+        "u64 next = bytecode::next_row(row, (int)log_rows);",
         "u32 chunk = (u32)(row >> log_rows);",
         f"u64 inverse_vanishing = CONSTANT({constants + chunks} + chunk);",
     ]
     if used:
         body += [
-            "program::Selectors selectors = program::selectors(",
+            "bytecode::Selectors selectors = bytecode::selectors(",
             "    domain::at({fine, coarse}, row),",
             f"    CONSTANT({constants} + chunk), CONSTANT({constants + 2 * chunks}));",
         ]
@@ -236,14 +237,14 @@ def quotient_source(program: Program, chunks: int) -> str:
 
 
 @lru_cache(maxsize=256)
-def lookup_sources(program: Program, groups: tuple[int, ...]) -> list[str]:
+def lookup_sources(bytecode: Bytecode, groups: tuple[int, ...]) -> list[str]:
     """The kernels ``lookups``, each for some of the packed lookups, which have ``groups`` tuples each; run in order.
 
     Parameters: constants by value; main and preprocessed, each with its number of rows; columns (3(k + 1), rows), the
     first three of which become each row's sum; totals (blocks, 3), the sums of blocks of rows; the place of the first
     zero; rows.
     """
-    code = Code(program)
+    code = SingleAssignment(bytecode)
     parameters = (
         "const u64* main, u64 main_rows, const u64* preprocessed, u64 preprocessed_rows, u64* columns, u64* totals, "
         "u64* first_zero, u64 rows"
@@ -253,7 +254,7 @@ def lookup_sources(program: Program, groups: tuple[int, ...]) -> list[str]:
         body = [
             f"u64 index = (u64)blockIdx.x * {THREADS} + threadIdx.x;",
             "u64 row = index < rows ? index : rows - 1, next = row + 1 < rows ? row + 1 : 0;",
-            "program::Selectors selectors = {row == 0, row == rows - 1, row < rows - 1};",
+            "bytecode::Selectors selectors = {row == 0, row == rows - 1, row < rows - 1};",
             "Ext total = " + ("ext::load(columns, rows, row);" if texts else "ext::ZERO;"),
             *part,
             "if (index < rows) ext::store(columns, rows, row, total);",
@@ -261,11 +262,11 @@ def lookup_sources(program: Program, groups: tuple[int, ...]) -> list[str]:
             "block::running_sum(index < rows ? total : ext::ZERO, all);",
             "if (threadIdx.x == 0) ext::store(totals + 3 * blockIdx.x, 1, 0, all);",
         ]
-        texts.append(_text("lookups", program.constant_planes, parameters, body))
+        texts.append(_text("lookups", bytecode.constant_planes, parameters, body))
     return texts
 
 
-def _parts(code: Code, groups: Sequence[int]) -> Iterator[list[str]]:
+def _parts(code: SingleAssignment, groups: Sequence[int]) -> Iterator[list[str]]:
     """The statements of each kernel's fractions."""
     part: list[str] = []
     for first in range(0, len(groups), LOOKUPS):
@@ -278,7 +279,7 @@ def _parts(code: Code, groups: Sequence[int]) -> Iterator[list[str]]:
         yield part
 
 
-def _fractions(code: Code, groups: Sequence[int], columns: Sequence[int]) -> list[str]:
+def _fractions(code: SingleAssignment, groups: Sequence[int], columns: Sequence[int]) -> list[str]:
     """Statements that make some columns' fractions, store them and add them to the row's total."""
     scope = _Scope(code)
     tuples = sum(groups)
@@ -293,33 +294,33 @@ def _fractions(code: Code, groups: Sequence[int], columns: Sequence[int]) -> lis
                 scope.lines.append(f"Ext u{i} = {d}, w{i};")
                 continue
             # V / U + m / d = (V d + m U) / (U d); V is the first multiplicity at first.
-            over = scope.times(d, code.outputs[3 * tuples + first]) if t == first + 1 else f"program::mul({d}, w{i})"
+            over = scope.times(d, code.outputs[3 * tuples + first]) if t == first + 1 else f"bytecode::mul({d}, w{i})"
             scope.lines.append(f"w{i} = ext::add({over}, {scope.times(f'u{i}', multiplicity)});")
-            scope.lines.append(f"u{i} = program::mul(u{i}, {d});")
-        scope.lines.append(f"Adjugate c{i} = program::adjugate(u{i}); norms[{i}] = c{i}.norm;")
+            scope.lines.append(f"u{i} = bytecode::mul(u{i}, {d});")
+        scope.lines.append(f"Adjugate c{i} = bytecode::adjugate(u{i}); norms[{i}] = c{i}.norm;")
         one = groups[column] == 1
-        over = scope.times(f"c{i}.c", code.outputs[3 * tuples + first]) if one else f"program::mul(c{i}.c, w{i})"
+        over = scope.times(f"c{i}.c", code.outputs[3 * tuples + first]) if one else f"bytecode::mul(c{i}.c, w{i})"
         scope.lines.append(f"Ext f{i} = {over};")
         scope.lines.append(f"if (c{i}.norm == 0) report_zero(first_zero, row);")
     lines += scope.lines
     lines.append("block::invert(norms);")
     for i, column in enumerate(columns):
         place = f"columns + {3 * (column + 1)} * rows"
-        lines.append(f"f{i} = program::scale(f{i}, norms[{i}]); total = ext::add(total, f{i});")
+        lines.append(f"f{i} = bytecode::scale(f{i}, norms[{i}]); total = ext::add(total, f{i});")
         lines.append(f"if (index < rows) ext::store({place}, rows, row, f{i});")
     return lines
 
 
-def is_generated(program: Program) -> bool:
-    """Whether a quotient's program gets a kernel of its own; it is interpreted otherwise."""
-    return len(program.instructions) + len(program.terms) <= GENERATED
+def is_generated(bytecode: Bytecode) -> bool:
+    """Whether a quotient's bytecode gets a kernel of its own; it is interpreted otherwise."""
+    return len(bytecode.instructions) + len(bytecode.terms) <= GENERATED
 
 
 def table_sources(air: AirDescription) -> list[str]:
     """All kernels that are generated for a table."""
-    program, texts = quotient_program(air), []
-    if is_generated(program):
-        texts.append(quotient_source(program, 1 << air.log_quotient_chunks))
+    bytecode, texts = quotient_bytecode(air), []
+    if is_generated(bytecode):
+        texts.append(quotient_source(bytecode, 1 << air.log_quotient_chunks))
     if air.lookups:
-        texts += lookup_sources(lookup_program(air), tuple(len(lookup.tuples) for lookup in air.lookups))
+        texts += lookup_sources(lookup_bytecode(air), tuple(len(lookup.tuples) for lookup in air.lookups))
     return texts

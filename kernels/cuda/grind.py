@@ -3,32 +3,35 @@
 import cupy
 import numpy as np
 
-from graphprover.kernels.cuda.module import blocks_for, launch, load, multiprocessors
+from graphprover.kernels.cuda.keccak import DIGEST
+from graphprover.kernels.cuda.launch import blocks_for, kernels_of, launch, multiprocessors, to_host
 
 _THREADS = 128
 _BLOCKS_PER_MULTIPROCESSOR = 5  # as many as run at once
 _EXPECTED = 8  # times the expected number of nonces in one launch: a second is needed once in e^8
 
 
-def grind(seed: np.ndarray, bits: int) -> int:
-    """The smallest nonce that the challenger accepts after ``seed``, a digest: uint64 (4,). Waits for it.
+def grind(seed: bytes, bits: int) -> int:
+    """The smallest nonce that the challenger accepts after ``seed``, a digest; 0 for no bits. Waits for it.
 
     Accepted is what gives Keccak-256(seed || nonce as 8 little-endian bytes) a last word that, read big-endian, has
-    its lowest ``bits`` bits zero. Raises ValueError unless 0 <= bits < 60.
+    its lowest ``bits`` bits zero. Raises ValueError unless 0 <= bits < 60, and for another seed.
     """
-    if seed.shape != (4,) or seed.dtype != np.uint64:
-        raise ValueError("the seed is a digest of four uint64 words")
+    words = np.frombuffer(seed, dtype="<u8").tolist()
+    if len(words) != DIGEST:
+        raise ValueError("the seed is a digest of four words")
     if not 0 <= bits < 60:
         raise ValueError(f"cannot grind {bits} bits")
+    if bits == 0:
+        return 0
     mask = int.from_bytes(((1 << bits) - 1).to_bytes(8, "big"), "little")
     resident = multiprocessors(cupy.cuda.runtime.getDevice()) * _BLOCKS_PER_MULTIPROCESSOR
     start, count = 0, max(_EXPECTED << bits, _THREADS)
     while True:
         found = cupy.asarray(np.array([2**64 - 1, 0], dtype=np.uint64))
         blocks = min(blocks_for(count, _THREADS), resident)
-        words = (int(word) for word in seed)
-        launch(load("grind.cu"), "grind", blocks, _THREADS, *words, mask, start, start + count, found)
-        nonce = int(found.get()[0])
+        launch(kernels_of("grind.cu"), "grind", blocks, _THREADS, *words, mask, start, start + count, found)
+        nonce = int(to_host(found)[0])
         if nonce < start + count:
             return nonce
         start += count

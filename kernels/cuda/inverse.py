@@ -1,12 +1,12 @@
-"""Inverses of base and extension vectors, many at a time (``inverse.cu``)."""
+"""Inverses of vectors, many words at a time (``inverse.cu``)."""
 
 import cupy
 import numpy as np
 
-from graphprover.kernels.cuda.module import blocks_for, launch, load
+from graphprover.kernels.cuda.launch import blocks_for, kernels_of, launch, to_host
 
 NO_ZERO = 2**64 - 1
-THREADS, WORDS, ELEMENTS = 256, 16, 8  # as in inverse.cu
+THREADS, WORDS = 256, 16  # as in inverse.cu
 
 
 def no_zero(place: cupy.ndarray) -> cupy.ndarray:
@@ -21,7 +21,15 @@ def inverse(source: cupy.ndarray, target: cupy.ndarray) -> None:
     Raises ZeroDivisionError, naming the index, for the first zero; what ``target`` holds then is undefined. Raises
     ValueError for shapes that do not agree.
     """
-    _invert("inverse", WORDS, (), source, target)
+    if source.ndim != 1 or source.shape != target.shape:
+        raise ValueError(f"vectors of shapes {source.shape} and {target.shape} are not (n,)")
+    count = len(source)
+    first_zero = no_zero(cupy.empty(1, dtype=cupy.uint64))
+    blocks = blocks_for(count, THREADS * WORDS)
+    launch(kernels_of("inverse.cu"), "inverse", blocks, THREADS, source, target, count, first_zero)
+    index = int(to_host(first_zero)[0])
+    if index != NO_ZERO:
+        raise ZeroDivisionError(f"element {index} is zero and has no inverse")
 
 
 def inverse_or_zero(source: cupy.ndarray) -> cupy.ndarray:
@@ -31,19 +39,3 @@ def inverse_or_zero(source: cupy.ndarray) -> cupy.ndarray:
     inverse(target, target)
     target[zero] = 0
     return target
-
-
-def ext_inverse(source: cupy.ndarray, target: cupy.ndarray) -> None:
-    """The inverses of extension vectors (3, n); otherwise as ``inverse``."""
-    _invert("ext_inverse", ELEMENTS, (3,), source, target)
-
-
-def _invert(kernel: str, each: int, planes: tuple[int, ...], source: cupy.ndarray, target: cupy.ndarray) -> None:
-    count = source.shape[-1]
-    if source.shape != (*planes, count) or source.shape != target.shape:
-        raise ValueError(f"vectors of shapes {source.shape} and {target.shape} are not {(*planes, 'n')}")
-    first_zero = no_zero(cupy.empty(1, dtype=cupy.uint64))
-    launch(load("inverse.cu"), kernel, blocks_for(count, THREADS * each), THREADS, source, target, count, first_zero)
-    index = int(first_zero.get()[0])
-    if index != NO_ZERO:
-        raise ZeroDivisionError(f"element {index} is zero and has no inverse")

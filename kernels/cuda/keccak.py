@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import cupy
 import numpy as np
 
-from graphprover.kernels.cuda.module import blocks_for, launch, load
+from graphprover.kernels.cuda.launch import blocks_for, kernels_of, launch
 
 RATE = 17  # words absorbed between permutations
 DIGEST = 4  # words of a digest
@@ -29,7 +29,7 @@ def _hash(addresses: np.ndarray, stride: int, target: cupy.ndarray) -> None:
     else:
         many = cupy.asarray(addresses.astype(np.uint64))
     launch(
-        load("keccak.cu"),
+        kernels_of("keccak.cu"),
         "hash_rows",
         blocks_for(rows, _THREADS),
         _THREADS,

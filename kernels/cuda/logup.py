@@ -1,22 +1,16 @@
-"""LogUp columns from resident traces by a kernel generated for each table, and their running sums (``logup.cu``).
-
-CPU twin: kernels/cpu/logup.py after the table's lookup program.
-"""
+"""LogUp columns from resident traces by a kernel generated for each table, and their running sums (``logup.cu``)."""
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 import cupy
 
-from graphprover.air.description import AirDescription
-from graphprover.air.program import Program, constants, lookup_program
+from graphprover.air.bytecode import constants, lookup_bytecode
 from graphprover.field import Ext
 from graphprover.kernels.cuda import generate
 from graphprover.kernels.cuda.batch import batched
+from graphprover.kernels.cuda.bytecode import run_generated
 from graphprover.kernels.cuda.inverse import NO_ZERO, no_zero
-from graphprover.kernels.cuda.module import blocks_for, launch, load, together
-from graphprover.kernels.cuda.program import none, run
-from graphprover.kernels.cuda.streams import beside
+from graphprover.kernels.cuda.launch import blocks_for, empty_arrays, kernels_of, launch, pointer_or_null, to_host
 from graphprover.kernels.operands import Operands
 
 _SCAN = 1024  # threads of the block that scans a table's sums of blocks, as in logup.cu
@@ -28,37 +22,30 @@ def lookup_columns(tables: Sequence[Operands], beta: Ext) -> list[tuple[cupy.nda
     The traces are (columns, n) in natural order. Waits for the sums. Raises ZeroDivisionError, naming table and row,
     for a denominator of zero, whatever its multiplicity.
     """
-    columns = together((3 * (len(table.air.lookups) + 1), table.main.shape[1]) for table in tables)
+    columns = empty_arrays((3 * (len(table.air.lookups) + 1), table.main.shape[1]) for table in tables)
     # The sums of each table's blocks of rows; its terminal, then its first row with a zero.
-    totals = together((blocks_for(each.shape[1], generate.THREADS), 3) for each in columns)
+    totals = empty_arrays((blocks_for(each.shape[1], generate.THREADS), 3) for each in columns)
     results = no_zero(cupy.empty((len(tables), 4), dtype=cupy.uint64))
 
-    def fractions(number: int) -> None:
-        table, target, sums = tables[number], columns[number], totals[number]
-        program, rows = _program(table.air), target.shape[1]
-        words = constants(program, table.public_values, table.prefixes, beta)
+    for table, target, sums, result in zip(tables, columns, totals, results, strict=True):
+        bytecode, rows = lookup_bytecode(table.air), target.shape[1]
+        words = constants(bytecode, table.public_values, table.prefixes, beta)
         groups = tuple(len(lookup.tuples) for lookup in table.air.lookups)
-        for code in generate.lookup_sources(program, groups):
-            run(
+        for code in generate.lookup_sources(bytecode, groups):
+            run_generated(
                 code, "lookups", len(sums), words,
-                table.main, rows, none(table.preprocessed), rows, target, sums, results[number, 3:], rows,
+                table.main, rows, pointer_or_null(table.preprocessed), rows, target, sums, result[3:], rows,
             )  # fmt: skip
 
-    beside(fractions, range(len(tables)))
     items = [
         ([target.data.ptr, target.shape[1], sums.data.ptr, result.data.ptr], len(sums))
         for target, sums, result in zip(columns, totals, results, strict=True)
     ]
     for described, count, blocks in batched(items):
-        launch(load("logup.cu"), "scan_totals", count, _SCAN, described)
-        launch(load("logup.cu"), "accumulate", blocks, generate.THREADS, described, count)
-    terminals = results.get().tolist()
+        launch(kernels_of("logup.cu"), "scan_totals", count, _SCAN, described)
+        launch(kernels_of("logup.cu"), "accumulate", blocks, generate.THREADS, described, count)
+    terminals = to_host(results).tolist()
     for table, (*_, row) in zip(tables, terminals, strict=True):
         if row != NO_ZERO:
             raise ZeroDivisionError(f"a denominator is zero in row {row} of {table.air.name}")
     return [(target, (a, b, c)) for target, (a, b, c, _) in zip(columns, terminals, strict=True)]
-
-
-@lru_cache(maxsize=256)
-def _program(air: AirDescription) -> Program:
-    return lookup_program(air)

@@ -22,7 +22,6 @@ class Pool:
 
     def __init__(self, device: int) -> None:
         self.peak = 0  # bytes held at most since `reset`
-        self.allocated = 0  # bytes asked for since `reset`, freed or not
         self._lock = threading.Lock()
         try:
             import rmm
@@ -49,9 +48,9 @@ class Pool:
         return int(self._held())
 
     def reset(self) -> None:
-        """Begin a new measurement of `peak` and `allocated`."""
+        """Begin a new measurement of `peak`."""
         with self._lock:
-            self.peak, self.allocated = self.held(), 0
+            self.peak = self.held()
 
     def allocate(self, size: int) -> Any:
         """What CuPy asks for memory; raises MemoryError, with the bytes asked for and held, when there is none."""
@@ -63,7 +62,6 @@ class Pool:
             raise MemoryError(f"no {size:,} bytes on the device, with {self.held():,} bytes held") from error
         with self._lock:
             self.peak = max(self.peak, self.held())
-            self.allocated += size
         return memory
 
 
@@ -71,8 +69,6 @@ class Staging:
     """Pinned buffers, reused for every upload, which several threads fill: one alone is slower than the bus."""
 
     def __init__(self, device: int) -> None:
-        self.uploaded = 0  # bytes so far
-        self._lock = threading.Lock()
         self._free: SimpleQueue[tuple[np.ndarray, cupy.cuda.Event]] = SimpleQueue()
         for _ in range(_BUFFERS):
             pinned = np.frombuffer(cupy.cuda.alloc_pinned_memory(STAGING), np.uint8, STAGING)
@@ -100,6 +96,4 @@ class Staging:
             copy(0)
         else:
             list(self._threads.map(copy, firsts))
-        with self._lock:
-            self.uploaded += source.nbytes
         return target

@@ -8,12 +8,35 @@ from collections.abc import Mapping, Sequence
 import cupy
 import numpy as np
 
-from graphprover.kernels.cuda.keccak import DIGEST
-from graphprover.kernels.cuda.module import blocks_for, launch, load
+from graphprover.kernels.cuda.keccak import DIGEST, hash_groups, hash_rows
+from graphprover.kernels.cuda.launch import blocks_for, kernels_of, launch
 
 BROAD = 1 << 14  # nodes up to which a layer leaves so much of a device idle that it shares a launch with others
 _THREADS = 128
 _LAYERS = 16  # at most, that one launch makes, as in merkle.cu
+
+
+def tree(matrices: Sequence[cupy.ndarray], cap_height: int) -> tuple[cupy.ndarray, ...]:
+    """The layers of the tree over the rows of matrices (columns, n) of different heights, in commitment order."""
+    groups: dict[int, list[cupy.ndarray]] = {}
+    for matrix in matrices:
+        groups.setdefault(matrix.shape[1], []).append(matrix)
+    layers = allocate(max(groups), cap_height)
+    joining = {}
+    for size, group in groups.items():
+        digests = layers[0] if size == len(layers[0]) else cupy.empty((size, DIGEST), dtype=np.uint64)
+        hash_rows(group, digests)
+        joining[size] = digests
+    build(layers, joining)
+    return layers
+
+
+def fold_tree(codeword: cupy.ndarray, log_arity: int, cap_height: int) -> tuple[cupy.ndarray, ...]:
+    """The layers of the tree whose leaves hash the groups of 2^log_arity neighbours of a codeword (3, n)."""
+    layers = allocate(codeword.shape[1] >> log_arity, cap_height)
+    hash_groups(codeword, 1 << log_arity, layers[0])
+    build(layers, {})
+    return layers
 
 
 def allocate(leaves: int, cap_height: int) -> tuple[cupy.ndarray, ...]:
@@ -37,7 +60,7 @@ def build(layers: Sequence[cupy.ndarray], joining: Mapping[int, cupy.ndarray]) -
     for number in broad:
         nodes = len(layers[number])
         launch(
-            load("merkle.cu"),
+            kernels_of("merkle.cu"),
             "compress",
             blocks_for(nodes, _THREADS),
             _THREADS,
@@ -48,11 +71,11 @@ def build(layers: Sequence[cupy.ndarray], joining: Mapping[int, cupy.ndarray]) -
         )
     first = len(broad) + 1
     narrow = next((number for number in range(first, len(layers)) if len(layers[number]) <= _THREADS), len(layers))
-    _build_together(layers, first, narrow, joining)
-    _build_together(layers, narrow, len(layers), joining)
+    _build_layers(layers, first, narrow, joining)
+    _build_layers(layers, narrow, len(layers), joining)
 
 
-def _build_together(layers: Sequence[cupy.ndarray], first: int, last: int, joining: Mapping[int, cupy.ndarray]) -> None:
+def _build_layers(layers: Sequence[cupy.ndarray], first: int, last: int, joining: Mapping[int, cupy.ndarray]) -> None:
     """Write the layers [first, last) in one launch: every thread block a subtree."""
     if first == last:
         return
@@ -63,7 +86,7 @@ def _build_together(layers: Sequence[cupy.ndarray], first: int, last: int, joini
         if len(layer) in joining:
             addresses[place] = joining[len(layer)].data.ptr
     launch(
-        load("merkle.cu"),
+        kernels_of("merkle.cu"),
         "compress_layers",
         blocks,
         _THREADS,

@@ -427,7 +427,7 @@ struct Wholes {
 // All levels up and down, one column, chunk and coset a thread block: from a chunk of a column of the source to a coset
 // of row columns rev(chunk) + column of the target.
 extern "C" __global__ void __launch_bounds__(1024) whole_columns(
-    const __grid_constant__ Wholes matrices, u64 count, u64 log_cosets, u64 natural, u64 inverse, u64 shift,
+    const __grid_constant__ Wholes matrices, u64 count, u64 log_cosets, u64 natural, u64 shift,
     const u64* roots) {
     const Whole& m = batch::item_at(matrices.of, count, blockIdx.x);
     u32 log_size = (u32)m.log_size, size = 1u << log_size;
@@ -439,20 +439,18 @@ extern "C" __global__ void __launch_bounds__(1024) whole_columns(
     u64* to = m.target + (m.columns * field::reverse_bits(chunk, m.log_chunks) + column) * m.target_stride;
     for (u32 i = threadIdx.x; i < size; i += blockDim.x) x[natural ? field::reverse_bits(i, log_size) : i] = from[i];
     if (threadIdx.x < log_size) shifts[threadIdx.x] = field::squared(shift, threadIdx.x);
-    if (inverse) {
-        for (u32 log_half = 0; log_half < log_size; log_half++) {
-            __syncthreads();
-            for (u32 pair = threadIdx.x; pair < size / 2; pair += blockDim.x) {
-                u32 block = pair >> log_half, i = pair + (block << log_half), j = i + (1u << log_half);
-                u32 exponent = block_exponent<1>(((u64)chunk << (log_size - 1 - log_half)) + block);
-                u64 a = x[i], b = x[j];
-                x[i] = field::add(a, b);
-                x[j] = field::mul(field::sub(a, b), coarse[(0 - exponent) >> 16]);
-            }
-        }
+    for (u32 log_half = 0; log_half < log_size; log_half++) {
         __syncthreads();
-        for (u32 i = threadIdx.x; i < size; i += blockDim.x) x[i] = field::mul(x[i], m.scale);
+        for (u32 pair = threadIdx.x; pair < size / 2; pair += blockDim.x) {
+            u32 block = pair >> log_half, i = pair + (block << log_half), j = i + (1u << log_half);
+            u32 exponent = block_exponent<1>(((u64)chunk << (log_size - 1 - log_half)) + block);
+            u64 a = x[i], b = x[j];
+            x[i] = field::add(a, b);
+            x[j] = field::mul(field::sub(a, b), coarse[(0 - exponent) >> 16]);
+        }
     }
+    __syncthreads();
+    for (u32 i = threadIdx.x; i < size; i += blockDim.x) x[i] = field::mul(x[i], m.scale);
     for (int log_half = (int)log_size - 1; log_half >= 0; log_half--) {
         __syncthreads();
         for (u32 pair = threadIdx.x; pair < size / 2; pair += blockDim.x) {

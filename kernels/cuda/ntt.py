@@ -14,8 +14,7 @@ import numpy as np
 
 from graphprover import field
 from graphprover.kernels.cuda.batch import batched
-from graphprover.kernels.cuda.module import launch, load, multiprocessors, together
-from graphprover.kernels.cuda.streams import beside
+from graphprover.kernels.cuda.launch import empty_arrays, kernels_of, launch, multiprocessors
 
 LOG_TILE = 12  # a transform of one tile has a kernel of its own
 _LOG_SHORT = 8  # up to here a column keeps few threads busy
@@ -90,7 +89,7 @@ def _roots(device: int) -> cupy.ndarray:
 def _launch(name: str, units: int, shared: int, *arguments: object) -> None:
     device = cupy.cuda.runtime.getDevice()
     blocks = min(units, multiprocessors(device) * _BLOCKS_PER_MULTIPROCESSOR)
-    launch(load("ntt.cu"), name, blocks, _THREADS, *arguments, _roots(device), shared=shared)
+    launch(kernels_of("ntt.cu"), name, blocks, _THREADS, *arguments, _roots(device), shared=shared)
 
 
 def _log_rows(matrix: cupy.ndarray) -> int:
@@ -111,7 +110,7 @@ class _Extension:
     log_chunks: int  # of c
 
 
-def _whole(extensions: Sequence[_Extension], log_cosets: int, shift: int, natural: bool, inverse: bool) -> None:
+def _whole(extensions: Sequence[_Extension], log_cosets: int, shift: int, natural: bool) -> None:
     """Columns of at most 2^LOG_TILE words, a thread block each: the short ones in a launch, the others in another."""
     for least, most in ((0, _LOG_SHORT), (_LOG_SHORT + 1, LOG_TILE)):
         some = [each for each in extensions if least <= each.log_size <= most]
@@ -128,8 +127,8 @@ def _whole(extensions: Sequence[_Extension], log_cosets: int, shift: int, natura
         ]  # fmt: skip
         for described, count, blocks in batched(items):
             launch(
-                load("ntt.cu"), "whole_columns", blocks, min(max(1 << longest >> 1, 32), _MAX_THREADS),
-                described, count, log_cosets, natural, inverse, shift, _roots(cupy.cuda.runtime.getDevice()),
+                kernels_of("ntt.cu"), "whole_columns", blocks, min(max(1 << longest >> 1, 32), _MAX_THREADS),
+                described, count, log_cosets, natural, shift, _roots(cupy.cuda.runtime.getDevice()),
                 shared=8 * ((1 << longest) + LOG_TILE),
             )  # fmt: skip
 
@@ -167,21 +166,13 @@ def _down(target: cupy.ndarray, log_size: int, log_cosets: int, shift: int, pass
 
 
 def ntt(data: cupy.ndarray, shift: int = 1) -> None:
-    """Coefficients in natural order to evaluations on shift * H in bit-reversed order, in place: (columns, n)."""
+    """Coefficients in natural order to evaluations on shift * H in bit-reversed order, in place: (columns, n).
+
+    Raises ValueError for 2^LOG_TILE rows or fewer, which no extension transforms without their inverse.
+    """
     log_size = _log_rows(data)
-    if log_size <= LOG_TILE:
-        _whole([_Extension(data, data, log_size, 0)], 0, shift, natural=False, inverse=False)
-        return
     passes = plan(log_size, natural=False)
     _down(data, log_size, 0, shift, [passes.top, *passes.middle, passes.bottom])
-
-
-def coset_lde(
-    source: cupy.ndarray, log_chunks: int, log_cosets: int, shift: int, bit_reversed_source: bool
-) -> cupy.ndarray:
-    """As `coset_ldes`, of one matrix."""
-    [target] = coset_ldes([source], [log_chunks], log_cosets, shift, bit_reversed_source)
-    return target
 
 
 def coset_ldes(
@@ -204,15 +195,16 @@ def coset_ldes(
         limits = 0 <= log_cosets <= MAX_LOG_COSETS and 0 <= each <= MAX_LOG_CHUNKS
         if log_size < 0 or not limits or (each and not bit_reversed_source):
             raise ValueError(f"no extension of {source.shape} from 2^{each} chunks to 2^{log_cosets} cosets")
-    targets = together(
+    targets = empty_arrays(
         (len(source) << each, 1 << (log_size + log_cosets))
         for source, log_size, each in zip(sources, log_sizes, log_chunks, strict=True)
     )
     extensions = list(map(_Extension, sources, targets, log_sizes, log_chunks))
     long = [extension for extension in extensions if extension.log_size > LOG_TILE]
-    beside(lambda extension: _in_passes(extension, log_cosets, shift, bit_reversed_source), long)
+    for extension in long:
+        _in_passes(extension, log_cosets, shift, bit_reversed_source)
     short = [extension for extension in extensions if extension.log_size <= LOG_TILE]
-    _whole(short, log_cosets, shift, natural=not bit_reversed_source, inverse=True)
+    _whole(short, log_cosets, shift, natural=not bit_reversed_source)
     return targets
 
 

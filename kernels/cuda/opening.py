@@ -7,11 +7,11 @@ from math import prod
 import cupy
 import numpy as np
 
-from graphprover import field
-from graphprover.field import GENERATOR, Ext, P
-from graphprover.kernels.cuda import domain
+from graphprover.field import Ext
+from graphprover.kernels.cuda import denominators
 from graphprover.kernels.cuda.batch import batched
-from graphprover.kernels.cuda.module import blocks_for, launch, load
+from graphprover.kernels.cuda.launch import blocks_for, kernels_of, launch, to_host
+from graphprover.kernels.domain import interpolation_factor
 
 THREADS, TILE, COLUMNS, WARP = 256, 2048, 32, 32  # as in opening.cu
 WARPS = THREADS // WARP
@@ -23,20 +23,18 @@ def interpolation_weights(domains: Sequence[tuple[int, Ext]]) -> list[cupy.ndarr
 
     Raises ZeroDivisionError for a point of its 7 H.
     """
-    return domain.over_points("opening.cu", "weights", [(*each, _factor(*each)) for each in domains])
-
-
-def _factor(log_rows: int, point: Ext) -> Ext:
-    """(point^n - 7^n) / (n 7^n)."""
-    rows = 1 << log_rows
-    power = pow(GENERATOR, rows, P)
-    vanishing = field.ext_sub(field.ext_pow(point, rows), field.ext(power))
-    return field.ext_scale(vanishing, field.inv(rows * power))
+    return denominators.over_points(
+        "opening.cu", "weights", [(log_rows, z, interpolation_factor(log_rows, z)) for log_rows, z in domains]
+    )
 
 
 def evaluate(matrices: Sequence[cupy.ndarray], weights: Sequence[Sequence[cupy.ndarray]]) -> list[list[np.ndarray]]:
-    """For each matrix and point the values of all columns, (columns, 3) on the host; otherwise as `weighted_sums`."""
-    sums, place = weighted_sums(matrices, weights).get(), 0
+    """For each matrix and point the values of all columns, (columns, 3) on the host.
+
+    A matrix is (columns, rows) with at least n rows, of which the first n = 7 H are read; each of its weights is
+    (3, n), of one n. Waits. Raises ValueError for shapes that do not agree.
+    """
+    sums, place = to_host(_weighted_sums(matrices, weights)), 0
     values = []
     for matrix, of_matrix in zip(matrices, weights, strict=True):
         shape = (len(of_matrix), 3, len(matrix))
@@ -70,12 +68,8 @@ class _Part:
         return 3 * len(self.weights) * len(self.matrix)
 
 
-def weighted_sums(matrices: Sequence[cupy.ndarray], weights: Sequence[Sequence[cupy.ndarray]]) -> cupy.ndarray:
-    """The values of all columns at the points of some weights: uint64, (points, 3, columns) for each matrix in turn.
-
-    A matrix is (columns, rows) with at least n rows, of which the first n = 7 H are read; each of its weights is
-    (3, n), of one n. Raises ValueError for shapes that do not agree.
-    """
+def _weighted_sums(matrices: Sequence[cupy.ndarray], weights: Sequence[Sequence[cupy.ndarray]]) -> cupy.ndarray:
+    """The values, (points, 3, columns) for each matrix in turn, in one vector."""
     words = sum(3 * len(of_matrix) * len(each) for each, of_matrix in zip(matrices, weights, strict=True))
     target = cupy.empty(words, dtype=cupy.uint64)
     place = target.data.ptr
@@ -95,7 +89,7 @@ def weighted_sums(matrices: Sequence[cupy.ndarray], weights: Sequence[Sequence[c
 def _add_up(parts: Sequence[_Part], points: int) -> None:
     """Parts of so many points each: sums over tiles of rows, then over the tiles."""
     partial = cupy.empty(sum(part.sums * part.tiles * part.slices for part in parts), dtype=cupy.uint64)
-    module, place = load("opening.cu"), partial.data.ptr
+    module, place = kernels_of("opening.cu"), partial.data.ptr
     tiled, added = [], []
     for part in parts:
         first, last = part.weights[0], part.weights[-1]

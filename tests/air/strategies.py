@@ -30,12 +30,12 @@ class _Random(Air):
     def define(self, t: TableBuilder) -> None:
         choose, count = self.random.choice, self.random.randint
         cells = [row[name] for row in (t, t.next) for name in (*self.columns, *self.preprocessed)]
-        pool: list[Any] = [*cells, *(t.public[name] for name in self.public_values), t._graph.constant(self.word())]
+        pool: list[Any] = [*cells, *(t.public[name] for name in self.public_values), t._dag.constant(self.word())]
         for _ in range(count(0, 25)):
             x, y = choose(pool), choose(pool)
             weighted = sum(self.word() * choose(pool) for _ in range(count(2, 20)))
             pool.append(choose([x + y, x - y, x * y, x * self.word(), weighted, -x, x * x]))
-        factors = [t._graph.node(FIRST), *cells[:4]]  # few, so that constraints share them
+        factors = [t._dag.node(FIRST), *cells[:4]]  # few, so that constraints share them
         for _ in range(count(0, 12)):
             zero = choose(pool) - choose(pool)
             zero = choose([zero, choose(factors) * zero])

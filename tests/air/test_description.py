@@ -18,7 +18,7 @@ from graphprover.air import (
     sent,
 )
 from graphprover.air.expression import CONST, MAIN
-from graphprover.air.lookups import MAX_WEIGHT, Interaction, Lookup, Tuple_, pack_same_bus, pin_degree
+from graphprover.air.lookups import MAX_WEIGHT, Interaction, Lookup, Message, pack_same_bus, pin_degree
 from graphprover.field import P
 
 A, B = Bus("a"), Bus("b")
@@ -37,6 +37,7 @@ def layout(d: AirDescription) -> list[tuple[str | None, int]]:
 def test_no_constraint_at_all() -> None:
     d = describe(lambda t: None)
     assert (d.nodes, d.lookups, d.log_quotient_chunks, d.total_weight) == ((), (), 0, 0)
+    assert d.permutation_width == 0
 
 
 @pytest.mark.parametrize(("degree", "log_chunks"), [(0, 0), (1, 0), (2, 0), (3, 1), (4, 2), (5, 2), (6, 3), (9, 3)])
@@ -54,6 +55,7 @@ def test_degree_three_shares_in_pairs() -> None:
     # log_chunks 1, budget 3.
     d = describe(lambda t: (t.every_row(t.x**3), [t.send(A, [t.x]) for _ in range(5)]))
     assert (d.log_quotient_chunks, layout(d)) == (1, [("a", 2), ("a", 2), ("a", 1)])
+    assert d.permutation_width == 3 * (1 + 3)  # three words for the accumulator and for each of the three columns
 
 
 def test_budget_is_the_top_of_the_bucket() -> None:
@@ -110,7 +112,7 @@ def test_a_selector_counts_in_the_degree() -> None:
 )
 def test_packing_keeps_every_tuple_and_the_budget(shapes: list[tuple[str, int, int]], budget: int) -> None:
     degrees = (0, 1, 2, 3)  # node i has degree i
-    lone = [Lookup(bus, (Tuple_((field,), count, i),)) for i, (bus, field, count) in enumerate(shapes)]
+    lone = [Lookup(bus, (Message((field,), count, i),)) for i, (bus, field, count) in enumerate(shapes)]
     packed = pack_same_bus(lone, degrees, budget)
     for bus in "ab":
         expected = [t for lookup in lone if lookup.bus == bus for t in lookup.tuples]
@@ -123,7 +125,7 @@ def test_packing_keeps_every_tuple_and_the_budget(shapes: list[tuple[str, int, i
 
 
 def test_weights_of_a_column_keep_to_32_bits() -> None:
-    columns = [Lookup("a", (Tuple_((0,), 0, MAX_WEIGHT),)), Lookup("a", (Tuple_((0,), 0, 1),))]
+    columns = [Lookup("a", (Message((0,), 0, MAX_WEIGHT),)), Lookup("a", (Message((0,), 0, 1),))]
     with pytest.raises(ValueError, match="bus 'a' sum to more"):
         pack_same_bus(columns, (0,), 2)
 

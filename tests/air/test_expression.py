@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphprover.air.description import node_degrees
-from graphprover.air.expression import ADD, CONST, MAIN, MUL, NEG, SUB, Expr, Graph, children
+from graphprover.air.expression import ADD, CONST, MAIN, MUL, NEG, SUB, Dag, Expr, children
 from graphprover.field import P
 
 CELLS = [3, P - 1, 1 << 40]
@@ -15,7 +15,7 @@ words = st.one_of(st.integers(0, P - 1), st.sampled_from([0, 1, P - 1]))
 
 def value(expr: Expr, cells: list[int] = CELLS) -> int:
     def at(i: int) -> int:
-        op, a, b = expr.graph.nodes[i]
+        op, a, b = expr.dag.nodes[i]
         if op in (CONST, MAIN):
             return a if op == CONST else cells[a]
         if op == NEG:
@@ -35,18 +35,18 @@ def operations(draw_depth: int = 6) -> st.SearchStrategy:
     )
 
 
-def build(graph: Graph, tree: tuple) -> tuple[Expr, int]:
+def build(dag: Dag, tree: tuple) -> tuple[Expr, int]:
     """The expression of a tree, and its value by Python integers."""
     match tree:
         case ("cell", i):
-            return graph.node(MAIN, i), CELLS[i]
+            return dag.node(MAIN, i), CELLS[i]
         case ("const", c):
-            return graph.constant(c), c
+            return dag.constant(c), c
         case ("neg", sub):
-            expr, number = build(graph, sub)
+            expr, number = build(dag, sub)
             return -expr, -number % P
         case (op, left, right):
-            (x, a), (y, b) = build(graph, left), build(graph, right)
+            (x, a), (y, b) = build(dag, left), build(dag, right)
             pairs = {"+": (x + y, a + b), "-": (x - y, a - b), "*": (x * y, a * b)}
             return pairs[op][0], pairs[op][1] % P
     raise AssertionError(tree)
@@ -54,42 +54,42 @@ def build(graph: Graph, tree: tuple) -> tuple[Expr, int]:
 
 @given(operations())
 def test_value_and_structure(tree: tuple) -> None:
-    graph = Graph("t")
-    expr, expected = build(graph, tree)
+    dag = Dag("t")
+    expr, expected = build(dag, tree)
     assert value(expr) == expected
-    assert len(set(graph.nodes)) == len(graph.nodes)
-    assert build(graph, tree)[0].index == expr.index  # hash-consed: built again, it is the same node
-    for i, node in enumerate(graph.nodes):
+    assert len(set(dag.nodes)) == len(dag.nodes)
+    assert build(dag, tree)[0].index == expr.index  # hash-consed: built again, it is the same node
+    for i, node in enumerate(dag.nodes):
         operands = children(node)
-        constants = [graph.nodes[child][1] for child in operands if graph.nodes[child][0] == CONST]
+        constants = [dag.nodes[child][1] for child in operands if dag.nodes[child][0] == CONST]
         assert all(child < i for child in operands)
         assert len(constants) < max(1, len(operands))  # constants alone would have been folded
         assert 0 not in constants
 
 
 def test_simplification_decides_the_degree() -> None:
-    graph = Graph("t")
-    x = graph.node(MAIN, 0)
+    dag = Dag("t")
+    x = dag.node(MAIN, 0)
     same = [x + 0, 0 + x, x - 0, x * 1, 1 * x, +x, x**1]
     assert {expr.index for expr in same} == {x.index}
-    assert [(x * 0).value, (0 * x).value, (x**0).value, (graph.constant(5) - 7).value] == [0, 0, 1, P - 2]
-    assert graph.nodes[(0 - x).index] == (NEG, x.index, 0)
-    assert graph.nodes[(x - x).index] == (SUB, x.index, x.index)  # not folded: Plonky3 does not compare either
+    assert [(x * 0).value, (0 * x).value, (x**0).value, (dag.constant(5) - 7).value] == [0, 0, 1, P - 2]
+    assert dag.nodes[(0 - x).index] == (NEG, x.index, 0)
+    assert dag.nodes[(x - x).index] == (SUB, x.index, x.index)  # not folded: Plonky3 does not compare either
     cube = x**3 - x * 0
-    assert node_degrees(graph.nodes)[cube.index] == 3
+    assert node_degrees(dag.nodes)[cube.index] == 3
 
 
 def test_integers_are_taken_mod_p() -> None:
-    graph = Graph("t")
-    x = graph.node(MAIN, 0)
+    dag = Dag("t")
+    x = dag.node(MAIN, 0)
     assert (x + -1).index == (x + (P - 1)).index
     assert (np.int64(-1) + x).index == (P - 1 + x).index
-    assert (np.uint64(3) * x).index == (graph.constant(P + 3) * x).index
+    assert (np.uint64(3) * x).index == (dag.constant(P + 3) * x).index
 
 
 def test_mistakes_are_told() -> None:
-    x = Graph("left").node(MAIN, 0)
-    y = Graph("right").node(MAIN, 0)
+    x = Dag("left").node(MAIN, 0)
+    y = Dag("right").node(MAIN, 0)
     with pytest.raises(ValueError, match="'right' is used in table 'left'"):
         x + y
     with pytest.raises(TypeError, match="no truth value"):

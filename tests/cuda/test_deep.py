@@ -20,7 +20,7 @@ ALPHA = (2**64 - 2**32, 5, 2**50)
 @pytest.mark.parametrize("log_size", [0, 1, 5, 11, 14])
 def test_inverse_denominators(log_size):
     expected = np.empty((3, 1 << log_size), dtype=np.uint64)
-    cpu.inverse_denominators(domain.points(log_size), POINT, expected, 0, 1 << log_size)
+    cpu.invert_differences(domain.points(log_size), POINT, expected, 0, 1 << log_size)
     [inverses] = cuda.inverse_denominators([(log_size, POINT)])
     np.testing.assert_array_equal(inverses.get(), expected)
 
@@ -30,7 +30,7 @@ def test_denominators_of_many_domains():
     domains = [(i % 14, (i, 2**63 + 5, 2**64 - 2**33)) for i in range(70)]
     for (log_size, point), inverses in zip(domains, cuda.inverse_denominators(domains), strict=True):
         expected = np.empty((3, 1 << log_size), dtype=np.uint64)
-        cpu.inverse_denominators(domain.points(log_size), point, expected, 0, 1 << log_size)
+        cpu.invert_differences(domain.points(log_size), point, expected, 0, 1 << log_size)
         np.testing.assert_array_equal(inverses.get(), expected)
 
 
@@ -76,12 +76,10 @@ def height_of(log_rows, parts):
 
 @pytest.mark.parametrize("count", [1, 2, 64, 65, 130])
 @pytest.mark.parametrize("rows", [1, 100, 4096])
-def test_sum(rows, count):
+def test_sum_of_codewords(rows, count):
     vectors = [random_words((3, rows), i) for i in range(count)]
-    expected = vectors[0]
-    for each in vectors[1:]:
-        expected = cpu.add(expected, each)
-    np.testing.assert_array_equal(cuda.sum([cupy.asarray(each) for each in vectors]).get(), expected)
+    total = cuda.sum_codewords([cupy.asarray(vector) for vector in vectors])
+    np.testing.assert_array_equal(total.get(), cpu.sum_codewords(vectors))
 
 
 def test_shapes_must_agree():
@@ -96,4 +94,4 @@ def test_shapes_must_agree():
         with pytest.raises(ValueError, match="do not fit"):
             cuda.reduced_openings([Height(matrices, values, [0], inverses)], ALPHA)
     with pytest.raises(ValueError, match="have no sum"):
-        cuda.sum([vector, vector[:, :4]])
+        cuda.sum_codewords([vector, vector[:, :4]])

@@ -90,7 +90,7 @@ def test_a_kernel_that_reads_where_nothing_is_loses_the_device() -> None:
     program = """
 from graphprover.device import DeviceLost
 from graphprover.device.cuda import device
-from graphprover.kernels.cuda.module import compiled, launch
+from graphprover.kernels.cuda.launch import compiled, launch
 
 gpu = device(0)
 code = 'extern "C" __global__ void wild(unsigned long long* x) { *x = 1; }'

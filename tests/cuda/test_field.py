@@ -63,12 +63,12 @@ extern "C" __global__ void dft_4(const u64* x, u64* z, u64* w) { transform<4>(x,
 def run(name: str, *inputs: np.ndarray, rows: int) -> np.ndarray:
     import cupy
 
-    from graphprover.kernels.cuda import module, sources
+    from graphprover.kernels.cuda import launch, sources
 
     n = inputs[0].shape[-1]
     target = cupy.zeros((rows, n), dtype=np.uint64)
     code = sources.source("dft.cuh") + sources.source("ext.cuh").replace(sources.source("field.cuh"), "") + KERNELS
-    module.launch(module.compiled(code), name, -(-n // 128), 128, *map(cupy.asarray, inputs), target, n)
+    launch.launch(launch.compiled(code), name, -(-n // 128), 128, *map(cupy.asarray, inputs), target, n)
     return target.get()
 
 
@@ -115,7 +115,7 @@ def test_extension() -> None:
 def test_transforms_in_registers(log_size: int) -> None:
     import cupy
 
-    from graphprover.kernels.cuda import module, sources
+    from graphprover.kernels.cuda import launch, sources
 
     size, threads = 1 << log_size, 64
     rng = np.random.default_rng(log_size)
@@ -126,7 +126,7 @@ def test_transforms_in_registers(log_size: int) -> None:
         words[thread] = np.where(rng.random(size) < 0.5, np.uint64(2**64 - 1), np.uint64(0))
     down, up = (cupy.zeros((threads, size), dtype=np.uint64) for _ in range(2))
     code = sources.source("dft.cuh") + sources.source("ext.cuh").replace(sources.source("field.cuh"), "") + KERNELS
-    module.launch(module.compiled(code), f"dft_{log_size}", 1, threads, cupy.asarray(words), down, up)
+    launch.launch(launch.compiled(code), f"dft_{log_size}", 1, threads, cupy.asarray(words), down, up)
     root = field.root_of_unity(log_size)
     for row, forward, back in zip(words.tolist(), down.get().tolist(), up.get().tolist(), strict=True):
         natural = [sum(x * pow(root, j * k, P) for j, x in enumerate(row)) % P for k in range(size)]

@@ -24,7 +24,7 @@ def test_fold(log_size, log_arity, joins):
     joining = random_words((3, size), log_arity) if joins else None
     expected = np.empty((3, size), dtype=np.uint64)
     factors = domain.fold_factors(log_size + log_arity)
-    cpu.fold(codeword, log_arity, BETA, factors, joining, expected, 0, size)
+    cpu.fold_groups(codeword, log_arity, BETA, factors, joining, expected, 0, size)
     folded = cuda.fold(cupy.asarray(codeword), log_arity, BETA, None if joining is None else cupy.asarray(joining))
     np.testing.assert_array_equal(folded.get(), expected)
 

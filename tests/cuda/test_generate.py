@@ -5,8 +5,8 @@ from collections.abc import Iterable
 import pytest
 
 from graphprover.air import Air, Bus
+from graphprover.air.bytecode import lookup_bytecode, quotient_bytecode
 from graphprover.air.description import AirDescription
-from graphprover.air.program import lookup_program, quotient_program
 from graphprover.kernels.cuda import generate
 from graphprover.programs import load_packaged, packaged_names
 from graphprover.vm.families import FAMILIES
@@ -84,7 +84,7 @@ def test_tables_of_several_instructions_a_row_compile(record_kernels):
 def test_a_table_of_many_lookups_takes_several_kernels():
     air = Wide().describe()
     groups = tuple(len(each.tuples) for each in air.lookups)
-    texts = generate.lookup_sources(lookup_program(air), groups)
+    texts = generate.lookup_sources(lookup_bytecode(air), groups)
     assert len(texts) > 1
     for column in range(len(groups)):
         assert sum(text.count(f"columns + {3 * (column + 1)} * rows") for text in texts) == 1
@@ -99,9 +99,9 @@ def test_sums_deeper_than_the_stack():
         def define(self, t):
             t.every_row(sum(t.cells[1:], start=t.cells[0]))
 
-    assert "main[2999 * main_rows + row]" in generate.quotient_source(quotient_program(Deep().describe()), 1)
+    assert "main[2999 * main_rows + row]" in generate.quotient_source(quotient_bytecode(Deep().describe()), 1)
 
 
 def test_the_text_depends_on_the_table_alone():
-    first, second = (generate.quotient_source(quotient_program(Wide().describe()), 2) for _ in range(2))
+    first, second = (generate.quotient_source(quotient_bytecode(Wide().describe()), 2) for _ in range(2))
     assert first == second

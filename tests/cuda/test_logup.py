@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from graphprover.air.program import constants, lookup_program
+from graphprover.air.bytecode import constants, lookup_bytecode
+from graphprover.kernels.cpu import bytecode as cpu_bytecode
 from graphprover.kernels.cpu import domain
 from graphprover.kernels.cpu import logup as cpu
-from graphprover.kernels.cpu import program as cpu_program
 from graphprover.kernels.cuda import generate
 from graphprover.kernels.operands import Operands
 
@@ -21,14 +21,14 @@ def lookup_tables(seed):
     return [air for air in draw_tables(seed) if air.lookups]
 
 
-def expected_columns(air, program, words, main, preprocessed):
+def expected_columns(air, bytecode, words, main, preprocessed):
     rows = main.shape[1]
     groups = [len(lookup.tuples) for lookup in air.lookups]
     denominators = np.empty((3 * sum(groups), rows), dtype=np.uint64)
     multiplicities = np.empty((sum(groups), rows), dtype=np.uint64)
     matrices = (main, preprocessed, None, domain.indicators(rows))
     log_rows = rows.bit_length() - 1
-    cpu_program.evaluate(program, words, matrices, (denominators, multiplicities), log_rows, False, 0, rows)
+    cpu_bytecode.evaluate(bytecode, words, matrices, (denominators, multiplicities), log_rows, False, 0, rows)
     columns = np.empty((3 * (len(groups) + 1), rows), dtype=np.uint64)
     cpu.fractions(denominators, multiplicities, groups, columns, 0, rows)
     return columns, cpu.accumulate(columns)
@@ -41,12 +41,12 @@ def test_lookup_columns(seed, part, monkeypatch):
     monkeypatch.setattr(generate, "PART", part)
     generate.lookup_sources.cache_clear()
     for air in lookup_tables(seed):
-        program = lookup_program(air)
+        bytecode = lookup_bytecode(air)
         public, prefixes, beta, _, _ = draw_challenges(seed, air)
-        words = constants(program, public, prefixes, beta)
+        words = constants(bytecode, public, prefixes, beta)
         for rows in (1, 2, 16, 256, 1024):
             main, preprocessed, _ = matrices_of(air, rows, seed)
-            expected, terminal = expected_columns(air, program, words, main, preprocessed)
+            expected, terminal = expected_columns(air, bytecode, words, main, preprocessed)
             trace = on_device((main, preprocessed))
             [(columns, total)] = cuda.lookup_columns([Operands(air, *trace, public, prefixes)], beta)
             np.testing.assert_array_equal(columns.get(), expected)
@@ -63,8 +63,9 @@ def test_many_tables(count):
         seed, air = some[i % len(some)]
         main, preprocessed, _ = matrices_of(air, 1 << i % 12, seed)
         public, prefixes, *_ = draw_challenges(seed, air)
-        program = lookup_program(air)
-        expected.append(expected_columns(air, program, constants(program, public, prefixes, beta), main, preprocessed))
+        bytecode = lookup_bytecode(air)
+        words = constants(bytecode, public, prefixes, beta)
+        expected.append(expected_columns(air, bytecode, words, main, preprocessed))
         tables.append(Operands(air, *on_device((main, preprocessed)), public, prefixes))
     for ours, (columns, terminal) in zip(cuda.lookup_columns(tables, beta), expected, strict=True):
         np.testing.assert_array_equal(ours[0].get(), columns)

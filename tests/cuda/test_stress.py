@@ -18,12 +18,12 @@ import pytest
 from graphprover import Statement, prove
 from graphprover.device import CpuDevice
 from graphprover.envelope import Proof
+from graphprover.examples.synthetic import table
 from graphprover.field import P
 from graphprover.graphs.plan import make_plan
 from graphprover.kernels.operands import Height
 from graphprover.protocol.parameters import Parameters
-from graphprover.prover import plan
-from scripts.synthetic import table
+from graphprover.prover import layout_of
 from tests.graphs.test_proof import FEW
 from tests.kernels.words import random_words
 from tests.naive_device import NaiveDevice
@@ -165,7 +165,7 @@ def test_many_proofs_at_once(device: Any) -> None:
 def test_hardly_more_memory_than_planned(kind: str, device: Any) -> None:
     parameters, statement = stated(MANY_TABLES)
     assert proved(MANY_TABLES, device) == expected(MANY_TABLES)  # what is kept by size is not in the limit
-    planned = make_plan(plan(statement, parameters=parameters), device.log_batch_rows).peak_bytes(1)
+    planned = make_plan(layout_of(statement, parameters=parameters), device.log_batch_rows).peak_bytes(1)
     with memory(device, Limited(kind, planned // 4)), pytest.raises(MemoryError, match=r"^\w+ of "):
         proved(MANY_TABLES, device)
     for spare in SPARE:
@@ -243,7 +243,7 @@ def operations(device: Any, seed: int, max_log_height: int = 10) -> list[tuple[s
         inverses = device.inverse_denominators([(log_height + log_blowup, point) for point in points])
         codewords = device.reduced_openings([Height([matrix], values, [rng.randint(0, 9)], inverses)], element())
         codewords += [words(3, leaves) for _ in range(rng.randint(0, 2))]
-        codeword = device.sum(codewords)
+        codeword = device.sum_codewords(codewords)
         note("codeword", codeword)
 
         log_arity = rng.randint(1, min(4, log_height + log_blowup - 1))

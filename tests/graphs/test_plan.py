@@ -8,27 +8,29 @@ import pytest
 from graphprover import Air, prove
 from graphprover.device import CpuDevice
 from graphprover.device.interface import CPU_BATCH
+from graphprover.examples import memory
+from graphprover.examples.synthetic import statement
 from graphprover.graphs import proof as proof_graph
 from graphprover.graphs.batches import batches
+from graphprover.graphs.costs import FREE, Cost, Costs
 from graphprover.graphs.draw import plan_svg, plan_table
-from graphprover.graphs.plan import Cost, make_plan
+from graphprover.graphs.plan import make_plan
 from graphprover.graphs.tasks import Graph
 from graphprover.protocol.layout import make_layout
-from graphprover.prover import load, plan
-from scripts.synthetic import statement
-from tests.graphs.test_proof import FEW
+from graphprover.prover import checked_traces, layout_of
+from tests.graphs.test_proof import FEW, example
 from tests.recipes import as_recipes
 
 
 @pytest.mark.parametrize("made", [False, True])
 def test_the_plan_has_the_tasks_and_dependencies_of_the_graph(made: bool) -> None:
     each = as_recipes(statement(5, 20, 4)) if made else statement(5, 20, 4)
-    layout = plan(each)
+    layout = layout_of(each)
     task = proof_graph.build(
-        Graph(CpuDevice(), "", batches(layout, CPU_BATCH)), layout, "", dict(enumerate(load(each))), {}, [()]
+        Graph(CpuDevice(), "", batches(layout, CPU_BATCH)), layout, "", dict(enumerate(checked_traces(each))), {}, [()]
     )
     graph = dict(task.__dask_graph__())
-    planned = make_plan(layout, main=load(each))
+    planned = make_plan(layout, main=checked_traces(each))
     assert {key: set(t.needs) for key, t in planned.tasks.items()} == {
         key: set(node.dependencies) for key, node in graph.items()
     }
@@ -39,9 +41,22 @@ def test_the_plan_has_the_tasks_and_dependencies_of_the_graph(made: bool) -> Non
 
 
 def test_every_round_that_works_has_a_cost() -> None:
-    tasks = make_plan(plan(statement(5, 20, 4))).tasks.values()
+    tasks = make_plan(layout_of(statement(5, 20, 4))).tasks.values()
     free = {"trace_main", "transcript", "fri_final", "query", "proof", "codeword"}
     assert {t.round for t in tasks if t.cost == Cost()} <= free
+
+
+def test_the_model_knows_the_rounds_of_a_graph_and_no_others() -> None:
+    """Of one with recipes, preprocessed columns, lookups and several heights, which has them all."""
+    recipes = as_recipes(example(memory))
+    layout = layout_of(recipes, parameters=FEW)
+    rounds = {task.round for task in make_plan(layout, main=checked_traces(recipes)).tasks.values()}
+    costs = Costs(layout, batches(layout, CPU_BATCH), [])
+    assert rounds == {*costs.of_table, *costs.rounds, *FREE}
+    assert not FREE & {*costs.of_table, *costs.rounds} and not costs.of_table.keys() & costs.rounds.keys()
+    for unknown in (("tea", "time"), ("transcript", "fold99")):
+        with pytest.raises(KeyError):
+            costs.of(*unknown)
 
 
 def test_bytes_moved_are_those_counted_by_hand() -> None:
@@ -77,7 +92,7 @@ def test_bytes_moved_are_those_counted_by_hand() -> None:
 def test_nonces_planned_are_those_tried_on_average() -> None:
     parameters = replace(FEW, lookup_pow_bits=5, ood_pow_bits=6, batch_pow_bits=0, commit_pow_bits=3, query_pow_bits=7)
     each = statement(5, 20, 4)
-    planned = make_plan(plan(each, parameters=parameters))
+    planned = make_plan(layout_of(each, parameters=parameters))
     nonces = {t.name: t.cost.permutations for t in planned.tasks.values() if t.round == "transcript"}
     folds = {name: nonces.pop(name) for name in list(nonces) if name.startswith("fold")}
     assert set(folds.values()) == {8} and len(folds) == len(planned.layout.fold_log_arities)
@@ -90,7 +105,7 @@ def test_measured_peak_is_near_the_planned_one(threads: int, made: bool) -> None
     each = as_recipes(statement(13, 60, 12)) if made else statement(13, 60, 12)
     device = CpuDevice(threads)
     prove(each, device=device)
-    planned = make_plan(plan(each), main=load(each)).peak_bytes(threads)
+    planned = make_plan(layout_of(each), main=checked_traces(each)).peak_bytes(threads)
     tracemalloc.start()
     prove(each, device=device)
     _, peak = tracemalloc.get_traced_memory()
@@ -99,7 +114,7 @@ def test_measured_peak_is_near_the_planned_one(threads: int, made: bool) -> None
 
 
 def test_text_and_drawing_name_every_task() -> None:
-    planned = make_plan(plan(statement(5, 20, 4)))
+    planned = make_plan(layout_of(statement(5, 20, 4)))
     text, drawing = plan_table(planned, 2), plan_svg(planned)
     for task in planned.tasks.values():
         assert task.name in text
@@ -109,7 +124,7 @@ def test_text_and_drawing_name_every_task() -> None:
 
 def test_traces_that_the_proof_makes_are_in_its_peak() -> None:
     each = statement(13, 60, 12)
-    made, there = (make_plan(plan(each), main=load(some)) for some in (as_recipes(each), each))
+    made, there = (make_plan(layout_of(each), main=checked_traces(some)) for some in (as_recipes(each), each))
     (trace,) = (task.cost.kept for task in made.tasks.values() if task.round == "trace_main")
     assert trace == 60 * 8 << 13
     assert there.peak_bytes(1) < made.peak_bytes(1) <= there.peak_bytes(1) + trace

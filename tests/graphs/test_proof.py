@@ -15,13 +15,12 @@ from hypothesis import strategies as st
 from graphprover import Statement, Table, prove, verify
 from graphprover.device import CpuDevice
 from graphprover.device.interface import CPU_BATCH
-from graphprover.examples import fibonacci, memory
+from graphprover.examples import fibonacci, memory, synthetic
 from graphprover.graphs import proof as proof_graph
 from graphprover.graphs.batches import batches
 from graphprover.graphs.tasks import Graph
 from graphprover.protocol.parameters import Parameters
-from graphprover.prover import load, plan
-from scripts import synthetic
+from graphprover.prover import checked_traces, layout_of
 from tests.naive_device import NaiveDevice
 from tests.random_statements import random_statement
 
@@ -124,8 +123,8 @@ def test_no_byte_comes_from_memory_that_nobody_wrote(monkeypatch: pytest.MonkeyP
 
 def test_keys_begin_with_the_round_and_end_with_the_token() -> None:
     statement = example(memory)
-    layout = plan(statement, parameters=FEW)
-    traces = dict(enumerate(load(statement)))
+    layout = layout_of(statement, parameters=FEW)
+    traces = dict(enumerate(checked_traces(statement)))
     fixed = {i: t.preprocessed for i, t in enumerate(statement.tables) if t.preprocessed is not None}
     values = [t.public_values or () for t in statement.tables]
     graph = Graph(CpuDevice(), "0123abcd", batches(layout, CPU_BATCH))

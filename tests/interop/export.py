@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from graphprover.envelope import Proof
-from graphprover.programs import load
+from graphprover.programs import open_program
 from graphprover.protocol.layout import make_layout
 from graphprover.statement import binding_digest
 from tests.interop.plonky3 import write_statement
@@ -17,7 +17,7 @@ from tests.interop.plonky3 import write_statement
 
 def export(program: str, proof: Proof, folder: Path) -> None:
     """Raises ValueError where the header of the proof does not fit the program."""
-    statement = load(program).statement_of(proof)
+    statement = open_program(program).statement_of(proof)
     layout = make_layout(statement.descriptions, proof.log_heights, proof.parameters)
     cap = statement.preprocessed_cap(proof.parameters.log_blowup, proof.parameters.cap_height)
     tables = [replace(t, public_values=v) for t, v in zip(statement.tables, proof.public_values, strict=True)]

@@ -16,7 +16,7 @@ points = extensions.map(lambda z: (z[0], z[1] | 1, z[2]))  # outside of the base
 
 def inverses(z: naive.Ext, log_rows: int) -> np.ndarray:
     target = np.empty((3, 1 << log_rows), dtype=np.uint64)
-    deep.inverse_denominators(domain.points(log_rows), z, target, 0, 1 << log_rows)
+    deep.invert_differences(domain.points(log_rows), z, target, 0, 1 << log_rows)
     return target
 
 
@@ -27,15 +27,15 @@ def test_inverse_denominators(log_rows, z, data):
     target = np.zeros((3, rows), dtype=np.uint64)
     cut = data.draw(st.integers(0, rows))
     xs = domain.points(log_rows)
-    deep.inverse_denominators(xs, z, target, 0, cut)
-    deep.inverse_denominators(xs, z, target, cut, rows)
+    deep.invert_differences(xs, z, target, 0, cut)
+    deep.invert_differences(xs, z, target, cut, rows)
     assert elements(target) == [ext_inv(ext_sub(z, ext(x))) for x in xs.tolist()]
 
 
 def test_a_point_of_the_domain_is_named():
     xs = domain.points(3)
     with pytest.raises(ZeroDivisionError, match="element 5 "):
-        deep.inverse_denominators(xs, ext(int(xs[5])), np.empty((3, 8), dtype=np.uint64), 0, 8)
+        deep.invert_differences(xs, ext(int(xs[5])), np.empty((3, 8), dtype=np.uint64), 0, 8)
     assert int(xs[0]) == GENERATOR
 
 
@@ -60,7 +60,7 @@ def test_reduced_opening(log_rows, columns, zs, alpha, offset, seed, data):
     deep.add_reduced_opening(matrix, opened, offset, alpha, over, target, 0, cut)
     deep.add_reduced_opening(matrix, opened, offset, alpha, over, target, cut, rows)
     expected = naive.reduced_opening(matrix.tolist(), zs, opened, offset, alpha)
-    assert (target == deep.add(before, planar(expected))).all()
+    assert (target == deep.sum_codewords([before, planar(expected)])).all()
 
 
 def test_more_columns_than_are_summed_without_reduction():
@@ -75,9 +75,13 @@ def test_more_columns_than_are_summed_without_reduction():
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(1, 40), st.integers(0, 2**32))
-def test_add(size, seed):
-    x, y = random_words(seed, 3, size), random_words(seed + 1, 3, size)
-    assert elements(deep.add(x, y)) == [naive.ext_add(a, b) for a, b in zip(elements(x), elements(y), strict=True)]
+def test_sum_of_codewords(size, seed):
+    vectors = [random_words(seed + i, 3, size) for i in range(3)]
+    x, y, z = map(elements, vectors)
+    for count, expected in ((1, x), (2, list(map(naive.ext_add, x, y)))):
+        assert elements(deep.sum_codewords(vectors[:count])) == expected
+    assert elements(deep.sum_codewords(vectors)) == list(map(naive.ext_add, map(naive.ext_add, x, y), z))
+    assert [elements(vector) for vector in vectors] == [x, y, z]
 
 
 def test_refuses_shapes_that_do_not_agree():
@@ -92,4 +96,4 @@ def test_refuses_shapes_that_do_not_agree():
         with pytest.raises(ValueError):
             deep.add_reduced_opening(*arguments)
     with pytest.raises(ValueError):
-        deep.add(target, target[:, :4])
+        deep.sum_codewords([target, target[:, :4]])

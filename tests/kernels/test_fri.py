@@ -23,8 +23,8 @@ def test_fold(log_arity, log_size, log_spare, beta, joins, seed, data):
     factors = domain.fold_factors(log_size + log_arity + log_spare)
     target = np.zeros((3, size), dtype=np.uint64)
     cut = data.draw(st.integers(0, size))
-    fri.fold(codeword, log_arity, beta, factors, joining, target, 0, cut)
-    fri.fold(codeword, log_arity, beta, factors, joining, target, cut, size)
+    fri.fold_groups(codeword, log_arity, beta, factors, joining, target, 0, cut)
+    fri.fold_groups(codeword, log_arity, beta, factors, joining, target, cut, size)
     expected = naive.fold(elements(codeword), log_arity, beta)
     if joining is not None:
         power = ext_pow(beta, 1 << log_arity)
@@ -35,7 +35,7 @@ def test_fold(log_arity, log_size, log_spare, beta, joins, seed, data):
 def test_long_fold():
     codeword = random_words(5, 3, 1 << 13)
     target = np.zeros((3, 1 << 11), dtype=np.uint64)
-    fri.fold(codeword, 2, (3, 1, 4), domain.fold_factors(13), None, target, 0, 1 << 11)
+    fri.fold_groups(codeword, 2, (3, 1, 4), domain.fold_factors(13), None, target, 0, 1 << 11)
     assert elements(target) == naive.fold(elements(codeword), 2, (3, 1, 4))
 
 
@@ -60,6 +60,6 @@ def test_refuses_shapes_that_do_not_agree():
         (codeword, 1, beta, factors, None, target, 0, 9),
     ):
         with pytest.raises(ValueError):
-            fri.fold(*arguments)
+            fri.fold_groups(*arguments)
     with pytest.raises(ValueError):
         fri.final_polynomial(codeword, 5)

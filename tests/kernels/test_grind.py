@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprover.kernels.cpu.grind import grind
+from graphprover.kernels.cpu.grind import smallest_nonce
 from tests import naive
 
 
@@ -18,23 +18,23 @@ def seed_of(number):
 def test_smallest_nonce(number, bits, start, length):
     seed = seed_of(number)
     expected = naive.grind(seed.tobytes(), bits, start, start + length)
-    assert grind(seed, bits, start, start + length) == expected
+    assert smallest_nonce(seed, bits, start, start + length) == expected
 
 
 def test_nothing_beyond_the_end_and_nothing_before_the_start():
     seed = seed_of(3)
     nonce = naive.grind(seed.tobytes(), 10, 0, 100_000)
     assert nonce >= 0
-    assert grind(seed, 10, 0, nonce) == -1
-    assert grind(seed, 10, 0, nonce + 1) == nonce
-    assert grind(seed, 10, nonce, 1 << 40) == nonce
-    assert grind(seed, 10, nonce + 1, 1 << 40) > nonce
-    assert grind(seed, 0, 17, 18) == 17
-    assert grind(seed, 0, 17, 17) == -1
+    assert smallest_nonce(seed, 10, 0, nonce) == -1
+    assert smallest_nonce(seed, 10, 0, nonce + 1) == nonce
+    assert smallest_nonce(seed, 10, nonce, 1 << 40) == nonce
+    assert smallest_nonce(seed, 10, nonce + 1, 1 << 40) > nonce
+    assert smallest_nonce(seed, 0, 17, 18) == 17
+    assert smallest_nonce(seed, 0, 17, 17) == -1
 
 
 def test_what_cannot_be_ground_is_refused():
     seed = seed_of(0)
     for arguments in ((seed[:3], 1, 0, 8), (seed, 64, 0, 8), (seed, -1, 0, 8), (seed, 1, -1, 8), (seed, 1, 0, 1 << 63)):
         with pytest.raises(ValueError):
-            grind(*arguments)
+            smallest_nonce(*arguments)

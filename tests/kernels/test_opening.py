@@ -25,11 +25,11 @@ def test_values_are_lagrange_s(log_rows, columns, log_blowup, points, seed, data
     rows = 1 << log_rows
     points = [(z[0], z[1], z[2] | 1) for z in points]  # outside of the base field, hence of the domain
     matrix = random_words(seed, columns, rows << log_blowup)
-    weights = [opening.weights(log_rows, z) for z in points]
+    weights = opening.interpolation_weights([(log_rows, z) for z in points])
     target = np.zeros((len(points), 3, columns), dtype=np.uint64)
     cut = data.draw(st.integers(0, columns))
-    opening.evaluate(matrix, weights, target, 0, cut)
-    opening.evaluate(matrix, weights, target, cut, columns)
+    opening.evaluate_columns(matrix, weights, target, 0, cut)
+    opening.evaluate_columns(matrix, weights, target, cut, columns)
     for z, values in zip(points, target, strict=True):
         assert elements(values) == [naive.value_at(column[:rows], log_rows, z) for column in matrix.tolist()]
 
@@ -43,7 +43,7 @@ def test_long_columns(log_rows, points):
     weights = [random_words(seed, 3, rows) for seed in range(points)]
     weights[-1][:] = naive.P - 1
     target = np.zeros((points, 3, 3), dtype=np.uint64)
-    opening.evaluate(matrix, weights, target, 0, 3)
+    opening.evaluate_columns(matrix, weights, target, 0, 3)
     for each, values in zip(weights, target, strict=True):
         expected = [
             ext_sum(ext_scale(w, p) for w, p in zip(elements(each), column, strict=True)) for column in matrix.tolist()
@@ -56,13 +56,13 @@ def test_weights_of_a_long_column_open_a_power():
     xs = [naive.domain_point(i, log_rows) for i in range(1 << log_rows)]
     matrix = np.array([[pow(x, exponent, naive.P) for x in xs], [1] * len(xs)], dtype=np.uint64)
     target = np.zeros((1, 3, 2), dtype=np.uint64)
-    opening.evaluate(matrix, [opening.weights(log_rows, z)], target, 0, 2)
+    opening.evaluate_columns(matrix, opening.interpolation_weights([(log_rows, z)]), target, 0, 2)
     assert elements(target[0]) == [ext_pow(z, exponent), ext(1)]
 
 
 def test_a_point_of_the_domain_has_no_weights():
     with pytest.raises(ZeroDivisionError):
-        opening.weights(3, ext_mul(ext(GENERATOR), ext(1)))
+        opening.interpolation_weights([(3, ext_mul(ext(GENERATOR), ext(1)))])
 
 
 def test_refuses_shapes_that_do_not_agree():
@@ -75,4 +75,4 @@ def test_refuses_shapes_that_do_not_agree():
         (matrix, [weights, weights[:, :4]], np.zeros((2, 3, 2), dtype=np.uint64), 0, 2),
     ):
         with pytest.raises(ValueError):
-            opening.evaluate(*arguments)
+            opening.evaluate_columns(*arguments)

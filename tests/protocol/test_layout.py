@@ -98,7 +98,7 @@ def test_rounds_and_ladder_of_a_mixed_statement() -> None:
     permutation = layout.round(PERMUTATION)
     assert permutation is not None
     for matrix in permutation.matrices:
-        assert matrix.width == 3 * (len(layout.tables[matrix.table].lookups) + 1) and matrix.points == 2
+        assert matrix.width == layout.tables[matrix.table].permutation_width and matrix.points == 2
 
 
 def test_a_statement_without_lookups_or_preprocessed_columns_has_two_rounds() -> None:

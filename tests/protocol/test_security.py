@@ -192,8 +192,8 @@ def test_exceptional_covers_the_independent_johnson_bound(log_dimension, log_blo
 
 @given(st.integers(1, 4), st.integers(3, 1 << 16))
 def test_list_size_covers_the_johnson_bound(log_blowup, multiplicity):
-    rate, alpha = 2.0**-log_blowup, agreement(log_blowup, multiplicity)
-    assert (alpha - rate) / (alpha**2 - rate) <= list_size(log_blowup, multiplicity)
+    rate, kappa = 2.0**-log_blowup, agreement(log_blowup, multiplicity)
+    assert (kappa - rate) / (kappa**2 - rate) <= list_size(log_blowup, multiplicity)
 
 
 def test_exceptional_constants_by_brute_force():
@@ -362,7 +362,7 @@ def test_an_analysis_tries_few_multiplicities(monkeypatch: pytest.MonkeyPatch) -
     tried = []
     rounds = security._rounds
 
-    def counted(shape: Shape, params: Parameters, multiplicity: int) -> tuple[security.Round, ...]:
+    def counted(shape: Shape, params: Parameters, multiplicity: int) -> tuple[security.ChallengeError, ...]:
         tried.append(multiplicity)
         return rounds(shape, params, multiplicity)
 

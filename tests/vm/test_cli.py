@@ -56,7 +56,9 @@ def test_limits(options: list[str], message: str, capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.parametrize(
-    "command", [["prove", "-o"], ["check"], ["plan"], ["inspect"], ["execute", "--cells"]], ids=lambda each: each[0]
+    "command",
+    [["prove", "-o"], ["check"], ["plan"], ["inspect"], ["execute", "--cells"]],
+    ids=lambda command: command[0],
 )
 def test_limits_of_what_is_recorded(command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """They count the record, where there is memory enough for the guest alone."""

@@ -14,12 +14,27 @@ from hypothesis import strategies as st
 
 from graphprover.vm.elf import Image, load_elf
 from graphprover.vm.execute import Execution, execute
-from graphprover.vm.faults import Fault, GuestFault
+from graphprover.vm.faults import LAST_BYTES, Fault, GuestFault
 from graphprover.vm.io import INPUT_BASE, KECCAK_F, MEMORY_END, OUTPUT_BASE
 from graphprover.vm.isa import A0, A7, BRANCHES, LOADS, STORES, Instruction, Op, decode_all
 from graphprover.vm.record import SINK, Record
 from graphprover.vm.tables.keccak_f import rounds
-from tests.vm.assemble import CODE, DATA, PAGE, R, Segment, X, elf, image, leave, li, words
+from tests.vm.assemble import (
+    CODE,
+    DATA,
+    FUNCTION,
+    PAGE,
+    TEXT,
+    R,
+    Segment,
+    X,
+    elf,
+    image,
+    leave,
+    li,
+    with_symbols,
+    words,
+)
 
 NOP = Instruction(Op.ADDI)
 T0, T1 = 5, 6
@@ -410,3 +425,55 @@ def initial_memory(execution: Execution) -> Cells:
 @settings(max_examples=40, deadline=None)
 def test_the_record_against_a_replay(seed: int) -> None:
     replay(execute(random_image(random.Random(seed)), b"input", record=True))
+
+
+def putting_out(data: bytes, length: int, *, then: Sequence[Instruction | int]) -> list[Instruction | int]:
+    """Stores ``data`` as the output, says that it has ``length`` bytes, and goes on."""
+    body: list[Instruction | int] = [*li(T0, OUTPUT_BASE), *li(T1, length), memory(Op.SD)]
+    for at in range(0, len(data), 8):
+        word = int.from_bytes(data[at : at + 8], "little")
+        body += [*li(T0, OUTPUT_BASE + 8 + at), *li(T1, word), memory(Op.SD)]
+    return [*body, *then]
+
+
+def faulting(code: Sequence[Instruction | int], **limits: int) -> GuestFault:
+    with pytest.raises(GuestFault) as caught:
+        execute(image(code), **limits)
+    return caught.value
+
+
+def test_a_fault_tells_what_was_put_out_until_then() -> None:
+    fault = faulting(putting_out(b"so far\n", 7, then=[0]))
+    assert (fault.output, fault.function) == (b"so far\n", None)
+    assert str(fault).endswith(r'cycles); until then it had put out text "so far\n" (7 bytes)')
+    silent = faulting([0])
+    assert silent.output == b"" and str(silent).endswith("(after 0 cycles)")
+
+
+def test_a_fault_tells_the_end_of_a_long_output() -> None:
+    text = b"".join(b"line %03d" % i for i in range(50))
+    fault = faulting(putting_out(text, len(text), then=[Instruction(Op.EBREAK)]))
+    assert fault.output == text
+    message = str(fault)
+    assert f'put out, at the end of 400 bytes, text "{text[-LAST_BYTES:].decode()}" ({LAST_BYTES} bytes)' in message
+
+
+@pytest.mark.parametrize("length", [2**64 - 1, 2**30, 2**29])
+def test_a_fault_passes_over_an_output_that_cannot_be(length: int) -> None:
+    fault = faulting(putting_out(b"x", length, then=[0]), max_memory=1 << 20)
+    assert (fault.fault, fault.output) == (Fault.ILLEGAL_INSTRUCTION, b"")
+
+
+def test_a_run_that_passes_a_limit_tells_its_output_too() -> None:
+    fault = faulting(putting_out(b"on and on", 9, then=[Instruction(Op.JAL)]), max_cycles=100)
+    assert (fault.fault, fault.output) == (Fault.CYCLE_LIMIT, b"on and on")
+
+
+def test_a_fault_names_the_function_where_the_file_has_symbols() -> None:
+    code = words([NOP, NOP, 0])
+    file = with_symbols([(b"main", CODE + 4, 8, FUNCTION, TEXT)], code)
+    with pytest.raises(
+        GuestFault, match=r"illegal instruction at pc 0x10008 in main\+0x4: \.word 0x00000000"
+    ) as caught:
+        execute(load_elf(file))
+    assert caught.value.function == "main+0x4"

@@ -12,7 +12,7 @@ import pytest
 from graphprover import VerificationError, verify
 from graphprover.cli import FAILED, OK, USAGE, main
 from graphprover.envelope import Proof
-from graphprover.programs import load
+from graphprover.programs import open_program
 from graphprover.protocol import backend
 from graphprover.protocol.hashing import keccak256
 from graphprover.statement import Statement, Table
@@ -193,7 +193,7 @@ def test_a_proof_has_the_same_bytes_wherever_the_program_lies(
 def test_a_long_name_leaves_room_for_the_hash(tmp_path: Path) -> None:
     name = "é" * 100 + ".elf"
     (tmp_path / name).write_bytes(Path(SHA256).read_bytes())
-    guest = load(str(tmp_path / name))
+    guest = open_program(str(tmp_path / name))
     assert guest.label.startswith("é" * 95 + " ") and guest.statement_for(b"").label == guest.label
 
 
@@ -264,7 +264,7 @@ def test_files_that_are_no_guests(tmp_path: Path) -> None:
     (tmp_path / "broken.elf").write_bytes(b"\x7fELF" + bytes(100))
     assert main(["check", str(tmp_path / "broken.elf")]) == USAGE
     assert main(["check", SHA256]) == OK
-    assert load(SHA256).describe([[5, 7, 0, 1]]) == {"output": "none", "exit code": "7", "cycles": "5"}
+    assert open_program(SHA256).describe([[5, 7, 0, 1]]) == {"output": "none", "exit code": "7", "cycles": "5"}
 
 
 def test_words_that_are_never_executed_may_be_anything(tmp_path: Path) -> None:
@@ -279,7 +279,7 @@ def test_words_that_are_never_executed_may_be_anything(tmp_path: Path) -> None:
 
 def test_a_header_of_output_words_costs_less_than_the_proof_it_is_made_of(folder: Path) -> None:
     """Their table is not described where the file does not open its columns."""
-    honest, guest = (folder / "proof").read_bytes(), load(SHA256)
+    honest, guest = (folder / "proof").read_bytes(), open_program(SHA256)
     proof = Proof.from_bytes(honest)
     i = 1 + proof.public_values[0][3:].index(TableNumber.OUTPUT)
     words = (1 << 17) - 1

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from graphprover.programs import load
+from graphprover.programs import open_program
 from graphprover.statement import Table, with_traces
 from graphprover.vm.table_numbers import TableNumber
 from tests.interop import plonky3
@@ -40,7 +40,7 @@ def test_every_guest_is_here() -> None:
 
 @pytest.mark.parametrize("guest", inputs())
 def test_plonky3_accepts_guests(guest: str, tmp_path: Path) -> None:
-    program = load(str(GUESTS / f"{guest}.elf"))
+    program = open_program(str(GUESTS / f"{guest}.elf"))
     case = Case(PLAIN, with_traces(program.statement_for(inputs()[guest], state_input=guest == STATED)))
     tables = list(case.statement.tables)
     cycles, lo, hi, *shape = tables[0].public_values or ()

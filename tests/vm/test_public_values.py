@@ -4,7 +4,7 @@ import hashlib
 import struct
 from pathlib import Path
 
-from graphprover.programs import load
+from graphprover.programs import open_program
 from graphprover.protocol.hashing import keccak256
 from graphprover.vm.elf import load_elf
 from graphprover.vm.execute import execute
@@ -37,7 +37,7 @@ def test_public_values_and_label_are_those_of_the_page() -> None:
         + struct.pack(f"<{len(image.values)}Q", *image.values.tolist())
     )
     for stated in (False, True):
-        statement = load(str(SHA256)).statement_for(b"abc", state_input=stated)  # type: ignore[call-arg]
+        statement = open_program(str(SHA256)).statement_for(b"abc", state_input=stated)  # type: ignore[call-arg]
         assert statement.label.endswith(f"sha256.elf {program_hash.hex()}")
         boundary, *others = [tuple(table.public_values or ()) for table in statement.tables]
         numbers = boundary[3:]

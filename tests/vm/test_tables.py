@@ -156,7 +156,7 @@ def all_families():  # type: ignore[no-untyped-def]
 def test_forged_rows_are_noticed_and_every_check_is_needed(all_families) -> None:  # type: ignore[no-untyped-def]
     """Rows of every family with changed cells: none passes, and nearly every check is the only one to notice some.
 
-    scripts/mutate_tables.py does more of this.
+    tests/vm/mutate_tables.py does more of this.
     """
     rng = np.random.default_rng(7)
     assert [family.step.name for family in all_families] == list(FAMILIES)

@@ -4,6 +4,10 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#ifdef LIBC
+#include <stdlib.h>
+#include <string.h>
+#endif
 
 /* The input, in place: aligned to 8 bytes, the same at every call.
 
@@ -15,8 +19,10 @@ void read_input(const uint8_t **buf, size_t *size);
 /* Append to the public output. */
 void write_output(const uint8_t *out, size_t size);
 
+#ifndef LIBC
 /* End here; 0 means success. Returning from main does the same. */
 _Noreturn void exit(int code);
+#endif
 
 /* `size` bytes that nobody else has, aligned to 16; never given back. Exits with ZKVM_OUT_OF_MEMORY at the end. */
 void *allocate(size_t size);
@@ -39,6 +45,7 @@ void keccak_f(uint64_t state[25]);
 typedef uint64_t __attribute__((aligned(1), may_alias)) word64;
 typedef uint32_t __attribute__((aligned(1), may_alias)) word32;
 
+#ifndef LIBC
 void *memcpy(void *restrict to, const void *restrict from, size_t size);
 void *memmove(void *to, const void *from, size_t size);
 void *memset(void *to, int byte, size_t size);
@@ -50,5 +57,6 @@ size_t strlen(const char *text);
 #define memmove(to, from, size) __builtin_memmove(to, from, size)
 #define memset(to, byte, size) __builtin_memset(to, byte, size)
 #define memcmp(left, right, size) __builtin_memcmp(left, right, size)
+#endif
 
 #endif

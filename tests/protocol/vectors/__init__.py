@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from graphprover.air.description import AirDescription
-from graphprover.air.lookups import Interaction, Tuple_
+from graphprover.air.lookups import Interaction, Message
 from graphprover.protocol.layout import Layout, make_layout
 from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.preprocessed import preprocessed_cap
@@ -84,8 +84,8 @@ def transcript(name: str) -> list[str]:
 def description(json_: dict[str, Any]) -> AirDescription:
     """The table that ``AirDescription.to_json`` wrote."""
 
-    def tuple_(each: dict[str, Any]) -> Tuple_:
-        return Tuple_(tuple(each["fields"]), each["multiplicity"], each["weight"])
+    def tuple_(each: dict[str, Any]) -> Message:
+        return Message(tuple(each["fields"]), each["multiplicity"], each["weight"])
 
     def names(prefix: str, count: int) -> tuple[str, ...]:
         return tuple(f"{prefix}{i}" for i in range(count))

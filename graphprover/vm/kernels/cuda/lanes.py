@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import cupy
 import numpy as np
 
-from graphprover.kernels.cuda.module import blocks_for, compiled, launch
+from graphprover.kernels.cuda.launch import blocks_for, compiled, launch
 from graphprover.vm.kernels.cuda.sources import text
 from graphprover.vm.kernels.lanes import Cell, Lanes
 

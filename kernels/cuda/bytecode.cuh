@@ -3,7 +3,7 @@
 #include "domain.cuh"
 #include "inverse.cuh"
 
-namespace program {
+namespace bytecode {
 
 // The row after `row` in a block of 2^log_rows rows of a coset in bit-reversed order.
 __device__ __forceinline__ u64 next_row(u64 row, int log_rows) {
@@ -33,7 +33,7 @@ __device__ __noinline__ Ext total(ExtSum sum) { return sums::total(sum); }
 
 __device__ __noinline__ Adjugate adjugate(Ext x) { return ::adjugate(x); }
 
-}  // namespace program
+}  // namespace bytecode
 
 namespace sums {
 

@@ -1,4 +1,4 @@
-"""Runs a table's register program (``graphprover.air.program``) over blocks of rows.
+"""Runs a table's bytecode (``graphprover.air.bytecode``) over blocks of rows.
 
 One interpreter serves all tables: an instruction is decoded once a block and then runs as a loop of explicit vectors
 over the block's rows, so that decoding costs little and no table needs a compilation of its own. A plane is an address:
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from graphprover.air.program import Matrix, Op, Program
+from graphprover.air.bytecode import Bytecode, Op, Source
 from graphprover.compiled import njit
 from graphprover.kernels.cpu import simd, sums
 from graphprover.kernels.cpu.field import reverse_bits
@@ -217,7 +217,7 @@ def _run(instructions, terms, words, sources, shifted, targets, offset, register
 
 
 def evaluate(
-    program: Program,
+    bytecode: Bytecode,
     constants: np.ndarray,
     matrices: Sequence[np.ndarray | None],
     targets: Sequence[np.ndarray],
@@ -227,10 +227,10 @@ def evaluate(
     last: int,
     offset: int = 0,
 ) -> None:
-    """Runs a program on rows [first, last) and writes its output planes.
+    """Runs bytecode on rows [first, last) and writes its output planes.
 
-    ``constants`` fills the program's constant planes (``graphprover.air.program.constants``). ``matrices`` are those
-    that ``Matrix`` names, in its order: C-contiguous uint64 of shape (planes, rows), canonical; None where the program
+    ``constants`` fills the bytecode's constant planes (``graphprover.air.bytecode.constants``). ``matrices`` are those
+    that ``Source`` names, in its order: C-contiguous uint64 of shape (planes, rows), canonical; None where the bytecode
     reads nothing of it. Rows are in natural order, 2^log_rows of them cyclically, or with ``bit_reversed`` those of
     blocks of 2^log_rows rows of a bit-reversed coset: the quotient domain is as many blocks as there are chunks, the
     beginning of a low-degree extension, which may go on beyond it. ``targets`` hold the output planes in order, as the
@@ -242,26 +242,26 @@ def evaluate(
     rows = -(-last // size) * size  # of whole blocks: the next row may be anywhere in one
     if not 0 <= offset <= first <= last or (rows > size and not bit_reversed):
         raise ValueError(f"rows {first} to {last} do not lie within the trace and the targets")
-    kinds, planes, shifted = program.inputs.T.astype(np.int64)
+    kinds, planes, shifted = bytecode.inputs.T.astype(np.int64)
     sources = np.empty_like(planes)
-    for kind in Matrix:
+    for kind in Source:
         read = planes[kinds == kind]
         if len(read):
             sources[kinds == kind] = _addresses(matrices[kind], kind.name, int(read.max()) + 1, rows)[read]
     outputs = np.concatenate([_addresses(each, "target", len(each), last - offset) for each in targets])
-    if len(outputs) != program.outputs or not all(target.flags.writeable for target in targets):
-        raise ValueError(f"expected {program.outputs} writable target planes, not {len(outputs)}")
-    if constants.shape != (program.constant_planes,) or constants.dtype != np.uint64:
-        raise ValueError(f"expected {program.constant_planes} constants of uint64, not {constants.shape}")
+    if len(outputs) != bytecode.outputs or not all(target.flags.writeable for target in targets):
+        raise ValueError(f"expected {bytecode.outputs} writable target planes, not {len(outputs)}")
+    if constants.shape != (bytecode.constant_planes,) or constants.dtype != np.uint64:
+        raise ValueError(f"expected {bytecode.constant_planes} constants of uint64, not {constants.shape}")
     _run(
-        program.instructions,
-        program.terms,
+        bytecode.instructions,
+        bytecode.terms,
         constants,
         sources,
         shifted,
         outputs,
         offset,
-        program.registers,
+        bytecode.registers,
         log_rows,
         bit_reversed,
         first,

@@ -1,8 +1,8 @@
-// Runs a table's register program where the code that would be generated for it is too large to compile: every thread a
+// Runs a table's bytecode where the code that would be generated for it is too large to compile: every thread a
 // row, all of them the same instruction. Outputs and registers lie in shared memory, [plane][thread].
-#include "program.cuh"
+#include "bytecode.cuh"
 
-// As in graphprover/air/program.py.
+// As in graphprover/air/bytecode.py.
 enum { ADD, SUB, MUL, SCALE, SUB_BASE, EXT_MUL, LINEAR };
 
 struct Instruction {
@@ -83,7 +83,7 @@ struct Machine {
     }
 };
 
-// The quotient, target (3, size): `constants` are the program's, then Z on each of the chunks, 1 / Z on each, and the
+// The quotient, target (3, size): `constants` are the bytecode's, then Z on each of the chunks, 1 / Z on each, and the
 // trace's last point, as for the generated kernel.
 extern "C" __global__ void interpret(
     const Instruction* instructions, u64 count, const Term* terms, const u64* constants, u64 constant_planes,
@@ -98,11 +98,11 @@ extern "C" __global__ void interpret(
     machine.first_input = (int)constant_planes;
     machine.first_register = (int)(constant_planes + input_planes);
     machine.row = index < size ? index : size - 1;
-    machine.next = program::next_row(machine.row, (int)log_rows);
+    machine.next = bytecode::next_row(machine.row, (int)log_rows);
     const u64* of_chunk = constants + constant_planes + (machine.row >> log_rows);
     u64 last_point = constants[constant_planes + 2 * chunks];
-    program::Selectors selectors =
-        program::selectors(domain::at({fine, coarse}, machine.row), of_chunk[0], last_point);
+    bytecode::Selectors selectors =
+        bytecode::selectors(domain::at({fine, coarse}, machine.row), of_chunk[0], last_point);
     machine.selectors[0] = selectors.first;
     machine.selectors[1] = selectors.last;
     machine.selectors[2] = selectors.transition;

@@ -1,6 +1,6 @@
 """Damaged proofs: none may be accepted, and each must be refused by a VerificationError and nothing else.
 
-    python scripts/mutate_proofs.py [--count 1000000] [--seed 0] [--kernels]
+    python -m tests.mutate_proofs [--count 1000000] [--seed 0] [--kernels]
 
 Every mutation takes an honest proof of one of some small statements, a guest with its key among them, and changes its
 bytes (flips, cuts, insertions, pieces of another proof or place, words), its header, or parts of its payload, which is
@@ -168,7 +168,7 @@ def _bytes(rng: random.Random, data: bytes, donor: bytes) -> bytes:
 
 def _header(rng: random.Random, proof: Proof) -> bytes | None:
     """The proof with another header, or None where that has no encoding."""
-    heights, values = list(proof.log_heights), [list(each) for each in proof.public_values]
+    heights, values = list(proof.log_heights), [list(table) for table in proof.public_values]
     table = rng.randrange(len(heights))
     change: dict[str, object]
     match rng.randrange(8):
@@ -245,7 +245,7 @@ def mutate(count: int, seed: int, all_cases: list[Case]) -> Found:
     encoded = [case.proof.to_bytes() for case in all_cases]
     for case in all_cases:
         case.judge(case.proof.to_bytes())
-    weights = [1 / len(each) for each in encoded]  # as a longer proof takes longer
+    weights = [1 / len(data) for data in encoded]  # as a longer proof takes longer
     while found.tried < count:
         (case,) = rng.choices(all_cases, weights)
         data = mutated(rng, case, rng.choice(encoded))
@@ -262,9 +262,9 @@ def mutate(count: int, seed: int, all_cases: list[Case]) -> Found:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=1_000_000)
+    parser.add_argument("--count", type=int, default=1_000_000, help="mutations that are judged")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--kernels", action="store_true")
+    parser.add_argument("--kernels", action="store_true", help="the prover's kernels judge, not NumPy alone")
     options = parser.parse_args()
     if not options.kernels:
         os.environ[NUMPY_ONLY] = "1"
@@ -279,8 +279,8 @@ def main() -> int:
         f"{found.tried:,} mutations, accepted = {len(found.accepted)}, other exceptions = {len(found.other)}; ", end=""
     )
     print(f"{rate:,.0f} a second")
-    for each in sorted(set(found.other)):
-        print(f"   {each}")
+    for error in sorted(set(found.other)):
+        print(f"   {error}")
     return 1 if found.accepted or found.other else 0
 
 

@@ -1,7 +1,7 @@
-"""Lowering of a table's expressions to a linear register program that a kernel runs over blocks of rows.
+"""Lowering of a table's expressions to bytecode of a register machine, which a kernel runs over blocks of rows.
 
-Two programs are made of one ``AirDescription``: the LogUp denominators and multiplicities on the trace's rows
-(``lookup_program``), and the quotient on the quotient domain (``quotient_program``). A program is the same for every
+Two are made of one ``AirDescription``: the LogUp denominators and multiplicities on the trace's rows
+(``lookup_bytecode``), and the quotient on the quotient domain (``quotient_bytecode``). Bytecode is the same for every
 proof of the table: whatever is one value for all rows (literals, public values, challenges and their powers) stands in
 a table of constants that ``constants`` fills for one proof.
 
@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphprover.air.description import AirDescription, Tuple_
+from graphprover.air.description import AirDescription, Message
 from graphprover.air.expression import (
     ADD,
     CONST,
@@ -54,7 +54,7 @@ class Op(IntEnum):
     LINEAR = 6  # d = a + sum of weight * plane over terms[b : b + c]; d, a, weight of ``width`` planes, plane base
 
 
-class Matrix(IntEnum):
+class Source(IntEnum):
     """Where an input plane comes from."""
 
     MAIN = 0
@@ -80,7 +80,7 @@ class Weight(NamedTuple):
     """sign * value(node) * alpha^alpha * beta^beta * x^shift * challenge: one summand of an extension constant."""
 
     sign: int = 1
-    node: int = _NONE  # index into ``Program.uniforms``; _NONE stands for 1
+    node: int = _NONE  # index into ``Bytecode.uniforms``; _NONE stands for 1
     alpha: int = 0
     beta: int = 0
     shift: int = 0
@@ -88,12 +88,12 @@ class Weight(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Program:
-    """A table's register program; the kernels' side of it is ``graphprover.kernels.cpu.program``."""
+class Bytecode:
+    """What a register machine does for a table; the kernels' side of it is ``graphprover.kernels.cpu.bytecode``."""
 
     instructions: np.ndarray  # int32 (instructions, 6): op, width, d, a, b, c
     terms: np.ndarray  # int32 (terms, 2): plane, first constant plane of its weight
-    inputs: np.ndarray  # int32 (inputs, 3): Matrix, row of it, 0 for this row of the table or 1 for the next
+    inputs: np.ndarray  # int32 (inputs, 3): Source, row of it, 0 for this row of the table or 1 for the next
     outputs: int  # output planes
     registers: int  # register planes
     uniforms: tuple[Node, ...]  # expressions without cells or selectors, children before parents
@@ -111,7 +111,8 @@ class Program:
         return len(self.base_constants) + 3 * len(self.ext_constants)
 
 
-def lookup_program(description: AirDescription) -> Program:
+@lru_cache(maxsize=256)  # by value: tables of one description are made anew for each proof
+def lookup_bytecode(description: AirDescription) -> Bytecode:
     """Denominators and multiplicities of all tuples of ``description.lookups``, in order; D of them.
 
     Runs on the trace in natural order (FIRST, LAST and TRANSITION are 0/1 indicators there). Output planes 3t..3t+2:
@@ -121,10 +122,11 @@ def lookup_program(description: AirDescription) -> Program:
     tuples = [(index, entry) for index, lookup in enumerate(description.lookups) for entry in lookup.tuples]
     denominators = [(build.denominator(index, entry), 3) for index, entry in tuples]
     multiplicities = [(build.base(entry.multiplicity), 1) for _, entry in tuples]
-    return build.program(denominators + multiplicities)
+    return build.bytecode(denominators + multiplicities)
 
 
-def quotient_program(description: AirDescription) -> Program:
+@lru_cache(maxsize=256)
+def quotient_bytecode(description: AirDescription) -> Bytecode:
     """The quotient sum_i c_i * alpha^(K-1-i) / Z_H on the quotient domain; 3 output planes.
 
     Constraints in order: those of the AIR; if there are lookups, for each packed one U * f - V with V/U the sum of its
@@ -152,14 +154,14 @@ def quotient_program(description: AirDescription) -> Program:
         )
         for selector, operand, weight, constant in boundary:
             weighted = build.weighted_sum([], [(operand, weight)], constant)
-            scaled = build.emit(Op.SCALE, 3, weighted, build.input(Matrix.SELECTORS, selector, 0))
+            scaled = build.emit(Op.SCALE, 3, weighted, build.input(Source.SELECTORS, selector, 0))
             value = build.emit(Op.ADD, 3, value, scaled)
-    inverse_vanishing = build.input(Matrix.SELECTORS, Selector.INVERSE_VANISHING, 0)
-    return build.program([(build.emit(Op.SCALE, 3, value, inverse_vanishing), 3)])
+    inverse_vanishing = build.input(Source.SELECTORS, Selector.INVERSE_VANISHING, 0)
+    return build.bytecode([(build.emit(Op.SCALE, 3, value, inverse_vanishing), 3)])
 
 
 def constants(
-    program: Program,
+    bytecode: Bytecode,
     public_values: Sequence[int],
     prefixes: Sequence[Ext] = (),
     beta: Ext = ZERO,
@@ -169,10 +171,10 @@ def constants(
     """The constant planes of one proof: uint64 (constant_planes,).
 
     ``prefixes`` holds one element a packed lookup (that of its bus), ``alpha`` batches the constraints, ``terminal`` is
-    the table's LogUp sum; what a program does not read may be left out.
+    the table's LogUp sum; what the bytecode does not read may be left out.
     """
     values: list[int] = []
-    for op, a, b in program.uniforms:
+    for op, a, b in bytecode.uniforms:
         if op == CONST:
             values.append(a)
         elif op == PUBLIC:
@@ -183,10 +185,10 @@ def constants(
             x, y = values[a], values[b]
             values.append((x + y if op == ADD else x - y if op == SUB else x * y) % P)
 
-    highest_alpha, highest_beta = program.highest_powers
+    highest_alpha, highest_beta = bytecode.highest_powers
     alphas, betas = _powers(alpha, highest_alpha), _powers(beta, highest_beta)
-    words = [values[node] for node in program.base_constants]
-    for sums in program.ext_constants:
+    words = [values[node] for node in bytecode.base_constants]
+    for sums in bytecode.ext_constants:
         c0 = c1 = c2 = 0
         for sign, node, power_of_alpha, power_of_beta, shift, challenge in sums:
             value = _product(_product(alphas[power_of_alpha], betas[power_of_beta]), _SHIFTS[shift])
@@ -267,12 +269,12 @@ class _Builder:
 
     # Operands
 
-    def input(self, matrix: Matrix, row: int, offset: int) -> _Operand:
+    def input(self, matrix: Source, row: int, offset: int) -> _Operand:
         return _Operand("input", self.inputs.setdefault((matrix, row, offset), len(self.inputs)))
 
     def extension_input(self, column: int, offset: int) -> _Operand:
         # All three are always asked for together, so that they are neighbours.
-        coordinates = [self.input(Matrix.PERMUTATION, 3 * column + i, offset) for i in range(3)]
+        coordinates = [self.input(Source.PERMUTATION, 3 * column + i, offset) for i in range(3)]
         return coordinates[0]
 
     def constant(self, node: int) -> _Operand:
@@ -334,11 +336,11 @@ class _Builder:
         if self.uniform[node]:
             return (), lambda: self.constant(node)
         if op in (MAIN, PREPROCESSED):
-            matrix = Matrix.MAIN if op == MAIN else Matrix.PREPROCESSED
+            matrix = Source.MAIN if op == MAIN else Source.PREPROCESSED
             return (), lambda: self.input(matrix, a, b)
         if op in (FIRST, LAST, TRANSITION):
             selector = {FIRST: Selector.FIRST, LAST: Selector.LAST, TRANSITION: Selector.TRANSITION}[op]
-            return (), lambda: self.input(Matrix.SELECTORS, selector, 0)
+            return (), lambda: self.input(Source.SELECTORS, selector, 0)
         form = self.linear_form(node)
         if form is not None:
             return [term for term, _, _ in form], lambda: self.linear(form)
@@ -456,7 +458,7 @@ class _Builder:
         factor, count = max(counts.items(), key=lambda item: item[1], default=(0, 0))
         return factor if count >= _SHARED else None
 
-    def denominator(self, lookup: int, entry: Tuple_) -> _Operand:
+    def denominator(self, lookup: int, entry: Message) -> _Operand:
         last = len(entry.fields) - 1
         terms = [(node, Weight(sign=-1, beta=last - i)) for i, node in enumerate(entry.fields)]
         return self.weighted_sum(terms, [], [Weight(challenge=lookup)])
@@ -483,7 +485,7 @@ class _Builder:
 
     # Planes
 
-    def program(self, outputs: list[tuple[_Operand, int]]) -> Program:
+    def bytecode(self, outputs: list[tuple[_Operand, int]]) -> Bytecode:
         """Numbers the planes; ``outputs`` are (operand, width) in the order of the output planes."""
         place: dict[int, tuple[str, int]] = {}  # of a value: its kind of plane and the first one
         plane = 0
@@ -528,7 +530,7 @@ class _Builder:
             terms += [(plane_of(operand), plane_of(weight)) for operand, weight in code.terms]
             d = plane_of(_Operand("value", code.value))
             instructions.append((code.op, code.width, d, plane_of(code.a), b, len(code.terms)))
-        return Program(
+        return Bytecode(
             instructions=np.array(instructions, dtype=np.int32).reshape(-1, 6),
             terms=np.array(terms, dtype=np.int32).reshape(-1, 2),
             inputs=np.array(list(self.inputs), dtype=np.int32).reshape(-1, 3),
@@ -538,7 +540,7 @@ class _Builder:
         )
 
     def uniforms(self) -> dict[str, tuple]:
-        """The fields of ``Program`` that say what the constants are, over a list of just the uniforms they need."""
+        """The fields of ``Bytecode`` that say what the constants are, over a list of just the uniforms they need."""
         weights = [weight for sums in self.ext_constants for weight in sums]
         needed = {*self.base_constants, *(weight.node for weight in weights if weight.node != _NONE)}
         for node in range(len(self.nodes) - 1, -1, -1):

@@ -4,9 +4,9 @@ A kernel's parameters are arrays of 64-bit words, passed as pointers, and 64-bit
 that no size is ever cut. Its source is compiled for the device at hand on first use; CuPy keeps the result on disk,
 under a name that depends on all of the source, the headers included.
 
-    from graphprover.kernels.cuda.module import launch, load
+    from graphprover.kernels.cuda.launch import kernels_of, launch
 
-    launch(load("merkle.cu"), "compress", blocks, THREADS, layer, target, nodes)
+    launch(kernels_of("merkle.cu"), "compress", blocks, THREADS, layer, target, nodes)
 """
 
 import threading
@@ -67,7 +67,7 @@ def _file(file: str) -> str:
     return source(file)
 
 
-def load(file: str) -> Module:
+def kernels_of(file: str) -> Module:
     """The kernels of a ``.cu`` file of this folder on the current device."""
     return compiled(_file(file))
 
@@ -99,6 +99,7 @@ class _Parameters(threading.local):
         self._extra = np.array(addresses, dtype=np.uint64)
         self.address = self._extra.ctypes.data
         self.launched = 0  # kernels, by this thread
+        self.downloaded = 0  # bytes, by this thread
 
     def fill(self, kernel: str, arguments: tuple[object, ...]) -> None:
         """Raises ValueError for what is no argument."""
@@ -159,7 +160,18 @@ def launched() -> int:
     return _parameters.launched
 
 
-def together(shapes: Iterable[tuple[int, ...]]) -> list[cupy.ndarray]:
+def to_host(array: cupy.ndarray) -> np.ndarray:
+    """An array's words on the host; waits for them."""
+    _parameters.downloaded += array.nbytes
+    return array.get()
+
+
+def downloaded() -> int:
+    """How many bytes this thread has had from `to_host`."""
+    return _parameters.downloaded
+
+
+def empty_arrays(shapes: Iterable[tuple[int, ...]]) -> list[cupy.ndarray]:
     """Arrays of uint64 of these shapes in one piece of memory, which is freed when all of them are."""
     shapes = list(shapes)
     starts = [0, *accumulate(-(-prod(shape) // _ALIGNED) * _ALIGNED for shape in shapes)]
@@ -168,3 +180,8 @@ def together(shapes: Iterable[tuple[int, ...]]) -> list[cupy.ndarray]:
         cupy.ndarray(shape, dtype=cupy.uint64, memptr=memory.data + 8 * start)
         for shape, start in zip(shapes, starts, strict=False)
     ]
+
+
+def pointer_or_null(matrix: cupy.ndarray | None) -> cupy.ndarray | int:
+    """A kernel's argument for a matrix that may not be there."""
+    return 0 if matrix is None else matrix

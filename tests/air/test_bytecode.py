@@ -1,18 +1,18 @@
-"""The register programs against direct evaluation of the graph, on rows of random words."""
+"""Bytecode against direct evaluation of the graph, on rows of random words."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphprover.air import Air
 from graphprover.air.air import TableBuilder
-from graphprover.air.program import LINEAR_TERMS, Op, constants, lookup_program, quotient_program
+from graphprover.air.bytecode import LINEAR_TERMS, Op, constants, lookup_bytecode, quotient_bytecode
 from graphprover.field import P
 from tests import naive
 from tests.air.strategies import descriptions, extensions, words
 
 
 def draw_row(data, description, selectors):
-    """One row of random words, and the function that a program reads it by."""
+    """One row of random words, and the function that bytecode reads it by."""
 
     def cells(count):
         return data.draw(st.lists(words, min_size=count, max_size=count))
@@ -36,10 +36,10 @@ def test_quotient_is_the_batched_constraints(data, description):
     row, read = draw_row(data, description, 4)
     prefixes = [data.draw(extensions) for _ in description.lookups]
     beta, alpha, terminal = data.draw(st.tuples(extensions, extensions, extensions))
-    program = quotient_program(description)
-    filled = constants(program, row.public, prefixes, beta, alpha, terminal)
-    assert len(filled) == program.constant_planes
-    assert tuple(naive.run_program(program, filled, read)) == naive.quotient(
+    bytecode = quotient_bytecode(description)
+    filled = constants(bytecode, row.public, prefixes, beta, alpha, terminal)
+    assert len(filled) == bytecode.constant_planes
+    assert tuple(naive.run_bytecode(bytecode, filled, read)) == naive.quotient(
         description, row, prefixes, beta, alpha, terminal
     )
 
@@ -50,15 +50,15 @@ def test_lookup_program_gives_denominators_then_multiplicities(data, description
     row, read = draw_row(data, description, 3)
     prefixes = [data.draw(extensions) for _ in description.lookups]
     beta = data.draw(extensions)
-    program = lookup_program(description)
+    bytecode = lookup_bytecode(description)
     nodes = naive.node_values(description, row)
     denominators, multiplicities = [], []
     for lookup, prefix in zip(description.lookups, prefixes, strict=True):
         for entry in lookup.tuples:
             denominators += naive.denominator([nodes[field] for field in entry.fields], prefix, beta)
             multiplicities.append(nodes[entry.multiplicity])
-    filled = constants(program, row.public, prefixes, beta)
-    assert naive.run_program(program, filled, read) == denominators + multiplicities
+    filled = constants(bytecode, row.public, prefixes, beta)
+    assert naive.run_bytecode(bytecode, filled, read) == denominators + multiplicities
 
 
 class Wide(Air):
@@ -77,17 +77,17 @@ class Wide(Air):
 
 
 def test_common_factors_are_multiplied_by_once_and_weighted_sums_are_linear():
-    program = quotient_program(Wide().describe())
-    ops = [Op(op) for op in program.instructions[:, 0]]
+    bytecode = quotient_bytecode(Wide().describe())
+    ops = [Op(op) for op in bytecode.instructions[:, 0]]
     assert ops.count(Op.MUL) == 0  # the factors transition and flag scale a sum of six
     assert ops.count(Op.SCALE) == 3  # the two, and the inverse of the vanishing polynomial
-    assert max(program.instructions[:, 5]) == LINEAR_TERMS
-    assert len(program.instructions) < 5000 + 30
+    assert max(bytecode.instructions[:, 5]) == LINEAR_TERMS
+    assert len(bytecode.instructions) < 5000 + 30
     row = naive.Row(([P - 1] * 41, [1] * 41), ([], []), [], (2, 3, 5, 7))
     value = naive.quotient(Wide().describe(), row, [], (0, 0, 0), (1, 2, 3), (0, 0, 0))
-    filled = constants(program, [], alpha=(1, 2, 3))
+    filled = constants(bytecode, [], alpha=(1, 2, 3))
     sources = (row.main, None, None, (row.selectors, row.selectors))
-    assert tuple(naive.run_program(program, filled, lambda m, i, o: sources[m][o][i])) == value
+    assert tuple(naive.run_bytecode(bytecode, filled, lambda m, i, o: sources[m][o][i])) == value
 
 
 def test_few_registers_serve_long_programs():
@@ -98,6 +98,6 @@ def test_few_registers_serve_long_programs():
             for a, b in zip(t.x, t.x[1:], strict=False):
                 t.every_row((a * b - 1) * (a + b) * b)
 
-    program = quotient_program(Chain().describe())
-    assert len(program.instructions) > 300
-    assert program.registers < 2 * LINEAR_TERMS
+    bytecode = quotient_bytecode(Chain().describe())
+    assert len(bytecode.instructions) > 300
+    assert bytecode.registers < 2 * LINEAR_TERMS

@@ -3,10 +3,10 @@
 Forges rows of every family at random (tests/vm/mutation.py). Fails on a forged row that nothing notices; lists the
 checks that were never alone in noticing one.
 
-    python scripts/mutate_tables.py [rows a family, by default 200000] [family ...]
+    python -m tests.vm.mutate_tables [--rows 200000] [FAMILY ...]
 """
 
-import sys
+import argparse
 
 import numpy as np
 
@@ -18,15 +18,18 @@ BATCH = 20000
 TRIVIAL = ("STATE", "lands", "a lane")  # the chain of cycles, and what tests/vm/test_tables.py shows for all families
 
 
-def main(arguments: list[str]) -> int:
-    count = int(arguments[0]) if arguments else 200_000
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=200_000, help="forged in a family")
+    parser.add_argument("families", nargs="*", metavar="FAMILY", help="name of its table; default all")
+    options = parser.parse_args()
     rng = np.random.default_rng(1)
     holes = checks = shown = 0
     for family in families(execute(everything(100), record=True)):
-        if arguments[1:] and family.step.name not in arguments[1:]:
+        if options.families and family.step.name not in options.families:
             continue
         alone = None
-        for _ in range(-(-count // BATCH)):
+        for _ in range(-(-options.rows // BATCH)):
             base, rows = forge(family, BATCH, rng)
             base = np.concatenate([np.arange(family.rows.shape[1]), base])
             rows = np.concatenate([family.rows, rows], axis=1)
@@ -52,4 +55,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    raise SystemExit(main())

@@ -5,14 +5,14 @@ import random
 import numpy as np
 import pytest
 
-from graphprover.air.program import Matrix, constants, quotient_program
+from graphprover.air.bytecode import Source, constants, quotient_bytecode
 from graphprover.field import P
+from graphprover.kernels.cpu import bytecode as cpu
 from graphprover.kernels.cpu import domain
-from graphprover.kernels.cpu import program as cpu
 
 cupy = pytest.importorskip("cupy")
-from graphprover.kernels.cuda import program as cuda  # noqa: E402
-from graphprover.kernels.cuda.module import launches  # noqa: E402
+from graphprover.kernels.cuda import bytecode as cuda  # noqa: E402
+from graphprover.kernels.cuda.launch import launches  # noqa: E402
 from tests.cuda.test_inverse import random_words  # noqa: E402
 from tests.random_statements import random_statement  # noqa: E402
 
@@ -52,17 +52,17 @@ def on_device(matrices):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_quotient(seed, interpreted):
     for air in draw_tables(seed):
-        program, log_chunks = quotient_program(air), air.log_quotient_chunks
-        words = constants(program, *draw_challenges(seed, air))
+        bytecode, log_chunks = quotient_bytecode(air), air.log_quotient_chunks
+        words = constants(bytecode, *draw_challenges(seed, air))
         for log_rows in (0, 1, 4, 8):
             size = 1 << (log_rows + log_chunks)
             matrices = matrices_of(air, size << (seed % 2), seed)
             expected = np.empty((3, size), dtype=np.uint64)
             selectors = domain.selectors(log_rows, log_chunks)
-            cpu.evaluate(program, words, (*matrices, selectors), (expected,), log_rows, True, 0, size)
+            cpu.evaluate(bytecode, words, (*matrices, selectors), (expected,), log_rows, True, 0, size)
             before = launches["interpret"]
             quotient = cupy.empty((3, size), dtype=cupy.uint64)
-            cuda.evaluate(program, words, on_device(matrices), quotient, log_rows, interpreted)
+            cuda.evaluate(bytecode, words, on_device(matrices), quotient, log_rows, interpreted)
             np.testing.assert_array_equal(quotient.get(), expected)
             assert launches["interpret"] - before == int(interpreted)
 
@@ -71,29 +71,29 @@ def test_constants_too_many_for_parameters(monkeypatch):
     from graphprover.kernels.cuda import generate
 
     air = next(air for air in draw_tables(8) if air.lookups)
-    program, log_chunks = quotient_program(air), air.log_quotient_chunks
-    words = constants(program, *draw_challenges(1, air))
+    bytecode, log_chunks = quotient_bytecode(air), air.log_quotient_chunks
+    words = constants(bytecode, *draw_challenges(1, air))
     matrices = on_device(matrices_of(air, 16 << log_chunks, 1))
     by_value, by_array = cupy.empty((2, 3, 16 << log_chunks), dtype=cupy.uint64)
-    cuda.evaluate(program, words, matrices, by_value, 4, False)
+    cuda.evaluate(bytecode, words, matrices, by_value, 4, False)
     monkeypatch.setattr(generate, "VALUES", 1)
     generate.quotient_source.cache_clear()
-    cuda.evaluate(program, words, matrices, by_array, 4, False)
+    cuda.evaluate(bytecode, words, matrices, by_array, 4, False)
     generate.quotient_source.cache_clear()
     np.testing.assert_array_equal(by_array.get(), by_value.get())
 
 
 def test_what_a_program_reads_must_be_there():
     air = draw_tables(0)[0]
-    program, log_chunks = quotient_program(air), air.log_quotient_chunks
-    assert any(matrix == Matrix.MAIN for matrix, _, _ in program.inputs.tolist())
-    words = constants(program, *draw_challenges(0, air))
+    bytecode, log_chunks = quotient_bytecode(air), air.log_quotient_chunks
+    assert any(matrix == Source.MAIN for matrix, _, _ in bytecode.inputs.tolist())
+    words = constants(bytecode, *draw_challenges(0, air))
     main, preprocessed, permutation = on_device(matrices_of(air, 16 << log_chunks, 0))
 
     def target(log_rows):
         return cupy.empty((3, 1 << (log_rows + log_chunks)), dtype=cupy.uint64)
 
     with pytest.raises(ValueError, match="not in the main matrix"):
-        cuda.evaluate(program, words, [main, preprocessed, permutation], target(5), 5)
+        cuda.evaluate(bytecode, words, [main, preprocessed, permutation], target(5), 5)
     with pytest.raises(ValueError, match="not in the main matrix"):
-        cuda.evaluate(program, words, [None, preprocessed, permutation], target(4), 4)
+        cuda.evaluate(bytecode, words, [None, preprocessed, permutation], target(4), 4)

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from graphprover.air import Air
 from graphprover.air.air import TableBuilder
-from graphprover.air.program import constants, lookup_program, quotient_program
+from graphprover.air.bytecode import constants, lookup_bytecode, quotient_bytecode
 from graphprover.field import P, inv, reverse_bits, root_of_unity
 from graphprover.kernels.cpu import domain
-from graphprover.kernels.cpu.program import BLOCK, evaluate
+from graphprover.kernels.cpu.bytecode import BLOCK, evaluate
 from tests import naive
 from tests.air.strategies import descriptions, extensions
 from tests.kernels.words import random_words
@@ -43,13 +43,13 @@ def test_quotient(description, log_rows, log_chunks, seed, challenges, data):
     public = random_words(seed + 3, description.num_public_values).tolist()
     prefixes = [tuple(words) for words in random_words(seed + 4, len(description.lookups), 3).tolist()]
     beta, alpha, terminal = challenges
-    program = quotient_program(description)
-    filled = constants(program, public, prefixes, beta, alpha, terminal)
+    bytecode = quotient_bytecode(description)
+    filled = constants(bytecode, public, prefixes, beta, alpha, terminal)
     first = data.draw(st.integers(0, size - 1))
     last = data.draw(st.integers(first, size))
     target = np.full((3, size), 77, dtype=np.uint64)
     matrices = (main, preprocessed, permutation, selectors)
-    evaluate(program, filled, matrices, (target,), log_rows, True, first, last)
+    evaluate(bytecode, filled, matrices, (target,), log_rows, True, first, last)
     assert (target[:, :first] == 77).all() and (target[:, last:] == 77).all()
     for row in {first, last - 1, *np.linspace(first, last - 1, 12).astype(int).tolist()} if last > first else ():
         after = naive.next_row(row, log_rows, log_chunks)
@@ -73,14 +73,14 @@ def test_lookups(description, log_rows, seed, beta, data):
     public = random_words(seed + 3, description.num_public_values).tolist()
     prefixes = [tuple(words) for words in random_words(seed + 4, len(description.lookups), 3).tolist()]
     tuples = [(prefixes[i], entry) for i, lookup in enumerate(description.lookups) for entry in lookup.tuples]
-    program = lookup_program(description)
-    filled = constants(program, public, prefixes, beta)
+    bytecode = lookup_bytecode(description)
+    filled = constants(bytecode, public, prefixes, beta)
     first = data.draw(st.integers(0, size - 1))
     last = data.draw(st.integers(first, size))
     denominators = np.empty((3 * len(tuples), last - first), dtype=np.uint64)
     multiplicities = np.empty((len(tuples), last - first), dtype=np.uint64)
     matrices = (main, preprocessed, None, domain.indicators(size))
-    evaluate(program, filled, matrices, (denominators, multiplicities), log_rows, False, first, last, first)
+    evaluate(bytecode, filled, matrices, (denominators, multiplicities), log_rows, False, first, last, first)
     for row in {first, last - 1, *np.linspace(first, last - 1, 12).astype(int).tolist()} if last > first else ():
         after = (row + 1) % size
         view = naive.Row(
@@ -110,22 +110,22 @@ def test_every_next_row_of_the_quotient_domain(log_rows, log_chunks):
     size = 1 << (log_rows + log_chunks)
     main = np.arange(size, dtype=np.uint64)[None]
     selectors = np.ones((4, size), dtype=np.uint64)
-    program = quotient_program(Next().describe())
+    bytecode = quotient_bytecode(Next().describe())
     target = np.empty((3, size), dtype=np.uint64)
-    evaluate(program, constants(program, []), (main, None, None, selectors), (target,), log_rows, True, 0, size)
+    evaluate(bytecode, constants(bytecode, []), (main, None, None, selectors), (target,), log_rows, True, 0, size)
     expected = [(naive.next_row(row, log_rows, log_chunks) - row) % P for row in range(size)]
     assert target[0].tolist() == expected
 
 
 def test_refuses_arrays_that_do_not_fit():
-    program = quotient_program(Next().describe())
-    filled = constants(program, [])
+    bytecode = quotient_bytecode(Next().describe())
+    filled = constants(bytecode, [])
     main, selectors = np.zeros((1, 16), dtype=np.uint64), np.zeros((4, 16), dtype=np.uint64)
     target = np.zeros((3, 16), dtype=np.uint64)
     frozen = target.copy()
     frozen.flags.writeable = False
     good = (filled, (main, None, None, selectors), (target,), 4, True, 0, 16)
-    evaluate(program, *good)
+    evaluate(bytecode, *good)
     bad = [
         {0: filled[:-1]},
         {1: (main[:, :8], None, None, selectors)},
@@ -140,7 +140,7 @@ def test_refuses_arrays_that_do_not_fit():
     ]
     for change in bad:
         with pytest.raises(ValueError):
-            evaluate(program, *(change.get(i, argument) for i, argument in enumerate(good)))
+            evaluate(bytecode, *(change.get(i, argument) for i, argument in enumerate(good)))
 
 
 @pytest.mark.parametrize("log_rows", [0, 1, 2, 5, 9])

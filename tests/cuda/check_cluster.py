@@ -1,6 +1,6 @@
 """Several GPUs of one host: whoever proves, the bytes are the CPU's.
 
-    python scripts/check_cluster_cuda.py [--statements 12] [--devices cuda:0 cuda:1]
+    python -m tests.cuda.check_cluster [--statements 12] [--devices cuda:0 cuda:1]
 
 1. One process: every statement on every GPU, one GPU after the other; then all GPUs at once, a thread each.
 2. A cluster: a worker process for each GPU, under a nanny and with a resource of its own that whole proofs ask for.
@@ -31,7 +31,7 @@ def proved(seed: int, device: str) -> tuple[bytes, int, int]:
     chosen = device_for(device)
     proof = prove(statement, executor="sync", parameters=parameters, device=chosen).to_bytes()
     usage = getattr(chosen, "usage", {})
-    return proof, os.getpid(), sum(each.launches for each in usage.values())
+    return proof, os.getpid(), sum(kernel.launches for kernel in usage.values())
 
 
 @contextmanager
@@ -89,7 +89,7 @@ def main() -> None:
                 launches[i] = max(launches[i], launched)
             spent = time.perf_counter() - started
             print(f"cluster, {repetition}: the same, {spent:.2f} s; launches {launches}", flush=True)
-        if any(len(each) != 1 for each in processes) or len(set.union(*processes)) != len(devices):
+        if any(len(seen) != 1 for seen in processes) or len(set.union(*processes)) != len(devices):
             raise SystemExit(f"not one worker process for each device: {processes}")
         if any(device.startswith("cuda") and not count for device, count in zip(devices, launches, strict=True)):
             raise SystemExit(f"a GPU had nothing to do: {launches}")

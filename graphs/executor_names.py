@@ -1,0 +1,3 @@
+"""What the executors of this process are called: apart from them, as a command line names them without Dask."""
+
+SYNCHRONOUS, THREADS = "sync", "threads"

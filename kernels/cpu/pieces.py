@@ -1,0 +1,25 @@
+"""How an operation is cut into pieces that the threads of a device take.
+
+A piece is a function of a range [first, last) of rows, columns or whatever is split; pieces write to disjoint places.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+LEAST_ROWS, MOST_ROWS = 1 << 10, 1 << 13  # of a piece: enough to hide the call, few enough for a cache
+PIECES = 8  # for each thread at least, so that a thread that is held up holds up little
+
+
+class Threads(Protocol):
+    """The threads of a device: see `graphprover.device.threads.Threads`."""
+
+    count: int
+
+    def split(self, function: Callable[[int, int], object], total: int, piece: int) -> None:
+        """Call ``function(first, last)`` over [0, total) in pieces of so many, the last of which may be shorter."""
+
+
+def split_rows(threads: Threads, function: Callable[[int, int], object], rows: int) -> None:
+    """Call ``function(first, last)`` over all rows, in pieces that suit the caches."""
+    piece = 1 << max(rows // (PIECES * threads.count), 1).bit_length() - 1
+    threads.split(function, rows, min(max(piece, LEAST_ROWS), MOST_ROWS))

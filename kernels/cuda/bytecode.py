@@ -1,0 +1,108 @@
+"""A table's quotient by the kernel that is generated for it, or interpreted where that is too large.
+
+Selectors are made as they are needed.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import cupy
+import numpy as np
+
+from graphprover.air.bytecode import Bytecode, Source
+from graphprover.kernels import domain
+from graphprover.kernels.cuda import generate
+from graphprover.kernels.cuda.domain import points as point_tables
+from graphprover.kernels.cuda.launch import blocks_for, compiled, kernels_of, launch, pointer_or_null
+
+_THREADS = 128  # most threads of an interpreting block
+_SHARED = 48 << 10  # bytes of registers of an interpreting block, above which it gets fewer threads
+_MAX_SHARED = 96 << 10
+_WORD = 8
+
+
+def run_generated(code: str, name: str, blocks: int, words: np.ndarray, *arguments: object) -> None:
+    """Enqueue a kernel that was generated for a table, with the ``words`` that are this proof's constants."""
+    passed = words if generate.by_value(len(words)) else cupy.asarray(words)
+    launch(compiled(code), name, blocks, generate.THREADS, passed, *arguments)
+
+
+def evaluate(
+    bytecode: Bytecode,
+    words: np.ndarray,
+    matrices: Sequence[cupy.ndarray | None],
+    target: cupy.ndarray,
+    log_rows: int,
+    interpreted: bool | None = None,
+) -> None:
+    """Runs a quotient's bytecode into ``target``, uint64 (3, 2^(log_rows + log_chunks)) on 7 K in bit-reversed order.
+
+    ``words`` fills the bytecode's constants. ``matrices`` are main, preprocessed and permutation, (columns, rows) with
+    at least as many rows as the quotient has; None where the bytecode reads nothing of it. ``interpreted`` decides what
+    otherwise the bytecode's size does. Raises ValueError for too few rows or a missing matrix.
+    """
+    size = target.shape[1]
+    log_chunks = size.bit_length() - 1 - log_rows
+    for matrix, row, _ in bytecode.inputs.tolist():
+        if matrix == Source.SELECTORS:
+            continue
+        each = matrices[matrix]
+        if each is None or each.shape[0] <= row or each.shape[1] < size:
+            raise ValueError(f"plane {row} with {size} rows is not in the {Source(matrix).name.lower()} matrix")
+    words = np.concatenate([words, _of_chunks(log_rows, log_chunks)])
+    points = point_tables(log_rows + log_chunks)
+    if interpreted is None:
+        interpreted = not generate.is_generated(bytecode)
+    if interpreted:
+        _interpret(bytecode, words, matrices, 1 << log_chunks, target, *points, log_rows, size)
+        return
+    planes = [
+        argument for each in matrices for argument in (pointer_or_null(each), 0 if each is None else each.shape[1])
+    ]
+    code = generate.quotient_source(bytecode, 1 << log_chunks)
+    run_generated(code, "quotient", blocks_for(size, generate.THREADS), words, *planes, target, *points, log_rows, size)
+
+
+@lru_cache(maxsize=64)
+def _of_chunks(log_rows: int, log_chunks: int) -> np.ndarray:
+    """Z = x^n - 1 on each chunk of rows, 1 / Z on each, and the trace's last point."""
+    vanishing, inverses = domain.vanishing(log_rows, log_chunks)
+    return np.array([*vanishing.tolist(), *inverses.tolist(), domain.last_point(log_rows)], dtype=np.uint64)
+
+
+@lru_cache(maxsize=16)
+def _code(bytecode: Bytecode, device: int) -> tuple[cupy.ndarray, cupy.ndarray]:
+    """Its instructions and terms on a device, as words."""
+    code = tuple(cupy.asarray(each.reshape(-1).view(np.uint64)) for each in (bytecode.instructions, bytecode.terms))
+    cupy.cuda.get_current_stream().synchronize()  # other streams will read them
+    return code
+
+
+def _interpret(
+    bytecode: Bytecode,
+    words: np.ndarray,
+    matrices: Sequence[cupy.ndarray | None],
+    chunks: int,
+    target: cupy.ndarray,
+    *rest: object,
+) -> None:
+    """Enqueue the interpreter. Raises ValueError for too many registers."""
+    planes, threads = bytecode.outputs + bytecode.registers, _THREADS
+    while threads > generate.WARP and planes * threads * _WORD > _SHARED:
+        threads //= 2
+    shared = planes * threads * _WORD
+    if shared > _MAX_SHARED:
+        raise ValueError(f"bytecode of {planes} registers does not fit the device's shared memory")
+    inputs = []
+    for matrix, row, offset in bytecode.inputs.tolist():
+        selector = matrix == Source.SELECTORS
+        each = None if selector else matrices[matrix]
+        plane = 0 if each is None else each.data.ptr + row * each.strides[0]
+        inputs += [plane, offset, row if selector else 0]
+    arrays = cupy.asarray(np.concatenate([words, np.array(inputs, dtype=np.uint64)]))
+    instructions, terms = _code(bytecode, cupy.cuda.runtime.getDevice())
+    launch(
+        kernels_of("bytecode.cu"), "interpret", blocks_for(target.shape[1], threads), threads,
+        instructions, len(bytecode.instructions), terms, arrays[: len(words)], bytecode.constant_planes,
+        arrays[len(words) :], len(bytecode.inputs), chunks, target, *rest, shared=shared,
+    )  # fmt: skip

@@ -1,0 +1,36 @@
+"""1 / (z - x) over the points x of domains (``denominators.cuh``), of which several operations make something."""
+
+from collections.abc import Sequence
+
+import cupy
+
+from graphprover.field import GENERATOR, Ext, P
+from graphprover.kernels.cuda import domain
+from graphprover.kernels.cuda.batch import batched
+from graphprover.kernels.cuda.launch import blocks_for, empty_arrays, kernels_of, launch
+
+THREADS, ELEMENTS = 256, 8  # as in denominators.cuh
+
+
+def over_points(file: str, kernel: str, domains: Sequence[tuple[int, Ext, Ext]]) -> list[cupy.ndarray]:
+    """What a kernel makes of 1 / (z - x) for all x of 7 * K (``denominators.cuh``): uint64 (3, |K|) for each domain.
+
+    ``domains`` are log2 of the order of K, z and a factor. Raises ZeroDivisionError where z is one of the x.
+    """
+    for log_size, point, _ in domains:
+        _require_outside(point, log_size)
+    targets = empty_arrays((3, 1 << log_size) for log_size, _, _ in domains)
+    tables = domain.points(max(log_size for log_size, _, _ in domains))
+    items = [
+        ([*point, *factor, target.data.ptr, 1 << log_size], blocks_for(1 << log_size, THREADS * ELEMENTS))
+        for (log_size, point, factor), target in zip(domains, targets, strict=True)
+    ]
+    for described, count, blocks in batched(items):
+        launch(kernels_of(file), kernel, blocks, THREADS, described, count, *tables)
+    return targets
+
+
+def _require_outside(point: Ext, log_size: int) -> None:
+    """Raises ZeroDivisionError for a point of 7 * K, K of order 2^log_size: 1 / (point - x) is asked for."""
+    if point[1] == point[2] == 0 and pow(point[0], 1 << log_size, P) == pow(GENERATOR, 1 << log_size, P):
+        raise ZeroDivisionError(f"the opening point {point[0]} is one of the domain's 2^{log_size}")

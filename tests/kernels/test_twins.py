@@ -1,0 +1,124 @@
+"""An operation has the same name in kernels/cpu and in kernels/cuda, and takes the same; a device only delegates.
+
+On a CPU an operation also takes the threads to be split over, and a piece of one the range [first, last) of rows or
+columns that it is to do.
+"""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import graphprover.device
+import graphprover.kernels
+
+FOLDER = Path(graphprover.kernels.__file__).parent
+ONLY_CPU = {
+    "field": "in CUDA C++: field.cuh, ext.cuh",
+    "pieces": "a GPU's grid splits the work",
+    "simd": "a GPU's threads are its vectors",
+    "sums": "in CUDA C++: sums.cuh",
+}
+ONLY_CUDA = {
+    "batch": "small tables share launches, where a CPU has calls",
+    "denominators": "one kernel for two operations; on a CPU `deep.invert_differences`",
+    "faults": "what only a GPU can lose",
+    "generate": "a CPU interprets the programs of all tables",
+    "memory": "a GPU's own",
+    "launch": "compiling and launching, which Numba does",
+    "sources": "the text of kernels",
+    "warm": "compiling ahead; Numba's kernels belong to no table",
+}
+TWINS = {
+    "deep",
+    "domain",
+    "fri",
+    "gather",
+    "grind",
+    "inverse",
+    "keccak",
+    "logup",
+    "merkle",
+    "ntt",
+    "opening",
+    "bytecode",
+    "quotient",
+}
+# Functions that one side has for itself.
+ONE_SIDED = {
+    "cpu": {
+        "domain.indicators": "made by the generated kernels as they are needed",
+        "domain.selectors": "made by the kernels as they are needed",
+        "logup.accumulate": "two kernels of logup.cu",
+    },
+    "cuda": {
+        "inverse.no_zero": "where kernels report, as they cannot raise",
+        "ntt.plan": "a CPU walks the tree in one pass",
+        "bytecode.run_generated": "a CPU has no generated kernels",
+    },
+}
+DIFFERENT = {
+    "ntt.ntt": "measured against others' transforms: on a GPU in place",
+    "bytecode.evaluate": "a GPU makes the selectors and all rows of a quotient, a CPU also runs lookups",
+}
+DEVICE_LINES = 3  # of a method that only delegates, without its signature
+
+
+def modules(side: str) -> set[str]:
+    return {path.stem for path in (FOLDER / side).glob("*.py")} - {"__init__"}
+
+
+def functions(side: str, module: str) -> dict[str, list[str]]:
+    """The public functions of a module and what they take, without those that Numba compiles."""
+    tree = ast.parse((FOLDER / side / f"{module}.py").read_text())
+    return {
+        node.name: [argument.arg for argument in node.args.args]
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_") and not node.decorator_list
+    }
+
+
+def is_piece(arguments: list[str]) -> bool:
+    return "first" in arguments and "last" in arguments
+
+
+def test_every_operation_has_its_module_on_both_sides() -> None:
+    assert modules("cpu") == TWINS | set(ONLY_CPU)
+    assert modules("cuda") == TWINS | set(ONLY_CUDA)
+
+
+@pytest.mark.parametrize("module", sorted(TWINS))
+def test_functions_are_the_same(module: str) -> None:
+    cpu, cuda = functions("cpu", module), functions("cuda", module)
+    assert cpu or module == "domain"
+    for side, ours, others in (("cpu", cpu, cuda), ("cuda", cuda, cpu)):
+        alone = {name for name in ours if name not in others and not is_piece(ours[name])}
+        assert alone == {name.split(".")[1] for name in ONE_SIDED[side] if name.split(".")[0] == module}, side
+    for name in set(cpu) & set(cuda):
+        operands = [argument for argument in cpu[name] if argument not in ("threads", "first", "last")]
+        assert (operands == cuda[name]) == (f"{module}.{name}" not in DIFFERENT), name
+
+
+def test_a_cpu_s_operations_take_threads_first_and_pieces_their_range_last() -> None:
+    for module in TWINS:
+        for name, arguments in functions("cpu", module).items():
+            assert "threads" not in arguments[1:], (module, name)
+            assert not (is_piece(arguments) and "threads" in arguments), (module, name)
+
+
+@pytest.mark.parametrize("side", ["cpu", "cuda"])
+def test_devices_only_delegate(side: str) -> None:
+    """By size: an operation of a device is at most `DEVICE_LINES` lines."""
+    folder = Path(graphprover.device.__file__).parent
+    interface = ast.parse((folder / "interface.py").read_text())
+    (protocol,) = (node for node in interface.body if isinstance(node, ast.ClassDef) and node.name == "Device")
+    operations = {node.name for node in protocol.body if isinstance(node, ast.FunctionDef)}
+    tree = ast.parse((folder / f"{side}.py").read_text())
+    (device,) = (node for node in tree.body if isinstance(node, ast.ClassDef) and node.name.endswith("Device"))
+    methods = {node.name: node for node in device.body if isinstance(node, ast.FunctionDef)}
+    for name in operations & set(methods) - {"task", "load"}:  # which are the device's own
+        first, *_ = body = methods[name].body
+        if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+            body = body[1:]
+        lines = body[-1].end_lineno - body[0].lineno + 1  # type: ignore[operator]
+        assert lines <= DEVICE_LINES, (name, lines)

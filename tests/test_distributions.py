@@ -1,0 +1,132 @@
+"""The archive of the sources is the checkout, tests run in it, and the same wheel comes out of both.
+
+Building asks an index for setuptools, as ``pip install`` does.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+LINKED = ("kernels", "graphs", "examples")
+
+
+def files_in(folder: Path) -> set[str]:
+    """All files and links below ``folder``."""
+    paths = [Path(place, name) for place, folders, files in os.walk(folder) for name in (*folders, *files)]
+    return {str(path.relative_to(folder)) for path in paths if path.is_symlink() or path.is_file()}
+
+
+def run(*command: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", *command], cwd=cwd, capture_output=True, text=True, timeout=300)
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the checkout without what git ignores: building writes into it."""
+    ignored = [Path(pattern).name for pattern in (ROOT / ".gitignore").read_text().split()]
+    copy = tmp_path_factory.mktemp("checkout") / "graphprover"
+    shutil.copytree(ROOT, copy, symlinks=True, ignore=shutil.ignore_patterns(".git", "PKG-INFO", *ignored))
+    return copy
+
+
+@pytest.fixture(scope="module")
+def before(checkout: Path) -> set[str]:
+    """The files of the copy before anything is built."""
+    return files_in(checkout)
+
+
+@pytest.fixture(scope="module")
+def built(checkout: Path, before: set[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the archive of the sources and the wheel that is made of it, and in ``direct`` the checkout's."""
+    folder = tmp_path_factory.mktemp("built")
+    for arguments in (["-o", str(folder)], ["--wheel", "-o", str(folder / "direct")]):
+        done = run("build", *arguments, cwd=checkout)
+        assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def unpacked(built: Path) -> Path:
+    """The archive of the sources, unpacked."""
+    (archive,) = built.glob("*.tar.gz")
+    with tarfile.open(archive) as sources:
+        sources.extractall(built / "unpacked", filter="data")
+    (folder,) = (built / "unpacked").iterdir()
+    return folder
+
+
+def contents(wheel: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(wheel) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def test_the_wheel_holds_the_packages_whole(built: Path, before: set[str]) -> None:
+    (wheel,) = built.glob("*.whl")
+    names = {name for name in contents(wheel) if ".dist-info/" not in name}
+    packages = {f"graphprover/{name}" if name.startswith(LINKED) else name for name in before}
+    assert names == {name for name in packages if name.startswith("graphprover/")} - {
+        f"graphprover/{x}" for x in LINKED
+    }
+
+
+def test_sources_and_checkout_give_the_same_wheel(built: Path) -> None:
+    (wheel,), (direct,) = built.glob("*.whl"), built.glob("direct/*.whl")
+    assert contents(wheel) == contents(direct)
+
+
+def test_the_sources_are_the_checkout(unpacked: Path, before: set[str]) -> None:
+    made = {name for name in files_in(unpacked) if name == "PKG-INFO" or ".egg-info/" in name}
+    written = {"setup.cfg"}  # setuptools adds a section for eggs
+    assert files_in(unpacked) - made == before
+    for name in LINKED:
+        assert os.readlink(unpacked / "graphprover" / name) == f"../{name}"
+    for name in before - written:
+        assert (unpacked / name).is_symlink() or (unpacked / name).read_bytes() == (ROOT / name).read_bytes(), name
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="no checkout")
+def test_the_sources_are_what_git_has(before: set[str]) -> None:
+    listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    names = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+    assert before == {name for name in names if name and os.path.lexists(ROOT / name)}
+
+
+def test_tests_run_in_the_unpacked_sources(unpacked: Path) -> None:
+    """All of them are found, with their helpers; some run."""
+    collected = run("pytest", "--collect-only", "-q", "-p", "no:cacheprovider", cwd=unpacked)
+    assert collected.returncode == 0, collected.stdout + collected.stderr
+    files = {str(file.relative_to(ROOT)) for file in (ROOT / "tests").rglob("test_*.py")}
+    found = set(re.findall(r"^(tests/[\w/]+\.py)(?:: \d+|::)", collected.stdout, re.MULTILINE))
+    skipped = {name for name in files - found if name.startswith("tests/cuda/")}  # modules, where there is no CuPy
+    assert found == files - skipped
+    ran = run("pytest", "-q", "-p", "no:cacheprovider", "tests/protocol/test_vectors.py", cwd=unpacked)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "passed" in ran.stdout or "100%" in ran.stdout
+
+
+def test_an_index_shows_no_link_that_leads_nowhere(built: Path) -> None:
+    (wheel,) = built.glob("*.whl")
+    (metadata,) = (data.decode() for name, data in contents(wheel).items() if name.endswith("/METADATA"))
+    _, _, description = metadata.partition("\n\n")
+    assert description.startswith("# graphprover") and "docs/vm.md" in description
+    assert not re.findall(r"\]\((?!https?:)", description)
+
+
+@pytest.mark.parametrize("name", LINKED)
+def test_sources_without_links_say_so_when_they_are_built(checkout: Path, tmp_path: Path, name: str) -> None:
+    """Git writes a file with the link's text where it makes no links, and so do programs that unpack zip files."""
+    copy = shutil.copytree(checkout, tmp_path / "copy", symlinks=True)
+    (copy / "graphprover" / name).unlink()
+    (copy / "graphprover" / name).write_text(f"../{name}")
+    done = run("pip", "wheel", "--no-deps", "-w", str(tmp_path), ".", cwd=copy)
+    assert done.returncode != 0
+    assert f"graphprover/{name} must be a symbolic link to ../{name}, and is none here" in done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr

@@ -1,0 +1,79 @@
+"""The site of the documents: links of a checkout become links of the site, and a link to nothing is an error.
+
+``mkdocs build --strict``, in the README's test command, builds the site.
+"""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+pytest.importorskip("mkdocs", reason="the extra [docs] is not installed")
+
+ROOT = Path(__file__).parents[1]
+TABLES, README = ROOT / "docs/tables.md", ROOT / "README.md"
+
+
+@pytest.fixture(scope="module")
+def links() -> ModuleType:
+    """The hook."""
+    spec = importlib.util.spec_from_file_location("links", ROOT / "docs/links.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("document", "written", "shown"),
+    [
+        (README, "[x](docs/vm.md#the-kit)", "[x](vm.md#the-kit)"),
+        (TABLES, "[x](vm.md)", "[x](vm.md)"),
+        (TABLES, "[x](../SECURITY.md)", "[x](security_policy.md)"),
+        (TABLES, "[prover.py](../graphprover/prover.py)", "`graphprover/prover.py`"),
+        (README, "[kernels/](kernels)", "`kernels`"),
+        (TABLES, "[the stages](../graphprover/prover.py)", "the stages (`graphprover/prover.py`)"),
+        (TABLES, "[here](#traces), [there](https://a.example/b)", "[here](#traces), [there](https://a.example/b)"),
+        (TABLES, "`[x](no.md)` and\n```\n[y](no.md)\n```", "`[x](no.md)` and\n```\n[y](no.md)\n```"),
+    ],
+)
+def test_links_become_those_of_the_site(links: ModuleType, document: Path, written: str, shown: str) -> None:
+    assert links.with_links_of_the_site(written, document) == shown
+
+
+@pytest.mark.parametrize("target", ["no.md", "../docs/no.md", "../graphprover/no.py", "../../elsewhere"])
+def test_a_link_to_nothing_is_an_error(links: ModuleType, target: str) -> None:
+    with pytest.raises(links.PluginError, match=r"docs/tables\.md links to .*, which is not there"):
+        links.with_links_of_the_site(f"[x]({target})", TABLES)
+
+
+@pytest.mark.parametrize("target", ["vm.md#no-such-heading", "#no-such-heading", "missing.md"])
+def test_the_build_ends_at_such_a_link(tmp_path: Path, target: str) -> None:
+    """A site of two documents under the settings of this one."""
+    settings = (ROOT / "mkdocs.yml").read_text()
+    start, end = settings.index("nav:\n"), settings.index("validation:\n")
+    hook = settings[:start].replace("hooks: [docs/links.py]\n", "").replace("docs_dir: docs\n", "docs_dir: pages\n")
+    plugins = settings.index("plugins:\n")
+    (tmp_path / "mkdocs.yml").write_text(hook + settings[end:plugins])
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "pages/vm.md").write_text("# A heading, x³ − x\n")
+
+    def build(link: str) -> subprocess.CompletedProcess[str]:
+        (tmp_path / "pages/index.md").write_text(f"# Start\n\n[x]({link})\n")
+        command = [sys.executable, "-m", "mkdocs", "build", "--strict"]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+
+    assert build("vm.md#a-heading-x³--x").returncode == 0, build("vm.md#a-heading-x³--x").stderr
+    broken = build(target)
+    assert broken.returncode != 0 and target.lstrip("#") in broken.stdout + broken.stderr
+
+
+def test_the_reference_has_every_public_name() -> None:
+    import graphprover
+
+    page = (ROOT / "docs/api.md").read_text()
+    for name in graphprover.__all__:
+        assert f".{name}\n" in page, name

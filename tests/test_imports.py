@@ -1,0 +1,142 @@
+"""Imports go one way, from the command line down to the field, and never round; what is heavy has few homes.
+
+That what verifies runs without these packages is tested in test_packaging.py.
+"""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = "graphprover"
+LINKED = ("graphs", "kernels", "examples")  # folders of the root that are packages of graphprover
+
+# From the lowest up; a module belongs to the longest name that fits, and imports from its own layer and lower ones.
+LAYERS = (
+    ("field", "files", "compiled", "__init__"),  # arithmetic of the verifier; writing files; keeping compiled kernels
+    ("air",),  # how tables are described
+    ("protocol",),  # what prover and verifier agree on
+    ("envelope", "recipe", "statement", "checker", "verifier"),  # what a user holds
+    ("kernels",),  # the arithmetic of the prover
+    ("device",),  # where it runs
+    ("vm",),  # the machine: its statements, and kernels of its own
+    ("graphs",),  # the rounds
+    ("prover",),
+    ("examples", "programs"),  # what may be proved
+    ("options", "demands", "facts", "report", "warm", "cli", "__main__", "vm.cli"),  # the command line
+)
+
+UPWARD = {  # imports inside of functions that go up, and why
+    ("protocol.hashing", "kernels.cpu.keccak"): "so much hashing that loading the kernels pays",
+    ("protocol.preprocessed", "device.cpu"): "so much hashing that loading the kernels pays",
+    ("statement", "device.choose"): "whoever asks for traces without a proof names no device",
+}
+
+HOMES = {  # the only modules that import what is heavy
+    "dask": ("graphs", "cli"),
+    "distributed": ("graphs",),
+    "numba": ("compiled", "kernels.cpu"),
+    "llvmlite": ("kernels.cpu",),
+    "cupy": ("device", "kernels.cuda", "vm.kernels.cuda"),
+    "rmm": ("kernels.cuda",),
+}
+
+
+@dataclass(frozen=True)
+class Import:
+    """One import of a module."""
+
+    source: str  # the module, without the package's name
+    target: str  # a module of ours, or the first name of another package
+    ours: bool
+    inside: bool  # of a function
+
+
+@cache
+def modules() -> dict[str, Path]:
+    """Every module of the package by its name, without the package's."""
+    found = {}
+    for folder in (PACKAGE, *LINKED):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            parts = path.relative_to(ROOT / folder).with_suffix("").parts
+            if folder == PACKAGE and parts[0] in LINKED:
+                continue
+            found[".".join(parts if folder == PACKAGE else (folder, *parts)).removesuffix(".__init__")] = path
+    return found
+
+
+@cache
+def imports() -> tuple[Import, ...]:
+    """All of them, but for those that only a type checker sees."""
+    return tuple(found for name, path in modules().items() for found in imports_of(name, path))
+
+
+def imports_of(module: str, path: Path) -> Iterator[Import]:
+    waiting: list[tuple[ast.AST, bool]] = [(ast.parse(path.read_text()), False)]
+    while waiting:
+        node, inside = waiting.pop()
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            continue
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            for name in imported_names(node):
+                first, _, rest = name.partition(".")
+                target = known(rest) if first == PACKAGE else first
+                yield Import(module, target, first == PACKAGE, inside)
+        inside = inside or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        waiting += [(child, inside) for child in ast.iter_child_nodes(node)]
+
+
+def imported_names(node: ast.Import | ast.ImportFrom) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    assert node.level == 0 and node.module is not None, "imports are absolute"
+    return [f"{node.module}.{alias.name}" for alias in node.names]
+
+
+def known(name: str) -> str:
+    """The module that a dotted name begins with; the package's own for a public name of it."""
+    while name and name not in modules():
+        name = name.rpartition(".")[0]
+    return name or "__init__"
+
+
+def within(module: str, name: str) -> bool:
+    return module == name or module.startswith(f"{name}.")
+
+
+def layer(module: str) -> int:
+    fitting = [(len(name), number) for number, names in enumerate(LAYERS) for name in names if within(module, name)]
+    assert fitting, f"{module} is in no layer"
+    return max(fitting)[1]
+
+
+def test_imports_go_down() -> None:
+    up = {(i.source, i.target): i.inside for i in imports() if i.ours and layer(i.target) > layer(i.source)}
+    assert up == dict.fromkeys(UPWARD, True)
+
+
+def test_no_module_imports_itself_by_others() -> None:
+    """Nor inside of functions, but where ``UPWARD`` says why."""
+    needs: dict[str, set[str]] = {}
+    for i in imports():
+        if i.ours and (i.source, i.target) not in UPWARD:
+            needs.setdefault(i.source, set()).add(i.target)
+
+    def reached(module: str) -> set[str]:
+        found, waiting = set[str](), [module]
+        while waiting:
+            new = needs.get(waiting.pop(), set()) - found
+            found |= new
+            waiting += new
+        return found
+
+    assert not [module for module in modules() if module in reached(module)]
+
+
+def test_what_is_heavy_has_few_homes() -> None:
+    for package, homes in HOMES.items():
+        users = {i.source for i in imports() if not i.ours and i.target == package}
+        assert users and all(any(within(user, home) for home in homes) for user in users), (package, users)
+        assert all(any(within(user, home) for user in users) for home in homes), (package, homes)

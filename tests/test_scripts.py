@@ -1,0 +1,101 @@
+"""The benchmarks in scripts/: they start from anywhere, do nothing when they are asked for help, and are what the
+documents say. scripts/ and tests/ do not need each other.
+"""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SCRIPTS = sorted((ROOT / "scripts").glob("*.py"))
+COMMANDS = [script for script in SCRIPTS if "__main__" in script.read_text()]
+MODULES = ("tests.mutate_proofs", "tests.vm.mutate_tables", "tests.cuda.check_cluster")  # run with python -m
+
+
+@cache
+def help_of(*command: str) -> str:
+    """What a command prints for --help, which takes it no more than the time to import."""
+    folder = "/" if command[0] != "-m" else ROOT
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        [sys.executable, *command, "--help"], cwd=folder, env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("script", COMMANDS, ids=lambda script: script.stem)
+def test_help_of_a_script_is_help(script: Path) -> None:
+    printed = help_of(str(script))
+    assert printed.startswith(f"usage: {script.name}")
+    documented = ast.get_docstring(ast.parse(script.read_text()))
+    assert documented and documented.splitlines()[0] in printed
+    assert f"python scripts/{script.name}" in documented
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_help_of_a_long_test_is_help(module: str) -> None:
+    printed = help_of("-m", module)
+    assert printed.startswith("usage:") and f"python -m {module}" in printed
+
+
+def documented_commands() -> Iterator[tuple[Path, str, str]]:
+    """Each ``python scripts/...`` and ``python -m tests...`` of the documents: where, what is run, and how."""
+    for document in (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")):
+        text = document.read_text()
+        for command, arguments in re.findall(r"python3? (scripts/\w+\.py|-m tests[\w.]+)([^`\n#]*)", text):
+            yield document, command, arguments
+
+
+def test_documents_name_commands_and_options_that_exist() -> None:
+    found = list(documented_commands())
+    assert found
+    for document, command, arguments in found:
+        if command.startswith("scripts/"):
+            assert ROOT / command in COMMANDS, (document.name, command)
+            printed = help_of(str(ROOT / command))
+        else:
+            module = command.split()[1]
+            assert module in MODULES, (document.name, command)
+            printed = help_of("-m", module)
+        for option in re.findall(r"--[a-z-]+", arguments):
+            assert option in printed, (document.name, command, option)
+
+
+def imported_by(file: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+
+
+def test_tests_and_scripts_do_not_import_each_other() -> None:
+    scripts = {"scripts", *(script.stem for script in SCRIPTS)}
+    for folder, others in (("scripts", {"tests"}), ("tests", scripts)):
+        for file in (ROOT / folder).rglob("*.py"):
+            assert not {name.partition(".")[0] for name in imported_by(file)} & others, file
+
+
+def test_shared_code_of_the_scripts_is_found_without_installing_the_package(tmp_path: Path) -> None:
+    """``checkout`` leads to the package beside scripts/, for this process and for those that it starts."""
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "graphprover.py").write_text("")
+    (tmp_path / "scripts/checkout.py").write_text((ROOT / "scripts/checkout.py").read_text())
+    child = (
+        "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import graphprover as g; print(g.__file__)'])"
+    )
+    (tmp_path / "scripts/bench.py").write_text(
+        f"import checkout, graphprover\nprint(graphprover.__file__, flush=True)\n{child}"
+    )
+    done = subprocess.run(
+        [sys.executable, str(tmp_path / "scripts/bench.py")], cwd="/", capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == [str(tmp_path / "graphprover.py")] * 2
