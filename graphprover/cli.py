@@ -1,4 +1,4 @@
-"""The command line: prove, verify, setup, inspect, export, plan, check, execute, warm, completion."""
+"""The command line: prove, verify, setup, inspect, export, plan, check, execute, new-guest, warm, completion."""
 
 import argparse
 import json
@@ -35,6 +35,7 @@ from graphprover.protocol.transcript import RELEASE
 from graphprover.statement import Statement
 from graphprover.verifier import Verdict, check_level, layout_of_proof, verify
 from graphprover.vm import cli as vm
+from graphprover.vm import new_guest
 from graphprover.vm.claim import Claim, claim_of
 from graphprover.vm.cost import committed_cells
 from graphprover.vm.guest import Guest
@@ -295,6 +296,9 @@ def parser() -> argparse.ArgumentParser:
     vm.add_arguments(execute)
     for subparser in (prove, check_proof, setup, inspect, exporting, plan, execute):
         add_json(subparser)
+
+    new = command("new-guest", new_guest.run_new_guest, new_guest.SUMMARY, new_guest.MORE, new_guest.EXAMPLES)
+    new_guest.add_arguments(new)
 
     warming = command(
         "warm",

@@ -158,7 +158,7 @@ def check_batch(
         _check_constraints(layout, proof, public_values[table], challenges, table)
     if ext_sum(terminal for terminal in proof.terminals if terminal is not None) != ZERO:
         raise VerificationError("the buses do not balance: the lookup terminals do not sum to zero")
-    rows = [rows_by_height(*each) for each in zip(layout.rounds, proof.round_queries, strict=True)]
+    rows = [rows_by_height(*pair) for pair in zip(layout.rounds, proof.round_queries, strict=True)]
     _check_rows(layout, proof, rows, preprocessed, challenges)
     _check_folds(layout, proof, challenges, _reduce_openings(layout, proof, rows, challenges))
 
@@ -252,10 +252,10 @@ def _check_rows(
         PERMUTATION: proof.permutation_cap,
     }
     openings = []
-    for each, queries, by_height in zip(layout.rounds, proof.round_queries, rows, strict=True):
-        cap = caps[each.name]
+    for round_, queries, by_height in zip(layout.rounds, proof.round_queries, rows, strict=True):
+        cap = caps[round_.name]
         assert cap is not None
-        openings.append(Opening(f"the {each.name} commitment", cap, by_height, queries.path))
+        openings.append(Opening(f"the {round_.name} commitment", cap, by_height, queries.path))
     verify_openings(challenges.queries, layout.log_max_rows, openings)
 
 
@@ -270,12 +270,12 @@ class Batch:
 
 def _batches(layout: Layout, proof: BatchProof, rows: Sequence[Rows], gamma: Ext) -> dict[int, Batch]:
     """The openings by log2 of the height of their codewords."""
-    count = max(m.offset + m.width * m.points for each in layout.rounds for m in each.matrices)
+    count = max(m.offset + m.width * m.points for round_ in layout.rounds for m in round_.matrices)
     gammas = ext_array_powers(gamma, count)
     values = iter(opened_values(layout, proof.openings))
     parts: dict[int, list[np.ndarray]] = {log_rows: [] for log_rows in layout.fri_log_heights}
-    for each in layout.rounds:
-        for matrix in each.matrices:
+    for round_ in layout.rounds:
+        for matrix in round_.matrices:
             both = np.zeros((2, 2, 3, matrix.width), dtype=np.uint64)  # weights and values, at both points
             for point in range(matrix.points):
                 first = matrix.offset + point * matrix.width
@@ -283,7 +283,7 @@ def _batches(layout: Layout, proof: BatchProof, rows: Sequence[Rows], gamma: Ext
                 both[1, point] = np.frombuffer(next(values), dtype="<u8").reshape(-1, 3).T
             parts[matrix.log_rows].append(both)
     points = dict.fromkeys(parts, 1)
-    for matrix in chain.from_iterable(each.matrices for each in layout.rounds):
+    for matrix in chain.from_iterable(round_.matrices for round_ in layout.rounds):
         points[matrix.log_rows] = max(points[matrix.log_rows], matrix.points)
     batches = {}
     for log_rows, part in parts.items():

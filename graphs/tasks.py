@@ -52,7 +52,7 @@ def _node(value: Any) -> Any:
     if isinstance(value, list):
         return List(*map(_node, value))
     if isinstance(value, dict):
-        return Dict({key: _node(each) for key, each in value.items()})
+        return Dict({key: _node(item) for key, item in value.items()})
     return value
 
 

@@ -10,6 +10,7 @@ once are counted at the speed of such sums.
 
 import argparse
 from collections.abc import Callable
+from functools import partial
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("--device", type=int, default=0, help="number of the GPU")
@@ -77,7 +78,7 @@ def inverses(report: Report) -> None:
     for log_size in (14, 18, 22, 24):
         n = 1 << log_size
         base = words(n)
-        report(f"inverses of 2^{log_size} words", lambda x=base: inverse.inverse(x, x), 2 * n, 3 * n)
+        report(f"inverses of 2^{log_size} words", partial(inverse.inverse, base, base), 2 * n, 3 * n)
 
 
 def lookups(report: Report, air: AirDescription, log_rows: int) -> None:
@@ -99,7 +100,7 @@ def lookups(report: Report, air: AirDescription, log_rows: int) -> None:
 
 def quotients(report: Report, air: AirDescription, log_rows: int, log_blowup: int) -> None:
     size = 1 << (log_rows + air.log_quotient_chunks)
-    permutation = 3 * (len(air.lookups) + 1) if air.lookups else 0
+    permutation = air.permutation_width
     main, lookup = (words(width, 1 << (log_rows + log_blowup)) for width in (air.main_width, max(permutation, 3)))
     code = quotient_bytecode(air)
     products, summed = operations(code)

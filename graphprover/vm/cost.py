@@ -1,12 +1,13 @@
 """What an execution costs to prove, in committed cells."""
 
 from graphprover.air import AirDescription
+from graphprover.field import EXTENSION_DEGREE
 from graphprover.statement import Statement
 
 
 def cells_per_row(air: AirDescription) -> int:
-    """Committed base-field cells of a row: main, three a fraction column and the accumulator, and the quotient."""
-    return air.main_width + 3 * (len(air.lookups) + bool(air.lookups)) + (3 << air.log_quotient_chunks)
+    """Committed base-field cells of a row: main, lookup argument and quotient."""
+    return air.main_width + air.permutation_width + (EXTENSION_DEGREE << air.log_quotient_chunks)
 
 
 def committed_cells(statement: Statement) -> dict[str, int]:

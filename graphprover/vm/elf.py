@@ -126,8 +126,8 @@ def _segments(data: bytes, offset: int, count: int) -> list[_Segment]:
         _require(kind not in (_DYNAMIC, _INTERPRETER), "dynamically linked: link with -static")
         _require(
             kind != _TLS,
-            "has thread-local storage (a segment PT_TLS), which nothing sets up: compile without __thread, or link with "
-            "the kit's sdk/guest.ld and its start for a C library (make LIBC=picolibc)",
+            "has thread-local storage (a segment PT_TLS), which nothing sets up: compile without it, or link with the "
+            "kit's sdk/guest.ld and its start for a C library (make LIBC=picolibc)",
         )
         if kind in _IGNORED or (kind == _LOAD and not memory):
             continue

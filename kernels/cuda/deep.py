@@ -12,7 +12,7 @@ from graphprover.kernels.cuda.launch import blocks_for, empty_arrays, kernels_of
 from graphprover.kernels.operands import Height
 
 THREADS = 256  # as in deep.cu
-_VECTORS = 64  # whose addresses are parameters of a kernel
+VECTORS = 64  # whose addresses are a parameter of a kernel, as in deep.cu
 _BUSY = 1 << 17  # threads that keep a device busy; a shorter codeword's columns are shared out
 
 
@@ -83,14 +83,14 @@ def _require_fitting(height: Height) -> None:
 
 def sum_codewords(vectors: Sequence[cupy.ndarray]) -> cupy.ndarray:
     """The sum of C-contiguous uint64 arrays of one shape, canonical. Raises ValueError for different shapes."""
-    if len(vectors) > _VECTORS:
-        return sum_codewords([sum_codewords(vectors[:_VECTORS]), *vectors[_VECTORS:]])
+    if len(vectors) > VECTORS:
+        return sum_codewords([sum_codewords(vectors[:VECTORS]), *vectors[VECTORS:]])
     if len({each.shape for each in vectors}) != 1 or not all(each.flags.c_contiguous for each in vectors):
         raise ValueError(f"arrays of shapes {[each.shape for each in vectors]} have no sum")
     if len(vectors) == 1:
         return vectors[0]
     target = cupy.empty_like(vectors[0])
-    addresses = np.zeros(_VECTORS, dtype=np.uint64)
+    addresses = np.zeros(VECTORS, dtype=np.uint64)
     addresses[: len(vectors)] = [each.data.ptr for each in vectors]
     launch(
         kernels_of("deep.cu"), "sum_codewords", blocks_for(target.size, THREADS), THREADS,

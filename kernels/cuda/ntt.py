@@ -21,16 +21,23 @@ _LOG_SHORT = 8  # up to here a column keeps few threads busy
 MAX_LOG_SIZE = 28
 MAX_LOG_COSETS = 3
 MAX_LOG_CHUNKS = 4
-_THREADS = 256
-_MAX_THREADS = 1024  # of a block that transforms a column by itself
+THREADS = 256
+MAX_THREADS = 1024  # of a block that transforms a column by itself
 _BLOCKS_PER_MULTIPROCESSOR = 3
-_SHARED_BOTTOM = 8 * (4352 + 272 + 4096 + 48)
-_SHARED_NATURAL = 8 * (4352 + 256 + 4096)
-_SHARED_STRIDED = 8 * (4096 + 32 + 272)
+# Words of shared memory in ntt.cu.
+TILE = 1 << LOG_TILE
+BUFFER = TILE + TILE // 16  # of a tile with padding
+RISES = 16
+STRIDED = 16 * 16 + 16
+# Bytes of shared memory: what each kernel lays out at its beginning.
+_WORD = 8
+_SHARED_BOTTOM = _WORD * (BUFFER + 16 + 16 * 16 + TILE + 3 * RISES)
+_SHARED_NATURAL = _WORD * (BUFFER + 16 * 16 + TILE)
+_SHARED_STRIDED = _WORD * (TILE + 2 * RISES + STRIDED)
 
 
 def _shared_turn(log_cosets: int) -> int:
-    return 8 * (2 * 4096 + 64 + 272 * (1 + (1 << log_cosets)))
+    return _WORD * (2 * TILE + 4 * RISES + STRIDED * (1 + (1 << log_cosets)))
 
 
 @dataclass(frozen=True)
@@ -89,7 +96,7 @@ def _roots(device: int) -> cupy.ndarray:
 def _launch(name: str, units: int, shared: int, *arguments: object) -> None:
     device = cupy.cuda.runtime.getDevice()
     blocks = min(units, multiprocessors(device) * _BLOCKS_PER_MULTIPROCESSOR)
-    launch(kernels_of("ntt.cu"), name, blocks, _THREADS, *arguments, _roots(device), shared=shared)
+    launch(kernels_of("ntt.cu"), name, blocks, THREADS, *arguments, _roots(device), shared=shared)
 
 
 def _log_rows(matrix: cupy.ndarray) -> int:
@@ -127,9 +134,9 @@ def _whole(extensions: Sequence[_Extension], log_cosets: int, shift: int, natura
         ]  # fmt: skip
         for described, count, blocks in batched(items):
             launch(
-                kernels_of("ntt.cu"), "whole_columns", blocks, min(max(1 << longest >> 1, 32), _MAX_THREADS),
+                kernels_of("ntt.cu"), "whole_columns", blocks, min(max(1 << longest >> 1, 32), MAX_THREADS),
                 described, count, log_cosets, natural, shift, _roots(cupy.cuda.runtime.getDevice()),
-                shared=8 * ((1 << longest) + LOG_TILE),
+                shared=_WORD * ((1 << longest) + LOG_TILE),
             )  # fmt: skip
 
 

@@ -46,7 +46,7 @@ class Silent(Air):
 
 
 def reasons(*airs: Air) -> list[str]:
-    return [str(each) for each in unread(airs)]
+    return [str(found) for found in unread(airs)]
 
 
 def test_what_nothing_reads_is_named() -> None:

@@ -12,6 +12,9 @@ CODE, DATA = 0x10000, 0x400000
 R, W, X = 4, 2, 1
 PAGE = 4096
 LINUX_WRITE = 64
+LABEL, OBJECT, FUNCTION = 0, 1, 2  # kinds of symbols
+TEXT, ABSOLUTE = 1, 0xFFF1  # their sections
+SHNUM_AT = 60  # of the ELF header
 
 
 @dataclass(frozen=True)
@@ -100,3 +103,21 @@ def put_out(body: Sequence[Instruction], data: bytes, length: int) -> tuple[Imag
     there = [*body, *setup, *write, Instruction(Op.ECALL), *leave()]
     room = Segment(OUTPUT_BASE, b"", zeros=-(-(length + 8) // PAGE) * PAGE)
     return here, elf([Segment(CODE, words(there), R | X), Segment(DATA, data), room])
+
+
+def with_symbols(symbols: list[tuple[bytes, int, int, int, int]], code: bytes) -> bytes:
+    """An ELF file with code and symbols: name, value, size, kind, section."""
+    file = elf([Segment(CODE, code, X)])
+    names, table = b"\0", bytes(24)
+    for name, value, size, kind, section in symbols:
+        table += struct.pack("<IBBHQQ", len(names), 0x10 | kind, 0, section, value, size)
+        names += name + b"\0"
+    at = len(file)
+    sections = [
+        bytes(64),
+        struct.pack("<IIQQQQIIQQ", 0, 2, 0, 0, at, len(table), 2, 1, 8, 24),
+        struct.pack("<IIQQQQIIQQ", 0, 3, 0, 0, at + len(table), len(names), 0, 0, 1, 0),
+    ]
+    start = at + len(table) + len(names)
+    file = file[:40] + struct.pack("<Q", start) + file[48:SHNUM_AT] + struct.pack("<H", 3) + file[SHNUM_AT + 2 :]
+    return file + table + names + b"".join(sections)

@@ -14,12 +14,27 @@ from hypothesis import strategies as st
 
 from graphprover.vm.elf import Image, load_elf
 from graphprover.vm.execute import Execution, execute
-from graphprover.vm.faults import Fault, GuestFault
+from graphprover.vm.faults import LAST_BYTES, Fault, GuestFault
 from graphprover.vm.io import INPUT_BASE, KECCAK_F, MEMORY_END, OUTPUT_BASE
 from graphprover.vm.isa import A0, A7, BRANCHES, LOADS, STORES, Instruction, Op, decode_all
 from graphprover.vm.record import SINK, Record
 from graphprover.vm.tables.keccak_f import rounds
-from tests.vm.assemble import CODE, DATA, PAGE, R, Segment, X, elf, image, leave, li, words
+from tests.vm.assemble import (
+    CODE,
+    DATA,
+    FUNCTION,
+    PAGE,
+    TEXT,
+    R,
+    Segment,
+    X,
+    elf,
+    image,
+    leave,
+    li,
+    with_symbols,
+    words,
+)
 
 NOP = Instruction(Op.ADDI)
 T0, T1 = 5, 6
@@ -101,7 +116,7 @@ def test_a_branch_that_is_not_taken_may_lead_nowhere() -> None:
 def test_memory_from_the_end_of_the_contents_to_2_to_the_32() -> None:
     first = DATA + 8
     spots = [DATA, first, first + 2, INPUT_BASE - 8, INPUT_BASE + 3, OUTPUT_BASE - 1, MEMORY_END - 8]
-    body = [each for spot in spots for each in [*load(spot), *store(spot)]]
+    body = [instruction for spot in spots for instruction in [*load(spot), *store(spot)]]
     execution = execute(image([*body, *leave()], b"12345678"))
     assert execution.exit_code == 0
     assert execution.memory_bytes == PAGE * 6  # of INPUT_BASE's page three bytes more are touched
@@ -241,9 +256,9 @@ def test_input_is_there_and_output_is_what_lies_there(data: bytes) -> None:
     """A program that moves its input, words and length, to its output."""
     size = -(-len(data) // 8) + 1
     move = [
-        each
+        instruction
         for k in range(size)
-        for each in (Instruction(Op.LD, T0, 7, imm=8 * k), Instruction(Op.SD, rs1=8, rs2=T0, imm=8 * k))
+        for instruction in (Instruction(Op.LD, T0, 7, imm=8 * k), Instruction(Op.SD, rs1=8, rs2=T0, imm=8 * k))
     ]
     execution = execute(image([*li(7, INPUT_BASE), *li(8, OUTPUT_BASE), *move, *leave()]), data)
     assert execution.input == execution.output == data
@@ -256,7 +271,8 @@ def test_exit_codes_are_words(code: int) -> None:
 
 def test_misaligned_accesses_are_counted() -> None:
     spots = [DATA, DATA + 2, DATA + 4, DATA + 5, DATA + 8, DATA + 4095]
-    body = [each for spot in spots for op in (Op.LB, Op.LHU, Op.LW, Op.SD) for each in [*li(T0, spot), memory(op)]]
+    ops = (Op.LB, Op.LHU, Op.LW, Op.SD)
+    body = [instruction for spot in spots for op in ops for instruction in [*li(T0, spot), memory(op)]]
     expected = sum(spot % size > 0 for spot in spots for size in (2, 4, 8))
     assert execute(image([*body, *leave()], bytes(16))).misaligned == expected
 
@@ -347,9 +363,9 @@ def replay(execution: Execution) -> None:
             touched.add(address & ~7)
             both_old, both_new = old, new
             if address % 8 + size > 8:
-                each = record.crossings
-                assert each.cycle[crossing] == cycle
-                second = int(each.old[crossing]), int(each.t[crossing]), int(each.new[crossing])
+                crossings = record.crossings
+                assert crossings.cycle[crossing] == cycle
+                second = int(crossings.old[crossing]), int(crossings.t[crossing]), int(crossings.new[crossing])
                 access(memory, (address & ~7) + 8, clock, 2, *second)
                 touched.add((address & ~7) + 8)
                 both_old, both_new = old | second[0] << 64, new | second[2] << 64
@@ -389,7 +405,7 @@ def replay(execution: Execution) -> None:
     final = record.memory
     assert final.address.tolist() == sorted(touched)
     start = initial_memory(execution)
-    for address, first, last, t in zip(*(each.tolist() for each in vars(final).values()), strict=True):
+    for address, first, last, t in zip(*(column.tolist() for column in vars(final).values()), strict=True):
         assert start.get(address, (0, 0)) == (first, 0)
         assert memory[address] == (last, t)
 
@@ -410,3 +426,55 @@ def initial_memory(execution: Execution) -> Cells:
 @settings(max_examples=40, deadline=None)
 def test_the_record_against_a_replay(seed: int) -> None:
     replay(execute(random_image(random.Random(seed)), b"input", record=True))
+
+
+def putting_out(data: bytes, length: int, *, then: Sequence[Instruction | int]) -> list[Instruction | int]:
+    """Stores ``data`` as the output, says that it has ``length`` bytes, and goes on."""
+    body: list[Instruction | int] = [*li(T0, OUTPUT_BASE), *li(T1, length), memory(Op.SD)]
+    for at in range(0, len(data), 8):
+        word = int.from_bytes(data[at : at + 8], "little")
+        body += [*li(T0, OUTPUT_BASE + 8 + at), *li(T1, word), memory(Op.SD)]
+    return [*body, *then]
+
+
+def faulting(code: Sequence[Instruction | int], **limits: int) -> GuestFault:
+    with pytest.raises(GuestFault) as caught:
+        execute(image(code), **limits)
+    return caught.value
+
+
+def test_a_fault_tells_what_was_put_out_until_then() -> None:
+    fault = faulting(putting_out(b"so far\n", 7, then=[0]))
+    assert (fault.output, fault.function) == (b"so far\n", None)
+    assert str(fault).endswith(r'cycles); until then it had put out text "so far\n" (7 bytes)')
+    silent = faulting([0])
+    assert silent.output == b"" and str(silent).endswith("(after 0 cycles)")
+
+
+def test_a_fault_tells_the_end_of_a_long_output() -> None:
+    text = b"".join(b"line %03d" % i for i in range(50))
+    fault = faulting(putting_out(text, len(text), then=[Instruction(Op.EBREAK)]))
+    assert fault.output == text
+    message = str(fault)
+    assert f'put out, at the end of 400 bytes, text "{text[-LAST_BYTES:].decode()}" ({LAST_BYTES} bytes)' in message
+
+
+@pytest.mark.parametrize("length", [2**64 - 1, 2**30, 2**29])
+def test_a_fault_passes_over_an_output_that_cannot_be(length: int) -> None:
+    fault = faulting(putting_out(b"x", length, then=[0]), max_memory=1 << 20)
+    assert (fault.fault, fault.output) == (Fault.ILLEGAL_INSTRUCTION, b"")
+
+
+def test_a_run_that_passes_a_limit_tells_its_output_too() -> None:
+    fault = faulting(putting_out(b"on and on", 9, then=[Instruction(Op.JAL)]), max_cycles=100)
+    assert (fault.fault, fault.output) == (Fault.CYCLE_LIMIT, b"on and on")
+
+
+def test_a_fault_names_the_function_where_the_file_has_symbols() -> None:
+    code = words([NOP, NOP, 0])
+    file = with_symbols([(b"main", CODE + 4, 8, FUNCTION, TEXT)], code)
+    with pytest.raises(
+        GuestFault, match=r"illegal instruction at pc 0x10008 in main\+0x4: \.word 0x00000000"
+    ) as caught:
+        execute(load_elf(file))
+    assert caught.value.function == "main+0x4"

@@ -1,0 +1,88 @@
+"""``graphprover new-guest``: a folder with the kit and a small program, to write a guest in."""
+
+import argparse
+import shlex
+from importlib import resources
+from pathlib import Path
+
+from graphprover.files import FileError
+
+OK = 0
+
+SUMMARY = "Make a folder to write a guest in."
+MORE = (
+    "It gets the kit, a Makefile, a small program and a README. The guest is in C, with or without a C library, or in "
+    "Rust; it is compiled for RV64IM by Debian's packages, which the README names."
+)
+EXAMPLES = ["sums", "sums --language rust"]
+
+# For each language the files of a new folder, and which file of examples/guests each is.
+KITS = {
+    "c": {
+        "README.md": "templates/c/README.md",
+        "main.c": "templates/c/main.c",
+        "Makefile": "Makefile",
+        "sdk/guest.ld": "sdk/guest.ld",
+        "sdk/picolibc.c": "sdk/picolibc.c",
+        "sdk/start.S": "sdk/start.S",
+        "sdk/zkvm.c": "sdk/zkvm.c",
+        "sdk/zkvm.h": "sdk/zkvm.h",
+    },
+    "rust": {
+        "README.md": "templates/rust/README.md",
+        "src/main.rs": "templates/rust/src/main.rs",
+        "Cargo.toml": "templates/rust/Cargo.toml",
+        "Makefile": "templates/rust/Makefile",
+        "sdk/guest.ld": "sdk/guest.ld",
+        "sdk/zkvm.rs": "sdk/zkvm.rs",
+    },
+}
+GUESTS = {"c": "main.elf", "rust": "guest.elf"}  # what `make` compiles the small program to
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """What ``new-guest`` takes."""
+    command.add_argument("folder", type=Path, metavar="FOLDER", help="a folder that does not exist yet or is empty")
+    command.add_argument(
+        "--language", choices=sorted(KITS), default="c", help="what the guest is written in (default c)"
+    )
+
+
+def run_new_guest(options: argparse.Namespace) -> int:
+    """``graphprover new-guest``: raises FileError for a folder that holds something or cannot be written."""
+    make_folder(options.folder, options.language)
+    guest = GUESTS[options.language]
+    print(
+        f"{options.folder}: a guest in {options.language.capitalize()}; its README names the packages that compile it\n"
+        "next:\n"
+        f"  cd {shlex.quote(str(options.folder))}\n"
+        "  make\n"
+        f"  graphprover execute {guest} --input README.md\n"
+        f"  graphprover prove {guest} --input README.md -o proof.bin\n"
+        f"  graphprover verify proof.bin {guest}"
+    )
+    return OK
+
+
+def make_folder(folder: Path, language: str) -> None:
+    """Make ``folder`` with the kit of a language of KITS.
+
+    Raises FileError where the folder is a file or holds something, where it cannot be written, and where the package
+    was installed without the kit.
+    """
+    guests = resources.files("graphprover") / "examples" / "guests"
+    try:
+        contents = {file: (guests / source).read_bytes() for file, source in KITS[language].items()}
+    except OSError as error:
+        raise FileError(
+            f"{error.filename}: {error.strerror}: graphprover was installed without its guest kit"
+        ) from error
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.iterdir()):
+            raise FileError(f"{folder}: holds something already: name a new folder")
+        for file, data in contents.items():
+            (folder / file).parent.mkdir(exist_ok=True)
+            (folder / file).write_bytes(data)
+    except OSError as error:
+        raise FileError(f"{error.filename or folder}: {error.strerror}") from error

@@ -1,0 +1,310 @@
+"""``graphprover new-guest``: what is in the new folder and, where the compilers are installed, what becomes of it."""
+
+import shutil
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from graphprover.cli import OK, USAGE, main
+from graphprover.protocol.hashing import keccak256
+from graphprover.vm.elf import ElfError, load_elf
+from graphprover.vm.execute import Execution, execute
+from graphprover.vm.faults import Fault, GuestFault
+from graphprover.vm.new_guest import GUESTS, KITS
+
+SOURCES = Path(__file__).parents[2] / "examples/guests"
+COMPILER = shutil.which("riscv64-unknown-elf-gcc")
+RUSTC = shutil.which("rustc")
+
+needs_compiler = pytest.mark.skipif(not COMPILER, reason="no riscv64-unknown-elf-gcc")
+
+
+def has_picolibc() -> bool:
+    if not COMPILER:
+        return False
+    found = subprocess.run([COMPILER, "-print-file-name=picolibc.specs"], capture_output=True, text=True, check=True)
+    return Path(found.stdout.strip()).is_absolute()
+
+
+def has_rust_sources() -> bool:
+    """Whether Rust's compiler has what the target's core library is built from."""
+    if not RUSTC:
+        return False
+    root = subprocess.run([RUSTC, "--print", "sysroot"], capture_output=True, text=True, check=True).stdout.strip()
+    return (Path(root) / "lib/rustlib/src/rust/library/Cargo.lock").is_file()
+
+
+needs_picolibc = pytest.mark.skipif(not has_picolibc(), reason="no picolibc-riscv64-unknown-elf")
+needs_rust = pytest.mark.skipif(not has_rust_sources(), reason="no rustc with rust-src")
+
+
+def make(folder: Path, *arguments: str, fails: bool = False) -> str:
+    """Runs `make` there; gives what it says."""
+    done = subprocess.run(["make", "-B", "-C", str(folder), *arguments], capture_output=True, text=True)
+    assert (done.returncode != 0) == fails, done.stderr
+    return done.stdout + done.stderr
+
+
+def new(folder: Path, source: str = "", language: str = "c") -> Path:
+    """A new folder, with another program in place of the small one."""
+    assert main(["new-guest", str(folder), "--language", language]) == OK
+    if source:
+        (folder / ("main.c" if language == "c" else "src/main.rs")).write_text(source)
+    return folder
+
+
+def run(folder: Path, data: bytes = b"", language: str = "c") -> Execution:
+    return execute(load_elf((folder / GUESTS[language]).read_bytes()), data)
+
+
+@pytest.mark.parametrize("language", KITS)
+def test_a_new_folder(language: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "new one" / "guest"
+    assert main(["new-guest", str(folder), "--language", language]) == OK
+    files = {str(file.relative_to(folder)): file for file in folder.rglob("*") if file.is_file()}
+    assert files.keys() == KITS[language].keys()
+    for name, source in KITS[language].items():
+        assert files[name].read_bytes() == (SOURCES / source).read_bytes()
+    said, readme = capsys.readouterr().out, files["README.md"].read_text()
+    commands = [line.strip() for line in said.splitlines() if line.startswith("  ")]
+    assert commands[0] == f"cd '{folder}'" and len(commands) == 5
+    assert all(f"    {command}\n" in readme for command in commands[1:])
+
+
+def test_the_kit_is_complete() -> None:
+    kit = {f"sdk/{file.name}" for file in (SOURCES / "sdk").iterdir()}
+    assert kit == {name for files in KITS.values() for name in files if name.startswith("sdk/")}
+    templates = {str(file.relative_to(SOURCES)) for file in (SOURCES / "templates").rglob("*") if file.is_file()}
+    used = {source for files in KITS.values() for source in files.values()}
+    assert templates == {source for source in used if source.startswith("templates/")}
+
+
+def test_an_empty_folder_will_do(tmp_path: Path) -> None:
+    assert main(["new-guest", str(tmp_path)]) == OK
+    assert (tmp_path / "main.c").is_file()
+
+
+def test_nothing_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "main.c").write_text("mine")
+    assert main(["new-guest", str(tmp_path)]) == USAGE
+    assert "holds something already" in capsys.readouterr().err
+    assert [file.name for file in tmp_path.iterdir()] == ["main.c"]
+    for name in ("main.c", "main.c/below"):
+        assert main(["new-guest", str(tmp_path / name)]) == USAGE
+        assert "main.c" in capsys.readouterr().err
+    assert (tmp_path / "main.c").read_text() == "mine"
+
+
+def test_a_package_without_the_kit_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(KITS["c"], "sdk/zkvm.h", "sdk/lost.h")
+    assert main(["new-guest", str(tmp_path / "guest")]) == USAGE
+    assert "installed without its guest kit" in capsys.readouterr().err
+    assert not (tmp_path / "guest").exists()
+
+
+@needs_compiler
+def test_the_small_program(tmp_path: Path) -> None:
+    make(new(tmp_path))
+    assert run(tmp_path, b"abc").output == keccak256(b"abc")
+
+
+ARITHMETIC = """
+#include "zkvm.h"
+
+int main(void)
+{
+    const uint8_t *input;
+    size_t size;
+    double halves;
+    uint64_t words[3];
+
+    read_input(&input, &size);
+    memcpy(words, input, 16);
+    halves = (double)words[0] / 2 + 0.25;
+    __int128 product = (__int128)(int64_t)words[0] * (int64_t)words[1];
+    words[0] = (uint64_t)(halves * 100);
+    words[1] = (uint64_t)(product / 1000007);
+    words[2] = (uint64_t)__builtin_popcountll(words[1]);
+    write_output((const uint8_t *)words, sizeof words);
+    return 0;
+}
+"""
+
+
+@needs_compiler
+def test_what_the_compiler_calls_is_there(tmp_path: Path) -> None:
+    """Floating point and 128 bits are functions of libgcc."""
+    make(new(tmp_path, ARITHMETIC))
+    left, right = 123_457, 2**62 + 12345
+    quotient = left * right // 1_000_007
+    expected = (int((left / 2 + 0.25) * 100), quotient, quotient.bit_count())
+    assert struct.unpack("<3Q", run(tmp_path, struct.pack("<2Q", left, right)).output) == expected
+
+
+CONSTRUCTOR = """
+#include "zkvm.h"
+
+static int ready;
+static __attribute__((constructor(200))) void second(void) { ready = 2 * ready; }
+static __attribute__((constructor(101))) void first(void) { ready = 21; }
+
+int main(void)
+{
+    return ready;
+}
+"""
+
+THREAD_LOCAL = """
+#include "zkvm.h"
+
+static __thread volatile int set = 40;
+static __thread volatile long zero;
+
+int main(void)
+{
+    set += 1;
+    zero += 1;
+    return set + (int)zero;
+}
+"""
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("source", "reason"), [(CONSTRUCTOR, "has constructors"), (THREAD_LOCAL, "has thread-local storage")]
+)
+def test_what_the_plain_start_does_not_set_up_does_not_link(source: str, reason: str, tmp_path: Path) -> None:
+    said = make(new(tmp_path, source), fails=True)
+    assert reason in said and "make LIBC=picolibc" in said
+    assert not (tmp_path / "main.elf").exists()
+
+
+@needs_picolibc
+@pytest.mark.parametrize("source", [CONSTRUCTOR, THREAD_LOCAL])
+def test_the_start_for_a_library_sets_it_up(source: str, tmp_path: Path) -> None:
+    make(new(tmp_path, source), "LIBC=picolibc")
+    assert run(tmp_path).exit_code == 42
+
+
+@needs_picolibc
+def test_thread_local_storage_of_another_linker_script_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "main.c").write_text("__thread volatile int set; int main(void) { return set; }")
+    command = [str(COMPILER), "-march=rv64im", "-mabi=lp64", "-mcmodel=medany", "--specs=picolibc.specs"]
+    place = ["-Wl,--defsym=__flash=0x10000,--defsym=__flash_size=1M,--defsym=__ram=0x400000,--defsym=__ram_size=1M"]
+    subprocess.run([*command, *place, "main.c", "-o", "main.elf"], cwd=tmp_path, check=True)
+    with pytest.raises(ElfError, match="thread-local storage"):
+        load_elf((tmp_path / "main.elf").read_bytes())
+
+
+LIBRARY = r"""
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void bye(void) { puts("bye"); }
+
+static int by_value(const void *left, const void *right)
+{
+    long a = *(const long *)left, b = *(const long *)right;
+    return (a > b) - (a < b);
+}
+
+int main(void)
+{
+    long *numbers = NULL, number;
+    size_t count = 0;
+    double sum = 0;
+
+    atexit(bye);
+    while (scanf("%ld", &number) == 1) {
+        char *other = malloc(100); /* so that what grows has to move */
+        numbers = realloc(numbers, (count + 1) * sizeof *numbers);
+        numbers[count++] = number;
+        free(other);
+    }
+    qsort(numbers, count, sizeof *numbers, by_value);
+    for (size_t i = 0; i < count; i++) {
+        printf("%ld ", numbers[i]);
+        sum += numbers[i];
+    }
+    printf("\nroot of the sum %.6f\n", sqrt(sum));
+    strtol("99999999999999999999999999", NULL, 10);
+    fprintf(stderr, "errno is ERANGE: %d\n", errno == ERANGE);
+    char *copy = strdup("copy");
+    puts(copy);
+    return count == 0;
+}
+"""
+
+
+@needs_picolibc
+def test_a_c_library(tmp_path: Path) -> None:
+    make(new(tmp_path, LIBRARY), "LIBC=picolibc")
+    execution = run(tmp_path, b" 5 -3 17\n4\t1000000 2")
+    expected = "-3 2 4 5 17 1000000 \nroot of the sum 1000.012500\nerrno is ERANGE: 1\ncopy\nbye\n"
+    assert (execution.output.decode(), execution.exit_code) == (expected, 0)
+    assert run(tmp_path).exit_code == 1  # no numbers
+
+
+@needs_picolibc
+@pytest.mark.parametrize(
+    ("body", "code", "said"),
+    [
+        ("assert(!argc_of_nobody);", 134, b'assertion "!argc_of_nobody" failed'),
+        ("abort();", 134, b""),
+        ('printf("before"); exit(3);', 3, b"before"),
+        ("return malloc(1ul << 31) ? 1 : 2;", 254, b""),
+    ],
+)
+def test_ways_to_end(body: str, code: int, said: bytes, tmp_path: Path) -> None:
+    includes = "#include <assert.h>\n#include <stdio.h>\n#include <stdlib.h>\n"
+    source = f"{includes}static volatile int argc_of_nobody = 1;\nint main(void) {{ (void)argc_of_nobody; {body} }}\n"
+    make(new(tmp_path, source), "LIBC=picolibc")
+    execution = run(tmp_path)
+    assert execution.exit_code == code and said in execution.output
+
+
+PANIC = """
+#![no_std]
+#![no_main]
+extern crate alloc;
+#[path = "../sdk/zkvm.rs"]
+mod zkvm;
+use alloc::{format, vec::Vec};
+use core::fmt::Write;
+
+#[no_mangle]
+extern "C" fn main() -> i32 {
+    let input = zkvm::read_input();
+    let mut numbers: Vec<u64> = input.iter().map(|&byte| byte as u64 + 1).collect();
+    let copies: Vec<Vec<u64>> = (0..20).map(|_| numbers.clone()).collect();
+    numbers.push(copies.len() as u64);
+    writeln!(zkvm::Output, "{}", format!("{numbers:?} {:.3}", numbers[0] as f64 / 3.0)).unwrap();
+    if input.len() == 2 {
+        zkvm::exit(7);
+    }
+    (numbers[input[0] as usize] as i32) << 1
+}
+"""
+
+
+@needs_rust
+def test_rust(tmp_path: Path) -> None:
+    make(new(tmp_path, language="rust"))
+    lines = [b"pear", b"apple", b"", b"fig"] * 50
+    assert run(tmp_path, b"\n".join(lines), "rust").output == keccak256(b"\n".join(sorted(lines)))
+    (tmp_path / "src/main.rs").write_text(PANIC)
+    make(tmp_path)
+    execution = run(tmp_path, b"\0", "rust")
+    assert (execution.output, execution.exit_code) == (b"[1, 20] 0.333\n", 2)
+    assert run(tmp_path, b"\0\1", "rust").exit_code == 7
+    with pytest.raises(GuestFault) as caught:
+        run(tmp_path, b"\x09", "rust")
+    assert caught.value.fault is Fault.BREAKPOINT
+    assert b"src/main.rs" in caught.value.output and b"the len is 2 but the index is 9" in caught.value.output
