@@ -21,7 +21,7 @@ def inverse_denominators(domains: Sequence[tuple[int, Ext]]) -> list[cupy.ndarra
 
     Raises ZeroDivisionError for a point of its 7 * K.
     """
-    return denominators.over_points("deep.cu", "inverse_denominators", [(*each, ZERO) for each in domains])
+    return denominators.over_points("deep.cu", "inverse_denominators", [(log_rows, z, ZERO) for log_rows, z in domains])
 
 
 def reduced_openings(heights: Sequence[Height], alpha: Ext) -> list[cupy.ndarray]:

@@ -21,20 +21,7 @@ def gather(
     Layers lie in memory as `graphprover.kernels.cuda.merkle.allocate` gives them. Raises IndexError for a row or node
     that is not there, ValueError for a block whose matrices have not the same number of indices or are not contiguous.
     """
-    lists: list[np.ndarray] = []
-    known: dict[int, tuple[int, int, int]] = {}  # by identity: place in the list of all, smallest, largest
-
-    def listed(indices: np.ndarray, first: int, last: int) -> int:
-        """The place of indices in [first, last); an array that comes again is not listed again."""
-        if id(indices) not in known:
-            place, least, most = sum(map(len, lists)), indices.min(initial=last), indices.max(initial=-1)
-            known[id(indices)] = place, int(least), int(most)
-            lists.append(indices)
-        place, least, most = known[id(indices)]
-        if least < first or most >= last:
-            raise IndexError(f"indices from {least} to {most} are not in [{first}, {last})")
-        return place
-
+    listed = _Indices()
     parts, shapes, ends = [], [], [0]
     for block in blocks:
         counts = {len(indices) for _, indices in block}
@@ -44,7 +31,7 @@ def gather(
         width, column = sum(len(matrix) for matrix, _ in block), 0
         for matrix, indices in block:
             columns, rows = matrix.shape
-            place = listed(indices, 0, rows)
+            place = listed.place(indices, rows)
             parts.append((matrix.data.ptr, 1, rows, columns, place, count, ends[-1] + column, width))
             column += columns
         shapes.append((count, width))
@@ -53,13 +40,15 @@ def gather(
         leaves, cap, count = len(layers[0]), len(layers[-1]), len(numbers)
         if count and not cap <= numbers.min() <= numbers.max() < 2 * leaves:
             raise IndexError(f"nodes {numbers.min()} to {numbers.max()} are not all in [{cap}, {2 * leaves})")
-        place = listed(_places(numbers, leaves), 0, 2 * leaves)
+        place = listed.place(_places(numbers, leaves), 2 * leaves)
         parts.append((layers[0].data.ptr, DIGEST_WORDS, 1, DIGEST_WORDS, place, count, ends[-1], DIGEST_WORDS))
         shapes.append((count, DIGEST_WORDS))
         ends.append(ends[-1] + count * DIGEST_WORDS)
 
     described = np.array(parts, dtype=np.uint64)
-    plan = cupy.asarray(np.concatenate([described.reshape(-1), *(indices.astype(np.uint64) for indices in lists)]))
+    plan = cupy.asarray(
+        np.concatenate([described.reshape(-1), *(indices.astype(np.uint64) for indices in listed.arrays)])
+    )
     target = cupy.empty(ends[-1], dtype=np.uint64)
     most = max((count * columns for _, _, _, columns, _, count, _, _ in parts), default=0)
     launch(
@@ -74,6 +63,25 @@ def gather(
     words = to_host(target)
     arrays = [words[first:end].reshape(shape) for first, end, shape in zip(ends, ends[1:], shapes, strict=False)]
     return arrays[: len(blocks)], arrays[len(blocks) :]
+
+
+class _Indices:
+    """Arrays of indices one after the other; one that comes again is not listed again."""
+
+    def __init__(self) -> None:
+        self.arrays: list[np.ndarray] = []
+        self._known: dict[int, tuple[int, int, int]] = {}  # by identity: place among all, smallest, largest
+
+    def place(self, indices: np.ndarray, limit: int) -> int:
+        """Where these indices, all in [0, limit), are among all. Raises IndexError for others."""
+        if id(indices) not in self._known:
+            place, least, most = sum(map(len, self.arrays)), indices.min(initial=limit), indices.max(initial=-1)
+            self._known[id(indices)] = place, int(least), int(most)
+            self.arrays.append(indices)
+        place, least, most = self._known[id(indices)]
+        if least < 0 or most >= limit:
+            raise IndexError(f"indices from {least} to {most} are not in [0, {limit})")
+        return place
 
 
 def _places(numbers: np.ndarray, leaves: int) -> np.ndarray:
