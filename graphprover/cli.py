@@ -7,7 +7,7 @@ import os
 import sys
 import textwrap
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -69,6 +69,9 @@ SECURITY.md.
 """
 
 
+Command = Callable[[str, Callable[[argparse.Namespace], int], str, str, Sequence[str]], argparse.ArgumentParser]
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code. Errors are one line on stderr; `__main__` has the signals."""
     options = parser().parse_args(arguments)
@@ -108,7 +111,9 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"graphprover {__version__}")
     commands = top.add_subparsers(metavar="COMMAND", required=True)
 
-    def command(name: str, function: Any, summary: str, more: str, examples: Sequence[str]) -> argparse.ArgumentParser:
+    def command(
+        name: str, run: Callable[[argparse.Namespace], int], summary: str, more: str, examples: Sequence[str]
+    ) -> argparse.ArgumentParser:
         subparser = commands.add_parser(
             name,
             help=summary[0].lower() + summary[1:].rstrip("."),
@@ -116,38 +121,58 @@ def parser() -> argparse.ArgumentParser:
             epilog="\n  ".join(["examples:", *(f"graphprover {name} {example}" for example in examples)]),
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        subparser.set_defaults(command=function)
+        subparser.set_defaults(command=run)
         return subparser
 
-    def with_program(subparser: argparse.ArgumentParser) -> None:
-        subparser.add_argument("program", metavar="PROGRAM", help=PROGRAM_HELP)
-        with_input(subparser)
+    _add_prove(command)
+    _add_verify(command)
+    _add_setup(command)
+    _add_inspect(command)
+    _add_export(command)
+    _add_plan(command)
+    debug = command(
+        "check",
+        run_check,
+        "Check a program's traces row by row, without a proof.",
+        "Names the first row on which a constraint fails, with its values, and the messages of a bus that nobody "
+        "answers.",
+        ["examples/keccak --input README.md", "tables.py"],
+    )
+    _with_program(debug)
+    execute = command(
+        "execute",
+        vm.run_execute,
+        "Run a compiled program without a proof.",
+        "Prints its instructions by kind, its cycles, memory, output and exit code.",
+        vm.EXAMPLES,
+    )
+    vm.add_arguments(execute)
+    add_json(execute)
+    new = command("new-guest", new_guest.run_new_guest, new_guest.SUMMARY, new_guest.MORE, new_guest.EXAMPLES)
+    new_guest.add_arguments(new)
+    warming = command(
+        "warm",
+        warm.run_warm,
+        "Compile all kernels, once for this machine.",
+        "Other commands compile what they need when they need it, a minute or two in all, and on a GPU for each new "
+        "table; this does it ahead, for a container's image for instance, and names each. A GPU's take all cores for "
+        "minutes: name the guests that matter to compile their tables only.",
+        ["", "guest.elf --device cuda"],
+    )
+    warm.add_arguments(warming)
+    completing = command(
+        "completion",
+        lambda options: completion.run_completion(options, top),
+        "Print a script that completes commands, options and files in a shell.",
+        "Source it where the shell starts.",
+        ["bash > ~/.local/share/bash-completion/completions/graphprover", "zsh > ~/.zfunc/_graphprover"],
+    )
+    completion.add_arguments(completing)
+    return top
 
-    def with_input(subparser: argparse.ArgumentParser) -> None:
-        subparser.add_argument("--input", type=Path, metavar="FILE", help="the file that the program reads")
-        vm.with_limits(subparser)
 
-    def with_proximity(subparser: argparse.ArgumentParser) -> None:
-        subparser.add_argument(
-            "--proximity",
-            choices=PROXIMITIES,
-            default=JOHNSON_PROXIMITY,
-            help="the results by which the bits are proven: all up to Johnson's radius, of which the better counts "
-            "(johnson, default), or unique decoding alone (unique), which takes a longer proof",
-        )
-
-    def with_level(subparser: argparse.ArgumentParser) -> None:
-        subparser.add_argument("--security", type=bits, default=128, metavar="BITS", help="provable bits (default 128)")
-        with_proximity(subparser)
-        subparser.add_argument(
-            "--rate",
-            type=int,
-            choices=tuple(RATES),
-            default=2,
-            help="rate 1/2 (default), 1/4 or 1/8 of the code: less is a smaller proof for more work",
-        )
-
-    prove = command(
+def _add_prove(command: Command) -> None:
+    subparser = command(
         "prove",
         run_prove,
         "Prove that the tables of a program hold, and write the proof to a file.",
@@ -159,16 +184,18 @@ def parser() -> argparse.ArgumentParser:
             "examples/keccak --executor tcp://10.0.0.1:8786",
         ],
     )
-    with_program(prove)
-    with_level(prove)
-    prove.add_argument(
+    _with_program(subparser)
+    _with_level(subparser)
+    subparser.add_argument(
         "--commit-input",
         action="store_true",
         help="of a guest: the proof also states its input, of at most 64 KiB, which `verify --input` compares",
     )
-    demands.add_exit_code(prove, "prove a run that ends with this exit code (default 0), which may be `any`")
-    prove.add_argument("-o", "--output", type=Path, default=Path("proof.bin"), metavar="FILE", help="default proof.bin")
-    prove.add_argument(
+    demands.add_exit_code(subparser, "prove a run that ends with this exit code (default 0), which may be `any`")
+    subparser.add_argument(
+        "-o", "--output", type=Path, default=Path("proof.bin"), metavar="FILE", help="default proof.bin"
+    )
+    subparser.add_argument(
         "--executor",
         type=executor,
         default=THREADS,
@@ -176,15 +203,18 @@ def parser() -> argparse.ArgumentParser:
         "address of its scheduler or its scheduler file FILE.json, which is trusted to run code here (outside of your "
         "own network use tls://ADDRESS and Dask's settings for TLS); the proof has the same bytes",
     )
-    prove.add_argument(
+    subparser.add_argument(
         "--device",
         default="auto",
         metavar="NAME",
         help="auto (default: the first GPU, else the CPU), cpu, cuda or cuda:NUMBER; the proof has the same bytes",
     )
-    prove.add_argument("--report", action="store_true", help="print times, peak memory and size")
+    subparser.add_argument("--report", action="store_true", help="print times, peak memory and size")
+    add_json(subparser)
 
-    check_proof = command(
+
+def _add_verify(command: Command) -> None:
+    subparser = command(
         "verify",
         run_verify,
         "Verify a proof and print what it says.",
@@ -198,18 +228,21 @@ def parser() -> argparse.ArgumentParser:
             "proof.bin guest.vk --exit-code any --output result",
         ],
     )
-    check_proof.add_argument("proof", type=Path, metavar="PROOF", help="a proof file")
-    check_proof.add_argument("program", nargs="?", metavar="PROGRAM", help=f"a verifying key; or {PROGRAM_HELP}")
-    demands.add_arguments(check_proof)
-    check_proof.add_argument(
+    subparser.add_argument("proof", type=Path, metavar="PROOF", help="a proof file")
+    subparser.add_argument("program", nargs="?", metavar="PROGRAM", help=f"a verifying key; or {PROGRAM_HELP}")
+    demands.add_arguments(subparser)
+    subparser.add_argument(
         "--output", type=Path, metavar="FILE", help="of a guest: write what it put out, as proven, to a file"
     )
-    check_proof.add_argument(
+    subparser.add_argument(
         "--security", type=bits, default=128, metavar="BITS", help="refuse fewer provable bits (default 128)"
     )
-    with_proximity(check_proof)
+    _with_proximity(subparser)
+    add_json(subparser)
 
-    setup = command(
+
+def _add_setup(command: Command) -> None:
+    subparser = command(
         "setup",
         run_setup,
         "Write the verifying key of a compiled program.",
@@ -217,10 +250,15 @@ def parser() -> argparse.ArgumentParser:
         "program. It is as good as whoever made it: make it yourself.",
         ["guest.elf -o guest.vk"],
     )
-    setup.add_argument("program", metavar="GUEST.ELF", help="a program for RV64IM, linked statically")
-    setup.add_argument("-o", "--output", type=Path, default=Path("guest.vk"), metavar="FILE", help="default guest.vk")
+    subparser.add_argument("program", metavar="GUEST.ELF", help="a program for RV64IM, linked statically")
+    subparser.add_argument(
+        "-o", "--output", type=Path, default=Path("guest.vk"), metavar="FILE", help="default guest.vk"
+    )
+    add_json(subparser)
 
-    inspect = command(
+
+def _add_inspect(command: Command) -> None:
+    subparser = command(
         "inspect",
         run_inspect,
         "Show what a proof, a verifying key or a program is made of.",
@@ -230,14 +268,17 @@ def parser() -> argparse.ArgumentParser:
         ["proof.bin", "proof.bin tables.py", "guest.vk guest.elf", "examples/keccak --input README.md --rate 8"],
     )
     subjects = f"a proof file; a verifying key; or {PROGRAM_HELP}"
-    inspect.add_argument("subject", metavar="PROOF|KEY|PROGRAM", help=subjects)
-    inspect.add_argument(
+    subparser.add_argument("subject", metavar="PROOF|KEY|PROGRAM", help=subjects)
+    subparser.add_argument(
         "program", nargs="?", metavar="PROGRAM", help="the program of the proof, or its verifying key; that of the key"
     )
-    with_input(inspect)
-    with_level(inspect)
+    _with_input(subparser)
+    _with_level(subparser)
+    add_json(subparser)
 
-    exporting = command(
+
+def _add_export(command: Command) -> None:
+    subparser = command(
         "export",
         run_export,
         "Write a proof as Plonky3's own verifier reads it.",
@@ -246,18 +287,21 @@ def parser() -> argparse.ArgumentParser:
         "verified here. docs/interop.md says how to build a verifier on Plonky3 that takes the two.",
         ["proof.bin", "proof.bin guest.elf -o plonky3"],
     )
-    exporting.add_argument("proof", type=Path, metavar="PROOF", help="a proof file")
-    exporting.add_argument(
+    subparser.add_argument("proof", type=Path, metavar="PROOF", help="a proof file")
+    subparser.add_argument(
         "program",
         nargs="?",
         metavar="PROGRAM",
         help=f"of a guest its ELF file, for a key lacks the columns that Plonky3 commits to; or {PROGRAM_HELP}",
     )
-    exporting.add_argument(
+    subparser.add_argument(
         "-o", "--output", dest="folder", type=Path, default=Path("exported"), metavar="FOLDER", help="default exported"
     )
+    add_json(subparser)
 
-    plan = command(
+
+def _add_plan(command: Command) -> None:
+    subparser = command(
         "plan",
         run_plan,
         "Show what a proof will cost, before anything runs.",
@@ -265,61 +309,49 @@ def parser() -> argparse.ArgumentParser:
         "more rows than on a CPU, so the plans differ. A guest is run for it: how tall its tables are depends on that.",
         ["examples/keccak --input README.md", "guest.elf --device cuda", "examples/keccak --svg plan.svg"],
     )
-    with_program(plan)
-    with_level(plan)
-    plan.add_argument(
+    _with_program(subparser)
+    _with_level(subparser)
+    subparser.add_argument(
         "--device",
         default="auto",
         metavar="NAME",
         help="whose tasks to plan: auto (default: what `prove` takes on this machine), cpu, cuda or cuda:NUMBER; the "
         "GPU need not be there",
     )
-    plan.add_argument("--svg", type=Path, metavar="FILE", help="also draw it")
+    subparser.add_argument("--svg", type=Path, metavar="FILE", help="also draw it")
+    add_json(subparser)
 
-    debug = command(
-        "check",
-        run_check,
-        "Check a program's traces row by row, without a proof.",
-        "Names the first row on which a constraint fails, with its values, and the messages of a bus that nobody "
-        "answers.",
-        ["examples/keccak --input README.md", "tables.py"],
+
+def _with_program(subparser: argparse.ArgumentParser) -> None:
+    subparser.add_argument("program", metavar="PROGRAM", help=PROGRAM_HELP)
+    _with_input(subparser)
+
+
+def _with_input(subparser: argparse.ArgumentParser) -> None:
+    subparser.add_argument("--input", type=Path, metavar="FILE", help="the file that the program reads")
+    vm.with_limits(subparser)
+
+
+def _with_proximity(subparser: argparse.ArgumentParser) -> None:
+    subparser.add_argument(
+        "--proximity",
+        choices=PROXIMITIES,
+        default=JOHNSON_PROXIMITY,
+        help="the results by which the bits are proven: all up to Johnson's radius, of which the better counts "
+        "(johnson, default), or unique decoding alone (unique), which takes a longer proof",
     )
-    with_program(debug)
 
-    execute = command(
-        "execute",
-        vm.run_execute,
-        "Run a compiled program without a proof.",
-        "Prints its instructions by kind, its cycles, memory, output and exit code.",
-        vm.EXAMPLES,
+
+def _with_level(subparser: argparse.ArgumentParser) -> None:
+    subparser.add_argument("--security", type=bits, default=128, metavar="BITS", help="provable bits (default 128)")
+    _with_proximity(subparser)
+    subparser.add_argument(
+        "--rate",
+        type=int,
+        choices=tuple(RATES),
+        default=2,
+        help="rate 1/2 (default), 1/4 or 1/8 of the code: less is a smaller proof for more work",
     )
-    vm.add_arguments(execute)
-    for subparser in (prove, check_proof, setup, inspect, exporting, plan, execute):
-        add_json(subparser)
-
-    new = command("new-guest", new_guest.run_new_guest, new_guest.SUMMARY, new_guest.MORE, new_guest.EXAMPLES)
-    new_guest.add_arguments(new)
-
-    warming = command(
-        "warm",
-        warm.run_warm,
-        "Compile all kernels, once for this machine.",
-        "Other commands compile what they need when they need it, a minute or two in all, and on a GPU for each new "
-        "table; this does it ahead, for a container's image for instance, and names each. A GPU's take all cores for "
-        "minutes: name the guests that matter to compile their tables only.",
-        ["", "guest.elf --device cuda"],
-    )
-    warm.add_arguments(warming)
-
-    completing = command(
-        "completion",
-        lambda options: completion.run_completion(options, top),
-        "Print a script that completes commands, options and files in a shell.",
-        "Source it where the shell starts.",
-        ["bash > ~/.local/share/bash-completion/completions/graphprover", "zsh > ~/.zfunc/_graphprover"],
-    )
-    completion.add_arguments(completing)
-    return top
 
 
 def run_prove(options: argparse.Namespace) -> int:

@@ -15,7 +15,7 @@ LINKED = ("graphs", "kernels", "examples")  # folders of the root that are packa
 
 # From the lowest up; a module belongs to the longest name that fits, and imports from its own layer and lower ones.
 LAYERS = (
-    # arithmetic of the verifier; writing files; keeping compiled kernels; how things look to a person
+    # arithmetic of the verifier; writing files; keeping compiled kernels; what notebooks and terminals show
     ("field", "files", "compiled", "notebook", "terminal", "__init__"),
     ("air",),  # how tables are described
     ("protocol",),  # what prover and verifier agree on
@@ -44,6 +44,7 @@ HOMES = {  # the only modules that import what is heavy
     "cupy": ("device", "kernels.cuda", "vm.kernels.cuda"),
     "rmm": ("kernels.cuda",),
     "rich": ("terminal",),
+    "shtab": ("completion",),
 }
 
 

@@ -10,9 +10,8 @@ from graphprover.air.description import AirDescription
 from graphprover.kernels.cuda import generate
 from graphprover.programs import load_packaged, packaged_names
 from graphprover.vm.families import FAMILIES
-from graphprover.vm.shape import LANES
 from graphprover.vm.statement import Machine
-from graphprover.vm.table_numbers import TableNumber
+from graphprover.vm.table_numbers import LANES, TableNumber
 from tests.cuda import nvrtc
 from tests.cuda.nvrtc import ARCHITECTURES, Job
 from tests.random_statements import random_statement
@@ -69,7 +68,7 @@ def test_compiles(architecture, record_kernels):
 def test_every_table_of_the_machine_compiles(record_kernels):
     """For one architecture: there are four hundred kernels."""
     machine = Machine(everything(1))
-    airs = [machine.air(code, tables=100, output_words=2, input_words=2) for code in (0, *TableNumber)]
+    airs = [machine.air(number, tables=100, output_words=2, input_words=2) for number in (0, *TableNumber)]
     airs += [make(1) for make in FAMILIES.values()]
     kernels = nvrtc.compile_all(jobs((air.describe() for air in airs), "sm_90"))
     record_kernels(kernels)
