@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from graphprover.air import Air, Bus
     from graphprover.checker import check
     from graphprover.envelope import Proof
+    from graphprover.files import FileError
     from graphprover.protocol.errors import VerificationError
     from graphprover.prover import prove
     from graphprover.statement import Statement, Table
@@ -17,6 +18,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Air",
     "Bus",
+    "FileError",
     "Proof",
     "Statement",
     "Table",
@@ -31,6 +33,7 @@ __all__ = [
 _HOMES = {
     "Air": "air",
     "Bus": "air",
+    "FileError": "files",
     "Proof": "envelope",
     "Statement": "statement",
     "Table": "statement",

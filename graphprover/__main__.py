@@ -1,5 +1,6 @@
 """The command line as a process: ``python -m graphprover``, and what is installed as ``graphprover``."""
 
+import logging
 import os
 import signal
 import sys
@@ -19,6 +20,9 @@ def main() -> int:
             signal.signal(number, _leave)
     from graphprover import cli  # half a second, in which the user may think better of it
 
+    if cli.DEBUG in os.environ:
+        logging.basicConfig(format="%(relativeCreated)7.0f ms  %(name)s: %(message)s")
+        logging.getLogger("graphprover").setLevel(logging.DEBUG)
     return cli.main()
 
 
@@ -26,7 +30,8 @@ def _leave(number: int, frame: FrameType | None) -> None:
     """End the process here and now: an exception could be lost in whatever is imported or called, and threads go on."""
     code, said = _SIGNALS[signal.Signals(number)]
     remove_unfinished()
-    os.write(2, f"\ngraphprover: {said}\n".encode())
+    show_cursor = "\x1b[?25h" if os.isatty(2) else ""  # which a progress bar hides
+    os.write(2, f"{show_cursor}\ngraphprover: {said}\n".encode())
     os._exit(code)
 
 

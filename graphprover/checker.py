@@ -28,5 +28,5 @@ def check(statement: Statement) -> list[Finding]:
 
 def warn(statement: Statement) -> None:
     """Logs a warning for all that the tables leave to the prover: see `graphprover.air.unread`."""
-    for each in unread(table.air for table in statement.tables):
-        _log.warning("graphprover: warning: %s", each)
+    for found in unread(table.air for table in statement.tables):
+        _log.warning("graphprover: warning: %s", found)

@@ -1,22 +1,24 @@
-"""The command line: prove, verify, setup, inspect, plan, check, execute, new-guest, warm."""
+"""The command line: prove, verify, setup, inspect, export, plan, check, execute, new-guest, warm, completion."""
 
 import argparse
 import json
+import logging
 import os
 import sys
 import textwrap
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from graphprover import __version__, demands, facts, report, warm
+from graphprover import __version__, completion, demands, facts, report, warm
 from graphprover.checker import check
 from graphprover.envelope import Proof
-from graphprover.files import FileError, check_writable, read_input, read_proof, write
+from graphprover.export import export
+from graphprover.files import STREAM, FileError, check_writable, make_folder, read_input, read_proof, write
 from graphprover.graphs.executor_names import THREADS
-from graphprover.options import UsageError, add_json, bits, executor
+from graphprover.options import UsageError, add_json, bits, check_streams, executor
 from graphprover.programs import (
     Program,
     ProgramError,
@@ -29,21 +31,24 @@ from graphprover.programs import (
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.parameters import RATES
 from graphprover.protocol.security import JOHNSON_PROXIMITY, PROXIMITIES
+from graphprover.protocol.transcript import RELEASE
 from graphprover.statement import Statement
-from graphprover.verifier import Verdict, check_level, verify
+from graphprover.verifier import Verdict, check_level, layout_of_proof, verify
 from graphprover.vm import cli as vm
 from graphprover.vm import new_guest
-from graphprover.vm.claim import claim_of
-from graphprover.vm.cost import cells_text, committed_cells
+from graphprover.vm.claim import Claim, claim_of
+from graphprover.vm.cost import committed_cells
 from graphprover.vm.guest import Guest
 from graphprover.vm.key import Key
 from graphprover.vm.statement import Machine
 
+_log = logging.getLogger(__name__)
+
 OK, FAILED, USAGE = 0, 1, 2  # exit codes
 
-PROVER = {"dask", "distributed", "numba", "llvmlite"}  # modules of the extra [prover]
+PROVER = {"dask", "distributed", "numba", "llvmlite", "rich", "shtab"}  # modules of the extra [prover]
 
-DEBUG = "GRAPHPROVER_DEBUG"  # set, errors come with their traceback
+DEBUG = "GRAPHPROVER_DEBUG"  # set, errors come with their traceback, and the log says what runs
 
 PROGRAM_HELP = (
     f"an ELF file for RV64IM; {', '.join(packaged_names())}, which are packaged; or a folder or .py file that defines "
@@ -57,16 +62,21 @@ first steps:
   graphprover inspect proof.bin
 
 exit codes: 0 ok, 1 not proven or not valid, 2 usage (arguments, files, programs), 130 interrupted, 143 terminated.
-With {DEBUG}=1 in the environment, errors come with their traceback.
+With {DEBUG}=1 in the environment, errors come with their traceback, and stderr says what runs.
+A FILE called - is standard input where it is read, and standard output where it is written.
 PROGRAM as a folder or .py file is code that runs, in verify and inspect too; so is what a Dask cluster sends. See
 SECURITY.md.
 """
+
+
+Command = Callable[[str, Callable[[argparse.Namespace], int], str, str, Sequence[str]], argparse.ArgumentParser]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code. Errors are one line on stderr; `__main__` has the signals."""
     options = parser().parse_args(arguments)
     try:
+        check_streams(options)
         return options.command(options)
     except BrokenPipeError:  # whoever reads our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -101,7 +111,9 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"graphprover {__version__}")
     commands = top.add_subparsers(metavar="COMMAND", required=True)
 
-    def command(name: str, function: Any, summary: str, more: str, examples: Sequence[str]) -> argparse.ArgumentParser:
+    def command(
+        name: str, run: Callable[[argparse.Namespace], int], summary: str, more: str, examples: Sequence[str]
+    ) -> argparse.ArgumentParser:
         subparser = commands.add_parser(
             name,
             help=summary[0].lower() + summary[1:].rstrip("."),
@@ -109,38 +121,58 @@ def parser() -> argparse.ArgumentParser:
             epilog="\n  ".join(["examples:", *(f"graphprover {name} {example}" for example in examples)]),
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        subparser.set_defaults(command=function)
+        subparser.set_defaults(command=run)
         return subparser
 
-    def with_program(subparser: argparse.ArgumentParser) -> None:
-        subparser.add_argument("program", metavar="PROGRAM", help=PROGRAM_HELP)
-        with_input(subparser)
+    _add_prove(command)
+    _add_verify(command)
+    _add_setup(command)
+    _add_inspect(command)
+    _add_export(command)
+    _add_plan(command)
+    debug = command(
+        "check",
+        run_check,
+        "Check a program's traces row by row, without a proof.",
+        "Names the first row on which a constraint fails, with its values, and the messages of a bus that nobody "
+        "answers.",
+        ["examples/keccak --input README.md", "tables.py"],
+    )
+    _with_program(debug)
+    execute = command(
+        "execute",
+        vm.run_execute,
+        "Run a compiled program without a proof.",
+        "Prints its instructions by kind, its cycles, memory, output and exit code.",
+        vm.EXAMPLES,
+    )
+    vm.add_arguments(execute)
+    add_json(execute)
+    new = command("new-guest", new_guest.run_new_guest, new_guest.SUMMARY, new_guest.MORE, new_guest.EXAMPLES)
+    new_guest.add_arguments(new)
+    warming = command(
+        "warm",
+        warm.run_warm,
+        "Compile all kernels, once for this machine.",
+        "Other commands compile what they need when they need it, a minute or two in all, and on a GPU for each new "
+        "table; this does it ahead, for a container's image for instance, and names each. A GPU's take all cores for "
+        "minutes: name the guests that matter to compile their tables only.",
+        ["", "guest.elf --device cuda"],
+    )
+    warm.add_arguments(warming)
+    completing = command(
+        "completion",
+        lambda options: completion.run_completion(options, top),
+        "Print a script that completes commands, options and files in a shell.",
+        "Source it where the shell starts.",
+        ["bash > ~/.local/share/bash-completion/completions/graphprover", "zsh > ~/.zfunc/_graphprover"],
+    )
+    completion.add_arguments(completing)
+    return top
 
-    def with_input(subparser: argparse.ArgumentParser) -> None:
-        subparser.add_argument("--input", type=Path, metavar="FILE", help="the file that the program reads")
-        vm.with_limits(subparser)
 
-    def with_proximity(subparser: argparse.ArgumentParser) -> None:
-        subparser.add_argument(
-            "--proximity",
-            choices=PROXIMITIES,
-            default=JOHNSON_PROXIMITY,
-            help="the results by which the bits are proven: all up to Johnson's radius, of which the better counts "
-            "(johnson, default), or unique decoding alone (unique), which takes a longer proof",
-        )
-
-    def with_level(subparser: argparse.ArgumentParser) -> None:
-        subparser.add_argument("--security", type=bits, default=128, metavar="BITS", help="provable bits (default 128)")
-        with_proximity(subparser)
-        subparser.add_argument(
-            "--rate",
-            type=int,
-            choices=tuple(RATES),
-            default=2,
-            help="rate 1/2 (default), 1/4 or 1/8 of the code: less is a smaller proof for more work",
-        )
-
-    prove = command(
+def _add_prove(command: Command) -> None:
+    subparser = command(
         "prove",
         run_prove,
         "Prove that the tables of a program hold, and write the proof to a file.",
@@ -152,16 +184,18 @@ def parser() -> argparse.ArgumentParser:
             "examples/keccak --executor tcp://10.0.0.1:8786",
         ],
     )
-    with_program(prove)
-    with_level(prove)
-    prove.add_argument(
+    _with_program(subparser)
+    _with_level(subparser)
+    subparser.add_argument(
         "--commit-input",
         action="store_true",
         help="of a guest: the proof also states its input, of at most 64 KiB, which `verify --input` compares",
     )
-    demands.add_exit_code(prove, "prove a run that ends with this exit code (default 0), which may be `any`")
-    prove.add_argument("-o", "--output", type=Path, default=Path("proof.bin"), metavar="FILE", help="default proof.bin")
-    prove.add_argument(
+    demands.add_exit_code(subparser, "prove a run that ends with this exit code (default 0), which may be `any`")
+    subparser.add_argument(
+        "-o", "--output", type=Path, default=Path("proof.bin"), metavar="FILE", help="default proof.bin"
+    )
+    subparser.add_argument(
         "--executor",
         type=executor,
         default=THREADS,
@@ -169,15 +203,18 @@ def parser() -> argparse.ArgumentParser:
         "address of its scheduler or its scheduler file FILE.json, which is trusted to run code here (outside of your "
         "own network use tls://ADDRESS and Dask's settings for TLS); the proof has the same bytes",
     )
-    prove.add_argument(
+    subparser.add_argument(
         "--device",
         default="auto",
         metavar="NAME",
         help="auto (default: the first GPU, else the CPU), cpu, cuda or cuda:NUMBER; the proof has the same bytes",
     )
-    prove.add_argument("--report", action="store_true", help="print times, peak memory and size")
+    subparser.add_argument("--report", action="store_true", help="print times, peak memory and size")
+    add_json(subparser)
 
-    check_proof = command(
+
+def _add_verify(command: Command) -> None:
+    subparser = command(
         "verify",
         run_verify,
         "Verify a proof and print what it says.",
@@ -191,18 +228,21 @@ def parser() -> argparse.ArgumentParser:
             "proof.bin guest.vk --exit-code any --output result",
         ],
     )
-    check_proof.add_argument("proof", type=Path, metavar="PROOF", help="a proof file")
-    check_proof.add_argument("program", nargs="?", metavar="PROGRAM", help=f"a verifying key; or {PROGRAM_HELP}")
-    demands.add_arguments(check_proof)
-    check_proof.add_argument(
+    subparser.add_argument("proof", type=Path, metavar="PROOF", help="a proof file")
+    subparser.add_argument("program", nargs="?", metavar="PROGRAM", help=f"a verifying key; or {PROGRAM_HELP}")
+    demands.add_arguments(subparser)
+    subparser.add_argument(
         "--output", type=Path, metavar="FILE", help="of a guest: write what it put out, as proven, to a file"
     )
-    check_proof.add_argument(
+    subparser.add_argument(
         "--security", type=bits, default=128, metavar="BITS", help="refuse fewer provable bits (default 128)"
     )
-    with_proximity(check_proof)
+    _with_proximity(subparser)
+    add_json(subparser)
 
-    setup = command(
+
+def _add_setup(command: Command) -> None:
+    subparser = command(
         "setup",
         run_setup,
         "Write the verifying key of a compiled program.",
@@ -210,10 +250,15 @@ def parser() -> argparse.ArgumentParser:
         "program. It is as good as whoever made it: make it yourself.",
         ["guest.elf -o guest.vk"],
     )
-    setup.add_argument("program", metavar="GUEST.ELF", help="a program for RV64IM, linked statically")
-    setup.add_argument("-o", "--output", type=Path, default=Path("guest.vk"), metavar="FILE", help="default guest.vk")
+    subparser.add_argument("program", metavar="GUEST.ELF", help="a program for RV64IM, linked statically")
+    subparser.add_argument(
+        "-o", "--output", type=Path, default=Path("guest.vk"), metavar="FILE", help="default guest.vk"
+    )
+    add_json(subparser)
 
-    inspect = command(
+
+def _add_inspect(command: Command) -> None:
+    subparser = command(
         "inspect",
         run_inspect,
         "Show what a proof, a verifying key or a program is made of.",
@@ -223,59 +268,90 @@ def parser() -> argparse.ArgumentParser:
         ["proof.bin", "proof.bin tables.py", "guest.vk guest.elf", "examples/keccak --input README.md --rate 8"],
     )
     subjects = f"a proof file; a verifying key; or {PROGRAM_HELP}"
-    inspect.add_argument("subject", metavar="PROOF|KEY|PROGRAM", help=subjects)
-    inspect.add_argument(
+    subparser.add_argument("subject", metavar="PROOF|KEY|PROGRAM", help=subjects)
+    subparser.add_argument(
         "program", nargs="?", metavar="PROGRAM", help="the program of the proof, or its verifying key; that of the key"
     )
-    with_input(inspect)
-    with_level(inspect)
+    _with_input(subparser)
+    _with_level(subparser)
+    add_json(subparser)
 
-    plan = command(
+
+def _add_export(command: Command) -> None:
+    subparser = command(
+        "export",
+        run_export,
+        "Write a proof as Plonky3's own verifier reads it.",
+        "The folder gets statement.json, the tables that are proven, and payload.bin, Plonky3's proof. All of the "
+        "statement but public values, heights and parameters comes from the program, not from the proof; nothing is "
+        "verified here. docs/interop.md says how to build a verifier on Plonky3 that takes the two.",
+        ["proof.bin", "proof.bin guest.elf -o plonky3"],
+    )
+    subparser.add_argument("proof", type=Path, metavar="PROOF", help="a proof file")
+    subparser.add_argument(
+        "program",
+        nargs="?",
+        metavar="PROGRAM",
+        help=f"of a guest its ELF file, for a key lacks the columns that Plonky3 commits to; or {PROGRAM_HELP}",
+    )
+    subparser.add_argument(
+        "-o", "--output", dest="folder", type=Path, default=Path("exported"), metavar="FOLDER", help="default exported"
+    )
+    add_json(subparser)
+
+
+def _add_plan(command: Command) -> None:
+    subparser = command(
         "plan",
         run_plan,
         "Show what a proof will cost, before anything runs.",
-        "For each round and table: operations, bytes, and what it waits for.",
-        ["examples/keccak --input README.md", "examples/keccak --svg plan.svg"],
+        "For each round and table: operations, bytes, and what it waits for. On a GPU small tables share tasks up to "
+        "more rows than on a CPU, so the plans differ. A guest is run for it: how tall its tables are depends on that.",
+        ["examples/keccak --input README.md", "guest.elf --device cuda", "examples/keccak --svg plan.svg"],
     )
-    with_program(plan)
-    with_level(plan)
-    plan.add_argument("--svg", type=Path, metavar="FILE", help="also draw it")
-
-    debug = command(
-        "check",
-        run_check,
-        "Check a program's traces row by row, without a proof.",
-        "Names the first row on which a constraint fails, with its values, and the messages of a bus that nobody "
-        "answers.",
-        ["examples/keccak --input README.md", "tables.py"],
+    _with_program(subparser)
+    _with_level(subparser)
+    subparser.add_argument(
+        "--device",
+        default="auto",
+        metavar="NAME",
+        help="whose tasks to plan: auto (default: what `prove` takes on this machine), cpu, cuda or cuda:NUMBER; the "
+        "GPU need not be there",
     )
-    with_program(debug)
+    subparser.add_argument("--svg", type=Path, metavar="FILE", help="also draw it")
+    add_json(subparser)
 
-    execute = command(
-        "execute",
-        vm.run_execute,
-        "Run a compiled program without a proof.",
-        "Prints its instructions by kind, its cycles, memory, output and exit code.",
-        vm.EXAMPLES,
+
+def _with_program(subparser: argparse.ArgumentParser) -> None:
+    subparser.add_argument("program", metavar="PROGRAM", help=PROGRAM_HELP)
+    _with_input(subparser)
+
+
+def _with_input(subparser: argparse.ArgumentParser) -> None:
+    subparser.add_argument("--input", type=Path, metavar="FILE", help="the file that the program reads")
+    vm.with_limits(subparser)
+
+
+def _with_proximity(subparser: argparse.ArgumentParser) -> None:
+    subparser.add_argument(
+        "--proximity",
+        choices=PROXIMITIES,
+        default=JOHNSON_PROXIMITY,
+        help="the results by which the bits are proven: all up to Johnson's radius, of which the better counts "
+        "(johnson, default), or unique decoding alone (unique), which takes a longer proof",
     )
-    vm.add_arguments(execute)
-    for subparser in (prove, check_proof, inspect, plan, execute):
-        add_json(subparser)
 
-    new = command("new-guest", new_guest.run_new_guest, new_guest.SUMMARY, new_guest.MORE, new_guest.EXAMPLES)
-    new_guest.add_arguments(new)
 
-    warming = command(
-        "warm",
-        warm.run_warm,
-        "Compile all kernels, once for this machine.",
-        "Other commands compile what they need when they need it, a minute or two in all, and on a GPU for each new "
-        "table; this does it ahead, for a container's image for instance, and names each. A GPU's take all cores for "
-        "minutes: name the guests that matter to compile their tables only.",
-        ["", "guest.elf --device cuda"],
+def _with_level(subparser: argparse.ArgumentParser) -> None:
+    subparser.add_argument("--security", type=bits, default=128, metavar="BITS", help="provable bits (default 128)")
+    _with_proximity(subparser)
+    subparser.add_argument(
+        "--rate",
+        type=int,
+        choices=tuple(RATES),
+        default=2,
+        help="rate 1/2 (default), 1/4 or 1/8 of the code: less is a smaller proof for more work",
     )
-    warm.add_arguments(warming)
-    return top
 
 
 def run_prove(options: argparse.Namespace) -> int:
@@ -288,6 +364,7 @@ def run_prove(options: argparse.Namespace) -> int:
         started = time.perf_counter()
         yield
         stages[name] = time.perf_counter() - started
+        _log.debug("%s: %.3f s", name, stages[name])
 
     with stage("trace"):
         program, statement = _program_and_statement(options)
@@ -296,15 +373,15 @@ def run_prove(options: argparse.Namespace) -> int:
         from dask.diagnostics import Profiler
 
         from graphprover.device.choose import device_for
-        from graphprover.graphs.executors import Progress
         from graphprover.prover import prove_prepared
     prepared = _prepared(program, statement, options)
     try:
         device_for(options.device)
     except ValueError as error:
         raise UsageError(f"--device: {error}") from error
-    with stage("prove"), Profiler() as tasks, Progress() if sys.stderr.isatty() else nullcontext():
-        proof, cap = prove_prepared(prepared, options.executor, options.device)
+    progress = sys.stderr.isatty() and DEBUG not in os.environ
+    with stage("prove"), Profiler() as tasks:
+        proof, cap = prove_prepared(prepared, options.executor, options.device, progress)
     with stage("verify"):
         try:
             own = program.statement_of(proof)
@@ -317,16 +394,16 @@ def run_prove(options: argparse.Namespace) -> int:
     encoded = proof.to_bytes()
     with stage("write"):
         write(options.output, encoded)
-    found = facts.verdict(program, verdict) | {"proof": {"file": str(options.output), "bytes": len(encoded)}}
+    found = facts.verdict(program, verdict) | {"proof": _file(options.output, encoded)}
     if options.report:
         found["report"] = facts.times(stages, tasks.results)
 
-    def text() -> str:
-        size = {"proof": f"{options.output}, {len(encoded):,} bytes"}
-        lines = report.listed(program.describe(verdict.public_values) | _security_line(verdict) | size)
-        return "\n".join([lines, report.times_text(found["report"])]) if options.report else lines
+    def describe() -> list[report.Block]:
+        size = {"proof": f"{_place(options.output)}, {len(encoded):,} bytes"}
+        times = report.times_report(found["report"]) if options.report else []
+        return [program.describe(verdict.public_values) | _security_line(verdict) | size, *times]
 
-    report.say(found, text, options.json)
+    report.say(found, describe, options)
     return OK
 
 
@@ -336,12 +413,17 @@ def _check_exit_code(program: Program | Guest, statement: Statement, options: ar
         if options.exit_code is not None:
             raise UsageError(f"--exit-code: only guests have one, and {program.name} is none")
         return
-    code = claim_of([table.public_values or () for table in statement.tables]).exit_code
+    code = _claimed(statement).exit_code
     wrong = demands.other_exit_code(code, options.exit_code)
     if wrong:
         raise VerificationError(
             f"{program.name}: {wrong}: not proven (--exit-code {code} or {demands.ANY} proves the run all the same)"
         )
+
+
+def _claimed(statement: Statement) -> Claim:
+    """What a proof of a guest's run will say."""
+    return claim_of([table.public_values or () for table in statement.tables])
 
 
 def run_verify(options: argparse.Namespace) -> int:
@@ -361,11 +443,11 @@ def run_verify(options: argparse.Namespace) -> int:
     if options.output:
         write(options.output, claim_of(verdict.public_values).output)
 
-    def text() -> str:
+    def describe() -> list[report.Block]:
         described = program.describe(verdict.public_values)
-        return report.listed({"program": program.name} | described | _security_line(verdict)) + "\nvalid"
+        return [{"program": program.name} | described | _security_line(verdict), "valid"]
 
-    report.say({"valid": True} | facts.verdict(program, verdict), text, options.json)
+    report.say({"valid": True} | facts.verdict(program, verdict), describe, options)
     return OK
 
 
@@ -384,15 +466,28 @@ def run_setup(options: argparse.Namespace) -> int:
     key = make_key(program.machine)
     encoded = key.to_bytes()
     write(options.output, encoded)
-    print(report.key_text(facts.key(key)))
-    print(f"written to {options.output}, {len(encoded):,} bytes")
+    found = facts.key(key) | {"program": options.program, "key": _file(options.output, encoded)}
+    report.say(found, lambda: [*report.key_report(found), _written(options.output, encoded)], options)
     return OK
+
+
+def _file(path: Path, data: bytes) -> facts.Facts:
+    return {"file": str(path), "bytes": len(data)}
+
+
+def _written(path: Path, data: bytes) -> str:
+    return f"written to {_place(path)}, {len(data):,} bytes"
+
+
+def _place(path: Path) -> str:
+    return "standard output" if path == STREAM else str(path)
 
 
 def run_inspect(options: argparse.Namespace) -> int:
     """``graphprover inspect``"""
     path = Path(options.subject)
-    if is_packaged(options.subject) or not path.is_file() or path.suffix == ".py" or is_guest(path):
+    is_file = path == STREAM or path.is_file()
+    if is_packaged(options.subject) or not is_file or path.suffix == ".py" or is_guest(path):
         named = open_program(options.subject)
         if isinstance(named, Guest) and isinstance(named.machine, Key):
             _say_key(named.machine, options)
@@ -404,7 +499,7 @@ def run_inspect(options: argparse.Namespace) -> int:
         layout = _prepared(program, statement, options).layout
         security = facts.security_of(layout)
         made = {"program": program.name, **facts.statement(layout), "security": facts.security(security)}
-        report.say(made, lambda: f"{report.statement_text(made)}\n{report.security_text(security)}", options.json)
+        report.say(made, lambda: [*report.statement_report(made), *report.security_report(security)], options)
         return OK
     try:
         proof = Proof.from_bytes(read_proof(path))
@@ -428,8 +523,8 @@ def _say_key(key: Key, options: argparse.Namespace) -> None:
         except VerificationError as error:
             raise VerificationError(f"{options.subject}: not the key of {options.program}: {error}") from error
         found["program"] = options.program
-    own = f"\nthe key of {options.program}" if options.program else ""
-    report.say(found, lambda: report.key_text(found) + own, options.json)
+    own = [f"the key of {options.program}"] if options.program else []
+    report.say(found, lambda: [*report.key_report(found), *own], options)
 
 
 def _say_proof(proof: Proof, path: Path, options: argparse.Namespace) -> None:
@@ -437,41 +532,66 @@ def _say_proof(proof: Proof, path: Path, options: argparse.Namespace) -> None:
     found = facts.header(proof) | {"sizes": None, "security": None}
     if not options.program and proof.label not in packaged_names():
         hint = f"for sizes and security, name its program: graphprover inspect {path} PROGRAM"
-        report.say(found, lambda: f"{report.header_text(found)}\n{hint}", options.json)
+        report.say(found, lambda: [*report.header_report(found), hint], options)
         return
-    layout = facts.layout_of(proof, _program_of(proof, options).statement_of(proof))
+    layout = layout_of_proof(proof, _program_of(proof, options).statement_of(proof))
     security = facts.security_of(layout)
     found |= {"sizes": facts.sizes(proof, layout), "security": facts.security(security)}
 
-    def text() -> str:
-        parts = report.header_text(found), report.sizes_text(found["sizes"]), report.security_text(security)
-        return "\n".join(parts)
+    def describe() -> list[report.Block]:
+        sizes = report.sizes_section(found["sizes"])
+        return [*report.header_report(found), sizes, *report.security_report(security)]
 
-    report.say(found, text, options.json)
+    report.say(found, describe, options)
+
+
+def run_export(options: argparse.Namespace) -> int:
+    """``graphprover export``"""
+    try:
+        proof = Proof.from_bytes(read_proof(options.proof))
+        program = _program_of(proof, options)
+        if isinstance(program, Guest) and isinstance(program.machine, Key):
+            raise UsageError(
+                f"{program.name}: a verifying key, without the columns that Plonky3 commits to: give the ELF file"
+            )
+        files = export(proof, program.statement_of(proof))
+    except VerificationError as error:
+        raise VerificationError(f"{options.proof}: {error}") from error
+    make_folder(options.folder)
+    for name, data in files.items():
+        write(options.folder / name, data)
+    written = {name: _file(options.folder / name, data) for name, data in files.items()}
+    found = {"program": program.name, "release": RELEASE, "files": list(written.values())}
+    lines = [_written(options.folder / name, data) for name, data in files.items()]
+    report.say(found, lambda: lines, options)
+    return OK
 
 
 def run_plan(options: argparse.Namespace) -> int:
     """``graphprover plan``"""
     if options.svg:
         check_writable(options.svg)
-    from graphprover.device.cpu import available_threads
-    from graphprover.graphs.draw import plan_svg, plan_table
+    from graphprover.device.choose import way_of
+    from graphprover.graphs.draw import peak_text, plan_rows, plan_svg
     from graphprover.graphs.plan import make_plan
 
+    try:
+        way = way_of(options.device)
+    except ValueError as error:
+        raise UsageError(f"--device: {error}") from error
     program, statement = _program_and_statement(options)
     prepared = _prepared(program, statement, options)
-    plan = make_plan(prepared.layout, main=prepared.traces)
-    threads, guest = available_threads(), isinstance(program, Guest)
-    cells = committed_cells(statement) if guest else None
-    found = {"program": program.name, **facts.plan(plan, threads), "committed_cells": cells}
+    plan = make_plan(prepared.layout, way.log_batch_rows, prepared.traces)
+    cells = committed_cells(statement) if isinstance(program, Guest) else None
+    found = {"program": program.name, **facts.plan(plan, way), "committed_cells": cells}
 
-    def text() -> str:
-        table = plan_table(plan, threads)
-        return f"{table}\n{cells_text(statement)}" if guest else table
+    def describe() -> list[report.Block]:
+        tail = [] if cells is None else report.cells_report(cells, _claimed(statement).cycles)
+        return [report.Section(plan_rows(plan)), f"on {way}", peak_text(plan, way.threads), *tail]
 
-    report.say(found, text, options.json)
     if options.svg:
         write(options.svg, plan_svg(plan).encode())
+    report.say(found, describe, options)
     return OK
 
 

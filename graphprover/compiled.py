@@ -120,6 +120,7 @@ class KernelCache(FunctionCache):
         """Keep what was compiled; where that fails say so, once."""
         seconds = time.perf_counter() - self._missed
         made.append((self._kernel, seconds))
+        _log.debug("%s compiled in %.1f s", self._kernel, seconds)
         for watcher in watchers:
             watcher(self._kernel, seconds)
         try:

@@ -1,9 +1,14 @@
 """The proof a user holds: Plonky3's proof bytes, and what is needed to read them against a statement."""
 
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
 
 from graphprover.field import P
+from graphprover.files import read_proof, write
+from graphprover.notebook import html
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.parameters import ENCODED_BYTES, Parameters
 from graphprover.protocol.proof import least_bytes
@@ -35,6 +40,38 @@ class Proof:
             raise ValueError("the log2 of a height is not in one byte")
         if any(not 0 <= value < P for values in self.public_values for value in values):
             raise ValueError("a public value is not below p")
+
+    def __repr__(self) -> str:
+        return f"<{self._title}>"
+
+    def _repr_html_(self) -> str:
+        def tables() -> Iterator[tuple[object, ...]]:
+            yield "table", "rows", "public values"
+            for number, (log_height, values) in enumerate(zip(self.log_heights, self.public_values, strict=True)):
+                yield number, f"2^{log_height}", len(values)
+
+        rate, queries = f"1/{1 << self.parameters.log_blowup}", self.parameters.num_queries
+        return html(self._title, {"Plonky3": RELEASE, "rate": rate, "queries": queries}, tables())
+
+    @property
+    def _title(self) -> str:
+        tables = len(self.log_heights)
+        return f"Proof of {self.label!r}: {tables} table{'s' * (tables != 1)}, {len(self.to_bytes()):,} bytes"
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the proof to a file, whole or not at all; raises `FileError`."""
+        write(Path(path), self.to_bytes())
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> "Proof":
+        """The proof in a file, which is not verified by that.
+
+        Raises `FileError` where it cannot be read, VerificationError where it holds no proof.
+        """
+        try:
+            return cls.from_bytes(read_proof(Path(path)))
+        except VerificationError as error:
+            raise VerificationError(f"{path}: {error}") from error
 
     def to_bytes(self) -> bytes:
         """The canonical encoding, as docs/protocol.md gives it."""

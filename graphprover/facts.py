@@ -15,13 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from graphprover.envelope import Proof
 from graphprover.programs import Program
-from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.hashing import DIGEST_BYTES
-from graphprover.protocol.layout import Layout, make_layout
+from graphprover.protocol.layout import Layout
 from graphprover.protocol.proof import EXT_BYTES, BatchProof, decode, opened_values
 from graphprover.protocol.security import Security, analyse, shape_of
 from graphprover.protocol.transcript import RELEASE
-from graphprover.statement import Statement
 from graphprover.verifier import Verdict
 from graphprover.vm.guest import Guest
 from graphprover.vm.key import Key
@@ -30,6 +28,7 @@ from graphprover.vm.version import MACHINE_VERSION
 if TYPE_CHECKING:
     from dask.diagnostics.profile import TaskData
 
+    from graphprover.device.choose import Way
     from graphprover.graphs.plan import Plan
 
 Facts = dict[str, Any]
@@ -111,16 +110,6 @@ def security(found: Security) -> Facts:
     return {"bits": found.bits, "bits_by": bits_by(found), **limit}
 
 
-def layout_of(proof: Proof, statement: Statement) -> Layout:
-    """The layout of a proof of this statement; raises VerificationError where it has none."""
-    if len(proof.log_heights) != len(statement.tables):
-        raise VerificationError(f"a proof of {len(proof.log_heights)} tables; the program has {len(statement.tables)}")
-    try:
-        return make_layout(statement.descriptions, proof.log_heights, proof.parameters)
-    except ValueError as error:
-        raise VerificationError(str(error)) from None
-
-
 def sizes(proof: Proof, layout: Layout) -> dict[str, int]:
     """Bytes of each part of a proof; raises VerificationError for a malformed one."""
     parts = payload_sizes(decode(proof.payload, layout), layout)
@@ -144,13 +133,14 @@ def payload_sizes(proof: BatchProof, layout: Layout) -> dict[str, int]:
     return parts
 
 
-def plan(made: Plan, threads: int) -> Facts:
-    """The tasks of a proof with their costs; ``threads`` of them side by side."""
+def plan(made: Plan, way: Way) -> Facts:
+    """The tasks of a proof with their costs, and how a device runs them."""
     tasks = [
         {"key": key, "round": task.round, "name": task.name, "needs": list(task.needs), **asdict(task.cost)}
         for key, task in made.tasks.items()
     ]
-    return {"tasks": tasks, "total": asdict(made.total), "threads": threads, "peak_bytes": made.peak_bytes(threads)}
+    device = {"device": way.kind, "threads": way.threads, "batch_rows": 1 << way.log_batch_rows}
+    return {"tasks": tasks, "total": asdict(made.total), **device, "peak_bytes": made.peak_bytes(way.threads)}
 
 
 def times(stages: Mapping[str, float], tasks: Iterable[TaskData]) -> Facts:

@@ -118,7 +118,7 @@ def ext_sum(values: Iterable[Ext]) -> Ext:
 
 _P = np.uint64(P)
 _EPSILON = np.uint64(0xFFFFFFFF)  # 2^64 mod p
-_HALF = np.uint64(32)
+_LIMB_BITS = np.uint64(32)
 
 
 def array_add(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -135,27 +135,27 @@ def array_mul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """a * b mod p: four 32-bit products, then 2^64 = 2^32 - 1 and 2^96 = -1."""
     shape = np.broadcast_shapes(a.shape, b.shape)
     a, b = np.atleast_1d(a), np.atleast_1d(b)
-    al, ah, bl, bh = a & _EPSILON, a >> _HALF, b & _EPSILON, b >> _HALF
+    al, ah, bl, bh = a & _EPSILON, a >> _LIMB_BITS, b & _EPSILON, b >> _LIMB_BITS
     low, cross, other, high = al * bl, ah * bl, al * bh, ah * bh
     # In place from here on: what is new in memory costs more than the arithmetic.
-    room = low >> _HALF
+    room = low >> _LIMB_BITS
     cross += room
     np.bitwise_and(cross, _EPSILON, out=room)
     other += room
-    cross >>= _HALF
+    cross >>= _LIMB_BITS
     high += cross
-    np.right_shift(other, _HALF, out=room)
+    np.right_shift(other, _LIMB_BITS, out=room)
     high += room
-    other <<= _HALF
+    other <<= _LIMB_BITS
     low &= _EPSILON
     low |= other
     # The product is high * 2^64 + low.
-    np.right_shift(high, _HALF, out=room)
+    np.right_shift(high, _LIMB_BITS, out=room)
     np.multiply(low < room, _EPSILON, out=other)
     low -= room
     low -= other
     high &= _EPSILON
-    np.left_shift(high, _HALF, out=room)
+    np.left_shift(high, _LIMB_BITS, out=room)
     room -= high
     low += room
     np.multiply(low < room, _EPSILON, out=other)
@@ -191,34 +191,34 @@ def array_inv(a: np.ndarray) -> np.ndarray:
     return np.stack([array_mul(pairs, odd), array_mul(pairs, even)], axis=1).reshape(-1)[: len(a)]
 
 
-_LIMB = 22  # bits: a product of two limbs has 44, and the sum of 2^9 of them is exact in a float64
+_DIGIT_BITS = 22  # a product of two digits has 44, and the sum of 2^9 of them is exact in a float64
 _TERMS = 1 << 9
 _PRODUCTS = 1 << 18  # of one call of a BLAS, which would start threads for more: they cost more than they save
 
 
 def array_dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The matrix product mod p of (m, k) and (k, n), by exact products of floating-point matrices of 22-bit limbs."""
+    """The matrix product mod p of (m, k) and (k, n), by exact products of floating-point matrices of 22-bit digits."""
     m, n = a.shape[0], b.shape[1]
     total = np.zeros((m, n), dtype=np.uint64)
     for first in range(0, a.shape[1], _TERMS):
-        limbs = _limbs(a[:, first : first + _TERMS])
-        left = limbs.reshape(3 * m, limbs.shape[2])
-        right = np.concatenate(list(_limbs(b[first : first + _TERMS])), axis=1)
+        digits = _digits(a[:, first : first + _TERMS])
+        left = digits.reshape(3 * m, digits.shape[2])
+        right = np.concatenate(list(_digits(b[first : first + _TERMS])), axis=1)
         rows = max(1, _PRODUCTS // max(right.size, 1))
         parts = [left[at : at + rows] @ right for at in range(0, 3 * m, rows)]
         sums = np.concatenate([np.zeros((0, 3 * n)), *parts]).astype(np.uint64).reshape(3, m, 3, n)
         for weight in range(5):
             # At most three sums below 2^53 each.
             parts = [sums[i, :, weight - i] for i in range(3) if 0 <= weight - i < 3]
-            scale = np.array(pow(2, _LIMB * weight, P), dtype=np.uint64)
+            scale = np.array(pow(2, _DIGIT_BITS * weight, P), dtype=np.uint64)
             total = array_add(total, array_mul(np.sum(parts, axis=0), scale))
     return total
 
 
-def _limbs(a: np.ndarray) -> np.ndarray:
-    """The three limbs of each word, lowest first, as float64."""
-    mask = np.uint64((1 << _LIMB) - 1)
-    return np.stack([((a >> np.uint64(_LIMB * i)) & mask).astype(np.float64) for i in range(3)])
+def _digits(a: np.ndarray) -> np.ndarray:
+    """The three digits of each word, lowest first, as float64."""
+    mask = np.uint64((1 << _DIGIT_BITS) - 1)
+    return np.stack([((a >> np.uint64(_DIGIT_BITS * i)) & mask).astype(np.float64) for i in range(3)])
 
 
 # Extension elements as uint64 arrays (3, ...) of their coordinates.

@@ -1,11 +1,15 @@
-"""Proof files: read with a bound, written whole or not at all."""
+"""Proof files: read with a bound, written whole or not at all. ``-`` is standard input or output."""
 
 import os
 import secrets
+import sys
 import tempfile
+from contextlib import nullcontext
 from pathlib import Path
 
 MAX_PROOF_BYTES = 256 << 20  # a thousand times a usual proof
+
+STREAM = Path("-")  # standard input where a file is read, standard output where one is written
 
 _unfinished: set[Path] = set()  # temporary files
 
@@ -17,7 +21,7 @@ class FileError(Exception):
 def read_input(path: Path) -> bytes:
     """The contents of a file; raises FileError."""
     try:
-        return path.read_bytes()
+        return sys.stdin.buffer.read() if path == STREAM else path.read_bytes()
     except OSError as error:
         raise FileError(f"{path}: {error.strerror}") from error
 
@@ -25,7 +29,7 @@ def read_input(path: Path) -> bytes:
 def read_proof(path: Path) -> bytes:
     """The contents of a proof file of at most MAX_PROOF_BYTES, whatever its size claims to be; raises FileError."""
     try:
-        with path.open("rb") as file:
+        with nullcontext(sys.stdin.buffer) if path == STREAM else path.open("rb") as file:
             data = file.read(MAX_PROOF_BYTES + 1)
     except OSError as error:
         raise FileError(f"{path}: {error.strerror}") from error
@@ -36,6 +40,8 @@ def read_proof(path: Path) -> bytes:
 
 def check_writable(path: Path) -> None:
     """Raise FileError where `write` would fail, before there is anything to write."""
+    if path == STREAM:
+        return
     if path.exists() and not path.is_file():
         raise FileError(f"{path}: exists and is not a regular file")
     try:
@@ -45,11 +51,23 @@ def check_writable(path: Path) -> None:
         raise FileError(f"{path}: cannot write to its folder: {error.strerror}") from error
 
 
+def make_folder(path: Path) -> None:
+    """Make a folder where there is none; raises FileError."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"{path}: {error.strerror}") from error
+
+
 def write(path: Path, data: bytes) -> None:
     """Replace ``path`` by ``data`` at once: whatever interrupts it, the old file or the new one is there, whole.
 
-    Raises FileError.
+    Raises FileError; BrokenPipeError where nobody reads standard output any more.
     """
+    if path == STREAM:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return
     target = path.resolve()  # the file that a link names is replaced, not the link
     temporary = target.with_name(f".graphprover-{secrets.token_hex(8)}")
     _unfinished.add(temporary)

@@ -2,13 +2,37 @@
 
 import argparse
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
+from graphprover.files import STREAM
 from graphprover.graphs.executor_names import SYNCHRONOUS, THREADS
+
+READ = ("proof", "subject", "guest", "input", "expect_output")  # options that name a file to read
+WRITTEN = ("output", "svg")  # a file to write
 
 
 class UsageError(Exception):
     """Arguments that make no sense together."""
+
+
+def outputs(options: argparse.Namespace) -> list[Path]:
+    """The files that a command writes."""
+    return _paths(options, WRITTEN)
+
+
+def check_streams(options: argparse.Namespace) -> None:
+    """Raises UsageError where standard input or output would serve two purposes."""
+    if _paths(options, READ).count(STREAM) > 1:
+        raise UsageError("standard input (-) can be read once")
+    written = outputs(options).count(STREAM)
+    if written > 1 or (written and getattr(options, "json", False)):
+        raise UsageError("standard output (-) takes one thing: a file, or what --json prints")
+
+
+def _paths(options: argparse.Namespace, names: Sequence[str]) -> list[Path]:
+    given = (getattr(options, name, None) for name in names)
+    return [Path(value) for value in given if value is not None]
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

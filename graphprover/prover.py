@@ -2,6 +2,7 @@
 
 import logging
 import uuid
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
@@ -16,6 +17,7 @@ from graphprover.graphs import proof as proof_graph
 from graphprover.graphs.batches import batches
 from graphprover.graphs.executor_names import THREADS
 from graphprover.graphs.executors import executor_for
+from graphprover.graphs.progress import Tell
 from graphprover.graphs.tasks import Graph
 from graphprover.protocol.layout import Layout, make_layout
 from graphprover.protocol.parameters import RATES, Parameters
@@ -35,6 +37,7 @@ def prove(
     parameters: Parameters | None = None,
     device: Device | str = "auto",
     proximity: str = JOHNSON_PROXIMITY,
+    progress: bool | Tell = False,
 ) -> Proof:
     """Prove ``statement``, whose tables all have traces.
 
@@ -43,7 +46,8 @@ def prove(
     ``parameters`` gives them; with ``proximity="unique"`` by unique decoding alone. ``device``: ``"cpu"``, ``"cuda"``,
     ``"cuda:1"``, a `Device`, or ``"auto"``, the first GPU where there is one. The bytes of the proof depend on neither
     executor nor device. Where ``"auto"`` has chosen a GPU whose memory does not suffice, a warning says so and the CPU
-    makes the whole proof.
+    makes the whole proof. ``progress``: True draws a bar on stderr, in a terminal or a notebook; a function is called
+    with the tasks that have ended, those in all, and the one that begins.
 
     Raises ValueError for a malformed trace or a level that cannot be reached; MemoryError, naming round and table,
     where memory ends; `graphprover.device.DeviceLost` where a GPU fails, which this process must not use again;
@@ -51,7 +55,7 @@ def prove(
     table gives a proof that does not verify: `graphprover.check` names the row. Columns and public values that nothing
     reads are told in warnings.
     """
-    return prove_prepared(prepare(statement, security, rate, parameters, proximity), executor, device)[0]
+    return prove_prepared(prepare(statement, security, rate, parameters, proximity), executor, device, progress)[0]
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,7 @@ def prepare(
 
 
 def prove_prepared(
-    prepared: Prepared, executor: Any = THREADS, device: Device | str = "auto"
+    prepared: Prepared, executor: Any = THREADS, device: Device | str = "auto", progress: bool | Tell = False
 ) -> tuple[Proof, Cap | None]:
     """The proof, and the commitment to the preprocessed columns that it has made, if any, for `verify`.
 
@@ -93,7 +97,7 @@ def prove_prepared(
     chosen = device_for(device) if isinstance(device, str) else device
     # 3. Make the graph and run it, once more where the first GPU is too small for it.
     try:
-        return _prove(prepared, chosen, executor)
+        return _prove(prepared, chosen, executor, progress)
     except MemoryError as error:
         cpu = device_for("cpu")
         if device != "auto" or type(chosen) is type(cpu):
@@ -101,10 +105,10 @@ def prove_prepared(
         reason = str(error)
     _log.warning("graphprover: the GPU's memory does not suffice, so the CPU makes the proof: %s", reason)
     traces = tuple(trace.get() if _is_on_gpu(trace) else trace for trace in prepared.traces)
-    return _prove(replace(prepared, traces=traces), cpu, executor)
+    return _prove(replace(prepared, traces=traces), cpu, executor, progress)
 
 
-def _prove(prepared: Prepared, device: Device, executor: Any) -> tuple[Proof, Cap | None]:
+def _prove(prepared: Prepared, device: Device, executor: Any, progress: bool | Tell) -> tuple[Proof, Cap | None]:
     """The proof by one device."""
     statement, layout = prepared.statement, prepared.layout
     # 1. Graph: one task for each round and batch of tables, the transcript between the rounds.
@@ -114,12 +118,22 @@ def _prove(prepared: Prepared, device: Device, executor: Any) -> tuple[Proof, Ca
     traces = dict(enumerate(prepared.traces))
     task = proof_graph.build(graph, layout, statement.label, traces, preprocessed, public_values)
     # 2. Run it.
-    with executor_for(executor, device.threads) as run:
+    _log.debug("%d tables of up to 2^%d rows on %s", len(traces), max(layout.log_heights), device)
+    with _told(progress) as tell, executor_for(executor, device.threads, tell) as run:
         proven = run(task)
     # 3. Wrap it for the user.
     payload = encode(proven.proof)
     proof = Proof(statement.label, layout.parameters, layout.log_heights, tuple(public_values), payload)
     return proof, proven.preprocessed_cap
+
+
+def _told(progress: bool | Tell) -> AbstractContextManager[Tell | None]:
+    """Who follows a proof, if anyone."""
+    if progress is True:
+        from graphprover.terminal import bar  # which nobody else needs
+
+        return bar()
+    return nullcontext(progress or None)
 
 
 def checked_traces(statement: Statement) -> tuple[Array | Recipe, ...]:

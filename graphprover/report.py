@@ -1,43 +1,103 @@
-"""What the command line says about proofs and statements, as text: of what ``facts`` holds."""
+"""What the command line says about proofs and statements to people: made of what ``facts`` holds."""
 
+import argparse
 import json
-from collections.abc import Callable, Iterable, Sequence
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TextIO
 
 from graphprover.facts import Facts
+from graphprover.files import STREAM
+from graphprover.options import outputs
 from graphprover.protocol.security import Security
 
-
-def say(facts: Facts, text: Callable[[], str], as_json: bool) -> None:
-    """Print what a command found out: as one line of JSON, or as text for people."""
-    print(json.dumps(facts, allow_nan=False) if as_json else text())
+_NUMBER = re.compile(r"-|[\d,.^]*%?( ([kMGT]|([KMGT]i)?B))?")  # a cell of a column of numbers, or none
 
 
-def aligned(rows: Iterable[Sequence[object]]) -> str:
-    """Rows as a table: the first column to the left, numbers to the right."""
-    cells = [[f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = ("  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in cells)
-    return "\n".join(f"  {line.rstrip()}" for line in lines)
+@dataclass(frozen=True)
+class Section:
+    """A table of cells; integers are written with commas."""
+
+    rows: Sequence[Sequence[object]]
+    title: str = ""
+    headed: bool = True  # the first row names the columns
+
+    @property
+    def cells(self) -> list[list[str]]:
+        """The text of all cells, by row."""
+        return [[f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in self.rows]
+
+    @property
+    def numeric(self) -> list[bool]:
+        """Whether each column holds numbers, which stand to the right."""
+        columns = zip(*self.cells[self.headed :], strict=True)
+        return [all(map(_NUMBER.fullmatch, column)) for column in columns]
 
 
-def listed(pairs: dict[str, str]) -> str:
-    """Names and what they are, a line each."""
-    width = max(map(len, pairs), default=0)
-    return "\n".join(f"{name.ljust(width)}  {value}" for name, value in pairs.items())
+Block = str | Mapping[str, str] | Section  # lines, names and what they are, or a table
 
 
-def header_text(header: Facts) -> str:
+def say(facts: Facts, report: Callable[[], Iterable[Block]], options: argparse.Namespace) -> None:
+    """Print what a command found out: as one line of JSON, or as a report for people.
+
+    To stdout, unless it takes the bytes of a file.
+    """
+    stream = sys.stderr if STREAM in outputs(options) else sys.stdout
+    if options.json:
+        print(json.dumps(facts, allow_nan=False), file=stream)
+    else:
+        show(report(), stream)
+
+
+def show(report: Iterable[Block], stream: TextIO) -> None:
+    """Print a report. In a terminal its tables are drawn by rich, where that is installed."""
+    for block in report:
+        if isinstance(block, Section) and stream.isatty():
+            try:
+                from graphprover.terminal import draw
+
+                draw(block, stream)
+                continue
+            except ModuleNotFoundError:  # rich comes with the prover
+                pass
+        print(plain(block), file=stream)
+
+
+def plain(block: Block) -> str:
+    """A part of a report as text."""
+    if isinstance(block, str):
+        return block
+    if isinstance(block, Section):
+        return "\n".join([block.title] * bool(block.title) + list(_aligned(block)))
+    width = max(map(len, block), default=0)
+    return "\n".join(f"{name.ljust(width)}  {value}" for name, value in block.items())
+
+
+def _aligned(section: Section) -> Iterable[str]:
+    numeric = section.numeric
+    widths = [max(map(len, column)) for column in zip(*section.cells, strict=True)]
+    for row in section.cells:
+        aligned = zip(row, widths, numeric, strict=True)
+        yield (
+            "  "
+            + "  ".join(cell.rjust(width) if right else cell.ljust(width) for cell, width, right in aligned).rstrip()
+        )
+
+
+def header_report(header: Facts) -> list[Block]:
     """What a proof says about itself."""
-    tables: list[Sequence[object]] = [("table", "rows", "public values")]
+    rows: list[Sequence[object]] = [("table", "rows", "public values")]
     for number, table in enumerate(header["tables"]):
-        tables.append((str(number), f"2^{table['log_rows']}", str(table["public_values"])))
+        rows.append((number, f"2^{table['log_rows']}", table["public_values"]))
     names = {"program": repr(header["program"]), "format": f"p3-batch-stark {header['release']}"}
-    return "\n".join([listed(names), "tables", aligned(tables), parameters_text(header["parameters"])])
+    return [names, Section(rows, "tables"), parameters_section(header["parameters"])]
 
 
-def key_text(key: Facts) -> str:
+def key_report(key: Facts) -> list[Block]:
     """What a verifying key is for, and the hash to compare."""
-    return listed(
+    return [
         {
             "key hash": key["key_hash"],
             "program hash": key["program_hash"],
@@ -45,20 +105,20 @@ def key_text(key: Facts) -> str:
             "entry": f"{key['entry']:#x}",
             "rows": f"{key['program_rows']:,} of the program, {key['data_rows'] or 0:,} of its data",
         }
-    )
+    ]
 
 
-def parameters_text(parameters: dict[str, int]) -> str:
+def parameters_section(parameters: dict[str, int]) -> Section:
     """The ten parameters."""
-    return "parameters\n" + aligned(parameters.items())
+    return Section(list(parameters.items()), "parameters", headed=False)
 
 
-def security_text(security: Security) -> str:
+def security_report(security: Security) -> list[Block]:
     """The security of a proof, round by round."""
-    return "security\n" + "\n".join(f"  {line}" for line in security.table().splitlines())
+    return [Section(security.rows, "security"), f"  {security.conclusion}"]
 
 
-def statement_text(statement: Facts) -> str:
+def statement_report(statement: Facts) -> list[Block]:
     """The tables of a statement, and the parameters of its proof."""
     rows: list[Sequence[object]] = []
     for table in statement["tables"]:
@@ -66,23 +126,29 @@ def statement_text(statement: Facts) -> str:
         del named["log_rows"]
         rows = rows or [[name.replace("_", " ") for name in named]]
         rows.append(list(named.values()))
-    return "\n".join(["tables", aligned(rows), parameters_text(statement["parameters"])])
+    return [Section(rows, "tables"), parameters_section(statement["parameters"])]
 
 
-def sizes_text(sizes: dict[str, int]) -> str:
+def sizes_section(sizes: dict[str, int]) -> Section:
     """A proof's parts and their shares."""
     total = sum(sizes.values())
     rows = [("part", "bytes", "share"), *((name, size, f"{size / total:.1%}") for name, size in sizes.items())]
-    return "\n".join(["sizes", aligned([*rows, ("all", total, "")])])
+    return Section([*rows, ("all", total, "")], "sizes")
 
 
-def times_text(times: Facts) -> str:
+def times_report(times: Facts) -> list[Block]:
     """Seconds of each stage and round, and the process's peak memory."""
-    rows: list[Sequence[object]] = [("stage", "seconds")]
-    rows += [(name, f"{seconds:.3f}") for name, seconds in times["stages"].items()]
-    lines = [aligned(rows)]
+    stages = [("stage", "seconds"), *((name, f"{seconds:.3f}") for name, seconds in times["stages"].items())]
+    report: list[Block] = [Section(stages)]
     if times["rounds"]:
-        rows = [("round", "tasks", "seconds")]
-        rows += [(row["round"], row["tasks"], f"{row['seconds']:.3f}") for row in times["rounds"]]
-        lines.append(aligned(rows))
-    return "\n".join([*lines, f"peak memory {times['peak_memory_bytes'] / 2**20:,.0f} MiB"])
+        rounds = [(row["round"], row["tasks"], f"{row['seconds']:.3f}") for row in times["rounds"]]
+        report.append(Section([("round", "tasks", "seconds"), *rounds]))
+    return [*report, f"peak memory {times['peak_memory_bytes'] / 2**20:,.0f} MiB"]
+
+
+def cells_report(cells: Mapping[str, int], cycles: int) -> list[Block]:
+    """What a guest's run costs: committed cells a cycle, in all and by kind of table; what is below 1 % is left out."""
+    largest = sorted(cells.items(), key=lambda item: -item[1])
+    rows = [(name, f"{count / cycles:.2f}") for name, count in largest if count >= cycles / 100]
+    summary = f"{sum(cells.values()) / cycles:.1f} committed cells a cycle ({cycles:,} cycles), of these"
+    return [summary, Section(rows, headed=False)]

@@ -29,6 +29,7 @@ from graphprover.field import (
     inv,
     root_of_unity,
 )
+from graphprover.notebook import html
 from graphprover.protocol import transcript
 from graphprover.protocol.constraints import (
     Evaluations,
@@ -47,7 +48,7 @@ from graphprover.statement import Statement, binding_digest
 
 Rows = Mapping[int, np.ndarray]  # by log2 of their height, the rows of a commitment at the queries (queries, words)
 
-HALF = inv(2)
+INVERSE_OF_TWO = inv(2)
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,23 @@ class Verdict:
     def bits(self) -> float:
         """Provable security."""
         return self.security.bits
+
+    def __repr__(self) -> str:
+        return f"<{self._title}>"
+
+    def _repr_html_(self) -> str:
+        tables = zip(self.log_heights, self.public_values, strict=True)
+        rows = [(i, f"2^{log_height}", *_shown(values)) for i, (log_height, values) in enumerate(tables)]
+        return html(self._title, {}, [("table", "rows", "public values", "the first of them"), *rows])
+
+    @property
+    def _title(self) -> str:
+        return f"Verdict: valid, {self.security.summary}"
+
+
+def _shown(values: Sequence[int], most: int = 4) -> tuple[int, str]:
+    """How many public values a table has, and some of them."""
+    return len(values), ", ".join(map(str, values[:most])) + ", ..." * (len(values) > most)
 
 
 @dataclass(frozen=True)
@@ -97,7 +115,7 @@ def verify(
     if not isinstance(proof, Proof):
         proof = Proof.from_bytes(proof)
     check_level(proof, security)
-    layout = _layout(proof, statement)
+    layout = layout_of_proof(proof, statement)
     proven = analyse(shape_of(layout.tables, layout.log_heights), proof.parameters)
     regime = proven.by(proximity)
     if not regime.bits >= security:  # so that a NaN asks for more than there is
@@ -140,13 +158,13 @@ def check_batch(
         _check_constraints(layout, proof, public_values[table], challenges, table)
     if ext_sum(terminal for terminal in proof.terminals if terminal is not None) != ZERO:
         raise VerificationError("the buses do not balance: the lookup terminals do not sum to zero")
-    rows = [rows_by_height(*each) for each in zip(layout.rounds, proof.round_queries, strict=True)]
+    rows = [rows_by_height(*pair) for pair in zip(layout.rounds, proof.round_queries, strict=True)]
     _check_rows(layout, proof, rows, preprocessed, challenges)
     _check_folds(layout, proof, challenges, _reduce_openings(layout, proof, rows, challenges))
 
 
-def _layout(proof: Proof, statement: Statement) -> Layout:
-    """The shape the proof must have, once its header agrees with the statement."""
+def layout_of_proof(proof: Proof, statement: Statement) -> Layout:
+    """The shape the proof must have, once its header agrees with the statement; VerificationError if it does not."""
     airs = statement.descriptions
     if len(proof.log_heights) != len(airs):
         raise VerificationError(f"the proof is of {len(proof.log_heights)} tables, the statement of {len(airs)}")
@@ -234,10 +252,10 @@ def _check_rows(
         PERMUTATION: proof.permutation_cap,
     }
     openings = []
-    for each, queries, by_height in zip(layout.rounds, proof.round_queries, rows, strict=True):
-        cap = caps[each.name]
+    for round_, queries, by_height in zip(layout.rounds, proof.round_queries, rows, strict=True):
+        cap = caps[round_.name]
         assert cap is not None
-        openings.append(Opening(f"the {each.name} commitment", cap, by_height, queries.path))
+        openings.append(Opening(f"the {round_.name} commitment", cap, by_height, queries.path))
     verify_openings(challenges.queries, layout.log_max_rows, openings)
 
 
@@ -252,12 +270,12 @@ class Batch:
 
 def _batches(layout: Layout, proof: BatchProof, rows: Sequence[Rows], gamma: Ext) -> dict[int, Batch]:
     """The openings by log2 of the height of their codewords."""
-    count = max(m.offset + m.width * m.points for each in layout.rounds for m in each.matrices)
+    count = max(m.offset + m.width * m.points for round_ in layout.rounds for m in round_.matrices)
     gammas = ext_array_powers(gamma, count)
     values = iter(opened_values(layout, proof.openings))
     parts: dict[int, list[np.ndarray]] = {log_rows: [] for log_rows in layout.fri_log_heights}
-    for each in layout.rounds:
-        for matrix in each.matrices:
+    for round_ in layout.rounds:
+        for matrix in round_.matrices:
             both = np.zeros((2, 2, 3, matrix.width), dtype=np.uint64)  # weights and values, at both points
             for point in range(matrix.points):
                 first = matrix.offset + point * matrix.width
@@ -265,7 +283,7 @@ def _batches(layout: Layout, proof: BatchProof, rows: Sequence[Rows], gamma: Ext
                 both[1, point] = np.frombuffer(next(values), dtype="<u8").reshape(-1, 3).T
             parts[matrix.log_rows].append(both)
     points = dict.fromkeys(parts, 1)
-    for matrix in chain.from_iterable(each.matrices for each in layout.rounds):
+    for matrix in chain.from_iterable(round_.matrices for round_ in layout.rounds):
         points[matrix.log_rows] = max(points[matrix.log_rows], matrix.points)
     batches = {}
     for log_rows, part in parts.items():
@@ -354,7 +372,7 @@ def fold_groups(groups: np.ndarray, indices: np.ndarray, log_rows: int, beta: Ex
         pairs = array_reverse_bits(np.arange(low.shape[2]), log_size - 1)
         inverses = array_mul(x_inverse[:, None], array_pow(inv(root_of_unity(log_size)), pairs))
         odd = ext_array_mul(array_mul(array_sub(low, high), inverses), ext_array([beta])[:, :, None])
-        groups = array_mul(array_add(array_add(low, high), odd), np.array([HALF], dtype=np.uint64))
+        groups = array_mul(array_add(array_add(low, high), odd), np.array([INVERSE_OF_TWO], dtype=np.uint64))
         beta, x_inverse = ext_mul(beta, beta), array_mul(x_inverse, x_inverse)
         log_size -= 1
     return groups[:, :, 0]

@@ -8,9 +8,9 @@ from graphprover.air import AirDescription
 from graphprover.options import UsageError
 from graphprover.programs import open_program
 from graphprover.vm.guest import Guest
-from graphprover.vm.shape import KECCAK_CALL, LANES, Place
+from graphprover.vm.shape import KECCAK_CALL
 from graphprover.vm.statement import Machine
-from graphprover.vm.table_numbers import TableNumber
+from graphprover.vm.table_numbers import LANES, FamilyTable, TableNumber
 from graphprover.vm.version import FAMILY_NUMBERS
 
 OK, FAILED = 0, 1
@@ -102,8 +102,8 @@ def _descriptions(machines: Sequence[Machine]) -> Iterator[AirDescription]:
         others -= {TableNumber.IMAGE} - set(machine.fixed)
         if KECCAK_CALL not in families:
             others -= {TableNumber.KECCAK_F, TableNumber.EVEN}
-        places = (Place(family, lanes).number for family in sorted(families) for lanes in LANES)
-        for number in (0, *sorted(others), *places):
+        tables = (FamilyTable(family, lanes).number for family in sorted(families) for lanes in LANES)
+        for number in (0, *sorted(others), *tables):
             yield machine.air(number, tables=2, output_words=0).describe()
 
 

@@ -45,4 +45,4 @@ def _batch(layout: Layout, tables: tuple[int, ...]) -> Batch:
 
 def merged(results: Sequence[Mapping[int, T]]) -> dict[int, T]:
     """What batches made, each by table, as one, in the order of tables."""
-    return dict(sorted(((table, each) for batch in results for table, each in batch.items()), key=itemgetter(0)))
+    return dict(sorted(((table, result) for batch in results for table, result in batch.items()), key=itemgetter(0)))

@@ -40,12 +40,12 @@ class Commitment:
 def extend(device: Device, columns: dict[int, Array], *, log_blowup: int) -> Extensions:
     """Trace columns (w, n) of each table, in natural order, to their extensions (w, n·2^log_blowup)."""
     extended = device.extend(list(columns.values()), log_blowup)
-    return {table: Extension(each) for table, each in zip(columns, extended, strict=True)}
+    return {table: Extension(matrix) for table, matrix in zip(columns, extended, strict=True)}
 
 
 def merkle_tree(device: Device, extensions: Sequence[Extensions], *, cap_height: int) -> Tree:
     """The tree over all rows of all matrices, in commitment order."""
-    return device.merkle_tree([each.columns for each in merged(extensions).values()], cap_height)
+    return device.merkle_tree([extension.columns for extension in merged(extensions).values()], cap_height)
 
 
 def build(graph: Graph, layout: Layout, name: str, columns: dict[int, Node]) -> Commitment:
@@ -61,8 +61,8 @@ def build(graph: Graph, layout: Layout, name: str, columns: dict[int, Node]) -> 
 
 def commit(graph: Graph, layout: Layout, name: str, extensions: dict[str, Node]) -> Commitment:
     """Commit to what is already extended."""
-    each = layout.round(name)
-    assert each is not None
+    round_ = layout.round(name)
+    assert round_ is not None
     cap_height = layout.parameters.cap_height
     tree = graph.task(TREE, name, merkle_tree, list(extensions.values()), cap_height=cap_height)
-    return Commitment(each, extensions, tree)
+    return Commitment(round_, extensions, tree)

@@ -1,4 +1,4 @@
-"""A plan for people: as a table of text, and as a drawing of its graph."""
+"""A plan for people: as the rows of a table, and as a drawing of its graph."""
 
 from collections.abc import Iterable
 from xml.sax.saxutils import escape
@@ -9,19 +9,19 @@ from graphprover.graphs.transcript import TRANSCRIPT
 BOX_WIDTH, BOX_HEIGHT, GAP_X, GAP_Y, MARGIN = 190, 34, 60, 12, 20
 
 
-def plan_table(plan: Plan, threads: int) -> str:
-    """One line a task: operations, bytes, and the rounds it waits for; then the totals and the peak."""
+def plan_rows(plan: Plan) -> list[tuple[str, ...]]:
+    """The names of the columns, then a row a task: operations, bytes, and the rounds it waits for; then the totals."""
     rows: list[tuple[str, ...]] = [("round", "of", "multiply", "butterfly", "Keccak-f", "kept", "scratch", "after")]
     for task in plan.tasks.values():
         rows.append(_row(task, ", ".join(_rounds(plan, task))))
     total = plan.total
     counts = map(_count, (total.multiplications, total.butterflies, total.permutations))
-    rows.append(("all", f"{len(plan.tasks)} tasks", *counts, _bytes(total.kept), "", ""))
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = ["  ".join(_aligned(row, widths)).rstrip() for row in rows]
-    peak = _bytes(plan.peak_bytes(threads))
-    lines.append(f"peak memory beyond the traces, {threads} tasks side by side: {peak}")
-    return "\n".join(lines)
+    return [*rows, ("all", f"{len(plan.tasks)} tasks", *counts, bytes_text(total.kept), "", "")]
+
+
+def peak_text(plan: Plan, threads: int) -> str:
+    """The most memory that the proof takes, with so many tasks side by side."""
+    return f"peak memory beyond the traces: {bytes_text(plan.peak_bytes(threads))}"
 
 
 def plan_svg(plan: Plan) -> str:
@@ -55,7 +55,7 @@ def plan_svg(plan: Plan) -> str:
         cost = task.cost
         fill = "#eef" if task.round == TRANSCRIPT else "#efe" if cost.permutations else "#fff8e0"
         work = cost.multiplications + cost.butterflies
-        detail = f"{_count(work)} mul, {_count(cost.permutations)} Keccak, {_bytes(cost.kept)}"
+        detail = f"{_count(work)} mul, {_count(cost.permutations)} Keccak, {bytes_text(cost.kept)}"
         parts += [
             f'<rect x="{x}" y="{y}" width="{BOX_WIDTH}" height="{BOX_HEIGHT}" rx="4" fill="{fill}" stroke="#888"/>',
             f'<text x="{x + 6}" y="{y + 14}" font-size="11">{escape(task.round)} {escape(task.name)}</text>',
@@ -75,19 +75,15 @@ def _rounds(plan: Plan, task: Task) -> Iterable[str]:
 def _row(task: Task, after: str) -> tuple[str, ...]:
     cost = task.cost
     counts = map(_count, (cost.multiplications, cost.butterflies, cost.permutations))
-    return (task.round, task.name, *counts, _bytes(cost.kept), _bytes(cost.scratch), after)
-
-
-def _aligned(row: tuple[str, ...], widths: list[int]) -> list[str]:
-    left = {0, 1, len(row) - 1}
-    return [cell.ljust(w) if i in left else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))]
+    return (task.round, task.name, *counts, bytes_text(cost.kept), bytes_text(cost.scratch), after)
 
 
 def _count(value: int) -> str:
     return _scaled(value, 1000, ("", " k", " M", " G", " T")) if value else "-"
 
 
-def _bytes(value: int) -> str:
+def bytes_text(value: int) -> str:
+    """Bytes for people."""
     return _scaled(value, 1024, (" B", " KiB", " MiB", " GiB", " TiB")) if value else "-"
 
 

@@ -1,73 +1,48 @@
 """Who runs a proof's graph: one thread, the threads of this process, or a Dask cluster. The bytes are the same."""
 
+import logging
 import os
-import sys
-import time
-from collections.abc import Hashable
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import dask
-from dask.callbacks import Callback
 
 from graphprover.graphs.executor_names import SYNCHRONOUS, THREADS
+from graphprover.graphs.progress import Tell, local_progress, result_of
+
+_log = logging.getLogger(__name__)
 
 _threaded: set[int] = set()  # this process, once it has used Dask's threads; a fork finds its parent in it
 
 
-class Progress(Callback):
-    """A line that says how far a proof is and what it works on, rewritten in place; for the two local executors."""
-
-    INTERVAL = 0.1  # seconds between two writes: a terminal is slower than a task
-
-    def __init__(self, stream: IO[str] = sys.stderr) -> None:
-        super().__init__()
-        self._stream = stream
-        self._written = 0.0
-        self._started = 0.0
-
-    def _start(self, dsk: Any) -> None:
-        self._started = time.monotonic()
-
-    def _pretask(self, key: Hashable, dsk: Any, state: Any) -> None:
-        now = time.monotonic()
-        if now - self._written < self.INTERVAL:
-            return
-        self._written = now
-        done = len(state["finished"])
-        total = done + sum(len(state[kind]) for kind in ("running", "ready", "waiting"))
-        round_, _, rest = str(key).partition("-")
-        name = rest.rpartition("-")[0]
-        self._write(f"{done:4}/{total} tasks  {round_} {name}")
-
-    def _finish(self, dsk: Any, state: Any, errored: bool) -> None:
-        self._write(f"{'stopped' if errored else 'done'} after {time.monotonic() - self._started:.1f} s")
-        self._stream.write("\n")
-        self._stream.flush()
-
-    def _write(self, line: str) -> None:
-        self._stream.write(f"\r\x1b[K{line}")
-        self._stream.flush()
-
-
 @contextmanager
-def executor_for(name: Any, threads: int):  # type: ignore[no-untyped-def]
+def executor_for(name: Any, threads: int, progress: Tell | None = None):  # type: ignore[no-untyped-def]
     """What ``--executor`` names, as a function from a task to its value.
 
     ``sync``, ``threads``, a ``distributed.Client``, a scheduler's address (``tcp://...``) or its file (``*.json``).
-    Raises ValueError for anything else, OSError when a scheduler cannot be reached, RuntimeError for threads in a
-    process forked from one that had used them.
+    ``progress`` is told how far the graph is. Raises ValueError for anything else, OSError when a scheduler cannot be
+    reached, RuntimeError for threads in a process forked from one that had used them.
     """
     if name == SYNCHRONOUS or (name == THREADS and threads == 1):
         # One thread needs no pool of threads: a task then costs 20 µs instead of 90.
-        yield lambda task: dask.compute(task, scheduler="synchronous")[0]
+        yield lambda task: _local(task, progress, scheduler="synchronous")
     elif name == THREADS:
         _refuse_forks()
-        yield lambda task: dask.compute(task, scheduler="threads", num_workers=threads)[0]
+        yield lambda task: _local(task, progress, scheduler="threads", num_workers=threads)
     else:
         with _client(name) as client:
-            yield lambda task: client.compute(task).result()
+            yield lambda task: _remote(task, progress, client)
+
+
+def _local(task: Any, progress: Tell | None, **how: Any) -> Any:
+    _log.debug("%d tasks in this process: %s", len(task.dask), how)
+    return dask.compute(task, **how, **local_progress(progress))[0]
+
+
+def _remote(task: Any, progress: Tell | None, client: Any) -> Any:
+    _log.debug("%d tasks by the workers of %s", len(task.dask), client)
+    return result_of(client.compute(task), progress)
 
 
 def _refuse_forks() -> None:

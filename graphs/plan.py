@@ -5,7 +5,7 @@ The tasks and their dependencies are those of the graph itself, built on empty t
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, fields
 from functools import cached_property
 from typing import cast
 
@@ -17,6 +17,7 @@ from graphprover.graphs import proof
 from graphprover.graphs.batches import batches
 from graphprover.graphs.costs import Cost, Costs, kept_by_size
 from graphprover.graphs.tasks import Graph
+from graphprover.notebook import html
 from graphprover.protocol.layout import Layout
 from graphprover.recipe import Recipe
 
@@ -37,6 +38,22 @@ class Plan:
 
     layout: Layout
     tasks: Mapping[str, Task]
+
+    def __repr__(self) -> str:
+        return f"<{self._title}>"
+
+    def _repr_html_(self) -> str:
+        of_round: dict[str, list[Cost]] = {}
+        for task in self.tasks.values():
+            of_round.setdefault(task.round, []).append(task.cost)
+        sums = {name: sum(costs, Cost()) for name, costs in of_round.items()}
+        rows = [(name, len(of_round[name]), *astuple(cost)) for name, cost in sums.items()]
+        facts = {"peak bytes beyond the traces, one task at a time": self.peak_bytes(1)}
+        return html(self._title, facts, [("round", "tasks", *(field.name for field in fields(Cost))), *rows])
+
+    @property
+    def _title(self) -> str:
+        return f"Plan of {len(self.tasks)} tasks for {len(self.layout.tables)} tables"
 
     @cached_property
     def total(self) -> Cost:

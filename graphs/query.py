@@ -72,13 +72,13 @@ def queries(
     blocks, log_blowup = [], layout.parameters.log_blowup
     for batches in extensions:
         tables = merged(batches).items()
-        blocks.append([(each.columns, at[layout.log_heights[table] + log_blowup]) for table, each in tables])
+        blocks.append([(extension.columns, at[layout.log_heights[table] + log_blowup]) for table, extension in tables])
     folds = list(zip(layout.fold_log_arities, layout.folded_log_heights, strict=True))
     for codeword, (log_arity, log_rows) in zip(codewords, folds, strict=True):
         groups = (at[log_rows][:, None] << log_arity) + np.arange(1 << log_arity)
         blocks.append([(codeword, groups.reshape(-1))])
 
-    log_leaves = [*(each.log_rows for each in layout.rounds), *layout.folded_log_heights]
+    log_leaves = [*(round_.log_rows for round_ in layout.rounds), *layout.folded_log_heights]
     caps = [1 << layout.cap_log_size(log_rows) for log_rows in log_leaves]
     siblings = multiproof(indices, layout.log_max_rows)
     nodes = [
@@ -86,14 +86,14 @@ def queries(
         for log_rows, cap in zip(log_leaves, caps, strict=True)
     ]
     rows, digests = device.gather(blocks, list(zip([*trees, *fold_trees], nodes, strict=True)))
-    opened = [(array_to_words(each[:-cap]), _split(each[-cap:])) for each, cap in zip(digests, caps, strict=True)]
+    opened = [(array_to_words(read[:-cap]), _split(read[-cap:])) for read, cap in zip(digests, caps, strict=True)]
     rounds = len(layout.rounds)
     return Opened(
-        caps={each.name: cap for each, (_, cap) in zip(layout.rounds, opened, strict=False)},
+        caps={round_.name: cap for round_, (_, cap) in zip(layout.rounds, opened, strict=False)},
         fold_caps=tuple(cap for _, cap in opened[rounds:]),
         rounds=tuple(
-            RoundQueries(each.widths, array_to_words(words), path)
-            for each, words, (path, _) in zip(layout.rounds, rows, opened, strict=False)
+            RoundQueries(round_.widths, array_to_words(words), path)
+            for round_, words, (path, _) in zip(layout.rounds, rows, opened, strict=False)
         ),
         folds=tuple(
             FoldQueries(_siblings(words, at[log_rows + log_arity], log_arity), path)
@@ -135,7 +135,7 @@ def assemble(
         openings=tuple(merged(openings).values()),
         batch_nonce=drawn[BATCHING].nonce,
         fold_caps=opened.fold_caps,
-        fold_nonces=tuple(each.nonce for each in fold_drawn),
+        fold_nonces=tuple(fold.nonce for fold in fold_drawn),
         round_queries=opened.rounds,
         fold_queries=opened.folds,
         final_polynomial=final_polynomial,
@@ -157,13 +157,13 @@ def build(
     drawn: dict[str, Node],
 ) -> Node:
     """The whole proof, as a task."""
-    rounds = [commitments[each.name] for each in layout.rounds]
+    rounds = [commitments[round_.name] for round_ in layout.rounds]
     opened = graph.task(
         QUERY,
         "all",
         queries,
-        [list(each.extensions.values()) for each in rounds],
-        [each.tree for each in rounds],
+        [list(commitment.extensions.values()) for commitment in rounds],
+        [commitment.tree for commitment in rounds],
         [fold.codeword for fold in fri.folds],
         [fold.tree for fold in fri.folds],
         drawn[QUERIES],

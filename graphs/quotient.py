@@ -43,7 +43,7 @@ def quotient_chunks(
     tau, alpha = lookup_challenges.challenge.tau, constraint_challenge.challenge
     quotients = device.quotient(operands, tau, alpha, log_blowup)
     extended = device.extend_chunks(quotients, [air.log_quotient_chunks for air in airs.values()], log_blowup)
-    return {table: Extension(each) for table, each in zip(airs, extended, strict=True)}
+    return {table: Extension(chunks) for table, chunks in zip(airs, extended, strict=True)}
 
 
 def build(

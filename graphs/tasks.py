@@ -4,6 +4,8 @@ Tasks are Dask's own graph nodes and not ``delayed`` calls: they cost 3 µs each
 fifty large tables has a thousand. The whole is a ``Delayed`` again, so that every Dask scheduler runs it.
 """
 
+import logging
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,6 +16,8 @@ from dask.delayed import Delayed
 
 from graphprover.device import Device, DeviceLost
 from graphprover.graphs.batches import Batch
+
+_log = logging.getLogger(__name__)
 
 Node = TaskRef  # a task to come, as an input of others
 
@@ -48,11 +52,12 @@ def _node(value: Any) -> Any:
     if isinstance(value, list):
         return List(*map(_node, value))
     if isinstance(value, dict):
-        return Dict({key: _node(each) for key, each in value.items()})
+        return Dict({key: _node(item) for key, item in value.items()})
     return value
 
 
 def _run(place: str, device: Device, function: Callable[..., Any], fixed: dict[str, Any], *inputs: Any) -> Any:
+    started = time.perf_counter()
     try:
         with device.task():
             return function(device, *inputs, **fixed)
@@ -60,3 +65,5 @@ def _run(place: str, device: Device, function: Callable[..., Any], fixed: dict[s
         raise MemoryError(f"{place}: {error}") from error
     except DeviceLost as error:
         raise DeviceLost(f"{place}: {error}") from error
+    finally:  # a GPU's work is enqueued by then, and may not be done
+        _log.debug("%s on %s: %.4f s", place, device, time.perf_counter() - started)

@@ -28,20 +28,20 @@ def build(graph: Graph, layout: Layout, name: str, columns: Mapping[int, Array |
     A recipe that is no table's own is a task too, which all tables that need it share.
     """
     places = {table: (task_round(name), named(layout, table)) for table in columns}
-    own = {each: places[table] for table, each in columns.items() if isinstance(each, Recipe)}
+    own = {trace: places[table] for table, trace in columns.items() if isinstance(trace, Recipe)}
     made: dict[Recipe, Node] = {}
     return {
-        table: _followed(graph, each, own, made)
-        if isinstance(each, Recipe)
-        else graph.task(*places[table], load, columns=each)
-        for table, each in columns.items()
+        table: _followed(graph, trace, own, made)
+        if isinstance(trace, Recipe)
+        else graph.task(*places[table], load, columns=trace)
+        for table, trace in columns.items()
     }
 
 
 def _followed(graph: Graph, recipe: Recipe, places: Mapping[Recipe, tuple[str, str]], made: dict[Recipe, Node]) -> Node:
     """A recipe's task, and those of what it needs; ``places`` says what tables' own are called, ``made`` grows."""
     if recipe not in made:
-        needs = [_followed(graph, each, places, made) for each in recipe.needs]
+        needs = [_followed(graph, needed, places, made) for needed in recipe.needs]
         fixed: dict[str, Any] = {"by": recipe.function, "given": recipe.fixed, "shape": recipe.shape}
         made[recipe] = graph.task(*places.get(recipe, (SHARED, recipe.name)), follow, *needs, **fixed)
     return made[recipe]

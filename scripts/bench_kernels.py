@@ -19,6 +19,7 @@ from numba import config, njit
 import checkout  # noqa: F401 (finds the package)
 from graphprover.field import P
 from graphprover.kernels.cpu import grind, keccak, merkle, ntt, simd
+from graphprover.protocol.hashing import RATE_WORDS
 
 REPEATS = 5
 LOG_SIZES_AND_COLUMNS = ((8, 4096), (12, 512), (16, 64), (18, 32), (20, 8), (22, 4), (24, 1))
@@ -38,7 +39,7 @@ def best(run: Callable[[], object]) -> float:
 @njit(nogil=True)
 def multiply(x, y, repeats):
     for _ in range(repeats):
-        for i in range(0, len(x), simd.LANES):
+        for i in range(0, len(x), simd.WIDTH):
             simd.store(x, i, simd.mul(simd.load(x, i), simd.load(y, i)))
 
 
@@ -46,7 +47,7 @@ def multiply(x, y, repeats):
 def butterflies(x, twiddle, repeats):
     half = len(x) // 2
     for _ in range(repeats):
-        for i in range(0, half, simd.LANES):
+        for i in range(0, half, simd.WIDTH):
             a, b = simd.load(x, i), simd.canonical(simd.mul(simd.load(x, i + half), twiddle))
             simd.store(x, i, simd.add_canonical(a, b))
             simd.store(x, i + half, simd.sub_canonical(a, b))
@@ -109,13 +110,13 @@ def main() -> None:
     for columns, log_rows in ((8, 18), (16, 18), (100, 15), (400, 13)):
         rows = 1 << log_rows
         matrix, digests = words(columns, rows), np.empty((rows, 4), dtype=np.uint64)
-        count = rows * (columns // keccak.RATE + 1) / 1e6
+        count = rows * (columns // RATE_WORDS + 1) / 1e6
         seconds = best(lambda: keccak.hash_rows([matrix], digests, 0, rows))  # noqa: B023
         line(f"hash_rows 2^{log_rows} x {columns}", count / seconds, "M Keccak-f/s", permutation, "Keccak-f")
     for size in (2, 8):
         rows = (1 << 18) // size
         codeword, digests = words(3, 1 << 18), np.empty((rows, 4), dtype=np.uint64)
-        count = rows * (3 * size // keccak.RATE + 1) / 1e6
+        count = rows * (3 * size // RATE_WORDS + 1) / 1e6
         seconds = best(lambda: keccak.hash_groups(codeword, size, digests, 0, rows))  # noqa: B023
         line(f"hash_groups 2^18 by {size}", count / seconds, "M Keccak-f/s", permutation, "Keccak-f")
     layer, parents = words(1 << 17, 4), np.empty((1 << 16, 4), dtype=np.uint64)

@@ -23,6 +23,7 @@ from ceilings_cuda import ceilings, seconds, words
 from graphprover.device.cuda import CudaDevice
 from graphprover.field import P
 from graphprover.kernels.cuda import grind, keccak, merkle, ntt
+from graphprover.protocol.hashing import RATE_WORDS
 
 
 def report(name: str, time: float, rate: float, unit: str, ceiling: float) -> None:
@@ -48,7 +49,7 @@ def hashes(ceiling: dict[str, float]) -> None:
         rows = 1 << log_rows
         matrix = words(width, rows)
         layers = merkle.allocate(rows, 0)
-        count = rows * (width // keccak.RATE + 1)
+        count = rows * (width // RATE_WORDS + 1)
         time = seconds(partial(keccak.hash_rows, [matrix], layers[0]))
         report(f"rows of {width} x 2^{log_rows}", time, count / time, "permutations", ceiling["permute"])
         time = seconds(partial(merkle.build, layers, {}))

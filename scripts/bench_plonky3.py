@@ -23,12 +23,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from graphprover.export import PAYLOAD, STATEMENT, export
 
 import checkout  # noqa: F401 (finds the package)
 from graphprover.air import Air, Bus
 from graphprover.device import CpuDevice
 from graphprover.device.cpu import available_threads
+from graphprover.export import PAYLOAD, STATEMENT, export
 from graphprover.facts import peak_memory
 from graphprover.field import P, array_add, array_mul
 from graphprover.programs import load_packaged

@@ -100,7 +100,7 @@ def lookups(report: Report, air: AirDescription, log_rows: int) -> None:
 
 def quotients(report: Report, air: AirDescription, log_rows: int, log_blowup: int) -> None:
     size = 1 << (log_rows + air.log_quotient_chunks)
-    permutation = 3 * (len(air.lookups) + 1) if air.lookups else 0
+    permutation = air.permutation_width
     main, lookup = (words(width, 1 << (log_rows + log_blowup)) for width in (air.main_width, max(permutation, 3)))
     code = quotient_bytecode(air)
     products, summed = operations(code)

@@ -131,7 +131,7 @@ class OtherOpenings(NaiveDevice):
 
 def lying_openings(device: OtherOpenings, *inputs: Any, **fixed: Any) -> dict[int, TableOpenings]:
     """To be put in the place of ``graphs.opening.openings``."""
-    return {table: device.lie(each) for table, each in HONEST_OPENINGS(device, *inputs, **fixed).items()}
+    return {table: device.lie(opened) for table, opened in HONEST_OPENINGS(device, *inputs, **fixed).items()}
 
 
 HONEST_OPENINGS = opening.openings
@@ -140,7 +140,7 @@ HONEST_OPENINGS = opening.openings
 class ZeroCodewords(NaiveDevice):
     """Folds zeros, which are of low degree, in the place of the openings' codewords."""
 
-    def sum(self, vectors: Sequence[np.ndarray]) -> np.ndarray:
+    def sum_codewords(self, vectors: Sequence[np.ndarray]) -> np.ndarray:
         return np.zeros_like(vectors[0])
 
 

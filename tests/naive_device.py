@@ -152,7 +152,9 @@ class NaiveDevice:
     def extend_chunks(
         self, quotients: Sequence[np.ndarray], log_chunks: Sequence[int], log_blowup: int
     ) -> list[np.ndarray]:
-        return [self.extended_chunks(*each, log_blowup) for each in zip(quotients, log_chunks, strict=True)]
+        return [
+            self.extended_chunks(quotient, log, log_blowup) for quotient, log in zip(quotients, log_chunks, strict=True)
+        ]
 
     def extended_chunks(self, quotient: np.ndarray, log_chunks: int, log_blowup: int) -> np.ndarray:
         chunks = 1 << log_chunks
@@ -168,15 +170,15 @@ class NaiveDevice:
 
     def merkle_tree(self, matrices: Sequence[np.ndarray], cap_height: int) -> Tree:
         def hashed_rows(size: int) -> list[bytes] | None:
-            group = [each for each in matrices if each.shape[1] == size]
+            group = [matrix for matrix in matrices if matrix.shape[1] == size]
             if not group:
                 return None
             return [
-                keccak256(b"".join(int(word).to_bytes(8, "little") for each in group for word in each[:, row]))
+                keccak256(b"".join(int(word).to_bytes(8, "little") for matrix in group for word in matrix[:, row]))
                 for row in range(size)
             ]
 
-        size = max(each.shape[1] for each in matrices)
+        size = max(matrix.shape[1] for matrix in matrices)
         layers = [hashed_rows(size)]
         while size > min(1 << cap_height, len(layers[0] or ())):
             below = layers[-1]
@@ -231,13 +233,13 @@ class NaiveDevice:
             columns[0].append(running)
             for index, (lookup, prefix) in enumerate(zip(air.lookups, table.prefixes, strict=True)):
                 fraction = ZERO
-                for each in lookup.tuples:
+                for message in lookup.tuples:
                     combined = ZERO
-                    for field in each.fields:
+                    for field in message.fields:
                         combined = ext_add(ext_mul(combined, tau), values[field])
-                    if values[each.multiplicity] != ZERO:
+                    if values[message.multiplicity] != ZERO:
                         inverse = ext_inv(ext_sub(prefix, combined))
-                        fraction = ext_add(fraction, ext_mul(values[each.multiplicity], inverse))
+                        fraction = ext_add(fraction, ext_mul(values[message.multiplicity], inverse))
                 columns[index + 1].append(fraction)
                 running = ext_add(running, fraction)
         return np.concatenate([vector(column) for column in columns]), running
@@ -256,9 +258,9 @@ class NaiveDevice:
             return [] if columns is None else [ext(evaluate(c, x)) for c in coefficients[id(columns)]]
 
         coefficients = {
-            id(each): [interpolate(bit_reversed(column[:n]), GENERATOR) for column in each.tolist()]
-            for each in (main, preprocessed, permutation)
-            if each is not None
+            id(columns): [interpolate(bit_reversed(column[:n]), GENERATOR) for column in columns.tolist()]
+            for columns in (main, preprocessed, permutation)
+            if columns is not None
         }
         quotient = []
         for x in xs:
@@ -281,7 +283,7 @@ class NaiveDevice:
         return vector(bit_reversed(quotient))
 
     def interpolation_weights(self, domains: Sequence[tuple[int, Ext]]) -> list[np.ndarray]:
-        return [self.weights(*each) for each in domains]
+        return [self.weights(log_height, point) for log_height, point in domains]
 
     def weights(self, log_height: int, point: Ext) -> np.ndarray:
         n = 1 << log_height
@@ -295,17 +297,19 @@ class NaiveDevice:
     def evaluate(
         self, matrices: Sequence[np.ndarray], weights: Sequence[Sequence[np.ndarray]]
     ) -> list[list[np.ndarray]]:
-        return [self.evaluated(*each) for each in zip(matrices, weights, strict=True)]
+        return [self.evaluated(matrix, at_points) for matrix, at_points in zip(matrices, weights, strict=True)]
 
     def evaluated(self, matrix: np.ndarray, weights: Sequence[np.ndarray]) -> list[np.ndarray]:
         return [
             vector(
                 [
-                    ext_sum(ext_scale(weight, int(value)) for weight, value in zip(exts(each), column, strict=False))
+                    ext_sum(
+                        ext_scale(weight, int(value)) for weight, value in zip(exts(at_point), column, strict=False)
+                    )
                     for column in matrix
                 ]
             ).T
-            for each in weights
+            for at_point in weights
         ]
 
     def inverse_denominators(self, domains: Sequence[tuple[int, Ext]]) -> list[np.ndarray]:
@@ -319,10 +323,10 @@ class NaiveDevice:
 
     def reduced_opening(self, height: Height, gamma: Ext) -> np.ndarray:
         total = [ZERO] * height.matrices[0].shape[1]
-        for each, opened, offset in zip(height.matrices, height.values, height.offsets, strict=True):
+        for columns, opened, offset in zip(height.matrices, height.values, height.offsets, strict=True):
             power = ext_pow(gamma, offset)
             for inverse, at_point in zip(height.inverses, opened, strict=False):
-                for column, value in zip(each.tolist(), exts(at_point.T), strict=True):
+                for column, value in zip(columns.tolist(), exts(at_point.T), strict=True):
                     for row, (word, over) in enumerate(zip(column, exts(inverse), strict=True)):
                         quotient = ext_mul(ext_sub(value, ext(word)), over)
                         total[row] = ext_add(total[row], ext_mul(power, quotient))
@@ -330,7 +334,7 @@ class NaiveDevice:
         return vector(total)
 
     def sum_codewords(self, vectors: Sequence[np.ndarray]) -> np.ndarray:
-        return vector([ext_sum(each) for each in zip(*map(exts, vectors), strict=True)])
+        return vector([ext_sum(elements) for elements in zip(*map(exts, vectors), strict=True)])
 
     def fold_tree(self, codeword: np.ndarray, log_arity: int, cap_height: int) -> Tree:
         return self.merkle_tree([groups(codeword, log_arity)], cap_height)

@@ -142,7 +142,7 @@ def draw_tree(rng: random.Random, table: Sketch, degree: int, *, next_row: bool,
         degrees, depth = (left, degree - left), max(depth, 2)
     else:
         degrees = (degree, degree)
-    return (op, *(draw_tree(rng, table, each, next_row=next_row, depth=depth - 1) for each in degrees))
+    return (op, *(draw_tree(rng, table, degree, next_row=next_row, depth=depth - 1) for degree in degrees))
 
 
 def draw_table(rng: random.Random, name: str, rows: int, width: int, degree: int) -> Sketch:

@@ -25,7 +25,7 @@ class StrictArray(np.ndarray):
     def __array_function__(self, function: Any, types: Any, arguments: Any, named: Any) -> Any:
         if function.__name__ not in _SAME:
             raise TypeError(f"{function.__name__} of arrays of a device")
-        return wrapped(function(*map(unwrapped, arguments), **{key: unwrapped(each) for key, each in named.items()}))
+        return wrapped(function(*map(unwrapped, arguments), **{key: unwrapped(value) for key, value in named.items()}))
 
     def __getitem__(self, index: Any) -> Any:
         return wrapped(unwrapped(self)[self._index(index)])
@@ -35,8 +35,8 @@ class StrictArray(np.ndarray):
 
     @staticmethod
     def _index(index: Any) -> Any:
-        for each in index if isinstance(index, tuple) else (index,):
-            if isinstance(each, np.ndarray) and each.dtype == bool:
+        for part in index if isinstance(index, tuple) else (index,):
+            if isinstance(part, np.ndarray) and part.dtype == bool:
                 raise TypeError("a mask, of which only the device knows how many it takes")
         return unwrapped(index)
 

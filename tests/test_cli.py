@@ -337,6 +337,15 @@ def test_plan(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (folder / "plan.svg").read_text().startswith("<svg")
 
 
+def test_plan_checks_traces_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script = "import graphprover.prover as prover\ncheck, checked = prover._columns, []\n"
+    script += "prover._columns = lambda table, air: (checked.append(air.name), check(table, air))[1]\n"
+    script += "import atexit\natexit.register(lambda: print(checked))"
+    done = process(folder, script, "plan", "examples/memory", "--device", "cpu")
+    assert done.returncode == OK and done.stdout.endswith("['reads', 'memory']\n"), done.stderr
+    fails(["plan", "examples/memory", "--device", "gpu"], USAGE, capsys, "--device: device 'gpu': give auto, cpu")
+
+
 def test_a_proof_file_is_written_whole_or_not_at_all(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = folder / "proof.bin"
     path.write_bytes(b"old")

@@ -195,7 +195,7 @@ def test_reversed_bits_of_arrays(bits: int) -> None:
 
 @given(st.lists(st.tuples(exts, nonzero), min_size=1, max_size=9))
 def test_arrays_of_extension_elements(pairs: list[tuple[Ext, Ext]]) -> None:
-    left, right = (ext_array(each) for each in zip(*pairs, strict=True))
+    left, right = (ext_array(elements) for elements in zip(*pairs, strict=True))
     products = [ext_mul(a, b) for a, b in pairs]
     assert list(zip(*ext_array_mul(left, right).tolist(), strict=True)) == products
     assert ext_array_dot(left, right) == ext_sum(products)

@@ -15,17 +15,19 @@ LINKED = ("graphs", "kernels", "examples")  # folders of the root that are packa
 
 # From the lowest up; a module belongs to the longest name that fits, and imports from its own layer and lower ones.
 LAYERS = (
-    ("field", "files", "compiled", "__init__"),  # arithmetic of the verifier; writing files; keeping compiled kernels
+    # arithmetic of the verifier; writing files; keeping compiled kernels; what notebooks and terminals show
+    ("field", "files", "compiled", "notebook", "terminal", "__init__"),
     ("air",),  # how tables are described
     ("protocol",),  # what prover and verifier agree on
-    ("envelope", "recipe", "statement", "checker", "verifier"),  # what a user holds
+    ("envelope", "recipe", "statement", "checker", "verifier", "export"),  # what a user holds
     ("kernels",),  # the arithmetic of the prover
     ("device",),  # where it runs
     ("vm",),  # the machine: its statements, and kernels of its own
     ("graphs",),  # the rounds
     ("prover",),
     ("examples", "programs"),  # what may be proved
-    ("options", "demands", "facts", "report", "warm", "cli", "__main__", "vm.cli"),  # the command line
+    # the command line
+    ("options", "demands", "facts", "report", "completion", "warm", "cli", "__main__", "vm.cli", "vm.new_guest"),
 )
 
 UPWARD = {  # imports inside of functions that go up, and why
@@ -41,6 +43,8 @@ HOMES = {  # the only modules that import what is heavy
     "llvmlite": ("kernels.cpu",),
     "cupy": ("device", "kernels.cuda", "vm.kernels.cuda"),
     "rmm": ("kernels.cuda",),
+    "rich": ("terminal",),
+    "shtab": ("completion",),
 }
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from graphprover.cli import FAILED, OK, USAGE, main
 from graphprover.envelope import Proof
-from graphprover.vm.claim import Said
+from graphprover.vm.claim import Claim
 from graphprover.vm.elf import load_elf, program_hash
 from tests.vm.assemble import CODE, Segment, X, elf, leave, words
 
@@ -59,7 +59,7 @@ def test_verify(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_bytes_are_hex_with_their_length() -> None:
-    found = Said(b"\0hi", 0, 5, None).to_json()
+    found = Claim(b"\0hi", 0, 5, None).to_json()
     assert found == {"output": {"hex": "006869", "bytes": 3}, "exit_code": 0, "cycles": 5, "input": None}
 
 
@@ -125,8 +125,19 @@ def test_plan(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for cost in ("multiplications", "permutations", "kept"):
         assert found["total"][cost] == sum(task[cost] for task in found["tasks"]) > 0
     assert found["peak_bytes"] > 0 and found["threads"] > 0 and found["committed_cells"] is None
+    gpu = said(["plan", "examples/keccak", "--device", "cuda:3"], capsys)
+    assert (gpu["device"], gpu["threads"], gpu["batch_rows"]) == ("cuda", 1, 1 << 18)
+    cpu = said(["plan", "examples/keccak", "--device", "cpu"], capsys)
+    assert (cpu["device"], cpu["batch_rows"]) == ("cpu", 1 << 8) and len(cpu["tasks"]) > len(gpu["tasks"])
     cells = said(["plan", "guest.elf"], capsys)["committed_cells"]
     assert cells["halt"] > 0 and sum(cells.values()) > 1 << 20
+
+
+def test_setup(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = said(["setup", "guest.elf", "-o", "guest.vk"], capsys)
+    key = said(["inspect", "guest.vk", "guest.elf"], capsys)
+    assert found.pop("key") == {"file": "guest.vk", "bytes": (here / "guest.vk").stat().st_size}
+    assert found == key
 
 
 def test_execute(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -229,32 +229,32 @@ def swaps(proof: BatchProof) -> Iterator[BatchProof]:
     yield replace(proof, round_queries=swapped(proof.round_queries, 0, 1))
     yield replace(proof, fold_queries=swapped(proof.fold_queries, 0, 1))
     yield replace(proof, batch_nonce=proof.query_nonce + 1, query_nonce=proof.batch_nonce + 1)
-    for table, each in enumerate(proof.openings):
+    for table, opened in enumerate(proof.openings):
         for changed in (
-            replace(each, permutation=each.permutation_next, permutation_next=each.permutation),
-            replace(each, main=exchanged(each.main, 0, -1)) if len(each.main) > 24 else None,
-            replace(each, main=each.main_next, main_next=each.main) if each.main_next else None,
-            replace(each, main=each.preprocessed, preprocessed=each.main) if each.preprocessed else None,
-            replace(each, permutation=exchanged(each.permutation, 0, 3)),
-            replace(each, quotient=(exchanged(each.quotient[0], 0, 1), *each.quotient[1:])),
+            replace(opened, permutation=opened.permutation_next, permutation_next=opened.permutation),
+            replace(opened, main=exchanged(opened.main, 0, -1)) if len(opened.main) > 24 else None,
+            replace(opened, main=opened.main_next, main_next=opened.main) if opened.main_next else None,
+            replace(opened, main=opened.preprocessed, preprocessed=opened.main) if opened.preprocessed else None,
+            replace(opened, permutation=exchanged(opened.permutation, 0, 3)),
+            replace(opened, quotient=(exchanged(opened.quotient[0], 0, 1), *opened.quotient[1:])),
         ):
             if changed is not None:
                 yield replace(proof, openings=(*proof.openings[:table], changed, *proof.openings[table + 1 :]))
     for name in ("round_queries", "fold_queries"):
-        for i, each in enumerate(getattr(proof, name)):
+        for i, queries in enumerate(getattr(proof, name)):
             if name == "round_queries":
-                rows = by_matrix(each.rows, each.widths)
-                spoiled = [replace(each, rows=joined(swapped(rows, a, a + 1))) for a in (0, 1)]
-                if len(each.widths) > 1:
-                    spoiled.append(replace(each, rows=joined([swapped(rows[0], 0, 1), *rows[1:]])))
-                    spoiled.append(replace(each, widths=swapped(each.widths, 0, 1)))
+                rows = by_matrix(queries.rows, queries.widths)
+                spoiled = [replace(queries, rows=joined(swapped(rows, a, a + 1))) for a in (0, 1)]
+                if len(queries.widths) > 1:
+                    spoiled.append(replace(queries, rows=joined([swapped(rows[0], 0, 1), *rows[1:]])))
+                    spoiled.append(replace(queries, widths=swapped(queries.widths, 0, 1)))
             else:
-                groups = each.siblings
-                spoiled = [replace(each, siblings=swapped(groups, a, a + 1)) for a in (0, 1)]
+                groups = queries.siblings
+                spoiled = [replace(queries, siblings=swapped(groups, a, a + 1)) for a in (0, 1)]
                 if len(groups[0]) > 24:
-                    spoiled.append(replace(each, siblings=(exchanged(groups[0], 0, 1), *groups[1:])))
-            if len(each.path) > 32:
-                spoiled.append(replace(each, path=b"".join(swapped(cut(each.path, 32), 0, 1))))
+                    spoiled.append(replace(queries, siblings=(exchanged(groups[0], 0, 1), *groups[1:])))
+            if len(queries.path) > 32:
+                spoiled.append(replace(queries, path=b"".join(swapped(cut(queries.path, 32), 0, 1))))
             for other in spoiled:
                 all_ = getattr(proof, name)
                 spoiled_part: dict[str, Any] = {name: (*all_[:i], other, *all_[i + 1 :])}
@@ -431,8 +431,8 @@ def test_a_weight_changes_the_binding_alone() -> None:
     statement, proof = honest()
     other = Statement([statement.tables[0], replace(statement.tables[1], air=other_airs()["weight"])])
     bindings = {
-        binding_digest(make_layout(each.descriptions, proof.log_heights, PARAMETERS), "", None)
-        for each in (statement, other)
+        binding_digest(make_layout(stated.descriptions, proof.log_heights, PARAMETERS), "", None)
+        for stated in (statement, other)
     }
     assert len(bindings) == 2
 
@@ -703,11 +703,11 @@ def test_the_proximity_gap_term_counts() -> None:
     statement, _ = honest()
     many = replace(PARAMETERS, num_queries=1000, query_pow_bits=20)
     security = analyse(shape_of(statement.descriptions, (2, 3)), many)
-    by_name = {each.name: each.bits for each in security.regime.rounds}
+    by_name = {challenge.name: challenge.bits for challenge in security.regime.rounds}
     assert by_name["queries"] > 128 and by_name["batching"] < by_name["queries"]
     assert security.bits == min(by_name.values())
     tall = analyse(shape_of(statement.descriptions, (2, 28)), many).regime
-    assert {each.name: each.bits for each in tall.rounds}["batching"] < by_name["batching"]
+    assert {challenge.name: challenge.bits for challenge in tall.rounds}["batching"] < by_name["batching"]
 
 
 def test_a_proof_below_the_level_asked_for() -> None:

@@ -16,7 +16,7 @@ import graphprover
 from graphprover.cli import FAILED, OK, USAGE, main
 
 ROOT = Path(__file__).parents[1]
-HEAVY = ("dask", "distributed", "numba", "llvmlite", "cupy", "rmm", "cuda")
+HEAVY = ("dask", "distributed", "numba", "llvmlite", "cupy", "rmm", "cuda", "rich", "shtab")
 
 
 def imported_by(code: str) -> set[str]:
@@ -108,6 +108,8 @@ def proofs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["execute", str(ROOT / "examples/guests/sha256.elf")], USAGE, "pip install 'graphprover[prover]'"),
         (["setup", str(ROOT / "examples/guests/fib_iterative.elf"), "-o", "again.vk"], OK, "key hash"),
         (["inspect", "guest.vk"], OK, "key hash"),
+        (["export", "fibonacci", "-o", "exported"], OK, "payload.bin"),
+        (["completion", "bash"], USAGE, "pip install 'graphprover[prover]'"),
         (["inspect", "guest.vk", str(ROOT / "examples/guests/fib_iterative.elf")], OK, "the key of"),
     ],
     ids=lambda value: " ".join(map(os.path.basename, value)) if isinstance(value, list) else None,

@@ -273,7 +273,7 @@ def test_vectors_are_refused_under_another_binding(name: str) -> None:
 
 def rows(vector: vectors.Vector, proof: BatchProof) -> list[verifier.Rows]:
     """The queried rows of each round."""
-    return [rows_by_height(*each) for each in zip(vector.layout.rounds, proof.round_queries, strict=True)]
+    return [rows_by_height(*pair) for pair in zip(vector.layout.rounds, proof.round_queries, strict=True)]
 
 
 def reduced_openings(vector: vectors.Vector, proof: BatchProof, **changed: Ext) -> None:
@@ -386,11 +386,11 @@ def test_every_value_of_a_vector_matters() -> None:
         if isinstance(part, bytes):
             return [part[:i] + bytes([part[i] ^ 1]) + part[i + 1 :] for i in range(0, len(part), 8)]
         if isinstance(part, tuple):
-            return [(*part[:i], other, *part[i + 1 :]) for i, each in enumerate(part) for other in variants(each)]
+            return [(*part[:i], other, *part[i + 1 :]) for i, entry in enumerate(part) for other in variants(entry)]
         if part is None:
             return []
         names = vars(part)
-        return [replace(part, **{n: other}) for n, each in names.items() for other in variants(each)]  # type: ignore[type-var]
+        return [replace(part, **{n: other}) for n, value in names.items() for other in variants(value)]  # type: ignore[type-var]
 
     for proof in variants(vector.proof):
         if shape(proof) != shape(vector.proof):  # type: ignore[arg-type]

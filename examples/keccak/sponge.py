@@ -8,7 +8,7 @@ the 8 lanes of the capacity stay. The last row of a block calls the permutation,
 import numpy as np
 
 from graphprover.air import Air, TableBuilder
-from graphprover.air.packing import linear
+from graphprover.air.linear import linear
 from graphprover.examples.keccak.nibbles import XOR
 from graphprover.vm.tables.keccak_f import PERMUTATION, stacked_limbs
 

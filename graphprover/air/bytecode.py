@@ -104,7 +104,7 @@ class Bytecode:
     def highest_powers(self) -> tuple[int, int]:
         """The highest power of alpha and of beta in the extension constants."""
         weights = [weight for sums in self.ext_constants for weight in sums]
-        return max((each.alpha for each in weights), default=0), max((each.beta for each in weights), default=0)
+        return max((weight.alpha for weight in weights), default=0), max((weight.beta for weight in weights), default=0)
 
     @property
     def constant_planes(self) -> int:

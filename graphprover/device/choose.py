@@ -2,10 +2,12 @@
 
 import importlib.util
 import re
+from dataclasses import dataclass
 
-from graphprover.device.interface import Device
+from graphprover.device.interface import CPU_BATCH, CUDA_BATCH, CUDA_THREADS, Device
 
 DEVICES = "auto, cpu, cuda or cuda:NUMBER"
+_CUDA = re.compile(r"cuda(?::(\d+))?")
 
 
 def device_for(name: str) -> Device:
@@ -13,7 +15,7 @@ def device_for(name: str) -> Device:
 
     Raises ValueError for another name, and where a GPU is asked for that is not there: it is never replaced.
     """
-    cuda = re.fullmatch(r"cuda(?::(\d+))?", name)
+    cuda = _CUDA.fullmatch(name)
     if cuda:
         number = int(cuda[1] or 0)
         found = gpus()
@@ -28,6 +30,33 @@ def device_for(name: str) -> Device:
         from graphprover.device.cpu import CpuDevice
 
         return CpuDevice()
+    raise ValueError(f"device {name!r}: give {DEVICES}")
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a kind of device runs a graph."""
+
+    kind: str  # cpu or cuda
+    log_batch_rows: int  # log2 of the rows up to which tables share tasks
+    threads: int  # how many tasks it runs at once
+
+    def __str__(self) -> str:
+        tasks = f"{self.threads} task{'s' * (self.threads > 1)} at once"
+        return f"{self.kind}: {tasks}, tables of at most 2^{self.log_batch_rows} rows share theirs"
+
+
+def way_of(name: str) -> Way:
+    """How the device called ``name`` runs a graph. A GPU need not be there; ``auto`` is what `device_for` would take.
+
+    Raises ValueError for another name.
+    """
+    if _CUDA.fullmatch(name) or (name == "auto" and gpus()):
+        return Way("cuda", CUDA_BATCH, CUDA_THREADS)
+    if name in ("auto", "cpu"):
+        from graphprover.device.cpu import available_threads
+
+        return Way("cpu", CPU_BATCH, available_threads())
     raise ValueError(f"device {name!r}: give {DEVICES}")
 
 

@@ -46,6 +46,9 @@ class CpuDevice:
         self.threads = threads or available_threads()
         self._threads = Threads(self.threads)
 
+    def __repr__(self) -> str:
+        return f"CpuDevice({self.threads})"
+
     def __reduce__(self) -> tuple[Callable[[int], "CpuDevice"], tuple[int]]:
         return _device, (self.threads,)
 

@@ -15,7 +15,7 @@ from typing import Any
 import cupy
 import numpy as np
 
-from graphprover.device.interface import CUDA_BATCH, DeviceLost, Tree
+from graphprover.device.interface import CUDA_BATCH, CUDA_THREADS, DeviceLost, Tree
 from graphprover.field import GENERATOR, Ext
 from graphprover.kernels.cuda import (
     deep,
@@ -66,7 +66,7 @@ class CudaDevice:
 
     kind = "cuda"
     arrays = cupy
-    threads = 1  # one thread keeps a device busy: more would wait for each other's Python
+    threads = CUDA_THREADS
     log_batch_rows = CUDA_BATCH
 
     def __init__(self, number: int = 0) -> None:
@@ -79,6 +79,9 @@ class CudaDevice:
         self.lost = ""  # why the device cannot be used again
         self._lock = threading.Lock()
         self._inside = threading.local()
+
+    def __repr__(self) -> str:
+        return f"CudaDevice({self.number})"
 
     def __reduce__(self) -> tuple[Callable[[int], "CudaDevice"], tuple[int]]:
         return device, (self.number,)

@@ -22,6 +22,8 @@ Array = Any  # an array of the device
 # much as the work in it, on a GPU where a table leaves most of it idle.
 CPU_BATCH, CUDA_BATCH = 8, 18
 
+CUDA_THREADS = 1  # one thread keeps a GPU busy: more would wait for each other's Python
+
 
 class DeviceLost(RuntimeError):
     """A device failed and holds nothing any more; this process cannot use it again."""

@@ -109,13 +109,13 @@ def fold_constraints(
         accumulator, *fractions = at.permutation
         for lookup, prefix, fraction in zip(air.lookups, prefixes, fractions, strict=True):
             denominator, numerator = ONE, ZERO
-            for each in lookup.tuples:
+            for message in lookup.tuples:
                 combined = ZERO
-                for field in each.fields:
+                for field in message.fields:
                     combined = ext_add(ext_mul(combined, tau), nodes[field])
                 term = ext_sub(prefix, combined)
                 # V/U + m/d = (V·d + m·U) / (U·d)
-                numerator = ext_add(ext_mul(numerator, term), ext_mul(nodes[each.multiplicity], denominator))
+                numerator = ext_add(ext_mul(numerator, term), ext_mul(nodes[message.multiplicity], denominator))
                 denominator = ext_mul(denominator, term)
             constraints.append(ext_sub(ext_mul(denominator, fraction), numerator))
         total = ext_sum(fractions)

@@ -14,11 +14,12 @@ from graphprover.protocol import backend
 RATE_WORDS = 17
 DIGEST_BYTES = 32
 DIGEST_WORDS = 4
+_WORDS = 25  # of a state
 
 # Microseconds, of which only the ratios matter: of a message by itself, and each of its permutations; of permuting
 # states together, and each of these.
 _MESSAGE, _PERMUTATION, _TOGETHER, _STATE = 9.0, 0.6, 600.0, 2.2
-_LANES = 4096  # states permuted together at most: more gain nothing over the calls that NumPy takes
+_STATES = 4096  # states permuted together at most: more gain nothing over the calls that NumPy takes
 
 
 def keccak256(data: bytes) -> bytes:
@@ -86,14 +87,14 @@ def _batched(groups: Sequence[np.ndarray], blocks: int) -> list[np.ndarray]:
         padded[end - len(rows) : end, words] = _FIRST_PADDING
     padded[:, -1] |= _LAST_PADDING
     digests = np.empty((total, DIGEST_WORDS), dtype=np.uint64)
-    chunks = -(-total // _LANES)
+    chunks = -(-total // _STATES)
     for chunk in range(chunks):
-        lanes = slice(total * chunk // chunks, total * (chunk + 1) // chunks)
-        states = _States(lanes.stop - lanes.start)
+        part = slice(total * chunk // chunks, total * (chunk + 1) // chunks)
+        states = _States(part.stop - part.start)
         for first in range(0, RATE_WORDS * blocks, RATE_WORDS):
-            states.words[_ROW_OF_WORD[:RATE_WORDS]] ^= padded[lanes, first : first + RATE_WORDS].T
+            states.words[_ROW_OF_WORD[:RATE_WORDS]] ^= padded[part, first : first + RATE_WORDS].T
             states.permute()
-        digests[lanes] = states.words[_ROW_OF_WORD[:DIGEST_WORDS]].T
+        digests[part] = states.words[_ROW_OF_WORD[:DIGEST_WORDS]].T
     return np.split(digests, ends[:-1])
 
 
@@ -111,7 +112,7 @@ def _round_constants() -> np.ndarray:
 
 def _rho_and_pi() -> tuple[np.ndarray, np.ndarray]:
     """For each place 5 x + y of a state after pi: where its word comes from, and by how much rho rotates it."""
-    sources, rotations = np.zeros(25, dtype=np.intp), np.zeros(25, dtype=np.uint64)
+    sources, rotations = np.zeros(_WORDS, dtype=np.intp), np.zeros(_WORDS, dtype=np.uint64)
     x, y = 1, 0
     for t in range(24):
         # Rotations are triangular numbers along the orbit of (1, 0) under pi, which takes (x, y) to (y, 2 x + 3 y).
@@ -124,7 +125,7 @@ def _rho_and_pi() -> tuple[np.ndarray, np.ndarray]:
 ROUND_CONSTANTS = _round_constants()
 _SOURCES, _ROTATIONS = _rho_and_pi()
 # Row 5 x + y of some states is word x + 5 y of a message.
-_ROW_OF_WORD = [5 * (word % 5) + word // 5 for word in range(25)]
+_ROW_OF_WORD = [5 * (word % 5) + word // 5 for word in range(_WORDS)]
 _FIRST_PADDING, _LAST_PADDING = np.uint64(1), np.uint64(1 << 63)
 _ONE, _SIXTY_THREE = np.uint64(1), np.uint64(63)
 
@@ -132,20 +133,20 @@ _ONE, _SIXTY_THREE = np.uint64(1), np.uint64(63)
 class _States:
     """States of Keccak-f[1600], and the room to permute them: row 5 x + y holds word (x, y) of every state."""
 
-    def __init__(self, lanes: int) -> None:
-        self.words = np.zeros((25, lanes), dtype=np.uint64)
-        self.moved = np.empty((35, lanes), dtype=np.uint64)  # 10 rows more, so that x + 1 and x + 2 are slices
-        self.parity = np.empty((7, lanes), dtype=np.uint64)  # those of x = -1 ... 5
-        self.theta = np.empty((5, lanes), dtype=np.uint64)
-        self.room = np.empty((5, lanes), dtype=np.uint64)
+    def __init__(self, count: int) -> None:
+        self.words = np.zeros((_WORDS, count), dtype=np.uint64)
+        self.moved = np.empty((_WORDS + 10, count), dtype=np.uint64)  # 10 rows more, so that x + 1 and x + 2 are slices
+        self.parity = np.empty((7, count), dtype=np.uint64)  # those of x = -1 ... 5
+        self.theta = np.empty((5, count), dtype=np.uint64)
+        self.room = np.empty((5, count), dtype=np.uint64)
         # Whole arrays: NumPy shifts by an array of the same shape twice as fast as by a broadcast one.
-        self.left = np.repeat(_ROTATIONS[:, None], lanes, axis=1)
-        self.right = np.repeat((64 - _ROTATIONS[:, None]) % np.uint64(64), lanes, axis=1)
+        self.left = np.repeat(_ROTATIONS[:, None], count, axis=1)
+        self.right = np.repeat((64 - _ROTATIONS[:, None]) % np.uint64(64), count, axis=1)
 
     def permute(self) -> None:
         """Keccak-f[1600] of all states."""
         a, b, parity, theta, room = self.words, self.moved, self.parity, self.theta, self.room
-        planes, moved, before, after = a.reshape(5, 5, -1), b[:25], parity[:5], parity[2:]
+        planes, moved, before, after = a.reshape(5, 5, -1), b[:_WORDS], parity[:5], parity[2:]
         for constant in ROUND_CONSTANTS:
             # theta
             np.bitwise_xor.reduce(planes, axis=1, out=parity[1:6])
@@ -162,7 +163,7 @@ class _States:
             np.right_shift(moved, self.right, out=moved)
             np.bitwise_or(moved, a, out=moved)
             # chi
-            np.copyto(b[25:], b[:10])
+            np.copyto(b[_WORDS:], b[:10])
             np.invert(b[5:30], out=a)
             np.bitwise_and(a, b[10:], out=a)
             np.bitwise_xor(a, moved, out=a)

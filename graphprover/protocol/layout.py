@@ -4,11 +4,12 @@ Prover, verifier, planner and parser read the same `Layout`, so none of them tak
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 
 from graphprover.air.description import AirDescription, check_bus_widths, check_multiplicity_bound
 from graphprover.field import EXTENSION_DEGREE, TWO_ADICITY
+from graphprover.notebook import html
 from graphprover.protocol.folding import fold_log_arities
 from graphprover.protocol.parameters import Parameters
 
@@ -52,6 +53,23 @@ class Layout:
     tables: tuple[AirDescription, ...]
     log_heights: tuple[int, ...]  # log2 of each table's rows
     parameters: Parameters
+
+    def __repr__(self) -> str:
+        return f"<{self._title}>"
+
+    def _repr_html_(self) -> str:
+        rows: list[Sequence[object]] = [("table", "rows", "columns", "preprocessed", "lookups", "quotient chunks")]
+        for air, log_height in zip(self.tables, self.log_heights, strict=True):
+            chunks = 1 << air.log_quotient_chunks
+            row = air.name, f"2^{log_height}", air.main_width, air.preprocessed_width, len(air.lookups), chunks
+            rows.append(row)
+        return html(self._title, asdict(self.parameters), rows)
+
+    @property
+    def _title(self) -> str:
+        tables, rate = len(self.tables), f"1/{1 << self.parameters.log_blowup}"
+        tallest = f"up to 2^{max(self.log_heights)} rows"
+        return f"Layout of {tables} table{'s' * (tables != 1)} of {tallest} at rate {rate}"
 
     @cached_property
     def log_chunks(self) -> tuple[int, ...]:

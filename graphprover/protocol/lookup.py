@@ -33,6 +33,6 @@ def lookup_prefixes(tables: Sequence[AirDescription], sigma: Ext, tau: Ext) -> l
     step = ext_pow(tau, max_tuple_width(tables))
     numbers = bus_numbers(tables)
     prefixes = [ext_add(sigma, step)]
-    for _ in range(max((n for each in numbers for n in each), default=0)):
+    for _ in range(max((n for of_table in numbers for n in of_table), default=0)):
         prefixes.append(ext_add(prefixes[-1], step))
-    return [[prefixes[number] for number in each] for each in numbers]
+    return [[prefixes[number] for number in of_table] for of_table in numbers]

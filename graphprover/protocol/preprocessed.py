@@ -15,7 +15,7 @@ from graphprover.field import (
     root_of_unity,
 )
 from graphprover.protocol import backend
-from graphprover.protocol.hashing import keccak256_rows, permutations
+from graphprover.protocol.hashing import DIGEST_WORDS, keccak256_rows, permutations
 
 _BLOCK = 1 << 12  # words: a few arrays of them stay in a core's cache
 
@@ -96,7 +96,7 @@ def preprocessed_cap(traces: Sequence[np.ndarray], log_blowup: int, cap_height: 
     layer = rows(height)
     assert layer is not None
     while len(layer) > cap_size:
-        layer = keccak256_rows(layer.reshape(-1, 8))
+        layer = keccak256_rows(layer.reshape(-1, 2 * DIGEST_WORDS))
         joined = rows(len(layer))
         if joined is not None:
             layer = keccak256_rows(np.concatenate([layer, joined], axis=1))

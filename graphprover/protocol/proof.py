@@ -80,12 +80,12 @@ class BatchProof:
     zeta_nonce: int  # before the out-of-domain point
 
 
-def rows_by_height(each: Round, queries: RoundQueries) -> dict[int, np.ndarray]:
+def rows_by_height(round_: Round, queries: RoundQueries) -> dict[int, np.ndarray]:
     """By log2 of a matrix's rows: the rows of all matrices of that height, uint64 (queries, words), in their order."""
-    words = np.frombuffer(queries.rows, dtype="<u8").reshape(-1, sum(each.widths))
-    ends = list(accumulate(each.widths))
+    words = np.frombuffer(queries.rows, dtype="<u8").reshape(-1, sum(round_.widths))
+    ends = list(accumulate(round_.widths))
     parts: dict[int, list[np.ndarray]] = {}
-    for matrix, end in zip(each.matrices, ends, strict=True):
+    for matrix, end in zip(round_.matrices, ends, strict=True):
         parts.setdefault(matrix.log_rows, []).append(words[:, end - matrix.width : end])
     return {log_rows: np.concatenate(part, axis=1) for log_rows, part in parts.items()}
 
@@ -93,14 +93,14 @@ def rows_by_height(each: Round, queries: RoundQueries) -> dict[int, np.ndarray]:
 def opened_values(layout: Layout, openings: Sequence[TableOpenings] | Mapping[int, TableOpenings]) -> list[bytes]:
     """The openings in transcript order: by round, matrix and point."""
     values: list[bytes | None] = []
-    for each in layout.rounds:
-        for matrix in each.matrices:
+    for round_ in layout.rounds:
+        for matrix in round_.matrices:
             table = openings[matrix.table]
-            if each.name == MAIN:
+            if round_.name == MAIN:
                 values += [table.main, table.main_next]
-            elif each.name == QUOTIENT:
+            elif round_.name == QUOTIENT:
                 values.append(table.quotient[matrix.chunk])
-            elif each.name == PREPROCESSED:
+            elif round_.name == PREPROCESSED:
                 values += [table.preprocessed, table.preprocessed_next]
             else:
                 values += [table.permutation, table.permutation_next]
@@ -191,7 +191,7 @@ def encode(proof: BatchProof) -> bytes:
             _sequence(proof.fold_nonces, _word),
             _varint(len(proof.round_queries)),
             *chain.from_iterable(map(_round_queries, proof.round_queries)),
-            _sequence(proof.fold_queries, lambda each: _sequence(each.siblings, _values) + _path(each.path)),
+            _sequence(proof.fold_queries, lambda fold: _sequence(fold.siblings, _values) + _path(fold.path)),
             _values(exts_to_words(proof.final_polynomial)),
             _word(proof.query_nonce),
             _sequence(proof.terminals, lambda terminal: _option(terminal, lambda value: exts_to_words([value]))),
@@ -391,15 +391,15 @@ def decode(data: bytes, layout: Layout) -> BatchProof:
     has_lookups = bool(layout.lookup_tables)
 
     def input_cap(name: str) -> Cap:
-        each = layout.round(name)
-        assert each is not None
-        return reader.cap(f"the {name} commitment", layout.cap_log_size(each.log_rows))
+        round_ = layout.round(name)
+        assert round_ is not None
+        return reader.cap(f"the {name} commitment", layout.cap_log_size(round_.log_rows))
 
-    def round_queries(each: Round) -> RoundQueries:
-        what = f"the queries of the {each.name} commitment"
-        rows = reader.rows(what, _row_shape(len(each.matrices), each.widths, 1), reader.length(what, queries))
-        levels = each.log_rows - layout.cap_log_size(each.log_rows)
-        return RoundQueries(each.widths, rows.tobytes(), reader.path(what, queries * levels))
+    def round_queries(round_: Round) -> RoundQueries:
+        what = f"the queries of the {round_.name} commitment"
+        rows = reader.rows(what, _row_shape(len(round_.matrices), round_.widths, 1), reader.length(what, queries))
+        levels = round_.log_rows - layout.cap_log_size(round_.log_rows)
+        return RoundQueries(round_.widths, rows.tobytes(), reader.path(what, queries * levels))
 
     def fold_queries(fold: int) -> FoldQueries:
         what = f"the queries of fold {fold}"
@@ -424,7 +424,7 @@ def decode(data: bytes, layout: Layout) -> BatchProof:
     reader.length("the fold nonces", len(folds))
     fold_nonces = tuple(reader.word("a fold nonce") for _ in folds)
     reader.length("the queries", len(layout.rounds))
-    input_queries = tuple(round_queries(each) for each in layout.rounds)
+    input_queries = tuple(round_queries(round_) for round_ in layout.rounds)
     reader.length("the fold queries", len(folds))
     folded_queries = tuple(fold_queries(fold) for fold in folds)
     final_polynomial = words_to_exts(reader.values("the final polynomial", 1 << layout.parameters.log_final_poly_len))

@@ -93,7 +93,7 @@ class Regime:
     @property
     def binding(self) -> ChallengeError:
         """The weakest round."""
-        return min(self.rounds, key=lambda each: each.bits)
+        return min(self.rounds, key=lambda challenge: challenge.bits)
 
     @property
     def bits(self) -> float:
@@ -111,7 +111,7 @@ class Security:
     @property
     def regime(self) -> Regime:
         """The better of the two analyses."""
-        return max(self.unique, self.johnson, key=lambda each: each.bits)
+        return max(self.unique, self.johnson, key=lambda regime: regime.bits)
 
     def by(self, proximity: str) -> Regime:
         """The better analysis among those that rest on these results (`PROXIMITIES`); ValueError for others."""
@@ -133,8 +133,10 @@ class Security:
         """The bits, and those of either analysis, for people."""
         return f"{self.bits:.1f} bits ({self.johnson.bits:.1f} by Johnson, {self.unique.bits:.1f} by unique decoding)"
 
-    def table(self) -> str:
-        """The breakdown for people: a line a round with its grinding and its bits in both regimes."""
+    @property
+    def rows(self) -> list[tuple[str, str, str, str]]:
+        """The breakdown for people: the names of the columns, then a row a round with its grinding and its bits in both
+        regimes."""
 
         def number(bits: float) -> str:
             return "-" if bits == inf else f"{bits:.1f}"
@@ -142,18 +144,25 @@ class Security:
         rows = [("round", "grinding", self.unique.name, self.johnson.name)]
         for unique, johnson in zip(self.unique.rounds, self.johnson.rounds, strict=True):
             rows.append((unique.name, str(unique.pow_bits or "-"), number(unique.bits), number(johnson.bits)))
-        rows.append(("all", "", number(self.unique.bits), number(self.johnson.bits)))
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = [
-            "  ".join([row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))])
-            for row in rows
-        ]
+        return [*rows, ("all", "", number(self.unique.bits), number(self.johnson.bits))]
+
+    @property
+    def conclusion(self) -> str:
+        """What limits the bits in either regime, for people."""
         other = self.unique if self.regime is self.johnson else self.johnson
-        lines.append(
+        return (
             f"{self.bits:.1f} bits, proven by {self.regime.name}, limited by {self.binding}; "
             f"{other.bits:.1f} by {other.name}, limited by {other.binding.name}"
         )
-        return "\n".join(lines)
+
+    def table(self) -> str:
+        """The breakdown and its conclusion as text."""
+        widths = [max(map(len, column)) for column in zip(*self.rows, strict=True)]
+        lines = [
+            "  ".join([row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))])
+            for row in self.rows
+        ]
+        return "\n".join([*lines, self.conclusion])
 
 
 def _check_proximity(proximity: str) -> None:
@@ -169,8 +178,8 @@ def shape_of(descriptions: Sequence[AirDescription], log_heights: Sequence[int])
         chunks = 1 << air.log_quotient_chunks
         openings = air.main_width * (1 + air.main_next) + air.preprocessed_width * (1 + air.preprocessed_next)
         openings += EXTENSION_DEGREE * chunks + 2 * air.permutation_width
-        tuples = [each for lookup in air.lookups for each in lookup.tuples]
-        widths += [len(each.fields) for each in tuples]
+        tuples = [message for lookup in air.lookups for message in lookup.tuples]
+        widths += [len(message.fields) for message in tuples]
         constraints = len(air.constraints) + (pins + 3 if pins else 0)
         tables.append(TableShape(log_height, constraints, chunks, openings, len(tuples)))
     return Shape(tuple(tables), max(widths))
@@ -307,7 +316,7 @@ def _rounds(shape: Shape, parameters: Parameters, multiplicity: int) -> tuple[Ch
 
 def _algebraic(rounds: Sequence[ChallengeError]) -> float:
     """Bits of all rounds with a challenge in the field: everything but queries and hash."""
-    return min(each.bits for each in rounds[:-2])
+    return min(challenge.bits for challenge in rounds[:-2])
 
 
 def analyse(shape: Shape, parameters: Parameters) -> Security:
@@ -336,7 +345,7 @@ def analyse(shape: Shape, parameters: Parameters) -> Security:
     around = multiplicities[max(crossing - 1, 0) : crossing + 1]
     return Security(
         unique=Regime(UNIQUE, _rounds(shape, parameters, UNIQUE)),
-        johnson=max(map(johnson, around), key=lambda each: each.bits),
+        johnson=max(map(johnson, around), key=lambda regime: regime.bits),
     )
 
 
@@ -393,8 +402,8 @@ def choose(
     multiplicity = min(options, key=queries)
 
     ground = {field: 0 for field in asdict(most) if field.endswith("pow_bits")} | {"query_pow_bits": QUERY_POW_BITS}
-    for each in _rounds(shape, most, multiplicity)[:-2]:
-        if each.pow_field:
-            missing = ceil(wanted - (each.bits - each.pow_bits)) if each.bits < inf else 0
-            ground[each.pow_field] = max(ground[each.pow_field], missing)
+    for challenge in _rounds(shape, most, multiplicity)[:-2]:
+        if challenge.pow_field:
+            missing = ceil(wanted - (challenge.bits - challenge.pow_bits)) if challenge.bits < inf else 0
+            ground[challenge.pow_field] = max(ground[challenge.pow_field], missing)
     return replace(most, num_queries=queries(multiplicity), **ground)

@@ -140,16 +140,16 @@ def absorb_openings(challenger: Challenger, layout: Layout, openings: Iterable[b
     """Describe the opening argument and absorb the words of all opened values: by round, matrix, point and column."""
     steps = [
         _step("Message", "claimed_evaluations", f"Fixed({matrix.width})", _EXT)
-        for each in layout.rounds
-        for matrix in each.matrices
+        for round_ in layout.rounds
+        for matrix in round_.matrices
         for _ in range(matrix.points)
     ]
     if layout.parameters.batch_pow_bits:
         steps.append(_work("batch_pow", layout.parameters.batch_pow_bits))
     steps += [_challenge("alpha"), *_bracket("low_degree_test")]
     numbers = [len(layout.rounds)]
-    for each in layout.rounds:
-        numbers += [len(each.matrices), *(matrix.points for matrix in each.matrices)]
+    for round_ in layout.rounds:
+        numbers += [len(round_.matrices), *(matrix.points for matrix in round_.matrices)]
     challenger = _absorb_seed(challenger, b"p3-fri-pcs", steps, numbers)
     return challenger.absorb(b"".join(openings))
 

@@ -20,6 +20,6 @@ Read it in this order; docs/vm.md says more of each step.
   may be, times.py why time cannot wrap around, claim.py what a proof says. The verifier needs these alone.
 - The statement about one run: partition.py gives every cycle to a family, run_statement.py finds the tables that the
   run needs, traces/ makes their traces on a device, with the kernels of kernels/. cost.py counts their cells.
-- Around it: key.py and setup.py have verifying keys, guest.py guests on the command line, cli.py
-  ``graphprover execute``.
+- Around it: key.py and setup.py have verifying keys, guest.py guests on the command line, cli.py and new_guest.py the
+  commands ``execute`` and ``new-guest``; symbols.py names a guest's functions where it faults.
 """

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from graphprover.facts import Facts
 from graphprover.files import FileError, read_input, write
-from graphprover.report import aligned, listed, say
+from graphprover.report import Block, Section, cells_report, say
 from graphprover.vm.claim import bytes_json, shown
 from graphprover.vm.elf import ElfError, load_elf
 from graphprover.vm.guest import Limits
@@ -77,16 +77,19 @@ def run_execute(options: argparse.Namespace) -> int:
     if options.output:
         write(options.output, execution.output)
     found = execution_facts(execution, seconds)
-    cells = ""
     if options.cells:
-        from graphprover.vm.cost import cells_text, committed_cells
+        from graphprover.vm.cost import committed_cells
         from graphprover.vm.run_statement import statement_of_run
         from graphprover.vm.statement import Machine
 
         recorded = execute(image, data, **limits(options), record=True)
-        proved = statement_of_run(Machine(image), recorded)
-        found["committed_cells"], cells = committed_cells(proved), f"\n{cells_text(proved)}"
-    say({"program": str(options.guest), **found}, lambda: execution_text(found, execution.output) + cells, options.json)
+        found["committed_cells"] = committed_cells(statement_of_run(Machine(image), recorded))
+
+    def report() -> list[Block]:
+        cells = cells_report(found["committed_cells"], execution.cycles) if options.cells else []
+        return [*execution_report(found, execution.output), *cells]
+
+    say({"program": str(options.guest), **found}, report, options)
     return OK if execution.exit_code == 0 else FAILED
 
 
@@ -103,7 +106,7 @@ def execution_facts(execution: "Execution", seconds: float) -> Facts:
     }
 
 
-def execution_text(found: Facts, output: bytes) -> str:
+def execution_report(found: Facts, output: bytes) -> list[Block]:
     """The same for people."""
     total = found["cycles"]
     mix = [(name, count, f"{count / total:.1%}") for name, count in found["instructions"].items()]
@@ -115,4 +118,4 @@ def execution_text(found: Facts, output: bytes) -> str:
         "output": shown(output),
         "exit code": str(found["exit_code"]),
     }
-    return f"{aligned(mix)}\n{listed(lines)}"
+    return [Section(mix, headed=False), lines]

@@ -17,9 +17,9 @@ from graphprover.air import Air
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.hashing import DIGEST_BYTES, keccak256
 from graphprover.statement import Statement, Table
-from graphprover.vm.shape import MAX_LOG_ROWS, PLACES
+from graphprover.vm.shape import MAX_LOG_ROWS
 from graphprover.vm.statement import LOG_BLOWUPS, ProgramStatements
-from graphprover.vm.table_numbers import TableNumber
+from graphprover.vm.table_numbers import FAMILY_TABLES, TableNumber
 from graphprover.vm.tables.program import FIELDS, ProgramTable
 from graphprover.vm.tables.state import ImageMemory
 from graphprover.vm.version import MACHINE_DIGEST, MACHINE_VERSION
@@ -121,7 +121,7 @@ def machine_digest() -> bytes:
     """
     program = Key(0, 8, 6, 6, bytes(32), {})
     parts = [b"graphprover machine", struct.pack("<Q", MACHINE_VERSION)]
-    for number in (0, *TableNumber, *PLACES):
+    for number in (0, *TableNumber, *FAMILY_TABLES):
         description = program.air(number, tables=2, output_words=2, input_words=33).describe().canonical_bytes
         parts += [struct.pack("<QQ", number, len(description)), description]
     return keccak256(b"".join(parts))

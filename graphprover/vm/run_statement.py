@@ -14,9 +14,9 @@ from graphprover.vm.io import region
 from graphprover.vm.limbs import limbs
 from graphprover.vm.partition import Unprovable, partition
 from graphprover.vm.record import Record
-from graphprover.vm.shape import KECCAK_CALL, MIN_ROWS, Place, lanes_for, packing, rows_for
+from graphprover.vm.shape import KECCAK_CALL, MIN_ROWS, lanes_for, packing, rows_for
 from graphprover.vm.statement import Machine
-from graphprover.vm.table_numbers import TableNumber
+from graphprover.vm.table_numbers import FamilyTable, TableNumber
 from graphprover.vm.tables.keccak_f import even_trace
 from graphprover.vm.tables.keccak_f import trace as keccak_f_trace
 from graphprover.vm.tables.step import Step
@@ -26,6 +26,7 @@ from graphprover.vm.traces.families import family_trace
 from graphprover.vm.traces.rows import host_rows
 from graphprover.vm.traces.run import Run, load_run, run_of
 from graphprover.vm.traces.state import output_words, state_recipes
+from graphprover.vm.version import FAMILY_NUMBERS
 
 __all__ = ["Unprovable", "statement_of_run"]
 
@@ -81,13 +82,13 @@ def _traces(machine: Machine, record: Record, output: np.ndarray, stated: np.nda
     run = replace(run, order=parted.order, entries=parted.entries)
     loaded = Recipe("record", load_run, {"run": run})
 
-    families: list[tuple[Place, Recipe]] = []
+    families: list[tuple[FamilyTable, Recipe]] = []
     late: list[Late] = []
-    places = {Place(family, lanes_for(last - first)): (first, last) for family, (first, last) in parted.shares.items()}
-    for place in sorted(places, key=lambda place: place.number):
-        first, last = places[place]
-        families += [(place, recipe) for recipe in _family_recipes(machine, place, loaded, first, last)]
-        late += late_accesses(run, _step(machine, place), first, last)
+    for family in sorted(parted.shares, key=FAMILY_NUMBERS.__getitem__):
+        first, last = parted.shares[family]
+        table = FamilyTable(family, lanes_for(last - first))
+        families += [(table, recipe) for recipe in _family_recipes(machine, table, loaded, first, last)]
+        late += late_accesses(run, _step(machine, table), first, last)
 
     rows = rows_for(machine.entries.shape[1])
     program = Recipe("program", program_trace, {"entries": parted.entries, "rows": rows}, shape=(1, rows))
@@ -95,30 +96,30 @@ def _traces(machine: Machine, record: Record, output: np.ndarray, stated: np.nda
     others += state_recipes(machine, record.registers, record.memory, len(output), stated)
     others += ((TableNumber.BUMP, recipe) for recipe in _bump_recipes(machine, late, loaded))
 
-    looking = [(recipe, _step(machine, place).describe()) for place, recipe in families]
+    looking = [(recipe, _step(machine, table).describe()) for table, recipe in families]
     looking += [(recipe, machine.air(number, 0, len(output), len(stated)).describe()) for number, recipe in others]
     others += count_recipes(looking).items()
 
     found: list[_Numbered] = [(int(number), recipe) for number, recipe in others]
     if KECCAK_CALL in parted.shares:
         found += _keccak_traces(machine, run, *parted.shares[KECCAK_CALL])
-    found += [(place.number, recipe) for place, recipe in families]
-    return sorted(found, key=lambda table: table[0])
+    found += [(table.number, recipe) for table, recipe in families]
+    return sorted(found, key=lambda numbered: numbered[0])
 
 
-def _step(machine: Machine, place: Place) -> Step:
-    step = machine.air(place.number, 0, 0)
+def _step(machine: Machine, table: FamilyTable) -> Step:
+    step = machine.air(table.number, 0, 0)
     assert isinstance(step, Step)
     return step
 
 
-def _family_recipes(machine: Machine, place: Place, run: Recipe, start: int, end: int) -> Iterator[Recipe]:
+def _family_recipes(machine: Machine, table: FamilyTable, run: Recipe, start: int, end: int) -> Iterator[Recipe]:
     """The tables of one family, which proves the cycles start..end."""
-    step = _step(machine, place)
+    step = _step(machine, table)
     air = step.describe()
-    for height, first, last in packing(place.number, cells_per_row(air)).shares(end - start):
+    for height, first, last in packing(table.number, cells_per_row(air)).shares(end - start):
         fixed = {"step": step, "height": height, "first": start + first, "last": start + last}
-        yield Recipe(place.family, family_trace, fixed, (run,), (air.main_width, height))
+        yield Recipe(table.family, family_trace, fixed, (run,), (air.main_width, height))
 
 
 def _bump_recipes(machine: Machine, late: Sequence[Late], run: Recipe) -> Iterator[Recipe]:

@@ -9,41 +9,22 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from operator import itemgetter
 
-from graphprover.vm.table_numbers import TableNumber
+from graphprover.vm.table_numbers import FAMILY_TABLES, LANES, FamilyTable, TableNumber, name_of
 from graphprover.vm.tables.bump import BUMP_LANES
 from graphprover.vm.tables.keccak_f import ROUNDS
-from graphprover.vm.version import FAMILY_NUMBERS
 
 MIN_ROWS = 64  # of a table: shorter ones would make the proof longer, not shorter
 MAX_LOG_ROWS = 26  # of a table: addresses of a region, which rise by at most 2^35 a row, stay below 2^61
 MAX_ROWS = 1 << MAX_LOG_ROWS
-LANES = (1, 4)  # instructions in a row of a family's table
 MANY = 1 << 12  # instructions of a family from which on several share a row
 SPLIT_CELLS = 1 << 20  # idle cells from which on a table is split into two
-FAMILY = 16  # numbers below are `TableNumber`s; a family's table has the number FAMILY * the family's + lanes
-
-
 SEVERAL = frozenset({TableNumber.BUMP, TableNumber.KECCAK_F})  # a statement may have any number of these
 
 
-@dataclass(frozen=True)
-class Place:
-    """A family's table in a statement."""
-
-    family: str
-    lanes: int
-
-    @property
-    def number(self) -> int:
-        """By which a statement names it."""
-        return FAMILY_NUMBERS[self.family] * FAMILY + self.lanes
-
-
-PLACES = {place.number: place for family in FAMILY_NUMBERS for lanes in LANES for place in (Place(family, lanes),)}
 _TABLE_NUMBERS = frozenset(map(int, TableNumber))
 KECCAK_CALL = "keccak_call"  # the family that needs the permutation
-_CALLS = frozenset(Place(KECCAK_CALL, lanes).number for lanes in LANES)
-_ONCE = frozenset(Place("halt", lanes).number for lanes in LANES)  # proves one cycle, the last
+_CALLS = frozenset(FamilyTable(KECCAK_CALL, lanes).number for lanes in LANES)
+_ONCE = frozenset(FamilyTable("halt", lanes).number for lanes in LANES)  # proves one cycle, the last
 
 
 def lanes_for(count: int) -> int:
@@ -111,13 +92,13 @@ def packing(number: int, cells: int) -> Packing:
     """How the uses of a family, of bumps or of permutations fill tables of so many committed cells a row."""
     if number == TableNumber.KECCAK_F:
         return Packing(1, ROUNDS, cells)
-    return Packing(BUMP_LANES if number == TableNumber.BUMP else PLACES[number].lanes, 1, cells)
+    return Packing(BUMP_LANES if number == TableNumber.BUMP else FAMILY_TABLES[number].lanes, 1, cells)
 
 
 def check_numbers(numbers: Sequence[int], fixed: Collection[int]) -> None:
     """Raises ValueError unless an execution may have these tables beside the boundary; all have the ``fixed``."""
     present = set(numbers)
-    unknown = next((number for number in numbers if number not in PLACES and number not in _TABLE_NUMBERS), None)
+    unknown = next((number for number in numbers if number not in FAMILY_TABLES and number not in _TABLE_NUMBERS), None)
     if unknown is not None:
         raise ValueError(f"no table beside the boundary has the number {unknown}")
     if list(numbers) != sorted(numbers):
@@ -136,7 +117,7 @@ def check_numbers(numbers: Sequence[int], fixed: Collection[int]) -> None:
         raise ValueError("the input's memory is there twice, or in part")
     if {TableNumber.KECCAK_F in present, TableNumber.EVEN in present} != {not _CALLS.isdisjoint(present)}:
         raise ValueError("calls of the permutation, its tables and its even numbers are not all there, or all absent")
-    families = [PLACES[number].family for number in sorted(present - _TABLE_NUMBERS)]
+    families = [FAMILY_TABLES[number].family for number in sorted(present - _TABLE_NUMBERS)]
     twice = next((a for a, b in pairwise(families) if a == b), None)
     if twice is not None:
         raise ValueError(f"the family {twice} has tables of different lanes")
@@ -158,12 +139,12 @@ def check_heights(
         own = [height for _, height in group]
         if not all(MIN_ROWS <= height <= MAX_ROWS for height in own):
             raise ValueError(f"a table {name_of(number)} has not {MIN_ROWS} to 2^{MAX_LOG_ROWS} rows: {own}")
-        if number in PLACES or number in SEVERAL:
+        if number in FAMILY_TABLES or number in SEVERAL:
             uses[number] = packing(number, cells(number)).counts(own)
         elif not rows_for(rows(number)[0]) <= own[0] <= rows_for(rows(number)[-1]):
             raise ValueError(f"the table {name_of(number)} has {own[0]:,} rows; no execution needs as many, or as few")
-    for number in PLACES.keys() & uses:
-        few = PLACES[number].lanes == LANES[0]
+    for number in FAMILY_TABLES.keys() & uses:
+        few = FAMILY_TABLES[number].lanes == LANES[0]
         uses[number] = _common(uses[number], range(1, MANY) if few else range(MANY, cycles + 1))
     for number in _ONCE & uses.keys():
         uses[number] = _common(uses[number], range(1, 2))
@@ -172,14 +153,9 @@ def check_heights(
     for number, counts in uses.items():
         if not counts:
             raise ValueError(f"tables {name_of(number)} of these heights: no number of uses leads to them")
-    proved = [uses[number] for number in PLACES.keys() & uses]
+    proved = [uses[number] for number in FAMILY_TABLES.keys() & uses]
     if not sum(counts[0] for counts in proved) <= cycles <= sum(counts[-1] for counts in proved):
         raise ValueError(f"tables of families for another number of cycles than {cycles:,}")
-
-
-def name_of(number: int) -> str:
-    """The name of a table, for people."""
-    return PLACES[number].family if number in PLACES else TableNumber(number).name.lower()
 
 
 def _common(a: range, b: range) -> range:

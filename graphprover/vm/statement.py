@@ -30,8 +30,8 @@ from graphprover.vm.io import INPUT_BASE, MEMORY_END, OUTPUT_BASE
 from graphprover.vm.isa import ILLEGAL, Instruction, Instructions, Op, decode_all
 from graphprover.vm.limbs import HALF
 from graphprover.vm.record import registers_accessed
-from graphprover.vm.shape import MIN_ROWS, PLACES, check_heights, check_numbers, rows_for
-from graphprover.vm.table_numbers import TableNumber
+from graphprover.vm.shape import MIN_ROWS, check_heights, check_numbers, rows_for
+from graphprover.vm.table_numbers import FAMILY_TABLES, TableNumber
 from graphprover.vm.tables.bump import Bump
 from graphprover.vm.tables.fixed import BytePairs, Halves, Powers
 from graphprover.vm.tables.keccak_f import DIGITS, Even, KeccakF
@@ -68,9 +68,9 @@ _OPS = tuple(Op)
 @cache
 def _same_for_all(number: int) -> Air:
     """A table that is the same for every program, described once in a process."""
-    if number in PLACES:
-        place = PLACES[number]
-        return FAMILIES[place.family](place.lanes)
+    if number in FAMILY_TABLES:
+        table = FAMILY_TABLES[number]
+        return FAMILIES[table.family](table.lanes)
     return _AIRS[number]()
 
 

@@ -1,6 +1,12 @@
-"""The numbers by which a statement names its tables."""
+"""The numbers by which a statement names its tables: those of one kind each, and those of families.
 
+They are frozen, as the families' own are (version.py). The boundary, which is the first table, has the number 0.
+"""
+
+from dataclasses import dataclass
 from enum import IntEnum
+
+from graphprover.vm.version import FAMILY_NUMBERS
 
 
 class TableNumber(IntEnum):
@@ -21,3 +27,29 @@ class TableNumber(IntEnum):
     EVEN = 13
     STATED_INPUT = 14  # in place of INPUT
     ZERO_BETWEEN = 15  # from the end of a stated input to the output
+
+
+LANES = (1, 4)  # instructions in a row of a family's table
+PER_FAMILY = 16  # a family takes so many numbers, of which it uses those of its lanes; those below are the others'
+
+
+@dataclass(frozen=True)
+class FamilyTable:
+    """A family's table in a statement."""
+
+    family: str
+    lanes: int
+
+    @property
+    def number(self) -> int:
+        """By which the statement names it."""
+        return FAMILY_NUMBERS[self.family] * PER_FAMILY + self.lanes
+
+
+_TABLES = [FamilyTable(family, lanes) for family in FAMILY_NUMBERS for lanes in LANES]
+FAMILY_TABLES = {table.number: table for table in _TABLES}  # all there are, by number
+
+
+def name_of(number: int) -> str:
+    """The name of a table, for people."""
+    return FAMILY_TABLES[number].family if number in FAMILY_TABLES else TableNumber(number).name.lower()

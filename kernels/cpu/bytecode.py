@@ -28,28 +28,28 @@ _WORD = 8  # bytes
 
 @njit(nogil=True, cache=True)
 def _add(d, a, stride_a, b, stride_b, rows):
-    for i in range(0, rows, simd.LANES):
+    for i in range(0, rows, simd.WIDTH):
         x, y = simd.load(a, i * stride_a), simd.load(b, i * stride_b)
         simd.store(d, i, simd.canonical(simd.add_canonical(x, y)))
 
 
 @njit(nogil=True, cache=True)
 def _sub(d, a, stride_a, b, stride_b, rows):
-    for i in range(0, rows, simd.LANES):
+    for i in range(0, rows, simd.WIDTH):
         x, y = simd.load(a, i * stride_a), simd.load(b, i * stride_b)
         simd.store(d, i, simd.canonical(simd.sub_canonical(x, y)))
 
 
 @njit(nogil=True, cache=True)
 def _mul(d, a, stride_a, b, stride_b, rows):
-    for i in range(0, rows, simd.LANES):
+    for i in range(0, rows, simd.WIDTH):
         x, y = simd.load(a, i * stride_a), simd.load(b, i * stride_b)
         simd.store(d, i, simd.canonical(simd.mul(x, y)))
 
 
 @njit(nogil=True, cache=True)
 def _scale(d, a, stride_a, b, stride_b, rows):
-    for i in range(0, rows, simd.LANES):
+    for i in range(0, rows, simd.WIDTH):
         x, j = simd.load(b, i * stride_b), i * stride_a
         y = (simd.load(a[0], j), simd.load(a[1], j), simd.load(a[2], j))
         u, v, w = simd.ext_canonical(simd.ext_scale(y, x))
@@ -60,7 +60,7 @@ def _scale(d, a, stride_a, b, stride_b, rows):
 
 @njit(nogil=True, cache=True)
 def _ext_mul(d, a, stride_a, b, stride_b, rows):
-    for i in range(0, rows, simd.LANES):
+    for i in range(0, rows, simd.WIDTH):
         j, k = i * stride_a, i * stride_b
         x = (simd.load(a[0], j), simd.load(a[1], j), simd.load(a[2], j))
         y = (simd.load(b[0], k), simd.load(b[1], k), simd.load(b[2], k))
@@ -72,24 +72,24 @@ def _ext_mul(d, a, stride_a, b, stride_b, rows):
 
 @njit(nogil=True, cache=True)
 def _linear(d, a, stride_a, terms, address, stride, weights, rows):
-    for i in range(0, rows, simd.LANES):
+    for i in range(0, rows, simd.WIDTH):
         sum_ = sums.zero()
         for t in range(len(terms)):
             plane = terms[t, 0]
             x = simd.load(address[plane], i * stride[plane])
-            sum_ = sums.accumulate(sum_, x, sums.broadcast(weights, sums.HALVES * terms[t, 1], 6))
+            sum_ = sums.accumulate(sum_, x, sums.broadcast(weights, sums.LIMBS * terms[t, 1], 6))
         x = simd.load(a, i * stride_a)
         simd.store(d, i, simd.canonical(simd.add_canonical(sums.total(sum_), x)))
 
 
 @njit(nogil=True, cache=True)
 def _ext_linear(d, a, stride_a, terms, address, stride, weights, rows):
-    for i in range(0, rows, simd.LANES):
+    for i in range(0, rows, simd.WIDTH):
         sum_ = sums.ext_zero()
         for t in range(len(terms)):
             plane = terms[t, 0]
             x = simd.load(address[plane], i * stride[plane])
-            sum_ = sums.ext_accumulate(sum_, x, sums.broadcast(weights, sums.HALVES * terms[t, 1], 18))
+            sum_ = sums.ext_accumulate(sum_, x, sums.broadcast(weights, sums.LIMBS * terms[t, 1], 18))
         u, v, w = sums.ext_total(sum_)
         j = i * stride_a
         simd.store(d[0], i, simd.canonical(simd.add_canonical(u, simd.load(a[0], j))))
@@ -130,7 +130,7 @@ def _execute(instructions, terms, address, stride, weights, rows):
             _sub(address[d], address[a], stride[a], address[b], stride[b], rows)
             for i in range(1, 3):
                 if address[d + i] != address[a + i]:
-                    for j in range(0, rows, simd.LANES):
+                    for j in range(0, rows, simd.WIDTH):
                         simd.store(address[d + i], j, simd.load(address[a + i], j * stride[a]))
 
 
@@ -163,16 +163,16 @@ def _next_run(row, rows, log_rows, bit_reversed, block):
 @njit(nogil=True, cache=True)
 def _run(instructions, terms, words, sources, shifted, targets, offset, registers, log_rows, bit_reversed, first, last):
     """``sources``: address of row 0 of each input; ``targets``: of row ``offset`` of each output."""
-    block = min(BLOCK, max(1 << log_rows, simd.LANES))
+    block = min(BLOCK, max(1 << log_rows, simd.WIDTH))
     inputs, outputs, constants = len(sources), len(targets), len(words)
     planes = constants + inputs + outputs + registers
 
-    weights = np.empty((constants, sums.HALVES), dtype=np.uint64)
-    sums.halves(words, weights)
+    weights = np.empty((constants, sums.LIMBS), dtype=np.uint64)
+    sums.limbs(words, weights)
     # One allocation, which ``copies`` keeps alive: copies of inputs and outputs, registers, constants in every lane.
-    size = (inputs + outputs + registers) * block + constants * simd.LANES
-    scratch = np.empty(size + simd.LANES, dtype=np.uint64)
-    skipped = -(scratch.ctypes.data // _WORD) % simd.LANES  # to the next multiple of a vector's size
+    size = (inputs + outputs + registers) * block + constants * simd.WIDTH
+    scratch = np.empty(size + simd.WIDTH, dtype=np.uint64)
+    skipped = -(scratch.ctypes.data // _WORD) % simd.WIDTH  # to the next multiple of a vector's size
     base = scratch.ctypes.data + skipped * _WORD
     copies = scratch[skipped : skipped + (inputs + outputs) * block].reshape(inputs + outputs, block)
     address = np.empty(planes, dtype=np.int64)
@@ -180,7 +180,7 @@ def _run(instructions, terms, words, sources, shifted, targets, offset, register
     for k in range(registers):
         address[constants + inputs + outputs + k] = base + (inputs + outputs + k) * block * _WORD
     for k in range(constants):
-        address[k] = base + ((inputs + outputs + registers) * block + k * simd.LANES) * _WORD
+        address[k] = base + ((inputs + outputs + registers) * block + k * simd.WIDTH) * _WORD
         stride[k] = 0
         simd.store(address[k], 0, simd.splat(words[k]))
     following = np.empty(block, dtype=np.int64)
@@ -188,7 +188,7 @@ def _run(instructions, terms, words, sources, shifted, targets, offset, register
     row = first
     while row < last:
         rows = min(block - row % block, last - row)
-        whole = rows % simd.LANES == 0  # otherwise vectors would reach beyond the rows, and all is staged
+        whole = rows % simd.WIDTH == 0  # otherwise vectors would reach beyond the rows, and all is staged
         run = _next_run(row, rows, log_rows, bit_reversed, block)
         if run < 0:
             for i in range(rows):
@@ -207,7 +207,7 @@ def _run(instructions, terms, words, sources, shifted, targets, offset, register
                 address[constants + inputs + k] = targets[k] + (row - offset) * _WORD
             else:
                 address[constants + inputs + k] = base + (inputs + k) * block * _WORD
-        padded = (rows + simd.LANES - 1) // simd.LANES * simd.LANES
+        padded = (rows + simd.WIDTH - 1) // simd.WIDTH * simd.WIDTH
         _execute(instructions, terms, address, stride, weights, padded)
         if not whole:
             for k in range(outputs):
@@ -248,7 +248,7 @@ def evaluate(
         read = planes[kinds == kind]
         if len(read):
             sources[kinds == kind] = _addresses(matrices[kind], kind.name, int(read.max()) + 1, rows)[read]
-    outputs = np.concatenate([_addresses(each, "target", len(each), last - offset) for each in targets])
+    outputs = np.concatenate([_addresses(target, "target", len(target), last - offset) for target in targets])
     if len(outputs) != bytecode.outputs or not all(target.flags.writeable for target in targets):
         raise ValueError(f"expected {bytecode.outputs} writable target planes, not {len(outputs)}")
     if constants.shape != (bytecode.constant_planes,) or constants.dtype != np.uint64:

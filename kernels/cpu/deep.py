@@ -60,7 +60,7 @@ def _compress(matrix, first, rows, weights, target):
     """The sums over columns of weight times column for rows first .. first + rows - 1, to the columns of ``target``."""
     columns, height = matrix.shape
     for start in range(0, columns, _COLUMNS):
-        for i in range(0, rows, simd.LANES):
+        for i in range(0, rows, simd.WIDTH):
             sum_ = sums.ext_zero()
             for c in range(start, min(start + _COLUMNS, columns)):
                 x = simd.load(matrix, c * height + first + i)
@@ -76,11 +76,11 @@ def _add_rows(matrix, weights, claims, power, inverses, target, first, last):
     """Adds (claims[0] - compressed) / (z_0 - x) and, for a second claim, power times the same of z_1, row by row."""
     columns, height = matrix.shape
     block = np.empty((3, _ROWS), dtype=np.uint64)
-    whole = first + (last - first) // simd.LANES * simd.LANES
+    whole = first + (last - first) // simd.WIDTH * simd.WIDTH
     for start in range(first, whole, _ROWS):
         rows = min(_ROWS, whole - start)
         _compress(matrix, start, rows, weights, block)
-        for i in range(0, rows, simd.LANES):
+        for i in range(0, rows, simd.WIDTH):
             compressed = simd.load_rows(block, i, _ROWS, 3)
             sum_ = simd.load_rows(target, start + i, height, 3)
             for j in range(len(claims)):
@@ -122,8 +122,8 @@ def _add_reduced_opening(matrix, opened, offset, alpha, inverses, target, first,
             term = ext_mul(weight, (opened[j, c, 0], opened[j, c, 1], opened[j, c, 2]))
             claims[j, 0], claims[j, 1], claims[j, 2] = ext_add((claims[j, 0], claims[j, 1], claims[j, 2]), term)
         weight = ext_mul(weight, alpha)
-    weights = np.empty((3 * columns, sums.HALVES), dtype=np.uint64)
-    sums.halves(words.reshape(-1), weights)
+    weights = np.empty((3 * columns, sums.LIMBS), dtype=np.uint64)
+    sums.limbs(words.reshape(-1), weights)
     power = ext_power(alpha, np.uint64(columns))
     _add_rows(matrix, weights, claims, power, inverses, target, first, last)
 
@@ -167,8 +167,8 @@ def add_reduced_opening(
     claims = np.array(opened, dtype=np.uint64).reshape(-1, columns, 3)
     if target.shape != (3, rows) or not 0 <= first <= last <= rows:
         raise ValueError(f"rows {first} to {last} of {matrix.shape} do not fit {target.shape}")
-    if len(inverses) < len(claims) or any(each.shape[0] != 3 or each.shape[1] < rows for each in inverses):
-        raise ValueError(f"{len(claims)} points of {rows} rows got {[each.shape for each in inverses]} inverses")
+    if len(inverses) < len(claims) or any(inverse.shape[0] != 3 or inverse.shape[1] < rows for inverse in inverses):
+        raise ValueError(f"{len(claims)} points of {rows} rows got {[inverse.shape for inverse in inverses]} inverses")
     for j in range(0, len(claims), 2):
         some = claims[j : j + 2]
         pair = (inverses[j], inverses[j + len(some) - 1])
@@ -177,8 +177,8 @@ def add_reduced_opening(
 
 @njit(nogil=True, cache=True)
 def _add(x, y, target):
-    whole = len(x) // simd.LANES * simd.LANES
-    for i in range(0, whole, simd.LANES):
+    whole = len(x) // simd.WIDTH * simd.WIDTH
+    for i in range(0, whole, simd.WIDTH):
         simd.store(target, i, simd.canonical(simd.add_canonical(simd.load(x, i), simd.load(y, i))))
     for i in range(whole, len(x)):
         target[i] = add_word(x[i], y[i])

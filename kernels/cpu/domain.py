@@ -21,11 +21,11 @@ def _fill(roots, start, target):
     target[0] = start
     half = 1
     for root in roots:
-        if half < simd.LANES:
+        if half < simd.WIDTH:
             for i in range(half):
                 target[half + i] = mul(target[i], root)
         else:
-            for i in range(0, half, simd.LANES):
+            for i in range(0, half, simd.WIDTH):
                 simd.store(target, half + i, simd.canonical(simd.mul(simd.load(target, i), root)))
         half *= 2
 

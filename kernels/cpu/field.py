@@ -13,7 +13,7 @@ from graphprover.kernels.cpu.simd import intrinsic
 
 P = np.uint64(field.P)
 _EPSILON = np.uint64(0xFFFFFFFF)  # 2^64 mod p
-_HALF = np.uint64(32)
+_LIMB_BITS = np.uint64(32)
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
 
@@ -68,20 +68,14 @@ def sub(x, y):
 
 
 @njit(nogil=True)
-def neg(x):
-    """-x."""
-    return P - x if x else x
-
-
-@njit(nogil=True)
 def mul(x, y):
     """x * y; takes any words."""
     high, low = _mul_high(x, y), x * y
-    top, middle = high >> _HALF, high & _EPSILON
+    top, middle = high >> _LIMB_BITS, high & _EPSILON
     s = low - top
     if low < top:
         s -= _EPSILON
-    m = (middle << _HALF) - middle
+    m = (middle << _LIMB_BITS) - middle
     r = s + m
     if r < m:
         r += _EPSILON

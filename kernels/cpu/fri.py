@@ -18,7 +18,7 @@ from graphprover.kernels.cpu.field import ext_add, ext_mul, ext_scale, ext_sub
 from graphprover.kernels.cpu.pieces import Threads, split_rows
 
 _WORDS = 2048  # elements of a codeword folded together, so that the steps between stay in the cache
-_HALF = np.uint64(field.inv(2))
+_INVERSE_OF_TWO = np.uint64(field.inv(2))
 
 _factors = lru_cache(maxsize=8)(domain.fold_factors)
 
@@ -38,10 +38,10 @@ _odds = simd.shuffle(1, 3, 5, 7, 9, 11, 13, 15)
 def _fold_by_two(source, target, count, factors, first, beta):
     """``count`` elements of (3, room) arrays, elements first ... of their codeword; target may be the source."""
     room = source.shape[1]
-    whole = count // simd.LANES * simd.LANES
-    for i in range(0, whole, simd.LANES):
+    whole = count // simd.WIDTH * simd.WIDTH
+    for i in range(0, whole, simd.WIDTH):
         a0, a1, a2 = simd.load_rows(source, 2 * i, room, 3)
-        b0, b1, b2 = simd.load_rows(source, 2 * i + simd.LANES, room, 3)
+        b0, b1, b2 = simd.load_rows(source, 2 * i + simd.WIDTH, room, 3)
         low = (_evens(a0, b0), _evens(a1, b1), _evens(a2, b2))
         high = (_odds(a0, b0), _odds(a1, b1), _odds(a2, b2))
         s0, s1, s2 = simd.ext_canonical(simd.ext_add(low, high))
@@ -52,7 +52,7 @@ def _fold_by_two(source, target, count, factors, first, beta):
         low = (source[0, 2 * i], source[1, 2 * i], source[2, 2 * i])
         high = (source[0, 2 * i + 1], source[1, 2 * i + 1], source[2, 2 * i + 1])
         scaled = ext_mul(ext_scale(ext_sub(low, high), factors[first + i]), beta)
-        target[0, i], target[1, i], target[2, i] = ext_add(ext_scale(ext_add(low, high), _HALF), scaled)
+        target[0, i], target[1, i], target[2, i] = ext_add(ext_scale(ext_add(low, high), _INVERSE_OF_TWO), scaled)
 
 
 @njit(nogil=True, cache=True)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from graphprover.kernels.cpu.keccak import DIGEST
+from graphprover.protocol.hashing import DIGEST_WORDS
 
 
 def gather(
@@ -21,7 +21,7 @@ def _nodes(layers: Sequence[np.ndarray], numbers: np.ndarray) -> np.ndarray:
     leaves, cap = len(layers[0]), len(layers[-1])
     if len(numbers) and not cap <= numbers.min() <= numbers.max() < 2 * leaves:
         raise IndexError(f"a node outside a tree of {leaves} leaves")
-    target = np.empty((len(numbers), DIGEST), dtype=np.uint64)
+    target = np.empty((len(numbers), DIGEST_WORDS), dtype=np.uint64)
     bits = np.frexp(numbers)[1]
     for layer in layers:
         here = np.flatnonzero(bits == len(layer).bit_length())

@@ -5,10 +5,11 @@ import numpy as np
 from graphprover.compiled import njit
 from graphprover.kernels.cpu import simd
 from graphprover.kernels.cpu.field import swap_bytes
-from graphprover.kernels.cpu.keccak import DIGEST, STATE, finish
+from graphprover.kernels.cpu.keccak import STATE, finish
 from graphprover.kernels.cpu.pieces import Threads
+from graphprover.protocol.hashing import DIGEST_WORDS
 
-_LANES = simd.LANES
+_WIDTH = simd.WIDTH
 _NONCES = 1 << 14  # of a piece
 
 
@@ -17,15 +18,15 @@ def _grind(seed, mask, start, stop):
     # The digest's last word is in memory order, the bits to test are counted from its last byte.
     mask = swap_bytes(mask)
     state = np.empty(STATE, dtype=np.uint64)
-    for first in range(start, stop, _LANES):
-        for i in range(DIGEST):
-            simd.store(state, _LANES * i, simd.splat(seed[i]))
-        simd.store(state, _LANES * DIGEST, simd.wrapping_add(simd.iota(), first))
-        state[_LANES * (DIGEST + 1) :] = 0
-        finish(state, DIGEST + 1)
-        found = simd.equal(simd.bit_and(simd.load(state, _LANES * (DIGEST - 1)), mask), 0)
+    for first in range(start, stop, _WIDTH):
+        for i in range(DIGEST_WORDS):
+            simd.store(state, _WIDTH * i, simd.splat(seed[i]))
+        simd.store(state, _WIDTH * DIGEST_WORDS, simd.wrapping_add(simd.iota(), first))
+        state[_WIDTH * (DIGEST_WORDS + 1) :] = 0
+        finish(state, DIGEST_WORDS + 1)
+        found = simd.equal(simd.bit_and(simd.load(state, _WIDTH * (DIGEST_WORDS - 1)), mask), 0)
         if found:
-            for i in range(min(_LANES, stop - first)):
+            for i in range(min(_WIDTH, stop - first)):
                 if found >> i & 1:
                     return first + i
     return -1
@@ -61,7 +62,7 @@ def smallest_nonce(seed: np.ndarray, bits: int, first: int, last: int) -> int:
     SerializingChallenger64 with nothing else pending. ``seed`` is uint64 (4,), a digest; 0 <= bits < 64 and
     0 <= first, last < 2^63. Raises ValueError otherwise.
     """
-    if seed.shape != (DIGEST,) or seed.dtype != np.uint64:
+    if seed.shape != (DIGEST_WORDS,) or seed.dtype != np.uint64:
         raise ValueError("the seed is a digest of four uint64 words")
     if not 0 <= bits < 64 or not 0 <= first < 1 << 63 or not 0 <= last < 1 << 63:
         raise ValueError(f"cannot grind {bits} bits over [{first}, {last})")

@@ -13,7 +13,7 @@ from graphprover.kernels.cpu.field import mul
 
 BLOCK = 2048  # rows whose words are inverted together: they fit the innermost cache
 _CHAINS = 4  # independent chains, so that a product need not wait for the one before
-_STRIDE = _CHAINS * simd.LANES
+_STRIDE = _CHAINS * simd.WIDTH
 _ONE = np.uint64(1)
 
 
@@ -27,15 +27,15 @@ def invert(words, prefix, count):
     padded = (count + _STRIDE - 1) // _STRIDE * _STRIDE
     for i in range(count, padded):
         words[i] = _ONE
-    a, b, c, d = simd.load_rows(words, 0, simd.LANES, _CHAINS)
-    simd.store_rows(prefix, 0, simd.LANES, (a, b, c, d))
+    a, b, c, d = simd.load_rows(words, 0, simd.WIDTH, _CHAINS)
+    simd.store_rows(prefix, 0, simd.WIDTH, (a, b, c, d))
     for i in range(_STRIDE, padded, _STRIDE):
-        v, w, x, y = simd.load_rows(words, i, simd.LANES, _CHAINS)
+        v, w, x, y = simd.load_rows(words, i, simd.WIDTH, _CHAINS)
         a, b, c, d = simd.mul(a, v), simd.mul(b, w), simd.mul(c, x), simd.mul(d, y)
-        simd.store_rows(prefix, i, simd.LANES, (a, b, c, d))
+        simd.store_rows(prefix, i, simd.WIDTH, (a, b, c, d))
 
     ends = np.empty(2 * _STRIDE, dtype=np.uint64)  # the chains' products, and the products of those
-    simd.store_rows(ends, 0, simd.LANES, (a, b, c, d))
+    simd.store_rows(ends, 0, simd.WIDTH, (a, b, c, d))
     product = _ONE
     for i in range(_STRIDE):
         ends[_STRIDE + i] = product
@@ -50,16 +50,16 @@ def invert(words, prefix, count):
         ends[i] = mul(product, ends[_STRIDE + i])
         product = mul(product, end)
 
-    a, b, c, d = simd.load_rows(ends, 0, simd.LANES, _CHAINS)
+    a, b, c, d = simd.load_rows(ends, 0, simd.WIDTH, _CHAINS)
     for i in range(padded - _STRIDE, 0, -_STRIDE):
-        v, w, x, y = simd.load_rows(prefix, i - _STRIDE, simd.LANES, _CHAINS)
+        v, w, x, y = simd.load_rows(prefix, i - _STRIDE, simd.WIDTH, _CHAINS)
         v, w, x, y = simd.mul(a, v), simd.mul(b, w), simd.mul(c, x), simd.mul(d, y)
-        e, f, g, h = simd.load_rows(words, i, simd.LANES, _CHAINS)
+        e, f, g, h = simd.load_rows(words, i, simd.WIDTH, _CHAINS)
         a, b, c, d = simd.mul(a, e), simd.mul(b, f), simd.mul(c, g), simd.mul(d, h)
         v, w, x, y = simd.canonical(v), simd.canonical(w), simd.canonical(x), simd.canonical(y)
-        simd.store_rows(words, i, simd.LANES, (v, w, x, y))
+        simd.store_rows(words, i, simd.WIDTH, (v, w, x, y))
     a, b, c, d = simd.canonical(a), simd.canonical(b), simd.canonical(c), simd.canonical(d)
-    simd.store_rows(words, 0, simd.LANES, (a, b, c, d))
+    simd.store_rows(words, 0, simd.WIDTH, (a, b, c, d))
     return -1
 
 
@@ -108,14 +108,14 @@ def _ext_inverse(source, target, first, last):
         for k in range(3):
             for i in range(count):
                 block[k, i] = source[k, start + i]
-        for i in range(0, count, simd.LANES):
+        for i in range(0, count, simd.WIDTH):
             c0, c1, c2, norm = adjugate(simd.load_rows(block, i, BLOCK, 3))
             simd.store_rows(block, i, BLOCK, (c0, c1, c2))
             simd.store(norms, i, norm)
         zero = invert(norms, prefix, count)
         if zero >= 0:
             return start + zero
-        for i in range(0, count, simd.LANES):
+        for i in range(0, count, simd.WIDTH):
             scaled = simd.ext_scale(simd.load_rows(block, i, BLOCK, 3), simd.load(norms, i))
             simd.store_rows(block, i, BLOCK, simd.ext_canonical(scaled))
         for k in range(3):

@@ -11,12 +11,10 @@ import numpy as np
 
 from graphprover.compiled import njit
 from graphprover.kernels.cpu import simd
-from graphprover.protocol.hashing import ROUND_CONSTANTS
+from graphprover.protocol.hashing import DIGEST_WORDS, RATE_WORDS, ROUND_CONSTANTS
 
-RATE = 17  # words absorbed between permutations
-STATE = 25 * simd.LANES  # words of a state in memory
-DIGEST = 4  # words of a digest
-_LANES = simd.LANES
+STATE = 25 * simd.WIDTH  # words of a state in memory
+_WIDTH = simd.WIDTH
 
 
 def _rotations() -> list[int]:
@@ -56,17 +54,17 @@ def _round(b, a, constant):
 @njit(nogil=True, cache=True)
 def permute(state):
     """Keccak-f[1600] of the eight states at the address or in the array ``state``."""
-    words = simd.load_rows(state, 0, _LANES, 25)
+    words = simd.load_rows(state, 0, _WIDTH, 25)
     for i in range(24):
         words = _round(words, ROUND_CONSTANTS[i])
-    simd.store_rows(state, 0, _LANES, words)
+    simd.store_rows(state, 0, _WIDTH, words)
 
 
 @njit(nogil=True, cache=True)
 def finish(state, words):
-    """Pads after ``words`` < RATE words of the last block, whose others are zero up to the capacity, and permutes."""
-    simd.store(state, _LANES * words, simd.xor(simd.load(state, _LANES * words), _FIRST_PADDING))
-    last = _LANES * (RATE - 1)
+    """Pads after fewer than RATE_WORDS words of the last block, the others of which are zero, and permutes."""
+    simd.store(state, _WIDTH * words, simd.xor(simd.load(state, _WIDTH * words), _FIRST_PADDING))
+    last = _WIDTH * (RATE_WORDS - 1)
     simd.store(state, last, simd.xor(simd.load(state, last), _LAST_PADDING))
     permute(state)
 
@@ -81,34 +79,34 @@ def clamped_rows(first, last):
 @njit(nogil=True, cache=True)
 def store_digests(state, target, first, last):
     """Writes the digests of eight states to the rows from ``first`` of ``target``, uint64 (rows, 4), below ``last``."""
-    digests = simd.load_rows(state, 0, _LANES, DIGEST)
-    if last - first >= _LANES:
-        simd.store_rows(target, DIGEST * first, _LANES, simd.interleave(digests))
+    digests = simd.load_rows(state, 0, _WIDTH, DIGEST_WORDS)
+    if last - first >= _WIDTH:
+        simd.store_rows(target, DIGEST_WORDS * first, _WIDTH, simd.interleave(digests))
     else:
         places = simd.shift_left(clamped_rows(first, last), 2)
-        for i in range(DIGEST):
-            simd.scatter(target, simd.wrapping_add(places, i), simd.load(state, _LANES * i))
+        for i in range(DIGEST_WORDS):
+            simd.scatter(target, simd.wrapping_add(places, i), simd.load(state, _WIDTH * i))
 
 
 @njit(nogil=True, cache=True)
 def _hash_rows(columns, stride, target, first, last):
     state = np.empty(STATE, dtype=np.uint64)
-    for row in range(first, last, _LANES):
+    for row in range(first, last, _WIDTH):
         state[:] = 0
-        whole = stride == 1 and row + _LANES <= last
+        whole = stride == 1 and row + _WIDTH <= last
         places = simd.wrapping_mul(clamped_rows(row, last), stride)
         word = 0
         for i in range(len(columns)):
             # Columns lie a power of two of bytes apart and, when many, are no streams that a processor would foresee.
-            ahead = i + RATE
+            ahead = i + RATE_WORDS
             if ahead < len(columns):
                 simd.prefetch(columns[ahead], row * stride)
-            elif len(columns) > RATE:
-                simd.prefetch(columns[ahead - len(columns)], (row + _LANES) * stride)
+            elif len(columns) > RATE_WORDS:
+                simd.prefetch(columns[ahead - len(columns)], (row + _WIDTH) * stride)
             x = simd.load(columns[i], row) if whole else simd.gather(columns[i], places)
-            simd.store(state, _LANES * word, simd.xor(simd.load(state, _LANES * word), x))
+            simd.store(state, _WIDTH * word, simd.xor(simd.load(state, _WIDTH * word), x))
             word += 1
-            if word == RATE:
+            if word == RATE_WORDS:
                 permute(state)
                 word = 0
         finish(state, word)
@@ -116,8 +114,8 @@ def _hash_rows(columns, stride, target, first, last):
 
 
 def _check_target(target: np.ndarray, rows: int, first: int, last: int) -> None:
-    if target.dtype != np.uint64 or target.shape != (rows, DIGEST) or not target.flags.c_contiguous:
-        raise ValueError(f"digests of {rows} rows are a C-contiguous uint64 array of shape ({rows}, {DIGEST})")
+    if target.dtype != np.uint64 or target.shape != (rows, DIGEST_WORDS) or not target.flags.c_contiguous:
+        raise ValueError(f"digests of {rows} rows are a C-contiguous uint64 array of shape ({rows}, {DIGEST_WORDS})")
     if not 0 <= first <= last <= rows:
         raise ValueError(f"rows [{first}, {last}) of {rows}")
 

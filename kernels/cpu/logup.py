@@ -10,7 +10,7 @@ import numpy as np
 
 from graphprover.air.bytecode import constants, lookup_bytecode
 from graphprover.compiled import njit
-from graphprover.field import Ext
+from graphprover.field import EXTENSION_DEGREE, Ext
 from graphprover.kernels.cpu import bytecode, domain, simd
 from graphprover.kernels.cpu.field import add
 from graphprover.kernels.cpu.inverse import adjugate, invert
@@ -34,7 +34,7 @@ def _block(denominators, multiplicities, start, groups, columns, place, rows, bl
     for t in range(tuples):
         for i in range(rows, block):
             norms[t * block + i] = _ONE
-        for i in range(0, rows, simd.LANES):
+        for i in range(0, rows, simd.WIDTH):
             x = simd.load_rows(denominators, 3 * t * height + start + i, height, 3)
             c0, c1, c2, norm = adjugate(x)
             # A multiplicity of zero makes the fraction zero, whatever the denominator.
@@ -44,7 +44,7 @@ def _block(denominators, multiplicities, start, groups, columns, place, rows, bl
     zero = invert(norms, prefix, tuples * block)
     if zero >= 0:
         return zero
-    for i in range(0, rows, simd.LANES):
+    for i in range(0, rows, simd.WIDTH):
         sum_ = (simd.splat(_ZERO), simd.splat(_ZERO), simd.splat(_ZERO))
         t = 0
         for j in range(len(groups)):
@@ -65,30 +65,30 @@ def _block(denominators, multiplicities, start, groups, columns, place, rows, bl
 def _fractions(denominators, multiplicities, offset, groups, columns, first, last):
     """(-1, -1), or the tuple and the row of a zero denominator."""
     tuples = len(multiplicities)
-    block = max(_WORDS // tuples // simd.LANES, 1) * simd.LANES
+    block = max(_WORDS // tuples // simd.WIDTH, 1) * simd.WIDTH
     room = (tuples * block + 31) // 32 * 32  # what ``invert`` asks for
     cofactors = np.empty((3, room), dtype=np.uint64)
     norms = np.empty(room, dtype=np.uint64)
     prefix = np.empty(room, dtype=np.uint64)
-    some = np.empty((3 * tuples, simd.LANES), dtype=np.uint64)
-    counts = np.empty((tuples, simd.LANES), dtype=np.uint64)
-    out = np.empty((len(columns), simd.LANES), dtype=np.uint64)
+    some = np.empty((3 * tuples, simd.WIDTH), dtype=np.uint64)
+    counts = np.empty((tuples, simd.WIDTH), dtype=np.uint64)
+    out = np.empty((len(columns), simd.WIDTH), dtype=np.uint64)
     start = first
     while start < last:
         rows = min(block, last - start)
-        direct = rows >= simd.LANES
+        direct = rows >= simd.WIDTH
         if direct:
-            rows -= rows % simd.LANES
+            rows -= rows % simd.WIDTH
             sources, targets, place = (denominators, multiplicities, start - offset), columns, start
         else:
             # Vectors would reach beyond the last row: the few rows that are left go through a copy.
-            for i in range(simd.LANES):
+            for i in range(simd.WIDTH):
                 for k in range(3 * tuples):
                     some[k, i] = denominators[k, start - offset + i] if i < rows else _ZERO
                 for k in range(tuples):
                     counts[k, i] = multiplicities[k, start - offset + i] if i < rows else _ZERO
             sources, targets, place = (some, counts, 0), out, 0
-        vectors = rows if direct else simd.LANES
+        vectors = rows if direct else simd.WIDTH
         zero = _block(*sources, groups, targets, place, vectors, block, cofactors, norms, prefix)
         if zero >= 0:
             return zero // block, start + zero % block
@@ -128,7 +128,7 @@ def fractions(
     another multiplicity, and ValueError for shapes that do not agree.
     """
     tuples, rows = sum(groups), denominators.shape[1]
-    expected = (3 * tuples, rows), (tuples, rows), (3 * (len(groups) + 1), columns.shape[1])
+    expected = (3 * tuples, rows), (tuples, rows), (EXTENSION_DEGREE * (len(groups) + 1), columns.shape[1])
     fits = 0 <= offset <= first <= last <= min(columns.shape[1], offset + rows)
     if (denominators.shape, multiplicities.shape, columns.shape) != expected or not fits:
         shapes = denominators.shape, multiplicities.shape, columns.shape
@@ -159,7 +159,7 @@ def _lookup_columns(threads: Threads, table: Operands, beta: Ext) -> tuple[np.nd
     words = constants(code, table.public_values, table.prefixes, beta)
     groups = [len(lookup.tuples) for lookup in table.air.lookups]
     matrices = (table.main, table.preprocessed, None, domain.indicators(rows))
-    columns = np.empty((3 * (len(groups) + 1), rows), dtype=np.uint64)
+    columns = np.empty((table.air.permutation_width, rows), dtype=np.uint64)
 
     def piece(first: int, last: int) -> None:
         denominators = np.empty((3 * sum(groups), last - first), dtype=np.uint64)

@@ -12,54 +12,47 @@ import numpy as np
 
 from graphprover.compiled import njit
 from graphprover.kernels.cpu import simd
-from graphprover.kernels.cpu.keccak import (
-    DIGEST,
-    STATE,
-    clamped_rows,
-    finish,
-    hash_groups,
-    hash_rows,
-    store_digests,
-)
+from graphprover.kernels.cpu.keccak import STATE, clamped_rows, finish, hash_groups, hash_rows, store_digests
 from graphprover.kernels.cpu.pieces import Threads, split_rows
+from graphprover.protocol.hashing import DIGEST_WORDS
 
-_LANES = simd.LANES
-_PAIR = 2 * DIGEST  # words of two children
+_WIDTH = simd.WIDTH
+_PAIR = 2 * DIGEST_WORDS  # words of two children
 
 
 @njit(nogil=True, cache=True)
 def _hash_pairs(state, layer, row, last):
     """The states after hashing words 8 i ... 8 i + 7 of ``layer`` for the eight nodes i from ``row`` below ``last``."""
-    state[_LANES * _PAIR :] = 0
-    if row + _LANES <= last:
-        pairs = simd.load_rows(layer, _PAIR * row, _PAIR, _LANES)
-        simd.store_rows(state, 0, _LANES, simd.transpose(pairs))
+    state[_WIDTH * _PAIR :] = 0
+    if row + _WIDTH <= last:
+        pairs = simd.load_rows(layer, _PAIR * row, _PAIR, _WIDTH)
+        simd.store_rows(state, 0, _WIDTH, simd.transpose(pairs))
     else:
         places = simd.wrapping_mul(clamped_rows(row, last), _PAIR)
         for i in range(_PAIR):
-            simd.store(state, _LANES * i, simd.gather(layer, simd.wrapping_add(places, i)))
+            simd.store(state, _WIDTH * i, simd.gather(layer, simd.wrapping_add(places, i)))
     finish(state, _PAIR)
 
 
 @njit(nogil=True, cache=True)
 def _build(layer, digests, target, first, last):
     state = np.empty(STATE, dtype=np.uint64)
-    for row in range(first, last, _LANES):
+    for row in range(first, last, _WIDTH):
         _hash_pairs(state, layer, row, last)
         if digests:
-            places = simd.wrapping_mul(clamped_rows(row, last), DIGEST)
-            for i in range(DIGEST):
+            places = simd.wrapping_mul(clamped_rows(row, last), DIGEST_WORDS)
+            for i in range(DIGEST_WORDS):
                 digest = simd.gather(digests, simd.wrapping_add(places, i))
-                simd.store(state, _LANES * (DIGEST + i), digest)
-            state[_LANES * _PAIR :] = 0
+                simd.store(state, _WIDTH * (DIGEST_WORDS + i), digest)
+            state[_WIDTH * _PAIR :] = 0
             finish(state, _PAIR)
         store_digests(state, target, row, last)
 
 
 def _check(layer: np.ndarray, target: np.ndarray, first: int, last: int) -> None:
     for digests in (layer, target):
-        if digests.dtype != np.uint64 or digests.shape[1:] != (DIGEST,) or not digests.flags.c_contiguous:
-            raise ValueError(f"a layer is a C-contiguous uint64 array of shape (nodes, {DIGEST})")
+        if digests.dtype != np.uint64 or digests.shape[1:] != (DIGEST_WORDS,) or not digests.flags.c_contiguous:
+            raise ValueError(f"a layer is a C-contiguous uint64 array of shape (nodes, {DIGEST_WORDS})")
     if len(layer) != 2 * len(target):
         raise ValueError(f"{len(layer)} nodes do not have {len(target)} parents")
     if not 0 <= first <= last <= len(target):
@@ -93,7 +86,7 @@ def tree(threads: Threads, matrices: Sequence[np.ndarray], cap_height: int) -> t
     layers = allocate(max(groups), cap_height)
     joining = {}
     for size, group in groups.items():
-        digests = layers[0] if size == len(layers[0]) else np.empty((size, DIGEST), dtype=np.uint64)
+        digests = layers[0] if size == len(layers[0]) else np.empty((size, DIGEST_WORDS), dtype=np.uint64)
         split_rows(threads, partial(hash_rows, group, digests), size)
         joining[size] = digests
     build(threads, layers, joining)
@@ -112,7 +105,7 @@ def allocate(leaves: int, cap_height: int) -> tuple[np.ndarray, ...]:
     """The layers, uint64 (n, 4) each, from 2^k leaves to a cap of at most 2^cap_height nodes; none is written."""
     cap = min(leaves, 1 << cap_height)
     sizes = [leaves >> level for level in range((leaves // cap).bit_length())]
-    return tuple(np.empty((nodes, DIGEST), dtype=np.uint64) for nodes in sizes)
+    return tuple(np.empty((nodes, DIGEST_WORDS), dtype=np.uint64) for nodes in sizes)
 
 
 def build(threads: Threads, layers: Sequence[np.ndarray], joining: Mapping[int, np.ndarray]) -> None:

@@ -103,7 +103,7 @@ def _powers(b, c):
 
 
 _down_8, _up_8 = _down(8), _up(8)
-_GROUP = 7 * simd.LANES  # words of the table for eight blocks: the first powers of their c, then the second, ...
+_GROUP = 7 * simd.WIDTH  # words of the table for eight blocks: the first powers of their c, then the second, ...
 
 
 @njit(nogil=True)
@@ -121,9 +121,9 @@ def _make_step_down(radix):
     def step_down(source, source_start, target, start, size, block, table):
         """One node of ``size`` rows, a multiple of 8 * radix, to its ``radix`` descendants."""
         stride = size // radix
-        first_power = _place(block) + simd.LANES * (power_step - 1)
-        factors = simd.splat_rows(table, first_power, simd.LANES * power_step, count)
-        for j in range(0, stride, simd.LANES):
+        first_power = _place(block) + simd.WIDTH * (power_step - 1)
+        factors = simd.splat_rows(table, first_power, simd.WIDTH * power_step, count)
+        for j in range(0, stride, simd.WIDTH):
             parts = simd.load_rows(source, source_start + j, stride, radix)
             simd.store_rows(target, start + j, stride, down(parts, factors))
 
@@ -150,10 +150,10 @@ def _make_last_step_up(radix):
     def last_step_up(x, start, size, factors, shift):
         """The root of the tree from its ``radix`` descendants; factors[k, i] is for coefficient k size / radix + i."""
         stride = size // radix
-        first_factors = simd.load_rows(factors, 0, simd.LANES, radix)
-        step = simd.splat(power(shift, np.uint64(simd.LANES)))
+        first_factors = simd.load_rows(factors, 0, simd.WIDTH, radix)
+        step = simd.splat(power(shift, np.uint64(simd.WIDTH)))
         rising = simd.splat(_ONE)
-        for j in range(0, stride, simd.LANES):
+        for j in range(0, stride, simd.WIDTH):
             parts = up(simd.load_rows(x, start + j, stride, radix), first_factors)
             simd.store_rows(x, start + j, stride, canonical_scale(parts, rising))
             rising = simd.mul(rising, step)
@@ -165,11 +165,11 @@ def _make_last_step_up(radix):
 def _factors(log_size, scale, shift):
     """scale * shift^i for the first eight coefficients of each part in the last step up."""
     radix = _odd_radix(log_size)
-    factors = np.empty((radix, simd.LANES), dtype=np.uint64)
+    factors = np.empty((radix, simd.WIDTH), dtype=np.uint64)
     to_next_part = power(shift, np.uint64((1 << log_size) // radix))
     for k in range(radix):
         factor = scale
-        for i in range(simd.LANES):
+        for i in range(simd.WIDTH):
             factors[k, i] = factor
             factor = mul(factor, shift)
         scale = mul(scale, to_next_part)
@@ -192,9 +192,9 @@ def _bit_reversed_8(b, parts):
 @njit(nogil=True, cache=True)
 def _leaf(source, source_start, target, start, block, table):
     """The last six levels below one node of 64 rows."""
-    parts = simd.load_rows(source, source_start, simd.LANES, 8)
-    parts = _down_8(parts, simd.splat_rows(table, _place(block), simd.LANES, 7))
-    parts = _down_8(simd.transpose(parts), simd.load_rows(table, _GROUP * block, simd.LANES, 7))
+    parts = simd.load_rows(source, source_start, simd.WIDTH, 8)
+    parts = _down_8(parts, simd.splat_rows(table, _place(block), simd.WIDTH, 7))
+    parts = _down_8(simd.transpose(parts), simd.load_rows(table, _GROUP * block, simd.WIDTH, 7))
     simd.store_rows(target, start, 8, simd.transpose(_canonical_8(parts)))
 
 
@@ -202,8 +202,8 @@ def _leaf(source, source_start, target, start, block, table):
 def _step_up(x, start, size, block, table):
     """One node of ``size`` rows, a multiple of 64, from its eight descendants."""
     stride = size // 8
-    factors = simd.splat_rows(table, _place(block), simd.LANES, 7)
-    for j in range(0, stride, simd.LANES):
+    factors = simd.splat_rows(table, _place(block), simd.WIDTH, 7)
+    for j in range(0, stride, simd.WIDTH):
         simd.store_rows(x, start + j, stride, _up_8(simd.load_rows(x, start + j, stride, 8), factors))
 
 
@@ -211,12 +211,12 @@ def _step_up(x, start, size, block, table):
 def _first_steps_up_natural(source, source_start, target, start, log_size, root):
     """The lowest three levels from rows in natural order: rows j + k n/8 for all k belong to node rev(j)."""
     stride = 1 << (log_size - 3)
-    step = simd.splat(power(root, np.uint64(simd.LANES)))
-    lanes = np.empty(simd.LANES, dtype=np.uint64)
-    for i in range(simd.LANES):
+    step = simd.splat(power(root, np.uint64(simd.WIDTH)))
+    lanes = np.empty(simd.WIDTH, dtype=np.uint64)
+    for i in range(simd.WIDTH):
         lanes[i] = power(root, np.uint64(i))
     c = simd.load(lanes, 0)
-    for j in range(0, stride, simd.LANES):
+    for j in range(0, stride, simd.WIDTH):
         parts = _bit_reversed_8(simd.load_rows(source, source_start + j, stride, 8))
         parts = simd.transpose(_up_8(parts, _powers(c)))
         place = start + 8 * reverse_bits(j >> 3, log_size - 6)
@@ -262,7 +262,7 @@ def _up_tree(source, source_start, target, start, log_size, natural, root, table
     for position in range(0, size, _LEAF):
         if not natural:
             parts = simd.transpose(simd.load_rows(source, source_start + position, 8, 8))
-            parts = _up_8(parts, simd.load_rows(table, _GROUP * (position >> 6), simd.LANES, 7))
+            parts = _up_8(parts, simd.load_rows(table, _GROUP * (position >> 6), simd.WIDTH, 7))
             simd.store_rows(target, start + position, 8, simd.transpose(parts))
         node = _LEAF
         end = position + _LEAF
@@ -306,8 +306,8 @@ def _interpolate_small(source, start, coefficients, log_size, natural, root, sca
 
 @njit(nogil=True, cache=True)
 def _fill(table, twiddles):
-    for i in range(0, len(twiddles), simd.LANES):
-        simd.store_rows(table, 7 * i, simd.LANES, _powers(simd.load(twiddles, i)))
+    for i in range(0, len(twiddles), simd.WIDTH):
+        simd.store_rows(table, 7 * i, simd.WIDTH, _powers(simd.load(twiddles, i)))
 
 
 @cache
@@ -317,13 +317,13 @@ def _table(log_size, inverse):
     uint64 of shape (blocks / 8, 7, 8). Bit i of a block's number stands for a factor of order 2^(i+4) in c, and for
     its inverse if ``inverse``.
     """
-    twiddles = np.ones(max(1 << log_size >> 3, simd.LANES), dtype=np.uint64)
+    twiddles = np.ones(max(1 << log_size >> 3, simd.WIDTH), dtype=np.uint64)
     for log in range(len(twiddles).bit_length() - 1):
         half = 1 << log
         root = field.root_of_unity(log + 4)
         factor = np.asarray(field.inv(root) if inverse else root, dtype=np.uint64)
         twiddles[half : 2 * half] = field.array_mul(twiddles[:half], factor)
-    table = np.empty((len(twiddles) // simd.LANES, 7, simd.LANES), dtype=np.uint64)
+    table = np.empty((len(twiddles) // simd.WIDTH, 7, simd.WIDTH), dtype=np.uint64)
     _fill(table, twiddles)
     return table
 
@@ -370,7 +370,7 @@ def _bit_reverse(source, target, log_size, first, last):
                 simd.store_word(target, start + i, simd.load_word(source, start + reverse_bits(i, log_size)))
         else:
             stride = size >> 3
-            for j in range(0, stride, simd.LANES):
+            for j in range(0, stride, simd.WIDTH):
                 rows = simd.transpose(_bit_reversed_8(simd.load_rows(source, start + j, stride, 8)))
                 place = start + 8 * reverse_bits(j >> 3, log_size - 6)
                 simd.store_rows(target, place, stride, _bit_reversed_8(rows))

@@ -22,15 +22,15 @@ _COLUMNS = 16  # of a piece, as each piece first prepares as much as that for it
 _AHEAD = 2  # columns from the one in use to the one whose rows are asked for: no hardware foresees a jump
 _P = np.uint64(P)
 _PIECE = np.uint64(1 << sums.PIECE)
-_LANES_OF_POINT = 3 * sums.HALVES * simd.LANES  # words of the table that eight rows take for one point
+_WORDS_OF_POINT = 3 * sums.LIMBS * simd.WIDTH  # words of the table that eight rows take for one point
 
 
 @njit(nogil=True, cache=True)
 def _scale(points, factor, target):
     """target = target * points * factor, with an extension factor."""
     size = len(points)
-    whole = size // simd.LANES * simd.LANES
-    for i in range(0, whole, simd.LANES):
+    whole = size // simd.WIDTH * simd.WIDTH
+    for i in range(0, whole, simd.WIDTH):
         x = simd.ext_scale(simd.load_rows(target, i, size, 3), simd.load(points, i))
         simd.store_rows(target, i, size, simd.ext_canonical(simd.ext_mul(x, factor)))
     for i in range(whole, size):
@@ -57,23 +57,23 @@ def _weights(log_rows: int, point: Ext) -> np.ndarray:
 
 @njit(nogil=True, cache=True)
 def _split(weights, start, rows, table, place, step):
-    """The halves of one point's weights for rows start .. start + rows - 1, as ``sums`` wants them, eight rows a go."""
+    """The limbs of one point's weights for rows start .. start + rows - 1, as ``sums`` wants them, eight rows a go."""
     size = weights.shape[1]
-    for i in range(0, rows, simd.LANES):
+    for i in range(0, rows, simd.WIDTH):
         for coordinate in range(3):
             x = simd.load(weights, coordinate * size + start + i)
             for _ in range(3):
                 simd.store(table, place, x)
-                simd.store(table, place + simd.LANES, simd.shift_right(x, 32))
-                place += 2 * simd.LANES
+                simd.store(table, place + simd.WIDTH, simd.shift_right(x, 32))
+                place += 2 * simd.WIDTH
                 x = simd.mul(x, _PIECE)
-        place += step - _LANES_OF_POINT
+        place += step - _WORDS_OF_POINT
 
 
 @njit(nogil=True, cache=True)
 def _add_to(partial, place, sum_):
-    words = simd.ext_add(simd.load_rows(partial, place, simd.LANES, 3), simd.ext_canonical(sums.ext_total(sum_)))
-    simd.store_rows(partial, place, simd.LANES, words)
+    words = simd.ext_add(simd.load_rows(partial, place, simd.WIDTH, 3), simd.ext_canonical(sums.ext_total(sum_)))
+    simd.store_rows(partial, place, simd.WIDTH, words)
 
 
 @njit(nogil=True, cache=True)
@@ -82,11 +82,11 @@ def _one_point(matrix, start, rows, table, partial, first, last):
     for column in range(first, last):
         a = sums.ext_zero()
         place = 0
-        for i in range(column * size + start, column * size + start + rows, simd.LANES):
+        for i in range(column * size + start, column * size + start + rows, simd.WIDTH):
             sums.prefetch(matrix, i + _AHEAD * size)
-            a = sums.ext_accumulate(a, simd.load(matrix, i), simd.load_rows(table, place, simd.LANES, 18))
-            place += _LANES_OF_POINT
-        _add_to(partial, (column - first) * 3 * simd.LANES, a)
+            a = sums.ext_accumulate(a, simd.load(matrix, i), simd.load_rows(table, place, simd.WIDTH, 18))
+            place += _WORDS_OF_POINT
+        _add_to(partial, (column - first) * 3 * simd.WIDTH, a)
 
 
 @njit(nogil=True, cache=True)
@@ -95,14 +95,14 @@ def _two_points(matrix, start, rows, table, partial, first, last):
     for column in range(first, last):
         a, b = sums.ext_zero(), sums.ext_zero()
         place = 0
-        for i in range(column * size + start, column * size + start + rows, simd.LANES):
+        for i in range(column * size + start, column * size + start + rows, simd.WIDTH):
             sums.prefetch(matrix, i + _AHEAD * size)
             x = simd.load(matrix, i)
-            a = sums.ext_accumulate(a, x, simd.load_rows(table, place, simd.LANES, 18))
-            b = sums.ext_accumulate(b, x, simd.load_rows(table, place + _LANES_OF_POINT, simd.LANES, 18))
-            place += 2 * _LANES_OF_POINT
-        _add_to(partial, (column - first) * 6 * simd.LANES, a)
-        _add_to(partial, ((column - first) * 6 + 3) * simd.LANES, b)
+            a = sums.ext_accumulate(a, x, simd.load_rows(table, place, simd.WIDTH, 18))
+            b = sums.ext_accumulate(b, x, simd.load_rows(table, place + _WORDS_OF_POINT, simd.WIDTH, 18))
+            place += 2 * _WORDS_OF_POINT
+        _add_to(partial, (column - first) * 6 * simd.WIDTH, a)
+        _add_to(partial, ((column - first) * 6 + 3) * simd.WIDTH, b)
 
 
 @njit(nogil=True, cache=True)
@@ -110,20 +110,20 @@ def _evaluate(matrix, weights, both, target, first, last):
     """Values at the point of ``weights[0]``, and with ``both`` at that of ``weights[1]``."""
     size = weights[0].shape[1]
     points = 2 if both else 1
-    partial = np.zeros((last - first, 3 * points, simd.LANES), dtype=np.uint64)
-    if size < simd.LANES:
+    partial = np.zeros((last - first, 3 * points, simd.WIDTH), dtype=np.uint64)
+    if size < simd.WIDTH:
         for column in range(first, last):
             for row in range(size):
                 for k in range(3 * points):
                     term = mul(weights[k // 3][k % 3, row], matrix[column, row])
                     partial[column - first, k, 0] = add(partial[column - first, k, 0], term)
     else:
-        step = points * _LANES_OF_POINT
-        table = np.empty(min(_ROWS, size) // simd.LANES * step, dtype=np.uint64)
+        step = points * _WORDS_OF_POINT
+        table = np.empty(min(_ROWS, size) // simd.WIDTH * step, dtype=np.uint64)
         for start in range(0, size, _ROWS):
             rows = min(_ROWS, size - start)
             for point in range(points):
-                _split(weights[point], start, rows, table, point * _LANES_OF_POINT, step)
+                _split(weights[point], start, rows, table, point * _WORDS_OF_POINT, step)
             if both:
                 _two_points(matrix, start, rows, table, partial, first, last)
             else:
@@ -131,7 +131,7 @@ def _evaluate(matrix, weights, both, target, first, last):
     for column in range(first, last):
         for k in range(3 * points):
             total = np.uint64(0)
-            for lane in range(simd.LANES):
+            for lane in range(simd.WIDTH):
                 word = partial[column - first, k, lane]
                 total = add(total, word - _P if word >= _P else word)
             target[k // 3, k % 3, column] = total
@@ -159,7 +159,7 @@ def evaluate_columns(
     uint64. Points are taken two at a time, so that they share the reading of the matrix. Raises ValueError for shapes
     that do not agree.
     """
-    shapes = {each.shape for each in weights}
+    shapes = {vector.shape for vector in weights}
     if target.shape != (len(weights), 3, len(matrix)) or len(shapes) != 1 or not 0 <= first <= last <= len(matrix):
         raise ValueError(f"columns {first} to {last} of {matrix.shape} at points of {shapes} do not fit {target.shape}")
     if matrix.shape[1] < weights[0].shape[1]:

@@ -3,10 +3,10 @@
     from graphprover.kernels.cpu import simd
 
     @njit(nogil=True, cache=True)
-    def axpy(a, x, y, first, last):             # y += a * x on (columns, rows) matrices; rows a multiple of LANES
+    def axpy(a, x, y, first, last):             # y += a * x on (columns, rows) matrices; rows a multiple of WIDTH
         rows = x.shape[1]
         for column in range(first, last):
-            for i in range(column * rows, (column + 1) * rows, simd.LANES):
+            for i in range(column * rows, (column + 1) * rows, simd.WIDTH):
                 product = simd.mul(simd.load(x, i), a)          # an integer operand is broadcast
                 simd.store(y, i, simd.canonical(simd.add(product, simd.load(y, i))))
 
@@ -18,13 +18,12 @@ take a vector of indices, ``load_word`` and ``store_word`` move one uint64, ``pr
 is needed, no bounds are checked.
 Field: a *word* is any 64-bit value read mod p, a *canonical* word is below p. Everything takes and gives words, unless
 its docstring says more; ``canonical`` makes the one out of the other and is due before a store that leaves a kernel.
-``add_canonical``/``sub_canonical`` are the cheaper add/sub for a second operand already known to be canonical (what was
+``add_canonical`` (a cheaper add) and ``sub_canonical`` take a second operand already known to be canonical (what was
 loaded at a kernel's boundary is; what ``mul`` gives is not).
 Extension: a tuple of three vectors over x^3 - x - 1, or of three integers (a challenge), with ``ext_add``, ``ext_sub``,
 ``ext_mul`` and ``ext_scale`` (by a base vector).
-Bits: ``xor``, ``bit_and``, ``and_not``, ``shift_left``/``shift_right``/``rotate`` (by a literal), ``wrapping_add``,
-``wrapping_mul``.
-Lanes: ``splat``, ``iota``, ``lane``, ``shuffle`` (makes one), ``transpose``, ``interleave``; ``equal``/``less`` give a
+Bits: ``xor``, ``bit_and``, ``shift_left``/``shift_right`` (by a literal), ``wrapping_add``, ``wrapping_mul``.
+Lanes: ``splat``, ``iota``, ``shuffle`` (makes one), ``transpose``, ``interleave``; ``equal``/``less`` give a
 bit mask (uint8, lane i in bit i), which ``select`` takes.
 
 Every operation is an intrinsic that emits LLVM instructions on <8 x i64>: one 512-bit register on AVX-512, two of 256
@@ -47,13 +46,13 @@ from numba.extending import models, register_model
 
 from graphprover.field import P
 
-LANES = 8
+WIDTH = 8
 
 intrinsic: Any = numba_intrinsic  # whose published type counts the typing context among a call's arguments
 
 _I1, _I8, _I32, _I64 = (ir.IntType(bits) for bits in (1, 8, 32, 64))
-_VECTOR = ir.VectorType(_I64, LANES)
-_MASK = ir.VectorType(_I1, LANES)
+_VECTOR = ir.VectorType(_I64, WIDTH)
+_MASK = ir.VectorType(_I1, WIDTH)
 _EPSILON = 0xFFFFFFFF  # 2^64 mod p
 
 Value = Any  # an LLVM value; llvmlite has no types
@@ -81,7 +80,7 @@ class _VectorModel(models.PrimitiveModel):
 
 def constant(k: int) -> Value:
     """The vector with k in every lane."""
-    return ir.Constant(_VECTOR, [k] * LANES)
+    return ir.Constant(_VECTOR, [k] * WIDTH)
 
 
 def emit_canonical(b: Builder, x: Value) -> Value:
@@ -187,7 +186,7 @@ def _as_operand(context: Any, b: Builder, value: Value, kind: Any) -> Value:
 
 def emit_splat(b: Builder, word: Value) -> Value:
     single = b.insert_element(ir.Constant(_VECTOR, ir.Undefined), word, ir.Constant(_I32, 0))
-    return b.shuffle_vector(single, ir.Constant(_VECTOR, ir.Undefined), ir.Constant(ir.VectorType(_I32, LANES), None))
+    return b.shuffle_vector(single, ir.Constant(_VECTOR, ir.Undefined), ir.Constant(ir.VectorType(_I32, WIDTH), None))
 
 
 def operation(results: int | None = None) -> Callable[[Callable], Any]:
@@ -364,7 +363,7 @@ def splat_rows(_context, source, index, stride, count):
 def _lane_pointers(context: Any, b: Builder, memory: Value, kind: types.Type, indices: Value) -> Value:
     base = b.ptrtoint(_pointer(context, b, memory, kind), _I64)
     addresses = b.add(emit_splat(b, base), b.shl(indices, constant(3)))
-    return b.inttoptr(addresses, ir.VectorType(_I64.as_pointer(), LANES))
+    return b.inttoptr(addresses, ir.VectorType(_I64.as_pointer(), WIDTH))
 
 
 @intrinsic
@@ -375,9 +374,9 @@ def gather(_context, source, indices):
     def codegen(context, b, signature, arguments):
         pointers = _lane_pointers(context, b, arguments[0], signature.args[0], arguments[1])
         kind = ir.FunctionType(_VECTOR, [pointers.type, _I32, _MASK, _VECTOR])
-        name = f"llvm.masked.gather.v{LANES}i64.v{LANES}p0"
+        name = f"llvm.masked.gather.v{WIDTH}i64.v{WIDTH}p0"
         function = cgutils.get_or_insert_function(b.module, kind, name)
-        operands = [pointers, ir.Constant(_I32, 8), ir.Constant(_MASK, [1] * LANES), ir.Constant(_VECTOR, ir.Undefined)]
+        operands = [pointers, ir.Constant(_I32, 8), ir.Constant(_MASK, [1] * WIDTH), ir.Constant(_VECTOR, ir.Undefined)]
         return b.call(function, operands)
 
     return vector(source, indices), codegen
@@ -391,9 +390,9 @@ def scatter(_context, target, indices, x):
     def codegen(context, b, signature, arguments):
         pointers = _lane_pointers(context, b, arguments[0], signature.args[0], arguments[1])
         kind = ir.FunctionType(ir.VoidType(), [_VECTOR, pointers.type, _I32, _MASK])
-        name = f"llvm.masked.scatter.v{LANES}i64.v{LANES}p0"
+        name = f"llvm.masked.scatter.v{WIDTH}i64.v{WIDTH}p0"
         function = cgutils.get_or_insert_function(b.module, kind, name)
-        b.call(function, [arguments[2], pointers, ir.Constant(_I32, 8), ir.Constant(_MASK, [1] * LANES)])
+        b.call(function, [arguments[2], pointers, ir.Constant(_I32, 8), ir.Constant(_MASK, [1] * WIDTH)])
         return context.get_dummy_value()
 
     return types.void(target, indices, x), codegen
@@ -415,12 +414,6 @@ def add(b, x, y):
 
 
 @operation()
-def sub(b, x, y):
-    """x - y."""
-    return emit_sub(b, x, y)
-
-
-@operation()
 def add_canonical(b, x, y):
     """x + y for a canonical y; x may be any word, and so may the sum."""
     return emit_add_canonical(b, x, y)
@@ -433,27 +426,9 @@ def sub_canonical(b, x, y):
 
 
 @operation()
-def neg(b, x):
-    """-x, in [1, p]: zero gives p, a word that is not canonical."""
-    return b.sub(constant(P), emit_canonical(b, x))
-
-
-@operation()
 def mul(b, x, y):
     """x * y."""
     return emit_mul(b, x, y)
-
-
-@operation(results=2)
-def mul_wide(b, x, y):
-    """(high, low) of the integer product of two words, for sums that are reduced late."""
-    return emit_mul_wide(b, x, y)
-
-
-@operation()
-def reduce(b, high, low):
-    """high * 2^64 + low mod p."""
-    return emit_reduce(b, high, low)
 
 
 # The extension F[x] / (x^3 - x - 1).
@@ -525,7 +500,7 @@ def splat(b, x):
 @operation()
 def iota(b):
     """0, 1, ... 7."""
-    return ir.Constant(_VECTOR, list(range(LANES)))
+    return ir.Constant(_VECTOR, list(range(WIDTH)))
 
 
 @operation()
@@ -538,12 +513,6 @@ def xor(b, x, y):
 def bit_and(b, x, y):
     """x & y."""
     return b.and_(x, y)
-
-
-@operation()
-def and_not(b, x, y):
-    """~x & y."""
-    return b.and_(b.not_(x), y)
 
 
 @operation()
@@ -561,7 +530,7 @@ def wrapping_mul(b, x, y):
 def emit_rotate(b: Builder, x: Value, amount: int) -> Value:
     # A funnel shift becomes one vprolq on AVX-512.
     kind = ir.FunctionType(_VECTOR, [_VECTOR] * 3)
-    function = cgutils.get_or_insert_function(b.module, kind, f"llvm.fshl.v{LANES}i64")
+    function = cgutils.get_or_insert_function(b.module, kind, f"llvm.fshl.v{WIDTH}i64")
     return b.call(function, [x, x, constant(amount)]) if amount else x
 
 
@@ -580,19 +549,8 @@ def _by_literal(name: str, emit: Callable, doc: str) -> Any:
     return intrinsic(prefer_literal=True)(typing)
 
 
-rotate = _by_literal("rotate", emit_rotate, "x rotated left by a literal number of bits.")
 shift_left = _by_literal("shift_left", lambda b, x, k: b.shl(x, constant(k)), "x << k for a literal k.")
 shift_right = _by_literal("shift_right", lambda b, x, k: b.lshr(x, constant(k)), "x >> k for a literal k.")
-
-
-@intrinsic
-def lane(_context, x, index):
-    """The word in lane ``index``."""
-
-    def codegen(context, b, signature, arguments):
-        return b.extract_element(arguments[0], context.cast(b, arguments[1], signature.args[1], types.int32))
-
-    return types.uint64(x, index), codegen
 
 
 def _compare(operator: str, name: str, doc: str) -> Any:
@@ -625,7 +583,7 @@ def select(_context, mask, x, y):
 
 
 def emit_shuffle(b: Builder, x: Value, y: Value, lanes: Sequence[int]) -> Value:
-    return b.shuffle_vector(x, y, ir.Constant(ir.VectorType(_I32, LANES), list(lanes)))
+    return b.shuffle_vector(x, y, ir.Constant(ir.VectorType(_I32, WIDTH), list(lanes)))
 
 
 def shuffle(*lanes: int) -> Any:
@@ -642,14 +600,14 @@ def emit_transpose(b: Builder, rows: Sequence[Value]) -> list[Value]:
     """Vector i, lane j of eight vectors to vector j, lane i: three rounds that swap ever larger squares."""
     rows = list(rows)
     for size in (1, 2, 4):
-        for i in (i for i in range(LANES) if not i & size):
+        for i in (i for i in range(WIDTH) if not i & size):
             x, y = rows[i], rows[i + size]
-            rows[i] = emit_shuffle(b, x, y, [j if not j & size else j - size + LANES for j in range(LANES)])
-            rows[i + size] = emit_shuffle(b, x, y, [j + size if not j & size else j + LANES for j in range(LANES)])
+            rows[i] = emit_shuffle(b, x, y, [j if not j & size else j - size + WIDTH for j in range(WIDTH)])
+            rows[i + size] = emit_shuffle(b, x, y, [j + size if not j & size else j + WIDTH for j in range(WIDTH)])
     return rows
 
 
-@operation(results=LANES)
+@operation(results=WIDTH)
 def transpose(b, rows):
     """Eight vectors as an 8 x 8 matrix, transposed."""
     return emit_transpose(b, rows)
@@ -659,8 +617,8 @@ def transpose(b, rows):
 def interleave(b, rows):
     """Four vectors as the 32 words rows[0][0], rows[1][0], rows[2][0], rows[3][0], rows[0][1], ... in order."""
     result = []
-    for i in range(0, LANES, 2):
-        pairs = [i, i + LANES, i + 1, i + 1 + LANES] * 2
+    for i in range(0, WIDTH, 2):
+        pairs = [i, i + WIDTH, i + 1, i + 1 + WIDTH] * 2
         first, second = emit_shuffle(b, rows[0], rows[1], pairs), emit_shuffle(b, rows[2], rows[3], pairs)
-        result.append(emit_shuffle(b, first, second, [0, 1, LANES, LANES + 1, 2, 3, LANES + 2, LANES + 3]))
+        result.append(emit_shuffle(b, first, second, [0, 1, WIDTH, WIDTH + 1, 2, 3, WIDTH + 2, WIDTH + 3]))
     return result

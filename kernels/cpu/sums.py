@@ -1,7 +1,7 @@
 """Sums of products with constant weights, reduced once at their end.
 
-A weight w stands in a table as six 32-bit halves: those of w, w 2^22 and w 2^44 mod p. A word x is split into pieces of
-22, 22 and 20 bits, so that x w is a sum of three products for the low and three for the high halves, each below 2^54:
+A weight w stands in a table as six 32-bit limbs: those of w, w 2^22 and w 2^44 mod p. A word x is split into pieces of
+22, 22 and 20 bits, so that x w is a sum of three products for the low and three for the high limbs, each below 2^54:
 ``TERMS`` terms fit a pair of 64-bit accumulators before one reduction of low + 2^32 high. A term costs 6 multiply and 6
 add instructions a coordinate where a reduced product costs about thirty.
 """
@@ -16,23 +16,23 @@ from graphprover.compiled import njit
 from graphprover.kernels.cpu import simd
 from graphprover.kernels.cpu.field import mul
 
-HALVES = 6  # words of the table that one base weight takes
+LIMBS = 6  # words of the table that one base weight takes
 TERMS = 256  # most terms before a reduction: 3 * 2^54 * TERMS < 2^64
 PIECE = 22  # bits of a piece of a word
 _I64 = ir.IntType(64)
-_HALF = np.uint64(32)
-_LOW = np.uint64(0xFFFFFFFF)
+_LIMB_BITS = np.uint64(32)
+_LIMB_MASK = np.uint64(0xFFFFFFFF)
 
 
 @njit(nogil=True, cache=True)
-def halves(words, table):
-    """Fills ``table``, uint64 (len(words), 6), with the halves of the weights ``words``."""
+def limbs(words, table):
+    """Fills ``table``, uint64 (len(words), 6), with the limbs of the weights ``words``."""
     shift = np.uint64(1 << PIECE)
     for i in range(len(words)):
         word = words[i]
         for piece in range(3):
-            table[i, 2 * piece] = word & _LOW
-            table[i, 2 * piece + 1] = word >> _HALF
+            table[i, 2 * piece] = word & _LIMB_MASK
+            table[i, 2 * piece + 1] = word >> _LIMB_BITS
             word = mul(word, shift)
 
 
@@ -78,7 +78,7 @@ def _emit_accumulate(b, sums, x, table):
     for i, total in enumerate(sums):
         coordinate, half = divmod(i, 2)
         for k, piece in enumerate(pieces):
-            weight = b.and_(table[HALVES * coordinate + 2 * k + half], low)
+            weight = b.and_(table[LIMBS * coordinate + 2 * k + half], low)
             total = b.add(total, b.mul(piece, weight))
         result.append(total)
     return result
@@ -98,13 +98,13 @@ def ext_zero(b):
 
 @simd.operation(results=2)
 def accumulate(b, sums, x, table):
-    """The sums (low, high) plus the word x times the weight whose halves are ``table``."""
+    """The sums (low, high) plus the word x times the weight whose limbs are ``table``."""
     return _emit_accumulate(b, sums, x, table)
 
 
 @simd.operation(results=6)
 def ext_accumulate(b, sums, x, table):
-    """The sums of three coordinates plus x times an extension weight: 18 halves, coordinate by coordinate."""
+    """The sums of three coordinates plus x times an extension weight: 18 limbs, coordinate by coordinate."""
     return _emit_accumulate(b, sums, x, table)
 
 

@@ -46,8 +46,8 @@ def evaluate(
     for matrix, row, _ in bytecode.inputs.tolist():
         if matrix == Source.SELECTORS:
             continue
-        each = matrices[matrix]
-        if each is None or each.shape[0] <= row or each.shape[1] < size:
+        array = matrices[matrix]
+        if array is None or array.shape[0] <= row or array.shape[1] < size:
             raise ValueError(f"plane {row} with {size} rows is not in the {Source(matrix).name.lower()} matrix")
     words = np.concatenate([words, _of_chunks(log_rows, log_chunks)])
     points = point_tables(log_rows + log_chunks)
@@ -56,9 +56,9 @@ def evaluate(
     if interpreted:
         _interpret(bytecode, words, matrices, 1 << log_chunks, target, *points, log_rows, size)
         return
-    planes = [
-        argument for each in matrices for argument in (pointer_or_null(each), 0 if each is None else each.shape[1])
-    ]
+    planes = []
+    for array in matrices:
+        planes += [pointer_or_null(array), 0 if array is None else array.shape[1]]
     code = generate.quotient_source(bytecode, 1 << log_chunks)
     run_generated(code, "quotient", blocks_for(size, generate.THREADS), words, *planes, target, *points, log_rows, size)
 
@@ -73,7 +73,7 @@ def _of_chunks(log_rows: int, log_chunks: int) -> np.ndarray:
 @lru_cache(maxsize=16)
 def _code(bytecode: Bytecode, device: int) -> tuple[cupy.ndarray, cupy.ndarray]:
     """Its instructions and terms on a device, as words."""
-    code = tuple(cupy.asarray(each.reshape(-1).view(np.uint64)) for each in (bytecode.instructions, bytecode.terms))
+    code = tuple(cupy.asarray(rows.reshape(-1).view(np.uint64)) for rows in (bytecode.instructions, bytecode.terms))
     cupy.cuda.get_current_stream().synchronize()  # other streams will read them
     return code
 
@@ -96,8 +96,8 @@ def _interpret(
     inputs = []
     for matrix, row, offset in bytecode.inputs.tolist():
         selector = matrix == Source.SELECTORS
-        each = None if selector else matrices[matrix]
-        plane = 0 if each is None else each.data.ptr + row * each.strides[0]
+        array = None if selector else matrices[matrix]
+        plane = 0 if array is None else array.data.ptr + row * array.strides[0]
         inputs += [plane, offset, row if selector else 0]
     arrays = cupy.asarray(np.concatenate([words, np.array(inputs, dtype=np.uint64)]))
     instructions, terms = _code(bytecode, cupy.cuda.runtime.getDevice())

@@ -22,6 +22,9 @@ struct Part {
     u64 first_claim;            // opened values of its first point; those of a second follow
 };
 
+constexpr int THREADS = 256;
+constexpr int AHEAD = 4;  // columns that a thread loads before it uses them
+constexpr int VECTORS = 64;  // whose addresses are a parameter
 constexpr int WORDS_OF_PART = sizeof(Part) / sizeof(u64);
 
 // Matrices of one height: what is asked of them, and what is made on the way.
@@ -42,7 +45,7 @@ struct Heights {
 };
 
 // The weights, powers and claims of each height. A block a height.
-extern "C" __global__ void __launch_bounds__(256) weigh(
+extern "C" __global__ void __launch_bounds__(THREADS) weigh(
     const __grid_constant__ Heights heights, u64 alpha0, u64 alpha1, u64 alpha2) {
     const Height& height = heights.of[blockIdx.x];
     Ext alpha = {alpha0, alpha1, alpha2}, sums[2] = {ext::ZERO, ext::ZERO};
@@ -69,8 +72,6 @@ extern "C" __global__ void __launch_bounds__(256) weigh(
         if (threadIdx.x == 0) put(height.claims + 3 * j, all);
     }
 }
-
-constexpr int THREADS = 256, AHEAD = 4;  // columns that a thread loads before it uses them
 
 __device__ __forceinline__ void accumulate(ExtSum& low, ExtSum& high, ulonglong2 cells, Ext weight) {
     sums::accumulate(low, cells.x, weight);
@@ -141,7 +142,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) reduced_openings(
 }
 
 struct Vectors {
-    const u64* of[64];
+    const u64* of[VECTORS];
 };
 
 // target = sum of the first `count` vectors, of `words` words each.

@@ -12,7 +12,7 @@ from graphprover.kernels.cuda.launch import blocks_for, empty_arrays, kernels_of
 from graphprover.kernels.operands import Height
 
 THREADS = 256  # as in deep.cu
-_VECTORS = 64  # whose addresses are parameters of a kernel
+VECTORS = 64  # whose addresses are a parameter of a kernel, as in deep.cu
 _BUSY = 1 << 17  # threads that keep a device busy; a shorter codeword's columns are shared out
 
 
@@ -70,28 +70,28 @@ def _require_fitting(height: Height) -> None:
     counts = [[len(at_point) for at_point in values] for values in height.values]
     if (
         rows < 2
-        or any(each.shape != (3, rows) for each in height.inverses)
+        or any(inverse.shape != (3, rows) for inverse in height.inverses)
         or any(matrix.shape[1] != rows for matrix in height.matrices)
         or any(set(count) != {width} or len(count) > 2 for count, width in zip(counts, widths, strict=True))
         or not 0 < max(map(len, height.values)) <= len(height.inverses)
     ):
         raise ValueError(
-            f"matrices {[each.shape for each in height.matrices]}, opened values {counts} and inverses "
-            f"{[each.shape for each in height.inverses]} do not fit"
+            f"matrices {[matrix.shape for matrix in height.matrices]}, opened values {counts} and inverses "
+            f"{[inverse.shape for inverse in height.inverses]} do not fit"
         )
 
 
 def sum_codewords(vectors: Sequence[cupy.ndarray]) -> cupy.ndarray:
     """The sum of C-contiguous uint64 arrays of one shape, canonical. Raises ValueError for different shapes."""
-    if len(vectors) > _VECTORS:
-        return sum_codewords([sum_codewords(vectors[:_VECTORS]), *vectors[_VECTORS:]])
-    if len({each.shape for each in vectors}) != 1 or not all(each.flags.c_contiguous for each in vectors):
-        raise ValueError(f"arrays of shapes {[each.shape for each in vectors]} have no sum")
+    if len(vectors) > VECTORS:
+        return sum_codewords([sum_codewords(vectors[:VECTORS]), *vectors[VECTORS:]])
+    if len({vector.shape for vector in vectors}) != 1 or not all(vector.flags.c_contiguous for vector in vectors):
+        raise ValueError(f"arrays of shapes {[vector.shape for vector in vectors]} have no sum")
     if len(vectors) == 1:
         return vectors[0]
     target = cupy.empty_like(vectors[0])
-    addresses = np.zeros(_VECTORS, dtype=np.uint64)
-    addresses[: len(vectors)] = [each.data.ptr for each in vectors]
+    addresses = np.zeros(VECTORS, dtype=np.uint64)
+    addresses[: len(vectors)] = [vector.data.ptr for vector in vectors]
     launch(
         kernels_of("deep.cu"), "sum_codewords", blocks_for(target.size, THREADS), THREADS,
         addresses, len(vectors), target, target.size,

@@ -8,7 +8,7 @@ from graphprover.kernels.cuda import domain
 from graphprover.kernels.cuda.launch import blocks_for, kernels_of, launch, to_host
 
 THREADS = 256  # as in fri.cu
-_LOG_ARITY = 3  # largest fold in one launch: eight extension elements a thread
+LOG_ARITY = 3  # largest fold in one launch: eight extension elements a thread
 
 
 def fold(codeword: cupy.ndarray, log_arity: int, beta: Ext, joining: cupy.ndarray | None) -> cupy.ndarray:
@@ -22,7 +22,7 @@ def fold(codeword: cupy.ndarray, log_arity: int, beta: Ext, joining: cupy.ndarra
         raise ValueError(f"a fold by {1 << log_arity} does not fit {shapes}")
     factors = domain.fold_factors(codeword.shape[1].bit_length() - 1)
     while log_arity:
-        step = min(log_arity, _LOG_ARITY)
+        step = min(log_arity, LOG_ARITY)
         log_arity -= step
         size = codeword.shape[1] >> step
         target = cupy.empty((3, size), dtype=cupy.uint64)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import cupy
 import numpy as np
 
-from graphprover.kernels.cuda.keccak import DIGEST
 from graphprover.kernels.cuda.launch import blocks_for, kernels_of, launch, to_host
+from graphprover.protocol.hashing import DIGEST_WORDS
 
 THREADS = 128  # as in gather.cu
 _BLOCKS = 64  # most thread blocks of a part
@@ -54,12 +54,12 @@ def gather(
         if count and not cap <= numbers.min() <= numbers.max() < 2 * leaves:
             raise IndexError(f"nodes {numbers.min()} to {numbers.max()} are not all in [{cap}, {2 * leaves})")
         place = listed(_places(numbers, leaves), 0, 2 * leaves)
-        parts.append((layers[0].data.ptr, DIGEST, 1, DIGEST, place, count, ends[-1], DIGEST))
-        shapes.append((count, DIGEST))
-        ends.append(ends[-1] + count * DIGEST)
+        parts.append((layers[0].data.ptr, DIGEST_WORDS, 1, DIGEST_WORDS, place, count, ends[-1], DIGEST_WORDS))
+        shapes.append((count, DIGEST_WORDS))
+        ends.append(ends[-1] + count * DIGEST_WORDS)
 
     described = np.array(parts, dtype=np.uint64)
-    plan = cupy.asarray(np.concatenate([described.reshape(-1), *(each.astype(np.uint64) for each in lists)]))
+    plan = cupy.asarray(np.concatenate([described.reshape(-1), *(indices.astype(np.uint64) for indices in lists)]))
     target = cupy.empty(ends[-1], dtype=np.uint64)
     most = max((count * columns for _, _, _, columns, _, count, _, _ in parts), default=0)
     launch(

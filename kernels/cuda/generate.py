@@ -114,7 +114,7 @@ class _Scope:
             else:
                 step = self.code.steps[place.number]
                 needed = [*step.a, *step.b, *(word for word, _ in step.terms)]
-                missing = [each for each in needed if each.kind != "constant" and each[:2] not in self.made]
+                missing = [place for place in needed if place.kind != "constant" and place[:2] not in self.made]
                 if missing:
                     stack.extend(missing[::-1])
                     continue

@@ -7,10 +7,8 @@ import numpy as np
 
 from graphprover.kernels.cuda.launch import blocks_for, kernels_of, launch
 
-RATE = 17  # words absorbed between permutations
-DIGEST = 4  # words of a digest
-_THREADS = 128
-_FEW = 128  # columns whose addresses are a parameter, as in keccak.cu
+THREADS = 128
+FEW = 128  # columns whose addresses are a parameter, as in keccak.cu
 
 
 def _check(matrix: cupy.ndarray) -> None:
@@ -23,16 +21,16 @@ def _check(matrix: cupy.ndarray) -> None:
 def _hash(addresses: np.ndarray, stride: int, target: cupy.ndarray) -> None:
     rows = len(target)
     _check(target)
-    few, many = np.zeros(_FEW, dtype=np.uint64), None
-    if len(addresses) <= _FEW:
+    few, many = np.zeros(FEW, dtype=np.uint64), None
+    if len(addresses) <= FEW:
         few[: len(addresses)] = addresses
     else:
         many = cupy.asarray(addresses.astype(np.uint64))
     launch(
         kernels_of("keccak.cu"),
         "hash_rows",
-        blocks_for(rows, _THREADS),
-        _THREADS,
+        blocks_for(rows, THREADS),
+        THREADS,
         few,
         0 if many is None else many,
         len(addresses),

@@ -13,7 +13,7 @@ from graphprover.kernels.cuda.inverse import NO_ZERO, no_zero
 from graphprover.kernels.cuda.launch import blocks_for, empty_arrays, kernels_of, launch, pointer_or_null, to_host
 from graphprover.kernels.operands import Operands
 
-_SCAN = 1024  # threads of the block that scans a table's sums of blocks, as in logup.cu
+SCAN = 1024  # threads of the block that scans a table's sums of blocks, as in logup.cu
 
 
 def lookup_columns(tables: Sequence[Operands], beta: Ext) -> list[tuple[cupy.ndarray, Ext]]:
@@ -22,9 +22,9 @@ def lookup_columns(tables: Sequence[Operands], beta: Ext) -> list[tuple[cupy.nda
     The traces are (columns, n) in natural order. Waits for the sums. Raises ZeroDivisionError, naming table and row,
     for a denominator of zero, whatever its multiplicity.
     """
-    columns = empty_arrays((3 * (len(table.air.lookups) + 1), table.main.shape[1]) for table in tables)
+    columns = empty_arrays((table.air.permutation_width, table.main.shape[1]) for table in tables)
     # The sums of each table's blocks of rows; its terminal, then its first row with a zero.
-    totals = empty_arrays((blocks_for(each.shape[1], generate.THREADS), 3) for each in columns)
+    totals = empty_arrays((blocks_for(target.shape[1], generate.THREADS), 3) for target in columns)
     results = no_zero(cupy.empty((len(tables), 4), dtype=cupy.uint64))
 
     for table, target, sums, result in zip(tables, columns, totals, results, strict=True):
@@ -42,7 +42,7 @@ def lookup_columns(tables: Sequence[Operands], beta: Ext) -> list[tuple[cupy.nda
         for target, sums, result in zip(columns, totals, results, strict=True)
     ]
     for described, count, blocks in batched(items):
-        launch(kernels_of("logup.cu"), "scan_totals", count, _SCAN, described)
+        launch(kernels_of("logup.cu"), "scan_totals", count, SCAN, described)
         launch(kernels_of("logup.cu"), "accumulate", blocks, generate.THREADS, described, count)
     terminals = to_host(results).tolist()
     for table, (*_, row) in zip(tables, terminals, strict=True):

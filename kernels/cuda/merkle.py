@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 import cupy
 import numpy as np
 
-from graphprover.kernels.cuda.keccak import DIGEST, hash_groups, hash_rows
+from graphprover.kernels.cuda.keccak import hash_groups, hash_rows
 from graphprover.kernels.cuda.launch import blocks_for, kernels_of, launch
+from graphprover.protocol.hashing import DIGEST_WORDS
 
 BROAD = 1 << 14  # nodes up to which a layer leaves so much of a device idle that it shares a launch with others
-_THREADS = 128
-_LAYERS = 16  # at most, that one launch makes, as in merkle.cu
+THREADS = 128
+LAYERS = 16  # at most, that one launch makes, as in merkle.cu
 
 
 def tree(matrices: Sequence[cupy.ndarray], cap_height: int) -> tuple[cupy.ndarray, ...]:
@@ -24,7 +25,7 @@ def tree(matrices: Sequence[cupy.ndarray], cap_height: int) -> tuple[cupy.ndarra
     layers = allocate(max(groups), cap_height)
     joining = {}
     for size, group in groups.items():
-        digests = layers[0] if size == len(layers[0]) else cupy.empty((size, DIGEST), dtype=np.uint64)
+        digests = layers[0] if size == len(layers[0]) else cupy.empty((size, DIGEST_WORDS), dtype=np.uint64)
         hash_rows(group, digests)
         joining[size] = digests
     build(layers, joining)
@@ -42,7 +43,7 @@ def fold_tree(codeword: cupy.ndarray, log_arity: int, cap_height: int) -> tuple[
 def allocate(leaves: int, cap_height: int) -> tuple[cupy.ndarray, ...]:
     """The layers, uint64 (n, 4) each, from 2^k leaves to a cap of at most 2^cap_height nodes; none is written."""
     cap = min(leaves, 1 << cap_height)
-    buffer = cupy.empty((2 * leaves - cap, DIGEST), dtype=np.uint64)
+    buffer = cupy.empty((2 * leaves - cap, DIGEST_WORDS), dtype=np.uint64)
     layers, first, nodes = [], 0, leaves
     while nodes >= cap:
         layers.append(buffer[first : first + nodes])
@@ -62,15 +63,15 @@ def build(layers: Sequence[cupy.ndarray], joining: Mapping[int, cupy.ndarray]) -
         launch(
             kernels_of("merkle.cu"),
             "compress",
-            blocks_for(nodes, _THREADS),
-            _THREADS,
+            blocks_for(nodes, THREADS),
+            THREADS,
             layers[number - 1],
             joining.get(nodes, 0),
             layers[number],
             nodes,
         )
     first = len(broad) + 1
-    narrow = next((number for number in range(first, len(layers)) if len(layers[number]) <= _THREADS), len(layers))
+    narrow = next((number for number in range(first, len(layers)) if len(layers[number]) <= THREADS), len(layers))
     _build_layers(layers, first, narrow, joining)
     _build_layers(layers, narrow, len(layers), joining)
 
@@ -80,8 +81,8 @@ def _build_layers(layers: Sequence[cupy.ndarray], first: int, last: int, joining
     if first == last:
         return
     nodes, root = len(layers[first]), len(layers[last - 1])
-    blocks = 1 if nodes <= _THREADS else min(root, blocks_for(nodes, 32))
-    addresses = np.zeros(_LAYERS, dtype=np.uint64)
+    blocks = 1 if nodes <= THREADS else min(root, blocks_for(nodes, 32))
+    addresses = np.zeros(LAYERS, dtype=np.uint64)
     for place, layer in enumerate(layers[first:last]):
         if len(layer) in joining:
             addresses[place] = joining[len(layer)].data.ptr
@@ -89,7 +90,7 @@ def _build_layers(layers: Sequence[cupy.ndarray], first: int, last: int, joining
         kernels_of("merkle.cu"),
         "compress_layers",
         blocks,
-        _THREADS,
+        THREADS,
         layers[first - 1],
         addresses,
         layers[first],

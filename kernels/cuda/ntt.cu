@@ -16,7 +16,9 @@ constexpr int THREADS = 256;
 constexpr int LOG_TILE = 12;
 constexpr u32 TILE = 1 << LOG_TILE;
 constexpr u32 BUFFER = TILE + TILE / 16;  // words of a tile with one of padding after every 16
-constexpr int MAX_COSETS = 8;
+constexpr u32 RISES = 16;         // words of a table that `fill_rises` makes
+constexpr u32 STRIDED = 16 * 16 + 16;  // most words of the tables of a strided pass
+constexpr int MAX_THREADS = 1024;  // of a block that transforms a column by itself
 
 extern __shared__ u64 shared[];
 
@@ -284,7 +286,7 @@ struct Strided {
 // Powers of c for such a tile, in shared memory.
 template <int LEVELS>
 struct StridedTables {
-    static constexpr u32 WORDS = LEVELS == 8 ? 272 : 256;
+    static constexpr u32 WORDS = LEVELS == 8 ? STRIDED : 256;
     u64* words;
     u32 log_stride;
 
@@ -426,7 +428,7 @@ struct Wholes {
 
 // All levels up and down, one column, chunk and coset a thread block: from a chunk of a column of the source to a coset
 // of row columns rev(chunk) + column of the target.
-extern "C" __global__ void __launch_bounds__(1024) whole_columns(
+extern "C" __global__ void __launch_bounds__(MAX_THREADS) whole_columns(
     const __grid_constant__ Wholes matrices, u64 count, u64 log_cosets, u64 natural, u64 shift,
     const u64* roots) {
     const Whole& m = batch::item_at(matrices.of, count, blockIdx.x);

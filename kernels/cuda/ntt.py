@@ -21,16 +21,23 @@ _LOG_SHORT = 8  # up to here a column keeps few threads busy
 MAX_LOG_SIZE = 28
 MAX_LOG_COSETS = 3
 MAX_LOG_CHUNKS = 4
-_THREADS = 256
-_MAX_THREADS = 1024  # of a block that transforms a column by itself
+THREADS = 256
+MAX_THREADS = 1024  # of a block that transforms a column by itself
 _BLOCKS_PER_MULTIPROCESSOR = 3
-_SHARED_BOTTOM = 8 * (4352 + 272 + 4096 + 48)
-_SHARED_NATURAL = 8 * (4352 + 256 + 4096)
-_SHARED_STRIDED = 8 * (4096 + 32 + 272)
+# Words of shared memory in ntt.cu.
+TILE = 1 << LOG_TILE
+BUFFER = TILE + TILE // 16  # of a tile with padding
+RISES = 16
+STRIDED = 16 * 16 + 16
+# Bytes of shared memory: what each kernel lays out at its beginning.
+_WORD = 8
+_SHARED_BOTTOM = _WORD * (BUFFER + 16 + 16 * 16 + TILE + 3 * RISES)
+_SHARED_NATURAL = _WORD * (BUFFER + 16 * 16 + TILE)
+_SHARED_STRIDED = _WORD * (TILE + 2 * RISES + STRIDED)
 
 
 def _shared_turn(log_cosets: int) -> int:
-    return 8 * (2 * 4096 + 64 + 272 * (1 + (1 << log_cosets)))
+    return _WORD * (2 * TILE + 4 * RISES + STRIDED * (1 + (1 << log_cosets)))
 
 
 @dataclass(frozen=True)
@@ -89,7 +96,7 @@ def _roots(device: int) -> cupy.ndarray:
 def _launch(name: str, units: int, shared: int, *arguments: object) -> None:
     device = cupy.cuda.runtime.getDevice()
     blocks = min(units, multiprocessors(device) * _BLOCKS_PER_MULTIPROCESSOR)
-    launch(kernels_of("ntt.cu"), name, blocks, _THREADS, *arguments, _roots(device), shared=shared)
+    launch(kernels_of("ntt.cu"), name, blocks, THREADS, *arguments, _roots(device), shared=shared)
 
 
 def _log_rows(matrix: cupy.ndarray) -> int:
@@ -113,23 +120,24 @@ class _Extension:
 def _whole(extensions: Sequence[_Extension], log_cosets: int, shift: int, natural: bool) -> None:
     """Columns of at most 2^LOG_TILE words, a thread block each: the short ones in a launch, the others in another."""
     for least, most in ((0, _LOG_SHORT), (_LOG_SHORT + 1, LOG_TILE)):
-        some = [each for each in extensions if least <= each.log_size <= most]
-        longest = max((each.log_size for each in some), default=0)
+        some = [extension for extension in extensions if least <= extension.log_size <= most]
+        longest = max((extension.log_size for extension in some), default=0)
         items = [
             (
                 [
-                    each.source.data.ptr, each.source.strides[0] // 8, each.target.data.ptr, each.target.shape[1],
-                    len(each.source), each.log_size, each.log_chunks, field.inv(1 << each.log_size),
+                    extension.source.data.ptr, extension.source.strides[0] // _WORD,
+                    extension.target.data.ptr, extension.target.shape[1],
+                    len(extension.source), extension.log_size, extension.log_chunks, field.inv(1 << extension.log_size),
                 ],
-                len(each.source) << (log_cosets + each.log_chunks),
+                len(extension.source) << (log_cosets + extension.log_chunks),
             )
-            for each in some
+            for extension in some
         ]  # fmt: skip
         for described, count, blocks in batched(items):
             launch(
-                kernels_of("ntt.cu"), "whole_columns", blocks, min(max(1 << longest >> 1, 32), _MAX_THREADS),
+                kernels_of("ntt.cu"), "whole_columns", blocks, min(max(1 << longest >> 1, 32), MAX_THREADS),
                 described, count, log_cosets, natural, shift, _roots(cupy.cuda.runtime.getDevice()),
-                shared=8 * ((1 << longest) + LOG_TILE),
+                shared=_WORD * ((1 << longest) + LOG_TILE),
             )  # fmt: skip
 
 
@@ -137,23 +145,23 @@ def _down(target: cupy.ndarray, log_size: int, log_cosets: int, shift: int, pass
     """The passes of all cosets of all columns, in place."""
     columns, stride = target.shape
     units = columns << (log_size + log_cosets - LOG_TILE)
-    for each in passes:
-        if each.log_stride:
+    for step in passes:
+        if step.log_stride:
             _launch(
-                f"down_{each.levels}",
+                f"down_{step.levels}",
                 units,
                 _SHARED_STRIDED,
                 target,
                 stride,
                 columns,
                 log_size,
-                each.log_stride,
+                step.log_stride,
                 log_cosets,
                 shift,
             )
         else:
             _launch(
-                f"down_bottom_{each.levels}",
+                f"down_bottom_{step.levels}",
                 units,
                 _SHARED_BOTTOM,
                 target,
@@ -190,14 +198,14 @@ def coset_ldes(
     bit-reversed order. Raises ValueError for other shapes, and above 2^28 rows, 8 cosets or
     16 chunks.
     """
-    log_sizes = [_log_rows(source) - each for source, each in zip(sources, log_chunks, strict=True)]
-    for source, log_size, each in zip(sources, log_sizes, log_chunks, strict=True):
-        limits = 0 <= log_cosets <= MAX_LOG_COSETS and 0 <= each <= MAX_LOG_CHUNKS
-        if log_size < 0 or not limits or (each and not bit_reversed_source):
-            raise ValueError(f"no extension of {source.shape} from 2^{each} chunks to 2^{log_cosets} cosets")
+    log_sizes = [_log_rows(source) - log for source, log in zip(sources, log_chunks, strict=True)]
+    for source, log_size, log in zip(sources, log_sizes, log_chunks, strict=True):
+        limits = 0 <= log_cosets <= MAX_LOG_COSETS and 0 <= log <= MAX_LOG_CHUNKS
+        if log_size < 0 or not limits or (log and not bit_reversed_source):
+            raise ValueError(f"no extension of {source.shape} from 2^{log} chunks to 2^{log_cosets} cosets")
     targets = empty_arrays(
-        (len(source) << each, 1 << (log_size + log_cosets))
-        for source, log_size, each in zip(sources, log_sizes, log_chunks, strict=True)
+        (len(source) << log, 1 << (log_size + log_cosets))
+        for source, log_size, log in zip(sources, log_sizes, log_chunks, strict=True)
     )
     extensions = list(map(_Extension, sources, targets, log_sizes, log_chunks))
     long = [extension for extension in extensions if extension.log_size > LOG_TILE]
@@ -220,9 +228,9 @@ def _in_passes(extension: _Extension, log_cosets: int, shift: int, bit_reversed_
         _launch(f"up_bottom_{up.bottom.levels}", units, _SHARED_BOTTOM, *common, log_chunks)
     else:
         _launch(f"up_natural_{up.bottom.levels}", units, _SHARED_NATURAL, *common)
-    for each in reversed(up.middle):
+    for step in reversed(up.middle):
         _launch(
-            f"up_{each.levels}", units, _SHARED_STRIDED, target, stride, columns, log_size, each.log_stride, log_chunks
+            f"up_{step.levels}", units, _SHARED_STRIDED, target, stride, columns, log_size, step.log_stride, log_chunks
         )
     _launch(
         f"turn_{down.top.levels}",

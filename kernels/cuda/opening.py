@@ -70,12 +70,12 @@ class _Part:
 
 def _weighted_sums(matrices: Sequence[cupy.ndarray], weights: Sequence[Sequence[cupy.ndarray]]) -> cupy.ndarray:
     """The values, (points, 3, columns) for each matrix in turn, in one vector."""
-    words = sum(3 * len(of_matrix) * len(each) for each, of_matrix in zip(matrices, weights, strict=True))
+    words = sum(3 * len(of_matrix) * len(matrix) for matrix, of_matrix in zip(matrices, weights, strict=True))
     target = cupy.empty(words, dtype=cupy.uint64)
     place = target.data.ptr
     parts: list[_Part] = []
     for matrix, of_matrix in zip(matrices, weights, strict=True):
-        shapes = {each.shape for each in of_matrix}
+        shapes = {vector.shape for vector in of_matrix}
         if len(shapes) != 1 or of_matrix[0].shape[0] != 3 or of_matrix[0].shape[1] > matrix.shape[1]:
             raise ValueError(f"weights of shapes {shapes} do not fit a matrix of {matrix.shape}")
         for i in range(0, len(of_matrix), 2):

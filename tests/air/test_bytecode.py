@@ -46,7 +46,7 @@ def test_quotient_is_the_batched_constraints(data, description):
 
 @settings(max_examples=150, deadline=None)
 @given(st.data(), descriptions)
-def test_lookup_program_gives_denominators_then_multiplicities(data, description):
+def test_lookup_bytecode_gives_denominators_then_multiplicities(data, description):
     row, read = draw_row(data, description, 3)
     prefixes = [data.draw(extensions) for _ in description.lookups]
     beta = data.draw(extensions)

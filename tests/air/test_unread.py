@@ -12,9 +12,8 @@ from graphprover.air.unread import unread
 from graphprover.examples import fibonacci, keccak, memory
 from graphprover.vm.elf import load_elf
 from graphprover.vm.families import FAMILIES
-from graphprover.vm.shape import LANES
 from graphprover.vm.statement import Machine
-from graphprover.vm.table_numbers import TableNumber
+from graphprover.vm.table_numbers import LANES, TableNumber
 from graphprover.vm.tables.state import Boundary
 
 BUS = Bus("bus")
@@ -46,7 +45,7 @@ class Silent(Air):
 
 
 def reasons(*airs: Air) -> list[str]:
-    return [str(each) for each in unread(airs)]
+    return [str(found) for found in unread(airs)]
 
 
 def test_what_nothing_reads_is_named() -> None:
@@ -73,7 +72,7 @@ def test_a_table_without_a_constraint() -> None:
 
 def test_the_tables_of_machine_and_examples_read_all_they_have() -> None:
     machine = Machine(load_elf(GUEST.read_bytes()))
-    parts = [machine.air(code, tables=30, output_words=5, input_words=3) for code in (0, *TableNumber)]
+    parts = [machine.air(number, tables=30, output_words=5, input_words=3) for number in (0, *TableNumber)]
     families = [family(lanes) for family in FAMILIES.values() for lanes in LANES]
     assert reasons(*parts, *families, *fibonacci.tables(), *keccak.tables(), *memory.tables()) == []
     assert Boundary.unread == ("shape",)  # it says which tables are verified

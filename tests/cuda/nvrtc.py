@@ -117,7 +117,9 @@ def kernels(cubin: bytes) -> list[Kernel]:
             name = text(symbols[6], struct.unpack_from("<I", cubin, symbols[4] + 24 * symbol)[0])
             values.setdefault(name, {})[code] = value
         place += size
-    return [Kernel(name, each[_REGISTERS], each.get(_FRAME, 0)) for name, each in values.items() if _REGISTERS in each]
+    return [
+        Kernel(name, found[_REGISTERS], found.get(_FRAME, 0)) for name, found in values.items() if _REGISTERS in found
+    ]
 
 
 @cache

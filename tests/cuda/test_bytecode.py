@@ -39,13 +39,12 @@ def draw_tables(seed):
 
 def matrices_of(air, rows, seed):
     """Random main, preprocessed and permutation matrices."""
-    permutation = 3 * (len(air.lookups) + 1) if air.lookups else 0
-    widths = (air.main_width, air.preprocessed_width, permutation)
+    widths = (air.main_width, air.preprocessed_width, air.permutation_width)
     return [random_words((width, rows), seed + i) if width else None for i, width in enumerate(widths)]
 
 
 def on_device(matrices):
-    return [None if each is None else cupy.asarray(each) for each in matrices]
+    return [None if matrix is None else cupy.asarray(matrix) for matrix in matrices]
 
 
 @pytest.mark.parametrize("interpreted", [False, True])

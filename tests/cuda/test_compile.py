@@ -26,6 +26,13 @@ def test_compiles(architecture, record_kernels):
         assert kernel.stack <= 256, (job.title, kernel)
 
 
+def test_defines_stand_before_a_text_and_its_includes(tmp_path):
+    (tmp_path / "mine.cu").write_text('#include "field.cuh"\nint x = SIZE;\n')
+    text = source(tmp_path / "mine.cu", {"SIZE": 3, "MASK": 2**64 - 1})
+    assert text.startswith("#define SIZE 3\n#define MASK 18446744073709551615\n") and text.endswith("int x = SIZE;\n")
+    assert source("field.cuh") in text and source("field.cuh", {}) == source("field.cuh")
+
+
 def test_every_file_of_the_machine_is_compiled():
     assert set(texts()) == {file.name for file in Path(vm_sources.__file__).parent.glob("*.cu")}
 

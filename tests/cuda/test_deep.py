@@ -71,7 +71,7 @@ def height_of(log_rows, parts):
     for matrix, opened, offset in zip(matrices, values, offsets, strict=True):
         cpu.add_reduced_opening(matrix, opened, offset, ALPHA, inverses, expected, 0, rows)
     on_device = [cupy.asarray(matrix) for matrix in matrices]
-    return Height(on_device, values, offsets, [cupy.asarray(each) for each in inverses]), expected
+    return Height(on_device, values, offsets, [cupy.asarray(inverse) for inverse in inverses]), expected
 
 
 @pytest.mark.parametrize("count", [1, 2, 64, 65, 130])

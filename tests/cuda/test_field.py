@@ -101,7 +101,7 @@ def test_extension() -> None:
     for i in range(333):
         a, b = tuple(map(int, x[:, i])), tuple(map(int, y[:, i]))
         inverse = field.ext_inv(a) if a != field.ZERO else field.ZERO
-        assert [tuple(map(int, each[:, i])) for each in result] == [
+        assert [tuple(map(int, element[:, i])) for element in result] == [
             field.ext_add(a, b),
             field.ext_sub(a, b),
             field.ext_mul(a, b),

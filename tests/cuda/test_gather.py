@@ -20,8 +20,8 @@ def gathered(blocks: list[Block], trees: list[tuple[Tree, np.ndarray]]) -> list[
     ours = []
     for tree, numbers in trees:
         layers = merkle.allocate(len(tree.layers[0]), len(tree.layers[-1]).bit_length() - 1)
-        for layer, each in zip(layers, tree.layers, strict=True):
-            layer[...] = cupy.asarray(each)
+        for layer, digests in zip(layers, tree.layers, strict=True):
+            layer[...] = cupy.asarray(digests)
         ours.append((layers, numbers))
     rows, nodes = gather.gather([[(cupy.asarray(m), indices) for m, indices in block] for block in blocks], ours)
     for found, expected in zip((rows, nodes), CpuDevice(1).gather(blocks, trees), strict=True):
@@ -55,13 +55,22 @@ def test_matrices_side_by_side_and_one_after_the_other() -> None:
 
 @pytest.mark.parametrize("log_leaves, log_cap", [(0, 0), (1, 0), (1, 1), (5, 2), (13, 0), (16, 4)])
 def test_nodes(log_leaves: int, log_cap: int) -> None:
-    each, every = tree(log_leaves, log_cap), np.arange(1 << log_cap, 2 << log_leaves)
-    gathered([], [(each, every), (each, every[::-1]), (each, every[:1]), (each, every[-1:]), (each, every[:0])])
+    merkle_tree, every = tree(log_leaves, log_cap), np.arange(1 << log_cap, 2 << log_leaves)
+    gathered(
+        [],
+        [
+            (merkle_tree, every),
+            (merkle_tree, every[::-1]),
+            (merkle_tree, every[:1]),
+            (merkle_tree, every[-1:]),
+            (merkle_tree, every[:0]),
+        ],
+    )
 
 
 def test_many_trees_and_nothing() -> None:
     trees = [tree(log, 0) for log in range(12)]
-    gathered([], [(each, np.arange(1, 2 * len(each.layers[0]))[::3]) for each in trees])
+    gathered([], [(merkle_tree, np.arange(1, 2 * len(merkle_tree.layers[0]))[::3]) for merkle_tree in trees])
     gathered([], [])
 
 

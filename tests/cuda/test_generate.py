@@ -10,9 +10,8 @@ from graphprover.air.description import AirDescription
 from graphprover.kernels.cuda import generate
 from graphprover.programs import load_packaged, packaged_names
 from graphprover.vm.families import FAMILIES
-from graphprover.vm.shape import LANES
 from graphprover.vm.statement import Machine
-from graphprover.vm.table_numbers import TableNumber
+from graphprover.vm.table_numbers import LANES, TableNumber
 from tests.cuda import nvrtc
 from tests.cuda.nvrtc import ARCHITECTURES, Job
 from tests.random_statements import random_statement
@@ -69,7 +68,7 @@ def test_compiles(architecture, record_kernels):
 def test_every_table_of_the_machine_compiles(record_kernels):
     """For one architecture: there are four hundred kernels."""
     machine = Machine(everything(1))
-    airs = [machine.air(code, tables=100, output_words=2, input_words=2) for code in (0, *TableNumber)]
+    airs = [machine.air(number, tables=100, output_words=2, input_words=2) for number in (0, *TableNumber)]
     airs += [make(1) for make in FAMILIES.values()]
     kernels = nvrtc.compile_all(jobs((air.describe() for air in airs), "sm_90"))
     record_kernels(kernels)
@@ -84,7 +83,7 @@ def test_tables_of_several_instructions_a_row_compile(record_kernels):
 
 def test_a_table_of_many_lookups_takes_several_kernels():
     air = Wide().describe()
-    groups = tuple(len(each.tuples) for each in air.lookups)
+    groups = tuple(len(lookup.tuples) for lookup in air.lookups)
     texts = generate.lookup_sources(lookup_bytecode(air), groups)
     assert len(texts) > 1
     for column in range(len(groups)):

@@ -41,7 +41,7 @@ def test_rows(rows: int, widths: list[int]) -> None:
 
     matrices = [random_words(i, width, rows) for i, width in enumerate(widths)]
     target = cupy.empty((rows, 4), dtype=np.uint64)
-    keccak.hash_rows([cupy.asarray(each) for each in matrices], target)
+    keccak.hash_rows([cupy.asarray(matrix) for matrix in matrices], target)
     np.testing.assert_array_equal(target.get(), hashed(matrices))
 
 
@@ -73,10 +73,10 @@ def test_trees(log_leaves: int, cap_height: int) -> None:
     expected = layers_of(leaves, joining, cap)
     layers = merkle.allocate(len(leaves), cap_height)
     layers[0][...] = cupy.asarray(leaves)
-    merkle.build(layers, {size: cupy.asarray(each) for size, each in joining.items()})
+    merkle.build(layers, {size: cupy.asarray(digests) for size, digests in joining.items()})
     assert len(layers) == len(expected)
-    for layer, each in zip(layers, expected, strict=True):
-        np.testing.assert_array_equal(layer.get(), each)
+    for layer, digests in zip(layers, expected, strict=True):
+        np.testing.assert_array_equal(layer.get(), digests)
 
 
 @pytest.mark.parametrize("bits", [1, 2, 7, 8, 9, 16, 17])

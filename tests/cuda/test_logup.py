@@ -12,7 +12,7 @@ from graphprover.kernels.operands import Operands
 
 cupy = pytest.importorskip("cupy")
 from graphprover.kernels.cuda import logup as cuda  # noqa: E402
-from tests.cuda.test_program import SEEDS, draw_challenges, draw_tables, matrices_of, on_device  # noqa: E402
+from tests.cuda.test_bytecode import SEEDS, draw_challenges, draw_tables, matrices_of, on_device  # noqa: E402
 
 pytestmark = pytest.mark.gpu
 

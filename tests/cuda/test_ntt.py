@@ -86,7 +86,7 @@ def test_many_matrices() -> None:
 
     sources = [random_words(i, 1 + i % 5, 1 << i % 15) for i in range(160)]
     before = launch.launches["whole_columns"]
-    results = ntt.coset_ldes([cupy.asarray(each) for each in sources], [0] * 160, 1, 7, bit_reversed_source=False)
+    results = ntt.coset_ldes([cupy.asarray(source) for source in sources], [0] * 160, 1, 7, bit_reversed_source=False)
     assert launch.launches["whole_columns"] - before == 3, "99 of up to 2^8 rows in two, 41 longer in one"
     for source, result in zip(sources, results, strict=True):
         np.testing.assert_array_equal(result.get(), extended(source, 1))

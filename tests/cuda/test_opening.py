@@ -44,7 +44,7 @@ def test_evaluate(log_rows, log_blowup, width, points):
     weights = [random_words((3, rows), i) for i in range(points)]
     expected = np.empty((points, 3, width), dtype=np.uint64)
     cpu.evaluate_columns(matrix, weights, expected, 0, width)
-    [values] = cuda.evaluate([cupy.asarray(matrix)], [[cupy.asarray(each) for each in weights]])
+    [values] = cuda.evaluate([cupy.asarray(matrix)], [[cupy.asarray(vector) for vector in weights]])
     np.testing.assert_array_equal(np.stack(values), expected.transpose(0, 2, 1))
 
 
@@ -55,7 +55,7 @@ def test_evaluate_many(count):
     matrices = [random_words((width, 2 * rows), i) for i, (width, rows, _) in enumerate(shapes)]
     weights = [[random_words((3, rows), i + j) for j in range(points)] for i, (_, rows, points) in enumerate(shapes)]
     values = cuda.evaluate(
-        [cupy.asarray(each) for each in matrices], [[cupy.asarray(each) for each in some] for some in weights]
+        [cupy.asarray(array) for array in matrices], [[cupy.asarray(array) for array in some] for some in weights]
     )
     for matrix, some, ours in zip(matrices, weights, values, strict=True):
         expected = np.empty((len(some), 3, len(matrix)), dtype=np.uint64)

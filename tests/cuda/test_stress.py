@@ -186,7 +186,7 @@ def test_garbage_is_there(device: Any) -> None:
 
     with memory(device, Garbage(device, 1)), device.task():
         filled = {bytes(cupy.empty(64, dtype=cupy.uint8).get()) for _ in range(40)}
-    assert all(len(set(each)) == 1 for each in filled) and len(filled) > 10
+    assert all(len(set(bytes_)) == 1 for bytes_ in filled) and len(filled) > 10
 
 
 @pytest.mark.gpu
@@ -225,13 +225,13 @@ def operations(device: Any, seed: int, max_log_height: int = 10) -> list[tuple[s
         log_chunks = [rng.randint(0, 3) for _ in log_heights]
         quotients = [words(3, 1 << log + more) for log, more in zip(log_heights, log_chunks, strict=True)]
         matrices += device.extend_chunks(quotients, log_chunks, log_blowup)
-        for each in matrices:
-            note("extension", each)
+        for matrix in matrices:
+            note("extension", matrix)
         tree = device.merkle_tree(matrices, rng.randint(0, log_heights[-1] + log_blowup))
         leaves = 1 << log_heights[0] + log_blowup
         note("cap", list(b"".join(device.cap(tree))))
         indices = np.array([rng.randrange(leaves) for _ in range(rng.randint(1, 20))])
-        blocks = [[(each, indices % each.shape[1]) for each in matrices]]
+        blocks = [[(matrix, indices % matrix.shape[1]) for matrix in matrices]]
         (rows,), (nodes,) = device.gather(blocks, [(tree, leaves + indices)])
         note("rows", rows)
         note("nodes", nodes)
@@ -284,6 +284,6 @@ def test_operations_while_others_prove(device: Any) -> None:
                 assert differing(operations(device, seed), operations(CpuDevice(1), seed)) == [], f"seed {seed}"
         finally:
             stop.set()
-        for each in running:
-            each.result()
+        for future in running:
+            future.result()
     assert wrong == []

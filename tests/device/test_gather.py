@@ -14,11 +14,11 @@ def tree(log_leaves: int, log_cap: int) -> Tree:
 
 @pytest.mark.parametrize("log_leaves, log_cap", [(0, 0), (1, 0), (1, 1), (7, 0), (7, 3)])
 def test_nodes(log_leaves: int, log_cap: int) -> None:
-    each = tree(log_leaves, log_cap)
-    heap = np.concatenate([np.zeros((1 << log_cap, 4), dtype=np.uint64), *reversed(each.layers)])
+    merkle_tree = tree(log_leaves, log_cap)
+    heap = np.concatenate([np.zeros((1 << log_cap, 4), dtype=np.uint64), *reversed(merkle_tree.layers)])
     every = np.arange(1 << log_cap, 2 << log_leaves)
     for numbers in (every, every[::-1], every[:1], every[-1:], every[:0]):
-        rows, (nodes,) = CpuDevice(1).gather([], [(each, numbers)])
+        rows, (nodes,) = CpuDevice(1).gather([], [(merkle_tree, numbers)])
         assert rows == []
         np.testing.assert_array_equal(nodes, heap[numbers])
 

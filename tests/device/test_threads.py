@@ -41,8 +41,8 @@ def test_tasks_and_pieces_together_keep_to_the_budget(count: int) -> None:
             threads.split(piece, 20, 3)
 
     with ThreadPoolExecutor(8) as pool:  # a scheduler with more threads than the device
-        for each in [pool.submit(task) for _ in range(8)]:
-            each.result()
+        for future in [pool.submit(task) for _ in range(8)]:
+            future.result()
     assert running.most <= count
     assert sorted(done) == sorted(list(range(20)) * 8)
 

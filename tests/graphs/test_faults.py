@@ -74,7 +74,7 @@ def test_after_every_failure_the_cpu_gives_the_same_bytes(
         caplog.clear()
         assert prove(statement, executor=executor, parameters=FEW) == expected
         assert gpu.calls[name] == call, "nothing is tried again on the GPU"
-        [warning] = [each for each in caplog.records if each.name == prover.__name__]
+        [warning] = [record for record in caplog.records if record.name == prover.__name__]
         assert warning.levelno == logging.WARNING
         assert "the CPU makes the proof" in warning.message and warning.message.endswith(BYTES)
 
@@ -133,7 +133,7 @@ def test_a_trace_on_a_gpu_comes_down_for_the_cpu(statement: Statement, monkeypat
 
     expected = prove(statement, executor="sync", parameters=FEW, device="cpu")
     arrays = with_traces(statement).tables
-    lying = [Table(each.air, each.public_values, np.asarray(each.main).view(OnGpu)) for each in arrays]
+    lying = [Table(table.air, table.public_values, np.asarray(table.main).view(OnGpu)) for table in arrays]
     gpu = FailingDevice("load", 1, MemoryError(BYTES))
     seen = []
 

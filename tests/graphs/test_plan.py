@@ -13,7 +13,7 @@ from graphprover.examples.synthetic import statement
 from graphprover.graphs import proof as proof_graph
 from graphprover.graphs.batches import batches
 from graphprover.graphs.costs import FREE, Cost, Costs
-from graphprover.graphs.draw import plan_svg, plan_table
+from graphprover.graphs.draw import peak_text, plan_rows, plan_svg
 from graphprover.graphs.plan import make_plan
 from graphprover.graphs.tasks import Graph
 from graphprover.protocol.layout import make_layout
@@ -24,13 +24,18 @@ from tests.recipes import as_recipes
 
 @pytest.mark.parametrize("made", [False, True])
 def test_the_plan_has_the_tasks_and_dependencies_of_the_graph(made: bool) -> None:
-    each = as_recipes(statement(5, 20, 4)) if made else statement(5, 20, 4)
-    layout = layout_of(each)
+    stated = as_recipes(statement(5, 20, 4)) if made else statement(5, 20, 4)
+    layout = layout_of(stated)
     task = proof_graph.build(
-        Graph(CpuDevice(), "", batches(layout, CPU_BATCH)), layout, "", dict(enumerate(checked_traces(each))), {}, [()]
+        Graph(CpuDevice(), "", batches(layout, CPU_BATCH)),
+        layout,
+        "",
+        dict(enumerate(checked_traces(stated))),
+        {},
+        [()],
     )
     graph = dict(task.__dask_graph__())
-    planned = make_plan(layout, main=checked_traces(each))
+    planned = make_plan(layout, main=checked_traces(stated))
     assert {key: set(t.needs) for key, t in planned.tasks.items()} == {
         key: set(node.dependencies) for key, node in graph.items()
     }
@@ -91,8 +96,8 @@ def test_bytes_moved_are_those_counted_by_hand() -> None:
 
 def test_nonces_planned_are_those_tried_on_average() -> None:
     parameters = replace(FEW, lookup_pow_bits=5, ood_pow_bits=6, batch_pow_bits=0, commit_pow_bits=3, query_pow_bits=7)
-    each = statement(5, 20, 4)
-    planned = make_plan(layout_of(each, parameters=parameters))
+    stated = statement(5, 20, 4)
+    planned = make_plan(layout_of(stated, parameters=parameters))
     nonces = {t.name: t.cost.permutations for t in planned.tasks.values() if t.round == "transcript"}
     folds = {name: nonces.pop(name) for name in list(nonces) if name.startswith("fold")}
     assert set(folds.values()) == {8} and len(folds) == len(planned.layout.fold_log_arities)
@@ -102,12 +107,12 @@ def test_nonces_planned_are_those_tried_on_average() -> None:
 @pytest.mark.parametrize("made", [False, True])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_measured_peak_is_near_the_planned_one(threads: int, made: bool) -> None:
-    each = as_recipes(statement(13, 60, 12)) if made else statement(13, 60, 12)
+    stated = as_recipes(statement(13, 60, 12)) if made else statement(13, 60, 12)
     device = CpuDevice(threads)
-    prove(each, device=device)
-    planned = make_plan(layout_of(each), main=checked_traces(each)).peak_bytes(threads)
+    prove(stated, device=device)
+    planned = make_plan(layout_of(stated), main=checked_traces(stated)).peak_bytes(threads)
     tracemalloc.start()
-    prove(each, device=device)
+    prove(stated, device=device)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert 0.6 * planned <= peak <= 1.3 * planned
@@ -115,16 +120,17 @@ def test_measured_peak_is_near_the_planned_one(threads: int, made: bool) -> None
 
 def test_text_and_drawing_name_every_task() -> None:
     planned = make_plan(layout_of(statement(5, 20, 4)))
-    text, drawing = plan_table(planned, 2), plan_svg(planned)
-    for task in planned.tasks.values():
-        assert task.name in text
+    rows, drawing = plan_rows(planned), plan_svg(planned)
+    for row, task in zip(rows[1:], planned.tasks.values(), strict=False):
+        assert row[:2] == (task.round, task.name)
         assert f"{task.round} {task.name}" in drawing
-    assert "peak memory" in text
+    assert len(rows) == len(planned.tasks) + 2 and rows[-1][0] == "all"
+    assert peak_text(planned, 2).startswith("peak memory beyond the traces: ")
 
 
 def test_traces_that_the_proof_makes_are_in_its_peak() -> None:
-    each = statement(13, 60, 12)
-    made, there = (make_plan(layout_of(each), main=checked_traces(some)) for some in (as_recipes(each), each))
+    stated = statement(13, 60, 12)
+    made, there = (make_plan(layout_of(stated), main=checked_traces(some)) for some in (as_recipes(stated), stated))
     (trace,) = (task.cost.kept for task in made.tasks.values() if task.round == "trace_main")
     assert trace == 60 * 8 << 13
     assert there.peak_bytes(1) < made.peak_bytes(1) <= there.peak_bytes(1) + trace

@@ -73,13 +73,13 @@ def test_the_number_of_threads_changes_no_byte(threads: int) -> None:
 @pytest.mark.parametrize("threads", [1, 2])
 def test_nothing_is_held_when_a_proof_ends(threads: int) -> None:
     """Without the garbage collector, which comes when it likes: no array may be in a circle of references."""
-    each, device = synthetic.statement(12, 100, 20), CpuDevice(threads)
-    prove(each, device=device)  # what is kept for the process's life
+    statement, device = synthetic.statement(12, 100, 20), CpuDevice(threads)
+    prove(statement, device=device)  # what is kept for the process's life
     gc.collect()
     gc.disable()
     tracemalloc.start()
     try:
-        proof = prove(each, device=device)
+        proof = prove(statement, device=device)
         held, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from graphprover.export import statement_json
 from graphprover.protocol.parameters import Parameters
 from graphprover.statement import Table
 
@@ -34,32 +35,9 @@ def binary() -> Path:
     return CRATE / "target/release/graphprover-interop"
 
 
-def write_statement(
-    path: Path,
-    parameters: Parameters,
-    tables: Sequence[Table],
-    binding: bytes = BINDING,
-    log_heights: Sequence[int] | None = None,
-) -> None:
-    """Writes what the program reads as --statement.
-
-    Every table has its public values, and its trace unless ``log_heights`` gives the log2 of the rows of each.
-    """
-    log_heights = [log_height(table) for table in tables] if log_heights is None else log_heights
-    statement = {
-        "parameters": asdict(parameters),
-        "binding": binding.hex(),
-        "tables": [
-            {
-                "air": table.air.describe().to_json(),
-                "log_height": log_rows,
-                "public_values": [int(value) for value in table.public_values or ()],
-                "preprocessed": None if table.preprocessed is None else table.preprocessed.tolist(),
-            }
-            for table, log_rows in zip(tables, log_heights, strict=True)
-        ],
-    }
-    path.write_text(json.dumps(statement))
+def write_statement(path: Path, parameters: Parameters, tables: Sequence[Table], binding: bytes = BINDING) -> None:
+    """Writes what the program reads as --statement; all tables have traces and public values."""
+    path.write_text(statement_json(parameters, tables, list(map(log_height, tables)), binding))
 
 
 def write_traces(path: Path, tables: Iterable[Table]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from graphprover.cli import OK, main
 from graphprover.field import P
 from graphprover.programs import load_packaged, packaged_names
 from graphprover.protocol.layout import make_layout
@@ -19,7 +20,6 @@ from graphprover.statement import Statement
 from graphprover.verifier import verify
 from tests.interop import plonky3
 from tests.interop.case import Case
-from tests.interop.export import export
 from tests.interop.mutations import mutations
 from tests.interop.tables import statements
 from tests.random_statements import random_statement
@@ -72,9 +72,9 @@ def test_plonky3_accepts_the_examples_at_full_security(name: str, rate: int, tmp
 
 
 def test_an_exported_proof_is_accepted(tmp_path: Path) -> None:
-    program = "examples/memory"
-    proof = prove(load_packaged(program).statement_for(None), security=60)
-    export(program, proof, tmp_path / "out")
+    proof, folder = str(tmp_path / "proof.bin"), str(tmp_path / "out")
+    assert main(["prove", "examples/memory", "--security", "60", "-o", proof]) == OK
+    assert main(["export", proof, "-o", folder]) == OK
     assert plonky3.verify(tmp_path / "out/statement.json", tmp_path / "out/payload.bin") is None
 
 

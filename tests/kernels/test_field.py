@@ -45,10 +45,9 @@ def test_binary(operation, meaning):
     check()
 
 
-def test_inverses_and_negatives():
+def test_inverses():
     assert field.inverse(word(0)) == 0
     for x in EDGES:
-        assert field.neg(word(x)) == -x % P
         if x:
             assert int(field.inverse(word(x))) * x % P == 1
 

@@ -44,9 +44,10 @@ def test_long_columns(log_rows, points):
     weights[-1][:] = naive.P - 1
     target = np.zeros((points, 3, 3), dtype=np.uint64)
     opening.evaluate_columns(matrix, weights, target, 0, 3)
-    for each, values in zip(weights, target, strict=True):
+    for vector, values in zip(weights, target, strict=True):
         expected = [
-            ext_sum(ext_scale(w, p) for w, p in zip(elements(each), column, strict=True)) for column in matrix.tolist()
+            ext_sum(ext_scale(w, p) for w, p in zip(elements(vector), column, strict=True))
+            for column in matrix.tolist()
         ]
         assert elements(values) == expected
 

@@ -27,25 +27,25 @@ def lift(operation, operands, results=None):
 
     @njit
     def unary(x, target):
-        for i in range(0, len(x), simd.LANES):
+        for i in range(0, len(x), simd.WIDTH):
             simd.store(target, i, operation(simd.load(x, i)))
 
     @njit
     def binary(x, y, target):
-        for i in range(0, len(x), simd.LANES):
+        for i in range(0, len(x), simd.WIDTH):
             simd.store(target, i, operation(simd.load(x, i), simd.load(y, i)))
 
     @njit
     def extension(x, y, target):
         n = x.shape[1]
-        for i in range(0, n, simd.LANES):
+        for i in range(0, n, simd.WIDTH):
             product = operation(simd.load_rows(x, i, n, 3), simd.load_rows(y, i, n, 3))
             simd.store_rows(target, i, n, product)
 
     @njit
     def mixed(x, y, target):
         n = x.shape[1]
-        for i in range(0, n, simd.LANES):
+        for i in range(0, n, simd.WIDTH):
             simd.store_rows(target, i, n, operation(simd.load_rows(x, i, n, 3), simd.load(y, i)))
 
     kernel = {"x": unary, "xy": binary, "XY": extension, "Xy": mixed}[operands]
@@ -55,7 +55,7 @@ def lift(operation, operands, results=None):
         arrays = []
         for values in lists:
             array = np.array(values, dtype=np.uint64).T
-            padding = [(0, 0)] * (array.ndim - 1) + [(0, -count % simd.LANES)]
+            padding = [(0, 0)] * (array.ndim - 1) + [(0, -count % simd.WIDTH)]
             arrays.append(np.ascontiguousarray(np.pad(array, padding)))
         target = np.zeros_like(arrays[0])
         kernel(*arrays, target)
@@ -64,9 +64,19 @@ def lift(operation, operands, results=None):
     return run
 
 
+@simd.operation()
+def sub(b, x, y):
+    return simd.emit_sub(b, x, y)
+
+
+@simd.operation()
+def rotate_13(b, x):
+    return simd.emit_rotate(b, x, 13)
+
+
 BINARY = {
     "add": (simd.add, lambda x, y: x + y),
-    "sub": (simd.sub, lambda x, y: x - y),
+    "sub": (sub, lambda x, y: x - y),
     "mul": (simd.mul, lambda x, y: x * y),
 }
 SECOND_CANONICAL = {
@@ -94,32 +104,6 @@ def test_field_operations_mean_what_integers_mean(name):
 def test_canonical_is_the_representative_below_p():
     run = lift(simd.canonical, "x")
     assert run(LOOSE_EDGES) == [x % P for x in LOOSE_EDGES]
-
-
-def test_neg():
-    run = lift(simd.neg, "x")
-    for x, z in zip(LOOSE_EDGES, run(LOOSE_EDGES), strict=True):
-        assert (x + z) % P == 0
-        assert 0 < z <= P
-
-
-def test_wide_products_reduced_late():
-    @njit
-    def product(x, y, high, low, reduced):
-        wide = simd.mul_wide(simd.load(x, 0), simd.load(y, 0))
-        simd.store(high, 0, wide[0])
-        simd.store(low, 0, wide[1])
-        simd.store(reduced, 0, simd.reduce(wide[0], wide[1]))
-
-    pairs = list(itertools.product(LOOSE_EDGES, repeat=2))
-    for start in range(0, len(pairs) - 7, 8):
-        x, y = np.array(pairs[start : start + 8], dtype=np.uint64).T.copy()
-        high, low, reduced = np.zeros((3, 8), dtype=np.uint64)
-        product(x, y, high, low, reduced)
-        for i in range(8):
-            exact = int(x[i]) * int(y[i])
-            assert (int(high[i]), int(low[i])) == divmod(exact, 2**64)
-            assert int(reduced[i]) % P == exact % P
 
 
 @pytest.mark.parametrize("exponent", [0, 1, 24, 31, 32, 33, 48, 63, 64, 65, 72, 95])
@@ -164,21 +148,20 @@ def test_bits():
         a, b = simd.load(x, 0), simd.load(y, 0)
         simd.store(target, 0, simd.xor(a, b))
         simd.store(target, 8, simd.bit_and(a, b))
-        simd.store(target, 16, simd.and_not(a, b))
-        simd.store(target, 24, simd.rotate(a, 13))
-        simd.store(target, 32, simd.shift_left(a, 13))
-        simd.store(target, 40, simd.shift_right(a, 13))
-        simd.store(target, 48, simd.wrapping_add(a, b))
-        simd.store(target, 56, simd.wrapping_mul(a, b))
+        simd.store(target, 16, rotate_13(a))
+        simd.store(target, 24, simd.shift_left(a, 13))
+        simd.store(target, 32, simd.shift_right(a, 13))
+        simd.store(target, 40, simd.wrapping_add(a, b))
+        simd.store(target, 48, simd.wrapping_mul(a, b))
 
     rng = np.random.default_rng(1)
     x, y = rng.integers(0, 2**64, (2, 8), dtype=np.uint64)
-    target = np.zeros((8, 8), dtype=np.uint64)
+    target = np.zeros((7, 8), dtype=np.uint64)
     kernel(x, y, target)
     mask = 2**64 - 1
     for i, (a, b) in enumerate(zip(x.tolist(), y.tolist(), strict=True)):
         rotated = (a << 13 | a >> 51) & mask
-        expected = [a ^ b, a & b, ~a & b, rotated, a << 13 & mask, a >> 13, a + b & mask, a * b & mask]
+        expected = [a ^ b, a & b, rotated, a << 13 & mask, a >> 13, a + b & mask, a * b & mask]
         assert target[:, i].tolist() == expected
 
 
@@ -194,7 +177,7 @@ def test_lanes_and_memory():
         simd.scatter(target, simd.wrapping_add(simd.load(places, 0), 24), a)
         simd.store_rows(target, 88, 8, simd.transpose(simd.load_rows(x, 0, 8, 8)))
         simd.store_rows(target, 152, 8, simd.interleave(simd.load_rows(x, 0, 8, 4)))
-        simd.store(target, 184, simd.wrapping_add(simd.iota(), simd.lane(a, 3)))
+        simd.store(target, 184, simd.wrapping_add(simd.iota(), a))
         simd.store_word(target, 192, simd.load_word(x, 5))
         return simd.equal(a, simd.splat(x[2])), simd.less(a, 2**63)
 
@@ -208,7 +191,7 @@ def test_lanes_and_memory():
     assert target[24 + places].tolist() == x[:8].tolist()
     assert target[88:152].reshape(8, 8).tolist() == x.reshape(8, 8).T.tolist()
     assert target[152:184].reshape(8, 4).tolist() == x[:32].reshape(4, 8).T.tolist()
-    assert target[184:192].tolist() == (x[3] + np.arange(8, dtype=np.uint64)).tolist()
+    assert target[184:192].tolist() == (x[:8] + np.arange(8, dtype=np.uint64)).tolist()
     assert target[192] == x[5]
     assert equal == 1 << 2
     assert less == sum(1 << i for i in range(8) if x[i] < 2**63)
@@ -217,7 +200,7 @@ def test_lanes_and_memory():
 def test_memory_of_another_type_is_refused():
     @njit
     def kernel(x):
-        return simd.lane(simd.load(x, 0), 0)
+        return simd.less(simd.load(x, 0), 1)
 
     for wrong in (np.zeros(8), np.zeros(8, dtype=np.int64), np.zeros(16, dtype=np.uint64)[::2]):
         with pytest.raises(TypingError, match="memory is"):

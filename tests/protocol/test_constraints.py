@@ -51,7 +51,7 @@ def test_quotient_is_the_polynomial_through_its_chunks(log_height: int, log_chun
         own = values[chunk::chunks]
         coset = GENERATOR * pow(shift, chunk, P) % P
         coordinates = [interpolate([value[i] for value in own], coset) for i in range(3)]
-        opened.append([evaluate([ext(c) for c in each], zeta) for each in coordinates])
+        opened.append([evaluate([ext(c) for c in column], zeta) for column in coordinates])
     assert join_quotient(log_height, opened, zeta) == evaluate(quotient, zeta)
 
 

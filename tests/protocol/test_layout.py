@@ -80,12 +80,12 @@ def test_folds_reach_every_height_and_end_at_the_final_polynomial(
 
 def test_rounds_and_ladder_of_a_mixed_statement() -> None:
     layout = vectors.load("mixed").layout
-    assert [each.name for each in layout.rounds] == [MAIN, QUOTIENT, PREPROCESSED, PERMUTATION]
+    assert [round_.name for round_ in layout.rounds] == [MAIN, QUOTIENT, PREPROCESSED, PERMUTATION]
     ladders: dict[int, int] = {}
-    for each in layout.rounds:
-        tables = [matrix.table for matrix in each.matrices]
+    for round_ in layout.rounds:
+        tables = [matrix.table for matrix in round_.matrices]
         assert tables == sorted(tables)
-        for matrix in each.matrices:
+        for matrix in round_.matrices:
             # Each height counts for itself, in the order in which openings are absorbed.
             assert matrix.offset == ladders.get(matrix.log_rows, 0)
             assert matrix.log_rows == layout.log_heights[matrix.table] + layout.parameters.log_blowup
@@ -103,7 +103,7 @@ def test_rounds_and_ladder_of_a_mixed_statement() -> None:
 
 def test_a_statement_without_lookups_or_preprocessed_columns_has_two_rounds() -> None:
     layout = vectors.load("height1").layout
-    assert [each.name for each in layout.rounds] == [MAIN, QUOTIENT]
+    assert [round_.name for round_ in layout.rounds] == [MAIN, QUOTIENT]
     assert layout.round(PERMUTATION) is None and layout.round(PREPROCESSED) is None
 
 

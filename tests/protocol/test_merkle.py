@@ -26,8 +26,8 @@ class Opening:
     path: bytes
 
     def check(self, **changed: object) -> None:
-        each = {**self.__dict__, **changed}
-        verify_rows(each["cap"], each["log_rows"], each["indices"], each["rows"], each["path"])
+        opening = {**self.__dict__, **changed}
+        verify_rows(opening["cap"], opening["log_rows"], opening["indices"], opening["rows"], opening["path"])
 
 
 def verify_rows(
@@ -40,7 +40,9 @@ def verify_rows(
     """Check one opening, whose ``rows`` are given by query and matrix."""
     by_height = {}
     for log in log_rows:
-        joined = [b"".join(row for row, each in zip(opened, log_rows, strict=True) if each == log) for opened in rows]
+        joined = [
+            b"".join(row for row, height in zip(opened, log_rows, strict=True) if height == log) for opened in rows
+        ]
         by_height[log] = np.array([np.frombuffer(words, dtype="<u8") for words in joined])
     opening = merkle.Opening("the tree", cap, by_height, path)
     verify_openings(np.array(indices), max(log_rows), [opening])
@@ -170,8 +172,8 @@ def test_trees_of_several_heights_and_caps_at_once() -> None:
         spoiled = replace(opening, cap=[bytes(32)] * len(opening.cap))
         for worse in ([], range(i + 1, len(openings))):
             tried = [
-                replace(each, cap=spoiled.cap[:1] * len(each.cap)) if j in worse else each
-                for j, each in enumerate(openings)
+                replace(opening, cap=spoiled.cap[:1] * len(opening.cap)) if j in worse else opening
+                for j, opening in enumerate(openings)
             ]
             tried[i] = spoiled
             with pytest.raises(VerificationError, match=f"tree {i}: a Merkle path does not end in the cap"):

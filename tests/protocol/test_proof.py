@@ -139,12 +139,12 @@ def test_every_word_is_below_p(name: str, replacement: Callable[[int], int]) -> 
 def test_rows_are_written_with_the_length_of_each_matrix(name: str) -> None:
     """As Plonky3 reads them, whatever way we keep them: a vector a query of a vector a matrix of words."""
     vector = load(name)
-    for each, queries in zip(vector.layout.rounds, vector.proof.round_queries, strict=True):
+    for round_, queries in zip(vector.layout.rounds, vector.proof.round_queries, strict=True):
         rows = vectors.by_matrix(queries.rows, queries.widths)
         assert len(rows) == vector.layout.parameters.num_queries
         written = varint(len(rows))
         for row in rows:
-            assert [len(words) for words in row] == [8 * matrix.width for matrix in each.matrices]
+            assert [len(words) for words in row] == [8 * matrix.width for matrix in round_.matrices]
             written += varint(len(row)) + b"".join(varint(len(words) // 8) + words for words in row)
         assert vector.payload.count(written) == 1
 
@@ -235,7 +235,7 @@ def test_a_proof_of_one_statement_is_none_of_another(name: str) -> None:
 def test_openings_are_in_the_order_of_the_layout(name: str) -> None:
     vector = load(name)
     values = opened_values(vector.layout, vector.proof.openings)
-    widths = [m.width for each in vector.layout.rounds for m in each.matrices for _ in range(m.points)]
+    widths = [m.width for round_ in vector.layout.rounds for m in round_.matrices for _ in range(m.points)]
     assert [len(value) for value in values] == [24 * width for width in widths]
 
 

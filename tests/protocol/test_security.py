@@ -216,7 +216,7 @@ def test_best_multiplicity_beats_all_others(log_blowup):
     params = replace(PLAIN, log_blowup=log_blowup, num_queries=250 // log_blowup)
     best = analyse(PUBLISHED, params).johnson.bits
     rounds = (security._rounds(PUBLISHED, params, m) for m in range(3, 3000))
-    assert best == max(min(each.bits for each in row) for row in rounds)
+    assert best == max(min(challenge.bits for challenge in row) for row in rounds)
 
 
 @given(shapes, parameters)
@@ -295,17 +295,17 @@ def test_queries_by_unique_decoding_alone() -> None:
 
 
 def test_other_proximities_are_refused() -> None:
-    for each in ("", "Unique", "capacity"):
+    for unknown in ("", "Unique", "capacity"):
         with pytest.raises(ValueError, match="choose johnson or unique"):
-            choose(PUBLISHED, proximity=each)
+            choose(PUBLISHED, proximity=unknown)
         with pytest.raises(ValueError, match="choose johnson or unique"):
-            analyse(PUBLISHED, PLAIN).by(each)
+            analyse(PUBLISHED, PLAIN).by(unknown)
 
 
 @given(shapes, parameters)
 def test_a_level_by_proximity_is_that_of_its_analysis(shape: Shape, params: Parameters) -> None:
     result = analyse(shape, params)
-    assert [result.by(each).bits for each in PROXIMITIES] == [result.bits, result.unique.bits]
+    assert [result.by(proximity).bits for proximity in PROXIMITIES] == [result.bits, result.unique.bits]
     for bits in (result.bits, result.johnson.bits, result.unique.bits):
         assert f"{bits:.1f}" in result.summary and f"{bits:.1f}" in result.table().splitlines()[-1]
 
@@ -422,8 +422,8 @@ def test_shape_agrees_with_the_layout():
         layout = make_layout(airs, log_heights, params)
         shape = shape_of(airs, log_heights)
         powers: Counter[int] = Counter()
-        for each in (matrix for r in layout.rounds for matrix in r.matrices):
-            powers[each.log_rows - params.log_blowup] += each.width * each.points
+        for matrix in (matrix for r in layout.rounds for matrix in r.matrices):
+            powers[matrix.log_rows - params.log_blowup] += matrix.width * matrix.points
         openings: Counter[int] = Counter()
         for table in shape.tables:
             openings[table.log_height] += table.openings

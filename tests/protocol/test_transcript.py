@@ -173,7 +173,7 @@ def test_heights_and_the_order_of_tables_are_absorbed() -> None:
     layout = plain("squares_pow")
     taller = make_layout(layout.tables, [h + 1 for h in layout.log_heights], layout.parameters)
     swapped = make_layout(layout.tables, layout.log_heights[::-1], layout.parameters)
-    states = {transcript.begin(each, BINDING).pending for each in (layout, taller, swapped)}
+    states = {transcript.begin(shape, BINDING).pending for shape in (layout, taller, swapped)}
     assert len(states) == 3
 
 

@@ -41,7 +41,7 @@ def test_absorbs_and_squeezes_what_plonky3_does(name: str, monkeypatch: pytest.M
     monkeypatch.setattr(Challenger, "absorb", logged_absorb)
     monkeypatch.setattr(Challenger, "sample_bytes", logged_sample)
     vector.check(vector.proof)
-    runs = groupby((each for each in log if each[1]), key=lambda each: each[0])
+    runs = groupby((event for event in log if event[1]), key=lambda event: event[0])
     ours = [f"{kind} {b''.join(data for _, data in run).hex()}" for kind, run in runs]
     assert [f"start {vector.binding.hex()}", *ours] == vectors.transcript(name)
 

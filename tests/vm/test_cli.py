@@ -9,7 +9,7 @@ import pytest
 
 from graphprover.__main__ import INTERRUPTED
 from graphprover.cli import FAILED, OK, USAGE, main
-from graphprover.vm.io import KECCAK_F
+from graphprover.vm.io import KECCAK_F, OUTPUT_BASE
 from graphprover.vm.isa import A0, A7, Instruction, Op
 from tests.vm.assemble import CODE, DATA, Segment, X, elf, leave, li, words
 
@@ -39,6 +39,22 @@ def test_the_exit_code_of_the_guest_is_told(tmp_path: Path, capsys: pytest.Captu
     assert main(["execute", str(guest)]) == FAILED
     out = capsys.readouterr().out
     assert out.endswith("output      none\nexit code   3\n")
+
+
+def test_a_fault_leaves_what_was_put_out_until_then(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    guest, result = tmp_path / "guest.elf", tmp_path / "result"
+    put_out = [
+        *li(5, OUTPUT_BASE),
+        *li(6, 1),
+        Instruction(Op.SD, rs1=5, rs2=6),
+        Instruction(Op.SB, rs1=5, rs2=6, imm=8),
+    ]
+    guest.write_bytes(elf([Segment(CODE, words([*put_out, 0]), X)]))
+    assert main(["execute", str(guest), "--output", str(result)]) == FAILED
+    captured = capsys.readouterr()
+    assert "illegal instruction at pc" in captured.err and "until then it had put out hex 01 (1 byte)" in captured.err
+    assert captured.err.count("\n") == 1 and not captured.out
+    assert result.read_bytes() == b"\1"
 
 
 @pytest.mark.parametrize(

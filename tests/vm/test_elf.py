@@ -114,8 +114,8 @@ def compact(segments: Sequence[Segment], contents: bytes) -> bytes:
     """An ELF file whose segments all have the same contents, right behind its headers."""
     at, size = 64 + 56 * len(segments), len(contents)
     table = (
-        struct.pack("<IIQQQQQQ", each.kind, each.flags, at, each.address, 0, size, size + each.zeros, 1)
-        for each in segments
+        struct.pack("<IIQQQQQQ", segment.kind, segment.flags, at, segment.address, 0, size, size + segment.zeros, 1)
+        for segment in segments
     )
     return b"".join([elf([], phnum=len(segments))[:64], *table, contents])
 
@@ -148,12 +148,15 @@ HOSTILE = {
         "bytes of zeros below contents are more than 4,194,304",
     ),
     "the same contents many times": (
-        compact([Segment(CODE + (each << 24), b"", X if each == 0 else R) for each in range(60)], bytes(4 << 20)),
+        compact([Segment(CODE + (number << 24), b"", R if number else X) for number in range(60)], bytes(4 << 20)),
         "segments share contents",
     ),
-    "many headers": (compact([Segment(CODE + 4 * each, b"", R) for each in range(65535)], b""), "64 at most are taken"),
+    "many headers": (
+        compact([Segment(CODE + 4 * number, b"", R) for number in range(65535)], b""),
+        "64 at most are taken",
+    ),
     "many headers that are passed over": (
-        compact([Segment(0, b"", kind=4) for each in range(65535)], b""),
+        compact([Segment(0, b"", kind=4) for _ in range(65535)], b""),
         "64 at most are taken",
     ),
 }

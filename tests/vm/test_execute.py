@@ -116,7 +116,7 @@ def test_a_branch_that_is_not_taken_may_lead_nowhere() -> None:
 def test_memory_from_the_end_of_the_contents_to_2_to_the_32() -> None:
     first = DATA + 8
     spots = [DATA, first, first + 2, INPUT_BASE - 8, INPUT_BASE + 3, OUTPUT_BASE - 1, MEMORY_END - 8]
-    body = [each for spot in spots for each in [*load(spot), *store(spot)]]
+    body = [instruction for spot in spots for instruction in [*load(spot), *store(spot)]]
     execution = execute(image([*body, *leave()], b"12345678"))
     assert execution.exit_code == 0
     assert execution.memory_bytes == PAGE * 6  # of INPUT_BASE's page three bytes more are touched
@@ -256,9 +256,9 @@ def test_input_is_there_and_output_is_what_lies_there(data: bytes) -> None:
     """A program that moves its input, words and length, to its output."""
     size = -(-len(data) // 8) + 1
     move = [
-        each
+        instruction
         for k in range(size)
-        for each in (Instruction(Op.LD, T0, 7, imm=8 * k), Instruction(Op.SD, rs1=8, rs2=T0, imm=8 * k))
+        for instruction in (Instruction(Op.LD, T0, 7, imm=8 * k), Instruction(Op.SD, rs1=8, rs2=T0, imm=8 * k))
     ]
     execution = execute(image([*li(7, INPUT_BASE), *li(8, OUTPUT_BASE), *move, *leave()]), data)
     assert execution.input == execution.output == data
@@ -271,7 +271,8 @@ def test_exit_codes_are_words(code: int) -> None:
 
 def test_misaligned_accesses_are_counted() -> None:
     spots = [DATA, DATA + 2, DATA + 4, DATA + 5, DATA + 8, DATA + 4095]
-    body = [each for spot in spots for op in (Op.LB, Op.LHU, Op.LW, Op.SD) for each in [*li(T0, spot), memory(op)]]
+    ops = (Op.LB, Op.LHU, Op.LW, Op.SD)
+    body = [instruction for spot in spots for op in ops for instruction in [*li(T0, spot), memory(op)]]
     expected = sum(spot % size > 0 for spot in spots for size in (2, 4, 8))
     assert execute(image([*body, *leave()], bytes(16))).misaligned == expected
 
@@ -362,9 +363,9 @@ def replay(execution: Execution) -> None:
             touched.add(address & ~7)
             both_old, both_new = old, new
             if address % 8 + size > 8:
-                each = record.crossings
-                assert each.cycle[crossing] == cycle
-                second = int(each.old[crossing]), int(each.t[crossing]), int(each.new[crossing])
+                crossings = record.crossings
+                assert crossings.cycle[crossing] == cycle
+                second = int(crossings.old[crossing]), int(crossings.t[crossing]), int(crossings.new[crossing])
                 access(memory, (address & ~7) + 8, clock, 2, *second)
                 touched.add((address & ~7) + 8)
                 both_old, both_new = old | second[0] << 64, new | second[2] << 64
@@ -404,7 +405,7 @@ def replay(execution: Execution) -> None:
     final = record.memory
     assert final.address.tolist() == sorted(touched)
     start = initial_memory(execution)
-    for address, first, last, t in zip(*(each.tolist() for each in vars(final).values()), strict=True):
+    for address, first, last, t in zip(*(column.tolist() for column in vars(final).values()), strict=True):
         assert start.get(address, (0, 0)) == (first, 0)
         assert memory[address] == (last, t)
 

@@ -131,9 +131,9 @@ def test_merkle(nodes: list[bytes], index: int) -> None:
 def summary(value: Any, depth: int = 0) -> list[int]:
     """What json.c counts, on a value that Python has read."""
     if isinstance(value, dict):
-        parts, own = [summary(each, depth + 1) for each in value.values()], [1, 0, len(value), 0, 0, depth + 1, 0]
+        parts, own = [summary(member, depth + 1) for member in value.values()], [1, 0, len(value), 0, 0, depth + 1, 0]
     elif isinstance(value, list):
-        parts, own = [summary(each, depth + 1) for each in value], [0, 1, 0, 0, 0, depth + 1, 0]
+        parts, own = [summary(element, depth + 1) for element in value], [0, 1, 0, 0, 0, depth + 1, 0]
     elif isinstance(value, str):
         return [0, 0, 1, 0, 0, depth, 0]
     elif value is None or isinstance(value, bool):
@@ -147,7 +147,7 @@ def summary(value: Any, depth: int = 0) -> list[int]:
 
 def documents() -> st.SearchStrategy[Any]:
     leaves = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
-    return st.recursive(leaves, lambda each: st.lists(each) | st.dictionaries(st.text(), each), max_leaves=20)
+    return st.recursive(leaves, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=20)
 
 
 @given(documents(), st.booleans(), st.sampled_from([None, 1, "\t"]))

@@ -40,13 +40,15 @@ def test_public_values_and_label_are_those_of_the_page() -> None:
         statement = open_program(str(SHA256)).statement_for(b"abc", state_input=stated)  # type: ignore[call-arg]
         assert statement.label.endswith(f"sha256.elf {program_hash.hex()}")
         boundary, *others = [tuple(table.public_values or ()) for table in statement.tables]
-        codes = boundary[3:]
-        assert boundary[:3] == (execute(image, b"abc").cycles, 0, 0) and len(codes) == len(others)
+        numbers = boundary[3:]
+        assert boundary[:3] == (execute(image, b"abc").cycles, 0, 0) and len(numbers) == len(others)
         names = [air.name for air in statement.descriptions[1:]]
-        assert {code: name for code, name in zip(codes, names, strict=True) if code < 16}.items() <= NAMES.items()
-        assert all(code % 16 in (1, 4) for code in codes if code >= 16)
+        assert {
+            number: name for number, name in zip(numbers, names, strict=True) if number < 16
+        }.items() <= NAMES.items()
+        assert all(number % 16 in (1, 4) for number in numbers if number >= 16)
         expected = {6: (32, 0, *struct.unpack("<8I", hashlib.sha256(b"abc").digest()))}
         if stated:
             expected[14] = (3, 0, 0x00636261, 0)
-        assert (14 in codes, 5 in codes) == (stated, not stated)
-        assert others == [expected.get(code, ()) for code in codes]
+        assert (14 in numbers, 5 in numbers) == (stated, not stated)
+        assert others == [expected.get(number, ()) for number in numbers]

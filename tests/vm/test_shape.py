@@ -17,9 +17,9 @@ from graphprover.vm.execute import execute
 from graphprover.vm.io import INPUT_BASE, OUTPUT_BASE
 from graphprover.vm.isa import Instruction, Op
 from graphprover.vm.run_statement import statement_of_run
-from graphprover.vm.shape import FAMILY, MAX_ROWS, MIN_ROWS, PLACES, SEVERAL, Packing, lanes_for, packing
+from graphprover.vm.shape import MAX_ROWS, MIN_ROWS, SEVERAL, Packing, lanes_for, packing
 from graphprover.vm.statement import Machine
-from graphprover.vm.table_numbers import TableNumber
+from graphprover.vm.table_numbers import FAMILY_TABLES, PER_FAMILY, TableNumber
 from tests.vm.assemble import image, leave, li
 from tests.vm.programs import X, Y, everything
 
@@ -63,7 +63,7 @@ def runs() -> list[tuple[Machine, Proof]]:
         machine, execution = Machine(program), execute(program, b"input", record=True)
         stated = (statement_of_run(machine, execution, state_input=state_input) for state_input in (False, True))
         found += [(machine, header(statement)) for statement in stated]
-    assert {code for _, proof in found for code in codes_of(proof) if code < FAMILY} == {*TableNumber}
+    assert {number for _, proof in found for number in numbers_of(proof) if number < PER_FAMILY} == {*TableNumber}
     return found
 
 
@@ -73,7 +73,7 @@ def header(stated: Statement) -> Proof:
     return Proof("", PARAMETERS, heights, values, bytes(1 << 20))
 
 
-def codes_of(proof: Proof) -> tuple[int, ...]:
+def numbers_of(proof: Proof) -> tuple[int, ...]:
     return proof.public_values[0][3:]
 
 
@@ -81,7 +81,7 @@ def changed(proof: Proof, rng: random.Random) -> Proof:
     """The header with some tables more or less, in other order, of other heights, or for other cycles."""
     cycles, lo, hi = proof.public_values[0][:3]
     tables = [
-        list(table) for table in zip(codes_of(proof), proof.log_heights[1:], proof.public_values[1:], strict=True)
+        list(table) for table in zip(numbers_of(proof), proof.log_heights[1:], proof.public_values[1:], strict=True)
     ]
     boundary = proof.log_heights[0]
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
@@ -92,9 +92,9 @@ def changed(proof: Proof, rng: random.Random) -> Proof:
             case 1:
                 tables[i], tables[j] = tables[j], tables[i]
             case 2:
-                tables[i][0] = max(tables[i][0] + rng.choice((-FAMILY, -3, -1, 1, 3, FAMILY)), 0)
+                tables[i][0] = max(tables[i][0] + rng.choice((-PER_FAMILY, -3, -1, 1, 3, PER_FAMILY)), 0)
             case 3:
-                tables.append([rng.choice((0, *TableNumber, *PLACES)), rng.randint(5, 9), ()])
+                tables.append([rng.choice((0, *TableNumber, *FAMILY_TABLES)), rng.randint(5, 9), ()])
                 tables.sort(key=lambda table: table[0])
             case 4:
                 cycles = max(0, cycles + rng.randint(-5000, 5000))
@@ -106,8 +106,8 @@ def changed(proof: Proof, rng: random.Random) -> Proof:
                 del tables[i]
             case _:
                 tables[i][1] = max(tables[i][1] + rng.choice((-2, -1, 1, 2)), 0)
-    codes, heights, values = zip(*tables, strict=True)
-    return replace(proof, log_heights=(boundary, *heights), public_values=((cycles, lo, hi, *codes), *values))
+    numbers, heights, values = zip(*tables, strict=True)
+    return replace(proof, log_heights=(boundary, *heights), public_values=((cycles, lo, hi, *numbers), *values))
 
 
 # What honest proving makes, said once more, by trying all numbers of uses
@@ -115,17 +115,17 @@ def changed(proof: Proof, rng: random.Random) -> Proof:
 
 def is_made(machine: Machine, proof: Proof) -> bool:
     """Whether some run of this machine has these tables."""
-    codes, cycles = codes_of(proof), proof.public_values[0][0]
+    numbers, cycles = numbers_of(proof), proof.public_values[0][0]
     heights = [1 << log for log in proof.log_heights]
-    parts = [code for code in codes if code < FAMILY]
-    families = [code for code in codes if code >= FAMILY]
-    if any(code not in [*TableNumber] for code in parts) or any(code not in PLACES for code in families):
+    parts = [number for number in numbers if number < PER_FAMILY]
+    families = [number for number in numbers if number >= PER_FAMILY]
+    if any(number not in [*TableNumber] for number in parts) or any(number not in FAMILY_TABLES for number in families):
         return False
-    once = [code for code in parts if code not in SEVERAL]
-    call = [code for code in families if PLACES[code].family == "keccak_call"]
-    names = {PLACES[code].family: code for code in families}
+    once = [number for number in parts if number not in SEVERAL]
+    call = [number for number in families if FAMILY_TABLES[number].family == "keccak_call"]
+    names = {FAMILY_TABLES[number].family: number for number in families}
     if (
-        list(codes) != sorted(codes)
+        list(numbers) != sorted(numbers)
         or len(once) != len(set(once))
         or not {*machine.fixed} <= {*parts}
         or (TableNumber.IMAGE in parts) != (machine.data() is not None)
@@ -150,40 +150,40 @@ def is_made(machine: Machine, proof: Proof) -> bool:
     fixed |= {TableNumber.STATED_INPUT: 6, TableNumber.PROGRAM: machine.program().rows.bit_length() - 1}
     data = machine.data()
     fixed |= {TableNumber.IMAGE: 0 if data is None else data.rows.bit_length() - 1}
-    for code, log in zip(codes, proof.log_heights[1:], strict=True):
-        if (code in fixed and log != fixed[TableNumber(code)]) or (code == TableNumber.EVEN and log > 12):
+    for number, log in zip(numbers, proof.log_heights[1:], strict=True):
+        if (number in fixed and log != fixed[TableNumber(number)]) or (number == TableNumber.EVEN and log > 12):
             return False
-    return uses_exist(machine, codes, heights[1:], cycles)
+    return uses_exist(machine, numbers, heights[1:], cycles)
 
 
-def uses_exist(machine: Machine, codes: Sequence[int], heights: Sequence[int], cycles: int) -> bool:
+def uses_exist(machine: Machine, numbers: Sequence[int], heights: Sequence[int], cycles: int) -> bool:
     """Whether some numbers of uses give these heights, and so many cycles in all."""
     uses: dict[int, set[int]] = {}
-    for code in {*codes} - ({*TableNumber} - SEVERAL):
-        own = tuple(height for other, height in zip(codes, heights, strict=True) if other == code)
-        uses[code] = all_uses(code, own)
-        if code in PLACES:
-            place = PLACES[code]
-            uses[code] = {count for count in uses[code] if count <= cycles and lanes_for(count) == place.lanes}
-            if place.family == "halt":
-                uses[code] &= {1}
-            if place.family == "keccak_call":
-                uses[code] &= uses.setdefault(TableNumber.KECCAK_F, uses_of_permutations(codes, heights))
+    for number in {*numbers} - ({*TableNumber} - SEVERAL):
+        own = tuple(height for other, height in zip(numbers, heights, strict=True) if other == number)
+        uses[number] = all_uses(number, own)
+        if number in FAMILY_TABLES:
+            table = FAMILY_TABLES[number]
+            uses[number] = {count for count in uses[number] if count <= cycles and lanes_for(count) == table.lanes}
+            if table.family == "halt":
+                uses[number] &= {1}
+            if table.family == "keccak_call":
+                uses[number] &= uses.setdefault(TableNumber.KECCAK_F, uses_of_permutations(numbers, heights))
     if not all(uses.values()):
         return False
-    proved = [counts for code, counts in uses.items() if code in PLACES]
+    proved = [counts for number, counts in uses.items() if number in FAMILY_TABLES]
     return sum(map(min, proved)) <= cycles <= sum(map(max, proved))
 
 
-def uses_of_permutations(codes: Sequence[int], heights: Sequence[int]) -> set[int]:
-    own = [height for code, height in zip(codes, heights, strict=True) if code == TableNumber.KECCAK_F]
+def uses_of_permutations(numbers: Sequence[int], heights: Sequence[int]) -> set[int]:
+    own = [height for number, height in zip(numbers, heights, strict=True) if number == TableNumber.KECCAK_F]
     return all_uses(TableNumber.KECCAK_F, tuple(own))
 
 
 @cache
-def all_uses(code: int, heights: tuple[int, ...]) -> set[int]:
+def all_uses(number: int, heights: tuple[int, ...]) -> set[int]:
     """All numbers of uses that give these heights."""
-    kind = packing(code, cells_per_row(runs()[0][0].air(code, 0, 0).describe()))
+    kind = packing(number, cells_per_row(runs()[0][0].air(number, 0, 0).describe()))
     most = sum(map(kind.room, heights))
     full = sum(map(kind.room, heights[:-1]))  # as all tables but the last are
     return {count for count in range(full + 1, most + 1) if kind.heights(count) == [*heights]}
@@ -200,6 +200,6 @@ def test_shapes_are_accepted_that_honest_proving_makes_and_no_others() -> None:
                 accepted = bool(machine.statement_of(proof))
             except VerificationError:
                 accepted = False
-            assert accepted == is_made(machine, proof), (codes_of(proof), proof.log_heights)
+            assert accepted == is_made(machine, proof), (numbers_of(proof), proof.log_heights)
             verdicts[accepted] += 1
     assert min(verdicts.values()) > SEARCHED // 100, verdicts

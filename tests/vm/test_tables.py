@@ -443,10 +443,10 @@ def test_tables_are_there_once() -> None:
     """Another memory, or another program, would let a word have two histories."""
     _, proof = proved()
     shape = proof.public_values[0][3:]
-    for part in TableNumber:
-        if part in shape:
-            i = shape.index(part)
-            values = (*proof.public_values[0][: 3 + i], part, *proof.public_values[0][3 + i :])
+    for number in TableNumber:
+        if number in shape:
+            i = shape.index(number)
+            values = (*proof.public_values[0][: 3 + i], number, *proof.public_values[0][3 + i :])
             twice = replace(
                 proof,
                 log_heights=(*proof.log_heights[: 1 + i], *proof.log_heights[i:]),
@@ -456,9 +456,9 @@ def test_tables_are_there_once() -> None:
             rejected(twice, "twice")
 
 
-@pytest.mark.parametrize("code", [0, 15, 16, 18, 16 * (len(FAMILIES) + 1) + 1, P - 1])
-def test_only_known_tables_are_verified(code: int) -> None:
-    rejected(with_values(proved()[1], 0, 3, code))
+@pytest.mark.parametrize("number", [0, 15, 16, 18, 16 * (len(FAMILIES) + 1) + 1, P - 1])
+def test_only_known_tables_are_verified(number: int) -> None:
+    rejected(with_values(proved()[1], 0, 3, number))
 
 
 def test_malformed_statements() -> None:
@@ -553,11 +553,11 @@ def test_the_inputs_memory_is_there_once() -> None:
     machine, proof = Machine(image([*READER, *leave()])), prove(on_input(), security=100)
     shape = list(proof.public_values[0][3:])
     for chosen in ({*shape, TableNumber.INPUT}, {*shape, TableNumber.ZERO_BETWEEN} - {TableNumber.STATED_INPUT}):
-        parts = sorted(chosen)
-        public = [(*proof.public_values[0][:3], *parts), *(((),) * len(parts))]
-        for i, code in enumerate(shape):
-            if code in parts:
-                public[1 + parts.index(code)] = proof.public_values[1 + i]
+        numbers = sorted(chosen)
+        public = [(*proof.public_values[0][:3], *numbers), *(((),) * len(numbers))]
+        for i, number in enumerate(shape):
+            if number in numbers:
+                public[1 + numbers.index(number)] = proof.public_values[1 + i]
         forged_ = replace(proof, log_heights=(6,) * len(public), public_values=tuple(public))
         rejected(forged_, "twice, or in part", machine)
 

@@ -58,17 +58,17 @@ def circle() -> Statement:
     """The run of PROGRAM, but that the exit reads FALSE_CODE from a0: an access that follows itself, around p."""
     program = Machine(image(PROGRAM))
     honest = with_traces(statement_of_run(program, execute(program.image, record=True)))
-    codes = list(honest.tables[0].public_values or ())[3:]
-    tables = dict(zip((0, *codes), honest.tables, strict=True))
+    numbers = list(honest.tables[0].public_values or ())[3:]
+    tables = dict(zip((0, *numbers), honest.tables, strict=True))
 
-    def edited(code: int) -> Any:
-        table = tables[code]
+    def edited(number: int) -> Any:
+        table = tables[number]
         main = np.array(table.main, dtype=np.uint64)
-        tables[code] = replace(table, main=main)
+        tables[number] = replace(table, main=main)
         return table.air.view(main)
 
     exit_at, before = 9, 8  # when the second cycle reads a0, and when it claims that the access before was
-    halt = edited(codes[-1])
+    halt = edited(numbers[-1])
     assert halt.b_at[0, 0] == REGISTER_BASE + A0 and halt.b_t[0, 0] == 0
     halt.b_t[0, 0], halt.b_lo[0, 0] = before, FALSE_CODE
     registers = edited(TableNumber.REGISTERS)
@@ -92,9 +92,9 @@ def circle() -> Statement:
     for half, looked_up in ((0, 1), ((step - 1) & 0xFFFF, lanes), ((step - 1) >> 16, lanes)):
         halves.half[half] += looked_up
 
-    codes = sorted([*codes, int(TableNumber.BUMP)])
-    tables[0] = Table(program.air(0, 1 + len(codes), 0), (2, FALSE_CODE, 0, *codes), tables[0].main)
-    return Statement([tables[code] for code in (0, *codes)])
+    numbers = sorted([*numbers, int(TableNumber.BUMP)])
+    tables[0] = Table(program.air(0, 1 + len(numbers), 0), (2, FALSE_CODE, 0, *numbers), tables[0].main)
+    return Statement([tables[number] for number in (0, *numbers)])
 
 
 def test_a_circle_around_p_is_refused(long_steps: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,11 +112,13 @@ def test_a_circle_around_p_is_refused(long_steps: None, monkeypatch: pytest.Monk
 
 def with_bumps(proof: Proof, *log_rows: int) -> Proof:
     """The proof's header with these tables of bumps in place of any it has."""
-    codes = proof.public_values[0][3:]
-    rest = [table for table in zip(codes, proof.log_heights[1:], proof.public_values[1:], strict=True) if table[0] != 8]
+    numbers = proof.public_values[0][3:]
+    rest = [
+        table for table in zip(numbers, proof.log_heights[1:], proof.public_values[1:], strict=True) if table[0] != 8
+    ]
     added = [(int(TableNumber.BUMP), log, ()) for log in log_rows]
-    codes, heights, values = zip(*sorted([*rest, *added], key=lambda table: table[0]), strict=True)
-    first = (*proof.public_values[0][:3], *codes)
+    numbers, heights, values = zip(*sorted([*rest, *added], key=lambda table: table[0]), strict=True)
+    first = (*proof.public_values[0][:3], *numbers)
     return replace(proof, log_heights=(proof.log_heights[0], *heights), public_values=(first, *values))
 
 

@@ -14,7 +14,7 @@ from functools import reduce
 import numpy as np
 
 from graphprover.air import Air, Bus, Expr, TableBuilder
-from graphprover.air.packing import linear
+from graphprover.air.linear import linear
 from graphprover.protocol import hashing
 from graphprover.vm.limbs import limbs
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from graphprover.air import Air, Expr, TableBuilder
-from graphprover.air.packing import linear
+from graphprover.air.linear import linear
 from graphprover.vm.buses import REGISTER_BASE, VM, Tag, message
 from graphprover.vm.io import INPUT_BASE, MAX_INPUT_BYTES, OUTPUT_BASE
 from graphprover.vm.limbs import HALF, limbs

@@ -84,8 +84,8 @@ def transcript(name: str) -> list[str]:
 def description(json_: dict[str, Any]) -> AirDescription:
     """The table that ``AirDescription.to_json`` wrote."""
 
-    def tuple_(each: dict[str, Any]) -> Message:
-        return Message(tuple(each["fields"]), each["multiplicity"], each["weight"])
+    def tuple_(json_: dict[str, Any]) -> Message:
+        return Message(tuple(json_["fields"]), json_["multiplicity"], json_["weight"])
 
     def names(prefix: str, count: int) -> tuple[str, ...]:
         return tuple(f"{prefix}{i}" for i in range(count))
@@ -101,8 +101,10 @@ def description(json_: dict[str, Any]) -> AirDescription:
         nodes=tuple(tuple(node) for node in json_["nodes"]),
         constraints=tuple(json_["constraints"]),
         constraint_labels=tuple("" for _ in json_["constraints"]),
-        locals=tuple(Interaction(None, tuple(tuple_(t) for t in each["tuples"]), "") for each in json_["locals"]),
-        globals=tuple(Interaction(each["bus"], (tuple_(each),), "") for each in json_["globals"]),
+        locals=tuple(
+            Interaction(None, tuple(tuple_(t) for t in interaction["tuples"]), "") for interaction in json_["locals"]
+        ),
+        globals=tuple(Interaction(interaction["bus"], (tuple_(interaction),), "") for interaction in json_["globals"]),
     )
 
 

@@ -19,7 +19,7 @@ def _count_keys(main, keys, terms, counts, first, last):
         begin = np.int64(0)
         for k in range(len(keys)):
             end, constant, flag = np.int64(keys[k, TERMS_END]), keys[k, CONSTANT], np.int64(keys[k, FLAG])
-            for i in range(0, size, simd.LANES):
+            for i in range(0, size, simd.WIDTH):
                 total = simd.splat(constant)
                 for t in range(begin, end):
                     cell = simd.load(main, np.int64(terms[t, COLUMN]) * rows + start + i)
@@ -34,8 +34,8 @@ def _count_keys(main, keys, terms, counts, first, last):
 
 def count_keys(device: Device, main: np.ndarray, keys: Keys, counts: np.ndarray) -> None:
     """See ``graphprover.vm.kernels.count_keys``."""
-    if main.shape[1] % simd.LANES:
-        raise ValueError(f"{main.shape[1]} rows are no vectors of {simd.LANES}")
+    if main.shape[1] % simd.WIDTH:
+        raise ValueError(f"{main.shape[1]} rows are no vectors of {simd.WIDTH}")
     # Pieces that run side by side count apart. A piece takes counts that no other one uses, or begins new ones.
     free = [counts]
     made: list[np.ndarray] = []

@@ -1,30 +1,14 @@
-"""Packings of limbs, linear forms, and every form of multiplicity, by the values they take on a trace."""
+"""Linear forms, and every form of multiplicity, by the values they take on a trace."""
 
 from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from graphprover.air import Air, Bus, Expr, TableBuilder
 from graphprover.air.debugger import UnbalancedBus
 from graphprover.air.evaluate import evaluate
-from graphprover.air.packing import (
-    DIRECT,
-    DWORD_BL,
-    DWORD_HHW,
-    DWORD_HL,
-    DWORD_WHH,
-    DWORD_WL,
-    PACKINGS,
-    QUAD_HL,
-    QUAD_WL,
-    WORD_2L,
-    WORD_4L,
-    Packing,
-    linear,
-)
+from graphprover.air.linear import linear
 from graphprover.checker import check
 from graphprover.field import P
 from graphprover.statement import Statement, Table
@@ -52,49 +36,6 @@ def message_of(
     ((_, values),) = evaluate(d, main, None, [], [*message.fields, message.multiplicity])
     *elements, times = (int(value[0]) for value in values)
     return elements, times
-
-
-@pytest.mark.parametrize(
-    ("packing", "limbs", "elements"),
-    [
-        (DIRECT, 1, 1),
-        (WORD_2L, 2, 1),
-        (WORD_4L, 4, 1),
-        (DWORD_WL, 2, 2),
-        (DWORD_HHW, 3, 2),
-        (DWORD_WHH, 3, 2),
-        (DWORD_HL, 4, 2),
-        (DWORD_BL, 8, 2),
-        (QUAD_HL, 8, 4),
-        (QUAD_WL, 4, 4),
-    ],
-)
-def test_shapes(packing: Packing, limbs: int, elements: int) -> None:
-    assert (len(packing.limbs), len(packing.elements)) == (limbs, elements)
-    assert {sum(bits) for bits in packing.elements} == {32}
-    assert packing in PACKINGS
-
-
-@pytest.mark.parametrize("packing", PACKINGS, ids=lambda packing: packing.name)
-@given(data=st.data())
-def test_a_packing_is_the_value_in_words(packing: Packing, data: st.DataObject) -> None:
-    bits = packing.limbs
-    number = data.draw(st.integers(0, 2 ** sum(bits) - 1))
-    limbs, rest = [], number
-    for size in bits:
-        limbs.append(rest % 2**size)
-        rest >>= size
-    elements, _ = message_of(limbs, lambda limb: packing(limb), lambda *_: 1)
-    assert elements == [number >> 32 * i & 0xFFFFFFFF for i in range(len(packing.elements))]
-
-
-def test_limbs_in_order() -> None:
-    assert message_of([1, 2, 3, 4], DWORD_HL, lambda *_: 1)[0] == [0x20001, 0x40003]
-    assert message_of([1, 2, 3], DWORD_HHW, lambda *_: 1)[0] == [0x20001, 3]
-    assert message_of([1, 2, 3], DWORD_WHH, lambda *_: 1)[0] == [1, 0x30002]
-    assert message_of([1, 2, 3, 4, 5, 6, 7, 8], DWORD_BL, lambda *_: 1)[0] == [0x4030201, 0x8070605]
-    with pytest.raises(ValueError, match="DWordHL packs 4 limbs, not 3"):
-        message_of([1, 2, 3], DWORD_HL, lambda *_: 1)
 
 
 def test_linear_forms_have_signed_coefficients() -> None:

@@ -1,0 +1,35 @@
+"""``graphprover completion``: what a shell sources to complete the command line."""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+OK = 0
+SHELLS = ("bash", "zsh")
+FILES = {"PROGRAM", "PROOF|KEY|PROGRAM", "GUEST.ELF"}  # names of arguments that are files, though their type is not
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What ``completion`` takes."""
+    parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help=" or ".join(SHELLS))
+
+
+def run_completion(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    """``graphprover completion`` for the command line that ``parser`` reads."""
+    import shtab
+
+    for action in _actions(parser):
+        if action.type is Path or action.metavar in FILES:
+            action.complete = shtab.DIRECTORY if action.metavar == "FOLDER" else shtab.FILE  # type: ignore[attr-defined]
+    print(shtab.complete(parser, options.shell))
+    return OK
+
+
+def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    """All arguments of the command line and of its commands."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for command in action.choices.values():
+                yield from _actions(command)
+        else:
+            yield action

@@ -1,0 +1,29 @@
+"""How a proof, a verdict, a layout and a plan look in a notebook."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from itertools import islice
+
+MOST_ROWS = 64  # of a table; the rest is counted
+
+
+def html(title: str, facts: Mapping[str, object], rows: Iterable[Sequence[object]] = ()) -> str:
+    """A title, what is to be said by name, and a table whose first row names its columns. Everything is escaped."""
+    named = "".join(f"<br>{escape(name)}: {_text(value)}" for name, value in facts.items())
+    return f"<div><b>{escape(title)}</b>{named}{_table(iter(rows))}</div>"
+
+
+def _table(rows: Iterable[Sequence[object]]) -> str:
+    shown = list(islice(rows, 1 + MOST_ROWS))
+    if not shown:
+        return ""
+    left = sum(1 for _ in rows)
+    cells = ["".join(f"<td>{_text(cell)}</td>" for cell in row) for row in shown[1:]]
+    more = [f"<td>and {left:,} more</td>"] if left else []
+    head = "".join(f"<th>{_text(name)}</th>" for name in shown[0])
+    body = "".join(f"<tr>{row}</tr>" for row in (*cells, *more))
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _text(value: object) -> str:
+    return escape(f"{value:,}" if isinstance(value, int) else str(value))

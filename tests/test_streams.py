@@ -1,0 +1,120 @@
+"""``-`` in place of a file: standard input where one is read, standard output where one is written."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from graphprover import Proof, files
+from graphprover.cli import FAILED, OK, USAGE, main
+from graphprover.protocol.errors import VerificationError
+from tests.vm.assemble import CODE, Segment, X, elf, leave, words
+
+ROOT = Path(__file__).parents[1]
+GUEST = str(ROOT / "examples/guests/fib_iterative.elf")
+TURNS = (9).to_bytes(8, "little")
+WEAK = ["--security", "60"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def proof(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """Of the guest, which states its input."""
+    folder = tmp_path_factory.mktemp("proof")
+    (folder / "turns").write_bytes(TURNS)
+    output = folder / "proof.bin"
+    arguments = ["--input", str(folder / "turns"), "--commit-input", *WEAK, "-o", str(output)]
+    assert main(["prove", GUEST, *arguments]) == OK
+    return output.read_bytes()
+
+
+@pytest.fixture
+def stdin(monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
+    """Sets what standard input holds."""
+    return lambda data: monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+
+def run(data: bytes, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "graphprover", *arguments]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, input=data, env=environment, capture_output=True)
+
+
+def test_a_pipe_from_prove_to_verify(proof: bytes) -> None:
+    proved = run(TURNS, "prove", GUEST, "--input", "-", "--commit-input", *WEAK, "-o", "-")
+    assert proved.returncode == OK and proved.stdout == proof
+    assert f"proof      standard output, {len(proof):,} bytes" in proved.stderr.decode()
+    verified = run(proved.stdout, "verify", "-", GUEST, *WEAK, "--output", "-")
+    assert verified.returncode == OK and verified.stdout == (34).to_bytes(8, "little")
+    assert verified.stderr.decode().endswith("valid\n")
+    assert not list(Path().iterdir())
+
+
+def test_what_is_read(proof: bytes, stdin, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]
+    Path("proof.bin").write_bytes(proof)
+    for data, arguments, code in (
+        (TURNS, ["verify", "proof.bin", GUEST, *WEAK, "--input", "-"], OK),
+        (b"other", ["verify", "proof.bin", GUEST, *WEAK, "--input", "-"], FAILED),
+        ((34).to_bytes(8, "little"), ["verify", "proof.bin", GUEST, *WEAK, "--expect-output", "-"], OK),
+        (proof, ["inspect", "-"], OK),
+        (proof, ["export", "-", GUEST], OK),
+        (proof[:-1], ["verify", "-", GUEST, *WEAK], FAILED),
+        (elf([Segment(CODE, words(leave(3)), X)]), ["execute", "-"], FAILED),
+        (TURNS, ["check", GUEST, "--input", "-"], OK),
+    ):
+        stdin(data)
+        assert main(arguments) == code, capsys.readouterr().err
+    assert "-: not valid: the proof ends inside" in capsys.readouterr().err
+
+
+def test_what_is_written(folder: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert main(["setup", GUEST, "-o", "guest.vk"]) == OK
+    assert capsysbinary.readouterr().out.startswith(b"key hash")
+    assert main(["setup", GUEST, "-o", "-"]) == OK
+    out, err = capsysbinary.readouterr()
+    assert out == (folder / "guest.vk").read_bytes() and b"written to standard output" in err
+    assert main(["plan", "examples/fibonacci", "--svg", "-"]) == OK
+    out, err = capsysbinary.readouterr()
+    assert out.startswith(b"<svg") and out.endswith(b"</svg>\n") and b"peak memory" in err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["verify", "-", GUEST, "--input", "-"],
+        ["verify", "proof.bin", GUEST, "--input", "-", "--expect-output", "-"],
+        ["execute", "-", "--input", "-"],
+        ["verify", "proof.bin", "--output", "-", "--json"],
+        ["prove", "examples/fibonacci", "-o", "-", "--json"],
+    ],
+)
+def test_a_stream_serves_one_purpose(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == USAGE
+    out, err = capsys.readouterr()
+    assert err.startswith("graphprover: standard ") and "-" in err
+    assert "--json" not in arguments or json.loads(out)["error"] in err
+
+
+def test_what_is_read_as_a_proof_is_bounded(
+    stdin,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],  # type: ignore[no-untyped-def]
+) -> None:
+    monkeypatch.setattr(files, "MAX_PROOF_BYTES", 1 << 10)
+    stdin(bytes(2000))
+    assert main(["verify", "-"]) == USAGE and "-: more than" in capsys.readouterr().err
+
+
+def test_in_python_too(stdin) -> None:  # type: ignore[no-untyped-def]
+    stdin(b"noise")
+    with pytest.raises(VerificationError, match=r"^-: "):
+        Proof.load("-")
