@@ -21,7 +21,7 @@ def inverse_denominators(domains: Sequence[tuple[int, Ext]]) -> list[cupy.ndarra
 
     Raises ZeroDivisionError for a point of its 7 * K.
     """
-    return denominators.over_points("deep.cu", "inverse_denominators", [(*each, ZERO) for each in domains])
+    return denominators.over_points("deep.cu", "inverse_denominators", [(log_rows, point, ZERO) for log_rows, point in domains])
 
 
 def reduced_openings(heights: Sequence[Height], gamma: Ext) -> list[cupy.ndarray]:
