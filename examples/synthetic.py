@@ -14,6 +14,8 @@ class Synthetic(Air):
     Each pair of columns is sent on a bus and its copy received there: two interactions. Narrow tables use pairs again.
     """
 
+    unread = ("free",)  # some of them
+
     def __init__(self, width: int, interactions: int, name: str = "synthetic") -> None:
         copied = min(PAIR * (interactions // 2), width // 3)
         cubes = (width - 1 - copied) // 3

@@ -31,5 +31,5 @@ class Height:
 
     matrices: Sequence[Array]
     values: Sequence[Sequence[np.ndarray]]  # [matrix][point]: the opened values as words of the host, (columns, 3)
-    offsets: Sequence[int]  # for each matrix the power of alpha at its first column; k counts by point and column
+    offsets: Sequence[int]  # for each matrix the power of gamma at its first column; k counts by point and column
     inverses: Sequence[Array]  # 1/(z - x) for each point z, (3, N)

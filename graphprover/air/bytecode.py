@@ -77,12 +77,12 @@ _SHIFTS = ext_powers((0, 1, 0), 3)
 
 
 class Weight(NamedTuple):
-    """sign * value(node) * alpha^alpha * beta^beta * x^shift * challenge: one summand of an extension constant."""
+    """sign * value(node) * alpha^alpha * tau^tau * x^shift * challenge: one summand of an extension constant."""
 
     sign: int = 1
     node: int = _NONE  # index into ``Bytecode.uniforms``; _NONE stands for 1
     alpha: int = 0
-    beta: int = 0
+    tau: int = 0
     shift: int = 0
     challenge: int = _NONE  # the prefix of this packed lookup, or _TERMINAL; _NONE stands for 1
 
@@ -102,9 +102,9 @@ class Bytecode:
 
     @cached_property
     def highest_powers(self) -> tuple[int, int]:
-        """The highest power of alpha and of beta in the extension constants."""
+        """The highest power of alpha and of tau in the extension constants."""
         weights = [weight for sums in self.ext_constants for weight in sums]
-        return max((weight.alpha for weight in weights), default=0), max((weight.beta for weight in weights), default=0)
+        return max((weight.alpha for weight in weights), default=0), max((weight.tau for weight in weights), default=0)
 
     @property
     def constant_planes(self) -> int:
@@ -116,7 +116,7 @@ def lookup_bytecode(description: AirDescription) -> Bytecode:
     """Denominators and multiplicities of all tuples of ``description.lookups``, in order; D of them.
 
     Runs on the trace in natural order (FIRST, LAST and TRANSITION are 0/1 indicators there). Output planes 3t..3t+2:
-    denominator prefix[lookup] - sum_i field_i * beta^(k-1-i) of tuple t; output plane 3D + t: its multiplicity.
+    denominator prefix[lookup] - sum_i field_i * tau^(k-1-i) of tuple t; output plane 3D + t: its multiplicity.
     """
     build = _Builder(description, [])
     tuples = [(index, entry) for index, lookup in enumerate(description.lookups) for entry in lookup.tuples]
@@ -164,7 +164,7 @@ def constants(
     bytecode: Bytecode,
     public_values: Sequence[int],
     prefixes: Sequence[Ext] = (),
-    beta: Ext = ZERO,
+    tau: Ext = ZERO,
     alpha: Ext = ZERO,
     terminal: Ext = ZERO,
 ) -> np.ndarray:
@@ -185,13 +185,13 @@ def constants(
             x, y = values[a], values[b]
             values.append((x + y if op == ADD else x - y if op == SUB else x * y) % P)
 
-    highest_alpha, highest_beta = bytecode.highest_powers
-    alphas, betas = _powers(alpha, highest_alpha), _powers(beta, highest_beta)
+    highest_alpha, highest_tau = bytecode.highest_powers
+    alphas, taus = _powers(alpha, highest_alpha), _powers(tau, highest_tau)
     words = [values[node] for node in bytecode.base_constants]
     for sums in bytecode.ext_constants:
         c0 = c1 = c2 = 0
-        for sign, node, power_of_alpha, power_of_beta, shift, challenge in sums:
-            value = _product(_product(alphas[power_of_alpha], betas[power_of_beta]), _SHIFTS[shift])
+        for sign, node, power_of_alpha, power_of_tau, shift, challenge in sums:
+            value = _product(_product(alphas[power_of_alpha], taus[power_of_tau]), _SHIFTS[shift])
             if challenge != _NONE:
                 value = _product(value, terminal if challenge == _TERMINAL else prefixes[challenge])
             factor = sign if node == _NONE else sign * values[node]
@@ -460,7 +460,7 @@ class _Builder:
 
     def denominator(self, lookup: int, entry: Message) -> _Operand:
         last = len(entry.fields) - 1
-        terms = [(node, Weight(sign=-1, beta=last - i)) for i, node in enumerate(entry.fields)]
+        terms = [(node, Weight(sign=-1, tau=last - i)) for i, node in enumerate(entry.fields)]
         return self.weighted_sum(terms, [], [Weight(challenge=lookup)])
 
     def pin(self, lookup: int) -> _Operand:

@@ -93,11 +93,11 @@ class CpuDevice:
 
     # Rounds 2 and 3: lookups and quotients.
 
-    def lookup_columns(self, tables: Sequence[Operands], beta: Ext) -> list[tuple[np.ndarray, Ext]]:
-        return logup.lookup_columns(self._threads, tables, beta)
+    def lookup_columns(self, tables: Sequence[Operands], tau: Ext) -> list[tuple[np.ndarray, Ext]]:
+        return logup.lookup_columns(self._threads, tables, tau)
 
-    def quotient(self, tables: Sequence[Operands], beta: Ext, alpha: Ext, log_blowup: int) -> list[np.ndarray]:
-        return quotient.quotient(self._threads, tables, beta, alpha, log_blowup)
+    def quotient(self, tables: Sequence[Operands], tau: Ext, alpha: Ext, log_blowup: int) -> list[np.ndarray]:
+        return quotient.quotient(self._threads, tables, tau, alpha, log_blowup)
 
     # Rounds 4 and 5: openings.
 
@@ -112,8 +112,8 @@ class CpuDevice:
     def inverse_denominators(self, domains: Sequence[tuple[int, Ext]]) -> list[np.ndarray]:
         return deep.inverse_denominators(self._threads, domains)
 
-    def reduced_openings(self, heights: Sequence[Height], alpha: Ext) -> list[np.ndarray]:
-        return deep.reduced_openings(self._threads, heights, alpha)
+    def reduced_openings(self, heights: Sequence[Height], gamma: Ext) -> list[np.ndarray]:
+        return deep.reduced_openings(self._threads, heights, gamma)
 
     def sum_codewords(self, vectors: Sequence[np.ndarray]) -> np.ndarray:
         return deep.sum_codewords(vectors)

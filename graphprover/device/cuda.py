@@ -180,12 +180,12 @@ class CudaDevice:
     # Rounds 2 and 3: lookups and quotients.
 
     @_operation
-    def lookup_columns(self, tables: Sequence[Operands], beta: Ext) -> list[tuple[cupy.ndarray, Ext]]:
-        return logup.lookup_columns(tables, beta)
+    def lookup_columns(self, tables: Sequence[Operands], tau: Ext) -> list[tuple[cupy.ndarray, Ext]]:
+        return logup.lookup_columns(tables, tau)
 
     @_operation
-    def quotient(self, tables: Sequence[Operands], beta: Ext, alpha: Ext, log_blowup: int) -> list[cupy.ndarray]:
-        return quotient.quotient(tables, beta, alpha, log_blowup)
+    def quotient(self, tables: Sequence[Operands], tau: Ext, alpha: Ext, log_blowup: int) -> list[cupy.ndarray]:
+        return quotient.quotient(tables, tau, alpha, log_blowup)
 
     # Rounds 4 and 5: openings.
 
@@ -204,8 +204,8 @@ class CudaDevice:
         return deep.inverse_denominators(domains)
 
     @_operation
-    def reduced_openings(self, heights: Sequence[Height], alpha: Ext) -> list[cupy.ndarray]:
-        return deep.reduced_openings(heights, alpha)
+    def reduced_openings(self, heights: Sequence[Height], gamma: Ext) -> list[cupy.ndarray]:
+        return deep.reduced_openings(heights, gamma)
 
     @_operation
     def sum_codewords(self, vectors: Sequence[cupy.ndarray]) -> cupy.ndarray:

@@ -88,10 +88,10 @@ class Device(Protocol):
         each tree. Raises IndexError for what is not there.
         """
 
-    def lookup_columns(self, tables: Sequence[Operands], beta: Ext) -> list[tuple[Array, Ext]]:
+    def lookup_columns(self, tables: Sequence[Operands], tau: Ext) -> list[tuple[Array, Ext]]:
         """The accumulator and fraction columns (3(k + 1), n) of each trace, and their terminal."""
 
-    def quotient(self, tables: Sequence[Operands], beta: Ext, alpha: Ext, log_blowup: int) -> list[Array]:
+    def quotient(self, tables: Sequence[Operands], tau: Ext, alpha: Ext, log_blowup: int) -> list[Array]:
         """All constraints over the vanishing polynomial, (3, n·c) on 7·K in bit-reversed order, from extensions."""
 
     def interpolation_weights(self, domains: Sequence[tuple[int, Ext]]) -> list[Array]:
@@ -106,8 +106,8 @@ class Device(Protocol):
     def inverse_denominators(self, domains: Sequence[tuple[int, Ext]]) -> list[Array]:
         """For each (log2 of N, point) 1/(point - x) for all x of 7·K, (3, N) in bit-reversed order."""
 
-    def reduced_openings(self, heights: Sequence[Height], alpha: Ext) -> list[Array]:
-        """For each height the sum over matrices, points z and columns p of alpha^k (p(z) - p(x)) / (z - x), (3, N)."""
+    def reduced_openings(self, heights: Sequence[Height], gamma: Ext) -> list[Array]:
+        """For each height the sum over matrices, points z and columns p of gamma^k (p(z) - p(x)) / (z - x), (3, N)."""
 
     def sum_codewords(self, vectors: Sequence[Array]) -> Array:
         """The sum of extension vectors of one length."""

@@ -1,7 +1,7 @@
 """DEEP: codewords that are low-degree exactly if columns have the values claimed for them outside of the domain.
 
-For w columns p_c opened at points z_j: sum_j alpha^(j w) sum_c alpha^c (p_c(z_j) - p_c(x)) / (z_j - x). The sum over c
-of alpha^c p_c(x) is the same for all points and is made once a row. Source: ``open`` in p3-fri/src/two_adic_pcs.rs.
+For w columns p_c opened at points z_j: sum_j gamma^(j w) sum_c gamma^c (p_c(z_j) - p_c(x)) / (z_j - x). The sum over c
+of gamma^c p_c(x) is the same for all points and is made once a row. Source: ``open`` in p3-fri/src/two_adic_pcs.rs.
 """
 
 from collections.abc import Sequence
@@ -111,37 +111,37 @@ def _word(weights, column, coordinate):
 
 
 @njit(nogil=True, cache=True)
-def _add_reduced_opening(matrix, opened, offset, alpha, inverses, target, first, last):
+def _add_reduced_opening(matrix, opened, offset, gamma, inverses, target, first, last):
     columns = len(matrix)
-    words = np.empty((columns, 3), dtype=np.uint64)  # alpha^(offset + c)
+    words = np.empty((columns, 3), dtype=np.uint64)  # gamma^(offset + c)
     claims = np.zeros((len(opened), 3), dtype=np.uint64)
-    weight = ext_power(alpha, np.uint64(offset))
+    weight = ext_power(gamma, np.uint64(offset))
     for c in range(columns):
         words[c, 0], words[c, 1], words[c, 2] = weight
         for j in range(len(opened)):
             term = ext_mul(weight, (opened[j, c, 0], opened[j, c, 1], opened[j, c, 2]))
             claims[j, 0], claims[j, 1], claims[j, 2] = ext_add((claims[j, 0], claims[j, 1], claims[j, 2]), term)
-        weight = ext_mul(weight, alpha)
+        weight = ext_mul(weight, gamma)
     weights = np.empty((3 * columns, sums.LIMBS), dtype=np.uint64)
     sums.limbs(words.reshape(-1), weights)
-    power = ext_power(alpha, np.uint64(columns))
+    power = ext_power(gamma, np.uint64(columns))
     _add_rows(matrix, weights, claims, power, inverses, target, first, last)
 
 
-def reduced_openings(threads: Threads, heights: Sequence[Height], alpha: Ext) -> list[np.ndarray]:
-    """For each height the sum over matrices, points z_j and columns p of alpha^k (p(z_j) - p(x)) / (z_j - x): (3, N).
+def reduced_openings(threads: Threads, heights: Sequence[Height], gamma: Ext) -> list[np.ndarray]:
+    """For each height the sum over matrices, points z_j and columns p of gamma^k (p(z_j) - p(x)) / (z_j - x): (3, N).
 
     Raises ValueError for shapes that do not agree.
     """
-    return [_reduced_opening(threads, height, alpha) for height in heights]
+    return [_reduced_opening(threads, height, gamma) for height in heights]
 
 
-def _reduced_opening(threads: Threads, height: Height, alpha: Ext) -> np.ndarray:
+def _reduced_opening(threads: Threads, height: Height, gamma: Ext) -> np.ndarray:
     target = np.zeros((3, height.matrices[0].shape[1]), dtype=np.uint64)
 
     def piece(first: int, last: int) -> None:
         for matrix, opened, offset in zip(height.matrices, height.values, height.offsets, strict=True):
-            add_reduced_opening(matrix, opened, offset, alpha, height.inverses, target, first, last)
+            add_reduced_opening(matrix, opened, offset, gamma, height.inverses, target, first, last)
 
     split_rows(threads, piece, target.shape[1])
     return target
@@ -151,13 +151,13 @@ def add_reduced_opening(
     matrix: np.ndarray,
     opened: Sequence[np.ndarray],
     offset: int,
-    alpha: Ext,
+    gamma: Ext,
     inverses: Sequence[np.ndarray],
     target: np.ndarray,
     first: int,
     last: int,
 ) -> None:
-    """target += sum_j alpha^(offset + j w) sum_c alpha^c (opened[j][c] - p_c(x)) / (z_j - x) on rows [first, last).
+    """target += sum_j gamma^(offset + j w) sum_c gamma^c (opened[j][c] - p_c(x)) / (z_j - x) on rows [first, last).
 
     ``matrix`` is (w, N), ``target`` (3, N); ``inverses`` holds 1 / (z_j - x) as (3, N or more) for at least as many
     points as ``opened``, values as words (w, 3). All are C-contiguous uint64 in bit-reversed order, canonical. Raises
@@ -172,7 +172,7 @@ def add_reduced_opening(
     for j in range(0, len(claims), 2):
         some = claims[j : j + 2]
         pair = (inverses[j], inverses[j + len(some) - 1])
-        _add_reduced_opening(matrix, some, offset + j * columns, _words(alpha), pair, target, first, last)
+        _add_reduced_opening(matrix, some, offset + j * columns, _words(gamma), pair, target, first, last)
 
 
 @njit(nogil=True, cache=True)

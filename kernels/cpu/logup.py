@@ -145,18 +145,18 @@ def accumulate(columns: np.ndarray) -> Ext:
     return int(a), int(b), int(c)
 
 
-def lookup_columns(threads: Threads, tables: Sequence[Operands], beta: Ext) -> list[tuple[np.ndarray, Ext]]:
+def lookup_columns(threads: Threads, tables: Sequence[Operands], tau: Ext) -> list[tuple[np.ndarray, Ext]]:
     """For each table the accumulator and fraction columns (3(k + 1), n) of its trace, and the sum of all fractions.
 
     The traces are (columns, n) in natural order. Raises ZeroDivisionError as `fractions`.
     """
-    return [_lookup_columns(threads, table, beta) for table in tables]
+    return [_lookup_columns(threads, table, tau) for table in tables]
 
 
-def _lookup_columns(threads: Threads, table: Operands, beta: Ext) -> tuple[np.ndarray, Ext]:
+def _lookup_columns(threads: Threads, table: Operands, tau: Ext) -> tuple[np.ndarray, Ext]:
     rows = table.main.shape[1]
     code = lookup_bytecode(table.air)
-    words = constants(code, table.public_values, table.prefixes, beta)
+    words = constants(code, table.public_values, table.prefixes, tau)
     groups = [len(lookup.tuples) for lookup in table.air.lookups]
     matrices = (table.main, table.preprocessed, None, domain.indicators(rows))
     columns = np.empty((table.air.permutation_width, rows), dtype=np.uint64)

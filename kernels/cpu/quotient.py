@@ -14,16 +14,16 @@ from graphprover.kernels.operands import Operands
 _selectors = lru_cache(maxsize=8)(domain.selectors)
 
 
-def quotient(threads: Threads, tables: Sequence[Operands], beta: Ext, alpha: Ext, log_blowup: int) -> list[np.ndarray]:
+def quotient(threads: Threads, tables: Sequence[Operands], tau: Ext, alpha: Ext, log_blowup: int) -> list[np.ndarray]:
     """All constraints of each table over the vanishing polynomial, uint64 (3, n c) on 7 K in bit-reversed order.
 
     The matrices are the extensions (columns, n 2^log_blowup); what of the quotient's domain they do not reach they are
     extended to again.
     """
-    return [_quotient(threads, table, beta, alpha, log_blowup) for table in tables]
+    return [_quotient(threads, table, tau, alpha, log_blowup) for table in tables]
 
 
-def _quotient(threads: Threads, table: Operands, beta: Ext, alpha: Ext, log_blowup: int) -> np.ndarray:
+def _quotient(threads: Threads, table: Operands, tau: Ext, alpha: Ext, log_blowup: int) -> np.ndarray:
     log_rows, log_chunks = table.main.shape[1].bit_length() - 1 - log_blowup, table.air.log_quotient_chunks
     matrices = [table.main, table.preprocessed, table.permutation]
     if log_chunks > log_blowup:
@@ -34,7 +34,7 @@ def _quotient(threads: Threads, table: Operands, beta: Ext, alpha: Ext, log_blow
             for matrix in matrices
         ]
     code = quotient_bytecode(table.air)
-    words = constants(code, table.public_values, table.prefixes, beta, alpha, table.terminal or ZERO)
+    words = constants(code, table.public_values, table.prefixes, tau, alpha, table.terminal or ZERO)
     inputs = (*matrices, _selectors(log_rows, log_chunks))
     target = np.empty((3, 1 << (log_rows + log_chunks)), dtype=np.uint64)
 

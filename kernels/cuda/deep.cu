@@ -1,5 +1,5 @@
-// DEEP: sum over matrices, points z_j and columns of alpha^k (p(z_j) - p(x)) / (z_j - x). The columns of a matrix of w
-// columns carry alpha^k at the first point and alpha^w times that at the second, so that one compressed sum a row
+// DEEP: sum over matrices, points z_j and columns of gamma^k (p(z_j) - p(x)) / (z_j - x). The columns of a matrix of w
+// columns carry gamma^k at the first point and gamma^w times that at the second, so that one compressed sum a row
 // serves both. Source: ``open`` in p3-fri/src/two_adic_pcs.rs.
 #include "denominators.cuh"
 
@@ -18,7 +18,7 @@ __device__ __forceinline__ void put(u64* place, Ext x) { place[0] = x.a0, place[
 // One matrix, as `kernels/cuda/deep.py` describes it.
 struct Part {
     const u64* columns;
-    u64 width, offset, points;  // alpha^offset is the weight of its first column
+    u64 width, offset, points;  // gamma^offset is the weight of its first column
     u64 first_claim;            // opened values of its first point; those of a second follow
 };
 
@@ -32,8 +32,8 @@ struct Height {
     u64 first;                 // of its blocks
     const u64 *parts, *opened;  // `count` of them; their opened values
     u64 count;
-    u64* weights;  // alpha^k of every column in order of the parts, (columns, 3)
-    u64* powers;   // alpha^width for each part, (parts, 3)
+    u64* weights;  // gamma^k of every column in order of the parts, (columns, 3)
+    u64* powers;   // gamma^width for each part, (parts, 3)
     u64* claims;   // claims[j] = sum over all columns opened at point j of weight * value, (2, 3)
     const u64 *inverses0, *inverses1;  // of the two points, or twice of the only one, (3, rows)
     u64* target;                       // (3, rows)
@@ -46,16 +46,16 @@ struct Heights {
 
 // The weights, powers and claims of each height. A block a height.
 extern "C" __global__ void __launch_bounds__(THREADS) weigh(
-    const __grid_constant__ Heights heights, u64 alpha0, u64 alpha1, u64 alpha2) {
+    const __grid_constant__ Heights heights, u64 gamma0, u64 gamma1, u64 gamma2) {
     const Height& height = heights.of[blockIdx.x];
-    Ext alpha = {alpha0, alpha1, alpha2}, sums[2] = {ext::ZERO, ext::ZERO};
+    Ext gamma = {gamma0, gamma1, gamma2}, sums[2] = {ext::ZERO, ext::ZERO};
     u64 column = 0;
     for (u64 m = 0; m < height.count; m++) {
         Part part = *(const Part*)(height.parts + m * WORDS_OF_PART);
-        Ext power = ext::power(alpha, part.width);
+        Ext power = ext::power(gamma, part.width);
         if (threadIdx.x == 0) put(height.powers + 3 * m, power);
         for (u64 c = threadIdx.x; c < part.width; c += blockDim.x) {
-            Ext weight = ext::power(alpha, part.offset + c);
+            Ext weight = ext::power(gamma, part.offset + c);
             put(height.weights + 3 * (column + c), weight);
             for (u64 j = 0; j < part.points; j++) {
                 Ext value = words(height.opened + 3 * (part.first_claim + j * part.width + c));

@@ -16,7 +16,7 @@ from graphprover.kernels.operands import Operands
 SCAN = 1024  # threads of the block that scans a table's sums of blocks, as in logup.cu
 
 
-def lookup_columns(tables: Sequence[Operands], beta: Ext) -> list[tuple[cupy.ndarray, Ext]]:
+def lookup_columns(tables: Sequence[Operands], tau: Ext) -> list[tuple[cupy.ndarray, Ext]]:
     """For each table the accumulator and fraction columns (3(k + 1), n) of its trace, and the sum of all fractions.
 
     The traces are (columns, n) in natural order. Waits for the sums. Raises ZeroDivisionError, naming table and row,
@@ -29,7 +29,7 @@ def lookup_columns(tables: Sequence[Operands], beta: Ext) -> list[tuple[cupy.nda
 
     for table, target, sums, result in zip(tables, columns, totals, results, strict=True):
         bytecode, rows = lookup_bytecode(table.air), target.shape[1]
-        words = constants(bytecode, table.public_values, table.prefixes, beta)
+        words = constants(bytecode, table.public_values, table.prefixes, tau)
         groups = tuple(len(lookup.tuples) for lookup in table.air.lookups)
         for code in generate.lookup_sources(bytecode, groups):
             run_generated(

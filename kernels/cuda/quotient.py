@@ -11,7 +11,7 @@ from graphprover.kernels.cuda.launch import empty_arrays
 from graphprover.kernels.operands import Operands
 
 
-def quotient(tables: Sequence[Operands], beta: Ext, alpha: Ext, log_blowup: int) -> list[cupy.ndarray]:
+def quotient(tables: Sequence[Operands], tau: Ext, alpha: Ext, log_blowup: int) -> list[cupy.ndarray]:
     """All constraints of each table over the vanishing polynomial, uint64 (3, n c) on 7 K in bit-reversed order.
 
     The matrices are the extensions (columns, n 2^log_blowup); what of the quotient's domain they do not reach they are
@@ -19,11 +19,11 @@ def quotient(tables: Sequence[Operands], beta: Ext, alpha: Ext, log_blowup: int)
     """
     targets = empty_arrays((3, table.main.shape[1] >> log_blowup << table.air.log_quotient_chunks) for table in tables)
     for table, target in zip(tables, targets, strict=True):
-        _quotient(table, beta, alpha, log_blowup, target)
+        _quotient(table, tau, alpha, log_blowup, target)
     return targets
 
 
-def _quotient(table: Operands, beta: Ext, alpha: Ext, log_blowup: int, target: cupy.ndarray) -> None:
+def _quotient(table: Operands, tau: Ext, alpha: Ext, log_blowup: int, target: cupy.ndarray) -> None:
     log_rows, log_chunks = table.main.shape[1].bit_length() - 1 - log_blowup, table.air.log_quotient_chunks
     matrices = [table.main, table.preprocessed, table.permutation]
     if log_chunks > log_blowup:
@@ -34,5 +34,5 @@ def _quotient(table: Operands, beta: Ext, alpha: Ext, log_blowup: int, target: c
             for matrix in matrices
         ]
     code = quotient_bytecode(table.air)
-    words = constants(code, table.public_values, table.prefixes, beta, alpha, table.terminal or ZERO)
+    words = constants(code, table.public_values, table.prefixes, tau, alpha, table.terminal or ZERO)
     bytecode.evaluate(code, words, matrices, target, log_rows)

@@ -35,12 +35,12 @@ def draw_row(data, description, selectors):
 def test_quotient_is_the_batched_constraints(data, description):
     row, read = draw_row(data, description, 4)
     prefixes = [data.draw(extensions) for _ in description.lookups]
-    beta, alpha, terminal = data.draw(st.tuples(extensions, extensions, extensions))
+    tau, alpha, terminal = data.draw(st.tuples(extensions, extensions, extensions))
     bytecode = quotient_bytecode(description)
-    filled = constants(bytecode, row.public, prefixes, beta, alpha, terminal)
+    filled = constants(bytecode, row.public, prefixes, tau, alpha, terminal)
     assert len(filled) == bytecode.constant_planes
     assert tuple(naive.run_bytecode(bytecode, filled, read)) == naive.quotient(
-        description, row, prefixes, beta, alpha, terminal
+        description, row, prefixes, tau, alpha, terminal
     )
 
 
@@ -49,15 +49,15 @@ def test_quotient_is_the_batched_constraints(data, description):
 def test_lookup_bytecode_gives_denominators_then_multiplicities(data, description):
     row, read = draw_row(data, description, 3)
     prefixes = [data.draw(extensions) for _ in description.lookups]
-    beta = data.draw(extensions)
+    tau = data.draw(extensions)
     bytecode = lookup_bytecode(description)
     nodes = naive.node_values(description, row)
     denominators, multiplicities = [], []
     for lookup, prefix in zip(description.lookups, prefixes, strict=True):
         for entry in lookup.tuples:
-            denominators += naive.denominator([nodes[field] for field in entry.fields], prefix, beta)
+            denominators += naive.denominator([nodes[field] for field in entry.fields], prefix, tau)
             multiplicities.append(nodes[entry.multiplicity])
-    filled = constants(bytecode, row.public, prefixes, beta)
+    filled = constants(bytecode, row.public, prefixes, tau)
     assert naive.run_bytecode(bytecode, filled, read) == denominators + multiplicities
 
 

@@ -22,7 +22,7 @@ SEEDS = range(12)
 
 
 def draw_challenges(seed, air):
-    """Public values, prefixes, beta, alpha and terminal."""
+    """Public values, prefixes, tau, alpha and terminal."""
     rng = random.Random(seed)
 
     def ext():

@@ -42,13 +42,13 @@ def test_lookup_columns(seed, part, monkeypatch):
     generate.lookup_sources.cache_clear()
     for air in lookup_tables(seed):
         bytecode = lookup_bytecode(air)
-        public, prefixes, beta, _, _ = draw_challenges(seed, air)
-        words = constants(bytecode, public, prefixes, beta)
+        public, prefixes, tau, _, _ = draw_challenges(seed, air)
+        words = constants(bytecode, public, prefixes, tau)
         for rows in (1, 2, 16, 256, 1024):
             main, preprocessed, _ = matrices_of(air, rows, seed)
             expected, terminal = expected_columns(air, bytecode, words, main, preprocessed)
             trace = on_device((main, preprocessed))
-            [(columns, total)] = cuda.lookup_columns([Operands(air, *trace, public, prefixes)], beta)
+            [(columns, total)] = cuda.lookup_columns([Operands(air, *trace, public, prefixes)], tau)
             np.testing.assert_array_equal(columns.get(), expected)
             assert total == terminal
     generate.lookup_sources.cache_clear()
@@ -58,22 +58,22 @@ def test_lookup_columns(seed, part, monkeypatch):
 def test_many_tables(count):
     """At once, and more than one launch takes."""
     some = [(seed, air) for seed in SEEDS for air in lookup_tables(seed)]
-    beta, tables, expected = (5, 6, 7), [], []
+    tau, tables, expected = (5, 6, 7), [], []
     for i in range(count):
         seed, air = some[i % len(some)]
         main, preprocessed, _ = matrices_of(air, 1 << i % 12, seed)
         public, prefixes, *_ = draw_challenges(seed, air)
         bytecode = lookup_bytecode(air)
-        words = constants(bytecode, public, prefixes, beta)
+        words = constants(bytecode, public, prefixes, tau)
         expected.append(expected_columns(air, bytecode, words, main, preprocessed))
         tables.append(Operands(air, *on_device((main, preprocessed)), public, prefixes))
-    for ours, (columns, terminal) in zip(cuda.lookup_columns(tables, beta), expected, strict=True):
+    for ours, (columns, terminal) in zip(cuda.lookup_columns(tables, tau), expected, strict=True):
         np.testing.assert_array_equal(ours[0].get(), columns)
         assert ours[1] == terminal
 
 
 def test_a_zero_denominator_is_reported():
-    """prefix - sum of field * beta^i is zero where beta is zero and the last field is the prefix."""
+    """prefix - sum of field * tau^i is zero where tau is zero and the last field is the prefix."""
     from graphprover.air import Air, Bus
 
     class Sender(Air):

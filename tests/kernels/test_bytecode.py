@@ -42,9 +42,9 @@ def test_quotient(description, log_rows, log_chunks, seed, challenges, data):
     selectors = domain.selectors(log_rows, log_chunks)
     public = random_words(seed + 3, description.num_public_values).tolist()
     prefixes = [tuple(words) for words in random_words(seed + 4, len(description.lookups), 3).tolist()]
-    beta, alpha, terminal = challenges
+    tau, alpha, terminal = challenges
     bytecode = quotient_bytecode(description)
-    filled = constants(bytecode, public, prefixes, beta, alpha, terminal)
+    filled = constants(bytecode, public, prefixes, tau, alpha, terminal)
     first = data.draw(st.integers(0, size - 1))
     last = data.draw(st.integers(first, size))
     target = np.full((3, size), 77, dtype=np.uint64)
@@ -60,13 +60,13 @@ def test_quotient(description, log_rows, log_chunks, seed, challenges, data):
             selectors=tuple(column(selectors, row)),
             permutation=(ext_column(permutation, row), ext_column(permutation, after)),
         )
-        expected = naive.quotient(description, view, prefixes, beta, alpha, terminal)
+        expected = naive.quotient(description, view, prefixes, tau, alpha, terminal)
         assert tuple(column(target, row)) == expected
 
 
 @settings(max_examples=40, deadline=None)
 @given(descriptions, st.integers(0, 10), st.integers(0, 2**32), extensions, st.data())
-def test_lookups(description, log_rows, seed, beta, data):
+def test_lookups(description, log_rows, seed, tau, data):
     size = 1 << log_rows
     main = random_words(seed, description.main_width, size)
     preprocessed = random_words(seed + 1, description.preprocessed_width, size)
@@ -74,7 +74,7 @@ def test_lookups(description, log_rows, seed, beta, data):
     prefixes = [tuple(words) for words in random_words(seed + 4, len(description.lookups), 3).tolist()]
     tuples = [(prefixes[i], entry) for i, lookup in enumerate(description.lookups) for entry in lookup.tuples]
     bytecode = lookup_bytecode(description)
-    filled = constants(bytecode, public, prefixes, beta)
+    filled = constants(bytecode, public, prefixes, tau)
     first = data.draw(st.integers(0, size - 1))
     last = data.draw(st.integers(first, size))
     denominators = np.empty((3 * len(tuples), last - first), dtype=np.uint64)
@@ -90,7 +90,7 @@ def test_lookups(description, log_rows, seed, beta, data):
             selectors=(int(row == 0), int(row == size - 1), int(row != size - 1)),
         )
         nodes = naive.node_values(description, view)
-        expected = [naive.denominator([nodes[f] for f in entry.fields], prefix, beta) for prefix, entry in tuples]
+        expected = [naive.denominator([nodes[f] for f in entry.fields], prefix, tau) for prefix, entry in tuples]
         assert ext_column(denominators, row - first) == expected
         assert column(multiplicities, row - first) == [nodes[entry.multiplicity] for _, entry in tuples]
 

@@ -49,7 +49,7 @@ def test_a_point_of_the_domain_is_named():
     st.integers(0, 2**32),
     st.data(),
 )
-def test_reduced_opening(log_rows, columns, zs, alpha, offset, seed, data):
+def test_reduced_opening(log_rows, columns, zs, gamma, offset, seed, data):
     rows = 1 << log_rows
     matrix, before = random_words(seed, columns, rows), random_words(seed + 1, 3, rows)
     opened = [elements(random_words(seed + 2 + j, 3, columns)) for j in range(len(zs))]
@@ -57,9 +57,9 @@ def test_reduced_opening(log_rows, columns, zs, alpha, offset, seed, data):
     over = [inverses(z, log_rows + longer) for z in zs]
     target = before.copy()
     cut = data.draw(st.integers(0, rows))
-    deep.add_reduced_opening(matrix, opened, offset, alpha, over, target, 0, cut)
-    deep.add_reduced_opening(matrix, opened, offset, alpha, over, target, cut, rows)
-    expected = naive.reduced_opening(matrix.tolist(), zs, opened, offset, alpha)
+    deep.add_reduced_opening(matrix, opened, offset, gamma, over, target, 0, cut)
+    deep.add_reduced_opening(matrix, opened, offset, gamma, over, target, cut, rows)
+    expected = naive.reduced_opening(matrix.tolist(), zs, opened, offset, gamma)
     assert (target == deep.sum_codewords([before, planar(expected)])).all()
 
 
@@ -67,10 +67,10 @@ def test_more_columns_than_are_summed_without_reduction():
     columns = 2 * sums.TERMS + 3
     matrix = np.full((columns, 16), naive.P - 1, dtype=np.uint64)
     opened = [[(naive.P - 1, naive.P - 1, 1)] * columns]
-    alpha, z = (naive.P - 1, naive.P - 1, naive.P - 1), (1, 2, 3)
+    gamma, z = (naive.P - 1, naive.P - 1, naive.P - 1), (1, 2, 3)
     target = np.zeros((3, 16), dtype=np.uint64)
-    deep.add_reduced_opening(matrix, opened, 1, alpha, [inverses(z, 4)], target, 0, 16)
-    assert elements(target) == naive.reduced_opening(matrix.tolist(), [z], opened, 1, alpha)
+    deep.add_reduced_opening(matrix, opened, 1, gamma, [inverses(z, 4)], target, 0, 16)
+    assert elements(target) == naive.reduced_opening(matrix.tolist(), [z], opened, 1, gamma)
 
 
 @settings(max_examples=20, deadline=None)
