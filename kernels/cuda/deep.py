@@ -24,8 +24,8 @@ def inverse_denominators(domains: Sequence[tuple[int, Ext]]) -> list[cupy.ndarra
     return denominators.over_points("deep.cu", "inverse_denominators", [(log_rows, z, ZERO) for log_rows, z in domains])
 
 
-def reduced_openings(heights: Sequence[Height], alpha: Ext) -> list[cupy.ndarray]:
-    """For each height the sum over matrices, points z_j and columns p of alpha^k (p(z_j) - p(x)) / (z_j - x): (3, N).
+def reduced_openings(heights: Sequence[Height], gamma: Ext) -> list[cupy.ndarray]:
+    """For each height the sum over matrices, points z_j and columns p of gamma^k (p(z_j) - p(x)) / (z_j - x): (3, N).
 
     Raises ValueError for shapes that do not agree.
     """
@@ -59,7 +59,7 @@ def reduced_openings(heights: Sequence[Height], alpha: Ext) -> list[cupy.ndarray
         ]  # fmt: skip
         items.append((words, blocks_for(rows // 2, THREADS // slices)))
     for described, count, blocks in batched(items):
-        launch(kernels_of("deep.cu"), "weigh", count, THREADS, described, *alpha)
+        launch(kernels_of("deep.cu"), "weigh", count, THREADS, described, *gamma)
         launch(kernels_of("deep.cu"), "reduced_openings", blocks, THREADS, described, count)
     return targets
 
