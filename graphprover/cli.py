@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from graphprover import __version__, completion, demands, facts, report, warm
-from graphprover.checker import check
+from graphprover.checker import check, warn
 from graphprover.envelope import Proof
 from graphprover.export import export
 from graphprover.files import STREAM, FileError, check_writable, make_folder, read_input, read_proof, write
-from graphprover.graphs.executor_names import THREADS
+from graphprover.graphs.executor_names import LOCAL, THREADS
 from graphprover.options import UsageError, add_json, bits, check_streams, executor
 from graphprover.programs import (
     Program,
@@ -374,11 +374,13 @@ def run_prove(options: argparse.Namespace) -> int:
 
         from graphprover.device.choose import device_for
         from graphprover.prover import prove_prepared
+    warn(statement)
     prepared = _prepared(program, statement, options)
-    try:
-        device_for(options.device)
-    except ValueError as error:
-        raise UsageError(f"--device: {error}") from error
+    if options.executor in LOCAL:  # a cluster's workers have devices of their own
+        try:
+            device_for(options.device)
+        except ValueError as error:
+            raise UsageError(f"--device: {error}") from error
     progress = sys.stderr.isatty() and DEBUG not in os.environ
     with stage("prove"), Profiler() as tasks:
         proof, cap = prove_prepared(prepared, options.executor, options.device, progress)

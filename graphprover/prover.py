@@ -2,6 +2,7 @@
 
 import logging
 import uuid
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
@@ -15,7 +16,7 @@ from graphprover.device.choose import device_for
 from graphprover.envelope import Proof
 from graphprover.graphs import proof as proof_graph
 from graphprover.graphs.batches import batches
-from graphprover.graphs.executor_names import THREADS
+from graphprover.graphs.executor_names import LOCAL, THREADS
 from graphprover.graphs.executors import executor_for
 from graphprover.graphs.progress import Tell
 from graphprover.graphs.tasks import Graph
@@ -25,6 +26,7 @@ from graphprover.protocol.proof import Cap, encode
 from graphprover.protocol.security import JOHNSON_PROXIMITY, choose, shape_of
 from graphprover.recipe import Recipe
 from graphprover.statement import Statement, Table, as_columns
+from graphprover.verifier import verify
 
 _log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
 
@@ -41,7 +43,8 @@ def prove(
 ) -> Proof:
     """Prove ``statement``, whose tables all have traces.
 
-    ``executor``: ``"threads"`` (default), ``"sync"``, a ``distributed.Client``, a scheduler's address or file.
+    ``executor``: ``"threads"`` (default), ``"sync"``, a ``distributed.Client``, a scheduler's address or file: on a
+    cluster one worker makes the whole proof on its own device, and it is verified here (docs/cluster.md).
     ``security``: provable bits, from which the parameters are chosen at rate 1/``rate`` (2, 4 or 8), unless
     ``parameters`` gives them; with ``proximity="unique"`` by unique decoding alone. ``device``: ``"cpu"``, ``"cuda"``,
     ``"cuda:1"``, a `Device`, or ``"auto"``, the first GPU where there is one. The bytes of the proof depend on neither
@@ -55,16 +58,22 @@ def prove(
     table gives a proof that does not verify: `graphprover.check` names the row. Columns and public values that nothing
     reads are told in warnings.
     """
-    return prove_prepared(prepare(statement, security, rate, parameters, proximity), executor, device, progress)[0]
+    warn(statement)
+    proof, _ = prove_prepared(prepare(statement, security, rate, parameters, proximity), executor, device, progress)
+    if executor not in LOCAL:
+        verify(proof, statement, security=0)  # by whom it was made does not matter
+    return proof
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A statement that is ready to be proved."""
+    """A statement that is ready to be proved, as values and arrays, which travel to workers."""
 
-    statement: Statement
-    traces: tuple[Array | Recipe, ...]  # of each table, checked: uint64 (columns, rows), or how a device makes it
+    label: str
     layout: Layout  # the shape of the proof
+    traces: tuple[Array | Recipe, ...]  # of each table, checked: uint64 (columns, rows), or how a device makes it
+    preprocessed: Mapping[int, np.ndarray]  # the preprocessed columns, by table
+    public_values: tuple[tuple[int, ...], ...]  # of each table
 
 
 def prepare(
@@ -83,7 +92,11 @@ def prepare(
         if rate not in RATES:
             raise ValueError(f"rate 1/{rate}: choose 1/2, 1/4 or 1/8")
         parameters = choose(shape_of(statement.descriptions, log_heights), security, RATES[rate], proximity)
-    return Prepared(statement, traces, make_layout(statement.descriptions, log_heights, parameters))
+    layout = make_layout(statement.descriptions, log_heights, parameters)
+    tables = enumerate(statement.tables)
+    preprocessed = {i: table.preprocessed for i, table in tables if table.preprocessed is not None}
+    public_values = tuple(tuple(int(value) for value in table.public_values or ()) for table in statement.tables)
+    return Prepared(statement.label, layout, traces, preprocessed, public_values)
 
 
 def prove_prepared(
@@ -91,9 +104,13 @@ def prove_prepared(
 ) -> tuple[Proof, Cap | None]:
     """The proof, and the commitment to the preprocessed columns that it has made, if any, for `verify`.
 
-    Arguments, warnings and errors are those of `prove`.
+    Arguments and errors are those of `prove`.
     """
-    warn(prepared.statement)
+    if executor not in LOCAL:
+        from graphprover.cluster import joined  # which loads Dask's distributed
+
+        with _told(progress) as tell, joined(executor) as cluster:
+            return cluster.prove(_on_host(prepared), device, tell)
     chosen = device_for(device) if isinstance(device, str) else device
     # 3. Make the graph and run it, once more where the first GPU is too small for it.
     try:
@@ -104,26 +121,27 @@ def prove_prepared(
             raise
         reason = str(error)
     _log.warning("graphprover: the GPU's memory does not suffice, so the CPU makes the proof: %s", reason)
-    traces = tuple(trace.get() if _is_on_gpu(trace) else trace for trace in prepared.traces)
-    return _prove(replace(prepared, traces=traces), cpu, executor, progress)
+    return _prove(_on_host(prepared), cpu, executor, progress)
+
+
+def _on_host(prepared: Prepared) -> Prepared:
+    """The same, with no trace on a GPU."""
+    return replace(prepared, traces=tuple(trace.get() if _is_on_gpu(trace) else trace for trace in prepared.traces))
 
 
 def _prove(prepared: Prepared, device: Device, executor: Any, progress: bool | Tell) -> tuple[Proof, Cap | None]:
     """The proof by one device."""
-    statement, layout = prepared.statement, prepared.layout
     # 1. Graph: one task for each round and batch of tables, the transcript between the rounds.
-    preprocessed = {i: table.preprocessed for i, table in enumerate(statement.tables) if table.preprocessed is not None}
-    public_values = [tuple(int(value) for value in table.public_values or ()) for table in statement.tables]
+    layout, traces = prepared.layout, dict(enumerate(prepared.traces))
     graph = Graph(device, uuid.uuid4().hex[:8], batches(layout, device.log_batch_rows))
-    traces = dict(enumerate(prepared.traces))
-    task = proof_graph.build(graph, layout, statement.label, traces, preprocessed, public_values)
+    task = proof_graph.build(graph, layout, prepared.label, traces, dict(prepared.preprocessed), prepared.public_values)
     # 2. Run it.
     _log.debug("%d tables of up to 2^%d rows on %s", len(traces), max(layout.log_heights), device)
-    with _told(progress) as tell, executor_for(executor, device.threads, tell) as run:
-        proven = run(task)
+    with _told(progress) as tell:
+        proven = executor_for(executor, device.threads, tell)(task)
     # 3. Wrap it for the user.
     payload = encode(proven.proof)
-    proof = Proof(statement.label, layout.parameters, layout.log_heights, tuple(public_values), payload)
+    proof = Proof(prepared.label, layout.parameters, layout.log_heights, prepared.public_values, payload)
     return proof, proven.preprocessed_cap
 
 

@@ -1,3 +1,4 @@
 """What the executors of this process are called: apart from them, as a command line names them without Dask."""
 
 SYNCHRONOUS, THREADS = "sync", "threads"
+LOCAL = (SYNCHRONOUS, THREADS)

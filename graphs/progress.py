@@ -5,7 +5,7 @@ from typing import Any
 
 from dask.callbacks import Callback
 
-# Tasks that have ended, tasks in all, and the task that begins, as "round of tables": "" at the end and on a cluster.
+# Tasks that have ended, tasks in all, and the task that begins, as "round of tables": "" at the end.
 Tell = Callable[[int, int, str], None]
 
 
@@ -32,21 +32,3 @@ class _Following(Callback):
     def _finish(self, dsk: Any, state: Any, errored: bool) -> None:
         if not errored:
             self._tell(len(state["finished"]), len(state["finished"]), "")
-
-
-def result_of(future: Any, tell: Tell | None) -> Any:
-    """The value of a ``distributed.Future``; ``tell`` hears of it ten times a second, on the thread of its client."""
-    if tell is not None:
-        future.client.sync(_feed(future, tell).listen)
-    return future.result()
-
-
-def _feed(future: Any, tell: Tell) -> Any:
-    """What the scheduler tells of the future's task and of all that it needs."""
-    from distributed.diagnostics.progressbar import ProgressBar
-
-    class Feed(ProgressBar):
-        def _draw_bar(self, remaining: int, all: int, **more: Any) -> None:
-            tell(all - remaining, all, "")
-
-    return Feed([future], future.client.scheduler.address)

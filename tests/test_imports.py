@@ -24,7 +24,9 @@ LAYERS = (
     ("device",),  # where it runs
     ("vm",),  # the machine: its statements, and kernels of its own
     ("graphs",),  # the rounds
+    ("cluster",),  # where workers make whole proofs; it names `worker` in text
     ("prover",),
+    ("worker",),
     ("examples", "programs"),  # what may be proved
     # the command line
     ("options", "demands", "facts", "report", "completion", "warm", "cli", "__main__", "vm.cli", "vm.new_guest"),
@@ -37,8 +39,8 @@ UPWARD = {  # imports inside of functions that go up, and why
 }
 
 HOMES = {  # the only modules that import what is heavy
-    "dask": ("graphs", "cli"),
-    "distributed": ("graphs",),
+    "dask": ("graphs", "cli", "cluster"),
+    "distributed": ("cluster", "worker"),
     "numba": ("compiled", "kernels.cpu"),
     "llvmlite": ("kernels.cpu",),
     "cupy": ("device", "kernels.cuda", "vm.kernels.cuda"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from graphprover.device.interface import CPU_BATCH, CUDA_BATCH, CUDA_THREADS, Device
 
 DEVICES = "auto, cpu, cuda or cuda:NUMBER"
-_CUDA = re.compile(r"cuda(?::(\d+))?")
+CUDA_NAME = re.compile(r"cuda(?::(\d+))?")  # the group: its number, if any
 
 
 def device_for(name: str) -> Device:
@@ -15,7 +15,7 @@ def device_for(name: str) -> Device:
 
     Raises ValueError for another name, and where a GPU is asked for that is not there: it is never replaced.
     """
-    cuda = _CUDA.fullmatch(name)
+    cuda = CUDA_NAME.fullmatch(name)
     if cuda:
         number = int(cuda[1] or 0)
         found = gpus()
@@ -51,7 +51,7 @@ def way_of(name: str) -> Way:
 
     Raises ValueError for another name.
     """
-    if _CUDA.fullmatch(name) or (name == "auto" and gpus()):
+    if CUDA_NAME.fullmatch(name) or (name == "auto" and gpus()):
         return Way("cuda", CUDA_BATCH, CUDA_THREADS)
     if name in ("auto", "cpu"):
         from graphprover.device.cpu import available_threads
