@@ -95,7 +95,7 @@ def prove_prepared(
     """
     warn(prepared.statement)
     chosen = device_for(device) if isinstance(device, str) else device
-    # 3. Make the graph and run it, once more where the first GPU is too small for it.
+    # By the device, and once more by the CPU where the first GPU is too small.
     try:
         return _prove(prepared, chosen, executor, progress)
     except MemoryError as error:
@@ -111,17 +111,17 @@ def prove_prepared(
 def _prove(prepared: Prepared, device: Device, executor: Any, progress: bool | Tell) -> tuple[Proof, Cap | None]:
     """The proof by one device."""
     statement, layout = prepared.statement, prepared.layout
-    # 1. Graph: one task for each round and batch of tables, the transcript between the rounds.
+    # 3. Graph: one task for each round and batch of tables, the transcript between the rounds.
     preprocessed = {i: table.preprocessed for i, table in enumerate(statement.tables) if table.preprocessed is not None}
     public_values = [tuple(int(value) for value in table.public_values or ()) for table in statement.tables]
     graph = Graph(device, uuid.uuid4().hex[:8], batches(layout, device.log_batch_rows))
     traces = dict(enumerate(prepared.traces))
     task = proof_graph.build(graph, layout, statement.label, traces, preprocessed, public_values)
-    # 2. Run it.
+    # 4. Run it.
     _log.debug("%d tables of up to 2^%d rows on %s", len(traces), max(layout.log_heights), device)
     with _told(progress) as tell, executor_for(executor, device.threads, tell) as run:
         proven = run(task)
-    # 3. Wrap it for the user.
+    # 5. Wrap it for the user.
     payload = encode(proven.proof)
     proof = Proof(statement.label, layout.parameters, layout.log_heights, tuple(public_values), payload)
     return proof, proven.preprocessed_cap
@@ -174,14 +174,3 @@ def _columns(table: Table, air: AirDescription) -> Array | Recipe:
 
 def _is_on_gpu(array: Any) -> TypeGuard[Any]:
     return hasattr(array, "__cuda_array_interface__")
-
-
-def layout_of(
-    statement: Statement,
-    security: float = 128,
-    rate: int = 2,
-    parameters: Parameters | None = None,
-    proximity: str = JOHNSON_PROXIMITY,
-) -> Layout:
-    """The shape of the proof that `prove` would make; arguments and errors are the same."""
-    return prepare(statement, security, rate, parameters, proximity).layout
