@@ -28,10 +28,10 @@ def main() -> int:
 
 def _leave(number: int, frame: FrameType | None) -> None:
     """End the process here and now: an exception could be lost in whatever is imported or called, and threads go on."""
-    code, said = _SIGNALS[signal.Signals(number)]
+    code, ending = _SIGNALS[signal.Signals(number)]
     remove_unfinished()
     show_cursor = "\x1b[?25h" if os.isatty(2) else ""  # which a progress bar hides
-    os.write(2, f"{show_cursor}\ngraphprover: {said}\n".encode())
+    os.write(2, f"{show_cursor}\ngraphprover: {ending}\n".encode())
     os._exit(code)
 
 

@@ -18,7 +18,7 @@ from graphprover.envelope import Proof
 from graphprover.export import export
 from graphprover.files import STREAM, FileError, check_writable, make_folder, read_input, read_proof, write
 from graphprover.graphs.executor_names import LOCAL, THREADS
-from graphprover.options import UsageError, add_json, bits, check_streams, executor
+from graphprover.options import FAILED, OK, USAGE, UsageError, add_json, bits, check_streams, executor
 from graphprover.programs import (
     Program,
     ProgramError,
@@ -43,8 +43,6 @@ from graphprover.vm.key import Key
 from graphprover.vm.statement import Machine
 
 _log = logging.getLogger(__name__)
-
-OK, FAILED, USAGE = 0, 1, 2  # exit codes
 
 PROVER = {"dask", "distributed", "numba", "llvmlite", "rich", "shtab"}  # modules of the extra [prover]
 
@@ -130,7 +128,7 @@ def parser() -> argparse.ArgumentParser:
     _add_inspect(command)
     _add_export(command)
     _add_plan(command)
-    debug = command(
+    checking = command(
         "check",
         run_check,
         "Check a program's traces row by row, without a proof.",
@@ -138,7 +136,7 @@ def parser() -> argparse.ArgumentParser:
         "answers.",
         ["examples/keccak --input README.md", "tables.py"],
     )
-    _with_program(debug)
+    _with_program(checking)
     execute = command(
         "execute",
         vm.run_execute,
@@ -435,7 +433,7 @@ def run_verify(options: argparse.Namespace) -> int:
     data = read_proof(options.proof)
     try:
         proof = Proof.from_bytes(data)
-        check_level(proof, options.security)  # before the statement, which may be dear to make
+        check_level(proof, options.security)  # before the statement, which may be expensive to make
         program = _program_of(proof, options)
         demands.refuse(program, options)
         verdict = verify(proof, program.statement_of(proof), options.security, options.proximity)
@@ -573,23 +571,23 @@ def run_plan(options: argparse.Namespace) -> int:
     """``graphprover plan``"""
     if options.svg:
         check_writable(options.svg)
-    from graphprover.device.choose import way_of
+    from graphprover.device.choose import profile_of
     from graphprover.graphs.draw import peak_text, plan_rows, plan_svg
     from graphprover.graphs.plan import make_plan
 
     try:
-        way = way_of(options.device)
+        profile = profile_of(options.device)
     except ValueError as error:
         raise UsageError(f"--device: {error}") from error
     program, statement = _program_and_statement(options)
     prepared = _prepared(program, statement, options)
-    plan = make_plan(prepared.layout, way.log_batch_rows, prepared.traces)
+    plan = make_plan(prepared.layout, profile.log_batch_rows, prepared.traces)
     cells = committed_cells(statement) if isinstance(program, Guest) else None
-    found = {"program": program.name, **facts.plan(plan, way), "committed_cells": cells}
+    found = {"program": program.name, **facts.plan(plan, profile), "committed_cells": cells}
 
     def describe() -> list[report.Block]:
         tail = [] if cells is None else report.cells_report(cells, _claimed(statement).cycles)
-        return [report.Section(plan_rows(plan)), f"on {way}", peak_text(plan, way.threads), *tail]
+        return [report.Section(plan_rows(plan)), f"on {profile}", peak_text(plan, profile.threads), *tail]
 
     if options.svg:
         write(options.svg, plan_svg(plan).encode())

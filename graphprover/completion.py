@@ -4,7 +4,8 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-OK = 0
+from graphprover.options import OK
+
 SHELLS = ("bash", "zsh")
 FILES = {"PROGRAM", "PROOF|KEY|PROGRAM", "GUEST.ELF"}  # names of arguments that are files, though their type is not
 

@@ -1,4 +1,4 @@
-"""What `graphprover verify` demands of a proof beside that it is valid, and `prove` of a run before it is proven."""
+"""What `graphprover verify` demands of a proof besides being valid, and `prove` of a run before it is proven."""
 
 import argparse
 from collections.abc import Sequence
@@ -71,7 +71,7 @@ def check_demands(
 
 
 def other_exit_code(code: int, wanted: int | str | None) -> str | None:
-    """What is wrong with the exit code of a guest, None where it is the one wanted (0 if not said)."""
+    """What is wrong with the exit code of a guest, None where it is the one wanted (0 unless given)."""
     if wanted == ANY or code == (wanted or 0):
         return None
     return f"exit code {code}, not {wanted or 0}"

@@ -1,6 +1,6 @@
 """What the commands find out, as JSON has it: `--json` prints it, and ``report`` makes text of the same.
 
-docs/cli.md documents the fields. Bytes are hex with their length; what is none is null.
+docs/cli.md documents the fields. Bytes are hex with their length; a missing value is null.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from graphprover.vm.version import MACHINE_VERSION
 if TYPE_CHECKING:
     from dask.diagnostics.profile import TaskData
 
-    from graphprover.device.choose import Way
+    from graphprover.device.choose import Profile
     from graphprover.graphs.plan import Plan
 
 Facts = dict[str, Any]
@@ -133,14 +133,14 @@ def payload_sizes(proof: BatchProof, layout: Layout) -> dict[str, int]:
     return parts
 
 
-def plan(made: Plan, way: Way) -> Facts:
+def plan(made: Plan, profile: Profile) -> Facts:
     """The tasks of a proof with their costs, and how a device runs them."""
     tasks = [
         {"key": key, "round": task.round, "name": task.name, "needs": list(task.needs), **asdict(task.cost)}
         for key, task in made.tasks.items()
     ]
-    device = {"device": way.kind, "threads": way.threads, "batch_rows": 1 << way.log_batch_rows}
-    return {"tasks": tasks, "total": asdict(made.total), **device, "peak_bytes": made.peak_bytes(way.threads)}
+    device = {"device": profile.kind, "threads": profile.threads, "batch_rows": 1 << profile.log_batch_rows}
+    return {"tasks": tasks, "total": asdict(made.total), **device, "peak_bytes": made.peak_bytes(profile.threads)}
 
 
 def times(stages: Mapping[str, float], tasks: Iterable[TaskData]) -> Facts:

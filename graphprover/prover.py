@@ -112,7 +112,7 @@ def prove_prepared(
         with _told(progress) as tell, joined(executor) as cluster:
             return cluster.prove(_on_host(prepared), device, tell)
     chosen = device_for(device) if isinstance(device, str) else device
-    # 3. Make the graph and run it, once more where the first GPU is too small for it.
+    # By the device, and once more by the CPU where the first GPU is too small.
     try:
         return _prove(prepared, chosen, executor, progress)
     except MemoryError as error:
@@ -131,15 +131,15 @@ def _on_host(prepared: Prepared) -> Prepared:
 
 def _prove(prepared: Prepared, device: Device, executor: Any, progress: bool | Tell) -> tuple[Proof, Cap | None]:
     """The proof by one device."""
-    # 1. Graph: one task for each round and batch of tables, the transcript between the rounds.
+    # 3. Graph: one task for each round and batch of tables, the transcript between the rounds.
     layout, traces = prepared.layout, dict(enumerate(prepared.traces))
     graph = Graph(device, uuid.uuid4().hex[:8], batches(layout, device.log_batch_rows))
     task = proof_graph.build(graph, layout, prepared.label, traces, dict(prepared.preprocessed), prepared.public_values)
-    # 2. Run it.
+    # 4. Run it.
     _log.debug("%d tables of up to 2^%d rows on %s", len(traces), max(layout.log_heights), device)
     with _told(progress) as tell:
         proven = executor_for(executor, device.threads, tell)(task)
-    # 3. Wrap it for the user.
+    # 5. Wrap it for the user.
     payload = encode(proven.proof)
     proof = Proof(prepared.label, layout.parameters, layout.log_heights, prepared.public_values, payload)
     return proof, proven.preprocessed_cap
@@ -192,14 +192,3 @@ def _columns(table: Table, air: AirDescription) -> Array | Recipe:
 
 def _is_on_gpu(array: Any) -> TypeGuard[Any]:
     return hasattr(array, "__cuda_array_interface__")
-
-
-def layout_of(
-    statement: Statement,
-    security: float = 128,
-    rate: int = 2,
-    parameters: Parameters | None = None,
-    proximity: str = JOHNSON_PROXIMITY,
-) -> Layout:
-    """The shape of the proof that `prove` would make; arguments and errors are the same."""
-    return prepare(statement, security, rate, parameters, proximity).layout

@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from graphprover.air import AirDescription
-from graphprover.options import UsageError
+from graphprover.options import FAILED, OK, UsageError
 from graphprover.programs import open_program
 from graphprover.vm.guest import Guest
 from graphprover.vm.shape import KECCAK_CALL
@@ -13,7 +13,6 @@ from graphprover.vm.statement import Machine
 from graphprover.vm.table_numbers import LANES, FamilyTable, TableNumber
 from graphprover.vm.version import FAMILY_NUMBERS
 
-OK, FAILED = 0, 1
 KEPT = 0.2  # seconds: what takes less was there
 
 
@@ -97,9 +96,10 @@ def _descriptions(machines: Sequence[Machine]) -> Iterator[AirDescription]:
     from graphprover.vm.execute import smallest
 
     for machine in machines or [Machine(smallest())]:
-        families = {way.family for ways in machine.outcomes for way in ways} if machines else set(FAMILY_NUMBERS)
+        possible = {outcome.family for outcomes in machine.outcomes for outcome in outcomes}
+        families = possible if machines else set(FAMILY_NUMBERS)
         others = {*TableNumber} - {TableNumber.OUTPUT, TableNumber.STATED_INPUT}
-        others -= {TableNumber.IMAGE} - set(machine.fixed)
+        others -= {TableNumber.IMAGE} - set(machine.required)
         if KECCAK_CALL not in families:
             others -= {TableNumber.KECCAK_F, TableNumber.EVEN}
         tables = (FamilyTable(family, lanes).number for family in sorted(families) for lanes in LANES)

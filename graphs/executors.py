@@ -34,7 +34,7 @@ def _local(task: Any, progress: Tell | None, **how: Any) -> Any:
 
 
 def _refuse_forks() -> None:
-    """Such a process has Dask's pool without its threads, and would wait for them for ever."""
+    """Such a process has Dask's pool without its threads, and would wait for them forever."""
     if _threaded and os.getpid() not in _threaded:
         raise RuntimeError(
             "this process was forked from one that had proved, whose threads it lacks: start processes by spawn "

@@ -90,12 +90,12 @@ def make_plan(layout: Layout, log_batch_rows: int = CPU_BATCH, main: Sequence[Ar
     ``main``: the traces where they are known (`prover.checked_traces`); the proof itself makes those that are recipes.
     """
     empty = {table: np.empty((air.main_width, 0), dtype=np.uint64) for table, air in enumerate(layout.tables)}
-    fixed = {table: empty[table] for table in layout.preprocessed_tables}
+    preprocessed = {table: empty[table] for table in layout.preprocessed_tables}
     traces = empty | dict(enumerate(main))
     public_values = [(0,) * air.num_public_values for air in layout.tables]
     device = cast(Device, None)  # the graph is never run
     batched = batches(layout, log_batch_rows)
-    task = proof.build(Graph(device, "", batched), layout, "", traces, fixed, public_values)
+    task = proof.build(Graph(device, "", batched), layout, "", traces, preprocessed, public_values)
     graph = dict(task.__dask_graph__())
     costs = Costs(layout, batched, [table for table, trace in traces.items() if isinstance(trace, Recipe)])
     positions = order(graph)

@@ -24,20 +24,20 @@ def build(
     def step(name: str, function, *inputs, **fixed) -> Node:  # type: ignore[no-untyped-def]
         return graph.task(TRANSCRIPT, name, function, *inputs, **fixed)
 
-    # Round 0: load the traces.
+    # Round 0: load or make the traces.
     main_columns = trace.build(graph, layout, MAIN, main)
-    fixed_columns = trace.build(graph, layout, PREPROCESSED, preprocessed)
+    preprocessed_columns = trace.build(graph, layout, PREPROCESSED, preprocessed)
 
     # Round 1: commit to them.
     commitments = {MAIN: commit.build(graph, layout, MAIN, main_columns)}
     if preprocessed:
-        commitments[PREPROCESSED] = commit.build(graph, layout, PREPROCESSED, fixed_columns)
-    fixed = commitments.get(PREPROCESSED)
+        commitments[PREPROCESSED] = commit.build(graph, layout, PREPROCESSED, preprocessed_columns)
+    preprocessed_commitment = commitments.get(PREPROCESSED)
     begun = step(
         BEGIN,
         transcript.begin,
         commitments[MAIN].tree,
-        None if fixed is None else fixed.tree,
+        None if preprocessed_commitment is None else preprocessed_commitment.tree,
         layout=layout,
         label=label,
         public_values=public_values,
@@ -45,7 +45,7 @@ def build(
     drawn = {LOOKUP: step(LOOKUP, transcript.lookup_challenges, begun, layout=layout)}
 
     # Round 2: lookups.
-    lookups = lookup.build(graph, layout, main_columns, fixed_columns, public_values, drawn[LOOKUP])
+    lookups = lookup.build(graph, layout, main_columns, preprocessed_columns, public_values, drawn[LOOKUP])
     if lookups is not None:
         commitments[PERMUTATION] = lookups
     drawn[CONSTRAINT] = step(
@@ -61,7 +61,7 @@ def build(
         graph,
         layout,
         commitments[MAIN],
-        fixed,
+        preprocessed_commitment,
         lookups,
         drawn[LOOKUP],
         drawn[CONSTRAINT],

@@ -28,16 +28,16 @@ def quotient_chunks(
     """The quotients on the first blocks of the resident extensions, split into chunks, and those extended."""
     operands = []
     for table, air in airs.items():
-        fixed, lookup = (preprocessed or {}).get(table), (lookups or {}).get(table)
+        preprocessed_extension, lookup_extension = (preprocessed or {}).get(table), (lookups or {}).get(table)
         operands.append(
             Operands(
                 air,
                 main[table].columns,
-                None if fixed is None else fixed.columns,
+                None if preprocessed_extension is None else preprocessed_extension.columns,
                 public_values[table],
                 lookup_challenges.challenge.prefixes[table],
-                None if lookup is None else lookup.columns,
-                None if lookup is None else lookup.terminal,
+                None if lookup_extension is None else lookup_extension.columns,
+                None if lookup_extension is None else lookup_extension.terminal,
             )
         )
     tau, alpha = lookup_challenges.challenge.tau, constraint_challenge.challenge

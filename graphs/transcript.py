@@ -41,7 +41,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class LookupChallenges:
-    """What the lookup argument of the whole batch draws."""
+    """What the lookup argument of all tables draws."""
 
     prefixes: list[list[Ext]]  # the constant term of each lookup's denominators, for each table
     tau: Ext  # combines the elements of a tuple

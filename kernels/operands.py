@@ -14,7 +14,7 @@ Array = Any  # an array of the device
 
 @dataclass(frozen=True)
 class Operands:
-    """What the programs of one table read: its columns, on a device, and what the transcript has said of it."""
+    """What the bytecode of one table reads: its columns, on a device, and its challenges."""
 
     air: AirDescription
     main: Array

@@ -17,7 +17,7 @@ from graphprover import prove, verify
 from graphprover.device import CpuDevice
 from graphprover.examples.synthetic import statement
 from graphprover.graphs.plan import make_plan
-from graphprover.prover import layout_of
+from graphprover.prover import prepare
 from rounds import Ceilings, report, timed
 
 
@@ -25,7 +25,7 @@ def measure(log_rows: int, width: int, interactions: int, repeat: int, threads: 
     """Best seconds to prove, seconds to verify, peak bytes over planned bytes, bytes of the proof."""
     proved = statement(log_rows, width, interactions)
     device = CpuDevice(threads)
-    planned = make_plan(layout_of(proved)).peak_bytes(threads)
+    planned = make_plan(prepare(proved).layout).peak_bytes(threads)
     best = float("inf")
     for _ in range(repeat):
         started = time.perf_counter()
@@ -70,7 +70,7 @@ def main() -> None:
         ceiling = Ceilings(**ceilings())
         _, spent = timed(proved, CpuDevice(1))
         print(f"\n2^{options.last} rows, one thread; {ceiling}")
-        print(*report(spent, make_plan(layout_of(proved)), ceiling), sep="\n")
+        print(*report(spent, make_plan(prepare(proved).layout), ceiling), sep="\n")
 
 
 if __name__ == "__main__":

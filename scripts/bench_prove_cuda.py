@@ -18,13 +18,13 @@ from graphprover import Statement, Table, prove, verify
 from graphprover.device.choose import device_for
 from graphprover.examples import synthetic
 from graphprover.graphs.plan import make_plan
-from graphprover.prover import layout_of
+from graphprover.prover import prepare
 from rounds import Ceilings, Synchronised, report, timed
 
 
 def measure(gpu: Any, ceiling: Ceilings, name: str, statement: Statement, repeat: int, *, sync: bool) -> None:
     """Print one statement's figures; its traces lie on the device."""
-    planned = make_plan(layout_of(statement), gpu.log_batch_rows)
+    planned = make_plan(prepare(statement).layout, gpu.log_batch_rows)
     prove(statement, device=gpu)
     runs = []
     for _ in range(repeat):

@@ -14,7 +14,8 @@ import pytest
 
 from graphprover import Proof, files
 from graphprover.__main__ import INTERRUPTED, TERMINATED
-from graphprover.cli import FAILED, OK, USAGE, main
+from graphprover.cli import main
+from graphprover.options import FAILED, OK, USAGE
 from graphprover.programs import open_program
 
 PROGRAM = """

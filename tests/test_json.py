@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from graphprover.cli import FAILED, OK, USAGE, main
+from graphprover.cli import main
 from graphprover.envelope import Proof
+from graphprover.options import FAILED, OK, USAGE
 from graphprover.vm.claim import Claim
 from graphprover.vm.elf import load_elf, program_hash
 from tests.vm.assemble import CODE, Segment, X, elf, leave, words

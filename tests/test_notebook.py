@@ -10,7 +10,7 @@ from graphprover.graphs.plan import make_plan
 from graphprover.notebook import MOST_ROWS, html
 from graphprover.programs import load_packaged
 from graphprover.protocol.parameters import Parameters
-from graphprover.prover import layout_of, prove
+from graphprover.prover import prepare, prove
 from graphprover.statement import Statement
 
 WEAK = Parameters(1, 4, 0, 2, 0, 0, 0, 0, 0, 0)
@@ -52,7 +52,7 @@ class Cells(HTMLParser):
 
 
 def test_one_line_and_a_small_page(statement: Statement, proof: Proof) -> None:
-    layout = layout_of(statement, parameters=WEAK)
+    layout = prepare(statement, parameters=WEAK).layout
     verdict, plan = verify(proof, statement, security=0), make_plan(layout)
     for shown, line, cell in (
         (proof, f"<Proof of '<b>bold</b>': 2 tables, {len(proof.to_bytes()):,} bytes>", "2^8"),

@@ -13,7 +13,8 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 import graphprover
-from graphprover.cli import FAILED, OK, USAGE, main
+from graphprover.cli import main
+from graphprover.options import FAILED, OK, USAGE
 
 ROOT = Path(__file__).parents[1]
 HEAVY = ("dask", "distributed", "numba", "llvmlite", "cupy", "rmm", "cuda", "rich", "shtab")

@@ -11,7 +11,7 @@ from graphprover.device import CpuDevice
 from graphprover.graphs import trace
 from graphprover.graphs.tasks import Graph
 from graphprover.protocol.layout import MAIN
-from graphprover.prover import checked_traces, layout_of
+from graphprover.prover import checked_traces, prepare
 from graphprover.recipe import Recipe
 from graphprover.statement import with_traces
 from tests.graphs.test_proof import FEW
@@ -36,7 +36,7 @@ def test_every_executor_makes_the_same_traces(statement: Statement) -> None:
 
 def test_what_traces_share_is_one_task(statement: Statement) -> None:
     recipes = as_recipes(statement)
-    layout = layout_of(recipes, parameters=FEW)
+    layout = prepare(recipes, parameters=FEW).layout
     graph = Graph(CpuDevice(1), "", ())
     trace.build(graph, layout, MAIN, dict(enumerate(checked_traces(recipes))))
     assert [key for key in graph.tasks if key.startswith("trace-")] == ["trace-common-"]

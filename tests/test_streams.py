@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from graphprover import Proof, files
-from graphprover.cli import FAILED, OK, USAGE, main
+from graphprover.cli import main
+from graphprover.options import FAILED, OK, USAGE
 from graphprover.protocol.errors import VerificationError
 from tests.vm.assemble import CODE, Segment, X, elf, leave, words
 

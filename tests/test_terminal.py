@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from graphprover.__main__ import INTERRUPTED
-from graphprover.cli import OK, USAGE, main
+from graphprover.cli import main
+from graphprover.options import OK, USAGE
 from graphprover.report import Section, plain
 
 ROOT = Path(__file__).parents[1]

@@ -58,7 +58,7 @@ class Air:
         raise NotImplementedError(f"table {self.name!r} has preprocessed columns but no preprocessed_trace(self)")
 
     def describe(self) -> AirDescription:
-        """The table as the rest of the program sees it; ``define`` runs in the first call only.
+        """The table as the rest of the package sees it; ``define`` runs in the first call only.
 
         Raises ValueError for malformed or colliding column names, no column at all, and what ``define`` gets wrong.
         """

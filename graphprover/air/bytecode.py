@@ -6,7 +6,7 @@ proof of the table: whatever is one value for all rows (literals, public values,
 a table of constants that ``constants`` fills for one proof.
 
 A *plane* is one word a row. An extension value is three planes in a row, the coordinates of 1, x, x^2. Planes are
-numbered: constants, inputs, outputs, registers. Weighted sums with constant weights (fingerprints, the batching of
+numbered: constants, inputs, outputs, registers. Weighted sums with constant weights (fingerprints, the folding of
 constraints by powers of alpha, limbs put together) are one instruction, LINEAR, so that a kernel may postpone the
 modular reductions to its end.
 """
@@ -59,7 +59,7 @@ class Source(IntEnum):
 
     MAIN = 0
     PREPROCESSED = 1
-    PERMUTATION = 2  # rows 3j, 3j+1, 3j+2 are extension column j: the accumulator, then one column a packed lookup
+    PERMUTATION = 2  # rows 3j, 3j+1, 3j+2 are extension column j: the accumulator, then one fraction column a lookup
     SELECTORS = 3  # rows as in ``Selector``
 
 
@@ -84,7 +84,7 @@ class Weight(NamedTuple):
     alpha: int = 0
     tau: int = 0
     shift: int = 0
-    challenge: int = _NONE  # the prefix of this packed lookup, or _TERMINAL; _NONE stands for 1
+    challenge: int = _NONE  # the prefix of this lookup, or _TERMINAL; _NONE stands for 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +129,7 @@ def lookup_bytecode(description: AirDescription) -> Bytecode:
 def quotient_bytecode(description: AirDescription) -> Bytecode:
     """The quotient sum_i c_i * alpha^(K-1-i) / Z_H on the quotient domain; 3 output planes.
 
-    Constraints in order: those of the AIR; if there are lookups, for each packed one U * f - V with V/U the sum of its
+    Constraints in order: those of the AIR; if there are lookups, for each of them U * f - V with V/U the sum of its
     tuples' fractions and f its column; then first * acc, transition * (acc' - acc - sum f), last * (terminal - acc -
     sum f) with acc the accumulator column (``p3-lookup/src/logup.rs``, ``p3-batch-stark/src/prover.rs``).
     """
@@ -170,8 +170,8 @@ def constants(
 ) -> np.ndarray:
     """The constant planes of one proof: uint64 (constant_planes,).
 
-    ``prefixes`` holds one element a packed lookup (that of its bus), ``alpha`` batches the constraints, ``terminal`` is
-    the table's LogUp sum; what the bytecode does not read may be left out.
+    ``prefixes`` holds one element a lookup (that of its bus), ``alpha`` folds the constraints, ``terminal`` is the
+    table's LogUp sum; what the bytecode does not read may be left out.
     """
     values: list[int] = []
     for op, a, b in bytecode.uniforms:

@@ -1,4 +1,4 @@
-"""What the rest of the program knows of a table: its traced expressions, and all that follows from them.
+"""What the rest of the package knows of a table: its traced expressions, and all that follows from them.
 
 Degrees, fraction columns and the number of quotient chunks are those of p3-batch-stark (``ProverData::
 from_airs_and_degrees`` in common.rs, ``get_log_num_quotient_chunks`` in symbolic.rs) on a two-adic domain, without

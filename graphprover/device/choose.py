@@ -34,7 +34,7 @@ def device_for(name: str) -> Device:
 
 
 @dataclass(frozen=True)
-class Way:
+class Profile:
     """How a kind of device runs a graph."""
 
     kind: str  # cpu or cuda
@@ -46,17 +46,17 @@ class Way:
         return f"{self.kind}: {tasks}, tables of at most 2^{self.log_batch_rows} rows share theirs"
 
 
-def way_of(name: str) -> Way:
+def profile_of(name: str) -> Profile:
     """How the device called ``name`` runs a graph. A GPU need not be there; ``auto`` is what `device_for` would take.
 
     Raises ValueError for another name.
     """
     if CUDA_NAME.fullmatch(name) or (name == "auto" and gpus()):
-        return Way("cuda", CUDA_BATCH, CUDA_THREADS)
+        return Profile("cuda", CUDA_BATCH, CUDA_THREADS)
     if name in ("auto", "cpu"):
         from graphprover.device.cpu import available_threads
 
-        return Way("cpu", CPU_BATCH, available_threads())
+        return Profile("cpu", CPU_BATCH, available_threads())
     raise ValueError(f"device {name!r}: give {DEVICES}")
 
 

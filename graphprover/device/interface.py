@@ -14,9 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from graphprover.field import Ext
-from graphprover.kernels.operands import Height, Operands
-
-Array = Any  # an array of the device
+from graphprover.kernels.operands import Array, Height, Operands
 
 # log2 of the rows up to which a table goes through the rounds together with others: on the CPU where a task costs as
 # much as the work in it, on a GPU where a table leaves most of it idle.
@@ -39,7 +37,7 @@ class Tree:
 class Device(Protocol):
     """Where arrays live and kernels run. What is asked for several tables at once comes back in their order."""
 
-    kind: str  # "cpu" or "cuda": which kernels are for it, where a part of this package has its own
+    kind: str  # "cpu" or "cuda": which twin of the machine's kernels is for it (vm/kernels)
     threads: int  # how many tasks it can run at once
     log_batch_rows: int  # CPU_BATCH or CUDA_BATCH
 
@@ -89,7 +87,10 @@ class Device(Protocol):
         """
 
     def lookup_columns(self, tables: Sequence[Operands], tau: Ext) -> list[tuple[Array, Ext]]:
-        """The accumulator and fraction columns (3(k + 1), n) of each trace, and their terminal."""
+        """The accumulator and fraction columns (3(k + 1), n) of each trace, and their terminal.
+
+        Raises ZeroDivisionError for a denominator of zero; a CPU lets it pass where the multiplicity is 0.
+        """
 
     def quotient(self, tables: Sequence[Operands], tau: Ext, alpha: Ext, log_blowup: int) -> list[Array]:
         """All constraints over the vanishing polynomial, (3, n·c) on 7·K in bit-reversed order, from extensions."""

@@ -21,7 +21,7 @@ def bus_numbers(tables: Sequence[AirDescription]) -> list[list[int]]:
 
 
 def max_tuple_width(tables: Sequence[AirDescription]) -> int:
-    """The most elements that any tuple of the batch has; 1 without lookups."""
+    """The most elements that any tuple of any table has; 1 without lookups."""
     return max((len(t.fields) for air in tables for lookup in air.lookups for t in lookup.tuples), default=1)
 
 

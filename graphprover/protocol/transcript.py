@@ -79,7 +79,7 @@ def _check_work(challenger: Challenger, bits: int, nonce: int, guarded: str) -> 
 
 
 def begin(layout: Layout, binding: bytes) -> Challenger:
-    """Start from the statement's digest, describe the batch, and absorb the height of every table."""
+    """Start from the statement's digest, describe the tables, and absorb the height of every table."""
     parameters, airs = layout.parameters, layout.tables
     steps = [_step("Message", "degree_bits", "Scalar", _EXT) for _ in airs]
     steps.append(_cap("main_commitment"))

@@ -1,11 +1,11 @@
 """The RV64IM machine: from a compiled program to an execution, and to a statement about it that can be proved.
 
-A program is an ELF file. The machine runs it and records what happened; a proof shows that the record is right without
-showing it. Each executed instruction is one *lane* of a table, and several lanes may share a row. The table belongs to
-a *family*: one kind of instruction in one case, with its own rule, so that no row decodes or chooses anything. What a
-lane cannot know by itself it says in messages on one bus: the clock and pc go from one instruction to the next, the
-value of a register or a word of memory from one access to the next, and every instruction is looked up in the program.
-Where all messages balance, there is one history and it is the program's.
+A program is an ELF file. The machine runs it and records what happened; a proof shows that the record is right, and is
+much shorter than it. Each executed instruction is one *lane* of a table, and several lanes may share a row. The table
+belongs to a *family*: one kind of instruction in one case, with its own rule, so that no row decodes or chooses
+anything. What a lane cannot know by itself it says in messages on one bus: the clock and pc go from one instruction to
+the next, the value of a register or a word of memory from one access to the next, and every instruction is looked up in
+the program. Where all messages balance, there is one history and it is the program's.
 
 Read it in this order; docs/vm.md says more of each step.
 

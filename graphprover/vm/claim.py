@@ -33,25 +33,25 @@ class Claim:
 
 def claim_of(public_values: Sequence[Sequence[int]]) -> Claim:
     """What a proof with these public values says; raises VerificationError where they make no sense."""
-    cycles, lo, hi, *shape = public_values[0]
+    cycles, lo, hi, *numbers = public_values[0]
     if max(lo, hi) >= LIMB:
         raise VerificationError("the public exit code is not made of two limbs of 32 bits")
-    output, _ = _bytes(public_values, shape, TableNumber.OUTPUT, "output") or (b"", b"")
+    output, _ = _bytes(public_values, numbers, TableNumber.OUTPUT, "output") or (b"", b"")
     if len(output) > MAX_PROVED_OUTPUT:
         raise VerificationError(f"a public output of {len(output):,} bytes: {MAX_PROVED_OUTPUT:,} can be proved")
-    stated = _bytes(public_values, shape, TableNumber.STATED_INPUT, "input")
+    stated = _bytes(public_values, numbers, TableNumber.STATED_INPUT, "input")
     if stated and (len(stated[0]) > MAX_STATED_INPUT or any(stated[1])):
         raise VerificationError("the public input is too long, or padded by other bytes than zeros")
     return Claim(output, lo | hi << LIMB_BITS, cycles, stated and stated[0])
 
 
 def _bytes(
-    public_values: Sequence[Sequence[int]], shape: Sequence[int], number: TableNumber, what: str
+    public_values: Sequence[Sequence[int]], numbers: Sequence[int], number: TableNumber, what: str
 ) -> tuple[bytes, bytes] | None:
     """The bytes whose length and words a table states, and those that pad them; None without the table."""
-    if number not in shape:
+    if number not in numbers:
         return None
-    limbs = public_values[1 + shape.index(number)]
+    limbs = public_values[1 + numbers.index(number)]
     values = [low | high << LIMB_BITS for low, high in zip(limbs[::2], limbs[1::2], strict=False)]
     if any(limb >= LIMB for limb in limbs) or not values or len(limbs) != 2 + 2 * -(-values[0] // 8):
         raise VerificationError(f"the public {what} does not have the length it states")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from graphprover.facts import Facts
 from graphprover.files import FileError, read_input, write
+from graphprover.options import FAILED, OK
 from graphprover.report import Block, Section, cells_report, say
 from graphprover.vm.claim import bytes_json, shown
 from graphprover.vm.elf import ElfError, load_elf
@@ -14,8 +15,6 @@ from graphprover.vm.guest import Limits
 
 if TYPE_CHECKING:
     from graphprover.vm.execute import Execution
-
-OK, FAILED = 0, 1
 
 EXAMPLES = [
     "examples/guests/sha256.elf --input README.md",
@@ -31,10 +30,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output", type=Path, metavar="FILE", help="write what the program puts out, before a fault too, to a file"
     )
     parser.add_argument("--cells", action="store_true", help="also print what a proof would commit to")
-    with_limits(parser, "1024; with --cells, whose record counts, half of this machine's")
+    with_limits(parser, "1024; with --cells, whose record counts, half of this computer's")
 
 
-def with_limits(parser: argparse.ArgumentParser, default_memory: str = "half of this machine's") -> None:
+def with_limits(parser: argparse.ArgumentParser, default_memory: str = "half of this computer's") -> None:
     """Adds the limits of a guest's run; `limits` reads them."""
     parser.add_argument("--max-cycles", type=int, metavar="N", help="stop a guest there (default 2^30)")
     parser.add_argument(

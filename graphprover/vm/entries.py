@@ -36,9 +36,11 @@ def program_entries(decoded: Instructions, base: int) -> np.ndarray:
         if decoded.op[at] != ILLEGAL:
             registers = int(used.d[at]), int(used.a[at]), int(used.b[at])
             rd, rs1, rs2, value = (int(field[at]) for field in (decoded.rd, decoded.rs1, decoded.rs2, imm))
-            ways = outcomes(Instruction(_OPS[decoded.op[at]], rd, rs1, rs2, value, _HERE), registers)
-            rows += [(FAMILY_NUMBERS[way.family], way.following, way.imm, way.imm2) for way in ways]
-            counts[i] = len(ways)
+            found = outcomes(Instruction(_OPS[decoded.op[at]], rd, rs1, rs2, value, _HERE), registers)
+            rows += [
+                (FAMILY_NUMBERS[outcome.family], outcome.following, outcome.imm, outcome.imm2) for outcome in found
+            ]
+            counts[i] = len(found)
     asked = np.array(rows, dtype=np.uint64).reshape(-1, 4)
     of = np.repeat(np.arange(len(pc)), counts[which])  # the instruction of each row
     # A combination's rows come one after the other, and so do an instruction's.

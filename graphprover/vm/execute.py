@@ -82,7 +82,7 @@ def execute(
 
     With ``record`` it runs twice: first to learn how long the record is. ``max_memory`` bounds what that takes of the
     host, in bytes: pages of 4096 bytes with the program's data or the input, or touched; the output; the record. The
-    default is DEFAULT_MEMORY, and with ``record`` half of what the machine has.
+    default is DEFAULT_MEMORY, and with ``record`` half of what the computer has.
 
     Raises GuestFault for what the guest does wrong, and where it passes a limit; ValueError for an input or limits that
     cannot be. A signal's handler runs within SLICE cycles, and what it raises ends the run.
@@ -93,20 +93,20 @@ def execute(
         raise ValueError(f"a limit of {max_cycles:,} cycles is not in 1 .. 2^32 - 1")
     if max_memory is None:
         max_memory = half_of_memory() if record else DEFAULT_MEMORY
-    machine = _Machine(image, data, max_cycles, max_memory)
-    machine.run()
+    first = _Run(image, data, max_cycles, max_memory)
+    first.run()
     if not record:
-        return machine.execution(None)
-    room = machine.room()
-    del machine  # and with it its memory
+        return first.execution(None)
+    room = first.room()
+    del first  # and with it its memory
     trace = Trace._make(np.zeros(length, dtype=dtype) for length, dtype in room)
-    again = _Machine(image, data, max_cycles, max_memory)
+    again = _Run(image, data, max_cycles, max_memory)
     again.run(trace)
     return again.execution(again.record(trace))
 
 
 def half_of_memory() -> int:
-    """Half of the bytes of memory that this machine has."""
+    """Half of the bytes of memory that this computer has."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
 
 
@@ -122,7 +122,7 @@ def prepare() -> None:
     execute(smallest(), max_memory=1 << 16)
 
 
-class _Machine:
+class _Run:
     """One run: what the interpreter changes in place, and the host's part."""
 
     def __init__(self, image: Image, data: bytes, max_cycles: int, max_memory: int) -> None:

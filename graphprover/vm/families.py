@@ -106,7 +106,7 @@ def _shift(kind: str, word: bool, register: bool, w: int) -> str:
 
 def _numbered(name: str, make: Callable[..., Step], lanes: int) -> Step:
     step = make(lanes=lanes)
-    step.name, step.family, step.in_place = name, FAMILY_NUMBERS[name], name.endswith(IN_PLACE)
+    step.name, step.family_number, step.in_place = name, FAMILY_NUMBERS[name], name.endswith(IN_PLACE)
     return step
 
 
@@ -133,11 +133,11 @@ def outcomes(i: Instruction, registers: tuple[int, int, int]) -> list[Outcome]:
     ``registers``: what it accesses as rd, rs1 and rs2 (see ``record.registers_accessed``). An ebreak has no
     outcome, nor has a jump below address 0: the executor faults on both, and no pc of a program is negative.
     """
-    found = [way for way in _outcomes(i, registers) if way.following >= 0]
+    found = [outcome for outcome in _outcomes(i, registers) if outcome.following >= 0]
     d, a, b = registers
     if d == NO_REGISTER or d != a or a == b:
         return found
-    return [kind for way in found for kind in (replace(way, family=way.family + IN_PLACE), way)]
+    return [kind for outcome in found for kind in (replace(outcome, family=outcome.family + IN_PLACE), outcome)]
 
 
 def _outcomes(i: Instruction, registers: tuple[int, int, int]) -> list[Outcome]:
@@ -197,7 +197,7 @@ def _branch(
 ) -> list[Outcome]:
     """The outcomes of a branch, on rs1 and rs2 or, where not ``compared``, on rs1 and 0."""
     if compared:
-        ways = {
+        families = {
             Op.BEQ: ("equal", "unequal"),
             Op.BNE: ("unequal", "equal"),
             Op.BLT: ("lt", "ge"),
@@ -205,7 +205,7 @@ def _branch(
             Op.BLTU: ("ltu", "geu"),
             Op.BGEU: ("geu", "ltu"),
         }
-        return branch(*ways[i.op])
+        return branch(*families[i.op])
     if i.op == Op.BLTU:
         return [to("touch")]
     if i.op == Op.BGEU:

@@ -6,8 +6,7 @@ from importlib import resources
 from pathlib import Path
 
 from graphprover.files import FileError
-
-OK = 0
+from graphprover.options import OK
 
 SUMMARY = "Make a folder to write a guest in."
 MORE = (

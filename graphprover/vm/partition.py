@@ -33,7 +33,8 @@ def partition(machine: Machine, record: Record, run: Run) -> Partition:
     found: dict[str, list[tuple[np.ndarray, int]]] = {}
     for family, cycles, outcome in _provable(machine, record, run):
         found.setdefault(family, []).append((cycles, outcome))
-    first = np.concatenate([[0], np.cumsum([len(ways) for ways in machine.outcomes])])  # row of the first outcome
+    counts = [len(outcomes) for outcomes in machine.outcomes]
+    first = np.concatenate([[0], np.cumsum(counts)])  # row of the first outcome
     order = np.empty(len(record.index), dtype=np.uint32)
     entries = np.empty_like(order)
     shares, end = {}, 0
@@ -51,7 +52,7 @@ def partition(machine: Machine, record: Record, run: Run) -> Partition:
 def _provable(machine: Machine, record: Record, run: Run) -> Iterator[tuple[str, np.ndarray, int]]:
     """Families, cycles that they prove, and the number of the outcome that this is of those instructions."""
     kinds: dict[tuple[str, ...], int] = {}
-    families_of = (tuple(way.family for way in ways) for ways in machine.outcomes)
+    families_of = (tuple(outcome.family for outcome in outcomes) for outcomes in machine.outcomes)
     kind_of = np.array([kinds.setdefault(families, len(kinds)) for families in families_of], np.uint16)
     order, bounds = _by_kind(record.index, kind_of, len(kinds))
     many: dict[str, int] = {}

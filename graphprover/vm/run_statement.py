@@ -57,8 +57,8 @@ def statement_of_run(
     first_row = np.zeros((1, MIN_ROWS), dtype=np.uint64)
     first_row[0, 0] = 1
     mains = [first_row, *(trace for _, trace in tables)]
-    shape = [execution.cycles, *limbs(execution.exit_code), *numbers]
-    values = [shape, *(words.get(number, ()) for number in numbers)]
+    boundary = [execution.cycles, *limbs(execution.exit_code), *numbers]
+    values = [boundary, *(words.get(number, ()) for number in numbers)]
     heights = [main.shape[1] for main in mains]
     try:
         airs = machine.tables(execution.cycles, numbers, heights, len(output), len(stated))

@@ -8,7 +8,7 @@ from graphprover.vm.statement import LOG_BLOWUPS, Machine
 
 def make_key(machine: Machine) -> Key:
     """The key of a program: commits to its preprocessed columns at every rate."""
-    columns = [machine.air(number, 0, 0).preprocessed_trace() for number in machine.fixed]
+    columns = [machine.air(number, 0, 0).preprocessed_trace() for number in machine.required]
     program, data = machine.program(), machine.data()
     return Key(
         machine.entry,

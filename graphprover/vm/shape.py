@@ -95,8 +95,8 @@ def packing(number: int, cells: int) -> Packing:
     return Packing(BUMP_LANES if number == TableNumber.BUMP else FAMILY_TABLES[number].lanes, 1, cells)
 
 
-def check_numbers(numbers: Sequence[int], fixed: Collection[int]) -> None:
-    """Raises ValueError unless an execution may have these tables beside the boundary; all have the ``fixed``."""
+def check_numbers(numbers: Sequence[int], required: Collection[int]) -> None:
+    """Raises ValueError unless an execution may have these tables beside the boundary; all have the ``required``."""
     present = set(numbers)
     unknown = next((number for number in numbers if number not in FAMILY_TABLES and number not in _TABLE_NUMBERS), None)
     if unknown is not None:
@@ -106,7 +106,7 @@ def check_numbers(numbers: Sequence[int], fixed: Collection[int]) -> None:
     again = next((a for a, b in pairwise(numbers) if a == b and a in _TABLE_NUMBERS - SEVERAL), None)
     if again is not None:
         raise ValueError(f"the table {name_of(again)} is there twice")
-    missing = min(set(fixed) - present, default=None)
+    missing = min(set(required) - present, default=None)
     if missing is not None:
         raise ValueError(f"the table {name_of(missing)}, which every statement has, is missing")
     if _ONCE.isdisjoint(present):

@@ -90,7 +90,7 @@ class ProgramStatements:
         raise NotImplementedError
 
     @property
-    def fixed(self) -> tuple[TableNumber, ...]:
+    def required(self) -> tuple[TableNumber, ...]:
         """The tables that every statement has: those with preprocessed columns, so that there is one commitment."""
         image = () if self.data() is None else (TableNumber.IMAGE,)
         lookups = (TableNumber.HALVES, TableNumber.BYTE_PAIRS, TableNumber.POWERS)
@@ -157,7 +157,7 @@ class ProgramStatements:
         Prover and verifier call it: raises ValueError for a shape that honest proving never makes, and where times
         could wrap around.
         """
-        check_numbers(numbers, self.fixed)
+        check_numbers(numbers, self.required)
         airs = [self.air(number, 1 + len(numbers), output_words, input_words) for number in (0, *numbers)]
         if heights[0] != MIN_ROWS:
             raise ValueError(f"the boundary has {heights[0]:,} rows, not {MIN_ROWS}")
@@ -190,7 +190,7 @@ class ProgramStatements:
             raise VerificationError("not a proof about an execution: the first table does not name the others")
         heights = [1 << log_rows for log_rows in proof.log_heights]
         try:
-            check_numbers(numbers, self.fixed)  # before what is said, which these tables hold
+            check_numbers(numbers, self.required)  # before the claim, which is read from these tables
             claim_of(proof.public_values)
             words = [
                 len(proof.public_values[1 + numbers.index(number)]) // 2 if number in numbers else 0

@@ -1,8 +1,8 @@
 """Which machine a key is for: a version, the frozen numbers of its families, and a digest of all its tables.
 
-Program tables name families by these numbers, and shapes name tables by them: a change of any of them, or of what any
-table states, is another machine. It takes a new MACHINE_VERSION, and the digest that ``key.machine_digest`` computes;
-a test compares the two.
+Program tables name families by these numbers, and statements name tables by them: a change of any of them, or of what
+any table states, is another machine. It takes a new MACHINE_VERSION, and the digest that ``key.machine_digest``
+computes; a test compares the two.
 """
 
 from collections.abc import Mapping

@@ -2,6 +2,6 @@
 
 Read ``simd`` first, the vectors that all others are written with, then ``field``, arithmetic on them, then any
 operation; ``ntt`` and ``keccak`` are where the time goes. A kernel works on a range ``(first, last)`` of rows or
-columns, holds no lock and starts no thread; ``pieces`` shares the ranges out over a device's threads. Each module ends
-with the functions that a device calls, whose names the GPU's twin has too.
+columns, holds no lock and starts no thread; ``pieces`` shares the ranges out over a device's threads. The functions
+that a device calls are public and have the same names in the GPU's twin.
 """

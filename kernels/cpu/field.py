@@ -131,18 +131,6 @@ def ext_mul(x, y):
 
 
 @njit(nogil=True)
-def ext_inverse(x):
-    """1 / x by the adjugate of the matrix of multiplication by x (columns x, x X, x X^2); zero gives zero."""
-    x0, x1, x2 = x
-    s, t = add(x0, x2), add(x1, x2)
-    c0 = sub(mul(s, s), mul(x1, t))
-    c1 = sub(mul(x2, t), mul(x1, s))
-    c2 = sub(mul(x1, x1), mul(x2, s))
-    norm = add(mul(x0, c0), add(mul(x2, c1), mul(x1, c2)))
-    return ext_scale((c0, c1, c2), inverse(norm))
-
-
-@njit(nogil=True)
 def ext_power(x, exponent):
     """x to a uint64 exponent in the extension."""
     result = (_ONE, _ZERO, _ZERO)

@@ -155,8 +155,8 @@ def lookup_columns(threads: Threads, tables: Sequence[Operands], tau: Ext) -> li
 
 def _lookup_columns(threads: Threads, table: Operands, tau: Ext) -> tuple[np.ndarray, Ext]:
     rows = table.main.shape[1]
-    code = lookup_bytecode(table.air)
-    words = constants(code, table.public_values, table.prefixes, tau)
+    lowered = lookup_bytecode(table.air)
+    words = constants(lowered, table.public_values, table.prefixes, tau)
     groups = [len(lookup.tuples) for lookup in table.air.lookups]
     matrices = (table.main, table.preprocessed, None, domain.indicators(rows))
     columns = np.empty((table.air.permutation_width, rows), dtype=np.uint64)
@@ -165,7 +165,7 @@ def _lookup_columns(threads: Threads, table: Operands, tau: Ext) -> tuple[np.nda
         denominators = np.empty((3 * sum(groups), last - first), dtype=np.uint64)
         multiplicities = np.empty((sum(groups), last - first), dtype=np.uint64)
         targets = (denominators, multiplicities)
-        bytecode.evaluate(code, words, matrices, targets, rows.bit_length() - 1, False, first, last, first)
+        bytecode.evaluate(lowered, words, matrices, targets, rows.bit_length() - 1, False, first, last, first)
         fractions(denominators, multiplicities, groups, columns, first, last, first)
 
     split_rows(threads, piece, rows)

@@ -360,22 +360,6 @@ def _transform(source, target, log_size, log_blowup, up, down, natural, roots, t
                     _down_tree(coefficients, place, target, start + block * size, log_size, block, tables[0])
 
 
-@njit(nogil=True, cache=True)
-def _bit_reverse(source, target, log_size, first, last):
-    size = 1 << log_size
-    for column in range(first, last):
-        start = column << log_size
-        if log_size < _LOG_LEAF:
-            for i in range(size):
-                simd.store_word(target, start + i, simd.load_word(source, start + reverse_bits(i, log_size)))
-        else:
-            stride = size >> 3
-            for j in range(0, stride, simd.WIDTH):
-                rows = simd.transpose(_bit_reversed_8(simd.load_rows(source, start + j, stride, 8)))
-                place = start + 8 * reverse_bits(j >> 3, log_size - 6)
-                simd.store_rows(target, place, stride, _bit_reversed_8(rows))
-
-
 def _run(
     source: np.ndarray,
     target: np.ndarray,
@@ -418,15 +402,6 @@ def _check(source: np.ndarray, target: np.ndarray, log_blowup: int, columns: tup
     if not 0 <= columns[0] <= columns[1] <= width:
         raise ValueError(f"columns {columns} of {width}")
     return rows.bit_length() - 1
-
-
-def bit_reverse(source: np.ndarray, target: np.ndarray, first: int, last: int) -> None:
-    """Row i of ``source`` to row rev(i) of ``target`` for the columns in [first, last).
-
-    Both are distinct C-contiguous uint64 arrays of shape (columns, n), n a power of two. Raises ValueError for others.
-    """
-    log_size = _check(source, target, 0, (first, last))
-    _bit_reverse(source.ctypes.data, target.ctypes.data, log_size, first, last)
 
 
 def ntt(source: np.ndarray, target: np.ndarray, first: int, last: int) -> None:

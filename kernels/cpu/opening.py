@@ -57,7 +57,7 @@ def _weights(log_rows: int, point: Ext) -> np.ndarray:
 
 @njit(nogil=True, cache=True)
 def _split(weights, start, rows, table, place, step):
-    """The limbs of one point's weights for rows start .. start + rows - 1, as ``sums`` wants them, eight rows a go."""
+    """The limbs of one point's weights for rows start .. start + rows - 1, as ``sums`` wants them; 8 rows at a time."""
     size = weights.shape[1]
     for i in range(0, rows, simd.WIDTH):
         for coordinate in range(3):

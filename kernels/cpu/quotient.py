@@ -33,13 +33,13 @@ def _quotient(threads: Threads, table: Operands, tau: Ext, alpha: Ext, log_blowu
             else ntt.coset_ldes(threads, [matrix[:, : 1 << log_rows]], [0], log_chunks, 1, bit_reversed_source=True)[0]
             for matrix in matrices
         ]
-    code = quotient_bytecode(table.air)
-    words = constants(code, table.public_values, table.prefixes, tau, alpha, table.terminal or ZERO)
+    lowered = quotient_bytecode(table.air)
+    words = constants(lowered, table.public_values, table.prefixes, tau, alpha, table.terminal or ZERO)
     inputs = (*matrices, _selectors(log_rows, log_chunks))
     target = np.empty((3, 1 << (log_rows + log_chunks)), dtype=np.uint64)
 
     def rows(first: int, last: int) -> None:
-        bytecode.evaluate(code, words, inputs, (target,), log_rows, True, first, last)
+        bytecode.evaluate(lowered, words, inputs, (target,), log_rows, True, first, last)
 
     split_rows(threads, rows, target.shape[1])
     return target

@@ -226,7 +226,7 @@ def _check_memory(kind: types.Type, writable: bool = False) -> None:
         raise TypingError(f"memory is a C-contiguous uint64 array, a pointer or an address, not {kind}")
 
 
-def _pointer(context: Any, b: Builder, memory: Value, kind: types.Type) -> Value:
+def pointer_to(context: Any, b: Builder, memory: Value, kind: types.Type) -> Value:
     if isinstance(kind, types.Array):
         return context.make_array(kind)(context, b, memory).data
     if isinstance(kind, types.Integer):
@@ -244,7 +244,7 @@ def load(_context, source, index):
     _check_memory(source)
 
     def codegen(context, b, signature, arguments):
-        pointer = _pointer(context, b, arguments[0], signature.args[0])
+        pointer = pointer_to(context, b, arguments[0], signature.args[0])
         return b.load(_at(b, pointer, context.cast(b, arguments[1], signature.args[1], types.int64)), align=8)
 
     return vector(source, index), codegen
@@ -256,7 +256,7 @@ def store(_context, target, index, x):
     _check_memory(target, writable=True)
 
     def codegen(context, b, signature, arguments):
-        pointer = _pointer(context, b, arguments[0], signature.args[0])
+        pointer = pointer_to(context, b, arguments[0], signature.args[0])
         place = _at(b, pointer, context.cast(b, arguments[1], signature.args[1], types.int64))
         b.store(_as_operand(context, b, arguments[2], signature.args[2]), place, align=8)
         return context.get_dummy_value()
@@ -270,7 +270,7 @@ def load_word(_context, source, index):
     _check_memory(source)
 
     def codegen(context, b, signature, arguments):
-        pointer = _pointer(context, b, arguments[0], signature.args[0])
+        pointer = pointer_to(context, b, arguments[0], signature.args[0])
         return b.load(b.gep(pointer, [context.cast(b, arguments[1], signature.args[1], types.int64)]))
 
     return types.uint64(source, index), codegen
@@ -282,7 +282,7 @@ def store_word(_context, target, index, word):
     _check_memory(target, writable=True)
 
     def codegen(context, b, signature, arguments):
-        pointer = _pointer(context, b, arguments[0], signature.args[0])
+        pointer = pointer_to(context, b, arguments[0], signature.args[0])
         place = b.gep(pointer, [context.cast(b, arguments[1], signature.args[1], types.int64)])
         b.store(context.cast(b, arguments[2], signature.args[2], types.uint64), place)
         return context.get_dummy_value()
@@ -296,7 +296,7 @@ def prefetch(_context, source, index):
     _check_memory(source)
 
     def codegen(context, b, signature, arguments):
-        pointer = _pointer(context, b, arguments[0], signature.args[0])
+        pointer = pointer_to(context, b, arguments[0], signature.args[0])
         place = b.gep(pointer, [context.cast(b, arguments[1], signature.args[1], types.int64)])
         kind = ir.FunctionType(ir.VoidType(), [place.type, _I32, _I32, _I32])
         function = cgutils.get_or_insert_function(b.module, kind, "llvm.prefetch.p0")
@@ -314,7 +314,7 @@ def load_rows(_context, source, index, stride, count):
         raise TypingError("the count of rows must be a literal")
 
     def codegen(context, b, signature, arguments):
-        pointer = _pointer(context, b, arguments[0], signature.args[0])
+        pointer = pointer_to(context, b, arguments[0], signature.args[0])
         index, stride = (context.cast(b, arguments[i], signature.args[i], types.int64) for i in (1, 2))
         rows = []
         for _ in range(count.literal_value):
@@ -331,7 +331,7 @@ def store_rows(_context, target, index, stride, rows):
     _check_memory(target, writable=True)
 
     def codegen(context, b, signature, arguments):
-        pointer = _pointer(context, b, arguments[0], signature.args[0])
+        pointer = pointer_to(context, b, arguments[0], signature.args[0])
         index, stride = (context.cast(b, arguments[i], signature.args[i], types.int64) for i in (1, 2))
         for row in cgutils.unpack_tuple(b, arguments[3]):
             b.store(row, _at(b, pointer, index), align=8)
@@ -349,7 +349,7 @@ def splat_rows(_context, source, index, stride, count):
         raise TypingError("the count of rows must be a literal")
 
     def codegen(context, b, signature, arguments):
-        pointer = _pointer(context, b, arguments[0], signature.args[0])
+        pointer = pointer_to(context, b, arguments[0], signature.args[0])
         index, stride = (context.cast(b, arguments[i], signature.args[i], types.int64) for i in (1, 2))
         rows = []
         for _ in range(count.literal_value):
@@ -361,7 +361,7 @@ def splat_rows(_context, source, index, stride, count):
 
 
 def _lane_pointers(context: Any, b: Builder, memory: Value, kind: types.Type, indices: Value) -> Value:
-    base = b.ptrtoint(_pointer(context, b, memory, kind), _I64)
+    base = b.ptrtoint(pointer_to(context, b, memory, kind), _I64)
     addresses = b.add(emit_splat(b, base), b.shl(indices, constant(3)))
     return b.inttoptr(addresses, ir.VectorType(_I64.as_pointer(), WIDTH))
 

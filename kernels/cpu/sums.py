@@ -43,7 +43,7 @@ def broadcast(_context, source, index, count):
         raise TypingError("the count must be a literal")
 
     def codegen(context, b, signature, arguments):
-        pointer = simd._pointer(context, b, arguments[0], signature.args[0])
+        pointer = simd.pointer_to(context, b, arguments[0], signature.args[0])
         index = context.cast(b, arguments[1], signature.args[1], types.int64)
         words = [b.load(b.gep(pointer, [b.add(index, _I64(i))])) for i in range(count.literal_value)]
         return context.make_tuple(b, signature.return_type, [simd.emit_splat(b, word) for word in words])
@@ -56,7 +56,7 @@ def prefetch(_context, source, index):
     """Asks for the cache line of a word of ``source`` ahead of its use; the address need not exist."""
 
     def codegen(context, b, signature, arguments):
-        pointer = simd._pointer(context, b, arguments[0], signature.args[0])
+        pointer = simd.pointer_to(context, b, arguments[0], signature.args[0])
         place = b.gep(pointer, [context.cast(b, arguments[1], signature.args[1], types.int64)])
         i32 = ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [place.type, i32, i32, i32])

@@ -21,10 +21,10 @@ _MAX_SHARED = 96 << 10
 _WORD = 8
 
 
-def run_generated(code: str, name: str, blocks: int, words: np.ndarray, *arguments: object) -> None:
+def run_generated(text: str, name: str, blocks: int, words: np.ndarray, *arguments: object) -> None:
     """Enqueue a kernel that was generated for a table, with the ``words`` that are this proof's constants."""
     passed = words if generate.by_value(len(words)) else cupy.asarray(words)
-    launch(compiled(code), name, blocks, generate.THREADS, passed, *arguments)
+    launch(compiled(text), name, blocks, generate.THREADS, passed, *arguments)
 
 
 def evaluate(
@@ -59,8 +59,8 @@ def evaluate(
     planes = []
     for array in matrices:
         planes += [pointer_or_null(array), 0 if array is None else array.shape[1]]
-    code = generate.quotient_source(bytecode, 1 << log_chunks)
-    run_generated(code, "quotient", blocks_for(size, generate.THREADS), words, *planes, target, *points, log_rows, size)
+    text = generate.quotient_source(bytecode, 1 << log_chunks)
+    run_generated(text, "quotient", blocks_for(size, generate.THREADS), words, *planes, target, *points, log_rows, size)
 
 
 @lru_cache(maxsize=64)
@@ -71,11 +71,11 @@ def _of_chunks(log_rows: int, log_chunks: int) -> np.ndarray:
 
 
 @lru_cache(maxsize=16)
-def _code(bytecode: Bytecode, device: int) -> tuple[cupy.ndarray, cupy.ndarray]:
+def _on_device(bytecode: Bytecode, device: int) -> tuple[cupy.ndarray, cupy.ndarray]:
     """Its instructions and terms on a device, as words."""
-    code = tuple(cupy.asarray(rows.reshape(-1).view(np.uint64)) for rows in (bytecode.instructions, bytecode.terms))
+    arrays = tuple(cupy.asarray(rows.reshape(-1).view(np.uint64)) for rows in (bytecode.instructions, bytecode.terms))
     cupy.cuda.get_current_stream().synchronize()  # other streams will read them
-    return code
+    return arrays
 
 
 def _interpret(
@@ -100,7 +100,7 @@ def _interpret(
         plane = 0 if array is None else array.data.ptr + row * array.strides[0]
         inputs += [plane, offset, row if selector else 0]
     arrays = cupy.asarray(np.concatenate([words, np.array(inputs, dtype=np.uint64)]))
-    instructions, terms = _code(bytecode, cupy.cuda.runtime.getDevice())
+    instructions, terms = _on_device(bytecode, cupy.cuda.runtime.getDevice())
     launch(
         kernels_of("bytecode.cu"), "interpret", blocks_for(target.shape[1], threads), threads,
         instructions, len(bytecode.instructions), terms, arrays[: len(words)], bytecode.constant_planes,

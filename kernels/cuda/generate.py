@@ -2,9 +2,9 @@
 thread.
 
 The text depends on the table alone: what belongs to one proof is the constants, which a kernel takes by value. The
-bytecode's registers become variables that are assigned once, so that the compiler allocates its own. Each packed
-lookup's fraction is V / U with U the product of its denominators: with the adjugate of U, V adj(U) / norm(U), and the
-norms of a few columns and all of a block's rows are inverted together.
+bytecode's registers become variables that are assigned once, so that the compiler allocates its own. Each lookup's
+fraction is V / U with U the product of its denominators: with the adjugate of U, V adj(U) / norm(U), and the norms of a
+few columns and all of a block's rows are inverted together.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -238,7 +238,7 @@ def quotient_source(bytecode: Bytecode, chunks: int) -> str:
 
 @lru_cache(maxsize=256)
 def lookup_sources(bytecode: Bytecode, groups: tuple[int, ...]) -> list[str]:
-    """The kernels ``lookups``, each for some of the packed lookups, which have ``groups`` tuples each; run in order.
+    """The kernels ``lookups``, each for some of the lookups, which have ``groups`` tuples each; run in order.
 
     Parameters: constants by value; main and preprocessed, each with its number of rows; columns (3(k + 1), rows), the
     first three of which become each row's sum; totals (blocks, 3), the sums of blocks of rows; the place of the first

@@ -33,11 +33,11 @@ _ALIGNED = 32  # words between two arrays in one piece of memory begin at multip
 _lock = threading.Lock()
 
 
-class Module:
+class Kernels:
     """The kernels of one source text on one device."""
 
-    def __init__(self, code: str) -> None:
-        self._module = cupy.RawModule(code=code, options=(f"-std={STANDARD}",), backend="nvrtc")
+    def __init__(self, text: str) -> None:
+        self._module = cupy.RawModule(code=text, options=(f"-std={STANDARD}",), backend="nvrtc")
         self._kernels: dict[str, cupy.RawKernel] = {}
         self._addresses: dict[str, int] = {}  # of the driver's functions
         self._granted: dict[str, int] = {}  # bytes of shared memory
@@ -58,8 +58,8 @@ class Module:
 
 
 @cache
-def _module(code: str, device: int) -> Module:
-    return Module(code)
+def _kernels(text: str, device: int) -> Kernels:
+    return Kernels(text)
 
 
 @cache
@@ -67,14 +67,14 @@ def _file(file: str) -> str:
     return source(file)
 
 
-def kernels_of(file: str) -> Module:
+def kernels_of(file: str) -> Kernels:
     """The kernels of a ``.cu`` file of this folder on the current device."""
     return compiled(_file(file))
 
 
-def compiled(code: str) -> Module:
+def compiled(text: str) -> Kernels:
     """The kernels of a source text, which may come from `source`, on the current device."""
-    return _module(code, cupy.cuda.runtime.getDevice())
+    return _kernels(text, cupy.cuda.runtime.getDevice())
 
 
 @cache
@@ -126,7 +126,7 @@ _parameters = _Parameters()
 
 
 def launch(
-    module: Module, name: str, blocks: int | tuple[int, ...], threads: int, *arguments: object, shared: int = 0
+    kernels: Kernels, name: str, blocks: int | tuple[int, ...], threads: int, *arguments: object, shared: int = 0
 ) -> None:
     """Enqueue a kernel on the current stream; nothing, if there are no blocks.
 
@@ -143,7 +143,7 @@ def launch(
         return
     if faults.launch.due():
         raise cupy.cuda.driver.CUDADriverError(_LAUNCH_FAILED)
-    kernel = module.kernel(name, shared)
+    kernel = kernels.kernel(name, shared)
     _parameters.fill(name, arguments)
     stream = cupy.cuda.get_current_stream().ptr
     # CuPy's own call makes an object of every argument and takes twice as long.

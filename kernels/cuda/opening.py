@@ -89,7 +89,7 @@ def _weighted_sums(matrices: Sequence[cupy.ndarray], weights: Sequence[Sequence[
 def _add_up(parts: Sequence[_Part], points: int) -> None:
     """Parts of so many points each: sums over tiles of rows, then over the tiles."""
     partial = cupy.empty(sum(part.sums * part.tiles * part.slices for part in parts), dtype=cupy.uint64)
-    module, place = kernels_of("opening.cu"), partial.data.ptr
+    kernels, place = kernels_of("opening.cu"), partial.data.ptr
     tiled, added = [], []
     for part in parts:
         first, last = part.weights[0], part.weights[-1]
@@ -100,7 +100,7 @@ def _add_up(parts: Sequence[_Part], points: int) -> None:
         place += _WORD * part.sums * part.tiles * part.slices
     for described, count, blocks in batched(tiled):
         name = f"partial_sums_{points}"
-        launch(module, name, blocks, THREADS, described, count, shared=3 * points * TILE * _WORD)
+        launch(kernels, name, blocks, THREADS, described, count, shared=3 * points * TILE * _WORD)
     for described, count, sums in batched(added):
         blocks = blocks_for(sums * WARP, THREADS)
-        launch(module, "add_tiles", blocks, THREADS, described, count, 3 * points, sums)
+        launch(kernels, "add_tiles", blocks, THREADS, described, count, 3 * points, sums)

@@ -33,6 +33,6 @@ def _quotient(table: Operands, tau: Ext, alpha: Ext, log_blowup: int, target: cu
             else ntt.coset_ldes([matrix[:, : 1 << log_rows]], [0], log_chunks, 1, bit_reversed_source=True)[0]
             for matrix in matrices
         ]
-    code = quotient_bytecode(table.air)
-    words = constants(code, table.public_values, table.prefixes, tau, alpha, table.terminal or ZERO)
-    bytecode.evaluate(code, words, matrices, target, log_rows)
+    lowered = quotient_bytecode(table.air)
+    words = constants(lowered, table.public_values, table.prefixes, tau, alpha, table.terminal or ZERO)
+    bytecode.evaluate(lowered, words, matrices, target, log_rows)

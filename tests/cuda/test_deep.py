@@ -14,7 +14,7 @@ from tests.cuda.test_inverse import random_words  # noqa: E402
 pytestmark = pytest.mark.gpu
 
 POINT = (2**40 + 1, 2**63 + 5, 2**64 - 2**33)
-ALPHA = (2**64 - 2**32, 5, 2**50)
+GAMMA = (2**64 - 2**32, 5, 2**50)
 
 
 @pytest.mark.parametrize("log_size", [0, 1, 5, 11, 14])
@@ -47,7 +47,7 @@ def test_no_denominators_for_a_point_of_the_domain():
 @pytest.mark.parametrize("log_rows", [1, 2, 5, 9, 12])
 def test_reduced_openings_of_a_height(log_rows, parts):
     height, expected = height_of(log_rows, parts)
-    [codeword] = cuda.reduced_openings([height], ALPHA)
+    [codeword] = cuda.reduced_openings([height], GAMMA)
     np.testing.assert_array_equal(codeword.get(), expected)
 
 
@@ -55,7 +55,7 @@ def test_reduced_openings_of_a_height(log_rows, parts):
 def test_reduced_openings_of_many_heights(count):
     """At once, and more than one launch takes."""
     some = [height_of(1 + i % 13, [(1 + i % 20, 1 + i % 2), (2, 1), (1 + i % 7, 2)][: 1 + i % 3]) for i in range(count)]
-    codewords = cuda.reduced_openings([height for height, _ in some], ALPHA)
+    codewords = cuda.reduced_openings([height for height, _ in some], GAMMA)
     for codeword, (_, expected) in zip(codewords, some, strict=True):
         np.testing.assert_array_equal(codeword.get(), expected)
 
@@ -69,7 +69,7 @@ def height_of(log_rows, parts):
     inverses = [random_words((3, rows), j) for j in range(2)]
     expected = np.zeros((3, rows), dtype=np.uint64)
     for matrix, opened, offset in zip(matrices, values, offsets, strict=True):
-        cpu.add_reduced_opening(matrix, opened, offset, ALPHA, inverses, expected, 0, rows)
+        cpu.add_reduced_opening(matrix, opened, offset, GAMMA, inverses, expected, 0, rows)
     on_device = [cupy.asarray(matrix) for matrix in matrices]
     return Height(on_device, values, offsets, [cupy.asarray(inverse) for inverse in inverses]), expected
 
@@ -92,6 +92,6 @@ def test_shapes_must_agree():
         ([matrix], [[value] * 3], [vector] * 3),
     ):
         with pytest.raises(ValueError, match="do not fit"):
-            cuda.reduced_openings([Height(matrices, values, [0], inverses)], ALPHA)
+            cuda.reduced_openings([Height(matrices, values, [0], inverses)], GAMMA)
     with pytest.raises(ValueError, match="have no sum"):
         cuda.sum_codewords([vector, vector[:, :4]])

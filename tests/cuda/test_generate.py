@@ -24,7 +24,7 @@ LANED = ("add", "addi_narrow", "ld", "sw", "ltu", "slli_0", "div")  # ... with s
 
 
 class Wide(Air):
-    """A table of more packed lookups than one kernel takes."""
+    """A table of more lookups than one kernel takes."""
 
     name = "wide"
     columns = ("flag", "cells[40]")

@@ -23,7 +23,7 @@ from graphprover.field import P
 from graphprover.graphs.plan import make_plan
 from graphprover.kernels.operands import Height
 from graphprover.protocol.parameters import Parameters
-from graphprover.prover import layout_of
+from graphprover.prover import prepare
 from tests.graphs.test_proof import FEW
 from tests.kernels.words import random_words
 from tests.naive_device import NaiveDevice
@@ -165,7 +165,7 @@ def test_many_proofs_at_once(device: Any) -> None:
 def test_hardly_more_memory_than_planned(kind: str, device: Any) -> None:
     parameters, statement = stated(MANY_TABLES)
     assert proved(MANY_TABLES, device) == expected(MANY_TABLES)  # what is kept by size is not in the limit
-    planned = make_plan(layout_of(statement, parameters=parameters), device.log_batch_rows).peak_bytes(1)
+    planned = make_plan(prepare(statement, parameters=parameters).layout, device.log_batch_rows).peak_bytes(1)
     with memory(device, Limited(kind, planned // 4)), pytest.raises(MemoryError, match=r"^\w+ of "):
         proved(MANY_TABLES, device)
     for spare in SPARE:

@@ -3,7 +3,7 @@
 import pytest
 
 from graphprover.device import CpuDevice, choose
-from graphprover.device.choose import device_for, way_of
+from graphprover.device.choose import device_for, profile_of
 from graphprover.device.interface import CPU_BATCH, CUDA_BATCH
 
 
@@ -28,12 +28,13 @@ def test_how_a_device_runs_a_graph_is_known_without_it(monkeypatch: pytest.Monke
     monkeypatch.setattr(choose, "gpus", lambda: 0)
     own = CpuDevice()
     for name in ("cpu", "auto"):
-        way = way_of(name)
-        assert (way.kind, way.log_batch_rows, way.threads) == ("cpu", own.log_batch_rows, own.threads)
+        profile = profile_of(name)
+        assert (profile.kind, profile.log_batch_rows, profile.threads) == ("cpu", own.log_batch_rows, own.threads)
     for name in ("cuda", "cuda:7"):
-        assert (way_of(name).kind, way_of(name).log_batch_rows, way_of(name).threads) == ("cuda", CUDA_BATCH, 1)
-    assert way_of("cpu").log_batch_rows == CPU_BATCH
+        profile = profile_of(name)
+        assert (profile.kind, profile.log_batch_rows, profile.threads) == ("cuda", CUDA_BATCH, 1)
+    assert profile_of("cpu").log_batch_rows == CPU_BATCH
     monkeypatch.setattr(choose, "gpus", lambda: 1)
-    assert way_of("auto").kind == "cuda"
+    assert profile_of("auto").kind == "cuda"
     with pytest.raises(ValueError, match="give auto, cpu, cuda or cuda:NUMBER"):
-        way_of("gpu")
+        profile_of("gpu")

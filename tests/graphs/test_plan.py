@@ -17,7 +17,7 @@ from graphprover.graphs.draw import peak_text, plan_rows, plan_svg
 from graphprover.graphs.plan import make_plan
 from graphprover.graphs.tasks import Graph
 from graphprover.protocol.layout import make_layout
-from graphprover.prover import checked_traces, layout_of
+from graphprover.prover import checked_traces, prepare
 from tests.graphs.test_proof import FEW, example
 from tests.recipes import as_recipes
 
@@ -25,7 +25,7 @@ from tests.recipes import as_recipes
 @pytest.mark.parametrize("made", [False, True])
 def test_the_plan_has_the_tasks_and_dependencies_of_the_graph(made: bool) -> None:
     stated = as_recipes(statement(5, 20, 4)) if made else statement(5, 20, 4)
-    layout = layout_of(stated)
+    layout = prepare(stated).layout
     task = proof_graph.build(
         Graph(CpuDevice(), "", batches(layout, CPU_BATCH)),
         layout,
@@ -46,7 +46,7 @@ def test_the_plan_has_the_tasks_and_dependencies_of_the_graph(made: bool) -> Non
 
 
 def test_every_round_that_works_has_a_cost() -> None:
-    tasks = make_plan(layout_of(statement(5, 20, 4))).tasks.values()
+    tasks = make_plan(prepare(statement(5, 20, 4)).layout).tasks.values()
     free = {"trace_main", "transcript", "fri_final", "query", "proof", "codeword"}
     assert {t.round for t in tasks if t.cost == Cost()} <= free
 
@@ -54,7 +54,7 @@ def test_every_round_that_works_has_a_cost() -> None:
 def test_the_model_knows_the_rounds_of_a_graph_and_no_others() -> None:
     """Of one with recipes, preprocessed columns, lookups and several heights, which has them all."""
     recipes = as_recipes(example(memory))
-    layout = layout_of(recipes, parameters=FEW)
+    layout = prepare(recipes, parameters=FEW).layout
     rounds = {task.round for task in make_plan(layout, main=checked_traces(recipes)).tasks.values()}
     costs = Costs(layout, batches(layout, CPU_BATCH), [])
     assert rounds == {*costs.of_table, *costs.rounds, *FREE}
@@ -97,7 +97,7 @@ def test_bytes_moved_are_those_counted_by_hand() -> None:
 def test_nonces_planned_are_those_tried_on_average() -> None:
     parameters = replace(FEW, lookup_pow_bits=5, ood_pow_bits=6, batch_pow_bits=0, commit_pow_bits=3, query_pow_bits=7)
     stated = statement(5, 20, 4)
-    planned = make_plan(layout_of(stated, parameters=parameters))
+    planned = make_plan(prepare(stated, parameters=parameters).layout)
     nonces = {t.name: t.cost.permutations for t in planned.tasks.values() if t.round == "transcript"}
     folds = {name: nonces.pop(name) for name in list(nonces) if name.startswith("fold")}
     assert set(folds.values()) == {8} and len(folds) == len(planned.layout.fold_log_arities)
@@ -110,7 +110,7 @@ def test_measured_peak_is_near_the_planned_one(threads: int, made: bool) -> None
     stated = as_recipes(statement(13, 60, 12)) if made else statement(13, 60, 12)
     device = CpuDevice(threads)
     prove(stated, device=device)
-    planned = make_plan(layout_of(stated), main=checked_traces(stated)).peak_bytes(threads)
+    planned = make_plan(prepare(stated).layout, main=checked_traces(stated)).peak_bytes(threads)
     tracemalloc.start()
     prove(stated, device=device)
     _, peak = tracemalloc.get_traced_memory()
@@ -119,7 +119,7 @@ def test_measured_peak_is_near_the_planned_one(threads: int, made: bool) -> None
 
 
 def test_text_and_drawing_name_every_task() -> None:
-    planned = make_plan(layout_of(statement(5, 20, 4)))
+    planned = make_plan(prepare(statement(5, 20, 4)).layout)
     rows, drawing = plan_rows(planned), plan_svg(planned)
     for row, task in zip(rows[1:], planned.tasks.values(), strict=False):
         assert row[:2] == (task.round, task.name)
@@ -130,7 +130,9 @@ def test_text_and_drawing_name_every_task() -> None:
 
 def test_traces_that_the_proof_makes_are_in_its_peak() -> None:
     stated = statement(13, 60, 12)
-    made, there = (make_plan(layout_of(stated), main=checked_traces(some)) for some in (as_recipes(stated), stated))
+    made, there = (
+        make_plan(prepare(stated).layout, main=checked_traces(some)) for some in (as_recipes(stated), stated)
+    )
     (trace,) = (task.cost.kept for task in made.tasks.values() if task.round == "trace_main")
     assert trace == 60 * 8 << 13
     assert there.peak_bytes(1) < made.peak_bytes(1) <= there.peak_bytes(1) + trace

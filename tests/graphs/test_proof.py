@@ -20,7 +20,7 @@ from graphprover.graphs import proof as proof_graph
 from graphprover.graphs.batches import batches
 from graphprover.graphs.tasks import Graph
 from graphprover.protocol.parameters import Parameters
-from graphprover.prover import checked_traces, layout_of
+from graphprover.prover import checked_traces, prepare
 from tests.naive_device import NaiveDevice
 from tests.random_statements import random_statement
 
@@ -123,7 +123,7 @@ def test_no_byte_comes_from_memory_that_nobody_wrote(monkeypatch: pytest.MonkeyP
 
 def test_keys_begin_with_the_round_and_end_with_the_token() -> None:
     statement = example(memory)
-    layout = layout_of(statement, parameters=FEW)
+    layout = prepare(statement, parameters=FEW).layout
     traces = dict(enumerate(checked_traces(statement)))
     fixed = {i: t.preprocessed for i, t in enumerate(statement.tables) if t.preprocessed is not None}
     values = [t.public_values or () for t in statement.tables]

@@ -59,9 +59,6 @@ def test_extension(x, y, s):
     assert field.ext_sub(element(x), element(y)) == naive.ext_sub(x, y)
     assert field.ext_mul(element(x), element(y)) == naive.ext_mul(x, y)
     assert field.ext_scale(element(x), word(s)) == naive.ext_mul(x, (s, 0, 0))
-    if any(x):
-        inverse = field.ext_inverse(element(x))
-        assert naive.ext_mul(x, tuple(map(int, inverse))) == (1, 0, 0)
 
 
 def test_extension_power():
@@ -74,7 +71,6 @@ def test_extension_power():
     for _ in range(3):
         conjugate = element(field.ext_power(conjugate, word(P)))
     assert conjugate == x
-    assert field.ext_inverse(element((0, 0, 0))) == (0, 0, 0)
 
 
 def test_bits():

@@ -23,7 +23,7 @@ ONLY_CUDA = {
     "batch": "small tables share launches, where a CPU has calls",
     "denominators": "one kernel for two operations; on a CPU `deep.invert_differences`",
     "faults": "what only a GPU can lose",
-    "generate": "a CPU interprets the programs of all tables",
+    "generate": "a CPU interprets the bytecode of all tables",
     "memory": "a GPU's own",
     "launch": "compiling and launching, which Numba does",
     "sources": "the text of kernels",

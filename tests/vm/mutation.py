@@ -80,13 +80,13 @@ def families(execution: Execution, most: int = 400) -> list[Family]:
     more = {name: np.append(column, column[-1:]) for name, column in run.crossings.items()}
     more["cycle"][-1] = 2**32 - 1
     run = replace(run, crossings=more)
-    first = np.concatenate([[0], np.cumsum([len(way) for way in machine.outcomes])])
+    first = np.concatenate([[0], np.cumsum([len(outcomes) for outcomes in machine.outcomes])])
     found = []
     for name in FAMILIES:
         entry_of = {
             i: first[i] + j
-            for i, way in enumerate(machine.outcomes)
-            for j, outcome in enumerate(way)
+            for i, outcomes in enumerate(machine.outcomes)
+            for j, outcome in enumerate(outcomes)
             if outcome.family == name
         }
         cycles = np.flatnonzero(np.isin(record.index, list(entry_of)))

@@ -36,8 +36,8 @@ def test_entries_are_the_outcomes_in_order(which: str) -> None:
     machine = Machine(load_elf(files[which].read_bytes()) if which in files else programs[which]())
     rows = [
         (FAMILY_NUMBERS[outcome.family], *(getattr(outcome, name) % P for name in FIELDS[1:]))
-        for ways in machine.outcomes
-        for outcome in ways
+        for outcomes in machine.outcomes
+        for outcome in outcomes
     ]
     assert len(rows) > 100
     assert machine.entries.dtype == np.uint64

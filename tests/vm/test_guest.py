@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from graphprover import VerificationError, verify
-from graphprover.cli import FAILED, OK, USAGE, main
+from graphprover.cli import main
 from graphprover.envelope import Proof
+from graphprover.options import FAILED, OK, USAGE
 from graphprover.programs import open_program
 from graphprover.protocol import backend
 from graphprover.protocol.hashing import keccak256
@@ -209,7 +210,7 @@ def test_a_key_has_the_commitments_that_verifiers_compute(folder: Path, monkeypa
     """Those of the kernels, against plain NumPy."""
     monkeypatch.setenv(backend.NUMPY_ONLY, "1")
     key, machine = Key.from_bytes((folder / "sha256.vk").read_bytes()), Machine(load_elf(Path(SHA256).read_bytes()))
-    statement = Statement([Table(machine.air(part, 0, 0)) for part in machine.fixed])
+    statement = Statement([Table(machine.air(number, 0, 0)) for number in machine.required])
     for log_blowup in LOG_BLOWUPS:
         assert statement.preprocessed_cap(log_blowup, 0) == (key.caps[log_blowup],)
 

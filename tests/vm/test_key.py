@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from graphprover import VerificationError, prove, verify
-from graphprover.cli import FAILED, OK, USAGE, main
+from graphprover.cli import main
+from graphprover.options import FAILED, OK, USAGE
 from graphprover.vm import families
 from graphprover.vm import statement as program_statement
 from graphprover.vm.execute import execute
@@ -95,9 +96,9 @@ def test_a_hostile_key_costs_no_memory() -> None:
     execution = execute(PROGRAM, record=True)
     proof = prove(statement_of_run(Machine(PROGRAM), execution), security=80)
     key = replace(make_key(Machine(PROGRAM)), log_program_rows=26, log_data_rows=26)
-    codes = proof.public_values[0][3:]
-    codes, heights = (*codes[:2], 3, *codes[2:]), (6, 26, 6, 26, *proof.log_heights[3:])
-    public = ((*proof.public_values[0][:3], *codes), *proof.public_values[1:3], (), *proof.public_values[3:])
+    numbers = proof.public_values[0][3:]
+    numbers, heights = (*numbers[:2], 3, *numbers[2:]), (6, 26, 6, 26, *proof.log_heights[3:])
+    public = ((*proof.public_values[0][:3], *numbers), *proof.public_values[1:3], (), *proof.public_values[3:])
     hostile = replace(proof, log_heights=heights, public_values=public)
     tracemalloc.start()
     with pytest.raises(VerificationError, match=r"the proof ends inside|entries where"):

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from graphprover.cli import OK, USAGE, main
+from graphprover.cli import main
+from graphprover.options import OK, USAGE
 from graphprover.protocol.hashing import keccak256
 from graphprover.vm.elf import ElfError, load_elf
 from graphprover.vm.execute import Execution, execute

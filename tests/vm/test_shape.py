@@ -117,22 +117,22 @@ def is_made(machine: Machine, proof: Proof) -> bool:
     """Whether some run of this machine has these tables."""
     numbers, cycles = numbers_of(proof), proof.public_values[0][0]
     heights = [1 << log for log in proof.log_heights]
-    parts = [number for number in numbers if number < PER_FAMILY]
+    singles = [number for number in numbers if number < PER_FAMILY]
     families = [number for number in numbers if number >= PER_FAMILY]
-    if any(number not in [*TableNumber] for number in parts) or any(number not in FAMILY_TABLES for number in families):
+    if not {*singles} <= {*TableNumber} or not {*families} <= {*FAMILY_TABLES}:
         return False
-    once = [number for number in parts if number not in SEVERAL]
+    once = [number for number in singles if number not in SEVERAL]
     call = [number for number in families if FAMILY_TABLES[number].family == "keccak_call"]
     names = {FAMILY_TABLES[number].family: number for number in families}
     if (
         list(numbers) != sorted(numbers)
         or len(once) != len(set(once))
-        or not {*machine.fixed} <= {*parts}
-        or (TableNumber.IMAGE in parts) != (machine.data() is not None)
-        or (TableNumber.INPUT in parts and TableNumber.STATED_INPUT in parts)
-        or (TableNumber.ZERO_BETWEEN in parts and TableNumber.STATED_INPUT not in parts)
-        or bool(call) != (TableNumber.KECCAK_F in parts)
-        or bool(call) != (TableNumber.EVEN in parts)
+        or not {*machine.required} <= {*singles}
+        or (TableNumber.IMAGE in singles) != (machine.data() is not None)
+        or (TableNumber.INPUT in singles and TableNumber.STATED_INPUT in singles)
+        or (TableNumber.ZERO_BETWEEN in singles and TableNumber.STATED_INPUT not in singles)
+        or bool(call) != (TableNumber.KECCAK_F in singles)
+        or bool(call) != (TableNumber.EVEN in singles)
         or len(names) != len({*families})
         or "halt" not in names
         or heights[0] != MIN_ROWS

@@ -31,7 +31,7 @@ class Lane:
 
     def __init__(self, t: TableBuilder, step: "Step", lane: int) -> None:
         self._t = t
-        self._family = step.family
+        self._family_number = step.family_number
         self._in_place = step.in_place
         self._before: Word = (0, 0)  # of rs1, where rd takes its place
         self._registers = {"d": 0, "a": 0, "b": 0}  # type: dict[str, Any]
@@ -135,7 +135,7 @@ class Lane:
         """This is an instruction of the program, with ``following`` in its entry, and its turn has come."""
         self._t.receive(VM, message(Tag.STATE, self.clk, self.pc), self.on, weight=1)
         registers = self._registers.values()
-        self.look(Tag.PROGRAM, self._family, self.pc, following, *registers, imm, imm2)
+        self.look(Tag.PROGRAM, self._family_number, self.pc, following, *registers, imm, imm2)
 
     def halt(self, code: Word) -> None:
         """This is the last cycle."""
@@ -184,7 +184,7 @@ class Step(Air):
     """
 
     cells: ClassVar[tuple[str, ...]] = ()  # beside BASE
-    family: int = 0  # its number in the program table
+    family_number: int = 0  # its number in the program table
     in_place: bool = False  # whether rd is rs1, and one access at SLOT_D serves both
 
     def __init__(self, lanes: int = 1) -> None:

@@ -1,8 +1,8 @@
 """How the traces of a run are made, on whatever device proves it.
 
-Each function here is one task of round 0 (`graphprover.recipe`): it takes the device, what other recipes gave, and what
-is known beforehand, and gives the trace of one table. run_statement.py says which of them a run needs. The order to
-read in:
+The functions whose first argument is `device` and which take keywords are tasks of round 0 (`graphprover.recipe`): they
+take what other recipes gave and what is known beforehand, and give a table's trace or what several traces share. The
+others run on the host before that. run_statement.py says which of them a run needs. The order to read in:
 
 - run.py: an execution as arrays of a device, which all families' traces are made from;
 - rows.py: the cycles that a table proves, column by column, as ``Step.fits`` and ``Step.witness`` ask for them;

@@ -1,7 +1,7 @@
 """How often the rows of the fixed tables and of the program are looked up, which is what these tables commit to.
 
 What a table looks up is a sum of its cells with constant weights, so that a kernel can count it from the trace and a
-list of such sums (kernels/keys.py), whatever the table is.
+list of such sums (vm/kernels/keys.py), whatever the table is.
 """
 
 from collections.abc import Sequence

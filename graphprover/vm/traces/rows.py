@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from graphprover.device import Array, Device
+from graphprover.device.cpu import CpuDevice
 from graphprover.field import array_sub
 from graphprover.vm.clock import FAR, LOG_SLOTS, SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, SLOTS, clock_of, time_of
 from graphprover.vm.tables.keccak_f import WORDS
@@ -151,6 +152,4 @@ def host_rows(run: Run, cycles: np.ndarray, entries: np.ndarray) -> Rows:
 
 @cache
 def _host() -> Device:
-    from graphprover.device import CpuDevice  # here, because a GPU's worker needs no compiler for a CPU
-
     return CpuDevice(1)

@@ -32,7 +32,7 @@ def run_of(machine: Machine, record: Record) -> Run:
     immediates = machine.instructions.imm.view(np.uint64)
     names = (f"{name}_at" if name in "dab" else name for name in FIELDS)
     program = dict(zip(names, np.ascontiguousarray(machine.entries), strict=True))
-    program["offset"] = np.repeat(immediates, [len(ways) for ways in machine.outcomes])
+    program["offset"] = np.repeat(immediates, [len(outcomes) for outcomes in machine.outcomes])
     return Run(
         {name: getattr(record, name) for name in CYCLE_COLUMNS},
         {name: getattr(record.crossings, name) for name in ("cycle", "old", "new", "t")},

@@ -50,7 +50,7 @@ def state_recipes(
         own = Memory(memory.address[inside], memory.initial[inside], memory.final[inside], memory.t[inside])
         start = stop
         count = len(own.address)
-        if not count and not (number in machine.fixed or (number == TableNumber.STATED_INPUT and len(stated))):
+        if not count and not (number in machine.required or (number == TableNumber.STATED_INPUT and len(stated))):
             continue
         fixed: dict[str, Any] = {"memory": own}
         if number == TableNumber.IMAGE:
@@ -67,7 +67,8 @@ def state_recipes(
             yield number, Recipe("stated_input", stated_input, fixed | {"air": air, "stated": stated}, shape=shape)
         else:
             shape = (air.describe().main_width, rows_for(Region.needed(count)))
-            yield number, Recipe(number.name.lower(), region, fixed | {"air": air, "rows": shape[1]}, shape=shape)
+            fixed |= {"air": air, "rows": shape[1]}
+            yield number, Recipe(number.name.lower(), region_memory, fixed, shape=shape)
 
 
 # Few words, so that the host makes these traces.
@@ -109,7 +110,7 @@ def stated_input(device: Device, *, air: StatedInput, memory: Memory, stated: np
     return device.load(trace)
 
 
-def region(device: Device, *, air: Region, memory: Memory, rows: int) -> Array:
+def region_memory(device: Device, *, air: Region, memory: Memory, rows: int) -> Array:
     """The trace of a region."""
     count = len(memory.address)
     trace, c = air.zeros(rows)
