@@ -19,7 +19,7 @@ import struct
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from statistics import median
 from threading import Timer
@@ -62,6 +62,9 @@ def cluster(devices: list[str]) -> Iterator[Client]:
         yield client
 
 
+armed: list[AbstractContextManager[None]] = []  # faults of this process
+
+
 def launched() -> int:
     """How many kernels this process has launched."""
     if not gpus():
@@ -75,7 +78,9 @@ def fail(call: int) -> None:
     """Make a launch of this process fail, the ``call``-th from now: then its GPU is lost to it."""
     from graphprover.kernels.cuda import faults
 
-    faults.launch.at(call).__enter__()
+    fault = faults.launch.at(call)
+    fault.__enter__()
+    armed.append(fault)  # or it would end with this function
 
 
 def guest(cycles: int) -> Statement:
