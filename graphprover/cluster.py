@@ -38,6 +38,8 @@ SLOT, GPUS = "graphprover", "graphprover-gpus"  # resources: a worker makes one 
 _FACTS = "__import__('graphprover.cluster', fromlist=['cluster']).facts()"
 _PROVE = "__import__('graphprover.worker', fromlist=['worker']).prove(payload)"
 
+_LEFT = OSError("left the cluster")
+
 _log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
 _clusters: "WeakKeyDictionary[Client, Cluster]" = WeakKeyDictionary()  # so that a client's workers are asked once
 
@@ -108,13 +110,18 @@ class Cluster:
     def _wait_for_workers(self, device: Any) -> None:
         """Until there is a worker; raises ClusterError where one does not fit or none comes in time."""
         present = self._absence("has no worker")
-        while not (workers := self._addresses()):
+        while True:
+            workers = self._addresses()
+            self._look(workers)
+            wrong = [
+                line for address in sorted(workers & self._answers.keys()) if (line := self._wrong(address, device))
+            ]
+            if wrong:
+                raise ClusterError("\n".join(wrong))
+            if self._enlisted & workers:
+                return
             present(False)
             time.sleep(0.1)
-        self._look(workers)
-        wrong = [line for address in sorted(workers) if (line := self._wrong(address, device))]
-        if wrong:
-            raise ClusterError("\n".join(wrong))
 
     def _done(self, future: Any, device: Any) -> bool:
         """Waits for a proof while workers come and go; False where it must be submitted again.
@@ -122,18 +129,20 @@ class Cluster:
         That is when all workers had gone and others have come: the scheduler looks at their resources when they come,
         and they have ours only after that. Raises ClusterError where no worker has been there for long.
         """
-        present = self._absence("has lost its workers")
+        present, forgotten = self._absence("has lost its workers"), 0
         while True:
             with suppress(TimeoutError):
                 wait(future, timeout=LOOK_SECONDS)
                 return True
             workers = self._addresses()
-            new = self._look(workers)
-            for address in new:
+            for address in self._look(workers):
                 if line := self._wrong(address, device):
                     _log.warning("graphprover: %s; it gets no proof", line)
-            present(bool(self._enlisted & workers))
-            if new and not any(future.key in keys for keys in self._client.processing().values()):
+            there = any(not self._wrong(address, device) for address in self._enlisted & workers)
+            present(there)
+            given = any(future.key in keys for keys in self._client.processing().values())
+            forgotten = forgotten + 1 if there and not given else 0
+            if forgotten == 2:  # once may be on its way
                 return future.done()
 
     def _absence(self, what: str) -> Callable[[bool], None]:
@@ -159,16 +168,24 @@ class Cluster:
         return tell
 
     def _look(self, workers: set[str]) -> list[str]:
-        """Ask the workers that are new, and enlist those that fit for something; gives the new ones."""
+        """Ask the workers that are new, and enlist those that fit for something; gives the new ones.
+
+        One that leaves meanwhile is asked again if it is still there.
+        """
         with self._lock:
             new = sorted(workers - self._answers.keys())
-            if new:
-                self._answers |= self._client.sync(self._ask, new)
-                fit = [address for address in new if not self._wrong(address, None)]
-                if fit:
-                    self._client.run(_enlist, workers=fit)
-                    self._enlisted |= set(fit)
-        return new
+            if not new:
+                return []
+            answers = self._client.sync(self._ask, new)
+            self._answers |= {address: answer for address, answer in answers.items() if not _has_left(answer)}
+            fit = [address for address in new if address in self._answers and not self._wrong(address, None)]
+            enlisted = self._client.run(_enlist, workers=fit, on_error="return") if fit else {}
+            for address in fit:
+                if enlisted.get(address, _LEFT) is None:
+                    self._enlisted.add(address)
+                else:
+                    del self._answers[address]
+            return [address for address in new if address in self._answers]
 
     async def _ask(self, addresses: list[str]) -> dict[str, Any]:
         """What each worker says of itself, or the exception instead."""
@@ -176,7 +193,7 @@ class Cluster:
         async def ask(address: str) -> Any:
             try:
                 asked = self._client._run(eval, _FACTS, workers=[address], on_error="return")
-                return (await asyncio.wait_for(asked, ANSWER_SECONDS)).get(address, OSError("left the cluster"))
+                return (await asyncio.wait_for(asked, ANSWER_SECONDS)).get(address, _LEFT)
             except Exception as error:
                 return error
 
@@ -206,6 +223,10 @@ class Cluster:
     @property
     def _name(self) -> str:
         return str(self._client.scheduler.address) if self._client.scheduler else "the cluster"
+
+
+def _has_left(answer: Any) -> bool:
+    return isinstance(answer, OSError) and not isinstance(answer, TimeoutError)
 
 
 def facts() -> dict[str, Any]:

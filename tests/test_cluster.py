@@ -189,6 +189,18 @@ def test_a_proof_outlives_its_workers(number: int, expected: Proof, caplog: pyte
         assert proof.result(120) == expected
 
 
+def test_proofs_outlive_all_workers(expected: Proof) -> None:
+    """Those that come then are asked for one of the proofs, and the others go to them, too."""
+    with workers(2) as client:
+        prove(example(memory), client, parameters=FEW)
+        proofs = [in_background(lambda: prove(LONG, client, parameters=FEW)) for _ in range(3)]
+        before = pids(client)
+        until(lambda: len(proving(client)) == 2)
+        for pid in before.values():
+            os.kill(pid, signal.SIGKILL)
+        assert all(proof.result(120) == expected for proof in proofs)
+
+
 def test_a_scheduler_that_dies_is_told(tmp_path: Path) -> None:
     with by_hand(tmp_path, [""]) as (client, scheduler):
         prove(example(memory), client, parameters=FEW)
