@@ -17,7 +17,7 @@ from concurrent.futures import CancelledError
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, proxy
 
 import dask
 from distributed import Client, Worker, wait
@@ -64,16 +64,17 @@ class Cluster:
     """The workers of a client, and proofs on them."""
 
     def __init__(self, client: Client) -> None:
-        self._client = client
+        self._client = proxy(client)  # `_clusters` keeps this as long as its client lives
         self._answers: dict[str, Any] = {}  # by address, what a worker has said of itself, or an exception
         self._enlisted: set[str] = set()  # workers that may have proofs
         self._lock = threading.Lock()  # one thread looks at who is there
 
     def prove(self, prepared: Any, device: Any, progress: Tell | None = None) -> Any:
-        """What `graphprover.prover.prove_prepared` gives, made by one worker; ``progress`` hears of one task.
+        """The proof of a `graphprover.prover.Prepared`, made by one worker; ``progress`` hears of one task.
 
-        Raises what it raises there, and ClusterError where a worker does not fit, none comes in time, or they die of
-        it.
+        It is to be verified here, against nothing that the worker says. Raises what
+        `graphprover.prover.prove` raises there, and ClusterError where a worker does not fit, none comes in time, or
+        they die of it.
         """
         self._wait_for_workers(device)
         payload = pickle.dumps((prepared, device), protocol=pickle.HIGHEST_PROTOCOL)

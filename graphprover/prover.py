@@ -104,13 +104,13 @@ def prove_prepared(
 ) -> tuple[Proof, Cap | None]:
     """The proof, and the commitment to the preprocessed columns that it has made, if any, for `verify`.
 
-    Arguments and errors are those of `prove`.
+    Nothing of a cluster's is a commitment to rely on: there is none then. Arguments and errors are those of `prove`.
     """
     if executor not in LOCAL:
         from graphprover.cluster import joined  # which loads Dask's distributed
 
         with _told(progress) as tell, joined(executor) as cluster:
-            return cluster.prove(_on_host(prepared), device, tell)
+            return cluster.prove(_on_host(prepared), device, tell), None
     chosen = device_for(device) if isinstance(device, str) else device
     # By the device, and once more by the CPU where the first GPU is too small.
     try:

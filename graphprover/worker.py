@@ -20,7 +20,7 @@ _proving = threading.Lock()  # a proof takes all threads of its worker
 
 
 def prove(payload: bytes) -> bytes:
-    """The proof of what `graphprover.cluster.Cluster.prove` has packed, with its preprocessed commitment.
+    """The proof of what `graphprover.cluster.Cluster.prove` has packed.
 
     A GPU that fails takes its process with it, since nothing can use it there any more: the nanny starts another, and
     the scheduler gives the proof to whom it likes. Raises what `graphprover.prover.prove_prepared` does.
@@ -28,7 +28,8 @@ def prove(payload: bytes) -> bytes:
     prepared, device = pickle.loads(payload)
     try:
         with _proving:
-            return pickle.dumps(prove_prepared(prepared, THREADS, _own(device)))
+            proof, _ = prove_prepared(prepared, THREADS, _own(device))
+        return pickle.dumps(proof)
     except DeviceLost as error:
         _log.critical("graphprover: this worker ends: %s", error)
         logging.shutdown()

@@ -1,5 +1,6 @@
 """Whole proofs on workers of a Dask cluster: the bytes are the same, whoever dies, and nothing waits without a word."""
 
+import gc
 import logging
 import os
 import re
@@ -9,6 +10,7 @@ import sys
 import textwrap
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -22,6 +24,7 @@ from graphprover import Proof, Statement, cluster, prove
 from graphprover.cluster import ClusterError
 from graphprover.device import CpuDevice
 from graphprover.examples import memory, synthetic
+from graphprover.prover import prepare, prove_prepared
 from graphprover.recipe import Recipe
 from graphprover.statement import Table
 from tests.graphs.test_proof import FEW, example
@@ -211,6 +214,25 @@ def test_a_scheduler_that_dies_is_told(tmp_path: Path) -> None:
         with pytest.raises(ClusterError, match="the scheduler is gone, and with it prove-"):
             proof.result(120)
         assert time.monotonic() - started < 60
+
+
+def test_no_commitment_is_taken_from_a_worker() -> None:
+    """Or a bad one could prove a statement with other preprocessed columns."""
+    prepared = prepare(example(memory), parameters=FEW)
+    assert prepared.preprocessed and prove_prepared(prepared, "sync")[1] is not None
+    with workers(1) as client:
+        proof, cap = prove_prepared(prepared, client)
+    assert cap is None and proof == prove(example(memory), "sync", parameters=FEW)
+
+
+def test_no_client_is_kept() -> None:
+    with workers(1) as client:
+        prove(example(memory), client, parameters=FEW)
+        assert client in cluster._clusters
+    kept = weakref.ref(client)
+    del client
+    gc.collect()
+    assert kept() is None
 
 
 def test_no_thread_is_left(expected: Proof) -> None:
