@@ -22,7 +22,7 @@ from distributed import Client, LocalCluster
 
 from graphprover import Proof, Statement, cluster, prove
 from graphprover.cluster import ClusterError
-from graphprover.device import CpuDevice
+from graphprover.device import CpuDevice, DeviceLost
 from graphprover.examples import memory, synthetic
 from graphprover.prover import prepare, prove_prepared
 from graphprover.recipe import Recipe
@@ -202,6 +202,29 @@ def test_proofs_outlive_all_workers(expected: Proof) -> None:
         for pid in before.values():
             os.kill(pid, signal.SIGKILL)
         assert all(proof.result(120) == expected for proof in proofs)
+
+
+def lose_device() -> None:
+    """What this process proves next loses its device."""
+    from graphprover import worker
+
+    def lost(*arguments: object) -> None:
+        raise DeviceLost("as a test wants it")
+
+    worker.prove_prepared = lost
+
+
+def test_a_lost_device_ends_its_worker_and_no_proof() -> None:
+    statement = example(memory)
+    proof = prove(statement, "sync", parameters=FEW)
+    with workers(2) as client:
+        prove(statement, client, parameters=FEW)
+        before = pids(client)
+        client.run(lose_device)
+        with ThreadPoolExecutor(2) as pool:
+            proofs = [pool.submit(prove, statement, client, parameters=FEW) for _ in range(12)]
+            assert all(future.result(240) == proof for future in proofs)
+        assert not set(before.values()) & set(pids(client).values())
 
 
 def test_a_scheduler_that_dies_is_told(tmp_path: Path) -> None:
