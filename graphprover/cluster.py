@@ -84,6 +84,7 @@ class Cluster:
         try:
             future = self._submit(name, payload, device)
             while not self._done(future, device):
+                _log.warning("graphprover: %s: all workers were gone; it is submitted again", name)
                 future.cancel()
                 future = self._submit(name, payload, device)
             proven = pickle.loads(future.result())
@@ -97,7 +98,8 @@ class Cluster:
         return proven
 
     def _submit(self, name: str, payload: bytes, device: Any) -> Any:
-        needed = {SLOT: 1, GPUS: _gpus_asked(device)}
+        asked = _gpus_asked(device)
+        needed = {SLOT: 1, GPUS: asked} if asked else {SLOT: 1}
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):  # all of it is needed there
             return self._client.submit(
                 eval,
@@ -237,7 +239,7 @@ def facts() -> dict[str, Any]:
 
 async def _enlist(dask_worker: Worker) -> None:
     """Let a worker have proofs: one at a time, and on no GPU that it does not see."""
-    if SLOT not in dask_worker.state.total_resources:
+    if GPUS not in dask_worker.state.total_resources:
         await dask_worker.set_resources(**{SLOT: 1, GPUS: gpus()})
 
 

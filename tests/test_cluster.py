@@ -49,8 +49,8 @@ def workers(number: int) -> Iterator[Client]:
 
 
 @contextmanager
-def by_hand(tmp_path: Path, preloads: list[str]) -> Iterator[tuple[Client, subprocess.Popen[bytes]]]:
-    """A scheduler, and a worker without a nanny for each preload, which is Python that the worker runs first."""
+def by_hand(tmp_path: Path, preloads: list[str], *more: str) -> Iterator[tuple[Client, subprocess.Popen[bytes]]]:
+    """A scheduler, and a worker without a nanny for each preload, which is Python that it runs first."""
     file, environment = tmp_path / "scheduler.json", os.environ | {"PYTHONPATH": str(ROOT)}
     options = ["--scheduler-file", str(file)]
     program = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
@@ -63,7 +63,7 @@ def by_hand(tmp_path: Path, preloads: list[str]) -> Iterator[tuple[Client, subpr
             path = tmp_path / f"preload{number}.py"
             path.write_text(textwrap.dedent(preload))
             command = [sys.executable, "-m", "distributed.cli.dask_worker", *options, "--no-nanny", "--nthreads", "1"]
-            command += ["--no-dashboard", "--preload", str(path), "--local-directory", str(tmp_path)]
+            command += ["--no-dashboard", "--preload", str(path), "--local-directory", str(tmp_path), *more]
             started.append(subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL))
         until(file.is_file)
         with Client(scheduler_file=str(file)) as client:
@@ -138,6 +138,13 @@ def test_workers_that_do_not_fit_are_named_and_live(preload: str, line: str, tmp
         (named,) = str(raised.value).splitlines()
         assert re.search(rf"^worker tcp://\S+: {line}", named)
         assert pids(client) == before and not any(client.processing().values())
+
+
+def test_a_worker_may_have_the_resource_from_its_start(tmp_path: Path) -> None:
+    with by_hand(tmp_path, [""], "--resources", f"{cluster.SLOT}=1") as (client, _):
+        assert prove(example(memory), client, parameters=FEW) == prove(example(memory), "sync", parameters=FEW)
+        (worker,) = client.scheduler_info()["workers"].values()
+        assert worker["resources"] == {cluster.SLOT: 1, cluster.GPUS: 0}
 
 
 def test_a_stopped_worker_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
