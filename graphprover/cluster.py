@@ -33,7 +33,7 @@ WAIT_SECONDS = 30.0
 ANSWER_SECONDS = 60.0  # a worker that does not answer in this time has stopped; the first import takes some of it
 LOOK_SECONDS = 1.0  # between two looks at who has joined
 
-SAME = ("graphprover", "protocol", "dask")  # of `facts`, what must be the same on both sides
+OURS = {"graphprover": __version__, "protocol": RELEASE, "dask": dask.__version__}  # the same on both sides, or nothing
 SLOT, GPUS = "graphprover", "graphprover-gpus"  # resources: a worker makes one proof at a time; the GPUs it sees
 _FACTS = "__import__('graphprover.cluster', fromlist=['cluster']).facts()"
 _PROVE = "__import__('graphprover.worker', fromlist=['worker']).prove(payload)"
@@ -204,15 +204,15 @@ class Cluster:
 
     def _wrong(self, address: str, device: Any) -> str:
         """A line that says why a worker does not fit, and what to do; nothing if it does."""
-        answer, ours = self._answers[address], facts()
+        answer = self._answers[address]
         if isinstance(answer, TimeoutError):
             wrong = f"no answer in {ANSWER_SECONDS:g} s: it has stopped or is overloaded; end it"
         elif isinstance(answer, ImportError):
-            wrong = f"cannot import graphprover ({answer}): install 'graphprover[prover]' {ours['graphprover']} there"
+            wrong = f"cannot import graphprover ({answer}): install 'graphprover[prover]' {__version__} there"
         elif isinstance(answer, Exception):
             wrong = f"{type(answer).__name__}: {answer}"
-        elif other := [name for name in SAME if answer[name] != ours[name]]:
-            theirs, here = (", ".join(f"{name} {side[name]}" for name in other) for side in (answer, ours))
+        elif other := [name for name in OURS if answer[name] != OURS[name]]:
+            theirs, here = (", ".join(f"{name} {side[name]}" for name in other) for side in (answer, OURS))
             wrong = f"has {theirs}, and here is {here}: install the same there"
         elif _gpus_asked(device) > answer["gpus"]:
             wrong = f"device {device}: it sees {answer['gpus']} GPUs; ask for another device, or end this worker"
@@ -233,8 +233,8 @@ def _has_left(answer: Any) -> bool:
 
 
 def facts() -> dict[str, Any]:
-    """What must be the same here and on a worker, by name, and how many GPUs this process sees."""
-    return {"graphprover": __version__, "protocol": RELEASE, "dask": dask.__version__, "gpus": gpus()}
+    """What a worker says of itself: its versions, and how many GPUs it sees."""
+    return OURS | {"gpus": gpus()}
 
 
 async def _enlist(dask_worker: Worker) -> None:

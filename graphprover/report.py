@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TextIO
 
 from graphprover.facts import Facts
@@ -24,12 +25,12 @@ class Section:
     title: str = ""
     headed: bool = True  # the first row names the columns
 
-    @property
+    @cached_property
     def cells(self) -> list[list[str]]:
         """The text of all cells, by row."""
         return [[f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in self.rows]
 
-    @property
+    @cached_property
     def numeric(self) -> list[bool]:
         """Whether each column holds numbers, which stand to the right."""
         columns = zip(*self.cells[self.headed :], strict=True)

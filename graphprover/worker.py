@@ -11,7 +11,7 @@ import threading
 from distributed import get_worker
 
 from graphprover.device import CpuDevice, Device, DeviceLost
-from graphprover.device.choose import device_for
+from graphprover.device.choose import profile_of
 from graphprover.graphs.executor_names import THREADS
 from graphprover.prover import prove_prepared
 
@@ -38,6 +38,6 @@ def prove(payload: bytes) -> bytes:
 
 def _own(device: Device | str) -> Device | str:
     """The device asked for, as this worker has it: on a CPU as many threads as Dask has given it."""
-    if isinstance(device, str) and isinstance(chosen := device_for(device), CpuDevice):
-        return CpuDevice(min(get_worker().state.nthreads, chosen.threads))
+    if isinstance(device, str) and (profile := profile_of(device)).kind == CpuDevice.kind:
+        return CpuDevice(min(get_worker().state.nthreads, profile.threads))
     return device

@@ -83,7 +83,7 @@ def _one_point(matrix, start, rows, table, partial, first, last):
         a = sums.ext_zero()
         place = 0
         for i in range(column * size + start, column * size + start + rows, simd.WIDTH):
-            sums.prefetch(matrix, i + _AHEAD * size)
+            simd.prefetch(matrix, i + _AHEAD * size)
             a = sums.ext_accumulate(a, simd.load(matrix, i), simd.load_rows(table, place, simd.WIDTH, 18))
             place += _WORDS_OF_POINT
         _add_to(partial, (column - first) * 3 * simd.WIDTH, a)
@@ -96,7 +96,7 @@ def _two_points(matrix, start, rows, table, partial, first, last):
         a, b = sums.ext_zero(), sums.ext_zero()
         place = 0
         for i in range(column * size + start, column * size + start + rows, simd.WIDTH):
-            sums.prefetch(matrix, i + _AHEAD * size)
+            simd.prefetch(matrix, i + _AHEAD * size)
             x = simd.load(matrix, i)
             a = sums.ext_accumulate(a, x, simd.load_rows(table, place, simd.WIDTH, 18))
             b = sums.ext_accumulate(b, x, simd.load_rows(table, place + _WORDS_OF_POINT, simd.WIDTH, 18))

@@ -9,7 +9,6 @@ add instructions a coordinate where a reduced product costs about thirty.
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.core.errors import TypingError
 
 from graphprover.compiled import njit
@@ -49,22 +48,6 @@ def broadcast(_context, source, index, count):
         return context.make_tuple(b, signature.return_type, [simd.emit_splat(b, word) for word in words])
 
     return types.UniTuple(simd.vector, count.literal_value)(source, index, count), codegen
-
-
-@simd.intrinsic
-def prefetch(_context, source, index):
-    """Asks for the cache line of a word of ``source`` ahead of its use; the address need not exist."""
-
-    def codegen(context, b, signature, arguments):
-        pointer = simd.pointer_to(context, b, arguments[0], signature.args[0])
-        place = b.gep(pointer, [context.cast(b, arguments[1], signature.args[1], types.int64)])
-        i32 = ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [place.type, i32, i32, i32])
-        function = cgutils.get_or_insert_function(b.module, kind, "llvm.prefetch.p0")
-        b.call(function, [place, i32(0), i32(3), i32(1)])  # for reading, to the innermost data cache
-        return context.get_dummy_value()
-
-    return types.void(source, index), codegen
 
 
 def _emit_accumulate(b, sums, x, table):
