@@ -99,6 +99,25 @@ def prepare(
     return Prepared(statement.label, layout, traces, preprocessed, public_values)
 
 
+@dataclass(frozen=True)
+class Made:
+    """A proof that its maker has verified, and what it took."""
+
+    proof: Proof
+    preprocessed_cap: Cap | None  # the maker's own commitment to the preprocessed columns
+    seconds: Mapping[str, float]  # by stage: "wait" for memory, "prove", "verify"; a job adds "prepare" before
+    peak_bytes: int  # of the device's memory, as planned
+
+
+def make(prepared: Prepared, executor: str, device: Device, progress: bool | Tell = False) -> Made:
+    """A proof by a device of this process, once its memory has room, verified before anyone sees it.
+
+    Raises what `prove` raises; MemoryError, before anything runs, where the proof can never fit; VerificationError where
+    the proof does not convince.
+    """
+    raise NotImplementedError
+
+
 def prove_prepared(
     prepared: Prepared, executor: Any = THREADS, device: Device | str = "auto", progress: bool | Tell = False
 ) -> tuple[Proof, Cap | None]:
