@@ -29,7 +29,7 @@ CORES_PER_PROCESS = 4  # of a GPU, and
 MOST_PER_GPU = 4  # by default: more gain little
 PATIENCE_SECONDS = 5.0  # after which the wait for processes is told
 
-_HOST = {"host": "127.0.0.1"}
+_HOST = "127.0.0.1"
 _log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
 
 
@@ -130,9 +130,13 @@ class _Processes:
         self._loop.close()
 
     async def _run(self) -> None:
-        dashboard = setting(DASHBOARD)
-        address = {"dashboard": bool(dashboard), "dashboard_address": dashboard or "127.0.0.1:0"}
-        async with Scheduler(**_HOST, **address, worker_ttl=setting(SILENCE)) as scheduler:
+        shown = setting(DASHBOARD)
+        async with Scheduler(
+            host=_HOST,
+            dashboard=bool(shown),
+            dashboard_address=shown or f"{_HOST}:0",
+            worker_ttl=setting(SILENCE),
+        ) as scheduler:
             nannies = [
                 Nanny(
                     scheduler.address,
@@ -141,13 +145,13 @@ class _Processes:
                     memory_limit=0,  # admission counts what proofs take
                     dashboard=False,
                     silence_logs=logging.ERROR,
-                    **_HOST,
+                    host=_HOST,
                     **options,
                 )
                 for number, options in enumerate(self._options)
             ]
             starting = asyncio.gather(*nannies)
-            left = asyncio.ensure_future(self._left.wait())
+            left: asyncio.Future[Any] = asyncio.ensure_future(self._left.wait())
             await asyncio.wait({starting, left}, return_when=asyncio.FIRST_COMPLETED)
             try:
                 if not left.done():

@@ -51,7 +51,7 @@ class Members:
         self._lock = threading.Lock()
 
     def wait_for(self, device: Device | str) -> None:
-        """Until all workers have answered and one fits; raises ClusterError where one does not or none comes in time."""
+        """Until all workers have answered, and one is there; raises ClusterError where one does not fit, or none comes."""
         present, started = self.absence("has no worker"), time.monotonic()
         while True:
             self.look()

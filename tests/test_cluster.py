@@ -20,7 +20,7 @@ import dask
 import pytest
 from distributed import Client, LocalCluster
 
-from graphprover import Proof, Statement, cluster, prove
+from graphprover import Proof, Statement, cluster, members, prove, settings
 from graphprover.cluster import ClusterError
 from graphprover.device import CpuDevice, DeviceLost
 from graphprover.examples import memory, synthetic
@@ -105,13 +105,13 @@ def test_two_clients_and_proofs_one_after_another() -> None:
         futures = [in_background(lambda c=c: prove(statement, c, parameters=FEW)) for c in (client, other) * 3]
         assert all(future.result(120) == proof for future in futures)
         resources = [worker["resources"] for worker in client.scheduler_info()["workers"].values()]
-        assert [resource[cluster.SLOT] for resource in resources] == [1, 1]
+        assert [resource[members.SLOT] for resource in resources] == [1, 1]
 
 
 def test_a_cluster_without_workers_is_waited_for_and_said(caplog: pytest.LogCaptureFixture) -> None:
     with workers(0) as client:
         with (
-            dask.config.set({cluster.WAIT: 0.5}),
+            dask.config.set({settings.WAIT: 0.5}),
             pytest.raises(ClusterError, match=r"has no worker, and none came in"),
         ):
             prove(LONG, client, parameters=FEW)
@@ -141,14 +141,14 @@ def test_workers_that_do_not_fit_are_named_and_live(preload: str, line: str, tmp
 
 
 def test_a_worker_may_have_the_resource_from_its_start(tmp_path: Path) -> None:
-    with by_hand(tmp_path, [""], "--resources", f"{cluster.SLOT}=1") as (client, _):
+    with by_hand(tmp_path, [""], "--resources", f"{members.SLOT}=1") as (client, _):
         assert prove(example(memory), client, parameters=FEW) == prove(example(memory), "sync", parameters=FEW)
         (worker,) = client.scheduler_info()["workers"].values()
-        assert worker["resources"] == {cluster.SLOT: 1, cluster.GPUS: 0}
+        assert worker["resources"] == {members.SLOT: 1, members.GPUS: 0}
 
 
 def test_a_stopped_worker_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "ANSWER_SECONDS", 1.0)
+    monkeypatch.setattr(members, "ANSWER_SECONDS", 1.0)
     with workers(1) as client:
         [(address, pid)] = pids(client).items()
         os.kill(pid, signal.SIGSTOP)
@@ -218,7 +218,7 @@ def lose_device() -> None:
     def lost(*arguments: object) -> None:
         raise DeviceLost("as a test wants it")
 
-    worker.prove_prepared = lost
+    worker.made = lost
 
 
 def test_a_lost_device_ends_its_worker_and_no_proof() -> None:
