@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from multiprocessing import current_process
+from multiprocessing.resource_tracker import ensure_running
 from typing import Any
 
 from distributed import Client, Nanny, Scheduler
@@ -120,6 +121,7 @@ class _Processes:
         self._thread.join()
 
     def _serve(self) -> None:
+        ensure_running()  # now, since a thread that starts it takes Ctrl-C again
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         with silence_logging_cmgr(logging.ERROR):
             try:
@@ -127,7 +129,9 @@ class _Processes:
             except Exception as error:
                 if not self._address.done():
                     self._address.set_exception(error)
-        self._loop.close()
+            finally:
+                self._loop.run_until_complete(_cancel_others())
+                self._loop.close()
 
     async def _run(self) -> None:
         shown = setting(DASHBOARD)
@@ -161,6 +165,14 @@ class _Processes:
             finally:
                 with silence_logging_cmgr(logging.CRITICAL):
                     await _end(nannies, starting)
+
+
+async def _cancel_others() -> None:
+    """What servers leave behind."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
 
 
 async def _end(nannies: list[Nanny], starting: "asyncio.Future[Any]") -> None:

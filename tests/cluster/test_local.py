@@ -11,7 +11,7 @@ import dask
 import pytest
 
 from graphprover import prove
-from graphprover.__main__ import main
+from graphprover.cli import main
 from graphprover.cluster import ClusterError
 from graphprover.device import choose
 from graphprover.examples import memory

@@ -28,6 +28,13 @@ LONG = synthetic.statement(14, 40, 8)  # a second or so
 ROUNDS = ("load", "extend", "lookup_columns", "quotient", "evaluate", "reduced_openings", "fold_tree", "gather")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def patience() -> Iterator[None]:
+    """A machine may be slow."""
+    with dask.config.set({settings.WAIT: 200}):
+        yield
+
+
 @pytest.fixture(scope="module")
 def statement() -> Statement:
     return example(memory)
