@@ -32,6 +32,7 @@ from graphprover.kernels.cuda import (
 )
 from graphprover.kernels.cuda.memory import Pool, Staging
 from graphprover.kernels.operands import Height, Operands
+from graphprover.settings import POOL, bytes_of
 
 _NO_MEMORY = 2  # of the runtime's and of the driver's error codes: the only one that leaves a device as it was
 
@@ -74,6 +75,7 @@ class CudaDevice:
         with cupy.cuda.Device(number):
             self.stream = cupy.cuda.Stream(non_blocking=True)
             self.memory = Pool(number)
+            self.memory.limit = bytes_of(POOL, self.memory.total)
             self.staging = Staging(number)
         self.usage: dict[str, Usage] = {}  # by operation
         self.lost = ""  # why the device cannot be used again
