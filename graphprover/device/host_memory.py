@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 
@@ -23,6 +24,7 @@ class HostMemory:
         """Nothing is kept."""
 
 
+@cache
 def host_memory(root: Path = Path("/")) -> int:
     """Bytes of memory that this process may have: what the computer has, or less where its control group has less.
 
