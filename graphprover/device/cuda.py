@@ -74,6 +74,7 @@ class CudaDevice:
         self.number = number
         with cupy.cuda.Device(number):
             self.stream = cupy.cuda.Stream(non_blocking=True)
+            self._copying = cupy.cuda.Stream(non_blocking=True)
             self.memory = Pool(number)
             self.memory.limit = bytes_of(POOL, self.memory.total)
             self.staging = Staging(number)
@@ -130,6 +131,19 @@ class CudaDevice:
     def synchronize(self) -> None:
         """Wait for all that is enqueued."""
         self.stream.synchronize()
+
+    def mark(self) -> cupy.cuda.Event:
+        """An event after all that is enqueued."""
+        with self.task():
+            event = cupy.cuda.Event(disable_timing=True)
+            event.record(self.stream)
+            return event
+
+    def to_host(self, arrays: Sequence[cupy.ndarray], mark: cupy.cuda.Event) -> list[np.ndarray]:
+        """Copies by another stream, which waits for the mark alone and not for what a proof enqueues meanwhile."""
+        with self.task(), self._copying:
+            self._copying.wait_event(mark)
+            return [array.get() for array in arrays]
 
     @_operation
     def load(self, columns: np.ndarray | cupy.ndarray) -> cupy.ndarray:
