@@ -2,6 +2,7 @@
 
 import logging
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -285,3 +286,12 @@ def test_an_error_inside_gives_the_grant_back() -> None:
     with suppress(ValueError), admitted(memory, 100):
         raise ValueError
     take(memory, 100)
+
+
+def test_a_ledger_that_was_removed_is_begun_again(own_folder: Path) -> None:
+    memory = device(100, identity="removed")
+    take(memory, 10)
+    shutil.rmtree(own_folder)
+    with admitted(memory, 100):
+        assert [entry.taken() for entry in admission._ledgers["removed"].entries()] == [100]
+    assert own_folder.stat().st_mode & 0o777 == 0o700
