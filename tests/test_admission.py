@@ -24,7 +24,7 @@ from graphprover.admission import Entry, Ledger, Need, TooLarge, admitted, grant
 from graphprover.device import CpuDevice
 from graphprover.examples import synthetic
 from graphprover.files import private_folder
-from graphprover.graphs.plan import make_plan
+from graphprover.graphs.plan import peak_of
 from graphprover.prover import Prepared, prepare, prove_prepared
 from graphprover.settings import MEMORY_LIMIT, POOL
 from tests.graphs.test_proof import FEW
@@ -84,7 +84,7 @@ def statements() -> list[Prepared]:
 def test_a_mixed_batch_of_proofs_has_the_same_bytes() -> None:
     cpu, batch = CpuDevice(1), statements()
     expected = [prove_prepared(prepared, "sync", cpu)[0] for prepared in batch]
-    peaks = [make_plan(prepared.layout, main=prepared.traces).peak(1) for prepared in batch]
+    peaks = [peak_of(prepared.layout, cpu, prepared.traces) for prepared in batch]
     for share in SHARES:
         budget, runs = int(sum(peak.bytes for peak in peaks) * share), []
 
