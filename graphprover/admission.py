@@ -9,7 +9,6 @@ for each other in a circle. Memory that a pool keeps beyond its proofs is given 
 as somebody waits, and is not waited for longer than `PATIENCE`. A process that is stopped while it waits is passed.
 """
 
-import fcntl
 import itertools
 import json
 import logging
@@ -28,6 +27,11 @@ from graphprover.device import Device, DeviceLost
 from graphprover.device.host_memory import resident
 from graphprover.files import private_folder
 from graphprover.settings import MEMORY_LIMIT, POOL, bytes_of
+
+try:
+    import fcntl
+except ImportError:  # nothing of the kind on Windows
+    fcntl = None  # type: ignore[assignment]
 
 PATIENCE = 5.0  # seconds to wait for memory that no proof uses, and until a wait is told
 TOLD_AGAIN = 60.0  # seconds between two lines about a wait
@@ -265,6 +269,9 @@ _opening = threading.Lock()
 
 def _ledger(device: Device) -> Ledger | None:
     """This process's, of the memory of a device; None where no file can be kept, which a warning says."""
+    if fcntl is None:
+        _unshared("this system cannot lock files as that needs")
+        return None
     with _opening:
         name = device.memory.identity
         if name in _ledgers and _ledgers[name].gone():
@@ -304,4 +311,5 @@ def _forked() -> None:
     _opening = threading.Lock()
 
 
-os.register_at_fork(after_in_child=_forked)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)

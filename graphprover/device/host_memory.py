@@ -1,6 +1,7 @@
 """The host's memory: how much of it there is for this process."""
 
 import os
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -28,8 +29,10 @@ class HostMemory:
 def host_memory(root: Path = Path("/")) -> int:
     """Bytes of memory that this process may have: what the computer has, or less where its control group has less.
 
-    ``root``: where ``proc`` and ``sys`` are.
+    ``root``: where ``proc`` and ``sys`` are. Where the system does not say, no number is too large.
     """
+    if not hasattr(os, "sysconf"):
+        return sys.maxsize
     return min([os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), *_limits(root)])
 
 
