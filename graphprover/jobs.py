@@ -1,6 +1,7 @@
 """Proofs to make, as they are asked for and as they travel: a program to be proved again and again, and runs of it."""
 
 import os
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -112,8 +112,8 @@ class Made:
 def make(prepared: Prepared, executor: str, device: Device, progress: bool | Tell = False) -> Made:
     """A proof by a device of this process, once its memory has room, verified before anyone sees it.
 
-    Raises what `prove` raises; MemoryError, before anything runs, where the proof can never fit;
-    VerificationError where the proof does not convince.
+    Raises what `prove` raises; MemoryError, before anything runs, where the proof can never fit; VerificationError where
+    the proof does not convince.
     """
     raise NotImplementedError
 
