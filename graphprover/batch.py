@@ -41,8 +41,8 @@ def prove_many(
     it. ``"cuda"`` and ``"processes"`` are a cluster on this host that lasts as long as this call. ``device``: as there.
     ``begun`` is told each job as it begins, and the address of its worker.
 
-    What a job weighs is known only once its program has run, so the bytes of its input stand for it. ``jobs`` is read to
-    its end before the first begins, but no input that is a path before its job does.
+    What a job weighs is known only once its program has run, so the bytes of its input stand for it. ``jobs`` is read
+    to its end before the first begins, but no input that is a path before its job does.
 
     Every proof has been verified by the process that made it, and not again by this one. Raises ValueError for another
     executor, or a device that is not there; `graphprover.cluster.ClusterError` where a cluster can make no proofs; and
