@@ -23,6 +23,7 @@ from graphprover.prover import Made, Prepared, make, prepare
 from graphprover.verifier import Verdict, check_level, verify
 from graphprover.vm.claim import Claim, claim_of
 from graphprover.vm.execute import Execution, half_of_memory
+from graphprover.vm.faults import OtherExitCode
 from graphprover.vm.guest import ANY, Guest, Limits, claimed, other_exit_code
 from graphprover.vm.key import Key
 from graphprover.vm.setup import make_key
@@ -106,7 +107,7 @@ class Prover:
         `graphprover prove` would give it.
 
         Raises what `prove` raises; ProgramError for an input that the program refuses; GuestFault; VerificationError
-        for another exit code, or a proof that does not convince.
+        for another exit code (`graphprover.vm.faults.OtherExitCode`), or a proof that does not convince.
         """
         job = Job(self, data, "", state_input, exit_code, limits)
         if self.executor in LOCAL:
@@ -217,7 +218,7 @@ class Job:
         wrong = other_exit_code(code, self.exit_code)
         if wrong:
             name = self.prover.program.name
-            raise VerificationError(
+            raise OtherExitCode(
                 f"{name}: {wrong}: not proven (exit_code={code} or {ANY!r} proves the run all the same)"
             )
 
