@@ -281,11 +281,11 @@ def test_a_job_reads_its_files_when_it_is_sent(fibonacci: Prover, tmp_path: Path
 
 
 def test_memory_is_asked_for_and_stages_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
+    asked: list[object] = []
 
     @contextmanager
-    def admitted(device: Device, needed: int) -> Iterator[None]:
-        asked.append((device, needed))
+    def admitted(device: Device, needed: int, where: str) -> Iterator[None]:
+        asked.append((device, needed, where))
         yield
         asked.append("given back")
 
@@ -293,8 +293,9 @@ def test_memory_is_asked_for_and_stages_are_timed(monkeypatch: pytest.MonkeyPatc
     device, prepared = CpuDevice(2), prepare(example(memory), parameters=FEW)
     result = make(prepared, "threads", device)
     arrays = sum(array.nbytes for array in [*prepared.traces, *prepared.preprocessed.values()])  # type: ignore[union-attr]
-    planned = make_plan(prepared.layout, device.log_batch_rows, prepared.traces).peak_bytes(2)
-    assert asked == [(device, planned + arrays), "given back"] and result.peak_bytes == planned + arrays
+    peak = make_plan(prepared.layout, device.log_batch_rows, prepared.traces).peak(2)
+    assert asked == [(device, peak.bytes + arrays, str(peak)), "given back"]
+    assert result.peak_bytes == peak.bytes + arrays
     assert list(result.seconds) == ["wait", "prove", "verify"] and all(s >= 0 for s in result.seconds.values())
     verify(result.proof, example(memory), 0, preprocessed=result.preprocessed_cap)
 
