@@ -175,7 +175,7 @@ def prove_prepared(
         from graphprover.cluster import joined  # which loads Dask's distributed
 
         with _told(progress) as tell, joined(executor) as cluster:
-            return cluster.prove(on_host(prepared), device, tell), None
+            return cluster.prove(_on_host(prepared), device, tell), None
     return _on_device(prepared, device, lambda prepared, device: _prove(prepared, device, executor, progress))
 
 
@@ -190,10 +190,10 @@ def _on_device(prepared: Prepared, device: Device | str, by: Callable[[Prepared,
             raise
         reason = str(error)
     _log.warning("graphprover: the GPU's memory does not suffice, so the CPU makes the proof: %s", reason)
-    return by(on_host(prepared), cpu)
+    return by(_on_host(prepared), cpu)
 
 
-def on_host(prepared: Prepared) -> Prepared:
+def _on_host(prepared: Prepared) -> Prepared:
     """The same, with no trace on a GPU: so it travels."""
     return replace(prepared, traces=tuple(trace.get() if _is_on_gpu(trace) else trace for trace in prepared.traces))
 
