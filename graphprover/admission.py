@@ -239,7 +239,7 @@ class Ledger:
         Neither lock nor grant is held meanwhile, so this waits for nobody who waits for it.
         """
         with suppress(DeviceLost):
-            while True:
+            while not self.gone():
                 time.sleep(LOOK)
                 spare = self.own.kept > self.own.taken(kept=False)
                 if spare and any(entry.waits for entry in self.entries() if entry.process != self.own.process):
@@ -249,6 +249,10 @@ class Ledger:
                     with self._locked():
                         self.own.kept = kept
                         self._write()
+
+    def gone(self) -> bool:
+        """Whether somebody has removed the file, as systems do with temporary files that were not used for days."""
+        return os.fstat(self._file).st_nlink == 0
 
     def forget(self) -> None:
         """In a child that was forked: the file is the parent's, and is locked for the parent alone."""
@@ -263,6 +267,9 @@ def _ledger(device: Device) -> Ledger | None:
     """This process's, of the memory of a device; None where no file can be kept, which a warning says."""
     with _opening:
         name = device.memory.identity
+        if name in _ledgers and _ledgers[name].gone():
+            del _ledgers[name]
+            private_folder.cache_clear()
         if name not in _ledgers:
             try:
                 _ledgers[name] = Ledger(private_folder() / f"memory-{name}", device)

@@ -128,3 +128,23 @@ def make_plan(
         needs = tuple(sorted(str(needed) for needed in graph[key].dependencies))
         tasks[str(key)] = Task(round_, name, needs, costs.of(round_, name))
     return Plan(layout, tasks)
+
+
+_peaks: dict[object, Peak] = {}  # of shapes that were proved
+_SHAPES = 1000  # that are kept
+
+
+def peak_of(layout: Layout, device: Device, main: Sequence[Array | Recipe]) -> Peak:
+    """The peak of a proof by a device, planned once for each shape.
+
+    The shape is the layout and which traces are recipes; what the recipes share is taken to follow from that.
+    """
+    made = tuple(isinstance(trace, Recipe) for trace in main)
+    shape = layout, made, device.log_batch_rows, device.threads, device.memory.keeps
+    peak = _peaks.get(shape)
+    if peak is None:
+        if len(_peaks) >= _SHAPES:
+            _peaks.clear()
+        peak = make_plan(layout, device.log_batch_rows, main, loaded=device.memory.keeps).peak(device.threads)
+        _peaks[shape] = peak
+    return peak

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,7 +24,7 @@ from graphprover.admission import Entry, Ledger, Need, TooLarge, admitted, grant
 from graphprover.device import CpuDevice
 from graphprover.examples import synthetic
 from graphprover.files import private_folder
-from graphprover.graphs.plan import make_plan
+from graphprover.graphs.plan import peak_of
 from graphprover.prover import Prepared, prepare, prove_prepared
 from graphprover.settings import MEMORY_LIMIT, POOL
 from tests.graphs.test_proof import FEW
@@ -83,7 +84,7 @@ def statements() -> list[Prepared]:
 def test_a_mixed_batch_of_proofs_has_the_same_bytes() -> None:
     cpu, batch = CpuDevice(1), statements()
     expected = [prove_prepared(prepared, "sync", cpu)[0] for prepared in batch]
-    peaks = [make_plan(prepared.layout, main=prepared.traces).peak(1) for prepared in batch]
+    peaks = [peak_of(prepared.layout, cpu, prepared.traces) for prepared in batch]
     for share in SHARES:
         budget, runs = int(sum(peak.bytes for peak in peaks) * share), []
 
@@ -285,3 +286,12 @@ def test_an_error_inside_gives_the_grant_back() -> None:
     with suppress(ValueError), admitted(memory, 100):
         raise ValueError
     take(memory, 100)
+
+
+def test_a_ledger_that_was_removed_is_begun_again(own_folder: Path) -> None:
+    memory = device(100, identity="removed")
+    take(memory, 10)
+    shutil.rmtree(own_folder)
+    with admitted(memory, 100):
+        assert [entry.taken() for entry in admission._ledgers["removed"].entries()] == [100]
+    assert own_folder.stat().st_mode & 0o777 == 0o700

@@ -25,9 +25,9 @@ class Pool:
 
     keeps = True  # memory that no proof uses is not free for other processes
 
-    def __init__(self, device: int, limit: int | None = None) -> None:
-        """``limit``: bytes that may be in use at once; raises RuntimeError where RMM finds no CUDA pools."""
-        self.limit = limit
+    def __init__(self, device: int) -> None:
+        """Raises RuntimeError where RMM is installed and the GPU's driver has no CUDA pools."""
+        self.limit: int | None = None  # bytes that may be in use at once
         self.peak = 0  # bytes held at most since `reset`
         self.total = int(runtime.getDeviceProperties(device)["totalGlobalMem"])  # bytes that the GPU has
         self.identity = _identity(device)  # the GPU's, whatever its number is in this process

@@ -223,11 +223,11 @@ with dask.config.set({"graphprover.pool": 1 << 30}), admission.admitted(device(0
 """
 
 
-def test_an_idle_process_gives_its_memory_to_one_that_waits() -> None:
+def test_an_idle_process_gives_its_memory_to_one_that_waits(tmp_path: Path) -> None:
     """By the ledger: one keeps much beyond its proofs, and the other is admitted before its patience ends."""
     keeper = subprocess.Popen(
         [sys.executable, "-c", KEEPER],
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        env=os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -235,7 +235,7 @@ def test_an_idle_process_gives_its_memory_to_one_that_waits() -> None:
     assert keeper.stdout is not None and keeper.stdin is not None
     try:
         assert int(keeper.stdout.readline()) >= 512 * MIB
-        found = python(WAITER)
+        found = python(WAITER, TMPDIR=str(tmp_path))
         assert found.stdout.strip() == "admitted", found.stderr
         keeper.stdin.write("\n")
         keeper.stdin.flush()

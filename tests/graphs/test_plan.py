@@ -10,6 +10,7 @@ from graphprover.device import CpuDevice
 from graphprover.device.interface import CPU_BATCH
 from graphprover.examples import memory
 from graphprover.examples.synthetic import statement
+from graphprover.graphs import plan
 from graphprover.graphs import proof as proof_graph
 from graphprover.graphs.batches import batches
 from graphprover.graphs.costs import FREE, Cost, Costs
@@ -159,3 +160,15 @@ def test_columns_that_a_device_loads_are_in_its_peak() -> None:
     columns += sum(layout.tables[t].preprocessed_width << layout.log_heights[t] for t in layout.preprocessed_tables)
     assert loaded.total.kept - there.total.kept == 8 * columns
     assert there.peak_bytes(1) <= loaded.peak_bytes(1)
+
+
+def test_a_peak_is_planned_once_for_each_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = CpuDevice(1), CpuDevice(2)
+    shapes = [prepare(statement(height, 20, 4)) for height in (9, 10, 9)]
+    peaks = [plan.peak_of(some.layout, device, some.traces) for some in shapes[:2] for device in (one, two)]
+    planned = [make_plan(some.layout, main=some.traces).peak(threads) for some in shapes[:2] for threads in (1, 2)]
+    assert peaks == planned and len(set(peaks)) > 2
+    monkeypatch.setattr(plan, "make_plan", None)
+    assert plan.peak_of(shapes[2].layout, one, shapes[2].traces) == peaks[0]
+    with pytest.raises(TypeError):  # its traces are made, too
+        plan.peak_of(shapes[2].layout, one, checked_traces(as_recipes(statement(9, 20, 4))))
