@@ -19,9 +19,9 @@ from graphprover.device.choose import CPU, device_for
 from graphprover.envelope import Proof
 from graphprover.graphs import proof as proof_graph
 from graphprover.graphs.batches import batches
-from graphprover.graphs.executor_names import LOCAL, SYNCHRONOUS, THREADS
+from graphprover.graphs.executor_names import LOCAL, THREADS
 from graphprover.graphs.executors import executor_for
-from graphprover.graphs.plan import Peak, make_plan
+from graphprover.graphs.plan import Peak, peak_of
 from graphprover.graphs.progress import Tell
 from graphprover.graphs.tasks import Graph
 from graphprover.protocol.layout import Layout, make_layout
@@ -132,7 +132,7 @@ def make(
     """
 
     def by(prepared: Prepared, device: Device) -> Made:
-        peak = _peak(prepared, executor, device)
+        peak = _peak(prepared, device)
         times = [time.perf_counter()]
         with admitted(device, peak.bytes, str(peak)):
             times.append(time.perf_counter())
@@ -149,12 +149,10 @@ def make(
     return _on_device(prepared, device, by)
 
 
-def _peak(prepared: Prepared, executor: str, device: Device) -> Peak:
-    """What a proof takes of a device's memory: on a CPU the arrays that it proves count, too; a GPU gets copies."""
-    on_cpu = device.kind == CPU
-    plan = make_plan(prepared.layout, device.log_batch_rows, prepared.traces, loaded=not on_cpu)
-    peak = plan.peak(1 if executor == SYNCHRONOUS else device.threads)
-    arrays = [*prepared.traces, *prepared.preprocessed.values()] if on_cpu else []
+def _peak(prepared: Prepared, device: Device) -> Peak:
+    """What a proof takes of a device's memory; on a CPU with the arrays that it proves, of which a GPU gets copies."""
+    peak = peak_of(prepared.layout, device, prepared.traces)
+    arrays = [*prepared.traces, *prepared.preprocessed.values()] if device.kind == CPU else []
     return replace(peak, bytes=peak.bytes + sum(array.nbytes for array in arrays if isinstance(array, np.ndarray)))
 
 
