@@ -28,6 +28,7 @@ from graphprover.vm.execute import smallest
 from graphprover.vm.faults import Fault, GuestFault
 from graphprover.vm.guest import Guest
 from graphprover.vm.statement import Machine
+from tests.failing_device import FailingDevice
 from tests.graphs.test_proof import FEW, example
 
 GUESTS = Path(__file__).parents[1] / "examples" / "guests"
@@ -298,6 +299,24 @@ def test_memory_is_asked_for_and_stages_are_timed(monkeypatch: pytest.MonkeyPatc
     assert result.peak_bytes == peak.bytes + arrays
     assert list(result.seconds) == ["wait", "prove", "verify"] and all(s >= 0 for s in result.seconds.values())
     verify(result.proof, example(memory), 0, preprocessed=result.preprocessed_cap)
+
+
+def test_a_gpu_that_is_too_small_leaves_the_proof_to_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nobody has asked for it by name; it is not even tried."""
+    gpu, prepared = FailingDevice(), prepare(example(memory), parameters=FEW)
+
+    @contextmanager
+    def admitted(device: Device, needed: int, where: str) -> Iterator[None]:
+        if device is gpu:
+            raise MemoryError("never fits")
+        yield
+
+    monkeypatch.setattr(prover, "admitted", admitted)
+    monkeypatch.setattr(prover, "device_for", lambda name: CpuDevice(1) if name == "cpu" else gpu)
+    assert make(prepared, "sync", "auto").proof == prover.prove_prepared(prepared, "sync", "cpu")[0]
+    with pytest.raises(MemoryError, match="never fits"):
+        make(prepared, "sync", "cuda")
+    assert not any(gpu.calls.values())
 
 
 def test_nobody_sees_a_proof_that_does_not_verify() -> None:
