@@ -27,8 +27,10 @@ LAYERS = (
     ("graphs",),  # the rounds
     ("cluster",),  # where workers make whole proofs; it names `worker` in text
     ("prover",),
-    ("worker",),
     ("examples", "programs"),  # what may be proved
+    ("jobs",),  # proofs to make, as they travel
+    ("worker",),
+    ("batch",),
     # the command line
     ("options", "demands", "facts", "report", "completion", "warm", "cli", "__main__", "vm.cli", "vm.new_guest"),
 )
