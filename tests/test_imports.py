@@ -15,13 +15,14 @@ LINKED = ("graphs", "kernels", "examples")  # folders of the root that are packa
 
 # From the lowest up; a module belongs to the longest name that fits, and imports from its own layer and lower ones.
 LAYERS = (
-    # arithmetic of the verifier; writing files; keeping compiled kernels; what notebooks and terminals show
-    ("field", "files", "compiled", "notebook", "terminal", "__init__", "settings"),
+    # arithmetic of the verifier; files; keeping compiled kernels; what notebooks and terminals show; what can be set
+    ("field", "files", "compiled", "notebook", "terminal", "settings", "__init__"),
     ("air",),  # how tables are described
     ("protocol",),  # what prover and verifier agree on
     ("envelope", "recipe", "statement", "checker", "verifier", "export"),  # what a user holds
     ("kernels",),  # the arithmetic of the prover
-    ("device", "admission"),  # where it runs
+    ("device",),  # where it runs
+    ("admission",),  # how much of it at once
     ("vm",),  # the machine: its statements, and kernels of its own
     ("graphs",),  # the rounds
     ("cluster", "local_cluster", "members"),  # where workers make whole proofs; they name `worker` in text
