@@ -10,6 +10,8 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextvars import Context
+from functools import partial
 from typing import Any
 
 import dask
@@ -76,7 +78,8 @@ class Members:
                     del self._asked[address]  # it is asked again if it is still there
             loop: Any = self._client.loop
             for address in workers.keys() - self._asked.keys():
-                self._asked[address] = asyncio.run_coroutine_threadsafe(self._ask(address), loop.asyncio_loop)
+                ask = partial(asyncio.run_coroutine_threadsafe, self._ask(address), loop.asyncio_loop)
+                self._asked[address] = Context().run(ask)  # the caller's would keep its client
             self._count_silence({address: worker["last_seen"] for address, worker in workers.items()})
 
     def _count_silence(self, seen: dict[str, float]) -> None:

@@ -11,6 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+import dask
 from distributed import Client, LocalCluster
 
 from graphprover import Proof
@@ -20,11 +21,17 @@ ROOT = Path(__file__).parents[2]
 
 @contextmanager
 def workers(number: int) -> Iterator[Client]:
-    """Processes with a nanny each, which starts another when one dies."""
-    made = LocalCluster(
-        n_workers=number, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=logging.ERROR
-    )
-    with made, Client(made) as client:
+    """Processes with a nanny each, which starts another when one dies.
+
+    A LocalCluster looks once, some time after a loss, and gives up a worker that is not there, even if it is lost anew.
+    """
+    with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"}),
+        LocalCluster(
+            n_workers=number, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=logging.ERROR
+        ) as made,
+        Client(made) as client,
+    ):
         yield client
 
 
