@@ -98,7 +98,7 @@ def test_by_tls_and_strangers_are_refused(tmp_path: Path) -> None:
     with by_hand(tmp_path, 2, DASK_CONFIG=str(config)) as address:
         assert address.startswith("tls://")
         statement = example(memory)
-        with dask.config.set(yaml.safe_load(settled)):
+        with dask.config.set(dask.config.merge(dask.config.config, yaml.safe_load(settled))):
             proof = prove(statement, address, parameters=FEW, device="cpu")
         assert proof == prove(statement, "sync", parameters=FEW, device="cpu")
         certificate, key = str(strangers / "cert.pem"), str(strangers / "key.pem")
