@@ -131,8 +131,8 @@ def check_latency(host: Host) -> Iterator[Bar]:
 def check_throughput(host: Host) -> Iterator[Bar]:
     # On CPUs with one process a core: two must reach 1.7.
     per_device, shares = (None, (0.965, 0.975)) if host.devices[0] != "cpu" else (1, (0.85, 0.85))
-    one = host.figures(measure.by_cluster, 1, per_device=per_device)
     all_ = host.figures(measure.by_cluster, per_device=per_device)
+    one = host.figures(measure.by_cluster, 1, per_device=all_["processes"])
     number = len(host.devices)
     for (name, count, cycles), share in zip(host.sizes.batches(), shares, strict=True):
         what = f"throughput, {count} x {cycles:,}: {number} devices / one"
@@ -140,14 +140,13 @@ def check_throughput(host: Host) -> Iterator[Bar]:
 
 
 def check_sharing(host: Host) -> Iterator[Bar]:
-    chosen = host.figures(measure.by_cluster, 1, per_device=None)
-    default = int(chosen["processes"])
+    default = int(host.figures(measure.by_cluster, per_device=None)["processes"])
     say(f"the default is {default}")
-    others = [number for number in host.processes if number != default]
-    tried = {default: chosen} | {n: host.figures(measure.by_cluster, 1, per_device=n) for n in others}
+    tried = {n: host.figures(measure.by_cluster, 1, per_device=n) for n in sorted({default, *host.processes})}
+    chosen = tried[default]
     plain = host.figures(measure.by_processes, 1, processes=default)
     for name, count, cycles in host.sizes.batches():
-        for number, found in sorted(tried.items()):
+        for number, found in tried.items():
             ratio = f", {tried[1][name] / found[name]:.2f} x one" if 1 in tried else ""
             say(told(f"{number} processes", found[name], count, cycles) + ratio)
         yield Bar(f"sharing, {name}: cluster / plain, {default} processes", plain[name] / chosen[name], least=0.95)
@@ -196,6 +195,7 @@ def main() -> None:
     parser.add_argument("--only", default=",".join(PARTS), help="parts, with commas between them")
     parser.add_argument("--devices", nargs="+", help="cuda:NUMBER, or cpu for a core; all GPUs by default")
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 2, 4], help="of one GPU, that sharing tries")
+    parser.add_argument("--patience", type=float, default=1, help="times the seconds that each part has")
     parser.add_argument("--step", nargs=2, help=argparse.SUPPRESS)
     for size in fields(Sizes):
         parser.add_argument(f"--{size.name.replace('_', '-')}", type=int, help=f"{size.default:,} on GPUs")
@@ -213,15 +213,15 @@ def main() -> None:
     host = Host(devices, replace(ON_CPUS if devices[0] == "cpu" else Sizes(), **given), options.processes)
 
     begun = time.monotonic()
-    compiled = replace(host, deadline=begun + COMPILING).figures(measure.compile_all, 1)
+    compiled = replace(host, deadline=begun + COMPILING * options.patience).figures(measure.compile_all, 1)
     print(f"first proofs, which compile: {compiled['seconds']:.1f} s", flush=True)
     bars: list[Bar] = []
     for name in parts:
         check, seconds = PARTS[name]
-        since = time.monotonic()
-        print(f"{name}, {seconds} s at most", flush=True)
+        since, limit = time.monotonic(), seconds * options.patience
+        print(f"{name}, {limit:g} s at most", flush=True)
         try:
-            bars += check(replace(host, deadline=since + seconds))
+            bars += check(replace(host, deadline=since + limit))
         except RuntimeError as error:
             say(str(error))
             bars.append(Bar(f"{name}: no result", np.nan, most=0))
