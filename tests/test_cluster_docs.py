@@ -28,6 +28,7 @@ from graphprover.examples import memory
 from tests.graphs.test_proof import FEW, example
 
 ROOT = Path(__file__).parents[1]
+LONG_WAIT = "DASK_GRAPHPROVER__WAIT"  # kernels may have to be compiled first
 PAGE = (ROOT / "docs/cluster.md").read_text()
 
 
@@ -52,14 +53,13 @@ def replaced(text: str, old: str, new: str) -> str:
 
 
 @contextmanager
-def by_hand(folder: Path, commands: int | None = None, **environment: str) -> Iterator[str]:
-    """So many lines of those for one host, with ports that are free; gives the scheduler's address."""
-    lines = shell(section("By hand"))[:commands]
+def by_hand(folder: Path, lines: list[str], **environment: str) -> Iterator[str]:
+    """Run lines that start scheduler and workers, on ports that are free, and others; gives the scheduler's address."""
     lines[0] = replaced(lines[0], "dask scheduler", "dask scheduler --port 0 --host 127.0.0.1 --no-dashboard")
     lines[1] = replaced(lines[1], "dask worker", "dask worker --host 127.0.0.1 --no-dashboard")
     lines.insert(2, "until [ -s sched.json ]; do sleep 0.05; done")  # a person is not so fast
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
-    own = {"PATH": path, "PYTHONPATH": str(ROOT), "DASK_TEMPORARY_DIRECTORY": str(folder)}
+    own = {"PATH": path, "PYTHONPATH": str(ROOT), "DASK_TEMPORARY_DIRECTORY": str(folder), LONG_WAIT: "240"}
     with (folder / "log").open("w") as log:
         running = subprocess.Popen(
             ["bash", "-e", "-c", "\n".join(lines)],
@@ -79,7 +79,7 @@ def by_hand(folder: Path, commands: int | None = None, **environment: str) -> It
 def test_by_hand_on_one_host(tmp_path: Path) -> None:
     shutil.copy(ROOT / "examples/guests/fib_iterative.elf", tmp_path / "guest.elf")
     (tmp_path / "data").write_bytes(struct.pack("<Q", 300))
-    with by_hand(tmp_path) as address:
+    with by_hand(tmp_path, shell(section("By hand"))) as address:
         assert address.startswith("tcp://")
     assert (tmp_path / "log").read_text().rstrip().endswith("valid")
     assert Proof.load(tmp_path / "proof.bin").label.startswith("guest.elf ")
@@ -95,10 +95,13 @@ def test_by_tls_and_strangers_are_refused(tmp_path: Path) -> None:
         subprocess.run(shlex.split(command), cwd=folder, check=True, capture_output=True)
     settled = replaced(configuration, "/etc/graphprover", str(ours))
     (config / "tls.yaml").write_text(settled)
-    with by_hand(tmp_path, 2, DASK_CONFIG=str(config)) as address:
+    scheduler, workers, *_ = shell(section("By hand"))
+    cold = replaced(replaced(workers, " --preload graphprover.worker", ""), "--nworkers 2", "--nworkers 1")
+    with by_hand(tmp_path, [scheduler, cold], DASK_CONFIG=str(config)) as address:
         assert address.startswith("tls://")
         statement = example(memory)
-        with dask.config.set(dask.config.merge(dask.config.config, yaml.safe_load(settled))):
+        settings_of_tls = dask.config.merge(dask.config.config, yaml.safe_load(settled), {"graphprover": {"wait": 240}})
+        with dask.config.set(settings_of_tls):
             proof = prove(statement, address, parameters=FEW, device="cpu")
         assert proof == prove(statement, "sync", parameters=FEW, device="cpu")
         certificate, key = str(strangers / "cert.pem"), str(strangers / "key.pem")
