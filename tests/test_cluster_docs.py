@@ -54,9 +54,13 @@ def replaced(text: str, old: str, new: str) -> str:
 
 @contextmanager
 def by_hand(folder: Path, lines: list[str], **environment: str) -> Iterator[str]:
-    """Run lines that start scheduler and workers, on ports that are free, and others; gives the scheduler's address."""
+    """Run lines that start a scheduler and workers, here one and on ports that are free, and those after them.
+
+    Gives the scheduler's address.
+    """
     lines[0] = replaced(lines[0], "dask scheduler", "dask scheduler --port 0 --host 127.0.0.1 --no-dashboard")
     lines[1] = replaced(lines[1], "dask worker", "dask worker --host 127.0.0.1 --no-dashboard")
+    lines[1] = replaced(lines[1], "--nworkers 2", "--nworkers 1")
     lines.insert(2, "until [ -s sched.json ]; do sleep 0.05; done")  # a person is not so fast
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
     own = {"PATH": path, "PYTHONPATH": str(ROOT), "DASK_TEMPORARY_DIRECTORY": str(folder), LONG_WAIT: "240"}
@@ -96,7 +100,7 @@ def test_by_tls_and_strangers_are_refused(tmp_path: Path) -> None:
     settled = replaced(configuration, "/etc/graphprover", str(ours))
     (config / "tls.yaml").write_text(settled)
     scheduler, workers, *_ = shell(section("By hand"))
-    cold = replaced(replaced(workers, " --preload graphprover.worker", ""), "--nworkers 2", "--nworkers 1")
+    cold = replaced(workers, " --preload graphprover.worker", "")
     with by_hand(tmp_path, [scheduler, cold], DASK_CONFIG=str(config)) as address:
         assert address.startswith("tls://")
         statement = example(memory)
