@@ -130,8 +130,9 @@ def check_latency(host: Host) -> Iterator[Bar]:
 
 def check_throughput(host: Host) -> Iterator[Bar]:
     # On CPUs with one process a core: two must reach 1.7.
-    per_device, shares = (None, (0.965, 0.975)) if host.devices[0] != "cpu" else (1, (0.85, 0.85))
-    all_ = host.figures(measure.by_cluster, per_device=per_device)
+    on_cpus = host.devices[0] == "cpu"
+    shares = (0.85, 0.85) if on_cpus else (0.965, 0.975)
+    all_ = host.figures(measure.by_cluster, per_device=1 if on_cpus else None)
     one = host.figures(measure.by_cluster, 1, per_device=all_["processes"])
     number = len(host.devices)
     for (name, count, cycles), share in zip(host.sizes.batches(), shares, strict=True):

@@ -124,9 +124,9 @@ def random_tables(seed: int) -> Statement:
     return Statement([synthetic.table(*shape, f"t{i}") for i, shape in enumerate(shapes)])
 
 
-def seconds_of(function: Callable[[], Any]) -> float:
+def seconds_of(function: Callable[..., Any], *arguments: Any) -> float:
     begun = time.perf_counter()
-    function()
+    function(*arguments)
     return time.perf_counter() - begun
 
 
@@ -141,12 +141,13 @@ def say(text: str) -> None:
 def compile_all(here: Here) -> Figures:
     """Seconds of the first proofs, after which the kernels are on disk."""
     jobs = [job for _, _, cycles in here.sizes.batches() for job in fibs(1, cycles)]
-    return {"seconds": seconds_of(lambda: here.prove(jobs, "threads"))}
+    return {"seconds": seconds_of(here.prove, jobs, "threads")}
 
 
 def other_bytes(here: Here) -> Figures:
     """How many proofs have other bytes than the CPU's: by each device, by all at once, and by clusters."""
-    seeds, figures = range(here.sizes.statements), {}
+    seeds = range(here.sizes.statements)
+    figures: Figures = {}
     names = [f"cuda:{number}" for number in range(here.devices)] if here.kind == "cuda" else ["cpu"] * here.devices
 
     def proved(seed: int, executor: Any, device: str) -> bytes:
@@ -155,13 +156,14 @@ def other_bytes(here: Here) -> Figures:
     def differing(executor: Any, device: str) -> int:
         return sum(proved(seed, executor, device) != expected[seed] for seed in seeds)
 
-    def count(what: str, differ: Callable[[], int]) -> None:
-        spent = seconds_of(lambda: figures.update({what: differ()}))
-        say(f"{what}: {figures[what]} differ, {spent:.2f} s")
+    def count(what: str, differ: Callable[..., int], *arguments: Any) -> None:
+        begun = time.perf_counter()
+        figures[what] = differ(*arguments)
+        say(f"{what}: {figures[what]:g} differ, {time.perf_counter() - begun:.2f} s")
 
     expected = [proved(seed, "sync", "cpu") for seed in seeds]
     for name in dict.fromkeys(names):
-        count(f"tables, {name}", lambda name=name: differing("sync", name))
+        count(f"tables, {name}", differing, "sync", name)
     with ThreadPoolExecutor(here.devices) as pool:
         count("tables, all devices at once", lambda: sum(pool.map(lambda name: differing("threads", name), names)))
     expected_guests, _ = Here("cpu", 1, here.sizes).prove(guests(), "threads")
@@ -172,9 +174,9 @@ def other_bytes(here: Here) -> Figures:
 
     with here.cluster(1) as client:
         here.warm(client, 1000)  # so that each worker has had a proof
-        count("tables, a cluster", lambda: differing(client, here.kind))
-        count("guests, a cluster", lambda: differing_guests(client))
-    count("guests, a cluster for one batch", lambda: differing_guests(here.own))
+        count("tables, a cluster", differing, client, here.kind)
+        count("guests, a cluster", differing_guests, client)
+    count("guests, a cluster for one batch", differing_guests, here.own)
     return figures
 
 
@@ -189,7 +191,8 @@ def fail(call: int) -> None:
 
 def faulty(here: Here) -> Figures:
     """How many proofs of batches with faults are missing or have other bytes."""
-    size, figures = here.sizes.cycles // 4, {}
+    size = here.sizes.cycles // 4
+    figures: Figures = {}
     jobs = fibs(8 * here.devices, size)
     expected, _ = here.prove(jobs, "threads")
     with dask.config.set({SILENCE: SILENCE_SECONDS}), here.cluster(2) as client:
@@ -232,12 +235,13 @@ def faulty(here: Here) -> Figures:
 def latency(here: Here) -> Figures:
     """Seconds of proofs here and by a cluster: of the first, and the median of the others."""
     device_for(here.kind)  # as a worker has made its own
-    data, spent = fib_input(here.sizes.cycles), {"here": [], "cluster": []}  # type: ignore[var-annotated]
+    data = fib_input(here.sizes.cycles)
+    spent: dict[str, list[float]] = {"here": [], "cluster": []}
     with here.cluster(1) as client:
         provers = {"here": Prover(FIB, device=here.kind), "cluster": Prover(FIB, device=here.kind, executor=client)}
         for turn in range(here.sizes.turns):
             for way in sorted(provers, reverse=turn % 2 == 1):
-                spent[way].append(seconds_of(lambda way=way: provers[way].prove(data)))
+                spent[way].append(seconds_of(provers[way].prove, data))
     for way, seconds in spent.items():
         say(f"{way}: first {seconds[0]:.3f} s, then " + " ".join(f"{value:.3f}" for value in seconds[1:]))
     first = {f"{way} first": seconds[0] for way, seconds in spent.items()}
@@ -255,7 +259,7 @@ def timed(here: Here, executor: Any, who: str) -> Figures:
     """Seconds of both batches."""
     figures = {}
     for name, count, cycles in here.sizes.batches():
-        figures[name] = seconds_of(lambda count=count, cycles=cycles: here.prove(fibs(count, cycles), executor))
+        figures[name] = seconds_of(here.prove, fibs(count, cycles), executor)
         say(told(who, figures[name], count, cycles))
     return figures
 
@@ -297,13 +301,14 @@ def prove_share(here: Here, number: int, processes: int, meet: Any) -> None:
 
 def overhead(here: Here) -> Figures:
     """Seconds a proof of half the short batch, here and by a cluster of one worker: the least of two turns each."""
-    jobs, spent = fibs(max(2, here.sizes.proofs // 2), here.sizes.cycles), {"here": [], "cluster": []}  # type: ignore[var-annotated]
+    jobs = fibs(max(2, here.sizes.proofs // 2), here.sizes.cycles)
+    spent: dict[str, list[float]] = {"here": [], "cluster": []}
     with here.cluster(1) as client:
         here.warm(client, here.sizes.cycles)
         here.prove(jobs[:1], "threads")
         for _ in range(2):
             for way, executor in (("here", "threads"), ("cluster", client)):
-                spent[way].append(seconds_of(lambda executor=executor: here.prove(jobs, executor)) / len(jobs))
+                spent[way].append(seconds_of(here.prove, jobs, executor) / len(jobs))
     for way, seconds in spent.items():
         say(f"{way}: " + ", ".join(f"{value:.4f}" for value in seconds) + " s a proof")
     return {way: min(seconds) for way, seconds in spent.items()}
