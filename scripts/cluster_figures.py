@@ -266,7 +266,7 @@ def timed(here: Here, executor: Any, who: str) -> Figures:
 
 def told(who: str, seconds: float, count: int, cycles: int) -> str:
     rate = count * cycles / seconds / 1e6
-    return f"{who}: {count} x {cycles:,} cycles in {seconds:.2f} s, {rate:.2f} M cycles/s"
+    return f"{who}: {count} x {cycles:,} cycles in {seconds:.2f} s, {rate:.3g} M cycles/s"
 
 
 def by_processes(here: Here, processes: int) -> Figures:
