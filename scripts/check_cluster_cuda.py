@@ -210,6 +210,7 @@ def main() -> None:
     parts = options.only.split(",")
     if unknown := set(parts) - PARTS.keys():
         parser.error(f"no such part: {', '.join(unknown)}")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what runs is ended, too
     describe(devices)
     given = {size.name: value for size in fields(Sizes) if (value := getattr(options, size.name)) is not None}
     host = Host(devices, replace(ON_CPUS if devices[0] == "cpu" else Sizes(), **given), options.processes)
