@@ -17,6 +17,7 @@ from dask.diagnostics import Profiler
 
 from graphprover import Proof, Statement, prove
 from graphprover.graphs.costs import Cost
+from graphprover.graphs.keys import place_of
 from graphprover.graphs.plan import Plan
 
 
@@ -102,7 +103,7 @@ def timed(statement: Statement, device: Any) -> tuple[Proof, Spent]:
         seconds = time.perf_counter() - started
     rounds: dict[str, float] = defaultdict(float)
     for task in tasks.results:
-        rounds[str(task.key).partition("-")[0]] += task.end_time - task.start_time
+        rounds[place_of(task.key).round] += task.end_time - task.start_time
     return proof, Spent(seconds, graph.seconds, rounds)
 
 
