@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from graphprover.air import Air, Bus
     from graphprover.checker import check
+    from graphprover.delayed import graph
     from graphprover.envelope import Proof
     from graphprover.files import FileError
     from graphprover.protocol.errors import VerificationError
@@ -25,6 +26,7 @@ __all__ = [
     "Verdict",
     "VerificationError",
     "check",
+    "graph",
     "prove",
     "verify",
 ]
@@ -40,6 +42,7 @@ _HOMES = {
     "Verdict": "verifier",
     "VerificationError": "protocol.errors",
     "check": "checker",
+    "graph": "delayed",
     "prove": "prover",
     "verify": "verifier",
 }

@@ -25,7 +25,7 @@ LAYERS = (
     ("vm",),  # the machine: its statements, and kernels of its own
     ("graphs",),  # the rounds
     ("cluster",),  # where workers make whole proofs; it names `worker` in text
-    ("prover",),
+    ("prover", "delayed"),
     ("worker",),
     ("examples", "programs"),  # what may be proved
     # the command line
@@ -39,7 +39,7 @@ UPWARD = {  # imports inside of functions that go up, and why
 }
 
 HOMES = {  # the only modules that import what is heavy
-    "dask": ("graphs", "cli", "cluster"),
+    "dask": ("graphs", "cli", "cluster", "delayed", "prover"),
     "distributed": ("cluster", "worker"),
     "numba": ("compiled", "kernels.cpu"),
     "llvmlite": ("kernels.cpu",),
