@@ -31,6 +31,7 @@ class Task:
     name: str  # batch of tables, commitment or height
     needs: tuple[str, ...]  # keys of other tasks
     cost: Cost
+    of_tables: Mapping[int, Cost]  # what each table costs of it; empty where it is of all tables together
 
 
 @dataclass(frozen=True)
@@ -104,5 +105,5 @@ def make_plan(layout: Layout, log_batch_rows: int = CPU_BATCH, main: Sequence[Ar
     for key in sorted(graph, key=positions.__getitem__):
         place = place_of(key)
         needs = tuple(sorted(str(place_of(needed)) for needed in graph[key].dependencies))
-        tasks[str(place)] = Task(*place, needs, costs.of(*place))
+        tasks[str(place)] = Task(*place, needs, costs.of(*place), costs.by_table(*place))
     return Plan(layout, tasks)

@@ -18,7 +18,8 @@ from graphprover.device import CpuDevice
 from graphprover.examples.synthetic import statement
 from graphprover.graphs.plan import make_plan
 from graphprover.prover import prepare
-from rounds import Ceilings, report, timed
+from graphprover.graphs.ceilings import Ceilings
+from rounds import report, timed
 
 
 def measure(log_rows: int, width: int, interactions: int, repeat: int, threads: int) -> tuple[float, float, float, int]:
