@@ -61,7 +61,6 @@ def assumed(kind: str, threads: int) -> Assumed:
     """What is assumed of a device ``cpu`` or ``cuda``, as docs/performance.md and docs/performance_cuda.md measured."""
     if kind == "cuda":
         return Assumed("one NVIDIA H200", Ceilings(copy=4.25e12, multiply=9.15e11, butterfly=5.1e11, permute=3.8e9))
-    of_all = Ceilings(
-        copy=threads * 3.9e10, multiply=threads * 4.4e9, butterfly=threads * 2.6e9, permute=threads * 3.6e7
-    )
-    return Assumed(f"{threads} thread{'s' * (threads > 1)} of a CPU with AVX-512, each at the rates of one", of_all)
+    name = f"{threads} thread{'s' * (threads > 1)} of a CPU with AVX-512, each at the rates of one"
+    rates = {"copy": 3.9e10, "multiply": 4.4e9, "butterfly": 2.6e9, "permute": 3.6e7}
+    return Assumed(name, Ceilings(**{operation: threads * rate for operation, rate in rates.items()}))

@@ -11,7 +11,7 @@ from graphprover.graphs.plan_text import bytes_text, count_text, time_text
 
 Cell = tuple[str, float | str]  # what is shown, and what it is sorted by
 
-COSTS = ("time", "share", "bound by", "multiplications", "butterflies", "Keccak-f", "moved", "kept", "scratch")
+COLUMNS = ("time", "share", "bound by", "multiplications", "butterflies", "Keccak-f", "moved", "kept", "scratch")
 
 STYLE = """
 body{margin:1.5rem auto;max-width:1900px;padding:0 1rem;font:14px/1.45 system-ui,sans-serif;background:var(--paper);
@@ -62,9 +62,9 @@ def plan_html(plan: Plan, program: str, assumed: Assumed, threads: int) -> str:
 <title>{title}</title><style>{STYLE}</style></head><body>
 <div class="scroll">{plan_svg(plan, program, assumed, threads)}</div>
 <h2>Rounds</h2>
-{_table(("round", "tasks", *COSTS), by_round)}
+{_table(("round", "tasks", *COLUMNS), by_round)}
 <h2>Tasks</h2>
-{_table(("round", "of", *COSTS), by_task)}
+{_table(("round", "of", *COLUMNS), by_task)}
 <script>{SCRIPT}</script>
 </body></html>
 """
@@ -94,12 +94,11 @@ def _table(names: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
     body = list(rows)
     left = {place for place, (_, by) in enumerate(body[0]) if isinstance(by, str)}
     kinds = [' class="left"' if place in left else "" for place in range(len(names))]
-    head = "".join(
-        f'<th{kind} scope="col"><button>{name}</button></th>' for kind, name in zip(kinds, names, strict=True)
-    )
+    heads = (f"<th{kind}><button>{name}</button></th>" for kind, name in zip(kinds, names, strict=True))
     lines = []
     for row in body:
         cells = zip(kinds, row, strict=True)
         shown = (f'<td{kind} data-by="{escape(str(by))}">{escape(text)}</td>' for kind, (text, by) in cells)
         lines.append(f"<tr>{''.join(shown)}</tr>")
-    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(lines)}</tbody></table></div>'
+    table = f"<thead><tr>{''.join(heads)}</tr></thead><tbody>{''.join(lines)}</tbody>"
+    return f'<div class="scroll"><table>{table}</table></div>'

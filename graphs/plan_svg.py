@@ -21,8 +21,8 @@ SHOWN = 0.004  # of the whole time: the least whose number is written beside its
 
 UNKNOWN = "not in the model"
 EXPLAINED = (
-    "A task takes the longer of two times at these rates: its bytes, each array once, and its operations, with proof of "
-    "work by its average. Tasks follow each other.",
+    "A task takes the longer of two times at these rates: its bytes, each array once, and its operations, of proof of "
+    "work the average. Tasks follow each other.",
     "Real proofs take longer: traces, queries, and the host are not in the model. A dashed line: what the transcript "
     "draws from the tasks on its left, tasks on its right wait for.",
 )
@@ -135,12 +135,12 @@ def plan_svg(plan: Plan, program: str, assumed: Assumed, threads: int) -> str:
         f'<title id="plan-title">Plan of {escape(program)}</title><desc id="plan-text">{escape(figures)}</desc>',
         f"<style>{STYLE}</style>",
         f'<clipPath id="plan-names"><rect x="{MARGIN}" y="0" width="{LABEL - 6}" height="{height}"/></clipPath>',
-        _text(MARGIN, 34, _cut(f"Plan of {program}", WIDTH - 2 * MARGIN, 18), 18, "ink strong"),
+        _text(MARGIN, 34, _cut(f"Plan of {program}", WIDTH - 2 * MARGIN, 25), 18, "ink strong"),
         _text(MARGIN, 56, figures, 12),
         _text(MARGIN, 74, f"Assumed: {assumed.name}. {assumed.ceilings}.", 12, "faint"),
         *_legend(92),
     ]
-    top, drawn = TOP, []
+    top, drawn = TOP, list[str]()
     for group in groups:
         for number, row in enumerate(group):
             if number % 2:
@@ -210,9 +210,22 @@ class Frame:
     scale: float  # of boxes, the same everywhere: units a second
     lefts: Sequence[float]  # of the columns, and where the last one ends
 
-    def width(self, seconds: float) -> float:
-        """Of a box."""
-        return max(SLIVER, self.scale * seconds) if seconds else 0.0
+    def width(self, box: Box) -> float:
+        return max(SLIVER, self.scale * box.seconds) if box.seconds else HOLLOW
+
+    def drawn(self, boxes: Sequence[Box]) -> list[Box]:
+        """Those of one cell, of which all slivers are one, and all that the model knows nothing of."""
+        wide = [box for box in boxes if self.scale * box.seconds >= SLIVER]
+        slivers = [box for box in boxes if 0 < self.scale * box.seconds < SLIVER]
+        return [*wide, *_together(slivers), *_together([box for box in boxes if not box.seconds])]
+
+
+def _together(boxes: Sequence[Box]) -> Sequence[Box]:
+    if len(boxes) < 2:
+        return boxes
+    seconds, longest = sum(box.seconds for box in boxes), max(boxes, key=lambda box: box.seconds)
+    names = [box.title.partition("\n")[0] for box in boxes]
+    return [Box(seconds, longest.bound, "\n".join([*names, time_text(seconds) if seconds else UNKNOWN]))]
 
 
 def _frame(rows: Sequence[Row]) -> Frame:
@@ -223,7 +236,7 @@ def _frame(rows: Sequence[Row]) -> Frame:
     def lefts(scale: float) -> list[float]:
         frame, found = Frame(total, scale, ()), [float(first)]
         for column in range(len(COLUMNS)):
-            widest = max(sum(frame.width(box.seconds) for box in row.cells[column]) for row in rows)
+            widest = max(sum(map(frame.width, frame.drawn(row.cells[column]))) for row in rows)
             found.append(found[-1] + max(LEAST, widest + NUMBER))
         return found
 
@@ -285,18 +298,12 @@ def _row(row: Row, top: float, frame: Frame) -> Iterator[str]:
 
 
 def _cell(boxes: Sequence[Box], left: float, top: float, frame: Frame) -> Iterator[str]:
-    """The boxes of one row in one column, one after another; those that the model knows nothing of are one."""
+    """The boxes of one row in one column, one after another, and their time."""
     x, y = left, top + (ROW - BOX) / 2
-    for box in boxes:
-        if box.seconds:
-            width = frame.width(box.seconds)
-            yield _box(x, y, width - 1 if width > 3 else width, box.bound, box.title)
-            x += width
-    free = [box.title for box in boxes if not box.seconds]
-    if free:
-        several = [title.partition("\n")[0] for title in free] + [UNKNOWN]
-        yield _box(x + 1, y, HOLLOW, "", free[0] if len(free) == 1 else "\n".join(several))
-        x += HOLLOW + 1
+    for box in frame.drawn(boxes):
+        width = frame.width(box)
+        yield _box(x, y, width - 1 if width > 3 else width, box.bound, box.title)
+        x += width
     seconds = sum(box.seconds for box in boxes)
     if seconds >= SHOWN * frame.total > 0:
         yield _text(x + 4, top + ROW - 5, time_text(seconds), 10, "faint")

@@ -16,9 +16,9 @@ from bench_kernels import ceilings
 from graphprover import prove, verify
 from graphprover.device import CpuDevice
 from graphprover.examples.synthetic import statement
+from graphprover.graphs.ceilings import Ceilings
 from graphprover.graphs.plan import make_plan
 from graphprover.prover import prepare
-from graphprover.graphs.ceilings import Ceilings
 from rounds import report, timed
 
 

@@ -17,9 +17,9 @@ import checkout  # noqa: F401 (finds the package)
 from graphprover import Statement, Table, prove, verify
 from graphprover.device.choose import device_for
 from graphprover.examples import synthetic
+from graphprover.graphs.ceilings import Ceilings
 from graphprover.graphs.plan import make_plan
 from graphprover.prover import prepare
-from graphprover.graphs.ceilings import Ceilings
 from rounds import Synchronised, report, timed
 
 
