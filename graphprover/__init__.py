@@ -5,10 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from graphprover.air import Air, Bus
+    from graphprover.batch import prove_many
     from graphprover.checker import check
     from graphprover.delayed import graph
     from graphprover.envelope import Proof
     from graphprover.files import FileError
+    from graphprover.jobs import Job, Prover, Result
     from graphprover.protocol.errors import VerificationError
     from graphprover.prover import prove
     from graphprover.statement import Statement, Table
@@ -20,7 +22,10 @@ __all__ = [
     "Air",
     "Bus",
     "FileError",
+    "Job",
     "Proof",
+    "Prover",
+    "Result",
     "Statement",
     "Table",
     "Verdict",
@@ -28,6 +33,7 @@ __all__ = [
     "check",
     "graph",
     "prove",
+    "prove_many",
     "verify",
 ]
 
@@ -36,7 +42,10 @@ _HOMES = {
     "Air": "air",
     "Bus": "air",
     "FileError": "files",
+    "Job": "jobs",
     "Proof": "envelope",
+    "Prover": "jobs",
+    "Result": "jobs",
     "Statement": "statement",
     "Table": "statement",
     "Verdict": "verifier",
@@ -44,6 +53,7 @@ _HOMES = {
     "check": "checker",
     "graph": "delayed",
     "prove": "prover",
+    "prove_many": "batch",
     "verify": "verifier",
 }
 
