@@ -125,9 +125,10 @@ def plan_svg(plan: Plan, program: str, assumed: Assumed, threads: int) -> str:
     frame = _frame(rows)
     bottom = TOP + ROW * len(rows) + GAP * (len(groups) - 1)
     height = bottom + MARGIN
+    peak = plan.peak(threads)
     figures = (
         f"{len(plan.layout.tables)} tables, {len(plan.tasks)} tasks, {time_text(frame.total)} by the model, "
-        f"peak memory beyond the traces {bytes_text(plan.peak_bytes(threads))}"
+        f"peak memory beyond the traces {bytes_text(peak.bytes)} in {peak}"
     )
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="plan" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" '
@@ -136,7 +137,7 @@ def plan_svg(plan: Plan, program: str, assumed: Assumed, threads: int) -> str:
         f"<style>{STYLE}</style>",
         f'<clipPath id="plan-names"><rect x="{MARGIN}" y="0" width="{LABEL - 6}" height="{height}"/></clipPath>',
         _text(MARGIN, 34, _cut(f"Plan of {program}", WIDTH - 2 * MARGIN, 25), 18, "ink strong"),
-        _text(MARGIN, 56, figures, 12),
+        _text(MARGIN, 56, _cut(figures, WIDTH - 2 * MARGIN, 12), 12),
         _text(MARGIN, 74, f"Assumed: {assumed.name}. {assumed.ceilings}.", 12, "faint"),
         *_legend(92),
     ]
