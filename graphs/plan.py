@@ -31,7 +31,6 @@ class Task:
     name: str  # batch of tables, commitment or height
     needs: tuple[str, ...]  # keys of other tasks
     cost: Cost
-    of_tables: Mapping[int, Cost]  # what each table costs of it; empty where it is of all tables together
 
 
 @dataclass(frozen=True)
@@ -52,6 +51,7 @@ class Plan:
 
     layout: Layout
     tasks: Mapping[str, Task]
+    costs: Costs  # the model that they follow
 
     def __repr__(self) -> str:
         return f"<{self._title}>"
@@ -127,8 +127,8 @@ def make_plan(
     for key in sorted(graph, key=positions.__getitem__):
         place = place_of(key)
         needs = tuple(sorted(str(place_of(needed)) for needed in graph[key].dependencies))
-        tasks[str(place)] = Task(*place, needs, costs.of(*place), costs.by_table(*place))
-    return Plan(layout, tasks)
+        tasks[str(place)] = Task(*place, needs, costs.of(*place))
+    return Plan(layout, tasks, costs)
 
 
 _peaks: dict[object, Peak] = {}  # of shapes that were proved

@@ -165,7 +165,8 @@ def _rows(plan: Plan, assumed: Assumed) -> list[list[Row]]:
     for task in plan.tasks.values():
         column, whole = column_of(task), assumed.ceilings.modelled(task.cost)
         after = ", ".join(dict.fromkeys(_place(plan.tasks[key]) for key in task.needs)) or "nothing"
-        if not task.of_tables:
+        costs = plan.costs.by_table(task.round, task.name)
+        if not costs:
             title = _details(f"{task.round} of {task.name}", task.cost, whole.seconds, whole.bound, total, after)
             if task.round in ABOVE:
                 row = above[ABOVE[task.round]]
@@ -175,7 +176,7 @@ def _rows(plan: Plan, assumed: Assumed) -> list[list[Row]]:
                 row = layers.setdefault(task.name, Row(f"FRI layer {task.name}", title=f"FRI layer {task.name}"))
             row.cells[column].append(Box(whole.seconds, whole.bound, title))
             continue
-        parts = {table: assumed.ceilings.modelled(cost) for table, cost in task.of_tables.items()}
+        parts = {table: assumed.ceilings.modelled(cost) for table, cost in costs.items()}
         scale = whole.seconds / (sum(part.seconds for part in parts.values()) or 1)
         beside = f"\nin one task with {len(parts) - 1} other tables" if len(parts) > 1 else ""
         for table, part in parts.items():
@@ -183,7 +184,7 @@ def _rows(plan: Plan, assumed: Assumed) -> list[list[Row]]:
             if not seconds and column:
                 continue  # it has no columns in this round
             of = f"{task.round} of {row.title}"
-            title = _details(of, task.of_tables[table], seconds, part.bound, total, after) + beside
+            title = _details(of, costs[table], seconds, part.bound, total, after) + beside
             row.cells[column].append(Box(seconds, part.bound, title))
     ends = [row for row in below.values() if any(row.cells)]
     return [list(above.values()), sorted(tables, key=lambda row: -row.seconds), [*layers.values(), *ends]]

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import dask
 import pytest
+from distributed import Client
 
 from graphprover import Proof, graph, prove, verify
 from graphprover.device import CpuDevice
@@ -29,9 +30,13 @@ def test_two_graphs_share_no_key_and_may_be_computed_together() -> None:
     assert proofs[0] == proofs[1]
 
 
-def test_all_tasks_are_in_the_groups_of_rounds() -> None:
-    groups = {dask.utils.key_split(key) for key in graph(example(memory), parameters=FEW).__dask_graph__()}
-    assert groups == {"trace", "extend", "tree", "transcript", "lookup", "quotient", "opening", "deep", "fri", "query"}
+def test_a_scheduler_of_a_cluster_groups_its_tasks_by_rounds() -> None:
+    proof = graph(example(memory), parameters=FEW, device="cpu")
+    with Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None) as client:
+        assert proof.compute() == prove(example(memory), parameters=FEW, device="cpu")
+        groups = client.run_on_scheduler(lambda dask_scheduler: set(dask_scheduler.task_prefixes))
+    rounds = {"trace", "extend", "tree", "transcript", "lookup", "quotient", "opening", "deep", "fri", "query"}
+    assert rounds == groups == {dask.utils.key_split(key) for key in proof.__dask_graph__()}
 
 
 def test_arguments_are_those_of_prove() -> None:

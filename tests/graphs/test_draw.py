@@ -66,7 +66,8 @@ def test_what_a_task_waits_for_is_never_on_its_right(plan: Plan) -> None:
 
 def test_every_task_and_table_is_there(plan: Plan) -> None:
     found = "\n".join(titles(plan_svg(plan, "memory", CPU, 2)))
-    assert not [key for key, task in plan.tasks.items() if not task.of_tables and f"{key}\n" not in found]
+    joined = [key for key, task in plan.tasks.items() if not plan.costs.by_table(task.round, task.name)]
+    assert not [key for key in joined if f"{key}\n" not in found]
     for number, air in enumerate(plan.layout.tables):
         for round_ in ("extend_main", "lookup", "quotient", "opening", "deep"):
             assert f"{round_} of {number}.{air.name}: 2^{plan.layout.log_heights[number]} rows" in found
@@ -79,8 +80,9 @@ def test_tables_that_share_tasks_share_their_time(log_batch_rows: int) -> None:
     found = re.findall(r">([\d.]+) (s|ms|µs)</text>", plan_svg(many_tables, "many", CPU, 2).partition("<clipPath")[2])
     assert (f"{time_text(sum(times))}").split() in [list(one) for one in found]
     for task in many_tables.tasks.values():
-        if len(task.of_tables) > 1:
-            parts = sum(CPU.ceilings.modelled(cost).seconds for cost in task.of_tables.values())
+        costs = many_tables.costs.by_table(task.round, task.name)
+        if len(costs) > 1:
+            parts = sum(CPU.ceilings.modelled(cost).seconds for cost in costs.values())
             assert parts <= CPU.ceilings.modelled(task.cost).seconds * 1.5
 
 
