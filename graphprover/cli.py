@@ -305,7 +305,7 @@ def _add_plan(command: Command) -> None:
         "Show what a proof will cost, before anything runs.",
         "For each round and table: operations, bytes, and what it waits for. On a GPU small tables share tasks up to "
         "more rows than on a CPU, so the plans differ. A guest is run for it: how tall its tables are depends on that.",
-        ["examples/keccak --input README.md", "guest.elf --device cuda", "examples/keccak --svg plan.svg"],
+        ["examples/keccak --input README.md", "guest.elf --device cuda", "examples/keccak --html plan.html"],
     )
     _with_program(subparser)
     _with_level(subparser)
@@ -316,7 +316,10 @@ def _add_plan(command: Command) -> None:
         help="whose tasks to plan: auto (default: what `prove` takes on this machine), cpu, cuda or cuda:NUMBER; the "
         "GPU need not be there",
     )
-    subparser.add_argument("--svg", type=Path, metavar="FILE", help="also draw it")
+    subparser.add_argument(
+        "--svg", type=Path, metavar="FILE", help="also draw it: a row for each table, boxes as wide as tasks take long"
+    )
+    subparser.add_argument("--html", type=Path, metavar="FILE", help="also a page with the picture and all tasks")
     add_json(subparser)
 
 
@@ -564,11 +567,14 @@ def run_export(options: argparse.Namespace) -> int:
 
 def run_plan(options: argparse.Namespace) -> int:
     """``graphprover plan``"""
-    if options.svg:
-        check_writable(options.svg)
+    for path in filter(None, (options.svg, options.html)):
+        check_writable(path)
     from graphprover.device.choose import profile_of
-    from graphprover.graphs.draw import peak_text, plan_rows, plan_svg
+    from graphprover.graphs.ceilings import assumed
     from graphprover.graphs.plan import make_plan
+    from graphprover.graphs.plan_html import plan_html
+    from graphprover.graphs.plan_svg import plan_svg
+    from graphprover.graphs.plan_text import peak_text, plan_rows
 
     try:
         profile = profile_of(options.device)
@@ -584,8 +590,10 @@ def run_plan(options: argparse.Namespace) -> int:
         tail = [] if cells is None else report.cells_report(cells, claimed(statement).cycles)
         return [report.Section(plan_rows(plan)), f"on {profile}", peak_text(plan, profile.threads), *tail]
 
-    if options.svg:
-        write(options.svg, plan_svg(plan).encode())
+    for path, draw in ((options.svg, plan_svg), (options.html, plan_html)):
+        if path:
+            times = assumed(profile.kind, profile.threads)
+            write(path, draw(plan, program.name, times, profile.threads).encode())
     report.say(found, describe, options)
     return OK
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphprover.envelope import Proof
+from graphprover.graphs.keys import place_of
 from graphprover.programs import Program
 from graphprover.protocol.hashing import DIGEST_BYTES
 from graphprover.protocol.layout import Layout
@@ -150,7 +151,7 @@ def times(stages: Mapping[str, float], tasks: Iterable[TaskData]) -> Facts:
     """
     rounds: dict[str, list[tuple[float, float]]] = {}
     for task in sorted(tasks, key=lambda task: task.start_time):
-        rounds.setdefault(str(task.key).partition("-")[0], []).append((task.start_time, task.end_time))
+        rounds.setdefault(place_of(task.key).round, []).append((task.start_time, task.end_time))
     rows = [{"round": name, "tasks": len(spans), "seconds": covered(spans)} for name, spans in rounds.items()]
     return {"stages": dict(stages), "rounds": rows, "peak_memory_bytes": peak_memory()}
 

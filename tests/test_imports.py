@@ -26,7 +26,7 @@ LAYERS = (
     ("vm",),  # the machine: its statements, and kernels of its own
     ("graphs",),  # the rounds
     ("cluster",),  # where workers make whole proofs; it names `worker` in text
-    ("prover",),
+    ("prover", "delayed"),
     ("examples", "programs"),  # what may be proved
     ("jobs",),  # proofs to make, as they travel
     ("worker",),
@@ -42,7 +42,7 @@ UPWARD = {  # imports inside of functions that go up, and why
 }
 
 HOMES = {  # the only modules that import what is heavy
-    "dask": ("settings", "graphs", "cli", "cluster"),
+    "dask": ("settings", "graphs", "cli", "cluster", "delayed", "prover"),
     "distributed": ("cluster", "worker"),
     "numba": ("compiled", "kernels.cpu"),
     "llvmlite": ("kernels.cpu",),
