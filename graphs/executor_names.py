@@ -2,3 +2,6 @@
 
 SYNCHRONOUS, THREADS = "sync", "threads"
 LOCAL = (SYNCHRONOUS, THREADS)
+
+PROCESSES, CUDA = "processes", "cuda"
+CLUSTERS = (PROCESSES, CUDA)  # which last as long as they are needed

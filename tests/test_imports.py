@@ -16,7 +16,7 @@ LINKED = ("graphs", "kernels", "examples")  # folders of the root that are packa
 # From the lowest up; a module belongs to the longest name that fits, and imports from its own layer and lower ones.
 LAYERS = (
     # arithmetic of the verifier; writing files; keeping compiled kernels; what notebooks and terminals show
-    ("field", "files", "compiled", "notebook", "terminal", "__init__"),
+    ("field", "files", "compiled", "leaving", "notebook", "terminal", "__init__"),
     ("air",),  # how tables are described
     ("protocol",),  # what prover and verifier agree on
     ("envelope", "recipe", "statement", "checker", "verifier", "export"),  # what a user holds
@@ -29,7 +29,8 @@ LAYERS = (
     ("worker",),
     ("examples", "programs"),  # what may be proved
     # the command line
-    ("options", "demands", "facts", "report", "completion", "warm", "cli", "__main__", "vm.cli", "vm.new_guest"),
+    ("options", "demands", "facts", "report", "completion", "warm", "batch_file", "batch_cli", "cli", "__main__")
+    + ("vm.cli", "vm.new_guest"),
 )
 
 UPWARD = {  # imports inside of functions that go up, and why
@@ -39,7 +40,7 @@ UPWARD = {  # imports inside of functions that go up, and why
 }
 
 HOMES = {  # the only modules that import what is heavy
-    "dask": ("graphs", "cli", "cluster"),
+    "dask": ("graphs", "cli", "cluster", "options", "settings"),
     "distributed": ("cluster", "worker"),
     "numba": ("compiled", "kernels.cpu"),
     "llvmlite": ("kernels.cpu",),
