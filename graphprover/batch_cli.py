@@ -172,7 +172,7 @@ def _finished(entry: Entry, result: "Result") -> Facts:
         encoded = result.proof.to_bytes()
         try:
             if not result.kept:
-                again = _why_again(result.job)
+                again = _why_again(entry, result.job)
                 write(entry.output, encoded)
             written = {"file": str(entry.output), "bytes": len(encoded)}
         except FileError as failure:
@@ -180,12 +180,12 @@ def _finished(entry: Entry, result: "Result") -> Facts:
     return facts.job(entry.name, entry.program, entry.input, written, result, error, again)
 
 
-def _why_again(job: "Job") -> str | None:
+def _why_again(entry: Entry, job: "Job") -> str | None:
     """What is wrong with the proof that was there; None where there was none."""
     if job.existing is None:
         return None
     try:
-        job.prover.verify(read_proof(job.existing))
+        job.prover.verify(read_proof(entry.output))
     except (FileError, VerificationError) as error:
         return str(error)
     return "it is of another run"

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from graphprover.demands import ANY
 from graphprover.files import STREAM, FileError, check_writable, make_folder, read_input
 from graphprover.options import UsageError
 from graphprover.programs import Program, ProgramError, is_packaged, open_program
 from graphprover.protocol.parameters import RATES
 from graphprover.protocol.security import JOHNSON_PROXIMITY, PROXIMITIES
-from graphprover.vm.guest import Guest, Limits
+from graphprover.vm.guest import ANY, Guest, Limits
 from graphprover.vm.key import Key
 
 _DEFAULTS: dict[str, Any] = {"security": 128, "rate": 2, "proximity": JOHNSON_PROXIMITY}

@@ -7,14 +7,13 @@ import os
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphprover import __version__, batch_cli, completion, demands, facts, report, warm
-from graphprover.checker import check, warn
+from graphprover.checker import check
 from graphprover.envelope import Proof
 from graphprover.export import export
 from graphprover.files import STREAM, FileError, check_writable, make_folder, read_input, read_proof, write
@@ -43,18 +42,21 @@ from graphprover.programs import (
 )
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.parameters import RATES
-from graphprover.protocol.proof import Cap
 from graphprover.protocol.security import JOHNSON_PROXIMITY, PROXIMITIES
 from graphprover.protocol.transcript import RELEASE
 from graphprover.statement import Statement
 from graphprover.verifier import Verdict, check_level, layout_of_proof, verify
 from graphprover.vm import cli as vm
 from graphprover.vm import new_guest
-from graphprover.vm.claim import Claim, claim_of
+from graphprover.vm.claim import claim_of
 from graphprover.vm.cost import committed_cells
-from graphprover.vm.guest import Guest, Limits
+from graphprover.vm.guest import Guest, Limits, OtherExitCode, claimed
 from graphprover.vm.key import Key
 from graphprover.vm.statement import Machine
+
+if TYPE_CHECKING:
+    from graphprover.jobs import Job
+    from graphprover.prover import Made
 
 _log = logging.getLogger(__name__)
 
@@ -364,21 +366,41 @@ def run_prove(options: argparse.Namespace) -> int:
         stages[name] = time.perf_counter() - started
         _log.debug("%s: %.3f s", name, stages[name])
 
-    with configured(options):
-        proven = _proven_here(options, stage) if options.executor in LOCAL else _proven_by_workers(options, stage)
-    program, proof = proven.program, proven.proof
-    with stage("verify"):
-        try:
+    program, data, limits = _run(options)
+    with stage("imports"), configured(options):
+        check_device(options)
+        from dask.diagnostics import Profiler
+
+        from graphprover.jobs import Job, Prover
+    prover = Prover(program, security=options.security, rate=options.rate, proximity=options.proximity)
+    job = Job(prover, data, program.name, options.commit_input, options.exit_code or 0, limits)
+    try:
+        with configured(options), Profiler() as tasks:
+            made = (
+                _made_here(job, options, stage) if options.executor in LOCAL else _made_by_worker(job, options, stage)
+            )
+        proof = made.proof
+        with stage("verify"):
             own = program.statement_of(proof)
-            verdict = verify(proof, own, options.security, options.proximity, preprocessed=proven.cap)
-        except VerificationError as error:
-            raise _not_proven(options, error) from error
+            verdict = verify(proof, own, options.security, options.proximity, preprocessed=made.preprocessed_cap)
+    except OtherExitCode:
+        raise
+    except VerificationError as error:
+        flags = f" --input {options.input}" if options.input else ""
+        raise VerificationError(
+            f"{program.name}: not proven: {error} (`graphprover check {program.name}{flags}` says what is wrong)"
+        ) from error
+    except ValueError as error:
+        if type(error) is not ValueError:  # others are not about arguments
+            raise
+        raise UsageError(f"{program.name}: {error}") from error
     encoded = proof.to_bytes()
     with stage("write"):
         write(options.output, encoded)
     found = facts.verdict(program, verdict) | {"proof": _file(options.output, encoded)}
     if options.report:
-        found["report"] = facts.times({**stages, **proven.stages}, proven.tasks)
+        of_worker = {} if options.executor in LOCAL else {f"worker: {name}": s for name, s in made.seconds.items()}
+        found["report"] = facts.times(stages | of_worker, tasks.results)
 
     def describe() -> list[report.Block]:
         size = {"proof": f"{_place(options.output)}, {len(encoded):,} bytes"}
@@ -389,90 +411,34 @@ def run_prove(options: argparse.Namespace) -> int:
     return OK
 
 
-@dataclass(frozen=True)
-class _Proven:
-    """A proof that is to be verified, and who made it."""
-
-    program: Program | Guest
-    proof: Proof
-    cap: Cap | None = None  # this process's own commitment to the preprocessed columns
-    tasks: Sequence[Any] = ()  # those of this process, as Dask's profiler has them
-    stages: Mapping[str, float] = field(default_factory=dict)  # seconds of a worker
-
-
 Stage = Callable[[str], AbstractContextManager[None]]
 
 
-def _proven_here(options: argparse.Namespace, stage: Stage) -> _Proven:
+def _made_here(job: "Job", options: argparse.Namespace, stage: Stage) -> "Made":
+    """A proof by this process, which is to be verified."""
+    from graphprover.prover import make
+
     with stage("trace"):
-        program, statement = _program_and_statement(options)
-    if isinstance(program, Guest):
-        _check_exit_code(program, statement, options)
-    with stage("imports"):
-        from dask.diagnostics import Profiler
-
-        from graphprover.prover import prove_prepared
-    warn(statement)
-    prepared = _prepared(program, statement, options)
-    check_device(options)
+        prepared = job.prepared()
     progress = sys.stderr.isatty() and DEBUG not in os.environ
-    with stage("prove"), Profiler() as tasks:
-        proof, cap = prove_prepared(prepared, options.executor, options.device, progress)
-    return _Proven(program, proof, cap, tasks.results)
+    with stage("prove"):
+        return make(prepared, options.executor, options.device, progress, check=lambda proof, cap: None)
 
 
-def _proven_by_workers(options: argparse.Namespace, stage: Stage) -> _Proven:
-    """By a cluster, one of whose workers runs the program, too."""
-    program, data, limits = _run(options)
-    check_device(options)
-    with stage("imports"):
-        from graphprover.batch import prove_many
-        from graphprover.jobs import Job, Prover
-    prover = Prover(program, security=options.security, rate=options.rate, proximity=options.proximity)
-    job = Job(
-        prover,
-        data,
-        program.name,
-        state_input=options.commit_input,
-        exit_code=options.exit_code or 0,
-        limits=limits,
-    )
+def _made_by_worker(job: "Job", options: argparse.Namespace, stage: Stage) -> "Made":
+    """A proof by a worker of a cluster, which runs the program, too; it is to be verified here."""
+    from graphprover.batch import prove_many
+
     with stage("prove"), batch_cli.bar(1) as draw:
 
-        def begun(job: Job, worker: str) -> None:
+        def begun(job: "Job", worker: str) -> None:
             if draw:
-                draw(0, 0, 0, f"{program.name} by {worker}")
+                draw(0, 0, 0, f"{job.name} by {worker}")
 
         (result,) = prove_many([job], options.executor, options.device, begun)
-    if isinstance(result.error, ValueError):  # as in _prepared
-        raise UsageError(f"{program.name}: {result.error}") from result.error
-    if isinstance(result.error, VerificationError) and not isinstance(program, Guest):
-        raise _not_proven(options, result.error) from result.error
-    if result.proof is None:
+    if result.made is None:
         raise result.error or AssertionError("neither a proof nor an error")
-    return _Proven(program, result.proof, stages={f"worker: {name}": spent for name, spent in result.seconds.items()})
-
-
-def _not_proven(options: argparse.Namespace, error: VerificationError) -> VerificationError:
-    flags = f" --input {options.input}" if options.input else ""
-    return VerificationError(
-        f"{options.program}: not proven: {error} (`graphprover check {options.program}{flags}` says what is wrong)"
-    )
-
-
-def _check_exit_code(program: Guest, statement: Statement, options: argparse.Namespace) -> None:
-    """Raises VerificationError for a run that is not to be proven."""
-    code = _claimed(statement).exit_code
-    wrong = demands.other_exit_code(code, options.exit_code)
-    if wrong:
-        raise VerificationError(
-            f"{program.name}: {wrong}: not proven (--exit-code {code} or {demands.ANY} proves the run all the same)"
-        )
-
-
-def _claimed(statement: Statement) -> Claim:
-    """What a proof of a guest's run will say."""
-    return claim_of([table.public_values or () for table in statement.tables])
+    return result.made
 
 
 def run_verify(options: argparse.Namespace) -> int:
@@ -635,7 +601,7 @@ def run_plan(options: argparse.Namespace) -> int:
     found = {"program": program.name, **facts.plan(plan, profile), "committed_cells": cells}
 
     def describe() -> list[report.Block]:
-        tail = [] if cells is None else report.cells_report(cells, _claimed(statement).cycles)
+        tail = [] if cells is None else report.cells_report(cells, claimed(statement).cycles)
         return [report.Section(plan_rows(plan)), f"on {profile}", peak_text(plan, profile.threads), *tail]
 
     if options.svg:

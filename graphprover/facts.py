@@ -157,7 +157,7 @@ def job(
     error: Exception | None,
     again: str | None,
 ) -> Facts:
-    """What has become of a job of a batch: the file of its proof or an error, and why one that was there is not kept."""
+    """What has become of a job of a batch: its proof's file or an error, and why a proof that was there is not kept."""
     says = rows = None
     if result.proof is not None:
         says = program.to_json(result.proof.public_values)

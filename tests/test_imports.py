@@ -16,21 +16,34 @@ LINKED = ("graphs", "kernels", "examples")  # folders of the root that are packa
 # From the lowest up; a module belongs to the longest name that fits, and imports from its own layer and lower ones.
 LAYERS = (
     # arithmetic of the verifier; writing files; keeping compiled kernels; what notebooks and terminals show
-    ("field", "files", "compiled", "leaving", "notebook", "terminal", "__init__"),
+    ("field", "files", "compiled", "leaving", "notebook", "terminal", "__init__", "settings"),
     ("air",),  # how tables are described
     ("protocol",),  # what prover and verifier agree on
     ("envelope", "recipe", "statement", "checker", "verifier", "export"),  # what a user holds
     ("kernels",),  # the arithmetic of the prover
-    ("device",),  # where it runs
+    ("device", "admission"),  # where it runs
     ("vm",),  # the machine: its statements, and kernels of its own
     ("graphs",),  # the rounds
     ("cluster",),  # where workers make whole proofs; it names `worker` in text
     ("prover",),
-    ("worker",),
     ("examples", "programs"),  # what may be proved
-    # the command line
-    ("options", "demands", "facts", "report", "completion", "warm", "batch_file", "batch_cli", "cli", "__main__")
-    + ("vm.cli", "vm.new_guest"),
+    ("jobs",),  # proofs to make, as they travel
+    ("worker",),
+    ("batch",),
+    # the command line: its commands, and all of it
+    (
+        "options",
+        "demands",
+        "facts",
+        "report",
+        "completion",
+        "warm",
+        "batch_file",
+        "batch_cli",
+        "vm.cli",
+        "vm.new_guest",
+    ),
+    ("cli", "__main__"),
 )
 
 UPWARD = {  # imports inside of functions that go up, and why

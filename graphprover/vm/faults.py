@@ -1,6 +1,7 @@
 """What a guest can do wrong."""
 
 from enum import StrEnum
+from typing import Any
 
 from graphprover.vm.claim import shown
 
@@ -47,6 +48,10 @@ class GuestFault(Exception):
         self.detail = detail  # addresses and numbers, for people
         self.function = function  # of the program that pc lies in, with the offset there, where its file has symbols
         self.output = output  # what the guest had put out until then; nothing where that cannot be told
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # An exception travels by what it was raised with, which here is more than its message.
+        return GuestFault, (self.fault, self.pc, self.line, self.cycles, self.detail, self.function, self.output)
 
 
 def _until_then(output: bytes) -> str:
