@@ -29,20 +29,24 @@ def prove_many(
         from pathlib import Path
         from graphprover import Prover, prove_many
 
-        sha256 = Prover("examples/guests/sha256.elf")
-        jobs = [sha256.job(path, path.name, existing=Path(f"{path}.proof")) for path in Path("inputs").glob("*.txt")]
-        for result in prove_many(jobs, executor="processes"):
-            if result.error:
-                print(result.job.name, result.error)
-            elif not result.kept:
-                result.proof.save(result.job.existing)
+        if __name__ == "__main__":  # the processes that are started import this file
+            sha256 = Prover("examples/guests/sha256.elf")
+            inputs = Path("inputs").glob("*.txt")
+            jobs = [sha256.job(path, path.name, existing=path.with_suffix(".proof")) for path in inputs]
+            for result in prove_many(jobs, executor="processes"):
+                if result.error:
+                    print(result.job.name, result.error)
+                elif not result.kept:
+                    result.proof.save(result.job.existing)
+
+    Run again, it makes the proofs that are missing, or not good enough.
 
     ``executor``: as of `graphprover.prove`; on a cluster every job is one task, and its result says which worker made
     it. ``"cuda"`` and ``"processes"`` are a cluster on this host that lasts as long as this call. ``device``: as there.
     ``begun`` is told each job as it begins, and the address of its worker.
 
-    What a job weighs is known only once its program has run, so the bytes of its input stand for it. ``jobs`` is read to
-    its end before the first begins, but no input that is a path before its job does.
+    What a job weighs is known only once its program has run, so the bytes of its input stand for it. ``jobs`` is read
+    to its end before the first begins, but no input that is a path before its job does.
 
     Every proof has been verified by the process that made it, and not again by this one. Raises ValueError for another
     executor, or a device that is not there; `graphprover.cluster.ClusterError` where a cluster can make no proofs; and

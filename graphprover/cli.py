@@ -50,7 +50,8 @@ from graphprover.vm import cli as vm
 from graphprover.vm import new_guest
 from graphprover.vm.claim import claim_of
 from graphprover.vm.cost import committed_cells
-from graphprover.vm.guest import Guest, Limits, OtherExitCode, claimed
+from graphprover.vm.faults import OtherExitCode
+from graphprover.vm.guest import Guest, Limits, claimed
 from graphprover.vm.key import Key
 from graphprover.vm.statement import Machine
 

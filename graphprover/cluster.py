@@ -28,8 +28,7 @@ from graphprover.graphs.executor_names import CLUSTERS, LOCAL
 from graphprover.graphs.progress import Tell
 from graphprover.members import ANSWER_SECONDS, GPUS, LOOK_SECONDS, SLOT, ClusterError, Members, gpus_asked
 from graphprover.settings import SILENCE, setting
-from graphprover.vm.faults import GuestFault
-from graphprover.vm.guest import OtherExitCode
+from graphprover.vm.faults import GuestFault, OtherExitCode
 
 BEGUN = "graphprover-begun"  # the topic under which workers tell which task they begin
 _PROVE = "__import__('graphprover.worker', fromlist=['worker']).prove(payload)"

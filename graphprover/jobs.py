@@ -23,7 +23,8 @@ from graphprover.prover import Made, Prepared, make, prepare
 from graphprover.verifier import Verdict, check_level, verify
 from graphprover.vm.claim import Claim, claim_of
 from graphprover.vm.execute import Execution, half_of_memory
-from graphprover.vm.guest import ANY, Guest, Limits, OtherExitCode, claimed, other_exit_code
+from graphprover.vm.faults import OtherExitCode
+from graphprover.vm.guest import ANY, Guest, Limits, claimed, other_exit_code
 from graphprover.vm.key import Key
 from graphprover.vm.setup import make_key
 
@@ -106,7 +107,7 @@ class Prover:
         `graphprover prove` would give it.
 
         Raises what `prove` raises; ProgramError for an input that the program refuses; GuestFault; VerificationError
-        for another exit code, or a proof that does not convince.
+        for another exit code (`graphprover.vm.faults.OtherExitCode`), or a proof that does not convince.
         """
         job = Job(self, data, "", state_input, exit_code, limits)
         if self.executor in LOCAL:
@@ -151,7 +152,7 @@ class Job:
 
     prover: Prover
     data: bytes | Path | None = None  # the input, or its file, which is read when the job is sent
-    name: str = ""  # for people: in logs and on the dashboard; the program's label if empty
+    name: str = ""  # for people: in logs and on the dashboard; the program's if empty
     state_input: bool = False  # the proof of a guest states its input
     exit_code: int | str = 0  # of a guest: another one is an error, unless this is `ANY`
     limits: Limits = field(default_factory=Limits)  # of a guest's run
@@ -163,8 +164,8 @@ class Job:
 
     @property
     def label(self) -> str:
-        """What to call it."""
-        return self.name or self.prover.program.label
+        """What to call it: by its name, or by its program's, without the hash."""
+        return self.name or self.prover.program.label.split(" ")[0]
 
     def prepared(self) -> Prepared:
         """The statement about this run with its traces: executes the guest.
@@ -252,8 +253,8 @@ class Result:
 def made(subject: Job | Prepared, executor: str = THREADS, device: Device | str = "auto") -> Made:
     """A proof by a device of this process, or the one that is there already; it has been verified.
 
-    A `Job`'s is verified as a stranger would, from the program and the proof alone. Errors are those of `Prover.prove`,
-    and FileError for an input that cannot be read.
+    A `Job`'s is verified against its program, as `graphprover prove` does it. Errors are those of `Prover.prove`, and
+    FileError for an input that cannot be read.
     """
     if isinstance(subject, Prepared):
         return make(subject, executor, device)

@@ -105,12 +105,13 @@ def pack(program: Program | Guest) -> Packed:
         return Packed(program.name, program.label, ())
     try:
         return Packed(program.name, program.label, tuple(_sources(program.module)))
-    except (OSError, TypeError) as error:  # TypeError: a module without a file
+    except (OSError, AttributeError) as error:  # AttributeError: a module without a file
         raise ProgramError(f"{program.name}: its sources cannot be read: {error}") from error
 
 
 def _sources(module: ModuleType) -> Iterator[tuple[str, bytes]]:
-    file = Path(module.__file__)  # type: ignore[arg-type]
+    assert module.__file__ is not None
+    file = Path(module.__file__)
     if not hasattr(module, "__path__"):
         yield file.name, file.read_bytes()
         return

@@ -15,13 +15,13 @@ from graphprover.admission import admitted
 from graphprover.air.description import AirDescription
 from graphprover.checker import warn
 from graphprover.device import Array, Device
-from graphprover.device.choose import device_for
+from graphprover.device.choose import CPU, device_for
 from graphprover.envelope import Proof
 from graphprover.graphs import proof as proof_graph
 from graphprover.graphs.batches import batches
-from graphprover.graphs.executor_names import LOCAL, SYNCHRONOUS, THREADS
+from graphprover.graphs.executor_names import LOCAL, THREADS
 from graphprover.graphs.executors import executor_for
-from graphprover.graphs.plan import make_plan
+from graphprover.graphs.plan import Peak, peak_of
 from graphprover.graphs.progress import Tell
 from graphprover.graphs.tasks import Graph
 from graphprover.protocol.layout import Layout, make_layout
@@ -132,9 +132,9 @@ def make(
     """
 
     def by(prepared: Prepared, device: Device) -> Made:
-        needed = _needed_bytes(prepared, executor, device)
+        peak = _peak(prepared, device)
         times = [time.perf_counter()]
-        with admitted(device, needed):
+        with admitted(device, peak.bytes, str(peak)):
             times.append(time.perf_counter())
             proof, cap = _prove(prepared, device, executor, progress)
             times.append(time.perf_counter())
@@ -144,17 +144,16 @@ def make(
             _check(prepared.layout, proof, cap)
         times.append(time.perf_counter())
         stages = zip(("wait", "prove", "verify"), pairwise(times), strict=True)
-        return Made(proof, cap, {stage: end - start for stage, (start, end) in stages}, needed)
+        return Made(proof, cap, {stage: end - start for stage, (start, end) in stages}, peak.bytes)
 
     return _on_device(prepared, device, by)
 
 
-def _needed_bytes(prepared: Prepared, executor: str, device: Device) -> int:
-    """What a proof takes of a device's memory: what is planned, and the arrays of the host, which a GPU loads."""
-    plan = make_plan(prepared.layout, device.log_batch_rows, prepared.traces)
-    arrays = (*prepared.traces, *prepared.preprocessed.values())
-    there = sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
-    return plan.peak_bytes(1 if executor == SYNCHRONOUS else device.threads) + there
+def _peak(prepared: Prepared, device: Device) -> Peak:
+    """What a proof takes of a device's memory; on a CPU with the arrays that it proves, of which a GPU gets copies."""
+    peak = peak_of(prepared.layout, device, prepared.traces)
+    arrays = [*prepared.traces, *prepared.preprocessed.values()] if device.kind == CPU else []
+    return replace(peak, bytes=peak.bytes + sum(array.nbytes for array in arrays if isinstance(array, np.ndarray)))
 
 
 def _check(layout: Layout, proof: Proof, cap: Cap | None) -> None:
@@ -174,7 +173,7 @@ def prove_prepared(
         from graphprover.cluster import joined  # which loads Dask's distributed
 
         with _told(progress) as tell, joined(executor) as cluster:
-            return cluster.prove(on_host(prepared), device, tell), None
+            return cluster.prove(_on_host(prepared), device, tell), None
     return _on_device(prepared, device, lambda prepared, device: _prove(prepared, device, executor, progress))
 
 
@@ -189,10 +188,10 @@ def _on_device(prepared: Prepared, device: Device | str, by: Callable[[Prepared,
             raise
         reason = str(error)
     _log.warning("graphprover: the GPU's memory does not suffice, so the CPU makes the proof: %s", reason)
-    return by(on_host(prepared), cpu)
+    return by(_on_host(prepared), cpu)
 
 
-def on_host(prepared: Prepared) -> Prepared:
+def _on_host(prepared: Prepared) -> Prepared:
     """The same, with no trace on a GPU: so it travels."""
     return replace(prepared, traces=tuple(trace.get() if _is_on_gpu(trace) else trace for trace in prepared.traces))
 

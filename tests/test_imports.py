@@ -15,13 +15,15 @@ LINKED = ("graphs", "kernels", "examples")  # folders of the root that are packa
 
 # From the lowest up; a module belongs to the longest name that fits, and imports from its own layer and lower ones.
 LAYERS = (
-    # arithmetic of the verifier; writing files; keeping compiled kernels; what notebooks and terminals show
-    ("field", "files", "compiled", "leaving", "notebook", "terminal", "__init__", "settings"),
+    # arithmetic of the verifier; files; keeping compiled kernels; what notebooks and terminals show, and a process says
+    # that ends; what can be set
+    ("field", "files", "compiled", "leaving", "notebook", "terminal", "settings", "__init__"),
     ("air",),  # how tables are described
     ("protocol",),  # what prover and verifier agree on
     ("envelope", "recipe", "statement", "checker", "verifier", "export"),  # what a user holds
     ("kernels",),  # the arithmetic of the prover
-    ("device", "admission"),  # where it runs
+    ("device",),  # where it runs
+    ("admission",),  # how much of it at once
     ("vm",),  # the machine: its statements, and kernels of its own
     ("graphs",),  # the rounds
     ("cluster",),  # where workers make whole proofs; it names `worker` in text
@@ -53,7 +55,7 @@ UPWARD = {  # imports inside of functions that go up, and why
 }
 
 HOMES = {  # the only modules that import what is heavy
-    "dask": ("graphs", "cli", "cluster", "options", "settings"),
+    "dask": ("settings", "graphs", "cli", "options", "cluster"),
     "distributed": ("cluster", "worker"),
     "numba": ("compiled", "kernels.cpu"),
     "llvmlite": ("kernels.cpu",),

@@ -3,6 +3,7 @@
 from enum import StrEnum
 from typing import Any
 
+from graphprover.protocol.errors import VerificationError
 from graphprover.vm.claim import shown
 
 LAST_BYTES = 240  # of the output until a fault, in its message
@@ -23,6 +24,10 @@ class Fault(StrEnum):
     UNKNOWN_HOST_CALL = "unknown host call"
     MISALIGNED_HOST_CALL = "misaligned argument of a host call"
     OUTPUT_LENGTH = "impossible output length"
+
+
+class OtherExitCode(VerificationError):
+    """A run that ends with another exit code than was asked for, so that it is not to be proven."""
 
 
 class GuestFault(Exception):

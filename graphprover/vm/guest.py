@@ -22,10 +22,6 @@ HASH_CHARACTERS = 64  # of a program's hash, in hexadecimal digits
 _HASH = re.compile(f"[0-9a-f]{{{HASH_CHARACTERS}}}")
 
 
-class OtherExitCode(VerificationError):
-    """A run that is not proved, because it does not end with the exit code asked for."""
-
-
 class Limits(TypedDict, total=False):
     """Those of a run, as `execute.execute` takes them."""
 
