@@ -24,14 +24,13 @@ def main() -> None:
 
     options.folder.mkdir(parents=True, exist_ok=True)
     prover = Prover(options.guest, security=options.security)
-    jobs = [prover.job(path, path.name, existing=options.folder / f"{path.name}.bin") for path in options.inputs]
+    files = {path: options.folder / f"{path.name}.bin" for path in options.inputs}
+    jobs = {prover.job(path, path.name, existing=file): file for path, file in files.items()}
     for result in prove_many(jobs, options.executor, options.device):
-        if result.proof is None:
-            print(f"{result.job.name}: {result.error}", flush=True)
-            continue
-        if not result.kept:
-            result.proof.save(result.job.existing)
-        print(f"{result.job.name}: {'kept' if result.kept else f'{sum(result.seconds.values()):.2f} s'}", flush=True)
+        if result.proof and not result.kept:
+            result.proof.save(jobs[result.job])
+        spent = "kept" if result.kept else f"{sum(result.seconds.values()):.2f} s"
+        print(f"{result.job.label}: {result.error or spent}", flush=True)
 
 
 if __name__ == "__main__":

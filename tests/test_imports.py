@@ -32,19 +32,9 @@ LAYERS = (
     ("jobs",),  # proofs to make, as they travel
     ("worker",),
     ("batch",),
-    # the command line: its commands, and all of it
-    (
-        "options",
-        "demands",
-        "facts",
-        "report",
-        "completion",
-        "warm",
-        "batch_file",
-        "batch_cli",
-        "vm.cli",
-        "vm.new_guest",
-    ),
+    # the command line: what commands share, commands, all of it
+    ("options", "demands", "facts", "report", "batch_file"),
+    ("batch_cli", "warm", "completion", "vm.cli", "vm.new_guest"),
     ("cli", "__main__"),
 )
 
