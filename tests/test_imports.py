@@ -26,8 +26,8 @@ LAYERS = (
     ("admission",),  # how much of it at once
     ("vm",),  # the machine: its statements, and kernels of its own
     ("graphs",),  # the rounds
-    ("cluster",),  # where workers make whole proofs; it names `worker` in text
-    ("prover",),
+    ("cluster", "local_cluster", "members"),  # where workers make whole proofs; they name `worker` in text
+    ("prover", "smallest"),
     ("examples", "programs"),  # what may be proved
     ("jobs",),  # proofs to make, as they travel
     ("worker",),
@@ -41,12 +41,14 @@ LAYERS = (
 UPWARD = {  # imports inside of functions that go up, and why
     ("protocol.hashing", "kernels.cpu.keccak"): "so much hashing that loading the kernels pays",
     ("protocol.preprocessed", "device.cpu"): "so much hashing that loading the kernels pays",
+    ("cluster", "programs"): "what a program has done wrong is not tried again",
     ("statement", "device.choose"): "whoever asks for traces without a proof names no device",
 }
 
 HOMES = {  # the only modules that import what is heavy
-    "dask": ("settings", "graphs", "cli", "options", "cluster"),
-    "distributed": ("cluster", "worker"),
+    "dask": ("settings", "graphs", "cli", "options", "cluster", "members"),
+    "dask_cuda": ("local_cluster",),
+    "distributed": ("cluster", "local_cluster", "members", "worker"),
     "numba": ("compiled", "kernels.cpu"),
     "llvmlite": ("kernels.cpu",),
     "cupy": ("device", "kernels.cuda", "vm.kernels.cuda"),
