@@ -162,9 +162,13 @@ class _Reader:
                 program = open_program(asked if is_packaged(asked) else str(self._folder / asked))
                 if isinstance(program, Guest) and isinstance(program.machine, Key):
                     raise ProgramError(f"{program.name}: a verifying key, which runs nothing; give the ELF file")
+                if isinstance(program, Program):
+                    program.statement()  # which runs its code
                 self._programs[asked] = program
             except ProgramError as error:
                 self.wrong(place, "program", str(error))
+            except Exception as error:
+                self.wrong(place, "program", f"{asked}: its tables cannot be described: {error!r}")
         return self._programs[asked]
 
     def _inputs(self, text: str) -> list[Path]:

@@ -20,6 +20,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     inputs = tmp_path / "here/inputs"
     inputs.mkdir(parents=True)
     (tmp_path / "here/guest.elf").write_bytes(elf([Segment(CODE, words(leave(3)), X)]))
+    (tmp_path / "here/bad.py").write_text("def tables():\n    return {}['one']\nprove_inputs = describe = tables\n")
     for name in ("b.bin", "a.bin", "c.txt", "[d].bin"):
         (inputs / name).write_text(name)
     (inputs / "folder.bin").mkdir()
@@ -98,6 +99,7 @@ def test_defaults_are_those_of_prove_and_jobs_come_before_them() -> None:
         ('[[job]]\noutput = "a"', "job 1: program: missing; give .*"),
         ('[[job]]\nprogram = "examples/memory"', "job 1: output: missing; give .*"),
         (GUEST.replace("guest.elf", "no.elf"), "job 1: program: here/no.elf: no such file or folder, .*"),
+        (GUEST.replace("guest.elf", "bad.py"), r"job 1: program: bad\.py: its tables cannot be .*: KeyError\('one'\)"),
         (GUEST + "input = 'no.bin'", "job 1: input: here/no.bin: no such file"),
         (GUEST + "input = 'inputs/*.none'", r"job 1: input: here/inputs/\*\.none: no such file"),
         (FIRST.replace('"a"', '"{input}"'), r"job 1: output: \{input\} in '\{input\}': there are \{program\}, .*"),
@@ -112,12 +114,14 @@ def test_defaults_are_those_of_prove_and_jobs_come_before_them() -> None:
     ],
 )
 def test_what_is_wrong_is_told_in_a_line(text: str, line: str, folder: Path) -> None:
-    before = sorted(folder.rglob("*"))
+    before = {path for path in folder.rglob("*") if "__pycache__" not in path.parts}
     with pytest.raises(UsageError) as raised:
         read(text)
     (told,) = raised.value.args
     assert re.fullmatch(f"here/jobs.toml: {line}", told), told
-    assert sorted(folder.rglob("*")) == sorted([*before, folder / "here/jobs.toml"])
+    assert {path for path in folder.rglob("*") if "__pycache__" not in path.parts} == before | {
+        folder / "here/jobs.toml"
+    }
 
 
 def test_everything_that_is_wrong_is_told_at_once() -> None:

@@ -70,10 +70,10 @@ def test_a_bar_follows_the_proof(folder: Path) -> None:
 
 def test_a_bar_follows_a_batch(folder: Path) -> None:
     jobs = [f'[[job]]\nprogram = "{name}"\n' for name in ("examples/memory", "failing.py", "examples/fibonacci")]
-    failing = "tables = lambda: []\ndef prove_inputs(data):\n    raise ValueError('no')\ndescribe = None.__class__\n"
+    failing = "from graphprover.examples.memory import *\ndef prove_inputs(data):\n    raise ValueError('no')\n"
     (folder / "failing.py").write_text(failing)
     (folder / "jobs.toml").write_text('[defaults]\nsecurity = 30\noutput = "{name}.bin"\n' + "\n".join(jobs))
-    shown = CODES.sub("", in_terminal(folder, "batch", "jobs.toml", code=FAILED))
+    shown = CODES.sub("", in_terminal(folder, "batch", "jobs.toml", code=FAILED)).replace("\r", "\n")
     assert "━" in shown and "3/3" in shown and "1 failed" in shown and " left " in shown
     assert re.search(r"^2/3 failing: failed: failing\.py: no$", shown, re.MULTILINE)
     assert "1/3 memory" not in shown and shown.endswith("\n3 jobs: 2 made in " + shown.rpartition(" in ")[2])
