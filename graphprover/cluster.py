@@ -9,7 +9,7 @@ import logging
 import pickle
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ from graphprover.graphs.executor_names import CLUSTERS, LOCAL
 from graphprover.graphs.progress import Tell
 from graphprover.members import ANSWER_SECONDS, GPUS, LOOK_SECONDS, SLOT, ClusterError, Members, gpus_asked
 from graphprover.settings import SILENCE, setting
-from graphprover.vm.faults import GuestFault
+from graphprover.vm.faults import GuestFault, OtherExitCode
 
 BEGUN = "graphprover-begun"  # the topic under which workers tell which task they begin
 _PROVE = "__import__('graphprover.worker', fromlist=['worker']).prove(payload)"
@@ -100,8 +100,8 @@ class Cluster:
 
     def run(
         self, errands: Iterable[Errand], device: Device | str, begun: Callable[[Errand, str], None] | None = None
-    ) -> Iterator[Outcome]:
-        """Give errands to workers, a few more than there are workers at a time, and yield what comes of each as it ends.
+    ) -> Generator[Outcome]:
+        """Give errands to workers, a few more at a time than there are workers, and yield what comes of each.
 
         ``begun`` is told an errand and the worker's address whenever one begins it. A worker that dies or stops loses
         its errand to another; one that fails by no fault of its own is tried once elsewhere. Closing the generator
@@ -135,16 +135,13 @@ class _Open:
 
     errand: Errand
     tries: list[_Try] = field(default_factory=list)
+    workers: list[str] = field(default_factory=list)  # who has begun it, in order
     failures: int = 0
     outcome: Outcome | None = None
 
-    @property
-    def workers(self) -> list[str]:
-        return [worker for one in self.tries for worker in one.workers]
-
     def end(self, value: bytes | None, error: Exception | None) -> None:
-        workers = self.workers
-        self.outcome = Outcome(self.errand, value, error, workers[-1] if workers else "", len(workers))
+        last = self.workers[-1] if self.workers else ""
+        self.outcome = Outcome(self.errand, value, error, last, len(self.workers))
 
 
 class _Run:
@@ -164,7 +161,9 @@ class _Run:
         self._needed = {SLOT: 1, GPUS: asked} if asked else {SLOT: 1}
         self._present = members.absence("has lost its workers")
         self._open: list[_Open] = []
-        self._held: list[_Try] = []  # of errands that others have ended: a stopped worker keeps its task, and gets no more
+        self._held: list[
+            _Try
+        ] = []  # of errands that others have ended: a stopped worker keeps its task, and gets no more
         self._looked = time.monotonic()
 
     def outcomes(self, errands: Iterator[Errand]) -> Iterator[Outcome]:
@@ -177,7 +176,6 @@ class _Run:
                 return
             self._wait()
             for one in self._open:
-                self._tell_begun(one)
                 self._settle(one)
             if time.monotonic() - self._looked > LOOK_SECONDS:
                 self._look()
@@ -217,7 +215,7 @@ class _Run:
                 pure=False,
             )
         opened.tries.append(_Try(future))
-        self._heard[future.key] = opened.tries[-1]
+        self._heard[str(future.key)] = opened.tries[-1]
 
     def _wait(self) -> None:
         """Until one ends, for a look's time at most; raises ClusterError where the scheduler is gone."""
@@ -243,12 +241,14 @@ class _Run:
                 if one.told:
                     self._log(opened, f"lost its worker; {worker} begins it again")
                 one.told += 1
+                opened.workers.append(worker)
                 self._begun(opened.errand, worker)
 
     def _settle(self, opened: _Open) -> None:
         """See what has become of its tries."""
-        for one in list(opened.tries):
-            status = one.future.status
+        found = [(one, one.future.status) for one in opened.tries]
+        self._tell_begun(opened)  # which comes before the end
+        for one, status in found:
             if opened.outcome or status == "pending":
                 continue
             if status == "finished":
@@ -284,14 +284,15 @@ class _Run:
     def _again(self, opened: _Open, one: _Try, why: str, avoid: str = "") -> None:
         """Submit once more, in place of one try."""
         self._log(opened, f"{why}; it is submitted again")
+        opened.tries.remove(one)
+        self._release(one)
         self._submit(opened, avoid)
-        one.future.release()
 
     def _look(self) -> None:
         """See who is there and which worker has what, and help what has been lost.
 
-        A task that is nowhere is submitted again: when all workers had gone and others have come, the scheduler looks at
-        their resources when they come, and they have ours only after that.
+        A task that is nowhere is submitted again: when all workers had gone and others have come, the scheduler looks
+        at their resources when they come, and they have ours only after that.
         """
         members = self._members
         try:
@@ -315,14 +316,14 @@ class _Run:
                 one.nowhere = one.nowhere + 1 if fit and not address else 0
                 if one.nowhere == 2 and one.future.status == "pending":  # once it may be on its way
                     self._again(opened, one, "all workers were gone")
-            if fit and waiting and all(one.stopped for one in opened.tries):
+            if fit and waiting and all(one.stopped for one in opened.tries) and not opened.outcome:
                 since = f"{float(setting(SILENCE)):g} s"
                 self._log(opened, f"nothing from {waiting[-1].stopped} for {since}; it is given to another")
                 self._submit(opened)
 
     def _release(self, one: _Try) -> None:
         """What nobody wants any more the scheduler takes back; a proof that runs ends first."""
-        self._heard.pop(one.future.key, None)
+        self._heard.pop(str(one.future.key), None)
         if one.stopped and one.future.status == "pending":
             self._held.append(one)
         else:
@@ -337,7 +338,7 @@ def _is_own_fault(error: Exception) -> bool:
     from graphprover.programs import ProgramError
 
     too_large: type[Exception] = getattr(admission, "TooLarge", GuestFault)
-    return isinstance(error, ValueError | GuestFault | ModuleNotFoundError | too_large | ProgramError)
+    return isinstance(error, ValueError | GuestFault | OtherExitCode | ModuleNotFoundError | too_large | ProgramError)
 
 
 def _client(executor: Any) -> Any:

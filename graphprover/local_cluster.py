@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from multiprocessing import current_process
+from multiprocessing.resource_tracker import ensure_running
 from typing import Any
 
 from distributed import Client, Nanny, Scheduler
@@ -29,7 +30,7 @@ CORES_PER_PROCESS = 4  # of a GPU, and
 MOST_PER_GPU = 4  # by default: more gain little
 PATIENCE_SECONDS = 5.0  # after which the wait for processes is told
 
-_HOST = {"host": "127.0.0.1"}
+_HOST = "127.0.0.1"
 _log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
 
 
@@ -120,6 +121,7 @@ class _Processes:
         self._thread.join()
 
     def _serve(self) -> None:
+        ensure_running()  # now, since a thread that starts it takes Ctrl-C again
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         with silence_logging_cmgr(logging.ERROR):
             try:
@@ -127,12 +129,18 @@ class _Processes:
             except Exception as error:
                 if not self._address.done():
                     self._address.set_exception(error)
-        self._loop.close()
+            finally:
+                self._loop.run_until_complete(_cancel_others())
+                self._loop.close()
 
     async def _run(self) -> None:
-        dashboard = setting(DASHBOARD)
-        address = {"dashboard": bool(dashboard), "dashboard_address": dashboard or "127.0.0.1:0"}
-        async with Scheduler(**_HOST, **address, worker_ttl=setting(SILENCE)) as scheduler:
+        shown = setting(DASHBOARD)
+        async with Scheduler(
+            host=_HOST,
+            dashboard=bool(shown),
+            dashboard_address=shown or f"{_HOST}:0",
+            worker_ttl=setting(SILENCE),
+        ) as scheduler:
             nannies = [
                 Nanny(
                     scheduler.address,
@@ -141,13 +149,13 @@ class _Processes:
                     memory_limit=0,  # admission counts what proofs take
                     dashboard=False,
                     silence_logs=logging.ERROR,
-                    **_HOST,
+                    host=_HOST,
                     **options,
                 )
                 for number, options in enumerate(self._options)
             ]
             starting = asyncio.gather(*nannies)
-            left = asyncio.ensure_future(self._left.wait())
+            left: asyncio.Future[Any] = asyncio.ensure_future(self._left.wait())
             await asyncio.wait({starting, left}, return_when=asyncio.FIRST_COMPLETED)
             try:
                 if not left.done():
@@ -157,6 +165,14 @@ class _Processes:
             finally:
                 with silence_logging_cmgr(logging.CRITICAL):
                     await _end(nannies, starting)
+
+
+async def _cancel_others() -> None:
+    """What servers leave behind."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
 
 
 async def _end(nannies: list[Nanny], starting: "asyncio.Future[Any]") -> None:

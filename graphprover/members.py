@@ -51,7 +51,7 @@ class Members:
         self._lock = threading.Lock()
 
     def wait_for(self, device: Device | str) -> None:
-        """Until all workers have answered and one fits; raises ClusterError where one does not or none comes in time."""
+        """Until a worker is there and all have answered; raises ClusterError where one does not fit, or none comes."""
         present, started = self.absence("has no worker"), time.monotonic()
         while True:
             self.look()
@@ -63,7 +63,7 @@ class Members:
             present(bool(waiting))
             if waiting and time.monotonic() - started > PATIENCE_SECONDS:
                 self._tell(f"worker {waiting[0]} does not answer; waiting up to {ANSWER_SECONDS:g} s")
-            time.sleep(0.05)
+            time.sleep(0.1)
 
     def look(self) -> None:
         """See who is there, and ask those that are new; what they answer is there in a later look."""
@@ -74,9 +74,9 @@ class Members:
             for address, answer in list(self._asked.items()):
                 if answer.done() and _has_left(answer.result()):
                     del self._asked[address]  # it is asked again if it is still there
+            loop: Any = self._client.loop
             for address in workers.keys() - self._asked.keys():
-                asked = asyncio.run_coroutine_threadsafe(self._ask(address), self._client.loop.asyncio_loop)
-                self._asked[address] = asked
+                self._asked[address] = asyncio.run_coroutine_threadsafe(self._ask(address), loop.asyncio_loop)
             self._count_silence({address: worker["last_seen"] for address, worker in workers.items()})
 
     def _count_silence(self, seen: dict[str, float]) -> None:

@@ -60,10 +60,13 @@ def _warm_cpu() -> bool:
     """Runs and proves the smallest guest, which takes every kernel of the CPU; gives whether all could be kept."""
     from graphprover import compiled
     from graphprover.smallest import prove_smallest
+    from graphprover.vm.execute import smallest
+    from graphprover.vm.setup import make_key
 
     started = time.perf_counter()
     compiled.watchers.append(_progress)
     prove_smallest("cpu")
+    make_key(Machine(smallest()))
     _say(len(compiled.made), "the CPU", started)
     return compiled.all_kept()
 

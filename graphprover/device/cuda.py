@@ -16,6 +16,7 @@ import cupy
 import numpy as np
 
 from graphprover.device.interface import CUDA_BATCH, CUDA_THREADS, DeviceLost, Tree
+from graphprover.device.rmm_errors import names_cuda_error
 from graphprover.field import GENERATOR, Ext
 from graphprover.kernels.cuda import (
     deep,
@@ -107,10 +108,19 @@ class CudaDevice:
         except (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError) as error:
             if error.status == _NO_MEMORY:
                 raise MemoryError(f"{error}, with {self.memory.held():,} bytes held") from error
-            self.lost = f"GPU {self.number} failed and is lost to this process, which must end: {error}"
-            raise DeviceLost(self.lost) from error
+            raise self._lose(error) from error
+        except DeviceLost:
+            raise
+        except RuntimeError as error:
+            if names_cuda_error(error):
+                raise self._lose(error) from error
+            raise
         finally:
             self._inside.task = False
+
+    def _lose(self, error: Exception) -> DeviceLost:
+        self.lost = f"GPU {self.number} failed and is lost to this process, which must end: {error}"
+        return DeviceLost(self.lost)
 
     @contextmanager
     def operation(self, name: str) -> Iterator[None]:

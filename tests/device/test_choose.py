@@ -5,6 +5,7 @@ import pytest
 from graphprover.device import CpuDevice, choose
 from graphprover.device.choose import device_for, profile_of
 from graphprover.device.interface import CPU_BATCH, CUDA_BATCH
+from graphprover.device.rmm_errors import names_cuda_error
 
 
 def test_names() -> None:
@@ -38,3 +39,11 @@ def test_how_a_device_runs_a_graph_is_known_without_it(monkeypatch: pytest.Monke
     assert profile_of("auto").kind == "cuda"
     with pytest.raises(ValueError, match="give auto, cpu, cuda or cuda:NUMBER"):
         profile_of("gpu")
+
+
+def test_what_rmm_raises_where_cuda_has_failed() -> None:
+    said = (
+        "CUDA error at: /rmm/cuda_stream_view.cpp:35: cudaErrorIllegalAddress an illegal memory access was encountered"
+    )
+    assert names_cuda_error(RuntimeError(said))
+    assert not names_cuda_error(RuntimeError("this process was forked from one that had proved"))

@@ -1,0 +1,78 @@
+"""Clusters for tests, and what happens to their workers."""
+
+import logging
+import os
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+from distributed import Client, LocalCluster
+
+from graphprover import Proof
+
+ROOT = Path(__file__).parents[2]
+
+
+@contextmanager
+def workers(number: int) -> Iterator[Client]:
+    """Processes with a nanny each, which starts another when one dies."""
+    made = LocalCluster(
+        n_workers=number, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=logging.ERROR
+    )
+    with made, Client(made) as client:
+        yield client
+
+
+@contextmanager
+def by_hand(tmp_path: Path, preloads: list[str], *more: str) -> Iterator[tuple[Client, subprocess.Popen[bytes]]]:
+    """A scheduler, and a worker without a nanny for each preload, which is Python that it runs first."""
+    file, environment = tmp_path / "scheduler.json", os.environ | {"PYTHONPATH": str(ROOT)}
+    options = ["--scheduler-file", str(file)]
+    program = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
+    scheduler = subprocess.Popen(
+        [*program, *options, "--port", "0", "--no-dashboard"], env=environment, stderr=subprocess.DEVNULL
+    )
+    started = [scheduler]
+    try:
+        for number, preload in enumerate(preloads):
+            path = tmp_path / f"preload{number}.py"
+            path.write_text(textwrap.dedent(preload))
+            command = [sys.executable, "-m", "distributed.cli.dask_worker", *options, "--no-nanny", "--nthreads", "1"]
+            command += ["--no-dashboard", "--preload", str(path), "--local-directory", str(tmp_path), *more]
+            started.append(subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL))
+        until(file.is_file)
+        with Client(scheduler_file=str(file)) as client:
+            client.wait_for_workers(len(preloads), timeout=60)
+            yield client, scheduler
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+
+
+def until(true: Callable[[], bool], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, "nothing happened"
+        time.sleep(0.02)
+
+
+def pids(client: Client) -> dict[str, int]:
+    return client.run(os.getpid)
+
+
+def proving(client: Client) -> list[str]:
+    """The addresses of the workers that have a proof."""
+    return [address for address, keys in client.processing().items() if keys]
+
+
+def in_background(function: Callable[[], Proof]) -> "Future[Proof]":
+    pool = ThreadPoolExecutor(1)
+    future = pool.submit(function)
+    pool.shutdown(wait=False)
+    return future

@@ -1,0 +1,129 @@
+"""Who may make proofs in a cluster: nothing runs before that is known, and nothing waits without a word."""
+
+import gc
+import os
+import re
+import signal
+import weakref
+from pathlib import Path
+
+import dask
+import pytest
+from distributed import Client
+
+from graphprover import Statement, cluster, members, prove, settings
+from graphprover.cluster import ClusterError
+from graphprover.examples import memory
+from graphprover.prover import prepare, prove_prepared
+from graphprover.recipe import Recipe
+from graphprover.statement import Table
+from tests.cluster.processes import by_hand, in_background, pids, workers
+from tests.graphs.test_proof import FEW, example
+
+
+def test_two_clients_and_proofs_one_after_another() -> None:
+    statement = example(memory)
+    proof = prove(statement, "sync", parameters=FEW)
+    with workers(2) as client, Client(client.scheduler.address) as other:
+        futures = [in_background(lambda c=c: prove(statement, c, parameters=FEW)) for c in (client, other) * 3]
+        assert all(future.result(120) == proof for future in futures)
+        resources = [worker["resources"] for worker in client.scheduler_info()["workers"].values()]
+        assert [resource[members.SLOT] for resource in resources] == [1, 1]
+
+
+def test_a_cluster_without_workers_is_waited_for_and_said(caplog: pytest.LogCaptureFixture) -> None:
+    with workers(0) as client:
+        with (
+            dask.config.set({settings.WAIT: 0.5}),
+            pytest.raises(ClusterError, match=r"has no worker, and none came in"),
+        ):
+            prove(example(memory), client, parameters=FEW)
+        assert "has no worker; waiting up to 0.5 s" in caplog.text
+        later = in_background(lambda: prove(example(memory), client, parameters=FEW))
+        client.cluster.scale(1)
+        assert later.result(120) == prove(example(memory), "sync", parameters=FEW)
+
+
+@pytest.mark.parametrize(
+    ("preload", "line"),
+    [
+        ("import sys; sys.modules['graphprover'] = None", r"cannot import graphprover \(.*\): install 'graphprover"),
+        ("import graphprover; graphprover.__version__ = '0.0'", r"has graphprover 0\.0, and here is graphprover "),
+        ("import dask; dask.__version__ = '1.0'", r"has dask 1\.0, and here is dask "),
+    ],
+    ids=["no package", "another version", "another dask"],
+)
+def test_workers_that_do_not_fit_are_named_and_live(preload: str, line: str, tmp_path: Path) -> None:
+    with by_hand(tmp_path, [preload, ""]) as (client, _):
+        before = pids(client)
+        with pytest.raises(ClusterError) as raised:
+            prove(example(memory), client, parameters=FEW)
+        (named,) = str(raised.value).splitlines()
+        assert re.search(rf"^worker tcp://\S+: {line}", named)
+        assert pids(client) == before and not any(client.processing().values())
+
+
+def test_a_worker_may_have_the_resource_from_its_start(tmp_path: Path) -> None:
+    with by_hand(tmp_path, [""], "--resources", f"{members.SLOT}=1") as (client, _):
+        assert prove(example(memory), client, parameters=FEW) == prove(example(memory), "sync", parameters=FEW)
+        (worker,) = client.scheduler_info()["workers"].values()
+        assert worker["resources"] == {members.SLOT: 1, members.GPUS: 0}
+
+
+def test_a_stopped_worker_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(members, "ANSWER_SECONDS", 1.0)
+    with workers(1) as client:
+        [(address, pid)] = pids(client).items()
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            with pytest.raises(ClusterError, match=f"worker {address}: no answer in 1 s"):
+                prove(example(memory), client, parameters=FEW)
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+
+def test_no_worker_with_the_gpu_asked_for() -> None:
+    with workers(1) as client, pytest.raises(ClusterError, match="device cuda:7: it sees 0 GPUs"):
+        prove(example(memory), client, parameters=FEW, device="cuda:7")
+
+
+def test_what_cannot_be_imported_fails_the_proof_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Recipes of a module that only the client has."""
+    (tmp_path / "mine.py").write_text("def made(device, *, columns):\n    return device.load(columns)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    import mine  # type: ignore[import-not-found]
+
+    statement = example(memory)
+    recipes = Statement(
+        [
+            Table(
+                table.air, table.public_values, Recipe("mine", mine.made, {"columns": table.main}, (), table.main.shape)
+            )
+            for table in statement.tables
+        ]
+    )
+    with by_hand(tmp_path, [""]) as (client, _):
+        before = pids(client)
+        with pytest.raises(ModuleNotFoundError, match="mine"):
+            prove(recipes, client, parameters=FEW)
+        assert prove(statement, client, parameters=FEW) == prove(statement, "sync", parameters=FEW)
+        assert pids(client) == before
+
+
+def test_no_commitment_is_taken_from_a_worker() -> None:
+    """Or a bad one could prove a statement with other preprocessed columns."""
+    prepared = prepare(example(memory), parameters=FEW)
+    assert prepared.preprocessed and prove_prepared(prepared, "sync")[1] is not None
+    with workers(1) as client:
+        proof, cap = prove_prepared(prepared, client)
+    assert cap is None and proof == prove(example(memory), "sync", parameters=FEW)
+
+
+def test_no_client_is_kept() -> None:
+    with workers(1) as client:
+        prove(example(memory), client, parameters=FEW)
+        assert client in cluster._clusters
+    kept = weakref.ref(client)
+    del client
+    gc.collect()
+    assert kept() is None

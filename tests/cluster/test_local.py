@@ -1,0 +1,124 @@
+"""Clusters that are started for a call, and workers that are warm when they join."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import dask
+import pytest
+
+from graphprover import prove
+from graphprover.cli import main
+from graphprover.cluster import ClusterError
+from graphprover.device import choose
+from graphprover.examples import memory
+from graphprover.local_cluster import started
+from graphprover.members import GPUS, SLOT
+from graphprover.options import OK
+from graphprover.settings import WORKERS
+from tests.cluster.processes import ROOT, by_hand, pids, until
+from tests.graphs.test_proof import FEW, example
+
+
+def runs(pid: int) -> bool:
+    """Whether there is such a process, which has not ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_processes_serve_as_long_as_they_are_needed() -> None:
+    statement = example(memory)
+    with started("processes", 2) as client:
+        before = pids(client)
+        assert len(before) == 2
+        resources = [worker["resources"] for worker in client.scheduler_info()["workers"].values()]
+        assert resources == [{SLOT: 1, GPUS: 0}] * 2
+        for pid in before.values():
+            os.kill(pid, signal.SIGINT)  # as Ctrl-C in a terminal does
+        assert prove(statement, client, parameters=FEW) == prove(statement, "sync", parameters=FEW)
+        assert pids(client) == before
+    assert not any(runs(pid) for pid in before.values())
+
+
+def test_by_name_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with dask.config.set({WORKERS: 1}):
+        assert main(["prove", "examples/fibonacci", "--executor", "processes", "-o", "by_processes"]) == OK
+    assert main(["prove", "examples/fibonacci", "-o", "here"]) == OK
+    assert Path("by_processes").read_bytes() == Path("here").read_bytes()
+
+
+def test_no_gpu_to_start_processes_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("graphprover.local_cluster.gpus", lambda: 0)
+    with pytest.raises(ClusterError, match=f"executor cuda: {choose.missing(0)[:20]}"):
+        prove(example(memory), "cuda", parameters=FEW)
+
+
+def test_ctrl_c_while_processes_start_leaves_none(tmp_path: Path) -> None:
+    """The terminal sends it to all of them."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        textwrap.dedent(
+            """
+            import multiprocessing, threading, time
+            from graphprover.local_cluster import started
+
+            def tell():
+                while not multiprocessing.active_children():
+                    time.sleep(0.01)
+                print(*(child.pid for child in multiprocessing.active_children()), flush=True)
+
+            if __name__ == "__main__":
+                threading.Thread(target=tell, daemon=True).start()
+                try:
+                    with started("processes", 2):
+                        print("no Ctrl-C came")
+                except KeyboardInterrupt:
+                    print("left")
+            """
+        )
+    )
+    process = subprocess.Popen(
+        [sys.executable, str(script)],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout
+    children = [int(pid) for pid in process.stdout.readline().split()]
+    os.killpg(process.pid, signal.SIGINT)
+    output, errors = process.communicate(timeout=120)
+    assert children and (output, errors) == ("left\n", "")
+    until(lambda: not any(runs(pid) for pid in children))
+
+
+def loads() -> int:
+    """How many compiled kernels this process has loaded, from now on counted."""
+    from graphprover import compiled
+
+    if not hasattr(compiled.KernelCache, "loads"):
+        load = compiled.KernelCache.load_overload
+
+        def counted(self: object, *arguments: object) -> object:
+            compiled.KernelCache.loads += 1
+            return load(self, *arguments)
+
+        compiled.KernelCache.loads = 0
+        compiled.KernelCache.load_overload = counted
+    return compiled.KernelCache.loads
+
+
+def test_a_worker_joins_when_it_is_warm(tmp_path: Path) -> None:
+    with by_hand(tmp_path, ["", ""], "--preload", "graphprover.worker") as (client, _):
+        workers = client.scheduler_info()["workers"].values()
+        assert [worker["resources"] for worker in workers] == [{SLOT: 1, GPUS: 0}] * 2
+        assert set(client.run(loads).values()) == {0}
+        assert prove(example(memory), client, parameters=FEW) == prove(example(memory), "sync", parameters=FEW)
+        assert set(client.run(loads).values()) == {0}

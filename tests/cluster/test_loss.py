@@ -1,0 +1,241 @@
+"""Whatever a cluster loses, proofs end with the same bytes, or an error says why."""
+
+import os
+import pickle
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import dask
+import pytest
+from distributed import Client, Worker
+
+from graphprover import Proof, Statement, prove, settings
+from graphprover.cluster import ClusterError, Errand, Outcome, joined
+from graphprover.device import CpuDevice, DeviceLost
+from graphprover.examples import memory, synthetic
+from graphprover.prover import Prepared, prepare
+from tests.cluster.once import DIES, STOPS, Once
+from tests.cluster.processes import by_hand, in_background, pids, proving, until, workers
+from tests.graphs.test_faults import BYTES
+from tests.graphs.test_proof import FEW, example
+
+LONG = synthetic.statement(14, 40, 8)  # a second or so
+ROUNDS = ("load", "extend", "lookup_columns", "quotient", "evaluate", "reduced_openings", "fold_tree", "gather")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def patience() -> Iterator[None]:
+    """A machine may be slow."""
+    with dask.config.set({settings.WAIT: 200}):
+        yield
+
+
+@pytest.fixture(scope="module")
+def statement() -> Statement:
+    return example(memory)
+
+
+@pytest.fixture(scope="module")
+def prepared(statement: Statement) -> Prepared:
+    return prepare(statement, parameters=FEW)
+
+
+@pytest.fixture(scope="module")
+def proof(statement: Statement) -> Proof:
+    return prove(statement, "sync", parameters=FEW, device=CpuDevice(1))
+
+
+@pytest.fixture(scope="module")
+def pair() -> Iterator[Client]:
+    """Two workers, of which whatever dies comes again."""
+    with workers(2) as client:
+        yield client
+
+
+def errand(prepared: Prepared, device: Any = "cpu", name: str = "memory") -> Errand:
+    return Errand(name, lambda: pickle.dumps((prepared, device)))
+
+
+def proof_of(outcome: Outcome) -> Proof:
+    assert outcome.error is None and outcome.value is not None
+    made: Proof = pickle.loads(outcome.value).proof
+    return made
+
+
+def test_workers_killed_in_each_round(pair: Client, prepared: Prepared, proof: Proof, tmp_path: Path) -> None:
+    """Eight deaths, and none counts for an errand that waited beside: only who dies of it four times is given up."""
+    devices = [Once(operation, tmp_path / operation, DIES) for operation in ROUNDS]
+    begun: list[str] = []
+    with joined(pair) as cluster:
+        errands = [errand(prepared, device, device.operation) for device in devices]
+        outcomes = list(cluster.run(errands, "cpu", lambda errand, worker: begun.append(errand.name)))
+    assert sorted(outcome.errand.name for outcome in outcomes) == sorted(ROUNDS)
+    assert all(proof_of(outcome) == proof for outcome in outcomes)
+    assert all(outcome.tries == begun.count(outcome.errand.name) >= 2 for outcome in outcomes)
+    assert all(device.marker.exists() for device in devices)
+
+
+def test_what_fails_is_tried_once_elsewhere(
+    pair: Client, prepared: Prepared, proof: Proof, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    begun: list[str] = []
+    with joined(pair) as cluster:
+
+        def outcome(device: Any) -> Outcome:
+            begun.clear()
+            (ended,) = cluster.run([errand(prepared, device)], "cpu", lambda errand, worker: begun.append(worker))
+            return ended
+
+        pair.wait_for_workers(2)
+        until(lambda: len(cluster._members.fit("cpu")) == 2 or bool(cluster._members.look()))
+        again = outcome(Once("quotient", tmp_path / "again", "RuntimeError"))
+        assert proof_of(again) == proof
+        assert len(set(begun)) == 2 and (again.worker, again.tries) == (begun[1], 2)
+        assert "prove-memory: failed (RuntimeError: once); it is submitted again" in caplog.text
+        own = outcome(Once("quotient", tmp_path / "own", "ValueError"))
+        assert isinstance(own.error, ValueError) and own.tries == 1
+        twice = outcome(FailsAlways())
+        assert isinstance(twice.error, MemoryError) and BYTES in str(twice.error) and len(begun) == twice.tries == 2
+
+
+class FailsAlways(Once):
+    """Has no memory for any quotient."""
+
+    def __init__(self) -> None:
+        super().__init__("quotient", Path(), "")
+
+    def __reduce__(self) -> Any:
+        return FailsAlways, ()
+
+    def _happens(self, method: Any) -> Any:
+        def run(*arguments: Any) -> Any:
+            raise MemoryError(BYTES)
+
+        return run
+
+
+def test_a_stopped_worker_loses_its_proof(
+    pair: Client, prepared: Prepared, proof: Proof, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    marker = tmp_path / "stopped"
+    with joined(pair) as cluster, dask.config.set({settings.SILENCE: 3}):
+        try:
+            first, *others = [
+                Once("quotient", marker, STOPS),
+                *["cpu"] * 6,
+            ]
+            errands = [errand(prepared, first, "stops"), *(errand(prepared, other) for other in others)]
+            outcomes = list(cluster.run(errands, "cpu"))
+            assert all(proof_of(outcome) == proof for outcome in outcomes) and len(outcomes) == 7
+            stopped = next(address for address, pid in pids_of(pair).items() if pid == int(marker.read_text()))
+            assert "prove-stops: nothing from tcp://" in caplog.text and "it is given to another" in caplog.text
+            (ended,) = [outcome for outcome in outcomes if outcome.errand.name == "stops"]
+            assert ended.tries == 2 and ended.worker != stopped
+            with pytest.raises(ClusterError, match=f"worker {stopped}: nothing from it for 3 s: it has stopped"):
+                cluster.prove(prepared, "cpu")
+        finally:
+            os.kill(int(marker.read_text()), signal.SIGKILL)
+    until(lambda: stopped not in pair.scheduler_info(n_workers=-1)["workers"])
+
+
+def pids_of(client: Client) -> dict[str, int]:
+    """By what their nannies say, as workers may have stopped."""
+    return {nanny.worker_address: nanny.pid for nanny in client.cluster.workers.values()}
+
+
+def test_a_few_are_sent_at_a_time_and_what_is_not_wanted_is_taken_back(pair: Client, prepared: Prepared) -> None:
+    sent: list[int] = []
+
+    def payload(number: int) -> bytes:
+        sent.append(number)
+        return pickle.dumps((prepared, "cpu"))
+
+    errands = (Errand("memory", lambda number=number: payload(number)) for number in range(100))
+    with joined(pair) as cluster, closing(cluster.run(errands, "cpu")) as outcomes:
+        next(outcomes)
+        assert len(sent) <= 2 * 2 + 2
+    until(lambda: not any(pair.processing().values()))
+    assert not cluster._tries
+
+
+def test_what_cannot_be_sent_fails_alone(pair: Client, prepared: Prepared, proof: Proof) -> None:
+    def missing() -> bytes:
+        raise FileNotFoundError("input")
+
+    with joined(pair) as cluster:
+        outcomes = {
+            outcome.errand.name: outcome
+            for outcome in cluster.run([Errand("missing", missing), errand(prepared)], "cpu")
+        }
+    assert isinstance(outcomes["missing"].error, FileNotFoundError) and outcomes["missing"].tries == 0
+    assert proof_of(outcomes["memory"]) == proof
+
+
+def test_proofs_outlive_all_workers(pair: Client) -> None:
+    """Those that come then are asked for one of the proofs, and the others go to them, too."""
+    expected = prove(LONG, "sync", parameters=FEW)
+    proofs = [in_background(lambda: prove(LONG, pair, parameters=FEW)) for _ in range(3)]
+    until(lambda: len(proving(pair)) == 2)
+    for pid in pids(pair).values():
+        os.kill(pid, signal.SIGKILL)
+    assert all(future.result(240) == expected for future in proofs)
+
+
+def lose_device() -> None:
+    """What this process proves next loses its device."""
+    from graphprover import worker
+
+    def lost(*arguments: object) -> None:
+        raise DeviceLost("as a test wants it")
+
+    worker.made = lost
+
+
+def test_a_lost_device_ends_its_worker_and_no_proof(pair: Client, prepared: Prepared, proof: Proof) -> None:
+    pair.wait_for_workers(2)
+    before = pids(pair)
+    pair.run(lose_device)
+    with joined(pair) as cluster:
+        outcomes = list(cluster.run([errand(prepared) for _ in range(12)], "cpu"))
+    assert all(proof_of(outcome) == proof for outcome in outcomes) and len(outcomes) == 12
+    assert not set(before.values()) & set(pids(pair).values())
+
+
+def cut(dask_worker: Worker) -> None:
+    """The connection to the scheduler."""
+    dask_worker.batched_stream.comm.abort()
+
+
+def test_a_worker_that_is_cut_off_loses_its_proof(tmp_path: Path) -> None:
+    with by_hand(tmp_path, ["", ""]) as (client, _):
+        prove(example(memory), client, parameters=FEW)
+        proof = in_background(lambda: prove(LONG, client, parameters=FEW))
+        until(lambda: bool(proving(client)))
+        (address,) = proving(client)
+        client.run(cut, workers=[address], on_error="ignore")
+        until(lambda: address not in client.scheduler_info()["workers"])
+        assert proof.result(120) == prove(LONG, "sync", parameters=FEW)
+
+
+def test_a_scheduler_that_dies_is_told(tmp_path: Path) -> None:
+    with by_hand(tmp_path, [""]) as (client, scheduler):
+        prove(example(memory), client, parameters=FEW)
+        proof = in_background(lambda: prove(LONG, client))
+        until(lambda: bool(proving(client)))
+        started = time.monotonic()
+        scheduler.kill()
+        with pytest.raises(ClusterError, match="the scheduler is gone, and with it prove-"):
+            proof.result(120)
+        assert time.monotonic() - started < 60
+
+
+def test_no_thread_is_left(statement: Statement, proof: Proof) -> None:
+    before = {thread.name for thread in threading.enumerate() if not thread.daemon}
+    with workers(1) as client:
+        assert prove(statement, client, parameters=FEW) == proof
+    assert {thread.name for thread in threading.enumerate() if not thread.daemon} <= before | {"MainThread"}
