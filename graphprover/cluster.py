@@ -22,7 +22,7 @@ import dask
 from distributed import Client, Future, wait
 from distributed.scheduler import KilledWorker
 
-from graphprover import admission
+from graphprover.admission import TooLarge
 from graphprover.device import Device
 from graphprover.graphs.executor_names import CLUSTERS, LOCAL
 from graphprover.graphs.progress import Tell
@@ -337,8 +337,7 @@ def _is_own_fault(error: Exception) -> bool:
     """Whether an errand would fail so anywhere."""
     from graphprover.programs import ProgramError
 
-    too_large: type[Exception] = getattr(admission, "TooLarge", GuestFault)
-    return isinstance(error, ValueError | GuestFault | OtherExitCode | ModuleNotFoundError | too_large | ProgramError)
+    return isinstance(error, ValueError | ProgramError | GuestFault | OtherExitCode | ModuleNotFoundError | TooLarge)
 
 
 def _client(executor: Any) -> Any:

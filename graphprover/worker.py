@@ -9,13 +9,13 @@ import logging
 import os
 import pickle
 import threading
-from typing import Any
 
 from distributed import Worker, WorkerPlugin, get_worker
 
+from graphprover.admission import limit_process
 from graphprover.cluster import BEGUN
 from graphprover.device import CpuDevice, Device, DeviceLost
-from graphprover.device.choose import AUTO, CPU, device_for, profile_of
+from graphprover.device.choose import AUTO, CPU, profile_of
 from graphprover.graphs.executor_names import THREADS
 from graphprover.jobs import made
 from graphprover.members import READY, enlist
@@ -36,10 +36,8 @@ def prove(payload: bytes) -> bytes:
         with _proving:
             worker.log_event(BEGUN, {"key": worker.get_current_task(), "worker": worker.address})
             subject, device = pickle.loads(payload)
-            own = _own(device, worker)
-            result = pickle.dumps(made(subject, THREADS, own))
-            _trim(own)
-        return result
+            limit_process(worker.memory_manager.memory_limit if worker.nanny else None)
+            return pickle.dumps(made(subject, THREADS, _own(device, worker)))
     except DeviceLost as error:
         _log.critical("graphprover: this worker ends: %s", error)
         logging.shutdown()
@@ -74,10 +72,8 @@ async def dask_setup(worker: Worker) -> None:
 
 
 def _warm_up(worker: Worker) -> None:
-    own = _own(AUTO, worker)
     with _proving:
-        prove_smallest(own)
-        _trim(own)
+        prove_smallest(_own(AUTO, worker))
 
 
 def _own(device: Device | str, worker: Worker) -> Device | str:
@@ -85,10 +81,3 @@ def _own(device: Device | str, worker: Worker) -> Device | str:
     if isinstance(device, str) and (profile := profile_of(device)).kind == CPU:
         return CpuDevice(min(worker.state.nthreads, profile.threads))
     return device
-
-
-def _trim(device: Device | str) -> None:
-    """Other processes use the same GPU: what this one has in reserve goes back."""
-    memory: Any = getattr(device_for(device) if isinstance(device, str) else device, "memory", None)
-    if trim := getattr(memory, "trim", None):
-        trim()

@@ -57,6 +57,17 @@ def pair() -> Iterator[Client]:
         yield client
 
 
+def await_both(pair: Client) -> None:
+    """Until both may have proofs."""
+
+    def both_fit() -> bool:
+        cluster._members.look()
+        return len(cluster._members.fit("cpu")) == 2
+
+    with joined(pair) as cluster:
+        until(both_fit, 120)
+
+
 def errand(prepared: Prepared, device: Any = "cpu", name: str = "memory") -> Errand:
     return Errand(name, lambda: pickle.dumps((prepared, device)))
 
@@ -91,8 +102,7 @@ def test_what_fails_is_tried_once_elsewhere(
             (ended,) = cluster.run([errand(prepared, device)], "cpu", lambda errand, worker: begun.append(worker))
             return ended
 
-        pair.wait_for_workers(2)
-        until(lambda: len(cluster._members.fit("cpu")) == 2 or bool(cluster._members.look()))
+        await_both(pair)
         again = outcome(Once("quotient", tmp_path / "again", "RuntimeError"))
         assert proof_of(again) == proof
         assert len(set(begun)) == 2 and (again.worker, again.tries) == (begun[1], 2)
@@ -179,6 +189,7 @@ def test_what_cannot_be_sent_fails_alone(pair: Client, prepared: Prepared, proof
 def test_proofs_outlive_all_workers(pair: Client) -> None:
     """Those that come then are asked for one of the proofs, and the others go to them, too."""
     expected = prove(LONG, "sync", parameters=FEW)
+    await_both(pair)
     proofs = [in_background(lambda: prove(LONG, pair, parameters=FEW)) for _ in range(3)]
     until(lambda: len(proving(pair)) == 2)
     for pid in pids(pair).values():
@@ -197,7 +208,7 @@ def lose_device() -> None:
 
 
 def test_a_lost_device_ends_its_worker_and_no_proof(pair: Client, prepared: Prepared, proof: Proof) -> None:
-    pair.wait_for_workers(2)
+    await_both(pair)
     before = pids(pair)
     pair.run(lose_device)
     with joined(pair) as cluster:
