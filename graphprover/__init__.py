@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from graphprover.air import Air, Bus
     from graphprover.batch import prove_many
     from graphprover.checker import check
+    from graphprover.delayed import graph
     from graphprover.envelope import Proof
     from graphprover.files import FileError
     from graphprover.jobs import Job, Prover, Result
@@ -30,6 +31,7 @@ __all__ = [
     "Verdict",
     "VerificationError",
     "check",
+    "graph",
     "prove",
     "prove_many",
     "verify",
@@ -49,6 +51,7 @@ _HOMES = {
     "Verdict": "verifier",
     "VerificationError": "protocol.errors",
     "check": "checker",
+    "graph": "delayed",
     "prove": "prover",
     "prove_many": "batch",
     "verify": "verifier",

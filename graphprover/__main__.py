@@ -7,6 +7,7 @@ import sys
 from types import FrameType
 
 from graphprover.files import remove_unfinished
+from graphprover.leaving import said
 
 INTERRUPTED, TERMINATED = 130, 143  # exit codes: 128 and the signal's number
 
@@ -18,9 +19,9 @@ def main() -> int:
     for number in _SIGNALS:
         if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):  # whoever ignores it still does
             signal.signal(number, _leave)
-    from graphprover import cli  # half a second, in which the user may think better of it
+    from graphprover import cli, options  # half a second, in which the user may think better of it
 
-    if cli.DEBUG in os.environ:
+    if options.DEBUG in os.environ:
         logging.basicConfig(format="%(relativeCreated)7.0f ms  %(name)s: %(message)s")
         logging.getLogger("graphprover").setLevel(logging.DEBUG)
     return cli.main()
@@ -31,7 +32,7 @@ def _leave(number: int, frame: FrameType | None) -> None:
     code, ending = _SIGNALS[signal.Signals(number)]
     remove_unfinished()
     show_cursor = "\x1b[?25h" if os.isatty(2) else ""  # which a progress bar hides
-    os.write(2, f"{show_cursor}\ngraphprover: {ending}\n".encode())
+    os.write(2, f"{show_cursor}\ngraphprover: {said(ending)}\n".encode())
     os._exit(code)
 
 

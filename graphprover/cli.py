@@ -1,4 +1,4 @@
-"""The command line: prove, verify, setup, inspect, export, plan, check, execute, new-guest, warm, completion."""
+"""The command line: prove, batch, verify, setup, inspect, export, plan, check, execute, new-guest, warm, completion."""
 
 import argparse
 import json
@@ -8,17 +8,29 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from graphprover import __version__, completion, demands, facts, report, warm
-from graphprover.checker import check, warn
+from graphprover import __version__, batch_cli, completion, demands, facts, report, warm
+from graphprover.checker import check
 from graphprover.envelope import Proof
 from graphprover.export import export
 from graphprover.files import STREAM, FileError, check_writable, make_folder, read_input, read_proof, write
-from graphprover.graphs.executor_names import LOCAL, THREADS
-from graphprover.options import FAILED, OK, USAGE, UsageError, add_json, bits, check_streams, executor
+from graphprover.graphs.executor_names import LOCAL
+from graphprover.options import (
+    DEBUG,
+    FAILED,
+    OK,
+    USAGE,
+    UsageError,
+    add_executor,
+    add_json,
+    bits,
+    check_device,
+    check_streams,
+    configured,
+)
 from graphprover.programs import (
     Program,
     ProgramError,
@@ -38,15 +50,18 @@ from graphprover.vm import cli as vm
 from graphprover.vm import new_guest
 from graphprover.vm.claim import claim_of
 from graphprover.vm.cost import committed_cells
-from graphprover.vm.guest import ANY, Guest, claimed, other_exit_code
+from graphprover.vm.faults import OtherExitCode
+from graphprover.vm.guest import Guest, Limits, claimed
 from graphprover.vm.key import Key
 from graphprover.vm.statement import Machine
+
+if TYPE_CHECKING:
+    from graphprover.jobs import Job
+    from graphprover.prover import Made
 
 _log = logging.getLogger(__name__)
 
 PROVER = {"dask", "distributed", "numba", "llvmlite", "rich", "shtab"}  # modules of the extra [prover]
-
-DEBUG = "GRAPHPROVER_DEBUG"  # set, errors come with their traceback, and the log says what runs
 
 PROGRAM_HELP = (
     f"an ELF file for RV64IM; {', '.join(packaged_names())}, which are packaged; or a folder or .py file that defines "
@@ -82,19 +97,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if DEBUG in os.environ:
             raise
-        if isinstance(error, UsageError | ProgramError | FileError):
-            message, code = str(error), USAGE
-        elif isinstance(error, VerificationError):
-            message, code = str(error), FAILED
+        code = USAGE if isinstance(error, UsageError | ProgramError | FileError) else FAILED
+        lines = [facts.message(error)]
+        if isinstance(error, UsageError):
+            lines = [facts.one_line(line) for line in error.args]
         elif isinstance(error, ModuleNotFoundError) and error.name and error.name.partition(".")[0] in PROVER:
-            message, code = "this needs the prover, not the verifier alone: pip install 'graphprover[prover]'", USAGE
-        else:
-            message, code = f"{type(error).__name__}: {error}", FAILED
-        message = " ".join(line.strip() for line in message.splitlines())
-        print(f"graphprover: {message}", file=sys.stderr)
+            lines, code = ["this needs the prover, not the verifier alone: pip install 'graphprover[prover]'"], USAGE
+        for line in lines:
+            print(f"graphprover: {line}", file=sys.stderr)
         if getattr(options, "json", False):
             no = {"valid": False} if options.command is run_verify and isinstance(error, VerificationError) else {}
-            print(json.dumps(no | {"error": message}))
+            print(json.dumps(no | {"error": "\n".join(lines)}))
         return code
 
 
@@ -123,6 +136,9 @@ def parser() -> argparse.ArgumentParser:
         return subparser
 
     _add_prove(command)
+    batch = command("batch", batch_cli.run_batch, batch_cli.SUMMARY, batch_cli.MORE, batch_cli.EXAMPLES)
+    batch.epilog = f"{batch.epilog}\n{batch_cli.EPILOG}"
+    batch_cli.add_arguments(batch)
     _add_verify(command)
     _add_setup(command)
     _add_inspect(command)
@@ -193,20 +209,7 @@ def _add_prove(command: Command) -> None:
     subparser.add_argument(
         "-o", "--output", type=Path, default=Path("proof.bin"), metavar="FILE", help="default proof.bin"
     )
-    subparser.add_argument(
-        "--executor",
-        type=executor,
-        default=THREADS,
-        help="who runs the graph: threads of this process (default), sync (one thread), or a Dask cluster by the "
-        "address of its scheduler or its scheduler file FILE.json, which is trusted to run code here (outside of your "
-        "own network use tls://ADDRESS and Dask's settings for TLS); the proof has the same bytes",
-    )
-    subparser.add_argument(
-        "--device",
-        default="auto",
-        metavar="NAME",
-        help="auto (default: the first GPU, else the CPU), cpu, cuda or cuda:NUMBER; the proof has the same bytes",
-    )
+    add_executor(subparser)
     subparser.add_argument("--report", action="store_true", help="print times, peak memory and size")
     add_json(subparser)
 
@@ -305,7 +308,7 @@ def _add_plan(command: Command) -> None:
         "Show what a proof will cost, before anything runs.",
         "For each round and table: operations, bytes, and what it waits for. On a GPU small tables share tasks up to "
         "more rows than on a CPU, so the plans differ. A guest is run for it: how tall its tables are depends on that.",
-        ["examples/keccak --input README.md", "guest.elf --device cuda", "examples/keccak --svg plan.svg"],
+        ["examples/keccak --input README.md", "guest.elf --device cuda", "examples/keccak --html plan.html"],
     )
     _with_program(subparser)
     _with_level(subparser)
@@ -316,7 +319,10 @@ def _add_plan(command: Command) -> None:
         help="whose tasks to plan: auto (default: what `prove` takes on this machine), cpu, cuda or cuda:NUMBER; the "
         "GPU need not be there",
     )
-    subparser.add_argument("--svg", type=Path, metavar="FILE", help="also draw it")
+    subparser.add_argument(
+        "--svg", type=Path, metavar="FILE", help="also draw it: a row for each table, boxes as wide as tasks take long"
+    )
+    subparser.add_argument("--html", type=Path, metavar="FILE", help="also a page with the picture and all tasks")
     add_json(subparser)
 
 
@@ -364,39 +370,41 @@ def run_prove(options: argparse.Namespace) -> int:
         stages[name] = time.perf_counter() - started
         _log.debug("%s: %.3f s", name, stages[name])
 
-    with stage("trace"):
-        program, statement = _program_and_statement(options)
-    _check_exit_code(program, statement, options)
-    with stage("imports"):
+    program, data, limits = _run(options)
+    with stage("imports"), configured(options):
+        check_device(options)
         from dask.diagnostics import Profiler
 
-        from graphprover.device.choose import device_for
-        from graphprover.prover import prove_prepared
-    warn(statement)
-    prepared = _prepared(program, statement, options)
-    if options.executor in LOCAL:  # a cluster's workers have devices of their own
-        try:
-            device_for(options.device)
-        except ValueError as error:
-            raise UsageError(f"--device: {error}") from error
-    progress = sys.stderr.isatty() and DEBUG not in os.environ
-    with stage("prove"), Profiler() as tasks:
-        proof, cap = prove_prepared(prepared, options.executor, options.device, progress)
-    with stage("verify"):
-        try:
+        from graphprover.jobs import Job, Prover
+    prover = Prover(program, security=options.security, rate=options.rate, proximity=options.proximity)
+    job = Job(prover, data, program.name, options.commit_input, options.exit_code or 0, limits)
+    try:
+        with configured(options), Profiler() as tasks:
+            made = (
+                _made_here(job, options, stage) if options.executor in LOCAL else _made_by_worker(job, options, stage)
+            )
+        proof = made.proof
+        with stage("verify"):
             own = program.statement_of(proof)
-            verdict = verify(proof, own, options.security, options.proximity, preprocessed=cap)
-        except VerificationError as error:
-            flags = f" --input {options.input}" if options.input else ""
-            raise VerificationError(
-                f"{program.name}: not proven: {error} (`graphprover check {program.name}{flags}` says what is wrong)"
-            ) from error
+            verdict = verify(proof, own, options.security, options.proximity, preprocessed=made.preprocessed_cap)
+    except OtherExitCode:
+        raise
+    except VerificationError as error:
+        flags = f" --input {options.input}" if options.input else ""
+        raise VerificationError(
+            f"{program.name}: not proven: {error} (`graphprover check {program.name}{flags}` says what is wrong)"
+        ) from error
+    except ValueError as error:
+        if type(error) is not ValueError:  # others are not about arguments
+            raise
+        raise UsageError(f"{program.name}: {error}") from error
     encoded = proof.to_bytes()
     with stage("write"):
         write(options.output, encoded)
     found = facts.verdict(program, verdict) | {"proof": _file(options.output, encoded)}
     if options.report:
-        found["report"] = facts.times(stages, tasks.results)
+        of_worker = {} if options.executor in LOCAL else {f"worker: {name}": s for name, s in made.seconds.items()}
+        found["report"] = facts.times(stages | of_worker, tasks.results)
 
     def describe() -> list[report.Block]:
         size = {"proof": f"{_place(options.output)}, {len(encoded):,} bytes"}
@@ -407,18 +415,34 @@ def run_prove(options: argparse.Namespace) -> int:
     return OK
 
 
-def _check_exit_code(program: Program | Guest, statement: Statement, options: argparse.Namespace) -> None:
-    """Raises VerificationError for a run that is not to be proven, UsageError for a program that has no exit code."""
-    if not isinstance(program, Guest):
-        if options.exit_code is not None:
-            raise UsageError(f"--exit-code: only guests have one, and {program.name} is none")
-        return
-    code = claimed(statement).exit_code
-    wrong = other_exit_code(code, options.exit_code)
-    if wrong:
-        raise VerificationError(
-            f"{program.name}: {wrong}: not proven (--exit-code {code} or {ANY} proves the run all the same)"
-        )
+Stage = Callable[[str], AbstractContextManager[None]]
+
+
+def _made_here(job: "Job", options: argparse.Namespace, stage: Stage) -> "Made":
+    """A proof by this process, which is to be verified."""
+    from graphprover.prover import make
+
+    with stage("trace"):
+        prepared = job.prepared()
+    progress = sys.stderr.isatty() and DEBUG not in os.environ
+    with stage("prove"):
+        return make(prepared, options.executor, options.device, progress, check=lambda proof, cap: None)
+
+
+def _made_by_worker(job: "Job", options: argparse.Namespace, stage: Stage) -> "Made":
+    """A proof by a worker of a cluster, which runs the program, too; it is to be verified here."""
+    from graphprover.batch import prove_many
+
+    with stage("prove"), batch_cli.bar(1) as draw:
+
+        def begun(job: "Job", worker: str) -> None:
+            if draw:
+                draw(0, 0, 0, f"{job.name} by {worker}")
+
+        (result,) = prove_many([job], options.executor, options.device, begun)
+    if result.made is None:
+        raise result.error or AssertionError("neither a proof nor an error")
+    return result.made
 
 
 def run_verify(options: argparse.Namespace) -> int:
@@ -564,11 +588,14 @@ def run_export(options: argparse.Namespace) -> int:
 
 def run_plan(options: argparse.Namespace) -> int:
     """``graphprover plan``"""
-    if options.svg:
-        check_writable(options.svg)
+    for path in filter(None, (options.svg, options.html)):
+        check_writable(path)
     from graphprover.device.choose import profile_of
-    from graphprover.graphs.draw import peak_text, plan_rows, plan_svg
+    from graphprover.graphs.ceilings import assumed
     from graphprover.graphs.plan import make_plan
+    from graphprover.graphs.plan_html import plan_html
+    from graphprover.graphs.plan_svg import plan_svg
+    from graphprover.graphs.plan_text import peak_text, plan_rows
 
     try:
         profile = profile_of(options.device)
@@ -584,8 +611,10 @@ def run_plan(options: argparse.Namespace) -> int:
         tail = [] if cells is None else report.cells_report(cells, claimed(statement).cycles)
         return [report.Section(plan_rows(plan)), f"on {profile}", peak_text(plan, profile.threads), *tail]
 
-    if options.svg:
-        write(options.svg, plan_svg(plan).encode())
+    for path, draw in ((options.svg, plan_svg), (options.html, plan_html)):
+        if path:
+            times = assumed(profile.kind, profile.threads)
+            write(path, draw(plan, program.name, times, profile.threads).encode())
     report.say(found, describe, options)
     return OK
 
@@ -609,16 +638,25 @@ def run_check(options: argparse.Namespace) -> int:
 
 def _program_and_statement(options: argparse.Namespace) -> tuple[Program | Guest, Statement]:
     """The program asked for, and its statement about the input."""
+    program, data, limits = _run(options)
+    if isinstance(program, Guest):
+        return program, program.statement_for(data, state_input=getattr(options, "commit_input", False), **limits)
+    return program, program.statement_for(data)
+
+
+def _run(options: argparse.Namespace) -> tuple[Program | Guest, bytes | None, Limits]:
+    """The program asked for, its input, and the limits of a guest's run; UsageError where another is given those."""
     program = open_program(options.program)
     data = None if options.input is None else read_input(options.input)
     limits = vm.limits(options)
-    if isinstance(program, Guest):
-        return program, program.statement_for(data, state_input=getattr(options, "commit_input", False), **limits)
-    if limits:
-        raise UsageError(f"--{min(limits).replace('_', '-')}: {program.name} is no guest, and has no cycles")
-    if getattr(options, "commit_input", False):
-        raise UsageError(f"--commit-input: {program.name} is no guest; what its proofs say is up to its tables")
-    return program, program.statement_for(data)
+    if not isinstance(program, Guest):
+        if limits:
+            raise UsageError(f"--{min(limits).replace('_', '-')}: {program.name} is no guest, and has no cycles")
+        if getattr(options, "commit_input", False):
+            raise UsageError(f"--commit-input: {program.name} is no guest; what its proofs say is up to its tables")
+        if getattr(options, "exit_code", None) is not None:
+            raise UsageError(f"--exit-code: only guests have one, and {program.name} is none")
+    return program, data, limits
 
 
 def _prepared(program: Program | Guest, statement: Statement, options: argparse.Namespace) -> Any:

@@ -28,7 +28,7 @@ from graphprover.graphs.executor_names import CLUSTERS, LOCAL
 from graphprover.graphs.progress import Tell
 from graphprover.members import ANSWER_SECONDS, GPUS, LOOK_SECONDS, SLOT, ClusterError, Members, gpus_asked
 from graphprover.settings import SILENCE, setting
-from graphprover.vm.faults import GuestFault
+from graphprover.vm.faults import GuestFault, OtherExitCode
 
 BEGUN = "graphprover-begun"  # the topic under which workers tell which task they begin
 _PROVE = "__import__('graphprover.worker', fromlist=['worker']).prove(payload)"
@@ -337,7 +337,7 @@ def _is_own_fault(error: Exception) -> bool:
     """Whether an errand would fail so anywhere."""
     from graphprover.programs import ProgramError
 
-    return isinstance(error, ValueError | ProgramError | GuestFault | ModuleNotFoundError | TooLarge)
+    return isinstance(error, ValueError | ProgramError | GuestFault | OtherExitCode | ModuleNotFoundError | TooLarge)
 
 
 def _client(executor: Any) -> Any:

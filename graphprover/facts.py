@@ -14,7 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphprover.envelope import Proof
-from graphprover.programs import Program
+from graphprover.files import FileError
+from graphprover.graphs.keys import place_of
+from graphprover.programs import Program, ProgramError
+from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.hashing import DIGEST_BYTES
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.proof import EXT_BYTES, BatchProof, decode, opened_values
@@ -30,8 +33,11 @@ if TYPE_CHECKING:
 
     from graphprover.device.choose import Profile
     from graphprover.graphs.plan import Plan
+    from graphprover.jobs import Result
 
 Facts = dict[str, Any]
+
+OUTCOMES = ("made", "kept", "failed")  # of a job of a batch
 
 
 def verdict(program: Program | Guest, found: Verdict) -> Facts:
@@ -143,6 +149,48 @@ def plan(made: Plan, profile: Profile) -> Facts:
     return {"tasks": tasks, "total": asdict(made.total), **device, "peak_bytes": made.peak_bytes(profile.threads)}
 
 
+def job(
+    name: str,
+    program: Program | Guest,
+    data: Path | None,
+    proof: Facts | None,
+    result: Result,
+    error: Exception | None,
+    again: str | None,
+) -> Facts:
+    """What has become of a job of a batch: its proof's file or an error, and why a proof that was there is not kept."""
+    says = rows = None
+    if result.proof is not None:
+        says = program.to_json(result.proof.public_values)
+        rows = sum(1 << log_rows for log_rows in result.proof.log_heights)
+    return {
+        "name": name,
+        "outcome": "failed" if error else "kept" if result.kept else "made",
+        "program": program.name,
+        "input": None if data is None else str(data),
+        "proof": proof,
+        "says": says,
+        "rows": rows,
+        "seconds": dict(result.seconds),
+        "peak_bytes": result.made.peak_bytes if result.made else None,
+        "worker": result.worker or None,
+        "tries": result.tries,
+        "again": again,
+        "error": message(error) if error else None,
+    }
+
+
+def message(error: BaseException) -> str:
+    """An error in one line; those of ours say enough without their type."""
+    ours = isinstance(error, VerificationError | ProgramError | FileError)
+    return one_line(str(error) if ours else f"{type(error).__name__}: {error}")
+
+
+def one_line(text: str) -> str:
+    """The same without breaks."""
+    return " ".join(line.strip() for line in text.splitlines())
+
+
 def times(stages: Mapping[str, float], tasks: Iterable[TaskData]) -> Facts:
     """Seconds of each stage and round, and the process's peak memory.
 
@@ -150,7 +198,7 @@ def times(stages: Mapping[str, float], tasks: Iterable[TaskData]) -> Facts:
     """
     rounds: dict[str, list[tuple[float, float]]] = {}
     for task in sorted(tasks, key=lambda task: task.start_time):
-        rounds.setdefault(str(task.key).partition("-")[0], []).append((task.start_time, task.end_time))
+        rounds.setdefault(place_of(task.key).round, []).append((task.start_time, task.end_time))
     rows = [{"round": name, "tasks": len(spans), "seconds": covered(spans)} for name, spans in rounds.items()]
     return {"stages": dict(stages), "rounds": rows, "peak_memory_bytes": peak_memory()}
 

@@ -218,9 +218,7 @@ class Job:
         wrong = other_exit_code(code, self.exit_code)
         if wrong:
             name = self.prover.program.name
-            raise OtherExitCode(
-                f"{name}: {wrong}: not proven (exit_code={code} or {ANY!r} proves the run all the same)"
-            )
+            raise OtherExitCode(f"{name}: {wrong}: not proven (ask for {code} or {ANY} to prove the run all the same)")
 
     def _input(self) -> bytes | None:
         return read_input(self.data) if isinstance(self.data, Path) else self.data

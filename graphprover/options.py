@@ -2,20 +2,23 @@
 
 import argparse
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from graphprover.files import STREAM
-from graphprover.graphs.executor_names import CLUSTERS, LOCAL
+from graphprover.graphs.executor_names import CLUSTERS, LOCAL, THREADS
 
 OK, FAILED, USAGE = 0, 1, 2  # exit codes; `__main__` has those of signals
 
-READ = ("proof", "subject", "guest", "input", "expect_output")  # options that name a file to read
-WRITTEN = ("output", "svg")  # a file to write
+DEBUG = "GRAPHPROVER_DEBUG"  # set, errors come with their traceback, and the log says what runs
+
+READ = ("proof", "subject", "guest", "jobs", "input", "expect_output")  # options that name a file to read
+WRITTEN = ("output", "svg", "html", "summary")  # a file to write
 
 
 class UsageError(Exception):
-    """Arguments that make no sense together."""
+    """Arguments, or files in their place, that make no sense; each argument of the exception is a line."""
 
 
 def outputs(options: argparse.Namespace) -> list[Path]:
@@ -51,6 +54,94 @@ def bits(text: str) -> float:
 
 
 bits.__name__ = "number of bits"
+
+
+def count(text: str) -> int:
+    """How many; argparse tells the name in its message."""
+    number = int(text)
+    if number < 1:
+        raise ValueError
+    return number
+
+
+count.__name__ = "number from 1 on"
+
+
+def amount(text: str) -> str | float:
+    """So many bytes, or a share of all, as ``graphprover.settings`` has them."""
+    with suppress(ValueError):
+        if 0 < (share := float(text)) <= 1:
+            return share
+    return text
+
+
+def add_executor(parser: argparse.ArgumentParser) -> None:
+    """Who makes proofs, and what of this machine they may take."""
+    parser.add_argument(
+        "--executor",
+        type=executor,
+        default=THREADS,
+        help="who makes proofs: threads of this process (default); sync, one thread; processes, as many as there are "
+        "cores for; cuda, processes for all GPUs of this host; or a Dask cluster by the address of its scheduler or "
+        "its scheduler file FILE.json, which is trusted to run code here (outside of your own network use "
+        "tls://ADDRESS and Dask's settings for TLS); proofs have the same bytes",
+    )
+    parser.add_argument(
+        "--device",
+        default="auto",
+        metavar="NAME",
+        help="auto (default: the first GPU, else the CPU), cpu, cuda or cuda:NUMBER; proofs have the same bytes",
+    )
+    parser.add_argument(
+        "--pool",
+        type=amount,
+        metavar="BYTES",
+        help="of a GPU: what proofs take of its memory at most, as 40GiB, or 0.8 of all",
+    )
+    parser.add_argument(
+        "--memory-limit", type=amount, metavar="BYTES", help="the same of this host's memory, for proofs by CPUs"
+    )
+    parser.add_argument(
+        "--workers", type=count, metavar="N", help="of processes: how many; of cuda: how many for each GPU"
+    )
+
+
+@contextmanager
+def configured(options: argparse.Namespace) -> Iterator[None]:
+    """What `add_executor` was told of memory and workers, as Dask's configuration; raises UsageError for nonsense."""
+    import dask
+
+    from graphprover.settings import MEMORY_LIMIT, POOL, WORKERS, bytes_of
+
+    given = {POOL: options.pool, MEMORY_LIMIT: options.memory_limit, WORKERS: options.workers}
+    given = {name: value for name, value in given.items() if value is not None}
+    for name in given:
+        option = name.partition(".")[2]
+        if options.executor not in (*LOCAL, *CLUSTERS):
+            variable = f"DASK_GRAPHPROVER__{option.replace('-', '_').upper()}"
+            raise UsageError(f"--{option}: the workers of {options.executor} run already: set {variable} for them")
+        if name == WORKERS and options.executor not in CLUSTERS:
+            raise UsageError(f"--{option}: {options.executor} starts none; {' and '.join(CLUSTERS)} do")
+    with dask.config.set(given):
+        try:
+            for name in given.keys() & {POOL, MEMORY_LIMIT}:
+                bytes_of(name, 1 << 62)
+        except ValueError as error:
+            raise UsageError(str(error)) from error
+        yield
+
+
+def check_device(options: argparse.Namespace) -> None:
+    """Raises UsageError for a device that there is not; workers of a cluster have devices of their own."""
+    from graphprover.device.choose import device_for, profile_of
+
+    try:
+        if options.executor in LOCAL:
+            device_for(options.device)
+        else:
+            profile_of(options.device)
+    except ValueError as error:
+        raise UsageError(f"--device: {error}") from error
 
 
 def executor(text: str) -> str:

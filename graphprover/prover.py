@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
+from dask.delayed import Delayed
 
 from graphprover.admission import admitted
 from graphprover.air.description import AirDescription
@@ -23,6 +24,7 @@ from graphprover.graphs.executor_names import LOCAL, THREADS
 from graphprover.graphs.executors import executor_for
 from graphprover.graphs.plan import Peak, peak_of
 from graphprover.graphs.progress import Tell
+from graphprover.graphs.query import Proven
 from graphprover.graphs.tasks import Graph
 from graphprover.protocol.layout import Layout, make_layout
 from graphprover.protocol.parameters import RATES, Parameters
@@ -199,17 +201,26 @@ def _on_host(prepared: Prepared) -> Prepared:
 def _prove(prepared: Prepared, device: Device, executor: Any, progress: bool | Tell) -> tuple[Proof, Cap | None]:
     """The proof by one device."""
     # 3. Graph: one task for each round and batch of tables, the transcript between the rounds.
-    layout, traces = prepared.layout, dict(enumerate(prepared.traces))
-    graph = Graph(device, uuid.uuid4().hex[:8], batches(layout, device.log_batch_rows))
-    task = proof_graph.build(graph, layout, prepared.label, traces, dict(prepared.preprocessed), prepared.public_values)
+    layout = prepared.layout
+    task = proof_task(prepared, device, uuid.uuid4().hex[:8])
     # 4. Run it.
-    _log.debug("%d tables of up to 2^%d rows on %s", len(traces), max(layout.log_heights), device)
+    _log.debug("%d tables of up to 2^%d rows on %s", len(layout.tables), max(layout.log_heights), device)
     with _told(progress) as tell:
         proven = executor_for(executor, device.threads, tell)(task)
     # 5. Wrap it for the user.
-    payload = encode(proven.proof)
-    proof = Proof(prepared.label, layout.parameters, layout.log_heights, prepared.public_values, payload)
-    return proof, proven.preprocessed_cap
+    return wrapped(proven, prepared.label, layout, prepared.public_values), proven.preprocessed_cap
+
+
+def proof_task(prepared: Prepared, device: Device, token: str) -> Delayed:
+    """The graph whose value is `query.Proven`; ``token`` tells its keys from those of other proofs."""
+    layout, traces, fixed = prepared.layout, dict(enumerate(prepared.traces)), dict(prepared.preprocessed)
+    graph = Graph(device, token, batches(layout, device.log_batch_rows))
+    return proof_graph.build(graph, layout, prepared.label, traces, fixed, prepared.public_values)
+
+
+def wrapped(proven: Proven, label: str, layout: Layout, public_values: tuple[tuple[int, ...], ...]) -> Proof:
+    """What the graph gives, for the user."""
+    return Proof(label, layout.parameters, layout.log_heights, public_values, encode(proven.proof))
 
 
 def _told(progress: bool | Tell) -> AbstractContextManager[Tell | None]:

@@ -153,3 +153,26 @@ def cells_report(cells: Mapping[str, int], cycles: int) -> list[Block]:
     rows = [(name, f"{count / cycles:.2f}") for name, count in largest if count >= cycles / 100]
     summary = f"{sum(cells.values()) / cycles:.1f} committed cells a cycle ({cycles:,} cycles), of these"
     return [summary, Section(rows, headed=False)]
+
+
+def job_line(job: Facts) -> str:
+    """What has become of a job of a batch."""
+    if job["outcome"] == "failed":
+        return f"{job['name']}: failed: {job['error']}"
+    file, size = job["proof"]["file"], f"{job['proof']['bytes']:,} bytes"
+    if job["outcome"] == "kept":
+        return f"{job['name']}: kept, {size}, {file}"
+    cycles = job["says"].get("cycles")
+    length = f"{cycles:,} cycles" if isinstance(cycles, int) else f"{job['rows']:,} rows"
+    by = [job["worker"]] if job["worker"] else []
+    tries = [f"{job['tries']} tries"] if job["tries"] > 1 else []
+    line = ", ".join([length, f"{sum(job['seconds'].values()):.1f} s", *by, *tries, size, file])
+    again = f" (not the one that was there: {job['again']})" if job["again"] else ""
+    return f"{job['name']}: {line}{again}"
+
+
+def batch_report(total: Facts) -> list[Block]:
+    """What has become of a batch."""
+    made = f"{total['made']:,} made in {total['seconds']:.1f} s"
+    others = [f"{total[outcome]:,} {outcome}" for outcome in ("kept", "failed") if total[outcome]]
+    return [", ".join([f"{total['jobs']:,} jobs: {made}", *others])]

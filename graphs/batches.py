@@ -25,7 +25,7 @@ class Batch:
 
 
 def named(layout: Layout, table: int) -> str:
-    """A table in the names of keys: its number first, so that Dask takes the round alone for the key's prefix."""
+    """A table in the names of tasks."""
     return f"{table}.{layout.tables[table].name}"
 
 

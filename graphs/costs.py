@@ -102,6 +102,13 @@ class Costs:
             return sum(map(self.of_table[round_], self.tables[name]), Cost())
         return self.rounds[round_](name)
 
+    def by_table(self, round_: str, name: str) -> dict[int, Cost]:
+        """What each table costs of a task that tables share, or have alone; empty for tasks of all tables."""
+        if round_ in (trace.task_round(MAIN), trace.task_round(PREPROCESSED)):
+            return {int(name.partition(".")[0]): self.of(round_, name)}
+        of_table = self.of_table | {opening.DEEP: self.deep_of_table}
+        return {table: of_table[round_](table) for table in self.tables[name]} if round_ in of_table else {}
+
     def transcript(self, name: str) -> Cost:
         """The nonces that are tried on average before the one that is found."""
         parameters = self.layout.parameters
@@ -233,18 +240,20 @@ class Costs:
         return Cost(multiplications=2 * 3 * EXT_MUL * rows, moved=size, kept=size)
 
     def deep(self, name: str) -> Cost:
-        work = Cost()
-        for table in self.tables[name]:
-            log_rows = self.layout.log_heights[table] + self.log_blowup
-            columns = self.columns(table)
-            points = sum(matrix.points for matrix in self.matrices[table])
-            work += Cost(
-                multiplications=(EXTENSION_DEGREE * columns + 2 * EXT_MUL * points) << log_rows,
-                moved=columns * WORD_BYTES << log_rows,
-            )
+        work = sum(map(self.deep_of_table, self.tables[name]), Cost())
         heights = {self.layout.log_heights[table] for table in self.tables[name]}
         kept = sum(EXT_BYTES << (height + self.log_blowup) for height in heights)
         return work + Cost(moved=3 * kept, kept=kept)  # two points' denominators and the result
+
+    def deep_of_table(self, table: int) -> Cost:
+        """The columns of one table, added up."""
+        log_rows = self.layout.log_heights[table] + self.log_blowup
+        columns = self.columns(table)
+        points = sum(matrix.points for matrix in self.matrices[table])
+        return Cost(
+            multiplications=(EXTENSION_DEGREE * columns + 2 * EXT_MUL * points) << log_rows,
+            moved=columns * WORD_BYTES << log_rows,
+        )
 
     def codeword(self, name: str) -> Cost:
         log_height = int(name.removeprefix("2^"))

@@ -14,8 +14,8 @@ from graphprover.kernels.operands import Height
 from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout
 from graphprover.protocol.proof import EXT_BYTES, TableOpenings, array_to_words
 
-WEIGHTS, OPENING = "weights", "opening"
-DENOMINATORS, DEEP, CODEWORD = "denominators", "deep", "codeword"
+WEIGHTS, OPENING = "opening_weights", "opening"
+DENOMINATORS, DEEP, CODEWORD = "deep_denominators", "deep", "deep_codeword"
 
 ByHeight = Mapping[int, Sequence[Array]]  # for each opening point, by log2 of the trace's rows
 

@@ -16,6 +16,7 @@ from graphprover.device.interface import CPU_BATCH, Array, Device
 from graphprover.graphs import proof
 from graphprover.graphs.batches import batches
 from graphprover.graphs.costs import Cost, Costs, kept_by_size
+from graphprover.graphs.keys import place_of
 from graphprover.graphs.tasks import Graph
 from graphprover.notebook import html
 from graphprover.protocol.layout import Layout
@@ -46,10 +47,11 @@ class Peak:
 
 @dataclass(frozen=True)
 class Plan:
-    """All tasks of a proof, by key, in the order in which one thread would run them."""
+    """All tasks of a proof, by ``{round} of {name}``, in the order in which one thread would run them."""
 
     layout: Layout
     tasks: Mapping[str, Task]
+    costs: Costs  # the model that they follow
 
     def __repr__(self) -> str:
         return f"<{self._title}>"
@@ -123,11 +125,10 @@ def make_plan(
     positions = order(graph)
     tasks = {}
     for key in sorted(graph, key=positions.__getitem__):
-        round_, _, rest = str(key).partition("-")
-        name = rest.removesuffix("-")
-        needs = tuple(sorted(str(needed) for needed in graph[key].dependencies))
-        tasks[str(key)] = Task(round_, name, needs, costs.of(round_, name))
-    return Plan(layout, tasks)
+        place = place_of(key)
+        needs = tuple(sorted(str(place_of(needed)) for needed in graph[key].dependencies))
+        tasks[str(place)] = Task(*place, needs, costs.of(*place))
+    return Plan(layout, tasks, costs)
 
 
 _peaks: dict[object, Peak] = {}  # of shapes that were proved

@@ -5,6 +5,8 @@ from typing import Any
 
 from dask.callbacks import Callback
 
+from graphprover.graphs.keys import place_of
+
 # Tasks that have ended, tasks in all, and the task that begins, as "round of tables": "" at the end.
 Tell = Callable[[int, int, str], None]
 
@@ -26,8 +28,7 @@ class _Following(Callback):
     def _pretask(self, key: Hashable, dsk: Any, state: Any) -> None:
         ended = len(state["finished"])
         total = ended + sum(len(state[kind]) for kind in ("running", "ready", "waiting"))
-        round_, _, name = str(key).rpartition("-")[0].partition("-")
-        self._tell(ended, total, f"{round_} of {name}")
+        self._tell(ended, total, str(place_of(key)))
 
     def _finish(self, dsk: Any, state: Any, errored: bool) -> None:
         if not errored:

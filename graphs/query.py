@@ -15,7 +15,7 @@ from graphprover.graphs.transcript import BATCHING, LOOKUP, QUERIES, ZETA, Drawn
 from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout
 from graphprover.protocol.proof import BatchProof, Cap, FoldQueries, RoundQueries, TableOpenings, array_to_words
 
-QUERY, PROOF = "query", "proof"
+QUERY, PROOF = "query", "query_proof"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""How a proof's graph is made: one Dask task for each round and batch of tables, with keys ``{round}-{name}-{token}``.
+"""How a proof's graph is made: one Dask task for each round and batch of tables, with the keys of ``keys``.
 
 Tasks are Dask's own graph nodes and not ``delayed`` calls: they cost 3 µs each to make instead of 80, and a proof of
 fifty large tables has a thousand. The whole is a ``Delayed`` again, so that every Dask scheduler runs it.
@@ -16,6 +16,7 @@ from dask.delayed import Delayed
 
 from graphprover.device import Device, DeviceLost
 from graphprover.graphs.batches import Batch
+from graphprover.graphs.keys import Key, Place, key_of
 
 _log = logging.getLogger(__name__)
 
@@ -29,17 +30,16 @@ class Graph:
     device: Device  # that the tasks run on
     token: str  # tells the keys from those of other proofs
     batches: Sequence[Batch]  # whose tables share tasks
-    tasks: dict[str, Task] = field(default_factory=dict)
+    tasks: dict[Key, Task] = field(default_factory=dict)
 
     def task(self, round_: str, name: str, function: Callable[..., Any], *inputs: Any, **fixed: Any) -> Node:
         """``function(device, *inputs, **fixed)`` as a task.
 
-        ``inputs`` are tasks, lists and dictionaries of them, or None; ``fixed`` is known before the graph runs. Keys
-        begin with the round, so that a dashboard groups by it. MemoryError and DeviceLost say which task raised them.
+        ``inputs`` are tasks, lists and dictionaries of them, or None; ``fixed`` is known before the graph runs.
+        MemoryError and DeviceLost say which task raised them.
         """
-        key = f"{round_}-{name}-{self.token}"
+        key, place = key_of(round_, name, self.token), Place(round_, name)
         assert key not in self.tasks, key
-        place = f"{round_} of {name}"
         self.tasks[key] = Task(key, partial(_run, place, self.device, function, fixed), *map(_node, inputs))
         return Node(key)
 
@@ -56,7 +56,7 @@ def _node(value: Any) -> Any:
     return value
 
 
-def _run(place: str, device: Device, function: Callable[..., Any], fixed: dict[str, Any], *inputs: Any) -> Any:
+def _run(place: Place, device: Device, function: Callable[..., Any], fixed: dict[str, Any], *inputs: Any) -> Any:
     started = time.perf_counter()
     try:
         with device.task():

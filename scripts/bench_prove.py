@@ -16,9 +16,10 @@ from bench_kernels import ceilings
 from graphprover import prove, verify
 from graphprover.device import CpuDevice
 from graphprover.examples.synthetic import statement
+from graphprover.graphs.ceilings import Ceilings
 from graphprover.graphs.plan import make_plan
 from graphprover.prover import prepare
-from rounds import Ceilings, report, timed
+from rounds import report, timed
 
 
 def measure(log_rows: int, width: int, interactions: int, repeat: int, threads: int) -> tuple[float, float, float, int]:

@@ -17,9 +17,10 @@ import checkout  # noqa: F401 (finds the package)
 from graphprover import Statement, Table, prove, verify
 from graphprover.device.choose import device_for
 from graphprover.examples import synthetic
+from graphprover.graphs.ceilings import Ceilings
 from graphprover.graphs.plan import make_plan
 from graphprover.prover import prepare
-from rounds import Ceilings, Synchronised, report, timed
+from rounds import Synchronised, report, timed
 
 
 def measure(gpu: Any, ceiling: Ceilings, name: str, statement: Statement, repeat: int, *, sync: bool) -> None:

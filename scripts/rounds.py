@@ -16,33 +16,10 @@ from dask.callbacks import Callback
 from dask.diagnostics import Profiler
 
 from graphprover import Proof, Statement, prove
+from graphprover.graphs.ceilings import Ceilings
 from graphprover.graphs.costs import Cost
+from graphprover.graphs.keys import place_of
 from graphprover.graphs.plan import Plan
-
-
-@dataclass(frozen=True)
-class Ceilings:
-    """What a device does at most in a second."""
-
-    copy: float  # bytes, read and written
-    multiply: float  # multiplications in the field
-    butterfly: float  # multiply, add and subtract
-    permute: float  # Keccak-f[1600]
-
-    def seconds(self, cost: Cost) -> dict[str, float]:
-        """How long each part of a cost takes at least."""
-        return {
-            "bytes": cost.moved / self.copy,
-            "multiplications": cost.multiplications / self.multiply,
-            "butterflies": cost.butterflies / self.butterfly,
-            "Keccak-f": cost.permutations / self.permute,
-        }
-
-    def __str__(self) -> str:
-        return (
-            f"copy {self.copy / 1e9:.4g} GB/s, multiply {self.multiply / 1e9:.4g} G/s, "
-            f"butterfly {self.butterfly / 1e9:.4g} G/s, Keccak-f {self.permute / 1e6:.4g} M/s"
-        )
 
 
 class Synchronised:
@@ -102,7 +79,7 @@ def timed(statement: Statement, device: Any) -> tuple[Proof, Spent]:
         seconds = time.perf_counter() - started
     rounds: dict[str, float] = defaultdict(float)
     for task in tasks.results:
-        rounds[str(task.key).partition("-")[0]] += task.end_time - task.start_time
+        rounds[place_of(task.key).round] += task.end_time - task.start_time
     return proof, Spent(seconds, graph.seconds, rounds)
 
 

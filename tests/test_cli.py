@@ -333,9 +333,10 @@ def test_a_label_cannot_drive_the_terminal(proof: Path, capsys: pytest.CaptureFi
 
 
 def test_plan(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["plan", "examples/memory", "--svg", "plan.svg"]) == OK
+    assert main(["plan", "examples/memory", "--svg", "plan.svg", "--html", "plan.html"]) == OK
     assert "quotient" in capsys.readouterr().out
     assert (folder / "plan.svg").read_text().startswith("<svg")
+    assert (folder / "plan.html").read_text().startswith("<!doctype html>")
 
 
 def test_plan_checks_traces_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

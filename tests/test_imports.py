@@ -15,8 +15,9 @@ LINKED = ("graphs", "kernels", "examples")  # folders of the root that are packa
 
 # From the lowest up; a module belongs to the longest name that fits, and imports from its own layer and lower ones.
 LAYERS = (
-    # arithmetic of the verifier; files; keeping compiled kernels; what notebooks and terminals show; what can be set
-    ("field", "files", "compiled", "notebook", "terminal", "settings", "__init__"),
+    # arithmetic of the verifier; files; keeping compiled kernels; what notebooks and terminals show, and a process says
+    # that ends; what can be set
+    ("field", "files", "compiled", "leaving", "notebook", "terminal", "settings", "__init__"),
     ("air",),  # how tables are described
     ("protocol",),  # what prover and verifier agree on
     ("envelope", "recipe", "statement", "checker", "verifier", "export"),  # what a user holds
@@ -26,13 +27,15 @@ LAYERS = (
     ("vm",),  # the machine: its statements, and kernels of its own
     ("graphs",),  # the rounds
     ("cluster", "local_cluster", "members"),  # where workers make whole proofs; they name `worker` in text
-    ("prover", "smallest"),
+    ("prover", "delayed", "smallest"),
     ("examples", "programs"),  # what may be proved
     ("jobs",),  # proofs to make, as they travel
     ("worker",),
     ("batch",),
-    # the command line
-    ("options", "demands", "facts", "report", "completion", "warm", "cli", "__main__", "vm.cli", "vm.new_guest"),
+    # the command line: what commands share, commands, all of it
+    ("options", "demands", "facts", "report", "batch_file"),
+    ("batch_cli", "warm", "completion", "vm.cli", "vm.new_guest"),
+    ("cli", "__main__"),
 )
 
 UPWARD = {  # imports inside of functions that go up, and why
@@ -43,7 +46,7 @@ UPWARD = {  # imports inside of functions that go up, and why
 }
 
 HOMES = {  # the only modules that import what is heavy
-    "dask": ("graphs", "cli", "cluster", "members", "settings"),
+    "dask": ("settings", "graphs", "cli", "options", "cluster", "members", "delayed", "prover"),
     "dask_cuda": ("local_cluster",),
     "distributed": ("cluster", "local_cluster", "members", "worker"),
     "numba": ("compiled", "kernels.cpu"),

@@ -9,6 +9,7 @@ from distributed import Client, LocalCluster
 from graphprover import Statement, prove
 from graphprover.device import CpuDevice
 from graphprover.graphs import trace
+from graphprover.graphs.keys import key_of, place_of
 from graphprover.graphs.tasks import Graph
 from graphprover.protocol.layout import MAIN
 from graphprover.prover import checked_traces, prepare
@@ -39,10 +40,11 @@ def test_what_traces_share_is_one_task(statement: Statement) -> None:
     layout = prepare(recipes, parameters=FEW).layout
     graph = Graph(CpuDevice(1), "", ())
     trace.build(graph, layout, MAIN, dict(enumerate(checked_traces(recipes))))
-    assert [key for key in graph.tasks if key.startswith("trace-")] == ["trace-common-"]
+    shared = key_of(trace.SHARED, "common", "")
+    assert [key for key in graph.tasks if place_of(key).round == trace.SHARED] == [shared]
     for table in range(2):
-        (needed,) = graph.tasks[f"trace_main-{table}.table{table}-"].dependencies
-        assert needed == "trace-common-"
+        (needed,) = graph.tasks[key_of("trace_main", f"{table}.table{table}", "")].dependencies
+        assert needed == shared
 
 
 def test_arrays_for_whoever_wants_them(statement: Statement) -> None:

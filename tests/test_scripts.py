@@ -16,7 +16,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 SCRIPTS = sorted((ROOT / "scripts").glob("*.py"))
 COMMANDS = [script for script in SCRIPTS if "__main__" in script.read_text()]
-MODULES = ("tests.mutate_proofs", "tests.vm.mutate_tables", "tests.cuda.check_cluster")  # run with python -m
+MODULES = ("tests.mutate_proofs", "tests.vm.mutate_tables")  # run with python -m
 
 
 @cache

@@ -12,7 +12,7 @@ import pytest
 
 from graphprover.__main__ import INTERRUPTED
 from graphprover.cli import main
-from graphprover.options import OK, USAGE
+from graphprover.options import FAILED, OK, USAGE
 from graphprover.report import Section, plain
 
 ROOT = Path(__file__).parents[1]
@@ -66,6 +66,17 @@ def test_a_bar_follows_the_proof(folder: Path) -> None:
     assert (folder / "again.bin").read_bytes() == (folder / "proof.bin").read_bytes()
     debugged = in_terminal(folder, "prove", "examples/memory", "-o", "again.bin", GRAPHPROVER_DEBUG="1")
     assert "━" not in debugged and re.search(r"graphs.tasks: lookup of 0.reads, 1.memory on CpuDevice", debugged)
+
+
+def test_a_bar_follows_a_batch(folder: Path) -> None:
+    jobs = [f'[[job]]\nprogram = "{name}"\n' for name in ("examples/memory", "failing.py", "examples/fibonacci")]
+    failing = "from graphprover.examples.memory import *\ndef prove_inputs(data):\n    raise ValueError('no')\n"
+    (folder / "failing.py").write_text(failing)
+    (folder / "jobs.toml").write_text('[defaults]\nsecurity = 30\noutput = "{name}.bin"\n' + "\n".join(jobs))
+    shown = CODES.sub("", in_terminal(folder, "batch", "jobs.toml", code=FAILED)).replace("\r", "\n")
+    assert "━" in shown and "3/3" in shown and "1 failed" in shown and " left " in shown
+    assert re.search(r"^2/3 failing: failed: failing\.py: no$", shown, re.MULTILINE)
+    assert "1/3 memory" not in shown and shown.endswith("\n3 jobs: 2 made in " + shown.rpartition(" in ")[2])
 
 
 def test_an_interruption_shows_the_cursor_again(folder: Path) -> None:
@@ -130,7 +141,8 @@ def test_bash_completes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert completed("ver") == ["verify"]
     assert set(completed("")) >= {"prove", "verify", "setup", "inspect", "export", "plan", "completion"}
     assert completed("verify", "pro") == completed("verify", "--input", "pro") == ["proof.bin"]
-    assert completed("prove", "--prox") == ["--proximity"]
+    assert completed("prove", "--prox") == ["--proximity"] and completed("batch", "--res") == ["--resume"]
+    assert completed("batch", "pro") == completed("batch", "--summary", "pro") == ["proof.bin"]
     assert completed("prove", "--proximity", "u") == ["unique"]
 
 

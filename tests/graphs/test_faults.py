@@ -56,7 +56,7 @@ def test_every_failure_names_its_round_and_table(statement: Statement, calls: li
     both = {"0.table0", "1.table1"}
     for round_ in ("trace_main", "extend_main", "extend_preprocessed", "lookup", "quotient", "opening", "deep"):
         assert places[round_] == both, round_
-    assert places.keys() >= {"tree", "weights", "denominators", "fri_tree", "fri_fold", "query"}
+    assert places.keys() >= {"tree", "opening_weights", "deep_denominators", "fri_tree", "fri_fold", "query"}
 
 
 @pytest.mark.parametrize("executor", ["sync", "threads"])

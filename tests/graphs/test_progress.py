@@ -30,7 +30,7 @@ def test_every_task_is_told(executor: str) -> None:
     ended, totals, begun = zip(*told, strict=True)
     assert set(totals) == {len(told) - 1} and list(ended) == sorted(ended) and ended[-1] == totals[0]
     assert begun[-1] == "" and len(set(begun)) == len(told)
-    assert {"extend_main of 0.fibonacci", "transcript of fold0", "proof of assemble"} <= set(begun)
+    assert {"extend_main of 0.fibonacci", "transcript of fold0", "query_proof of assemble"} <= set(begun)
 
 
 def test_a_proof_hears_of_itself_alone() -> None:

@@ -18,11 +18,13 @@ from graphprover.device.interface import CPU_BATCH
 from graphprover.examples import fibonacci, memory, synthetic
 from graphprover.graphs import proof as proof_graph
 from graphprover.graphs.batches import batches
+from graphprover.graphs.keys import place_of
 from graphprover.graphs.tasks import Graph
 from graphprover.protocol.parameters import Parameters
 from graphprover.prover import checked_traces, prepare
 from tests.naive_device import NaiveDevice
 from tests.random_statements import random_statement
+from tests.recipes import as_recipes
 
 FEW = Parameters(
     log_blowup=1,
@@ -121,15 +123,22 @@ def test_no_byte_comes_from_memory_that_nobody_wrote(monkeypatch: pytest.MonkeyP
     assert filled > 100
 
 
-def test_keys_begin_with_the_round_and_end_with_the_token() -> None:
-    statement = example(memory)
+def test_dask_groups_tasks_by_rounds_and_keys_name_the_tables() -> None:
+    """Of a statement with recipes, preprocessed columns and lookups, which has all kinds of tasks."""
+    statement = as_recipes(example(memory))
     layout = prepare(statement, parameters=FEW).layout
     traces = dict(enumerate(checked_traces(statement)))
     fixed = {i: t.preprocessed for i, t in enumerate(statement.tables) if t.preprocessed is not None}
     values = [t.public_values or () for t in statement.tables]
     graph = Graph(CpuDevice(), "0123abcd", batches(layout, CPU_BATCH))
     graph = dict(proof_graph.build(graph, layout, "", traces, fixed, values).__dask_graph__())
-    assert all(key.endswith("-0123abcd") for key in graph)
     prefixes = {dask.utils.key_split(key) for key in graph}
-    assert {"extend_main", "tree-main", "lookup", "quotient", "opening", "deep", "fri_fold"} <= prefixes
-    assert not any(air.name in prefix for air in layout.tables for prefix in prefixes), "a dashboard groups by round"
+    assert prefixes == {
+        *("trace", "extend", "tree", "transcript", "lookup", "quotient", "opening", "deep", "fri", "query")
+    }
+    assert {key[-1] for key in graph} == {"0123abcd"}
+    named = {place_of(key) for key in graph}
+    for batch in batches(layout, CPU_BATCH):
+        assert {("extend_main", batch.name), ("quotient", batch.name), ("deep", batch.name)} <= named
+    assert {("tree", "main"), ("fri_fold", "0"), ("transcript", "begin")} <= named
+    assert ("trace_main", f"0.{layout.tables[0].name}") in named

@@ -1,0 +1,220 @@
+"""``graphprover batch``: the proofs that a file lists, one line for each as it ends."""
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from graphprover import facts, report
+from graphprover.batch_file import Entry, read_batch
+from graphprover.facts import OUTCOMES, Facts
+from graphprover.files import STREAM, FileError, check_writable, read_proof, write
+from graphprover.leaving import last_words
+from graphprover.options import DEBUG, FAILED, OK, UsageError, add_executor, add_json, check_device, configured
+from graphprover.protocol.errors import VerificationError
+
+if TYPE_CHECKING:
+    from graphprover.jobs import Job, Result
+
+Draw = Callable[[int, int, int, str], None]  # proofs made, kept and failed, and what runs
+
+SUMMARY = "Prove many runs of programs, as a file lists them."
+MORE = (
+    "Each proof is verified by whoever made it, and its file written, as soon as it is done; a job that fails ends no "
+    "other. The file is TOML; its paths are relative to it. [defaults] takes what a [[job]] takes: program and output, "
+    "which must be there; input, a file, or a pattern, which gives a job for each file; name; security, proximity and "
+    "rate; of guests also exit_code, commit_input, max_cycles and max_memory, all as `graphprover prove` has them. In "
+    "output and name {input} is the input's file name without its ending, {program} the program's, {number} counts "
+    "(as {number:04}), and output may have {name}. Everything is checked before anything runs."
+)
+EXAMPLES = [
+    "jobs.toml",
+    "jobs.toml --executor processes --summary done.jsonl",
+    "jobs.toml --executor cuda --pool 0.8",
+    "jobs.toml --resume",
+]
+EPILOG = """\
+
+jobs.toml:
+  [defaults]
+  program = "guest.elf"
+
+  [[job]]
+  input = "inputs/*.bin"
+  output = "proofs/{input}.bin"
+
+  [[job]]
+  input = "large.bin"
+  output = "proofs/large.bin"
+  security = 100
+  exit_code = "any"
+
+exit codes: 0 all proofs are there, 1 a job has failed, 2 usage, 130 interrupted, 143 terminated.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What ``batch`` takes."""
+    parser.add_argument("jobs", type=Path, metavar="JOBS.TOML", help="the file that lists them")
+    parser.add_argument(
+        "--resume",
+        action="store_true",
+        help="keep a proof whose file is there, if it verifies and says what the job would; make all others",
+    )
+    add_executor(parser)
+    parser.add_argument(
+        "--summary", type=Path, metavar="FILE", help="append a line of JSON for each job that ends, then one for all"
+    )
+    add_json(parser)
+
+
+def run_batch(options: argparse.Namespace) -> int:
+    """``graphprover batch``"""
+    entries = read_batch(options.jobs)
+    _check_summary(options.summary, entries)
+    started = time.perf_counter()
+    with configured(options), bar(len(entries)) as draw, _appended(options.summary) as summarise:
+        from graphprover.batch import prove_many
+
+        check_device(options)
+        jobs = _jobs(entries, options.resume)
+        progress = _Progress(len(jobs), draw)
+        with last_words(progress.written):
+            try:
+                for result in prove_many(jobs, options.executor, options.device, progress.begun):
+                    found = _finished(jobs[result.job], result)
+                    summarise(found)
+                    progress.ended(result.job, found)
+            except Exception:
+                print(f"graphprover: {progress.written()}", file=sys.stderr)
+                raise
+        total = progress.total() | {"seconds": time.perf_counter() - started}
+        summarise(total)
+    found = total | {"results": progress.results}
+    report.say(found, lambda: report.batch_report(total), options)
+    return FAILED if total["failed"] else OK
+
+
+class _Progress:
+    """What has become of the jobs of a batch."""
+
+    def __init__(self, number: int, draw: "Draw | None") -> None:
+        self.results: list[Facts] = []
+        self._number, self._draw = number, draw
+        self._running: dict[Job, str] = {}  # names
+        self._outcomes: Counter[str] = Counter()
+
+    def begun(self, job: "Job", worker: str) -> None:
+        """A job has begun, perhaps once more."""
+        self._running[job] = job.name
+        self._show()
+
+    def ended(self, job: "Job", found: Facts) -> None:
+        """A job has ended. Each gets a line on stderr; where there is a bar, those with more to tell do."""
+        self._running.pop(job, None)
+        self.results.append(found)
+        self._outcomes[found["outcome"]] += 1
+        self._show()
+        if found["error"] or found["again"] or not self._draw:
+            place = f"{len(self.results):{len(str(self._number))}}/{self._number}"
+            print(f"{place} {report.job_line(found)}", file=sys.stderr, flush=True)
+
+    def written(self) -> str:
+        """For whoever is interrupted."""
+        there = self._outcomes["made"] + self._outcomes["kept"]
+        return f"{there} of {self._number} proofs are written" + "; --resume continues" * (there < self._number)
+
+    def total(self) -> Facts:
+        """All jobs, by what has become of them."""
+        return {"jobs": self._number} | {outcome: self._outcomes[outcome] for outcome in OUTCOMES}
+
+    def _show(self) -> None:
+        if self._draw:
+            made, kept, failed = (self._outcomes[outcome] for outcome in OUTCOMES)
+            self._draw(made, kept, failed, ", ".join(list(self._running.values())))
+
+
+def _jobs(entries: Sequence[Entry], resume: bool) -> "dict[Job, Entry]":
+    """The jobs, in which a program with the same options stands once."""
+    from graphprover.jobs import Job, Prover
+
+    provers: dict[tuple[str, float, int, str], Prover] = {}
+    jobs = {}
+    for entry in entries:
+        options = entry.security, entry.rate, entry.proximity
+        key = entry.program.name, *options
+        if key not in provers:
+            security, rate, proximity = options
+            provers[key] = Prover(entry.program, security=security, rate=rate, proximity=proximity)
+        job = Job(
+            provers[key],
+            entry.input,
+            entry.name,
+            state_input=entry.commit_input,
+            exit_code=entry.exit_code,
+            limits=entry.limits,
+            existing=entry.output if resume and entry.output.is_file() else None,
+        )
+        jobs[job] = entry
+    return jobs
+
+
+def _finished(entry: Entry, result: "Result") -> Facts:
+    """What has become of a job; its proof is in its file then, unless it was there."""
+    error, written, again = result.error, None, None
+    if result.proof is not None:
+        encoded = result.proof.to_bytes()
+        try:
+            if not result.kept:
+                again = _why_again(entry, result.job)
+                write(entry.output, encoded)
+            written = {"file": str(entry.output), "bytes": len(encoded)}
+        except FileError as failure:
+            error = failure
+    return facts.job(entry.name, entry.program, entry.input, written, result, error, again)
+
+
+def _why_again(entry: Entry, job: "Job") -> str | None:
+    """What is wrong with the proof that was there; None where there was none."""
+    if job.existing is None:
+        return None
+    try:
+        job.prover.verify(read_proof(entry.output))
+    except (FileError, VerificationError) as error:
+        return str(error)
+    return "it is of another run"
+
+
+def _check_summary(path: Path | None, entries: list[Entry]) -> None:
+    if path is None or path == STREAM:
+        return
+    if path.resolve() in {entry.output.resolve() for entry in entries}:
+        raise UsageError(f"--summary {path}: a job writes its proof there")
+    check_writable(path)
+
+
+@contextmanager
+def _appended(path: Path | None) -> Iterator[Callable[[Facts], None]]:
+    """Appends lines of JSON to a file, each at once."""
+    if path is None:
+        yield lambda found: None
+        return
+    with nullcontext(sys.stdout) if path == STREAM else path.open("a") as file:
+        yield lambda found: print(json.dumps(found, allow_nan=False), file=file, flush=True)
+
+
+def bar(number: int) -> "AbstractContextManager[Draw | None]":
+    """A bar that shows a batch, in a terminal."""
+    if sys.stderr.isatty() and DEBUG not in os.environ:
+        try:
+            from graphprover.terminal import batch_bar
+        except ModuleNotFoundError:  # rich comes with the prover
+            return nullcontext()
+        return batch_bar(number)
+    return nullcontext()

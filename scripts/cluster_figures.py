@@ -1,0 +1,344 @@
+"""What check_cluster_cuda.py measures, each in a process of its own that sees its devices and no others."""
+
+import multiprocessing
+import os
+import random
+import re
+import signal
+import struct
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import dask
+import numpy as np
+from distributed import Client
+
+import checkout  # noqa: F401 (finds the package)
+from graphprover import Statement, prove
+from graphprover.batch import prove_many
+from graphprover.device.choose import device_for
+from graphprover.examples import synthetic
+from graphprover.jobs import Job, Prover
+from graphprover.local_cluster import started
+from graphprover.settings import SILENCE
+
+Figures = dict[str, float]
+
+GUESTS = Path(__file__).resolve().parents[1] / "examples/guests"
+FIB = GUESTS / "fib_iterative.elf"
+CYCLES_A_TURN = 5  # of fib_iterative
+SILENCE_SECONDS = 10.0  # after which a worker that is stopped is given up here
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much of everything."""
+
+    cycles: int = 1_000_000  # of a proof
+    long_cycles: int = 8_000_000  # of a long proof
+    proofs: int = 32  # of a batch
+    long_proofs: int = 16  # of a batch of long ones
+    statements: int = 12  # of tables, whose bytes are compared
+    turns: int = 9  # of latency, each way
+    in_a_row: int = 200  # proofs on one worker
+
+    def batches(self) -> list[tuple[str, int, int]]:
+        """Of each batch its name, its proofs, and their cycles."""
+        return [("short", self.proofs, self.cycles), ("long", self.long_proofs, self.long_cycles)]
+
+
+@dataclass(frozen=True)
+class Here:
+    """What this process sees, and how much is asked of it."""
+
+    kind: str  # cuda or cpu
+    devices: int
+    sizes: Sizes
+
+    @property
+    def own(self) -> str:
+        """The executor that starts a cluster of its own."""
+        return "cuda" if self.kind == "cuda" else "processes"
+
+    def cluster(self, per_device: int | None) -> Any:
+        """A client of a cluster with so many processes for each device, or as many as it chooses."""
+        on_cpus = self.kind == "cpu" and per_device is not None
+        return started(self.own, workers=per_device * self.devices if on_cpus and per_device else per_device)
+
+    def prove(self, jobs: Iterable[Job], executor: Any) -> tuple[dict[str, bytes], set[str]]:
+        """The proofs by the job's name, and the workers that made them; raises the first error."""
+        proofs, workers = {}, set()
+        for result in prove_many(jobs, executor, self.kind):
+            if result.error or not result.proof:
+                raise result.error or AssertionError("neither a proof nor an error")
+            proofs[result.job.name] = result.proof.to_bytes()
+            workers.add(result.worker)
+        return proofs, workers
+
+    def warm(self, client: Client, *cycles: int) -> int:
+        """Have every worker make a proof of each size; gives the number of workers."""
+        workers = workers_of(client)
+        for size in cycles:
+            seen: set[str] = set()
+            while not workers <= seen:
+                seen |= self.prove(fibs(len(workers), size), client)[1]
+        return len(workers)
+
+
+@cache
+def fib() -> Prover:
+    return Prover(FIB)
+
+
+def fib_input(cycles: int, number: int = 0) -> bytes:
+    """For a run of so many cycles, a few less for other numbers."""
+    return struct.pack("<Q", cycles // CYCLES_A_TURN - 16 - number)
+
+
+def fibs(count: int, cycles: int) -> list[Job]:
+    return [fib().job(fib_input(cycles, number), name=f"fib{number}") for number in range(count)]
+
+
+def guests() -> list[Job]:
+    """Runs of several guests, of up to some 100,000 cycles."""
+    text = bytes(range(256)) * 4
+    inputs = {FIB.stem: (fib_input(100), fib_input(100_000)), "sha256": (b"", text), "keccak": (b"", text)}
+    jobs = []
+    for name, datas in inputs.items():
+        prover = Prover(GUESTS / f"{name}.elf")
+        jobs += [prover.job(data, name=f"{name} {number}") for number, data in enumerate(datas)]
+    return jobs
+
+
+def random_tables(seed: int) -> Statement:
+    """Up to three tables of 2^4 to 2^11 rows."""
+    rng = random.Random(seed)
+    shapes = [(rng.randint(4, 4 + seed % 8), rng.randint(8, 40), 2 * rng.randint(1, 4)) for _ in range(1 + seed % 3)]
+    return Statement([synthetic.table(*shape, f"t{i}") for i, shape in enumerate(shapes)])
+
+
+def seconds_of(function: Callable[..., Any], *arguments: Any) -> float:
+    begun = time.perf_counter()
+    function(*arguments)
+    return time.perf_counter() - begun
+
+
+def workers_of(client: Client) -> set[str]:
+    return set(client.scheduler_info(n_workers=-1)["workers"])
+
+
+def say(text: str) -> None:
+    print(f"    {text}", flush=True)
+
+
+def compile_all(here: Here) -> Figures:
+    """Seconds of the first proofs, after which the kernels are on disk."""
+    jobs = [job for _, _, cycles in here.sizes.batches() for job in fibs(1, cycles)]
+    return {"seconds": seconds_of(here.prove, jobs, "threads")}
+
+
+def other_bytes(here: Here) -> Figures:
+    """How many proofs have other bytes than the CPU's: by each device, by all at once, and by clusters."""
+    seeds = range(here.sizes.statements)
+    figures: Figures = {}
+    names = [f"cuda:{number}" for number in range(here.devices)] if here.kind == "cuda" else ["cpu"] * here.devices
+
+    def proved(seed: int, executor: Any, device: str) -> bytes:
+        return prove(random_tables(seed), executor, security=60, rate=(2, 4, 8)[seed % 3], device=device).to_bytes()
+
+    def differing(executor: Any, device: str) -> int:
+        return sum(proved(seed, executor, device) != expected[seed] for seed in seeds)
+
+    def count(what: str, differ: Callable[..., int], *arguments: Any) -> None:
+        begun = time.perf_counter()
+        figures[what] = differ(*arguments)
+        say(f"{what}: {figures[what]:g} differ, {time.perf_counter() - begun:.2f} s")
+
+    expected = [proved(seed, "sync", "cpu") for seed in seeds]
+    for name in dict.fromkeys(names):
+        count(f"tables, {name}", differing, "sync", name)
+    with ThreadPoolExecutor(here.devices) as pool:
+        count("tables, all devices at once", lambda: sum(pool.map(lambda name: differing("threads", name), names)))
+    expected_guests, _ = Here("cpu", 1, here.sizes).prove(guests(), "threads")
+
+    def differing_guests(executor: Any) -> int:
+        found, _ = here.prove(guests(), executor)
+        return sum(found[name] != expected_guests[name] for name in expected_guests)
+
+    with here.cluster(1) as client:
+        here.warm(client, 1000)  # so that each worker has had a proof
+        count("tables, a cluster", differing, client, here.kind)
+        count("guests, a cluster", differing_guests, client)
+    count("guests, a cluster for one batch", differing_guests, here.own)
+    return figures
+
+
+def fail(call: int) -> None:
+    """Make a launch of this process fail, the ``call``-th from now: then its GPU is lost to it."""
+    from graphprover.kernels.cuda import faults
+
+    fault = faults.launch.at(call)
+    fault.__enter__()
+    faults.__dict__["armed"] = fault  # else it ends with this function
+
+
+def faulty(here: Here) -> Figures:
+    """How many proofs of batches with faults are missing or have other bytes."""
+    size = here.sizes.cycles // 4
+    figures: Figures = {}
+    jobs = fibs(8 * here.devices, size)
+    expected, _ = here.prove(jobs, "threads")
+    with dask.config.set({SILENCE: SILENCE_SECONDS}), here.cluster(2) as client:
+        number = here.warm(client, size)
+        pids: dict[str, int] = {}
+
+        def signal_one(what: int) -> int:
+            """Send a signal to a worker that is proving; gives its process."""
+            pid = next(pids[address] for address, keys in client.processing().items() if keys)
+            os.kill(pid, what)
+            return pid
+
+        def batch(name: str, fault: Callable[[], Any] | None = None) -> Any:
+            """Prove the jobs; the fault comes once the first is proved."""
+            client.wait_for_workers(number, timeout=60)
+            pids.update(client.run(os.getpid))
+            found, came, begun = {}, None, time.perf_counter()
+            for result in prove_many(jobs, client, here.kind):
+                found[result.job.name] = result.proof.to_bytes() if result.proof else str(result.error).encode()
+                if fault and len(found) == 1:
+                    came = fault()
+            figures[f"wrong: {name}"] = sum(found.get(key) != expected[key] for key in expected)
+            spent = time.perf_counter() - begun
+            say(f"{len(jobs)} proofs, {name}: {figures[f'wrong: {name}']} wrong, {spent:.2f} s")
+            return came
+
+        batch("no fault")
+        batch("a worker killed", lambda: signal_one(signal.SIGKILL))
+        if here.kind == "cuda":
+            client.wait_for_workers(number, timeout=60)
+            armed = client.run(fail, 5).keys()
+            batch("every GPU failing")
+            figures["workers that outlived their GPU"] = len(armed & workers_of(client))
+        stopped = batch(f"a worker stopped for {SILENCE_SECONDS:g} s", lambda: signal_one(signal.SIGSTOP))
+        with suppress(ProcessLookupError):
+            os.kill(stopped, signal.SIGKILL)
+    return figures
+
+
+def latency(here: Here) -> Figures:
+    """Seconds of proofs here and by a cluster: of the first, and the median of the others."""
+    device_for(here.kind)  # as a worker has made its own
+    data = fib_input(here.sizes.cycles)
+    spent: dict[str, list[float]] = {"here": [], "cluster": []}
+    with here.cluster(1) as client:
+        provers = {"here": Prover(FIB, device=here.kind), "cluster": Prover(FIB, device=here.kind, executor=client)}
+        for turn in range(here.sizes.turns):
+            for way in sorted(provers, reverse=turn % 2 == 1):
+                spent[way].append(seconds_of(provers[way].prove, data))
+    for way, seconds in spent.items():
+        say(f"{way}: first {seconds[0]:.3f} s, then " + " ".join(f"{value:.3f}" for value in seconds[1:]))
+    first = {f"{way} first": seconds[0] for way, seconds in spent.items()}
+    return first | {f"{way} later": median(seconds[1:]) for way, seconds in spent.items()}
+
+
+def by_cluster(here: Here, per_device: int | None) -> Figures:
+    """Seconds of both batches by a cluster, and its processes."""
+    with here.cluster(per_device) as client:
+        number = here.warm(client, here.sizes.cycles, here.sizes.long_cycles)
+        return timed(here, client, f"{number} workers") | {"processes": number // here.devices}
+
+
+def timed(here: Here, executor: Any, who: str) -> Figures:
+    """Seconds of both batches."""
+    figures = {}
+    for name, count, cycles in here.sizes.batches():
+        figures[name] = seconds_of(here.prove, fibs(count, cycles), executor)
+        say(told(who, figures[name], count, cycles))
+    return figures
+
+
+def told(who: str, seconds: float, count: int, cycles: int) -> str:
+    rate = count * cycles / seconds / 1e6
+    return f"{who}: {count} x {cycles:,} cycles in {seconds:.2f} s, {rate:.3g} M cycles/s"
+
+
+def by_processes(here: Here, processes: int) -> Figures:
+    """Seconds of both batches by processes that know nothing of each other, from the start of all to the last's end."""
+    spawn = multiprocessing.get_context("spawn")
+    meet = spawn.Barrier(processes + 1)
+    shares = [spawn.Process(target=prove_share, args=(here, number, processes, meet)) for number in range(processes)]
+    for process in shares:
+        process.start()
+    figures = {}
+    for name, count, cycles in here.sizes.batches():
+        meet.wait()
+        figures[name] = seconds_of(meet.wait)
+        say(told(f"{processes} plain processes", figures[name], count, cycles))
+    for process in shares:
+        process.join()
+    return figures
+
+
+def prove_share(here: Here, number: int, processes: int, meet: Any) -> None:
+    """Every so many jobs of both batches, each once all processes are warm."""
+    try:
+        for _, count, cycles in here.sizes.batches():
+            here.prove(fibs(1, cycles), "threads")
+            meet.wait()
+            here.prove(fibs(count, cycles)[number::processes], "threads")
+            meet.wait()
+    except Exception:
+        meet.abort()
+        raise
+
+
+def overhead(here: Here) -> Figures:
+    """Seconds a proof of half the short batch, here and by a cluster of one worker: the least of two turns each."""
+    jobs = fibs(max(2, here.sizes.proofs // 2), here.sizes.cycles)
+    spent: dict[str, list[float]] = {"here": [], "cluster": []}
+    with here.cluster(1) as client:
+        here.warm(client, here.sizes.cycles)
+        here.prove(jobs[:1], "threads")
+        for _ in range(2):
+            for way, executor in (("here", "threads"), ("cluster", client)):
+                spent[way].append(seconds_of(here.prove, jobs, executor) / len(jobs))
+    for way, seconds in spent.items():
+        say(f"{way}: " + ", ".join(f"{value:.4f}" for value in seconds) + " s a proof")
+    return {way: min(seconds) for way, seconds in spent.items()}
+
+
+def growth(here: Here) -> Figures:
+    """What a worker's memory grows by, in KiB a proof, once it has made twenty."""
+    samples = []
+    with here.cluster(1) as client:
+        for done in range(10, here.sizes.in_a_row + 1, 10):
+            here.prove(fibs(10, here.sizes.cycles), client)
+            (memory,) = client.run(memory_of_this_process, here.kind).values()
+            samples.append((done, *memory))
+            told_memory = (f"{of} {kib / 1024:.1f} MiB" for of, kib in zip(MEMORIES, memory, strict=True))
+            say(f"{done} proofs: " + ", ".join(told_memory))
+    done, *memories = np.array(samples[1:]).T
+    return {of: float(np.polyfit(done, kib, 1)[0]) for of, kib in zip(MEMORIES, memories, strict=True)}
+
+
+MEMORIES = ("host", "GPU", "arrays on the GPU")
+
+
+def memory_of_this_process(kind: str) -> tuple[float, float, float]:
+    """KiB: resident on the host; in use on the GPU, by whomever; held by arrays there."""
+    found = re.search(r"VmRSS:\s+(\d+)", Path("/proc/self/status").read_text())
+    resident = float(found[1]) if found else 0.0
+    if kind == "cpu":
+        return resident, 0.0, 0.0
+    import cupy
+
+    device: Any = device_for(kind)
+    free, total = cupy.cuda.runtime.memGetInfo()
+    return resident, (total - free) / 1024, device.memory.held() / 1024

@@ -1,0 +1,280 @@
+"""``graphprover batch``, and ``prove`` by workers: what is done is on disk, whoever dies, and nothing is done twice."""
+
+import json
+import os
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from distributed import LocalCluster
+
+from graphprover.cli import main
+from graphprover.options import FAILED, OK, USAGE
+from tests.test_cli import PROGRAM
+from tests.vm.assemble import CODE, Segment, X, elf, leave, words
+
+ROOT = Path(__file__).parents[1]
+GUEST = (ROOT / "examples/guests/fib_iterative.elf").read_bytes()
+
+# Waits on the input "wait", in a process that a test can end then.
+WAITING = PROGRAM.replace(
+    "    first = 1",
+    """    import os, time
+    while data == b"wait" and not os.path.exists("go"):
+        open("begun", "w").close()
+        time.sleep(0.01)
+    first = 1""",
+)
+
+BATCH = """
+[defaults]
+security = 30
+output = "proofs/{name}.bin"
+
+[[job]]
+program = "doubling.py"
+input = "inputs/*"
+
+[[job]]
+program = "fib.elf"
+input = "300"
+
+[[job]]
+program = "leaves.elf"
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with programs, inputs, and a batch of six jobs of which one fails."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "doubling.py").write_text(WAITING)
+    (tmp_path / "fib.elf").write_bytes(GUEST)
+    (tmp_path / "leaves.elf").write_bytes(elf([Segment(CODE, words(leave(3)), X)]))
+    (tmp_path / "inputs").mkdir()
+    for number in range(3, 6):
+        (tmp_path / f"inputs/{number}").write_bytes(bytes([number]) * 9)
+    (tmp_path / "300").write_bytes(struct.pack("<Q", 300))
+    (tmp_path / "jobs.toml").write_text(BATCH)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """A cluster of one worker."""
+    with LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster:
+        yield cluster.scheduler_address
+
+
+def batch(*options: str, code: int = OK) -> dict[str, dict[str, Any]]:
+    """What has become of each job of a batch in this process, and of all of them by the name "total"."""
+    Path("summary").unlink(missing_ok=True)
+    assert main(["batch", "jobs.toml", "--summary", "summary", *options]) == code
+    return summary()
+
+
+def summary() -> dict[str, dict[str, Any]]:
+    *jobs, total = map(json.loads, Path("summary").read_text().splitlines())
+    assert Counter(job["outcome"] for job in jobs) == +Counter({key: total[key] for key in ("made", "kept", "failed")})
+    assert len({job["name"] for job in jobs}) == len(jobs) == total["jobs"]
+    return {job["name"]: job for job in jobs} | {"total": total}
+
+
+def valid(name: str, program: str) -> bool:
+    return main(["verify", f"proofs/{name}.bin", program, "--security", "30"]) == OK
+
+
+def test_a_job_that_fails_ends_no_other(capsys: pytest.CaptureFixture[str]) -> None:
+    found = batch("--json", code=FAILED)
+    out, err = capsys.readouterr()
+    lines = err.splitlines()
+    assert len(lines) == 5 and [line.split()[0] for line in lines] == [f"{n}/5" for n in range(1, 6)]
+    refused = "leaves.elf: exit code 3, not 0: not proven (ask for 3 or any to prove the run all the same)"
+    assert f"leaves: failed: {refused}" in err
+    assert "fib: " not in err and "300: 1,602 cycles, " in err and "3: 8 rows, " in err and ", proofs/3.bin" in err
+    assert sorted(os.listdir("proofs")) == ["3.bin", "300.bin", "4.bin", "5.bin"]
+    assert all(valid(name, "doubling.py") for name in "345") and valid("300", "fib.elf")
+
+    total = json.loads(out)
+    assert [job["name"] for job in total.pop("results")] == [name for name in found if name != "total"]
+    assert found["total"] == total and (total["made"], total["kept"], total["failed"]) == (4, 0, 1)
+    assert found["leaves"] | {"seconds": 0} == {
+        "name": "leaves",
+        "outcome": "failed",
+        "program": "leaves.elf",
+        "input": None,
+        "proof": None,
+        "says": None,
+        "rows": None,
+        "seconds": 0,
+        "peak_bytes": None,
+        "worker": None,
+        "tries": 1,
+        "again": None,
+        "error": refused,
+    }
+    made = found["300"]
+    assert made["proof"] == {"file": "proofs/300.bin", "bytes": os.path.getsize("proofs/300.bin")}
+    assert made["says"]["exit_code"] == 0 and made["says"]["cycles"] == 1602 and made["input"] == "300"
+    assert {"prepare", "prove", "verify"} <= made["seconds"].keys() and made["peak_bytes"] > 1 << 20
+
+
+def test_resuming_keeps_what_is_good_and_makes_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
+    tables, _, _ = BATCH.partition('[[job]]\nprogram = "fib')
+    Path("jobs.toml").write_text(tables + '[[job]]\nprogram = "leaves.elf"\nexit_code = "any"')
+    Path("inputs/6").write_bytes(b"\6")
+    batch()
+    good = {path.name: path.read_bytes() for path in Path("proofs").iterdir()}
+    damaged = bytearray(good["3.bin"])
+    damaged[-99] ^= 1
+    Path("proofs/3.bin").write_bytes(damaged)
+    shutil.copy("proofs/5.bin", "proofs/4.bin")  # of another input
+    shutil.copy("proofs/leaves.bin", "proofs/5.bin")  # of another program
+    Path("proofs/6.bin").unlink()
+    capsys.readouterr()
+    found = batch("--resume")
+    total = found.pop("total")
+    assert (total["made"], total["kept"]) == (4, 1) and found["leaves"]["outcome"] == "kept"
+    assert found["4"]["again"] == "it is of another run" and found["6"]["again"] is None
+    assert found["3"]["again"] and found["5"]["again"]
+    assert f"(not the one that was there: {found['3']['again']})" in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in Path("proofs").iterdir()} == good
+    assert batch("--resume")["total"]["kept"] == 5
+    assert batch()["total"]["made"] == 5
+
+
+def process(*options: str) -> "subprocess.Popen[str]":
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    Path("summary").touch()
+    command = [sys.executable, "-m", "graphprover", "batch", "jobs.toml", "--summary", "summary", *options]
+    return subprocess.Popen(command, env=os.environ | {"PYTHONPATH": path}, stderr=subprocess.PIPE, text=True)
+
+
+def until(true: Callable[[], Any], running: "subprocess.Popen[str]") -> None:
+    """Wait for that while a batch runs."""
+    deadline = time.monotonic() + 300
+    while not true():
+        assert running.poll() is None and time.monotonic() < deadline, "nothing happened"
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize(("sent", "ending"), [("SIGINT", "interrupted"), ("SIGTERM", "terminated"), ("SIGKILL", "")])
+def test_a_batch_that_is_ended_can_be_resumed(sent: str, ending: str) -> None:
+    number = signal.Signals[sent]
+    Path("jobs.toml").write_text(BATCH.partition('[[job]]\nprogram = "fib')[0])
+    Path("inputs/5").write_bytes(b"wait")  # the shortest comes last
+    running = process()
+    until(Path("begun").exists, running)
+    running.send_signal(number)
+    _, error = running.communicate(timeout=60)
+    assert running.returncode == (128 + number if ending else -number)
+    lines = error.splitlines()
+    assert [line.split(":")[0] for line in lines[:2]] == ["1/3 3", "2/3 4"]
+    told = [f"graphprover: {ending}: 2 of 3 proofs are written; --resume continues"] if ending else []
+    assert [line for line in lines[2:] if line] == told
+    assert sorted(os.listdir("proofs")) == ["3.bin", "4.bin"]
+    assert [json.loads(line)["name"] for line in Path("summary").read_text().splitlines()] == ["3", "4"]
+
+    Path("go").touch()
+    found = batch("--resume")
+    assert [found[name]["outcome"] for name in "345"] == ["kept", "kept", "made"]
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (["--workers", "2"], "--workers: threads starts none; processes and cuda do"),
+        (["--pool", "much"], "graphprover.pool: 'much' is neither a number of bytes"),
+        (["--executor", "tcp://x:1", "--memory-limit", "1GiB"], "--memory-limit: the workers of tcp://x:1 run already"),
+        (["--device", "gpu"], "--device: device 'gpu': give auto, cpu"),
+        (["--executor", "processes", "--device", "gpu"], "--device: device 'gpu': give auto, cpu"),
+        (["--summary", "."], ".: exists and is not a regular file"),
+        (["--summary", "proofs/3.bin"], "--summary proofs/3.bin: a job writes its proof there"),
+        (["--summary", "-", "--json"], "standard output (-) takes one thing"),
+    ],
+)
+def test_options_that_make_no_sense(options: list[str], line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["batch", "jobs.toml", *options]) == USAGE
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and f"graphprover: {line}" in error
+
+
+def test_a_worker_runs_what_prove_proves(address: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """All that is said, and the bytes, are as at home; the sources of a program travel."""
+    one = ["prove", "doubling.py", "--input", "inputs/3", "--security", "30", "--json"]
+    for options in (one, ["prove", "leaves.elf", "--exit-code", "3", "--commit-input", "--security", "30", "--json"]):
+        assert main([*options, "-o", "proof.bin"]) == OK
+        here, proof = capsys.readouterr(), Path("proof.bin").read_bytes()
+        Path("proof.bin").unlink()
+        assert main([*options, "-o", "proof.bin", "--executor", address]) == OK
+        assert capsys.readouterr() == here and Path("proof.bin").read_bytes() == proof
+    assert main([*one, "--report", "--executor", address]) == OK
+    report = json.loads(capsys.readouterr().out)["report"]
+    assert {"worker: prepare", "worker: prove", "prove", "verify"} <= report["stages"].keys()
+
+    Path("wrong").write_bytes(b"wrong")
+    Path("empty").touch()
+    for arguments, code in (
+        (["leaves.elf"], FAILED),
+        (["doubling.py", "--input", "wrong"], FAILED),
+        (["doubling.py", "--input", "empty"], USAGE),
+        (["doubling.py", "--security", "200"], USAGE),
+        (["fib.elf", "--max-cycles", "9"], FAILED),
+        (["doubling.py", "--exit-code", "3"], USAGE),
+    ):
+        assert main(["prove", *arguments]) == code
+        here = capsys.readouterr()
+        assert main(["prove", *arguments, "--executor", address]) == code
+        assert capsys.readouterr() == here
+
+
+def test_five_kills_lose_nothing() -> None:
+    """Sixty jobs, of whose two workers one is killed after every tenth."""
+    shutil.rmtree("inputs")
+    Path("inputs").mkdir()
+    for number in range(58):
+        Path(f"inputs/{number}").write_bytes(bytes([number + 1]))
+    guests = [f'[[job]]\nprogram = "fib.elf"\ninput = "fib{number}"\n' for number in range(2)]
+    for number in range(2):
+        Path(f"fib{number}").write_bytes(struct.pack("<Q", 20 + number))
+    Path("jobs.toml").write_text(BATCH.partition('[[job]]\nprogram = "fib')[0] + "".join(guests))
+
+    running = process("--executor", "processes", "--workers", "2")
+    for number in range(1, 51, 10):
+        until(lambda least=number: Path("summary").read_text().count("\n") >= least, running)
+        until(lambda: workers(running.pid), running)
+        workers(running.pid)[0].kill()
+    _, error = running.communicate(timeout=120)
+    assert running.returncode == OK, error
+    found = summary()
+    assert found["total"]["made"] == 60 and found["total"]["failed"] == 0
+    assert sum(job["tries"] - 1 for job in found.values() if "tries" in job) > 0, "no kill has hit a proof"
+
+    # All are what the jobs ask for, and some are made again, here.
+    some = {path: path.read_bytes() for path in (Path(f"proofs/{name}.bin") for name in ("fib0", *range(0, 58, 5)))}
+    for path in some:
+        path.unlink()
+    total = batch("--resume")["total"]
+    assert (total["kept"], total["made"]) == (60 - len(some), len(some))
+    assert {path: path.read_bytes() for path in some} == some
+
+
+def workers(client: int) -> list[psutil.Process]:
+    """The processes that make proofs."""
+    found = []
+    for child in psutil.Process(client).children(recursive=True):
+        try:
+            if "spawn_main" in " ".join(child.cmdline()) and child.status() != psutil.STATUS_ZOMBIE:
+                found.append(child)
+        except psutil.NoSuchProcess:
+            pass
+    return found

@@ -1,0 +1,175 @@
+"""What docs/cluster.md says to type: the lines for one host run as they stand, in the clear and under TLS; the others
+name options and settings that exist.
+"""
+
+import ast
+import importlib.util
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import dask
+import pytest
+import yaml
+from distributed import Client, Security
+from distributed.cli import dask_scheduler, dask_worker
+
+from graphprover import Proof, prove, settings
+from graphprover.examples import memory
+from tests.graphs.test_proof import FEW, example
+
+ROOT = Path(__file__).parents[1]
+LONG_WAIT = "DASK_GRAPHPROVER__WAIT"  # kernels may have to be compiled first
+PAGE = (ROOT / "docs/cluster.md").read_text()
+
+
+def section(heading: str) -> str:
+    return PAGE.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+
+
+def shell(text: str) -> list[str]:
+    """The first block of commands."""
+    found = re.search(r"(?:^    .+\n)+", text, re.MULTILINE)
+    assert found
+    return [line.strip() for line in found[0].splitlines()]
+
+
+def fenced(language: str, text: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def replaced(text: str, old: str, new: str) -> str:
+    assert old in text
+    return text.replace(old, new)
+
+
+@contextmanager
+def by_hand(folder: Path, lines: list[str], **environment: str) -> Iterator[str]:
+    """Run lines that start a scheduler and workers, here one and on ports that are free, and those after them.
+
+    Gives the scheduler's address.
+    """
+    lines[0] = replaced(lines[0], "dask scheduler", "dask scheduler --port 0 --host 127.0.0.1 --no-dashboard")
+    lines[1] = replaced(lines[1], "dask worker", "dask worker --host 127.0.0.1 --no-dashboard")
+    lines[1] = replaced(lines[1], "--nworkers 2", "--nworkers 1")
+    lines.insert(2, "until [ -s sched.json ]; do sleep 0.05; done")  # a person is not so fast
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    own = {"PATH": path, "PYTHONPATH": str(ROOT), "DASK_TEMPORARY_DIRECTORY": str(folder), LONG_WAIT: "240"}
+    with (folder / "log").open("w") as log:
+        running = subprocess.Popen(
+            ["bash", "-e", "-c", "\n".join(lines)],
+            cwd=folder,
+            env=os.environ | own | environment,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+        try:
+            assert running.wait(300) == 0, (folder / "log").read_text()
+            yield json.loads((folder / "sched.json").read_text())["address"]
+        finally:
+            os.killpg(running.pid, signal.SIGKILL)
+
+
+def test_by_hand_on_one_host(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "examples/guests/fib_iterative.elf", tmp_path / "guest.elf")
+    (tmp_path / "data").write_bytes(struct.pack("<Q", 300))
+    with by_hand(tmp_path, shell(section("By hand"))) as address:
+        assert address.startswith("tcp://")
+    assert (tmp_path / "log").read_text().rstrip().endswith("valid")
+    assert Proof.load(tmp_path / "proof.bin").label.startswith("guest.elf ")
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
+def test_by_tls_and_strangers_are_refused(tmp_path: Path) -> None:
+    (command,), (configuration,) = shell(section("TLS")), fenced("yaml", section("TLS"))
+    ours, strangers, config = (tmp_path / name for name in ("ours", "strangers", "dask"))
+    for folder in (ours, strangers, config):
+        folder.mkdir()
+    for folder in (ours, strangers):
+        subprocess.run(shlex.split(command), cwd=folder, check=True, capture_output=True)
+    settled = replaced(configuration, "/etc/graphprover", str(ours))
+    (config / "tls.yaml").write_text(settled)
+    scheduler, workers, *_ = shell(section("By hand"))
+    cold = replaced(workers, " --preload graphprover.worker", "")
+    with by_hand(tmp_path, [scheduler, cold], DASK_CONFIG=str(config)) as address:
+        assert address.startswith("tls://")
+        statement = example(memory)
+        settings_of_tls = dask.config.merge(dask.config.config, yaml.safe_load(settled), {"graphprover": {"wait": 240}})
+        with dask.config.set(settings_of_tls):
+            proof = prove(statement, address, parameters=FEW, device="cpu")
+        assert proof == prove(statement, "sync", parameters=FEW, device="cpu")
+        certificate, key = str(strangers / "cert.pem"), str(strangers / "key.pem")
+        stranger = Security(tls_ca_file=str(ours / "cert.pem"), tls_client_cert=certificate, tls_client_key=key)
+        for target, security in ((address, stranger), (address.replace("tls", "tcp"), None)):
+            with pytest.raises(OSError):
+                Client(target, security=security, timeout="1s")
+        with pytest.raises(TypeError, match="TLS"):  # without a certificate
+            prove(statement, address, parameters=FEW, device="cpu")
+
+
+def options_of(command: Any) -> set[str]:
+    return {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+
+
+def dask_commands() -> Iterator[list[str]]:
+    """Every command of Dask on the page, as words."""
+    for line in re.findall(r"^    .*?\b(dask .*)$", PAGE, re.MULTILINE):
+        yield shlex.split(line.rstrip(' &"'))
+    for manifest in fenced("yaml", section("Kubernetes")):
+        for part in yaml.safe_load(manifest)["spec"].values():
+            yield from (one["command"] + one.get("args", []) for one in part["spec"]["containers"])
+    for code in fenced("python", section("SLURM")):
+        calls = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.keyword)]
+        yield from (["dask", "worker", *ast.literal_eval(k.value)] for k in calls if k.arg == "worker_extra_args")
+
+
+def test_commands_of_dask_have_options_that_exist() -> None:
+    known = {"scheduler": options_of(dask_scheduler.main), "worker": options_of(dask_worker.main)}
+    if importlib.util.find_spec("dask_cuda"):
+        known["cuda"] = options_of(importlib.import_module("dask_cuda.cli").worker)
+    commands = [words[1:] for words in dask_commands()]
+    assert {command for command, *_ in commands} == {"scheduler", "worker", "cuda"}
+    for command, *words in commands:
+        options = {word for word in words if word.startswith("--")}
+        assert options <= known.get(command, options), command
+
+
+def test_the_manifest_is_one_cluster() -> None:
+    (text,) = fenced("yaml", section("Kubernetes"))
+    manifest = yaml.safe_load(text)
+    name, spec = manifest["metadata"]["name"], manifest["spec"]
+    assert f"tcp://{name}-scheduler:8786" in PAGE
+    assert spec["scheduler"]["service"]["selector"]["dask.org/cluster-name"] == name
+    images = {container["image"] for part in spec.values() for container in part["spec"]["containers"]}
+    assert len(images) == 1  # the same versions on both
+
+
+def test_the_settings_are_those_that_there_are() -> None:
+    rows = dict(re.findall(r"^\| `([\w.-]+)` \| \w+ \| ([^|]+) \|", section("Settings"), re.MULTILINE))
+    ours = {name: default for name, default in rows.items() if name.startswith("graphprover.")}
+    expected = {name: "none" if value is None else f"{value:g}" for name, value in settings.DEFAULTS.items()}
+    assert ours == expected | {settings.WORKERS: "chosen"}
+    for name in rows.keys() - ours.keys():
+        assert rows[name] == str(dask.config.get(name))
+
+
+def test_a_batch_in_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (code,) = fenced("python", section("In one line"))
+    for folder in ("inputs", "proofs"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "inputs/abc").write_bytes(b"abc")
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    exec(replaced(code, '"cuda"', '"threads"'), {"__name__": "__main__"})
+    assert Proof.load(tmp_path / "proofs/abc.bin").label.startswith("sha256.elf ")
