@@ -16,6 +16,7 @@ from multiprocessing import current_process
 from multiprocessing.resource_tracker import ensure_running
 from typing import Any
 
+import dask
 from distributed import Client, Nanny, Scheduler
 from distributed.utils import silence_logging_cmgr
 
@@ -31,6 +32,13 @@ MOST_PER_GPU = 4  # by default: more gain little
 PATIENCE_SECONDS = 5.0  # after which the wait for processes is told
 
 _HOST = "127.0.0.1"
+_WORKERS = {  # of Dask's configuration
+    # By default every array that is freed goes back to the system, and the next costs page faults.
+    "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": None,
+    # What looks at the proving thread many times a second takes Python's lock from it: together 4 % of a small proof.
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "500ms",
+}
 _log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
 
 
@@ -117,7 +125,8 @@ class _Processes:
 
     def end(self) -> None:
         """End all processes, whatever they do."""
-        self._loop.call_soon_threadsafe(self._left.set)
+        with suppress(RuntimeError):  # it has ended by itself
+            self._loop.call_soon_threadsafe(self._left.set)
         self._thread.join()
 
     def _serve(self) -> None:
@@ -141,19 +150,20 @@ class _Processes:
             dashboard_address=shown or f"{_HOST}:0",
             worker_ttl=setting(SILENCE),
         ) as scheduler:
-            nannies = [
-                Nanny(
-                    scheduler.address,
-                    name=number,
-                    preload=["graphprover.worker"],
-                    memory_limit=0,  # admission counts what proofs take
-                    dashboard=False,
-                    silence_logs=logging.ERROR,
-                    host=_HOST,
-                    **options,
-                )
-                for number, options in enumerate(self._options)
-            ]
+            with dask.config.set(_WORKERS):
+                nannies = [
+                    Nanny(
+                        scheduler.address,
+                        name=number,
+                        preload=["graphprover.worker"],
+                        memory_limit=0,  # admission counts what proofs take
+                        dashboard=False,
+                        silence_logs=logging.ERROR,
+                        host=_HOST,
+                        **options,
+                    )
+                    for number, options in enumerate(self._options)
+                ]
             starting = asyncio.gather(*nannies)
             left: asyncio.Future[Any] = asyncio.ensure_future(self._left.wait())
             await asyncio.wait({starting, left}, return_when=asyncio.FIRST_COMPLETED)

@@ -46,7 +46,7 @@ UPWARD = {  # imports inside of functions that go up, and why
 }
 
 HOMES = {  # the only modules that import what is heavy
-    "dask": ("settings", "graphs", "cli", "options", "cluster", "members", "delayed", "prover"),
+    "dask": ("settings", "graphs", "cli", "options", "cluster", "local_cluster", "members", "delayed", "prover"),
     "dask_cuda": ("local_cluster",),
     "distributed": ("cluster", "local_cluster", "members", "worker"),
     "numba": ("compiled", "kernels.cpu"),
