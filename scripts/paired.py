@@ -8,6 +8,7 @@ import statistics
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -49,10 +50,12 @@ def wilcoxon(differences: Sequence[float]) -> float:
         doubled[size] = 2 * below + sizes[size] + 1
         below += sizes[size]
     # The share of all ways to give signs in which the positive ranks add up to each sum.
-    shares = np.ones(1)
+    shares = np.zeros(len(left) * (len(left) + 1) + 1)
+    shares[0] = 1
     for value in left:
         rank = doubled[abs(value)]
-        shares = (np.pad(shares, (0, rank)) + np.pad(shares, (rank, 0))) / 2
+        shares /= 2
+        shares[rank:] += shares[:-rank].copy()
     found = sum(doubled[value] for value in left if value > 0)
     return min(1.0, 2 * float(min(shares[: found + 1].sum(), shares[found:].sum())))
 
@@ -71,6 +74,7 @@ def within(t: float, freedom: int) -> float:
     return 2 / math.pi * (angle + math.sin(angle) * terms)
 
 
+@cache
 def quantile(level: float, freedom: int) -> float:
     """The t beyond which, on both sides together, so small a share lies."""
     low, high = 0.0, 1.0
