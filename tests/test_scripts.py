@@ -3,6 +3,7 @@ documents say. scripts/ and tests/ do not need each other.
 """
 
 import ast
+import importlib.util
 import json
 import os
 import re
@@ -101,6 +102,14 @@ def test_figures_are_json_lines() -> None:
         "proof size 2^3",
     ]
     assert len(figures) == 8 and all(figure["value"] > 0 and figure["parameters"]["width"] == 9 for figure in figures)
+
+
+def test_the_page_of_figures_is_made_of_what_is_recorded() -> None:
+    spec = importlib.util.spec_from_file_location("record_figures", ROOT / "scripts/record_figures.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert module.PAGE.read_text() == module.text(module.recorded())
 
 
 def imported_by(file: Path) -> Iterator[str]:
