@@ -101,8 +101,8 @@ def text(machines: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
 def page(machines: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[str]:
     """Its lines."""
     yield from ("# Figures", "")
-    yield "Made by `python scripts/record_figures.py page` from docs/figures. A column is a commit; the last is the share that"
-    yield "the newest reaches of its ceiling in the same run. Bare times belong to one machine."
+    yield "Made by `python scripts/record_figures.py page` from docs/figures. A column is a commit; the last is the"
+    yield "newest's share of its ceiling in the same run. Bare times belong to one machine."
     for name, records in machines.items():
         shown = records[-SHOWN:]
         newest = shown[-1]
