@@ -9,7 +9,8 @@ A side is words: settings of the environment NAME=VALUE, then a commit, a wheel 
 (this checkout, if none is given), then arguments added to the benchmark's. The benchmark is any command that prints one
 JSON object a line, with "name", "value" and "unit", when --json is added to it; a .py file is run by this Python. One
 of scripts/ is this checkout's and measures the package of each side, a commit's out of a git worktree and a wheel's
-unpacked, in a temporary folder with its own compiled kernels.
+unpacked, in a temporary folder with its own compiled kernels. A folder keeps its own for the next run: the compiling
+of two commits is part of --minutes.
 
 The first run of each side compiles and is dropped. Every further run is a process of its own; pairs of neighbours are
 compared, in blocks A B B A, so that what drifts by the hour cancels. A figure is said to be faster or slower where both
