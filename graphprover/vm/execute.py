@@ -1,11 +1,11 @@
 """Running a program: an Image and its input in, an Execution out, with or without the record for its tables."""
 
 import io
-import os
 from dataclasses import dataclass
 
 import numpy as np
 
+from graphprover.device.host_memory import host_memory
 from graphprover.vm import interpreter
 from graphprover.vm.accelerators import words_of
 from graphprover.vm.elf import Image
@@ -106,8 +106,8 @@ def execute(
 
 
 def half_of_memory() -> int:
-    """Half of the bytes of memory that this computer has."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    """Half of the bytes of memory that this process may have."""
+    return host_memory() // 2
 
 
 def smallest() -> Image:
