@@ -2,6 +2,7 @@
 
 import io
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +31,7 @@ from graphprover.vm.interpreter import (
 )
 from graphprover.vm.io import EXIT, INPUT_BASE, MAX_INPUT_BYTES, MAX_OUTPUT_BYTES, MEMORY_END, OUTPUT_BASE, region
 from graphprover.vm.isa import A0, A7, ILLEGAL, Instruction, Op, decode, decode_all, disassemble, encode
+from graphprover.vm.profile.counters import Counters
 from graphprover.vm.record import (
     NO_REGISTER,
     Call,
@@ -105,6 +107,26 @@ def execute(
     return again.execution(again.record(trace))
 
 
+def execute_counting(
+    image: Image,
+    data: bytes,
+    start: Callable[[int], Counters],
+    watch: Callable[[Counters], None],
+    *,
+    max_cycles: int = DEFAULT_CYCLES,
+    max_memory: int = DEFAULT_MEMORY,
+) -> tuple[Execution, Memory]:
+    """Run as `execute` does, and count for a profile; gives also the words that were accessed.
+
+    ``start`` makes the counters for a pool of so many words; ``watch`` sees them after each slice. ``max_memory`` does
+    not bound what these take, but they take no more for a word than the word does, and nothing for a cycle.
+    """
+    run = _Run(image, data, max_cycles, max_memory)
+    counters = start(len(run.store.pool))
+    run.run(counters=counters, watch=watch)
+    return run.execution(None), run.memory(counters.pool[: PAGE_WORDS * (run.pages + 1)])
+
+
 def half_of_memory() -> int:
     """Half of the bytes of memory that this computer has."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
@@ -170,11 +192,18 @@ class _Run:
         store.pages[owners] = np.where(partial | code, -bases, bases)
         return store
 
-    def run(self, trace: Trace | None = None) -> None:
+    def run(
+        self,
+        trace: Trace | None = None,
+        counters: Counters | None = None,
+        watch: Callable[[Counters], None] | None = None,
+    ) -> None:
         """Run to the exit; raises GuestFault. In slices, so that signals are handled in between."""
         while True:
             end = min(int(self.state.position[CYCLE]) + SLICE, self.max_cycles)
-            status = interpreter.run(self.code, self.state, self.store, end, trace)
+            status = interpreter.run(self.code, self.state, self.store, end, trace, counters)
+            if counters is not None and watch is not None:
+                watch(counters)
             if status == EXITED:
                 return
             if FAULTS[status] is not Fault.CYCLE_LIMIT or end == self.max_cycles:
@@ -215,7 +244,7 @@ class _Run:
         return GuestFault(fault, pc, line, cycles, detail, function_at(self.image.file, pc), output)
 
     @property
-    def _pages(self) -> int:
+    def pages(self) -> int:
         """How many pages were taken."""
         return int(self.state.position[FREE]) - 1
 
@@ -224,7 +253,7 @@ class _Run:
         length = int(self._page(OUTPUT_BASE)[0])
         if length > MAX_OUTPUT_BYTES:
             raise self._fault(Fault.OUTPUT_LENGTH, f"{length:,} bytes", after=1)
-        if length + PAGE_BYTES * self._pages > self.max_memory:
+        if length + PAGE_BYTES * self.pages > self.max_memory:
             detail = f"{self.max_memory:,} bytes, with an output of {length:,}"
             raise self._fault(Fault.MEMORY_LIMIT, detail, after=1)
         return length
@@ -263,7 +292,7 @@ class _Run:
             int(position[CYCLE]),
             np.cumsum(self.state.visits)[: len(self.image.code)],
             int(position[MISALIGNED]),
-            PAGE_BYTES * self._pages + len(output),
+            PAGE_BYTES * self.pages + len(output),
             record,
         )
 
@@ -274,11 +303,11 @@ class _Run:
             *[(cycles + 1, "u4"), *10 * [(cycles, "u8")]],
             *[(crossings, "u4"), *3 * [(crossings, "u8")]],
             *[(calls, "u4"), *2 * [(calls, "u8")], *3 * [(words, "u8")]],
-            *[(NO_REGISTER + 1, "u8"), (PAGE_WORDS * (self._pages + 1), "u8")],
+            *[(NO_REGISTER + 1, "u8"), (PAGE_WORDS * (self.pages + 1), "u8")],
         ]
         record = sum(length * np.dtype(dtype).itemsize for length, dtype in room)
-        record += CALL_BYTES * calls + len(Memory.__annotations__) * PAGE_BYTES * self._pages
-        needed = record + PAGE_BYTES * self._pages + self._output_length()
+        record += CALL_BYTES * calls + len(Memory.__annotations__) * PAGE_BYTES * self.pages
+        needed = record + PAGE_BYTES * self.pages + self._output_length()
         if needed > self.max_memory:
             detail = f"{self.max_memory:,} bytes: a run of {cycles:,} cycles and its record take {needed:,}"
             raise self._fault(Fault.MEMORY_LIMIT, f"{detail}; allow more with --max-memory", after=1)
@@ -294,12 +323,15 @@ class _Run:
             Crossings(*trace[11:15]),
             _calls(trace),
             Registers(self.state.registers[:NO_REGISTER], trace.registers[:NO_REGISTER]),
-            self._memory(trace.pool),
+            self.memory(trace.pool),
         )
 
-    def _memory(self, times: np.ndarray) -> Memory:
-        """The words that were accessed, listed by BLOCK pages, so that little beside the result is held."""
-        pages = 1 + np.argsort(self.store.owners[1 : self._pages + 1])
+    def memory(self, times: np.ndarray) -> Memory:
+        """The words that were accessed, by the last accesses of the pages taken.
+
+        Listed by BLOCK pages, so that little beside the result is held.
+        """
+        pages = 1 + np.argsort(self.store.owners[1 : self.pages + 1])
         times = times.reshape(-1, PAGE_WORDS)
         pool = self.store.pool[: times.size].reshape(-1, PAGE_WORDS)
         memory = Memory(*np.empty((4, np.count_nonzero(times)), dtype=np.uint64))

@@ -18,6 +18,8 @@ from graphprover.vm.faults import Fault
 from graphprover.vm.io import EXIT, MEMORY_END
 from graphprover.vm.isa import ACCESS_BYTES, ILLEGAL, Instructions, Op
 from graphprover.vm.limbs import LIMB_BITS, LIMB_MASK, WORD_MASK
+from graphprover.vm.profile.calls import enter, move
+from graphprover.vm.profile.counters import count, late_of_call, touch, touch_of_call
 from graphprover.vm.record import NO_REGISTER, AccessedRegisters
 
 PAGE_WORDS = 512
@@ -40,6 +42,8 @@ _MISALIGNED_HOST_CALL = FAULTS.index(Fault.MISALIGNED_HOST_CALL)
 _END = ILLEGAL + 1  # stands behind the last instruction
 _NOWHERE = 1 << 30  # the distance of a jump to no instruction
 _SIZES = np.array([ACCESS_BYTES[op] for op in sorted(ACCESS_BYTES)], dtype=np.uint64)  # of LB .. SD
+
+_SP = 2  # the stack pointer
 
 _U = np.uint64
 _I = np.int64
@@ -189,7 +193,7 @@ def locate(store, state, address, size, write):
 
 
 @njit(nogil=True, cache=True)
-def _call(store, state, trace, number, address, cycle):
+def _call(store, state, trace, counters, number, address, cycle):
     """A host call other than exit; gives the status."""
     size = words_of(number)
     if size == 0:
@@ -223,6 +227,8 @@ def _call(store, state, trace, number, address, cycle):
             trace.call_new[first + k] = words[k]
             trace.call_t[first + k] = trace.pool[place]
             trace.pool[place] = _U(_time_of(_clock_of(cycle), SLOT_MEMORY))
+        if counters is not None:
+            touch_of_call(counters, k, place, store.pool[place], cycle)
         store.pool[place] = words[k]
     state.position[CALLS] = call + 1
     state.position[CALL_WORDS] = first + size
@@ -230,11 +236,12 @@ def _call(store, state, trace, number, address, cycle):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def run(code, state, store, limit, trace):
+def run(code, state, store, limit, trace, counters):
     """Execute until the exit, or a fault: gives EXITED or its place in FAULTS.
 
-    ``code`` is `predecode`'s; ``trace`` is None or a `Trace` with room for all of the run. A faulty instruction has
-    changed neither registers nor the contents of memory.
+    ``code`` is `predecode`'s; ``trace`` is None or a `Trace` with room for all of the run; ``counters`` is None or the
+    `Counters` of a profile. Each of these is compiled for itself. A faulty instruction has changed neither registers
+    nor the contents of memory.
     """
     x = state.registers
     position = state.position
@@ -246,10 +253,14 @@ def run(code, state, store, limit, trace):
     crossing = position[CROSSING]
     status = RUNNING
     visits[index] += 1
+    if counters is not None:
+        start, first, behind = enter(counters.calls, index, counters.room)
     while status == RUNNING:
         if cycle >= limit:
             status = _CYCLE_LIMIT
             break
+        if counters is not None:
+            late = 0
         fields = code[index]
         op = _I(fields & _U(0xFF))
         rd = fields >> _8 & _U(0xFF)
@@ -344,7 +355,11 @@ def run(code, state, store, limit, trace):
                     trace.crossing_new[crossing] = store.pool[j]
                     trace.crossing_t[crossing] = trace.pool[j]
                     trace.pool[j] = _U(_time_of(_clock_of(cycle), SLOT_MEMORY))
+                if counters is not None:
+                    late += touch(counters, j, cycle)
                 crossing += 1
+            if counters is not None:
+                late += touch(counters, i, cycle)
             if trace is not None:
                 trace.address[cycle] = address
                 trace.old[cycle] = old
@@ -413,10 +428,12 @@ def run(code, state, store, limit, trace):
             if a == _U(EXIT):
                 status = EXITED
             else:
-                status = _call(store, state, trace, a, b, cycle)
+                status = _call(store, state, trace, counters, a, b, cycle)
                 if status != RUNNING:
                     position[ADDRESS] = _I(b)
                     break
+                if counters is not None:
+                    late += late_of_call(counters)
         elif op == Op.MUL:
             c = a * b
         elif op == Op.MULH:
@@ -468,6 +485,12 @@ def run(code, state, store, limit, trace):
             trace.t_d[cycle] = trace.registers[rd]
             trace.registers[rd] = _U(_time_of(clock, SLOT_D))
             trace.registers[NO_REGISTER] = _0
+        if counters is not None:
+            count(counters, start, index, rd, rs1, rs2, a, b, c, imm, cycle, late)
+            if op == Op.JAL or op == Op.JALR or following < first or following >= behind:
+                start, first, behind = move(
+                    counters.calls, op, _I(rd), _I(rs1), index, following, _I(x[_SP]), counters.room
+                )
         cycle += 1
         index = following
     visits[index] -= 1

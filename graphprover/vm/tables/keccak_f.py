@@ -201,8 +201,8 @@ def trace(numbers: Sequence[int] | np.ndarray, states: np.ndarray, rows: int) ->
     return main
 
 
-def even_trace(mains: Sequence[np.ndarray], least: int = 1) -> np.ndarray:
-    """The main trace of the table of even numbers, of at least so many rows, for these traces of the permutation."""
+def even_counts(mains: Sequence[np.ndarray]) -> np.ndarray:
+    """How often these traces of the permutation look up each number: int64 (16^DIGITS,)."""
     counts = np.zeros(1 << 4 * DIGITS, dtype=np.int64)
     for main in mains:
         for start in range(0, main.shape[1], _PIECE):
@@ -211,6 +211,12 @@ def even_trace(mains: Sequence[np.ndarray], least: int = 1) -> np.ndarray:
             sums = c.flip + np.roll(parity, 1, axis=0) + np.roll(np.roll(parity, -1, axis=0), 1, axis=1)
             digits = sums.reshape(-1, DIGITS, sums.shape[-1]) << np.arange(0, 4 * DIGITS, 4, dtype=np.uint64)[:, None]
             counts += np.bincount(digits.sum(axis=1).astype(np.int64).ravel(), minlength=len(counts))
+    return counts
+
+
+def even_trace(mains: Sequence[np.ndarray], least: int = 1) -> np.ndarray:
+    """The main trace of the table of even numbers, of at least so many rows, for these traces of the permutation."""
+    counts = even_counts(mains)
     (used,) = counts.nonzero()
     even, columns = Even().zeros(max(least, 1 << max(len(used) - 1, 0).bit_length()))
     for digit in range(DIGITS):
