@@ -19,7 +19,20 @@ from graphprover.vm.io import EXIT, MEMORY_END
 from graphprover.vm.isa import ACCESS_BYTES, ILLEGAL, Instructions, Op
 from graphprover.vm.limbs import LIMB_BITS, LIMB_MASK, WORD_MASK
 from graphprover.vm.profile.calls import enter, move
-from graphprover.vm.profile.counters import count, late_of_call, touch, touch_of_call
+from graphprover.vm.profile.counters import (
+    MOVES,
+    OTHERS,
+    WAYS,
+    access,
+    late_of_call,
+    late_registers,
+    maybe_late,
+    touch,
+    touch_of_call,
+    way_of_others,
+    way_of_place,
+    way_of_sum,
+)
 from graphprover.vm.record import NO_REGISTER, AccessedRegisters
 
 PAGE_WORDS = 512
@@ -254,13 +267,16 @@ def run(code, state, store, limit, trace, counters):
     status = RUNNING
     visits[index] += 1
     if counters is not None:
-        start, first, behind = enter(counters.calls, index, counters.room)
+        calls, room = counters.calls, counters.room
+        kinds, entries, in_place = counters.kind, counters.entry, counters.in_place
+        counts, lates, times, words = counters.counts, counters.late, counters.registers, counters.pool
+        start, first, behind = enter(calls, index, room)
     while status == RUNNING:
         if cycle >= limit:
             status = _CYCLE_LIMIT
             break
         if counters is not None:
-            late = 0
+            late = way = 0
         fields = code[index]
         op = _I(fields & _U(0xFF))
         rd = fields >> _8 & _U(0xFF)
@@ -293,6 +309,8 @@ def run(code, state, store, limit, trace, counters):
                     taken = bool(a < b)
                 else:
                     taken = bool(a >= b)
+                if counters is not None:
+                    way = _I(not taken)
                 if taken:
                     if op == Op.JALR:
                         distance = ((a + imm) & ~_1) - _U(store.code_base)
@@ -356,10 +374,11 @@ def run(code, state, store, limit, trace, counters):
                     trace.crossing_t[crossing] = trace.pool[j]
                     trace.pool[j] = _U(_time_of(_clock_of(cycle), SLOT_MEMORY))
                 if counters is not None:
-                    late += touch(counters, j, cycle)
+                    late += touch(words, j, cycle)
                 crossing += 1
             if counters is not None:
-                late += touch(counters, i, cycle)
+                late += touch(words, i, cycle)
+                way = way_of_place(address, size)
             if trace is not None:
                 trace.address[cycle] = address
                 trace.old[cycle] = old
@@ -368,6 +387,8 @@ def run(code, state, store, limit, trace, counters):
                 trace.pool[i] = _U(_time_of(_clock_of(cycle), SLOT_MEMORY))
         elif op == Op.ADDI:
             c = a + imm
+            if counters is not None:
+                way = way_of_sum(a, b, c)
         elif op == Op.SLTI:
             c = _U(_I(a) < _I(imm))
         elif op == Op.SLTIU:
@@ -386,6 +407,8 @@ def run(code, state, store, limit, trace, counters):
             c = _U(_I(a) >> _I(imm))
         elif op == Op.ADD:
             c = a + b
+            if counters is not None:
+                way = way_of_sum(a, b, c)
         elif op == Op.SUB:
             c = a - b
         elif op == Op.SLL:
@@ -486,11 +509,17 @@ def run(code, state, store, limit, trace, counters):
             trace.registers[rd] = _U(_time_of(clock, SLOT_D))
             trace.registers[NO_REGISTER] = _0
         if counters is not None:
-            count(counters, start, index, rd, rs1, rs2, a, b, c, imm, cycle, late)
-            if op == Op.JAL or op == Op.JALR or following < first or following >= behind:
-                start, first, behind = move(
-                    counters.calls, op, _I(rd), _I(rs1), index, following, _I(x[_SP]), counters.room
-                )
+            kind = kinds[index]
+            entry = entries[WAYS * index + (way if kind < OTHERS else way_of_others(kind, a, b))]
+            at = start + entry
+            counts[at] += 1
+            t_d, t_a, t_b = access(times, rd, rs1, rs2, cycle)
+            if maybe_late(t_d, t_a, t_b, cycle):
+                late += late_registers(lates, in_place, at, entry, rd, rs1, rs2, t_d, t_a, t_b, cycle)
+            if late != 0:
+                lates[at] += late
+            if kind == MOVES or following < first or following >= behind:
+                start, first, behind = move(calls, kind == MOVES, _I(rd), index, following, _I(x[_SP]), room)
         cycle += 1
         index = following
     visits[index] -= 1

@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 
 from graphprover.compiled import njit
-from graphprover.vm.isa import Op
 
 FOLD = 64  # frames
 MAX_NODES = 1 << 16
@@ -90,16 +89,18 @@ def place(calls):
 
 
 @njit(nogil=True, cache=True)
-def move(calls, op, rd, rs1, index, following, sp, room):
-    """A jump, or a step out of the function at hand: gives the `place` of the next instruction.
+def move(calls, jump, rd, index, following, sp, room):
+    """A step to another instruction: gives the `place` of that.
 
+    ``jump``: it is one that keeps its return address in ``rd``, or goes where LINKS say; else it leaves the function.
     ``room``: counters that nodes may be given but for those below ELSEWHERE.
     """
     position = calls.position
     node, top = position[_NODE], position[_TOP]
     to = calls.function[following]
     same = to == calls.node_function[node]
-    if (op == Op.JAL or op == Op.JALR) and (rd == _RA or rd == _T0):
+    call = jump and (rd == _RA or rd == _T0)
+    if call:
         if top < MAX_FRAMES:
             calls.frame_return[top] = index + 1
             calls.frame_node[top] = node
@@ -108,7 +109,7 @@ def move(calls, op, rd, rs1, index, following, sp, room):
         if not same or following == calls.first[to]:  # else a part of the function that returns to it
             position[_NODE] = _child(calls, node, to, room)
         return place(calls)
-    back = op == Op.JALR and (rs1 == _RA or rs1 == _T0)
+    back = jump and not call
     if back and top > 0 and calls.frame_return[top - 1] == following:
         # Where frames were not followed, only the stack pointer tells whose return this is.
         if top < MAX_FRAMES or calls.frame_sp[top - 1] == sp:

@@ -13,20 +13,16 @@ import numpy as np
 
 from graphprover.vm.cost import cells_per_row
 from graphprover.vm.execute import Execution
-from graphprover.vm.profile.counters import STATES, WANTED, Counters
-from graphprover.vm.record import NO_REGISTER, Memory, Registers
+from graphprover.vm.profile.evens import Evens
+from graphprover.vm.record import Memory, Registers
 from graphprover.vm.shape import KECCAK_CALL, MIN_ROWS, lanes_for, packing, rows_for
-from graphprover.vm.statement import MOST_EVEN, Machine
+from graphprover.vm.statement import Machine
 from graphprover.vm.table_numbers import FamilyTable, TableNumber
-from graphprover.vm.tables.keccak_f import ROUNDS, WORDS, even_counts
-from graphprover.vm.tables.keccak_f import trace as keccak_f_trace
 from graphprover.vm.tables.state import REGISTER_COUNT, Region
 from graphprover.vm.traces.counts import SIZES, TABLES
 from graphprover.vm.traces.state import output_words, state_recipes
 
 BUMP, KECCAK_F = "bump", "keccak_f"  # tables that instructions draw on beside their family's
-
-_CALLS = 64  # permutations whose traces are in memory at a time
 
 
 @dataclass(frozen=True)
@@ -52,7 +48,7 @@ class Use:
 
 
 def tables_of(
-    machine: Machine, execution: Execution, memory: Memory, executed: Mapping[str, int], bumps: int, evens: "Evens"
+    machine: Machine, execution: Execution, memory: Memory, executed: Mapping[str, int], bumps: int, evens: Evens
 ) -> list[Use]:
     """All tables of the statement about a run without a stated input, by name.
 
@@ -82,7 +78,7 @@ def _drawn(machine: Machine, number: int, name: str, draws: int) -> Use:
 
 
 def _others(
-    machine: Machine, memory: Memory, words: int, calls: int, evens: "Evens"
+    machine: Machine, memory: Memory, words: int, calls: int, evens: Evens
 ) -> Iterator[tuple[int, int, int]]:
     """Number, height, and rows in use of the tables that no instruction draws on; ``words`` are put out."""
     yield 0, MIN_ROWS, 1
@@ -104,39 +100,3 @@ def _others(
         heights = packing(TableNumber.KECCAK_F, cells).heights(calls)
         height = rows_for(evens.used(calls, heights))
         yield TableNumber.EVEN, height, height
-
-
-class Evens:
-    """Which rows the table of even numbers has: it takes the states before all permutations to know.
-
-    Not all of them, though: with more than half of all numbers the table has the rows of all.
-    """
-
-    def __init__(self) -> None:
-        self._found = np.zeros(len(even_counts([])), dtype=bool)
-        self._seen: set[bytes] = set()
-
-    def watch(self, counters: Counters) -> None:
-        """Takes the states of a slice of a run."""
-        states = counters.states[: counters.position[STATES]]
-        counters.position[STATES] = 0
-        new = {state.tobytes() for state in states} - self._seen if len(states) else set()
-        self._seen |= new
-        ordered = sorted(new)
-        for some in (ordered[i : i + _CALLS] for i in range(0, len(ordered), _CALLS)):
-            if not counters.position[WANTED]:
-                break
-            self._add(np.frombuffer(b"".join(some), dtype=np.uint64).reshape(-1, WORDS).T, ROUNDS * len(some))
-            counters.position[WANTED] = np.count_nonzero(self._found) <= MOST_EVEN // 2
-
-    def used(self, calls: int, heights: list[int]) -> int:
-        """The numbers that so many permutations look up in tables of these heights, or some more than half of all."""
-        for height in heights:
-            fit = min(calls, height // ROUNDS)
-            calls -= fit
-            idle = height - ROUNDS * fit  # rows that permute zeros; the last block is cut short
-            self._add(np.zeros((WORDS, 0), dtype=np.uint64), min(idle, ROUNDS))
-        return int(np.count_nonzero(self._found))
-
-    def _add(self, states: np.ndarray, rows: int) -> None:
-        self._found |= even_counts([keccak_f_trace(range(states.shape[1]), states, rows)]) > 0

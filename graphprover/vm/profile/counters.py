@@ -19,8 +19,8 @@ from graphprover.compiled import njit
 from graphprover.vm.clock import FAR, SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, clock_of, time_of
 from graphprover.vm.families import FAMILIES, IN_PLACE
 from graphprover.vm.io import EXIT, KECCAK_F
-from graphprover.vm.isa import ACCESS_BYTES, ILLEGAL, Op
-from graphprover.vm.profile.calls import Calls
+from graphprover.vm.isa import ACCESS_BYTES, ILLEGAL, Instructions, Op
+from graphprover.vm.profile.calls import LINKS, Calls
 from graphprover.vm.record import NO_REGISTER
 from graphprover.vm.tables.keccak_f import WORDS
 from graphprover.vm.version import FAMILY_NUMBERS
@@ -28,8 +28,12 @@ from graphprover.vm.version import FAMILY_NUMBERS
 WAYS = 4
 MAX_STATES = 1 << 19  # of permutations that are kept at a time; as many as a slice of a run has cycles
 
-# What the way of an instruction depends on. PLACE and those behind it: where an access of 1, 2, 4, 8 bytes lies.
-_NOTHING, _EQUAL, _LESS, _BELOW, _NARROW, _SHIFT, _SHIFT_WORD, _CALL, _PLACE = range(9)
+# What the way of an instruction depends on: nothing or, of a jump, nothing; how its registers compare, as equal, signed
+# or unsigned; where an access of 1, 2, 4 or 8 bytes lies; whether upper halves are those of the sum. From OTHERS on, not
+# told where the interpreter executes it: the amount of a shift; the number of a host call.
+_NOTHING, MOVES, _EQUAL, _UNEQUAL, _LESS, _NOT_LESS, _BELOW, _NOT_BELOW = range(8)
+_PLACE, _SUM, OTHERS = 8, 12, 13
+_SHIFT, _SHIFT_WORD, _CALL = range(OTHERS, 16)
 _NEVER = 1 << 62  # the time of what is not accessed: no access comes late after it
 
 _U = np.uint64
@@ -56,19 +60,19 @@ class Counters(NamedTuple):
 STATES, WANTED, LATE = range(3)
 
 
-def kinds() -> np.ndarray:
-    """What the way of each operation depends on, uint8."""
+def kinds(code: Instructions) -> np.ndarray:
+    """What the way of each instruction depends on, uint8; MOVES of those that may be calls and returns."""
     found = np.full(ILLEGAL + 1, _NOTHING, dtype=np.uint8)
-    found[[Op.BEQ, Op.BNE]] = _EQUAL
-    found[[Op.BLT, Op.BGE]] = _LESS
-    found[[Op.BLTU, Op.BGEU]] = _BELOW
-    found[[Op.ADDI, Op.ADD]] = _NARROW
+    found[Op.BEQ : Op.BGEU + 1] = _EQUAL, _UNEQUAL, _LESS, _NOT_LESS, _BELOW, _NOT_BELOW
+    found[[Op.ADDI, Op.ADD]] = _SUM
     found[[Op.SLL, Op.SRL, Op.SRA]] = _SHIFT
     found[[Op.SLLW, Op.SRLW, Op.SRAW]] = _SHIFT_WORD
     found[Op.ECALL] = _CALL
     for op, size in ACCESS_BYTES.items():
         found[op] = _PLACE + size.bit_length() - 1
-    return found
+    links, back = np.isin(code.rd, LINKS), np.isin(code.rs1, LINKS)
+    moves = (code.op == Op.JAL) & links | (code.op == Op.JALR) & (links | back)
+    return np.where(moves, MOVES, found[code.op]).astype(np.uint8)
 
 
 def entries_by_way(kind: np.ndarray, first: np.ndarray, families: np.ndarray) -> np.ndarray:
@@ -93,85 +97,90 @@ def _fits(family: str, kind: int) -> np.ndarray:
     """Which ways of a kind a family proves, by an example of each: bool (WAYS,)."""
     zero, one, minus = 0, 1, 2**64 - 1
     a, b, c, address = [[zero] * WAYS for _ in range(4)]
-    if kind == _EQUAL:
+    if kind in (_EQUAL, _UNEQUAL):
         a = [zero, one, one, one]
-    elif kind == _LESS:
+    elif kind in (_LESS, _NOT_LESS):
         a = [minus, zero, zero, zero]
-    elif kind == _BELOW:
+    elif kind in (_BELOW, _NOT_BELOW):
         b = [one, zero, zero, zero]
-    elif kind == _NARROW:
+    elif kind == _SUM:
         c = [zero, *[1 << 32] * 3]
     elif kind in (_SHIFT, _SHIFT_WORD):
         b = [0, 16, 32, 48]
     elif kind == _CALL:
         a = [EXIT, *[KECCAK_F] * 3]
-    elif kind > _PLACE:
+    elif _PLACE < kind < _SUM:
         size = 1 << (kind - _PLACE)
         address = [0, size // 2, 8 - size // 2, 8 - size // 2]
+    if kind in (_UNEQUAL, _NOT_LESS, _NOT_BELOW):
+        a, b = ([column[1], *column[:1] * 3] for column in (a, b))
     columns = (np.array(column, dtype=np.uint64) for column in (a, b, c, address))
     example = SimpleNamespace(**dict(zip(("a", "b", "c", "address"), columns, strict=True)))
     return np.broadcast_to(FAMILIES[family](1).fits(example), WAYS)
 
 
-@njit(nogil=True, cache=True)
-def _way(kind, a, b, c, imm):
-    if kind >= _PLACE:
-        address = a + imm
-        size = _U(1) << _U(kind - _PLACE)
-        return _I((address & (size - _U(1))) != _U(0)) + _I((address & _U(7)) + size > _U(8))
-    if kind == _NARROW:
-        return _I((a ^ c) >> _U(32) != _U(0) or b >> _U(32) != _U(0))
-    if kind == _EQUAL:
-        return _I(a != b)
-    if kind == _LESS:
-        return _I(_I(a) >= _I(b))
-    if kind == _BELOW:
-        return _I(a >= b)
+@njit(nogil=True, cache=True, forceinline=True)
+def way_of_place(address, size):
+    """Of an access."""
+    return _I((address & (size - _U(1))) != _U(0)) + _I((address & _U(7)) + size > _U(8))
+
+
+@njit(nogil=True, cache=True, forceinline=True)
+def way_of_sum(a, b, c):
+    """Of add and addi."""
+    return _I((a ^ c) >> _U(32) != _U(0) or b >> _U(32) != _U(0))
+
+
+@njit(nogil=True, cache=True, forceinline=True)
+def way_of_others(kind, a, b):
+    """Of what branches, accesses and sums are not."""
     if kind == _SHIFT:
         return _I(b >> _U(4) & _U(3))
     if kind == _SHIFT_WORD:
         return _I(b >> _U(4) & _U(1))
-    return _I(a != _U(EXIT))
+    return _I(kind == _CALL and a != _U(EXIT))
 
 
-@njit(nogil=True, cache=True)
-def count(counters, base, index, rd, rs1, rs2, a, b, c, imm, cycle, late):
-    """An instruction has run: ``late`` accesses of memory were; ``base`` is that of `calls.place`."""
-    kind = counters.kind[index]
-    way = 0
-    if kind != _NOTHING:
-        way = _way(kind, a, b, c, imm)
-    entry = counters.entry[WAYS * index + way]
-    counters.counts[base + entry] += 1
-    times = counters.registers
-    t_a, t_b, t_d = times[rs1], times[rs2], times[rd]
+@njit(nogil=True, cache=True, forceinline=True)
+def access(times, rd, rs1, rs2, cycle):
+    """Registers are accessed: gives when each, and any of them, was accessed before."""
+    t_d, t_a, t_b = times[rd], times[rs1], times[rs2]
     now = _time_of(_clock_of(cycle))
     times[rs1] = now + SLOT_A
     times[rs2] = now + SLOT_B
     times[rd] = now + SLOT_D
     times[NO_REGISTER] = _NEVER
-    if now + SLOT_D - min(t_a, t_b, t_d) > FAR:
-        if counters.in_place[entry]:
-            if now + SLOT_A - t_a > FAR:
-                late += 1
-            elif now + SLOT_D - t_a > FAR:
-                counters.late[base + entry + 1] += 1
-        else:
-            late += _I(now + SLOT_A - t_a > FAR)
-            if rd != rs1 and rd != rs2:
-                late += _I(now + SLOT_D - t_d > FAR)
-        if rs2 != rs1:
-            late += _I(now + SLOT_B - t_b > FAR)
-    if late != 0:
-        counters.late[base + entry] += late
+    return t_d, t_a, t_b
+
+
+@njit(nogil=True, cache=True, forceinline=True)
+def maybe_late(t_d, t_a, t_b, cycle):
+    """Whether an access of a register may come late, after these times."""
+    return _time_of(_clock_of(cycle), SLOT_D) - min(t_d, t_a, t_b) > FAR
 
 
 @njit(nogil=True, cache=True)
-def touch(counters, place, cycle):
+def late_registers(late, in_place, at, entry, rd, rs1, rs2, t_d, t_a, t_b, cycle):
+    """How many do come late, by the instruction of an entry whose counter is ``at``."""
+    now = _time_of(_clock_of(cycle))
+    found = 0
+    if now + SLOT_A - t_a > FAR:
+        found += 1
+    elif in_place[entry] and now + SLOT_D - t_a > FAR:
+        late[at + 1] += 1
+    if rs2 != rs1:
+        found += _I(now + SLOT_B - t_b > FAR)
+    if rd != rs1 and rd != rs2:
+        found += _I(now + SLOT_D - t_d > FAR)
+    return found
+
+
+@njit(nogil=True, cache=True, forceinline=True)
+def touch(times, place, cycle):
     """A word of the pool is accessed: 1 where that comes late."""
     now = _time_of(_clock_of(cycle), SLOT_MEMORY)
-    late = _I(now - counters.pool[place] > FAR)
-    counters.pool[place] = now
+    late = _I(now - times[place] > FAR)
+    times[place] = now
     return late
 
 
@@ -179,7 +188,7 @@ def touch(counters, place, cycle):
 def touch_of_call(counters, word, place, value, cycle):
     """A host call is about to change a word, which holds ``value``, the ``word``-th of its words."""
     position = counters.position
-    position[LATE] += touch(counters, place, cycle)
+    position[LATE] += touch(counters.pool, place, cycle)
     if position[WANTED] != 0:
         counters.states[position[STATES], word] = value
         position[STATES] += _I(word == WORDS - 1)

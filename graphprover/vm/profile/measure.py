@@ -10,8 +10,9 @@ from graphprover.vm.execute import Execution, execute_counting
 from graphprover.vm.guest import Limits
 from graphprover.vm.isa import Instructions, Op
 from graphprover.vm.profile.calls import LINKS, follow, given, paths
-from graphprover.vm.profile.cells import BUMP, KECCAK_F, Evens, Use, tables_of
+from graphprover.vm.profile.cells import BUMP, KECCAK_F, Use, tables_of
 from graphprover.vm.profile.counters import Counters, entries_by_way, in_place_families, kinds, start
+from graphprover.vm.profile.evens import Evens
 from graphprover.vm.shape import KECCAK_CALL, MANY
 from graphprover.vm.statement import Machine
 from graphprover.vm.symbols import functions
@@ -62,7 +63,7 @@ def profile(image: Image, data: bytes = b"", **limits: Unpack[Limits]) -> Profil
     families = machine.entries[FIELDS.index("family")].astype(np.int64)
     of = (machine.entries[FIELDS.index("pc")].astype(np.int64) - image.code_base) // 4  # the instruction of each entry
     first = np.searchsorted(of, np.arange(len(code.op) + 1))
-    kind = np.where(np.diff(first) > 1, kinds()[code.op], 0).astype(np.uint8)
+    kind = kinds(code)
     by_way = entries_by_way(kind, first, families)
 
     parts = functions(image.file, image.code_base, image.code_end, _called(image, code))

@@ -39,7 +39,7 @@ def rounds(states: np.ndarray) -> np.ndarray:
     """The states before each of the rounds and after the last: uint64 (25 words, n) to (25 states, 25 words, n)."""
     found = [states]
     for constant in ROUND_CONSTANTS:
-        found.append(after_theta(found[-1] ^ np.tile(_flips(found[-1]), (5, 1)), constant))
+        found.append(after_theta(found[-1] ^ np.tile(flips(found[-1]), (5, 1)), constant))
     return np.stack(found)
 
 
@@ -51,7 +51,7 @@ def after_theta(states: np.ndarray, constant: int) -> np.ndarray:
     return a
 
 
-def _flips(states: np.ndarray) -> np.ndarray:
+def flips(states: np.ndarray) -> np.ndarray:
     """D of each state, what theta xors into all words of a column: uint64 (25, n) to (5, n)."""
     parity = reduce(np.bitwise_xor, states.reshape(5, 5, -1))
     return np.roll(parity, 1, axis=0) ^ _rotated(np.roll(parity, -1, axis=0), np.uint64(1))
@@ -190,10 +190,10 @@ def trace(numbers: Sequence[int] | np.ndarray, states: np.ndarray, rows: int) ->
     columns.call[:count] = np.repeat(np.asarray(numbers, dtype=np.uint64), ROUNDS)
     columns.active[:count] = 1
     columns.round[row % ROUNDS, row] = 1
-    flips = _flips(before)
+    flipped = flips(before)
     chi = after[0] ^ np.array(ROUND_CONSTANTS, dtype=np.uint64)[row % ROUNDS]
-    _write_bits(columns.flip, flips)
-    _write_bits(columns.theta, before ^ np.tile(flips, (5, 1)))
+    _write_bits(columns.flip, flipped)
+    _write_bits(columns.theta, before ^ np.tile(flipped, (5, 1)))
     for i, z in enumerate(IOTA_BITS):
         columns.chi[i] = chi >> np.uint64(z) & np.uint64(1)
     columns.input[:] = stacked_limbs(before)
@@ -201,8 +201,8 @@ def trace(numbers: Sequence[int] | np.ndarray, states: np.ndarray, rows: int) ->
     return main
 
 
-def even_counts(mains: Sequence[np.ndarray]) -> np.ndarray:
-    """How often these traces of the permutation look up each number: int64 (16^DIGITS,)."""
+def even_trace(mains: Sequence[np.ndarray], least: int = 1) -> np.ndarray:
+    """The main trace of the table of even numbers, of at least so many rows, for these traces of the permutation."""
     counts = np.zeros(1 << 4 * DIGITS, dtype=np.int64)
     for main in mains:
         for start in range(0, main.shape[1], _PIECE):
@@ -211,12 +211,6 @@ def even_counts(mains: Sequence[np.ndarray]) -> np.ndarray:
             sums = c.flip + np.roll(parity, 1, axis=0) + np.roll(np.roll(parity, -1, axis=0), 1, axis=1)
             digits = sums.reshape(-1, DIGITS, sums.shape[-1]) << np.arange(0, 4 * DIGITS, 4, dtype=np.uint64)[:, None]
             counts += np.bincount(digits.sum(axis=1).astype(np.int64).ravel(), minlength=len(counts))
-    return counts
-
-
-def even_trace(mains: Sequence[np.ndarray], least: int = 1) -> np.ndarray:
-    """The main trace of the table of even numbers, of at least so many rows, for these traces of the permutation."""
-    counts = even_counts(mains)
     (used,) = counts.nonzero()
     even, columns = Even().zeros(max(least, 1 << max(len(used) - 1, 0).bit_length()))
     for digit in range(DIGITS):
