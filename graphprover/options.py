@@ -11,7 +11,7 @@ from graphprover.graphs.executor_names import SYNCHRONOUS, THREADS
 OK, FAILED, USAGE = 0, 1, 2  # exit codes; `__main__` has those of signals
 
 READ = ("proof", "subject", "guest", "input", "expect_output")  # options that name a file to read
-WRITTEN = ("output", "svg")  # a file to write
+WRITTEN = ("output", "svg", "profile")  # a file to write
 
 
 class UsageError(Exception):
