@@ -110,25 +110,23 @@ def move(calls, jump, rd, index, following, sp, room):
             position[_NODE] = _child(calls, node, to, room)
         return place(calls)
     back = jump and not call
-    if back and top > 0 and calls.frame_return[top - 1] == following:
-        # Where frames were not followed, only the stack pointer tells whose return this is.
-        if top < MAX_FRAMES or calls.frame_sp[top - 1] == sp:
-            position[_TOP] = top - 1
-            position[_NODE] = calls.frame_node[top - 1]
-            return place(calls)
-    if back or not same:
+    # Where frames were not followed, only the stack pointer tells whose return this is.
+    known = back and top > 0 and calls.frame_return[top - 1] == following
+    if known and (top < MAX_FRAMES or calls.frame_sp[top - 1] == sp):
+        top -= 1
+        node = calls.frame_node[top]
+    elif back or not same:
         while top > 0:
             frame = calls.frame_node[top - 1]
-            here = calls.frame_sp[top - 1] == sp and calls.node_function[frame] == to and back
+            here = back and calls.frame_sp[top - 1] == sp and calls.node_function[frame] == to
             if not here and not calls.frame_sp[top - 1] < sp:
                 break
-            node = frame
             top -= 1
-        position[_TOP] = top
-        if calls.node_function[node] != to:
-            caller = calls.frame_node[top - 1] if top > 0 else ROOT
-            node = _child(calls, caller, to, room)
-        position[_NODE] = node
+            node = frame
+    position[_TOP] = top
+    if calls.node_function[node] != to:  # a tail call, or what follows a function that was called at its end
+        node = _child(calls, calls.frame_node[top - 1] if top > 0 else ROOT, to, room)
+    position[_NODE] = node
     return place(calls)
 
 

@@ -28,12 +28,16 @@ class Evens:
         for some in (states[i : i + _CALLS] for i in range(0, len(states), _CALLS)):
             if not counters.position[WANTED]:
                 break
-            new = {state.tobytes() for state in some} - self._seen
-            if new:
-                self._seen |= new
-                self._add(rounds(np.frombuffer(b"".join(sorted(new)), dtype=np.uint64).reshape(-1, WORDS).T)[:-1])
-                counters.position[WANTED] = np.count_nonzero(self._found) <= MOST_EVEN // 2
+            self.add(some)
+            counters.position[WANTED] = np.count_nonzero(self._found) <= MOST_EVEN // 2
         counters.position[STATES] = 0
+
+    def add(self, states: np.ndarray) -> None:
+        """Takes the states before some permutations, uint64 (calls, 25)."""
+        new = {state.tobytes() for state in states} - self._seen
+        if new:
+            self._seen |= new
+            self._add(rounds(np.frombuffer(b"".join(sorted(new)), dtype=np.uint64).reshape(-1, WORDS).T)[:-1])
 
     def used(self, calls: int, heights: list[int]) -> int:
         """The numbers that so many permutations look up in tables of these heights, or some more than half of all."""
