@@ -40,8 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--profile",
         type=_profile_file,
         metavar="FILE",
-        help="write where cycles and committed cells go, by function: a flame graph (.svg), a page with tables (.html), "
-        "collapsed stacks (.txt), or what speedscope opens (.json)",
+        help="write where cycles and committed cells go, by function: a flame graph (.svg), a page with tables "
+        "(.html), collapsed stacks (.txt), or what speedscope opens (.json)",
     )
     parser.add_argument(
         "--profile-by", choices=("cells", "cycles"), default="cells", help="what widths in it mean (default: cells)"

@@ -20,8 +20,9 @@ from graphprover.vm.isa import ACCESS_BYTES, ILLEGAL, Instructions, Op
 from graphprover.vm.limbs import LIMB_BITS, LIMB_MASK, WORD_MASK
 from graphprover.vm.profile.calls import enter, move
 from graphprover.vm.profile.counters import (
-    MOVES,
-    OTHERS,
+    FLAGS,
+    JUMP,
+    OTHER,
     WAYS,
     access,
     late_of_call,
@@ -268,9 +269,9 @@ def run(code, state, store, limit, trace, counters):
     visits[index] += 1
     if counters is not None:
         calls, room = counters.calls, counters.room
-        kinds, entries, in_place = counters.kind, counters.entry, counters.in_place
+        steps, in_place = counters.steps, counters.in_place
         counts, lates, times, words = counters.counts, counters.late, counters.registers, counters.pool
-        start, first, behind = enter(calls, index, room)
+        start, first, size_here = enter(calls, index, room)
     while status == RUNNING:
         if cycle >= limit:
             status = _CYCLE_LIMIT
@@ -310,7 +311,7 @@ def run(code, state, store, limit, trace, counters):
                 else:
                     taken = bool(a >= b)
                 if counters is not None:
-                    way = _I(not taken)
+                    way = int(not taken)
                 if taken:
                     if op == Op.JALR:
                         distance = ((a + imm) & ~_1) - _U(store.code_base)
@@ -509,17 +510,20 @@ def run(code, state, store, limit, trace, counters):
             trace.registers[rd] = _U(_time_of(clock, SLOT_D))
             trace.registers[NO_REGISTER] = _0
         if counters is not None:
-            kind = kinds[index]
-            entry = entries[WAYS * index + (way if kind < OTHERS else way_of_others(kind, a, b))]
-            at = start + entry
+            step = steps[_U(WAYS * index + way)]
+            if step & OTHER:
+                step = steps[_U(WAYS * index + way_of_others(op, a, b))]
+            entry = step >> FLAGS
+            at = _U(start + entry)
             counts[at] += 1
             t_d, t_a, t_b = access(times, rd, rs1, rs2, cycle)
             if maybe_late(t_d, t_a, t_b, cycle):
                 late += late_registers(lates, in_place, at, entry, rd, rs1, rs2, t_d, t_a, t_b, cycle)
             if late != 0:
                 lates[at] += late
-            if kind == MOVES or following < first or following >= behind:
-                start, first, behind = move(calls, kind == MOVES, _I(rd), index, following, _I(x[_SP]), room)
+            jump = step & JUMP != 0
+            if jump or _U(following - first) >= size_here:
+                start, first, size_here = move(calls, jump, _I(rd), index, following, _I(x[_SP]), room)
         cycle += 1
         index = following
     visits[index] -= 1

@@ -63,10 +63,10 @@ def functions(file: bytes, start: int, end: int, called: np.ndarray) -> list[Fun
         symbols = symbols[(symbols["value"] >= start) & (symbols["value"] < end) & (symbols["value"] % 4 == 0)]
         sized = symbols[((symbols["info"] & 15) == _FUNCTION) & (symbols["size"] > 0)]
         stops = np.minimum(sized["value"] + np.minimum(sized["size"], end - start) + 3 & ~np.uint64(3), end)
-        inside = np.zeros((end - start) // 4 + 1, dtype=np.int64)
-        np.add.at(inside, (sized["value"].astype(np.int64) - start) // 4, 1)
-        np.add.at(inside, (stops.astype(np.int64) - start) // 4, -1)
-        inside = np.cumsum(inside) > 0
+        change = np.zeros((end - start) // 4 + 1, dtype=np.int64)
+        np.add.at(change, (sized["value"].astype(np.int64) - start) // 4, 1)
+        np.add.at(change, (stops.astype(np.int64) - start) // 4, -1)
+        inside = np.cumsum(change) > 0
 
         def free(addresses: np.ndarray) -> np.ndarray:
             return ~inside[(addresses.astype(np.int64) - start) // 4]

@@ -21,7 +21,6 @@ MAX_FRAMES = 1 << 20  # calls that have not returned; a deeper one is not follow
 ROOT, ELSEWHERE = 0, 1  # nodes without a function
 LINKS = (1, 5)  # registers that keep return addresses: ra, and t0 of functions that save registers for others
 
-_RA, _T0 = LINKS
 _EDGES = 1 << 18  # places in the table of edges; at most half of them are taken
 _NODE, _NODES, _ROOM, _TOP, _KNOWN = range(5)  # of `Calls.position`
 
@@ -55,7 +54,8 @@ def follow(function: np.ndarray, first: np.ndarray, slot: np.ndarray, counters: 
     nodes = np.zeros((4, MAX_NODES + len(first)), dtype=np.int64)
     nodes[0, :2] = -1
     edges, frames = np.zeros((2, _EDGES), dtype=np.int64), np.zeros((3, MAX_FRAMES), dtype=np.int64)
-    return Calls(function, first, slot, position, *nodes, np.zeros(len(first), np.int64), *edges, *frames)
+    elsewhere = np.zeros(len(first), dtype=np.int64)
+    return Calls._make((function, first, slot, position, *nodes, elsewhere, *edges, *frames))
 
 
 def paths(calls: Calls) -> tuple[np.ndarray, np.ndarray]:
@@ -82,10 +82,11 @@ def enter(calls, index, room):
 
 @njit(nogil=True, cache=True)
 def place(calls):
-    """(base, first, behind): of the counters of the node at hand, and which instructions are its function's."""
+    """(base, first, size) of the node at hand: of its counters, and of the instructions of its function."""
     node = calls.position[_NODE]
     function = calls.node_function[node]
-    return calls.node_base[node], calls.first[function], calls.first[function + 1]
+    first = calls.first[function]
+    return calls.node_base[node], first, np.uint64(calls.first[function + 1] - first)
 
 
 @njit(nogil=True, cache=True)
@@ -99,7 +100,7 @@ def move(calls, jump, rd, index, following, sp, room):
     node, top = position[_NODE], position[_TOP]
     to = calls.function[following]
     same = to == calls.node_function[node]
-    call = jump and (rd == _RA or rd == _T0)
+    call = jump and rd in LINKS
     if call:
         if top < MAX_FRAMES:
             calls.frame_return[top] = index + 1

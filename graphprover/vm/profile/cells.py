@@ -7,7 +7,6 @@ the idle rows up to a power of two.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
@@ -77,9 +76,7 @@ def _drawn(machine: Machine, number: int, name: str, draws: int) -> Use:
     return Use(name, cells * sum(packed.heights(draws)), draws * of_draws[0] // of_draws[1], 0, draws, of_draws)
 
 
-def _others(
-    machine: Machine, memory: Memory, words: int, calls: int, evens: Evens
-) -> Iterator[tuple[int, int, int]]:
+def _others(machine: Machine, memory: Memory, words: int, calls: int, evens: Evens) -> Iterator[tuple[int, int, int]]:
     """Number, height, and rows in use of the tables that no instruction draws on; ``words`` are put out."""
     yield 0, MIN_ROWS, 1
     entries = machine.entries.shape[1]

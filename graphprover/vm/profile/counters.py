@@ -28,12 +28,14 @@ from graphprover.vm.version import FAMILY_NUMBERS
 WAYS = 4
 MAX_STATES = 1 << 19  # of permutations that are kept at a time; as many as a slice of a run has cycles
 
-# What the way of an instruction depends on: nothing or, of a jump, nothing; how its registers compare, as equal, signed
-# or unsigned; where an access of 1, 2, 4 or 8 bytes lies; whether upper halves are those of the sum. From OTHERS on, not
-# told where the interpreter executes it: the amount of a shift; the number of a host call.
-_NOTHING, MOVES, _EQUAL, _UNEQUAL, _LESS, _NOT_LESS, _BELOW, _NOT_BELOW = range(8)
-_PLACE, _SUM, OTHERS = 8, 12, 13
-_SHIFT, _SHIFT_WORD, _CALL = range(OTHERS, 16)
+FLAGS = 2  # bits of a step below its entry:
+JUMP, OTHER = 1, 2  # it may be a call or a return; its way is told by `way_of_others`
+
+# What the way of an instruction depends on: nothing; how registers compare, as equal, signed or unsigned; where an
+# access of 1, 2, 4 or 8 bytes lies; whether upper halves are those of the sum; the amount of a shift; the number of a
+# host call.
+_NOTHING, _EQUAL, _UNEQUAL, _LESS, _NOT_LESS, _BELOW, _NOT_BELOW = range(7)
+_PLACE, _SUM, _SHIFT, _SHIFT_WORD, _CALL = 7, 11, 12, 13, 14
 _NEVER = 1 << 62  # the time of what is not accessed: no access comes late after it
 
 _U = np.uint64
@@ -45,8 +47,7 @@ class Counters(NamedTuple):
     """Changed in place."""
 
     calls: Calls
-    kind: np.ndarray  # uint8 (instructions,), what its way depends on
-    entry: np.ndarray  # int64 (WAYS instructions,), the row of the program table for each way
+    steps: np.ndarray  # int64 (WAYS instructions,), see `steps_of`
     in_place: np.ndarray  # bool (entries,)
     room: int  # counters that nodes may be given, but for those below calls.ELSEWHERE
     counts: np.ndarray  # int64 (counters,), how often each entry was executed, by node
@@ -61,7 +62,7 @@ STATES, WANTED, LATE = range(3)
 
 
 def kinds(code: Instructions) -> np.ndarray:
-    """What the way of each instruction depends on, uint8; MOVES of those that may be calls and returns."""
+    """What the way of each instruction depends on, uint8."""
     found = np.full(ILLEGAL + 1, _NOTHING, dtype=np.uint8)
     found[Op.BEQ : Op.BGEU + 1] = _EQUAL, _UNEQUAL, _LESS, _NOT_LESS, _BELOW, _NOT_BELOW
     found[[Op.ADDI, Op.ADD]] = _SUM
@@ -70,9 +71,20 @@ def kinds(code: Instructions) -> np.ndarray:
     found[Op.ECALL] = _CALL
     for op, size in ACCESS_BYTES.items():
         found[op] = _PLACE + size.bit_length() - 1
+    return found[code.op]
+
+
+def steps_of(code: Instructions, first: np.ndarray, families: np.ndarray) -> np.ndarray:
+    """For each instruction and each of its ways the entry, with FLAGS below: int64 (WAYS instructions,).
+
+    ``first`` (instructions + 1,): of the entries of each instruction; ``families`` (entries,): their numbers.
+    """
+    kind = kinds(code)
+    other = (kind >= _SHIFT) & (np.diff(first) > 1)
     links, back = np.isin(code.rd, LINKS), np.isin(code.rs1, LINKS)
-    moves = (code.op == Op.JAL) & links | (code.op == Op.JALR) & (links | back)
-    return np.where(moves, MOVES, found[code.op]).astype(np.uint8)
+    jump = (code.op == Op.JAL) & links | (code.op == Op.JALR) & (links | back)
+    entries = entries_by_way(kind, first, families)
+    return (entries << FLAGS | (JUMP * jump + OTHER * other)[:, None]).ravel()
 
 
 def entries_by_way(kind: np.ndarray, first: np.ndarray, families: np.ndarray) -> np.ndarray:
@@ -132,13 +144,13 @@ def way_of_sum(a, b, c):
 
 
 @njit(nogil=True, cache=True, forceinline=True)
-def way_of_others(kind, a, b):
-    """Of what branches, accesses and sums are not."""
-    if kind == _SHIFT:
+def way_of_others(op, a, b):
+    """Of shifts by registers, and of host calls."""
+    if op == Op.ECALL:
+        return _I(a != _U(EXIT))
+    if op == Op.SLL or op == Op.SRL or op == Op.SRA:
         return _I(b >> _U(4) & _U(3))
-    if kind == _SHIFT_WORD:
-        return _I(b >> _U(4) & _U(1))
-    return _I(kind == _CALL and a != _U(EXIT))
+    return _I(b >> _U(4) & _U(1))
 
 
 @njit(nogil=True, cache=True, forceinline=True)
@@ -163,10 +175,8 @@ def maybe_late(t_d, t_a, t_b, cycle):
 def late_registers(late, in_place, at, entry, rd, rs1, rs2, t_d, t_a, t_b, cycle):
     """How many do come late, by the instruction of an entry whose counter is ``at``."""
     now = _time_of(_clock_of(cycle))
-    found = 0
-    if now + SLOT_A - t_a > FAR:
-        found += 1
-    elif in_place[entry] and now + SLOT_D - t_a > FAR:
+    found = _I(now + SLOT_A - t_a > FAR)
+    if found == 0 and in_place[entry] and now + SLOT_D - t_a > FAR:
         late[at + 1] += 1
     if rs2 != rs1:
         found += _I(now + SLOT_B - t_b > FAR)
@@ -179,8 +189,8 @@ def late_registers(late, in_place, at, entry, rd, rs1, rs2, t_d, t_a, t_b, cycle
 def touch(times, place, cycle):
     """A word of the pool is accessed: 1 where that comes late."""
     now = _time_of(_clock_of(cycle), SLOT_MEMORY)
-    late = _I(now - times[place] > FAR)
-    times[place] = now
+    late = _I(now - times[_U(place)] > FAR)
+    times[_U(place)] = now
     return late
 
 
@@ -210,7 +220,7 @@ def in_place_families() -> np.ndarray:
     return found
 
 
-def start(calls: Calls, kind: np.ndarray, entry: np.ndarray, in_place: np.ndarray, room: int, words: int) -> Counters:
+def start(calls: Calls, steps: np.ndarray, in_place: np.ndarray, room: int, words: int) -> Counters:
     """Before a run, for a pool of so many words; see `Counters`. Memory is taken as it is written."""
     counts, late = np.zeros((2, room + len(in_place)), dtype=np.int64)
     registers = np.zeros(NO_REGISTER + 1, dtype=np.int64)
@@ -218,4 +228,4 @@ def start(calls: Calls, kind: np.ndarray, entry: np.ndarray, in_place: np.ndarra
     states = np.zeros((MAX_STATES, WORDS), dtype=np.uint64)
     pool = np.zeros(words, dtype=np.int64)
     position = np.array([0, 1, 0], dtype=np.int64)
-    return Counters(calls, kind, entry.ravel(), in_place, room, counts, late, registers, pool, states, position)
+    return Counters(calls, steps, in_place, room, counts, late, registers, pool, states, position)

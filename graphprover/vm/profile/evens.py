@@ -64,7 +64,8 @@ class Evens:
         mask = np.uint64(2**DIGITS - 1)
         for z in range(0, 64, DIGITS):
             bits = (plane >> np.uint64(z) & mask for plane in digit)
-            self._found[sum(nibble << np.uint64(DIGITS * i) for i, nibble in enumerate(bits)).ravel()] = True
+            nibbles = [nibble << np.uint64(DIGITS * i) for i, nibble in enumerate(bits)]
+            self._found[np.bitwise_or.reduce(nibbles).ravel()] = True
 
 
 def _sum(x: _Planes, y: _Planes) -> _Planes:

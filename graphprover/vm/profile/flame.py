@@ -17,6 +17,7 @@ _HUES = {FUNCTION: (8, 46), LINE: (95, 40), FAMILY: (200, 30), TABLE: (0, 1)}  #
 _STYLE = """
 svg.flame{font:11px ui-monospace,monospace;background:#fff}
 .flame text{fill:#111;pointer-events:none}.flame .head{fill:#222;font-size:14px}.flame .hint{fill:#555}
+.flame .act{pointer-events:auto;cursor:pointer;text-decoration:underline}
 .flame rect{stroke:#fff;stroke-width:.5}.flame .f{cursor:pointer}.flame .f:hover rect{stroke:#000;stroke-width:1.5}
 .flame .found rect{fill:#d6f !important}
 @media(prefers-color-scheme:dark){svg.flame{background:#16181c}.flame .head{fill:#eee}.flame .hint{fill:#aaa}
@@ -79,8 +80,8 @@ def drawing(root: Frame, title: str, by: str) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" class="flame" viewBox="0 0 {WIDTH} {height}" width="100%" '
         f'data-width="{WIDTH}" role="img" aria-label={_attribute(head)}>'
         f'<style>{_STYLE}</style><text class="head" x="8" y="18">{escape(head)}</text>'
-        '<a class="all" cursor="pointer"><text class="hint" x="8" y="36" style="pointer-events:auto">all of it</text></a>'
-        '<a class="find" cursor="pointer"><text class="hint" x="88" y="36" style="pointer-events:auto">search</text></a>'
+        '<text class="hint act all" x="8" y="36">all of it</text>'
+        '<text class="hint act find" x="88" y="36">search</text>'
         f'<text class="hint" x="150" y="36">click a frame to widen it; what takes less than {LEAST:.2%} is not drawn'
         f"</text>{''.join(frames)}<script>{_SCRIPT}</script></svg>"
     )

@@ -11,7 +11,7 @@ from graphprover.vm.guest import Limits
 from graphprover.vm.isa import Instructions, Op
 from graphprover.vm.profile.calls import LINKS, follow, given, paths
 from graphprover.vm.profile.cells import BUMP, KECCAK_F, Use, tables_of
-from graphprover.vm.profile.counters import Counters, entries_by_way, in_place_families, kinds, start
+from graphprover.vm.profile.counters import Counters, in_place_families, start, steps_of
 from graphprover.vm.profile.evens import Evens
 from graphprover.vm.shape import KECCAK_CALL, MANY
 from graphprover.vm.statement import Machine
@@ -63,8 +63,7 @@ def profile(image: Image, data: bytes = b"", **limits: Unpack[Limits]) -> Profil
     families = machine.entries[FIELDS.index("family")].astype(np.int64)
     of = (machine.entries[FIELDS.index("pc")].astype(np.int64) - image.code_base) // 4  # the instruction of each entry
     first = np.searchsorted(of, np.arange(len(code.op) + 1))
-    kind = kinds(code)
-    by_way = entries_by_way(kind, first, families)
+    steps = steps_of(code, first, families)
 
     parts = functions(image.file, image.code_base, image.code_end, _called(image, code))
     begins = np.array([(part.start - image.code_base) // 4 for part in parts] + [len(code.op) + 1], dtype=np.int64)
@@ -74,7 +73,7 @@ def profile(image: Image, data: bytes = b"", **limits: Unpack[Limits]) -> Profil
     made: list[Counters] = []
 
     def begin(words: int) -> Counters:
-        made.append(start(calls, kind, by_way, in_place_families()[families], MAX_COUNTERS, words))
+        made.append(start(calls, steps, in_place_families()[families], MAX_COUNTERS, words))
         return made[0]
 
     execution, memory = execute_counting(image, data, begin, evens.watch, **limits)

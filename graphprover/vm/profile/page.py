@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from typing import Any
 
 from graphprover.vm.profile.flame import drawing
 from graphprover.vm.profile.tree import FAMILY, LINE, NO_FUNCTION, TABLE, Frame, by_function
@@ -60,7 +61,7 @@ def _most(items, measures, by):  # type: ignore[no-untyped-def]
     return sorted(chosen, key=lambda item: -measures(item)[by == "cycles"])
 
 
-def _table(title: str, heads: Sequence[str], rows: Iterable[Sequence[object]], wholes: Sequence[int]) -> str:
+def _table(title: str, heads: Sequence[str], rows: Iterable[Sequence[Any]], wholes: Sequence[int]) -> str:
     head = "".join(f"<th>{escape(cell)}</th>" for cell in heads)
     body = "".join(
         f"<tr><td>{escape(str(name))}</td>"

@@ -33,7 +33,7 @@ class Frame:
 
 
 def tree(profile: Profile, lines: Lines) -> Frame:
-    """All of a run: below the functions source lines, where there are any, and families; then what is in no function."""
+    """All of a run: functions, below them source lines (if any) and families; and what is in no function."""
     root = Frame(ALL, FUNCTION)
     frames: dict[int, Frame] = {0: root}
 
