@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from graphprover.air import Air, Bus
+    from graphprover.batch import prove_many
     from graphprover.checker import check
     from graphprover.envelope import Proof
     from graphprover.files import FileError
+    from graphprover.jobs import Job, Prover, Result
     from graphprover.protocol.errors import VerificationError
     from graphprover.prover import prove
     from graphprover.statement import Statement, Table
@@ -19,13 +21,17 @@ __all__ = [
     "Air",
     "Bus",
     "FileError",
+    "Job",
     "Proof",
+    "Prover",
+    "Result",
     "Statement",
     "Table",
     "Verdict",
     "VerificationError",
     "check",
     "prove",
+    "prove_many",
     "verify",
 ]
 
@@ -34,13 +40,17 @@ _HOMES = {
     "Air": "air",
     "Bus": "air",
     "FileError": "files",
+    "Job": "jobs",
     "Proof": "envelope",
+    "Prover": "jobs",
+    "Result": "jobs",
     "Statement": "statement",
     "Table": "statement",
     "Verdict": "verifier",
     "VerificationError": "protocol.errors",
     "check": "checker",
     "prove": "prover",
+    "prove_many": "batch",
     "verify": "verifier",
 }
 

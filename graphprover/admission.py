@@ -1,12 +1,315 @@
-"""Which proofs a device takes at once: as many as its memory holds, the heaviest first."""
+"""Which proofs a device takes at once: as many as its memory holds, the heaviest first.
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+All processes of a user on a host share a ledger for each GPU, and one for the host's memory: a folder with a file for
+each process, in which it says what its proofs hold, which of them wait, and what its pool keeps. A file is locked as
+long as its process lives, so that one that is killed holds nothing any more.
 
-from graphprover.device import Device
+Nothing waits for ever but for proofs that run. A thread has at most one grant, given as a whole, so proofs do not wait
+for each other in a circle. Memory that a pool keeps beyond its proofs is given back by a thread of its process as soon
+as somebody waits, and is not waited for longer than `PATIENCE`. A process that is stopped while it waits is passed.
+"""
+
+import itertools
+import json
+import logging
+import os
+import secrets
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import astuple, dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import IO
+
+from graphprover.device import Device, DeviceLost
+from graphprover.device.host_memory import resident
+from graphprover.files import private_folder
+from graphprover.settings import MEMORY_LIMIT, POOL, bytes_of
+
+try:
+    import fcntl
+except ImportError:  # nothing of the kind on Windows
+    fcntl = None  # type: ignore[assignment]
+
+PATIENCE = 5.0  # seconds to wait for memory that no proof uses, and until a wait is told
+TOLD_AGAIN = 60.0  # seconds between two lines about a wait
+STOPPED = 5.0  # seconds without a sign of life after which nobody waits for a process that waits
+POLL = 0.002  # seconds between two looks of a process that waits, for each process there is: all together cost the same
+LOOK = 0.1  # seconds between two looks of a process whose pool keeps memory, whether somebody waits for it
+
+_log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
+_process_limit: int | None = None
+_inside = threading.local()
+
+
+class TooLarge(MemoryError):
+    """A proof that can never have the memory it needs here: the message says which task needs most, and what to do."""
 
 
 @contextmanager
-def admitted(device: Device, needed: int) -> Iterator[None]:
-    """Wait until ``needed`` bytes of a device's memory are free of other proofs, of this process or others; hold them."""
-    yield
+def admitted(device: Device, needed: int, where: str = "") -> Iterator[None]:
+    """Wait until ``needed`` bytes of a device's memory are free of other proofs, of this process or others; hold them.
+
+    All of them together hold at most what `graphprover.pool` says of a GPU's memory, or `graphprover.memory-limit` of
+    the host's, as this process has it set. The heaviest that waits is next, and lighter ones wait behind it. A wait of
+    some seconds is told in a line that says who holds what.
+
+    ``where``: the task that needs most (`Plan.peak`). Raises TooLarge at once where the proof could never be admitted;
+    RuntimeError in a thread that is inside already.
+    """
+    if getattr(_inside, "admitted", False):
+        raise RuntimeError("this thread has been admitted already: a proof inside of another could wait for ever")
+    memory = device.memory
+    setting = POOL if memory.keeps else MEMORY_LIMIT
+    budget = bytes_of(setting, memory.total)
+    what = f"{where or 'the proof'} needs {needed:,} bytes"
+    if needed > budget:
+        owner = "this GPU" if memory.keeps else "this host"
+        option = "pool" if memory.keeps else "memory-limit"
+        raise TooLarge(
+            f"{what}, and proofs may hold {budget:,} of the {memory.total:,} that {owner} has: take a device with more "
+            f"memory, or allow more (--{option}, DASK_{setting.replace('.', '__').replace('-', '_').upper()})"
+        )
+    if not memory.keeps and _process_limit is not None and needed + resident() > _process_limit:
+        raise TooLarge(
+            f"{what}, and this process has {resident():,} of the {_process_limit:,} that it may have: give workers "
+            "more memory (--memory-limit), or start fewer of them"
+        )
+    ledger = _ledger(device)
+    _inside.admitted = True
+    try:
+        with ledger.granted(needed, budget) if ledger else nullcontext():
+            yield
+    finally:
+        _inside.admitted = False
+
+
+def limit_process(limit: int | None) -> None:
+    """Bytes of the host's memory beyond which this process will be ended, such as by the nanny of a Dask worker."""
+    global _process_limit
+    _process_limit = limit
+
+
+@dataclass(frozen=True, order=True)
+class Need:
+    """What a proof needs; of those that wait the smallest is next: the heaviest, then the first."""
+
+    weight: int  # minus the bytes
+    since: float  # of the host's monotonic clock
+    number: int  # in its process
+    process: str
+
+    @property
+    def bytes(self) -> int:
+        return -self.weight
+
+
+@dataclass
+class Entry:
+    """What a process says of itself."""
+
+    process: str  # its number, and something that tells it from another of this number
+    kept: int = 0  # bytes that its pool had of the device when it last looked
+    held: list[Need] = field(default_factory=list)  # of its proofs that run
+    waits: list[Need] = field(default_factory=list)  # of those that do not yet
+    stopped: bool = False  # it gives no sign of life
+
+    def taken(self, more: int = 0, kept: bool = True) -> int:
+        """Bytes that others cannot have, with ``more`` for another proof: those of its proofs lie in its pool."""
+        return max(sum(need.bytes for need in self.held) + more, self.kept if kept else 0)
+
+
+def grantable(need: Need, own: Entry, entries: Iterable[Entry], budget: int, patient: bool) -> bool:
+    """Whether a proof that waits may run: it is the next, and all that is taken stays within the budget.
+
+    ``entries`` are those of all processes, ``own`` among them. What is within its own pool takes nothing from others.
+    ``patient``: memory that a pool keeps beyond its proofs is waited for, too.
+    """
+    entries = list(entries)
+    if any(other < need for entry in entries if not entry.stopped for other in entry.waits):
+        return False
+    others = sum(entry.taken(kept=patient) for entry in entries if entry.process != own.process)
+    with_it = own.taken(need.bytes, patient)
+    return with_it == own.taken(0, patient) or others + with_it <= budget
+
+
+class Ledger:
+    """What the proofs on one device hold, as all processes of this user see it; this process writes its own entry."""
+
+    def __init__(self, folder: Path, device: Device) -> None:
+        """Raises OSError where the folder cannot be written to."""
+        folder.mkdir(mode=0o700, exist_ok=True)
+        self._folder, self._device = folder, device
+        self._numbers = itertools.count()
+        self.own = Entry(f"{os.getpid()}-{secrets.token_hex(4)}")
+        with self._locked():  # before anyone sees the file, it is locked
+            self._file = os.open(folder / f"{self.own.process}.json", os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            fcntl.flock(self._file, fcntl.LOCK_EX)
+            self._write()
+
+    @contextmanager
+    def granted(self, needed: int, budget: int) -> Iterator[None]:
+        """Wait until ``needed`` bytes fit into the budget, and hold them."""
+        need = Need(-needed, time.monotonic(), next(self._numbers), self.own.process)
+        try:
+            with self._locked():
+                self.own.waits.append(need)
+                self._write()
+            self._wait(need, budget)
+            yield
+        finally:
+            kept = self._reserved()
+            with self._locked():
+                self.own.kept = kept
+                for place in (self.own.waits, self.own.held):
+                    if need in place:
+                        place.remove(need)
+                self._write()
+
+    def _wait(self, need: Need, budget: int) -> None:
+        """Until the ledger has granted it."""
+        tell_after = PATIENCE
+        while True:
+            waited = time.monotonic() - need.since
+            patient = waited < PATIENCE
+            entries = self.entries()
+            # Looked at without the lock first, so that a process which is stopped hardly ever has it.
+            if grantable(need, self.own, entries, budget, patient):
+                with self._locked():
+                    if grantable(need, self.own, self.entries(bury=True), budget, patient):
+                        self.own.waits.remove(need)
+                        self.own.held.append(need)
+                        self._write()
+                        return
+            elif waited > tell_after:
+                tell_after += TOLD_AGAIN
+                _log.warning("graphprover: %s", self._told(need, entries, budget))
+            os.utime(self._file)  # a sign of life
+            time.sleep(POLL * max(len(entries), 1))
+
+    def _told(self, need: Need, entries: list[Entry], budget: int) -> str:
+        """A line about a wait."""
+        holders = [f"process {entry.process.split('-')[0]} {entry.taken():,}" for entry in entries if entry.taken()]
+        before = sum(other < need for entry in entries for other in entry.waits)
+        return (
+            f"waiting for {need.bytes:,} of {budget:,} bytes of memory ({self._device.memory.identity}); "
+            f"held by {', '.join(holders) or 'none'}; proofs that are before this one: {before}"
+        )
+
+    def entries(self, bury: bool = False) -> list[Entry]:
+        """Those of all processes that live. ``bury``: remove the others' files, which needs the lock."""
+        found = []
+        for path in self._folder.glob("*.json"):
+            with suppress(OSError, ValueError), path.open() as file:  # it is gone, or is being written
+                if _is_locked(file):
+                    stopped = time.time() - os.stat(file.fileno()).st_mtime > STOPPED
+                    entry = json.load(file)
+                    held, waits = ([Need(*need) for need in entry[place]] for place in ("held", "waits"))
+                    found.append(Entry(path.stem, entry["kept"], held, waits, stopped))
+                elif bury:
+                    path.unlink()
+        return found
+
+    def _write(self) -> None:
+        """The own entry, which needs the lock."""
+        held, waits = ([astuple(need) for need in place] for place in (self.own.held, self.own.waits))
+        text = json.dumps({"kept": self.own.kept, "held": held, "waits": waits}).encode()
+        os.pwrite(self._file, text, 0)
+        os.ftruncate(self._file, len(text))
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """No other thread or process changes anything."""
+        lock = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)  # a thread's own: it keeps others out
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            fcntl.flock(lock, fcntl.LOCK_UN)  # also for a child that was forked meanwhile
+            os.close(lock)
+
+    def _reserved(self) -> int:
+        """What the pool keeps; of a GPU that has failed, nothing that matters: its process must end."""
+        if self._device.memory.keeps:
+            with suppress(DeviceLost), self._device.task():
+                return self._device.memory.reserved()
+        return 0
+
+    def give_back(self) -> None:
+        """Trim the pool to what the own proofs were granted, whenever somebody waits; runs as long as the process.
+
+        Neither lock nor grant is held meanwhile, so this waits for nobody who waits for it.
+        """
+        with suppress(DeviceLost):
+            while not self.gone():
+                time.sleep(LOOK)
+                spare = self.own.kept > self.own.taken(kept=False)
+                if spare and any(entry.waits for entry in self.entries() if entry.process != self.own.process):
+                    with self._device.task():
+                        self._device.memory.trim(self.own.taken(kept=False))
+                        kept = self._device.memory.reserved()
+                    with self._locked():
+                        self.own.kept = kept
+                        self._write()
+
+    def gone(self) -> bool:
+        """Whether somebody has removed the file, as systems do with temporary files that were not used for days."""
+        return os.fstat(self._file).st_nlink == 0
+
+    def forget(self) -> None:
+        """In a child that was forked: the file is the parent's, and is locked for the parent alone."""
+        os.close(self._file)
+
+
+_ledgers: dict[str, Ledger] = {}
+_opening = threading.Lock()
+
+
+def _ledger(device: Device) -> Ledger | None:
+    """This process's, of the memory of a device; None where no file can be kept, which a warning says."""
+    if fcntl is None:
+        _unshared("this system cannot lock files as that needs")
+        return None
+    with _opening:
+        name = device.memory.identity
+        if name in _ledgers and _ledgers[name].gone():
+            del _ledgers[name]
+            private_folder.cache_clear()
+        if name not in _ledgers:
+            try:
+                _ledgers[name] = Ledger(private_folder() / f"memory-{name}", device)
+            except OSError as error:
+                _unshared(str(error))
+                return None
+            if device.memory.keeps:
+                threading.Thread(target=_ledgers[name].give_back, name="give-back", daemon=True).start()
+        return _ledgers[name]
+
+
+@cache
+def _unshared(reason: str) -> None:
+    _log.warning("graphprover: proofs are not admitted by memory, since no ledger can be kept: %s", reason)
+
+
+def _is_locked(file: IO[str]) -> bool:
+    """Whether the process that has made it lives."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    fcntl.flock(file, fcntl.LOCK_UN)
+    return False
+
+
+def _forked() -> None:
+    global _opening
+    for ledger in _ledgers.values():
+        ledger.forget()
+    _ledgers.clear()
+    _opening = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)

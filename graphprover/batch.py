@@ -1,22 +1,101 @@
 """prove_many(): proofs of many jobs, by this process or by a cluster, as they come."""
 
+import pickle
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
-from graphprover.device import Device
-from graphprover.graphs.executor_names import THREADS
-from graphprover.jobs import Job, Result
+from graphprover.device import Device, DeviceLost
+from graphprover.device.choose import device_for
+from graphprover.graphs.executor_names import LOCAL, THREADS
+from graphprover.jobs import Job, Result, made, packed
+from graphprover.prover import Made
+
+Begun = Callable[[Job, str], None]
+Weighed = Iterable[tuple[int, Job]]
 
 
 def prove_many(
     jobs: Iterable[Job],
     executor: Any = THREADS,
     device: Device | str = "auto",
-    started: Callable[[Job, str], None] | None = None,
+    begun: Begun | None = None,
 ) -> Iterator[Result]:
     """Prove ``jobs``, the heaviest first, and yield each result as it comes; a job that fails ends no other.
 
-    ``executor``: as of `graphprover.prove`, and ``"cuda"`` or ``"processes"`` for a cluster on this host that lasts as
-    long as this call. ``started`` is told each job as it begins, and by which worker.
+        from pathlib import Path
+        from graphprover import Prover, prove_many
+
+        if __name__ == "__main__":  # the processes that are started import this file
+            sha256 = Prover("examples/guests/sha256.elf")
+            inputs = Path("inputs").glob("*.txt")
+            jobs = [sha256.job(path, path.name, existing=path.with_suffix(".proof")) for path in inputs]
+            for result in prove_many(jobs, executor="processes"):
+                if result.error:
+                    print(result.job.name, result.error)
+                elif not result.kept:
+                    result.proof.save(result.job.existing)
+
+    Run again, it makes the proofs that are missing, or not good enough.
+
+    ``executor``: as of `graphprover.prove`; on a cluster every job is one task, and its result says which worker made
+    it. ``"cuda"`` and ``"processes"`` are a cluster on this host that lasts as long as this call. ``device``: as there.
+    ``begun`` is told each job as it begins, and the address of its worker.
+
+    What a job weighs is known only once its program has run, so the bytes of its input stand for it. ``jobs`` is read
+    to its end before the first begins, but no input that is a path before its job does.
+
+    Every proof has been verified by the process that made it, and not again by this one. Raises ValueError for another
+    executor, or a device that is not there; `graphprover.cluster.ClusterError` where a cluster can make no proofs; and
+    what ends this process or its GPU: KeyboardInterrupt, `graphprover.device.DeviceLost`.
     """
-    raise NotImplementedError
+    weighed = sorted(((_weight(job), job) for job in jobs), key=itemgetter(0), reverse=True)
+    prove = _here if executor in LOCAL else _by_cluster
+    yield from prove(weighed, executor, device, begun or (lambda job, worker: None))
+
+
+def _here(weighed: Weighed, executor: str, device: Device | str, begun: Begun) -> Iterator[Result]:
+    """One after another."""
+    if isinstance(device, str):
+        device_for(device)  # raises where no job could be proved
+    for _, job in weighed:
+        begun(job, "")
+        try:
+            result = _result(job, made(job, executor, device))
+        except DeviceLost:
+            raise
+        except Exception as error:
+            result = Result(job, None, error, None)
+        yield result
+
+
+def _by_cluster(weighed: Weighed, executor: Any, device: Device | str, begun: Begun) -> Iterator[Result]:
+    """As tasks of workers."""
+    from graphprover.cluster import Errand, joined  # which loads Dask's distributed
+
+    errands = {Errand(job.label, partial(packed, job, device), weight): job for weight, job in weighed}
+    with joined(executor) as cluster:
+        for outcome in cluster.run(errands, device, lambda errand, worker: begun(errands[errand], worker)):
+            job = errands[outcome.errand]
+            if outcome.value is None:
+                yield Result(job, None, outcome.error, None, outcome.worker, outcome.tries)
+                continue
+            theirs: Made = pickle.loads(outcome.value)
+            yield _result(job, replace(theirs, preprocessed_cap=None), outcome.worker, outcome.tries)
+
+
+def _result(job: Job, made: Made, worker: str = "", tries: int = 1) -> Result:
+    return Result(job, made.proof, None, made, worker, tries, made.kept)
+
+
+def _weight(job: Job) -> int:
+    """What a job weighs, as far as that is known before it runs."""
+    if not isinstance(job.data, Path):
+        return len(job.data or b"")
+    try:
+        return job.data.stat().st_size
+    except OSError:  # told when it is read
+        return 0

@@ -36,9 +36,9 @@ from graphprover.statement import Statement
 from graphprover.verifier import Verdict, check_level, layout_of_proof, verify
 from graphprover.vm import cli as vm
 from graphprover.vm import new_guest
-from graphprover.vm.claim import Claim, claim_of
+from graphprover.vm.claim import claim_of
 from graphprover.vm.cost import committed_cells
-from graphprover.vm.guest import Guest
+from graphprover.vm.guest import ANY, Guest, claimed, other_exit_code
 from graphprover.vm.key import Key
 from graphprover.vm.statement import Machine
 
@@ -413,17 +413,12 @@ def _check_exit_code(program: Program | Guest, statement: Statement, options: ar
         if options.exit_code is not None:
             raise UsageError(f"--exit-code: only guests have one, and {program.name} is none")
         return
-    code = _claimed(statement).exit_code
-    wrong = demands.other_exit_code(code, options.exit_code)
+    code = claimed(statement).exit_code
+    wrong = other_exit_code(code, options.exit_code)
     if wrong:
         raise VerificationError(
-            f"{program.name}: {wrong}: not proven (--exit-code {code} or {demands.ANY} proves the run all the same)"
+            f"{program.name}: {wrong}: not proven (--exit-code {code} or {ANY} proves the run all the same)"
         )
-
-
-def _claimed(statement: Statement) -> Claim:
-    """What a proof of a guest's run will say."""
-    return claim_of([table.public_values or () for table in statement.tables])
 
 
 def run_verify(options: argparse.Namespace) -> int:
@@ -586,7 +581,7 @@ def run_plan(options: argparse.Namespace) -> int:
     found = {"program": program.name, **facts.plan(plan, profile), "committed_cells": cells}
 
     def describe() -> list[report.Block]:
-        tail = [] if cells is None else report.cells_report(cells, _claimed(statement).cycles)
+        tail = [] if cells is None else report.cells_report(cells, claimed(statement).cycles)
         return [report.Section(plan_rows(plan)), f"on {profile}", peak_text(plan, profile.threads), *tail]
 
     if options.svg:

@@ -1,56 +1,66 @@
 """Proofs on a Dask cluster: each whole, by one worker, on that worker's device.
 
-Nothing runs before every worker is known to fit, and workers that come later are looked at before they get anything. A
-worker that fits has the resource ``graphprover``, which every proof asks for: where a proof runs is the scheduler's
-choice. What travels is bytes, which the task itself unpacks, and code is named in text (``eval``): what cannot be
-imported fails the task and not its worker.
+Nothing runs before every worker is known to fit, and workers that come later are looked at before they get anything
+(`graphprover.members`). What travels is bytes, which the task itself unpacks: what cannot be imported fails the task
+and not its worker.
 """
 
-import asyncio
 import logging
 import pickle
-import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary, proxy
 
 import dask
-from distributed import Client, Worker, wait
+from distributed import Client, Future, wait
 from distributed.scheduler import KilledWorker
 
-from graphprover import __version__
-from graphprover.device.choose import CUDA_NAME, gpus
+from graphprover import admission
+from graphprover.device import Device
+from graphprover.graphs.executor_names import CLUSTERS, LOCAL
 from graphprover.graphs.progress import Tell
-from graphprover.protocol.transcript import RELEASE
+from graphprover.members import ANSWER_SECONDS, GPUS, LOOK_SECONDS, SLOT, ClusterError, Members, gpus_asked
+from graphprover.settings import SILENCE, setting
+from graphprover.vm.faults import GuestFault
 
-WAIT = "graphprover.wait"  # Dask's configuration: seconds to wait for a worker that fits (DASK_GRAPHPROVER__WAIT)
-WAIT_SECONDS = 30.0
-ANSWER_SECONDS = 60.0  # a worker that does not answer in this time has stopped; the first import takes some of it
-LOOK_SECONDS = 1.0  # between two looks at who has joined
-
-OURS = {"graphprover": __version__, "protocol": RELEASE, "dask": dask.__version__}  # the same on both sides, or nothing
-SLOT, GPUS = "graphprover", "graphprover-gpus"  # resources: a worker makes one proof at a time; the GPUs it sees
-_FACTS = "__import__('graphprover.cluster', fromlist=['cluster']).facts()"
+BEGUN = "graphprover-begun"  # the topic under which workers tell which task they begin
 _PROVE = "__import__('graphprover.worker', fromlist=['worker']).prove(payload)"
-
-_LEFT = OSError("left the cluster")
 
 _log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
 _clusters: "WeakKeyDictionary[Client, Cluster]" = WeakKeyDictionary()  # so that a client's workers are asked once
 
 
-class ClusterError(RuntimeError):
-    """A cluster cannot make proofs: the message names the worker, and says what to do."""
+@dataclass(frozen=True, eq=False)
+class Errand:
+    """Something that a worker is to prove."""
+
+    name: str  # for people: in logs and on the dashboard
+    payload: Callable[[], bytes]  # what `graphprover.worker.prove` takes; called whenever it is sent
+    weight: int = 0  # those of more weight go first
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What came of an errand."""
+
+    errand: Errand
+    value: bytes | None  # what `graphprover.worker.prove` gave, or
+    error: Exception | None
+    worker: str  # the address of the last that had it; empty if none had
+    tries: int  # how many times a worker began it
 
 
 @contextmanager
 def joined(executor: Any) -> "Iterator[Cluster]":
-    """The cluster of a ``distributed.Client``, which is left open, or of a scheduler: its address, or its ``*.json``.
+    """The cluster of a ``distributed.Client``, which is left open, of a scheduler (its address, or its ``*.json``), or
+    one that is started here: ``"processes"`` or ``"cuda"``.
 
     Raises ValueError for anything else, OSError where no scheduler answers.
     """
@@ -61,202 +71,290 @@ def joined(executor: Any) -> "Iterator[Cluster]":
 
 
 class Cluster:
-    """The workers of a client, and proofs on them."""
+    """The workers of a client, and proofs on them. Threads may share it."""
 
     def __init__(self, client: Client) -> None:
         self._client = proxy(client)  # `_clusters` keeps this as long as its client lives
-        self._answers: dict[str, Any] = {}  # by address, what a worker has said of itself, or an exception
-        self._enlisted: set[str] = set()  # workers that may have proofs
-        self._lock = threading.Lock()  # one thread looks at who is there
+        self._members = Members(self._client)
+        self._tries: dict[str, _Try] = {}  # by key, those that may be told of
+        client.subscribe_topic(BEGUN, self._hear)
 
-    def prove(self, prepared: Any, device: Any, progress: Tell | None = None) -> Any:
+    def prove(self, prepared: Any, device: Device | str, progress: Tell | None = None) -> Any:
         """The proof of a `graphprover.prover.Prepared`, made by one worker; ``progress`` hears of one task.
 
         It is to be verified here, against nothing that the worker says. Raises what
         `graphprover.prover.prove` raises there, and ClusterError where a worker does not fit, none comes in time, or
         they die of it.
         """
-        self._wait_for_workers(device)
         payload = pickle.dumps((prepared, device), protocol=pickle.HIGHEST_PROTOCOL)
-        name = f"prove-{prepared.label.split(' ')[0] or 'statement'}"
+        errand = Errand(prepared.label.split(" ")[0] or "statement", lambda: payload)
         tell = progress or (lambda ended, total, task: None)
         tell(0, 1, f"proof of {prepared.label}")
-        try:
-            future = self._submit(name, payload, device)
-            while not self._done(future, device):
-                _log.warning("graphprover: %s: all workers were gone; it is submitted again", name)
-                future.cancel()
-                future = self._submit(name, payload, device)
-            proven = pickle.loads(future.result())
-        except KilledWorker as error:
-            raise ClusterError(f"{name}: the workers that tried it died; their logs say of what ({error})") from error
-        except (CancelledError, OSError) as error:
-            if self._client.status == "running":
-                raise
-            raise ClusterError(f"{self._name}: the scheduler is gone, and with it {name}: start it again") from error
+        with closing(self.run([errand], device)) as outcomes:
+            outcome = next(outcomes)
+        if outcome.error:
+            raise outcome.error
+        assert outcome.value is not None
         tell(1, 1, "")
-        return proven
+        return pickle.loads(outcome.value).proof
 
-    def _submit(self, name: str, payload: bytes, device: Any) -> Any:
-        asked = _gpus_asked(device)
-        needed = {SLOT: 1, GPUS: asked} if asked else {SLOT: 1}
+    def run(
+        self, errands: Iterable[Errand], device: Device | str, begun: Callable[[Errand, str], None] | None = None
+    ) -> Iterator[Outcome]:
+        """Give errands to workers, a few more than there are workers at a time, and yield what comes of each as it ends.
+
+        ``begun`` is told an errand and the worker's address whenever one begins it. A worker that dies or stops loses
+        its errand to another; one that fails by no fault of its own is tried once elsewhere. Closing the generator
+        takes back what has not ended. Raises ClusterError where no worker fits, or the scheduler is gone.
+        """
+        self._members.wait_for(device)
+        with closing(_Run(self._client, self._members, self._tries, device, begun)) as run:
+            yield from run.outcomes(iter(errands))
+
+    def _hear(self, event: tuple[float, dict[str, str]]) -> None:
+        """A worker has begun a task, of ours or of another client."""
+        _, told = event
+        if one := self._tries.get(told["key"]):
+            one.workers.append(told["worker"])
+
+
+@dataclass(eq=False)
+class _Try:
+    """One task of the scheduler."""
+
+    future: Future
+    workers: list[str] = field(default_factory=list)  # who has begun it, in order
+    told: int = 0  # how many of them were told
+    nowhere: int = 0  # how many looks have found it nowhere
+    stopped: str = ""  # the worker that has it and says nothing
+
+
+@dataclass(eq=False)
+class _Open:
+    """An errand that has not ended: its tries, of which the first to succeed counts."""
+
+    errand: Errand
+    tries: list[_Try] = field(default_factory=list)
+    failures: int = 0
+    outcome: Outcome | None = None
+
+    @property
+    def workers(self) -> list[str]:
+        return [worker for one in self.tries for worker in one.workers]
+
+    def end(self, value: bytes | None, error: Exception | None) -> None:
+        workers = self.workers
+        self.outcome = Outcome(self.errand, value, error, workers[-1] if workers else "", len(workers))
+
+
+class _Run:
+    """One call of `Cluster.run`."""
+
+    def __init__(
+        self,
+        client: Client,
+        members: Members,
+        heard: dict[str, _Try],
+        device: Device | str,
+        begun: Callable[[Errand, str], None] | None,
+    ) -> None:
+        self._client, self._members, self._heard, self._device = client, members, heard, device
+        self._begun = begun or (lambda errand, worker: None)
+        asked = gpus_asked(device)
+        self._needed = {SLOT: 1, GPUS: asked} if asked else {SLOT: 1}
+        self._present = members.absence("has lost its workers")
+        self._open: list[_Open] = []
+        self._held: list[
+            _Try
+        ] = []  # of errands that others have ended: a stopped worker keeps its task, and gets no more
+        self._looked = time.monotonic()
+
+    def outcomes(self, errands: Iterator[Errand]) -> Iterator[Outcome]:
+        while True:
+            at_once = 2 * len(self._members.fit(self._device)) + 2
+            for errand in islice(errands, max(0, at_once - len(self._open))):
+                self._open.append(_Open(errand))
+                self._submit(self._open[-1])
+            if not self._open:
+                return
+            self._wait()
+            for one in self._open:
+                self._tell_begun(one)
+                self._settle(one)
+            if time.monotonic() - self._looked > LOOK_SECONDS:
+                self._look()
+                self._looked = time.monotonic()
+            ended = [one for one in self._open if one.outcome]
+            self._open = [one for one in self._open if not one.outcome]
+            for one in ended:
+                assert one.outcome
+                for done in one.tries:
+                    self._release(done)
+                yield one.outcome
+
+    def close(self) -> None:
+        """Take back what has not ended."""
+        for one in [*self._held, *(one for opened in self._open for one in opened.tries)]:
+            one.stopped = ""
+            self._release(one)
+
+    def _submit(self, opened: _Open, avoid: str = "") -> None:
+        """To any worker; never to one that has stopped, nor, if there are others, to the one to avoid."""
+        fit = self._members.fit(self._device)
+        chosen = (fit - {avoid} or fit) if avoid or self._members.silent else set()
+        try:
+            payload = opened.errand.payload()
+        except Exception as error:
+            opened.end(None, error)
+            return
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):  # all of it is needed there
-            return self._client.submit(
+            future = self._client.submit(
                 eval,
                 _PROVE,
                 {"payload": payload},
-                key=f"{name}-{uuid.uuid4().hex[:8]}",
-                resources=needed,
+                key=f"prove-{opened.errand.name}-{uuid.uuid4().hex[:8]}",
+                resources=self._needed,
+                workers=sorted(chosen) or None,
+                priority=opened.errand.weight,
                 pure=False,
             )
+        opened.tries.append(_Try(future))
+        self._heard[future.key] = opened.tries[-1]
 
-    def _wait_for_workers(self, device: Any) -> None:
-        """Until there is a worker; raises ClusterError where one does not fit or none comes in time."""
-        present = self._absence("has no worker")
-        while True:
-            workers = self._addresses()
-            self._look(workers)
-            wrong = [
-                line for address in sorted(workers & self._answers.keys()) if (line := self._wrong(address, device))
-            ]
-            if wrong:
-                raise ClusterError("\n".join(wrong))
-            if self._enlisted & workers:
-                return
-            present(False)
-            time.sleep(0.1)
-
-    def _done(self, future: Any, device: Any) -> bool:
-        """Waits for a proof while workers come and go; False where it must be submitted again.
-
-        That is when all workers had gone and others have come: the scheduler looks at their resources when they come,
-        and they have ours only after that. Raises ClusterError where no worker has been there for long.
-        """
-        present, forgotten = self._absence("has lost its workers"), 0
-        while True:
+    def _wait(self) -> None:
+        """Until one ends, for a look's time at most; raises ClusterError where the scheduler is gone."""
+        futures = [one.future for opened in self._open for one in opened.tries]
+        try:
             with suppress(TimeoutError):
-                wait(future, timeout=LOOK_SECONDS)
-                return True
-            workers = self._addresses()
-            for address in self._look(workers):
-                if line := self._wrong(address, device):
-                    _log.warning("graphprover: %s; it gets no proof", line)
-            there = any(not self._wrong(address, device) for address in self._enlisted & workers)
-            present(there)
-            given = any(future.key in keys for keys in self._client.processing().values())
-            forgotten = forgotten + 1 if there and not given else 0
-            if forgotten == 2:  # once may be on its way
-                return future.done()
+                if futures:
+                    wait(futures, timeout=LOOK_SECONDS, return_when="FIRST_COMPLETED")
+        except (CancelledError, OSError) as error:
+            self._gone(error)
 
-    def _absence(self, what: str) -> Callable[[bool], None]:
-        """What is told, again and again, whether workers are there: warns once they are not, and raises ClusterError
-        when that lasts."""
-        seconds = float(dask.config.get(WAIT, WAIT_SECONDS))
-        since: float | None = None
+    def _gone(self, error: BaseException) -> None:
+        """Raises ClusterError where the scheduler is gone."""
+        if self._client.status != "running":
+            lost = ", ".join(str(one.future.key) for opened in self._open for one in opened.tries)
+            raise ClusterError(
+                f"{self._members.name}: the scheduler is gone, and with it {lost}: start it again"
+            ) from error
 
-        def tell(present: bool) -> None:
-            nonlocal since
-            now = time.monotonic()
-            if present:
-                since = None
-            elif since is None:
-                since = now
-                _log.warning("graphprover: %s %s; waiting up to %g s for one", self._name, what, seconds)
-            elif now - since > seconds:
-                raise ClusterError(
-                    f"{self._name} {what}, and none came in {seconds:g} s: start some (dask worker {self._name}), or "
-                    "wait longer (DASK_GRAPHPROVER__WAIT=SECONDS)"
-                )
+    def _tell_begun(self, opened: _Open) -> None:
+        for one in opened.tries:
+            for worker in one.workers[one.told :]:
+                if one.told:
+                    self._log(opened, f"lost its worker; {worker} begins it again")
+                one.told += 1
+                self._begun(opened.errand, worker)
 
-        return tell
+    def _settle(self, opened: _Open) -> None:
+        """See what has become of its tries."""
+        for one in list(opened.tries):
+            status = one.future.status
+            if opened.outcome or status == "pending":
+                continue
+            if status == "finished":
+                self._take(opened, one)
+            elif status == "error":
+                self._failed(opened, one, one.future.exception())
+            else:  # cancelled, by another client or because the scheduler forgot us
+                self._gone(CancelledError(one.future.key))
+                self._again(opened, one, "was cancelled")
 
-    def _look(self, workers: set[str]) -> list[str]:
-        """Ask the workers that are new, and enlist those that fit for something; gives the new ones.
+    def _take(self, opened: _Open, one: _Try) -> None:
+        try:
+            opened.end(one.future.result(timeout=ANSWER_SECONDS), None)
+        except (TimeoutError, CancelledError, OSError) as error:
+            self._gone(error)
+            if one.future.status == "finished":
+                self._again(opened, one, "is proved, but the proof does not come")
 
-        One that leaves meanwhile is asked again if it is still there.
-        """
-        with self._lock:
-            new = sorted(workers - self._answers.keys())
-            if not new:
-                return []
-            answers = self._client.sync(self._ask, new)
-            self._answers |= {address: answer for address, answer in answers.items() if not _has_left(answer)}
-            fit = [address for address in new if address in self._answers and not self._wrong(address, None)]
-            enlisted = self._client.run(_enlist, workers=fit, on_error="return") if fit else {}
-            for address in fit:
-                if enlisted.get(address, _LEFT) is None:
-                    self._enlisted.add(address)
-                else:
-                    del self._answers[address]
-            return [address for address in new if address in self._answers]
-
-    async def _ask(self, addresses: list[str]) -> dict[str, Any]:
-        """What each worker says of itself, or the exception instead."""
-
-        async def ask(address: str) -> Any:
-            try:
-                asked = self._client._run(eval, _FACTS, workers=[address], on_error="return")
-                return (await asyncio.wait_for(asked, ANSWER_SECONDS)).get(address, _LEFT)
-            except Exception as error:
-                return error
-
-        return dict(zip(addresses, await asyncio.gather(*map(ask, addresses)), strict=True))
-
-    def _wrong(self, address: str, device: Any) -> str:
-        """A line that says why a worker does not fit, and what to do; nothing if it does."""
-        answer = self._answers[address]
-        if isinstance(answer, TimeoutError):
-            wrong = f"no answer in {ANSWER_SECONDS:g} s: it has stopped or is overloaded; end it"
-        elif isinstance(answer, ImportError):
-            wrong = f"cannot import graphprover ({answer}): install 'graphprover[prover]' {__version__} there"
-        elif isinstance(answer, Exception):
-            wrong = f"{type(answer).__name__}: {answer}"
-        elif other := [name for name in OURS if answer[name] != OURS[name]]:
-            theirs, here = (", ".join(f"{name} {side[name]}" for name in other) for side in (answer, OURS))
-            wrong = f"has {theirs}, and here is {here}: install the same there"
-        elif _gpus_asked(device) > answer["gpus"]:
-            wrong = f"device {device}: it sees {answer['gpus']} GPUs; ask for another device, or end this worker"
+    def _failed(self, opened: _Open, one: _Try, error: Exception) -> None:
+        if isinstance(error, KilledWorker):
+            deaths = len(opened.workers)
+            if deaths > error.allowed_failures:
+                line = f"{one.future.key}: the workers that tried it died; their logs say of what ({error})"
+                opened.end(None, ClusterError(line))
+            else:  # others' deaths, while it waited
+                self._again(opened, one, "was with workers that died")
+        elif opened.failures or _is_own_fault(error):
+            opened.end(None, error)
         else:
-            return ""
-        return f"worker {address}: {wrong}"
+            opened.failures += 1
+            self._again(opened, one, f"failed ({type(error).__name__}: {error})", *one.workers[-1:])
 
-    def _addresses(self) -> set[str]:
-        return set(self._client.scheduler_info(n_workers=-1)["workers"])
+    def _again(self, opened: _Open, one: _Try, why: str, avoid: str = "") -> None:
+        """Submit once more, in place of one try."""
+        self._log(opened, f"{why}; it is submitted again")
+        self._submit(opened, avoid)
+        one.future.release()
 
-    @property
-    def _name(self) -> str:
-        return str(self._client.scheduler.address) if self._client.scheduler else "the cluster"
+    def _look(self) -> None:
+        """See who is there and which worker has what, and help what has been lost.
+
+        A task that is nowhere is submitted again: when all workers had gone and others have come, the scheduler looks at
+        their resources when they come, and they have ours only after that.
+        """
+        members = self._members
+        try:
+            members.look()
+            where = {key: address for address, keys in self._client.processing().items() for key in keys}
+        except OSError as error:
+            self._gone(error)
+            return
+        members.warn(self._device)
+        silent, fit = members.silent, members.fit(self._device)
+        self._present(bool(fit))
+        for held in list(self._held):
+            if where.get(held.future.key) not in silent:
+                self._held.remove(held)
+                held.future.release()
+        for opened in [opened for opened in self._open if not opened.outcome]:
+            waiting = [one for one in opened.tries if one.future.status == "pending"]
+            for one in waiting:
+                address = where.get(one.future.key, "")
+                one.stopped = address if address in silent else ""
+                one.nowhere = one.nowhere + 1 if fit and not address else 0
+                if one.nowhere == 2 and one.future.status == "pending":  # once it may be on its way
+                    self._again(opened, one, "all workers were gone")
+            if fit and waiting and all(one.stopped for one in opened.tries):
+                since = f"{float(setting(SILENCE)):g} s"
+                self._log(opened, f"nothing from {waiting[-1].stopped} for {since}; it is given to another")
+                self._submit(opened)
+
+    def _release(self, one: _Try) -> None:
+        """What nobody wants any more the scheduler takes back; a proof that runs ends first."""
+        self._heard.pop(one.future.key, None)
+        if one.stopped and one.future.status == "pending":
+            self._held.append(one)
+        else:
+            one.future.release()
+
+    def _log(self, opened: _Open, line: str) -> None:
+        _log.warning("graphprover: prove-%s: %s", opened.errand.name, line)
 
 
-def _has_left(answer: Any) -> bool:
-    return isinstance(answer, OSError) and not isinstance(answer, TimeoutError)
+def _is_own_fault(error: Exception) -> bool:
+    """Whether an errand would fail so anywhere."""
+    from graphprover.programs import ProgramError
 
-
-def facts() -> dict[str, Any]:
-    """What a worker says of itself: its versions, and how many GPUs it sees."""
-    return OURS | {"gpus": gpus()}
-
-
-async def _enlist(dask_worker: Worker) -> None:
-    """Let a worker have proofs: one at a time, and on no GPU that it does not see."""
-    if GPUS not in dask_worker.state.total_resources:
-        await dask_worker.set_resources(**{SLOT: 1, GPUS: gpus()})
-
-
-def _gpus_asked(device: Any) -> int:
-    """How many GPUs a worker must see for a device of this name."""
-    named = CUDA_NAME.fullmatch(device) if isinstance(device, str) else None
-    return int(named[1] or 0) + 1 if named else 0
+    too_large: type[Exception] = getattr(admission, "TooLarge", GuestFault)
+    return isinstance(error, ValueError | GuestFault | ModuleNotFoundError | too_large | ProgramError)
 
 
 def _client(executor: Any) -> Any:
     """A context with the client of a cluster; closes what it opened itself."""
     if isinstance(executor, Client):
         return nullcontext(executor)
+    if executor in CLUSTERS:
+        from graphprover.local_cluster import started
+
+        return started(executor)
     if isinstance(executor, str) and executor.endswith(".json"):
         if not Path(executor).is_file():
             raise ValueError(f"executor {executor!r}: no such scheduler file")
         return Client(scheduler_file=executor)
     if isinstance(executor, str) and "://" in executor:
         return Client(executor, timeout="10s")
-    raise ValueError(f"executor {executor!r}: give sync, threads, a scheduler's address or its .json file")
+    names = ", ".join((*LOCAL, *CLUSTERS))
+    raise ValueError(f"executor {executor!r}: give {names}, a scheduler's address or its .json file")

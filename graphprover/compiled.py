@@ -11,13 +11,10 @@ Rests on inner parts of Numba 0.68: its cache without its files.
 import hashlib
 import io
 import logging
-import os
 import pickle
-import stat
 import sys
 import time
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +26,7 @@ from numba.core.caching import (
 )
 
 from graphprover import __version__
-from graphprover.files import FileError, write
+from graphprover.files import FileError, private_folder, write
 
 _log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
 _DIGEST_BYTES = 32
@@ -60,12 +57,12 @@ class _Temporary(InTreeCacheLocator):
 
     def __init__(self, function: Callable, file: str) -> None:
         super().__init__(function, file)
-        self._cache_path = str(_private_folder() / self.get_suitable_cache_subpath(file))
+        self._cache_path = str(private_folder() / self.get_suitable_cache_subpath(file))
 
     def ensure_cache_path(self) -> None:
         """Raises OSError."""
         super().ensure_cache_path()
-        folder = _private_folder()
+        folder = private_folder()
         _tell("temporary", f"compiled kernels are kept in {folder}, as no other place can be written to")
 
     @classmethod
@@ -75,22 +72,6 @@ class _Temporary(InTreeCacheLocator):
 
 class _Impl(CompileResultCacheImpl):
     _locator_classes = [*CompileResultCacheImpl._locator_classes, _Temporary]  # noqa: RUF012 (as Numba has it)
-
-
-@cache
-def _private_folder() -> Path:
-    """A temporary folder of this user's own; one that nothing can be written to, where there is none.
-
-    Its files will be run, so a folder that others can write to is not taken, nor one that they have made.
-    """
-    folder = Path(os.environ.get("TMPDIR") or "/tmp") / f"graphprover-{os.geteuid()}"
-    try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-        found = folder.lstat()
-    except OSError:
-        return Path(os.devnull)
-    private = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
-    return folder if private else Path(os.devnull)
 
 
 class KernelCache(FunctionCache):

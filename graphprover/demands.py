@@ -9,9 +9,8 @@ from graphprover.options import UsageError
 from graphprover.programs import Program
 from graphprover.protocol.errors import VerificationError
 from graphprover.vm.claim import Claim, claim_of, shown
-from graphprover.vm.guest import Guest
+from graphprover.vm.guest import ANY, Guest, other_exit_code
 
-ANY = "any"  # exit code
 OF_GUESTS = ("input", "exit_code", "expect_output", "expect_output_hex", "output")  # options that tables do not have
 IN_BYTES = {"output": "--expect-output FILE or --expect-output-hex HEX", "input": "--input FILE"}
 
@@ -68,13 +67,6 @@ def check_demands(
             raise UsageError(f"--expect {key}: this program says {', '.join(map(repr, described))}")
         if described[key] != value:
             raise VerificationError(f"{options.proof}: {key} is {described[key]}, not {value}")
-
-
-def other_exit_code(code: int, wanted: int | str | None) -> str | None:
-    """What is wrong with the exit code of a guest, None where it is the one wanted (0 unless given)."""
-    if wanted == ANY or code == (wanted or 0):
-        return None
-    return f"exit code {code}, not {wanted or 0}"
 
 
 def _check_exit_code(what: Claim, options: argparse.Namespace) -> None:

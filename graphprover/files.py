@@ -2,9 +2,11 @@
 
 import os
 import secrets
+import stat
 import sys
 import tempfile
 from contextlib import nullcontext
+from functools import cache
 from pathlib import Path
 
 MAX_PROOF_BYTES = 256 << 20  # a thousand times a usual proof
@@ -89,3 +91,19 @@ def remove_unfinished() -> None:
     """For a process that ends at once: remove what `write` has begun to write."""
     for temporary in list(_unfinished):
         temporary.unlink(missing_ok=True)
+
+
+@cache
+def private_folder() -> Path:
+    """A temporary folder of this user's own; one that nothing can be written to, where there is none.
+
+    What is in it is trusted, so a folder that others can write to is not taken, nor one that they have made.
+    """
+    folder = Path(os.environ.get("TMPDIR") or "/tmp") / f"graphprover-{os.geteuid()}"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+    except OSError:
+        return Path(os.devnull)
+    private = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
+    return folder if private else Path(os.devnull)

@@ -1,31 +1,48 @@
 """Proofs to make, as they are asked for and as they travel: a program to be proved again and again, and runs of it."""
 
+import logging
 import os
+import pickle
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Unpack
 
+from graphprover.checker import warn
 from graphprover.device import Device
 from graphprover.envelope import Proof
-from graphprover.graphs.executor_names import THREADS
-from graphprover.programs import Program, open_program
+from graphprover.files import FileError, read_input, read_proof
+from graphprover.graphs.executor_names import LOCAL, THREADS
+from graphprover.programs import Packed, Program, ProgramError, open_program, pack, unpack
+from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.proof import Cap
 from graphprover.protocol.security import JOHNSON_PROXIMITY
-from graphprover.prover import Made, Prepared
-from graphprover.verifier import Verdict
-from graphprover.vm.execute import Execution
-from graphprover.vm.guest import Guest, Limits
+from graphprover.prover import Made, Prepared, make, prepare
+from graphprover.verifier import Verdict, check_level, verify
+from graphprover.vm.claim import Claim, claim_of
+from graphprover.vm.execute import Execution, half_of_memory
+from graphprover.vm.faults import OtherExitCode
+from graphprover.vm.guest import ANY, Guest, Limits, claimed, other_exit_code
 from graphprover.vm.key import Key
+from graphprover.vm.setup import make_key
 
-ANY = "any"  # exit code
+_log = logging.getLogger(__name__)
 
 
 class Prover:
     """A program and the options of its proofs: loaded once, proved on as many inputs as you like.
 
-    ``program``: what `graphprover prove` takes, a path or ``examples/NAME``, or one that is open. It travels to workers
-    as bytes: the ELF file, or the sources of a ``.py`` program.
+        sha256 = Prover("examples/guests/sha256.elf")
+        proof = sha256.prove(b"an input")
+        sha256.verify(proof)
+
+    ``program``: what `graphprover prove` takes, a path or ``examples/NAME``, or one that is open. The options are those
+    of `prove`. It travels to workers as bytes: the ELF file, or the sources of a ``.py`` program, without executor and
+    device.
+
+    Raises ProgramError for what is no program. What its tables leave unread is told in warnings.
     """
 
     def __init__(
@@ -41,10 +58,39 @@ class Prover:
         self.program = program if isinstance(program, Program | Guest) else open_program(os.fspath(program))
         self.security, self.rate, self.proximity = security, rate, proximity
         self.executor, self.device = executor, device
+        if isinstance(self.program, Program):
+            warn(self.program.statement())
+
+    @cached_property
+    def program(self) -> Program | Guest:
+        """The program, open; raises ProgramError where one that came from elsewhere cannot be opened here."""
+        return unpack(self._packed)
+
+    @cached_property
+    def _packed(self) -> Packed:
+        return pack(self.program)
+
+    def __getstate__(self) -> dict[str, Any]:
+        options = {"security": self.security, "rate": self.rate, "proximity": self.proximity}
+        return options | {"_packed": self._packed, "executor": THREADS, "device": "auto"}
 
     def execute(self, data: bytes = b"", **limits: Unpack[Limits]) -> Execution:
-        """Run a guest without a proof."""
-        raise NotImplementedError
+        """Run a guest without a proof; raises GuestFault where it cannot go on, ValueError where there is no ELF file.
+
+        ``limits``: of the run, ``max_cycles`` and ``max_memory`` in bytes.
+        """
+        return self._guest().execute(data, **limits)
+
+    def prepare(
+        self,
+        data: bytes | None = None,
+        *,
+        state_input: bool = False,
+        exit_code: int | str = 0,
+        **limits: Unpack[Limits],
+    ) -> Prepared:
+        """The statement about a run on ``data`` with its traces, and the shape of its proof."""
+        return Job(self, data, "", state_input, exit_code, limits).prepared()
 
     def prove(
         self,
@@ -54,37 +100,138 @@ class Prover:
         exit_code: int | str = 0,
         **limits: Unpack[Limits],
     ) -> Proof:
-        """Prove a run on ``data``; by an executor that is a cluster, one of its workers runs the guest, too."""
-        raise NotImplementedError
+        """Prove a run on ``data``; by an executor that is a cluster, one of its workers runs the guest, too.
+
+        ``state_input``: the proof of a guest states its input. ``exit_code``: of a guest, or ``"any"``; a run that ends
+        with another one is not proved. The proof has been verified, by this process, and has the bytes that
+        `graphprover prove` would give it.
+
+        Raises what `prove` raises; ProgramError for an input that the program refuses; GuestFault; VerificationError
+        for another exit code (`graphprover.vm.faults.OtherExitCode`), or a proof that does not convince.
+        """
+        job = Job(self, data, "", state_input, exit_code, limits)
+        if self.executor in LOCAL:
+            return made(job, self.executor, self.device).proof
+        from graphprover.cluster import joined  # which loads Dask's distributed
+
+        with joined(self.executor) as cluster:
+            proof: Proof = cluster.prove(job, self.device)
+        self.verify(proof)
+        job.check_claim(proof)
+        return proof
 
     def verify(self, proof: Proof | bytes) -> Verdict:
-        """Verify a proof of this program."""
-        raise NotImplementedError
+        """Check that this is a proof of this program with the security asked for: arguments and errors of `verify`.
+
+        What it says of the program is in the verdict's public values, and ``program.describe`` gives that in words.
+        """
+        return self._verify(proof if isinstance(proof, Proof) else Proof.from_bytes(proof))
+
+    def _verify(self, proof: Proof, cap: Cap | None = None) -> Verdict:
+        check_level(proof, self.security)  # before the statement, which may be expensive to make
+        return verify(proof, self.program.statement_of(proof), self.security, self.proximity, preprocessed=cap)
 
     def key(self) -> Key:
-        """The verifying key of a guest."""
-        raise NotImplementedError
+        """The verifying key of a guest; raises ValueError for tables, which have none."""
+        guest = self._guest()
+        return guest.machine if isinstance(guest.machine, Key) else make_key(guest.compiled())
+
+    def _guest(self) -> Guest:
+        if not isinstance(self.program, Guest):
+            raise ValueError(f"{self.program.name}: no guest, so it has neither runs nor a verifying key")
+        return self.program
 
     def job(self, data: bytes | Path | None = None, name: str = "", **options: Any) -> "Job":
-        """A run to be proved later, by `graphprover.prove_many`."""
+        """A run to be proved later, by `graphprover.prove_many`; the other options are the fields of `Job`."""
         return Job(self, data, name, **options)
 
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """A run of a program that is to be proved."""
+    """A run of a program that is to be proved. It travels with the contents of its files, which are read then."""
 
     prover: Prover
     data: bytes | Path | None = None  # the input, or its file, which is read when the job is sent
-    name: str = ""  # for people: in logs and on the dashboard; the program's label if empty
+    name: str = ""  # for people: in logs and on the dashboard; the program's if empty
     state_input: bool = False  # the proof of a guest states its input
     exit_code: int | str = 0  # of a guest: another one is an error, unless this is `ANY`
     limits: Limits = field(default_factory=Limits)  # of a guest's run
-    existing: Path | None = None  # a proof that is there: where it verifies and says the same, none is made
+    # A proof, or its file: where it is good enough for `Prover.verify` and says what a new one would, none is made.
+    existing: bytes | Path | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"data": self._input(), "existing": self._existing()}
+
+    @property
+    def label(self) -> str:
+        """What to call it: by its name, or by its program's, without the hash."""
+        return self.name or self.prover.program.label.split(" ")[0]
 
     def prepared(self) -> Prepared:
-        """The statement about this run with its traces: executes the guest."""
-        raise NotImplementedError
+        """The statement about this run with its traces: executes the guest.
+
+        Raises what `Prover.prove` raises before there is a proof.
+        """
+        prover, program = self.prover, self.prover.program
+        if isinstance(program, Guest):
+            statement = program.statement_for(self._input(), state_input=self.state_input, **self.limits)
+            self._check_exit_code(claimed(statement).exit_code)
+        elif self.state_input or self.limits or self.exit_code not in (0, ANY):
+            raise ProgramError(f"{program.name}: no guest, so it has no input to state, no exit code and no limits")
+        else:
+            statement = program.statement_for(self._input())
+        return prepare(statement, prover.security, prover.rate, proximity=prover.proximity)
+
+    def claim(self) -> Claim:
+        """What a proof of a guest's run would say, without its record."""
+        limits = Limits(max_memory=half_of_memory()) | self.limits  # by default as much as with a record
+        run = self.prover.execute(self._input() or b"", **limits)
+        self._check_exit_code(run.exit_code)
+        return Claim(run.output, run.exit_code, run.cycles, self._stated())
+
+    def valid(self) -> Proof | None:
+        """The proof that is there, where it is valid and of this program; whether of this run, it does not say."""
+        data = self._existing()
+        if data is None:
+            return None
+        try:
+            proof = Proof.from_bytes(data)
+            self.prover.verify(proof)
+        except VerificationError as error:
+            _log.info("%s: the proof that is there is not good enough, so it is made again: %s", self.label, error)
+            return None
+        return proof
+
+    def check_claim(self, proof: Proof) -> None:
+        """Raises VerificationError where a proof of the guest says what was not asked for, as far as that is known."""
+        if isinstance(self.prover.program, Guest):
+            claim = claim_of(proof.public_values)
+            self._check_exit_code(claim.exit_code)
+            if claim.input != self._stated():
+                raise VerificationError(f"{self.label}: the proof states another input, or states one or none unasked")
+
+    def _stated(self) -> bytes | None:
+        """The input that a proof states."""
+        return self._input() or b"" if self.state_input else None
+
+    def _check_exit_code(self, code: int) -> None:
+        wrong = other_exit_code(code, self.exit_code)
+        if wrong:
+            name = self.prover.program.name
+            raise OtherExitCode(
+                f"{name}: {wrong}: not proven (exit_code={code} or {ANY!r} proves the run all the same)"
+            )
+
+    def _input(self) -> bytes | None:
+        return read_input(self.data) if isinstance(self.data, Path) else self.data
+
+    def _existing(self) -> bytes | None:
+        if not isinstance(self.existing, Path):
+            return self.existing
+        try:
+            return read_proof(self.existing)
+        except FileError:  # most often it is not there, and whoever writes the new one will say what is wrong
+            return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,3 +250,38 @@ class Result:
     def seconds(self) -> Mapping[str, float]:
         """What it took, by stage; empty where there is no proof."""
         return self.made.seconds if self.made else {}
+
+
+def made(subject: Job | Prepared, executor: str = THREADS, device: Device | str = "auto") -> Made:
+    """A proof by a device of this process, or the one that is there already; it has been verified.
+
+    A `Job`'s is verified against its program, as `graphprover prove` does it. Errors are those of `Prover.prove`, and
+    FileError for an input that cannot be read.
+    """
+    if isinstance(subject, Prepared):
+        return make(subject, executor, device)
+    started = time.perf_counter()
+
+    def kept(proof: Proof) -> Made:
+        return Made(proof, None, {"verify": time.perf_counter() - started}, 0, kept=True)
+
+    proof = subject.valid()
+    guest = isinstance(subject.prover.program, Guest)
+    if proof and guest and claim_of(proof.public_values) == subject.claim():
+        return kept(proof)
+    prepared = subject.prepared()
+    if proof and not guest and _says(proof) == (prepared.public_values, prepared.layout.log_heights):
+        return kept(proof)
+    prepare_seconds = time.perf_counter() - started
+    result = make(prepared, executor, device, check=subject.prover._verify)
+    return replace(result, seconds={"prepare": prepare_seconds, **result.seconds})
+
+
+def _says(proof: Proof) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]:
+    """What a proof of tables says, as in a `Verdict`."""
+    return proof.public_values, proof.log_heights
+
+
+def packed(job: Job, device: Device | str) -> bytes:
+    """What travels to a worker, which makes the proof by this device; raises FileError for an input that is missing."""
+    return pickle.dumps((job, device), protocol=pickle.HIGHEST_PROTOCOL)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from graphprover.files import STREAM
-from graphprover.graphs.executor_names import SYNCHRONOUS, THREADS
+from graphprover.graphs.executor_names import CLUSTERS, LOCAL
 
 OK, FAILED, USAGE = 0, 1, 2  # exit codes; `__main__` has those of signals
 
@@ -55,8 +55,8 @@ bits.__name__ = "number of bits"
 
 def executor(text: str) -> str:
     """Who runs a graph; see ``graphs.executors.executor_for``."""
-    if text in (SYNCHRONOUS, THREADS) or "://" in text or (text.endswith(".json") and Path(text).is_file()):
+    if text in (*LOCAL, *CLUSTERS) or "://" in text or (text.endswith(".json") and Path(text).is_file()):
         return text
     raise argparse.ArgumentTypeError(
-        f"{text!r} is neither {SYNCHRONOUS}, {THREADS}, tcp://ADDRESS nor a scheduler's FILE.json"
+        f"{text!r} is neither {', '.join((*LOCAL, *CLUSTERS))}, tcp://ADDRESS nor a scheduler's FILE.json"
     )

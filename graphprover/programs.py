@@ -10,13 +10,16 @@ A module defines three functions:
 - ``describe(public_values) -> dict[str, str]``: what a proof with these public values (a sequence for each table) says.
 """
 
+import atexit
 import importlib
 import importlib.util
 import os
 import re
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -27,9 +30,10 @@ from graphprover.statement import Statement, Table
 from graphprover.vm.elf import MAGIC, ElfError
 from graphprover.vm.guest import HASH_CHARACTERS, Guest, load_guest
 from graphprover.vm.key import PREFIX as KEY_PREFIX
-from graphprover.vm.key import MalformedKey
+from graphprover.vm.key import Key, MalformedKey
 
 FUNCTIONS = ("tables", "prove_inputs", "describe")
+KEPT_OPEN = 16  # programs that came from other processes
 
 
 class ProgramError(Exception):
@@ -46,6 +50,11 @@ class Program:
 
     def statement(self) -> Statement:
         """What a verifier checks: the tables, with whatever public values the proof states."""
+        return self._statement
+
+    @cached_property
+    def _statement(self) -> Statement:
+        # One for all proofs, for it keeps its commitments.
         return Statement([Table(air) for air in self.module.tables()], self.label)
 
     def statement_of(self, proof: Proof) -> Statement:
@@ -71,6 +80,74 @@ class Program:
         return dict(self.describe(public_values))
 
 
+@dataclass(frozen=True)
+class Packed:
+    """A program as it travels to another process: bytes, of which nothing runs before it is unpacked."""
+
+    name: str
+    label: str
+    # An ELF file or a key, the .py file, or all of those of a folder, by their paths there; nothing of an example.
+    files: tuple[tuple[str, bytes], ...]
+
+
+def pack(program: Program | Guest) -> Packed:
+    """A program for another process; raises ProgramError where it has no files that could travel.
+
+    A ``.py`` program's are read again: as they are, not as they were when it was opened.
+    """
+    if isinstance(program, Guest):
+        machine = program.machine
+        data = machine.to_bytes() if isinstance(machine, Key) else program.compiled().image.file
+        if not data:
+            raise ProgramError(f"{program.name}: was made by this process, not from an ELF file, so it cannot travel")
+        return Packed(program.name, program.label, (("", data),))
+    if is_packaged(program.name):
+        return Packed(program.name, program.label, ())
+    try:
+        return Packed(program.name, program.label, tuple(_sources(program.module)))
+    except (OSError, AttributeError) as error:  # AttributeError: a module without a file
+        raise ProgramError(f"{program.name}: its sources cannot be read: {error}") from error
+
+
+def _sources(module: ModuleType) -> Iterator[tuple[str, bytes]]:
+    assert module.__file__ is not None
+    file = Path(module.__file__)
+    if not hasattr(module, "__path__"):
+        yield file.name, file.read_bytes()
+        return
+    for path in sorted(file.parent.rglob("*.py")):
+        inside = path.relative_to(file.parent)
+        if not any(part.startswith(".") for part in inside.parts):
+            yield inside.as_posix(), path.read_bytes()
+
+
+@lru_cache(maxsize=KEPT_OPEN)
+def unpack(packed: Packed) -> Program | Guest:
+    """The program that was packed, whose code runs here; the same one again for the same bytes.
+
+    Raises ProgramError as `open_program` does.
+    """
+    name, label, files = packed.name, packed.label, packed.files
+    if not files:
+        return load_packaged(label)
+    (first, data), *_ = files
+    if not first:
+        return replace(_loaded(name, "", data), label=label)
+    folder = tempfile.TemporaryDirectory(prefix="graphprover-")
+    root = Path(folder.name)
+    try:
+        for inside, text in files:
+            (root / inside).parent.mkdir(parents=True, exist_ok=True)
+            (root / inside).write_bytes(text)
+        module = _import_path(root if (root / "__init__.py").is_file() else root / first, name)
+        program = _checked(name, label, module)
+    except BaseException:
+        folder.cleanup()
+        raise
+    atexit.register(folder.cleanup)  # not before: its functions may import more of it
+    return program
+
+
 def open_program(name: str) -> Program | Guest:
     """The packaged example called ``name`` (``examples/keccak``), whatever the working directory holds; else the
     program at that path, whose code runs here and now (``./examples/keccak`` is always a path).
@@ -83,7 +160,7 @@ def open_program(name: str) -> Program | Guest:
     if is_guest(path):
         return _guest(name)
     if path.exists():
-        return _checked(name, _label(path), _import_path(path))
+        return _checked(name, _label(path), _import_path(path, str(path)))
     raise ProgramError(f"{name}: no such file or folder, nor one of the examples: {', '.join(packaged_names())}")
 
 
@@ -115,10 +192,14 @@ def is_guest(path: Path) -> bool:
 def _guest(name: str) -> Guest:
     """The guest in such a file; raises ProgramError for one that the machine does not run."""
     path = Path(name)
+    return _loaded(name, _label(path, MAX_LABEL_BYTES - HASH_CHARACTERS - 1), path.read_bytes())
+
+
+def _loaded(name: str, label: str, data: bytes) -> Guest:
     try:
-        return load_guest(name, _label(path, MAX_LABEL_BYTES - HASH_CHARACTERS - 1), path.read_bytes())
+        return load_guest(name, label, data)
     except (ElfError, MalformedKey) as error:
-        raise ProgramError(f"{path}: {error}") from error
+        raise ProgramError(f"{Path(name)}: {error}") from error
 
 
 def load_packaged(name: str) -> Program:
@@ -136,10 +217,11 @@ def packaged_names() -> list[str]:
     return sorted(f"examples/{file.parent.name}" for file in Path(examples.__path__[0]).glob("*/__init__.py"))
 
 
-def _import_path(path: Path) -> ModuleType:
+def _import_path(path: Path, shown: str) -> ModuleType:
+    """The module at a path, which errors call ``shown``."""
     file = path / "__init__.py" if path.is_dir() else path
     if file.suffix != ".py" or not file.is_file():
-        raise ProgramError(f"{path}: neither a .py file nor a folder with an __init__.py, nor an ELF file")
+        raise ProgramError(f"{shown}: neither a .py file nor a folder with an __init__.py, nor an ELF file")
     # A name of its own for every path, so that the modules of one program are never taken for another's.
     name = "graphprover_program_" + re.sub(r"\W", "_", str(path.resolve()))
     spec = importlib.util.spec_from_file_location(
@@ -152,7 +234,7 @@ def _import_path(path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except Exception as error:
         del sys.modules[name]
-        raise ProgramError(f"{path}: cannot be imported: {type(error).__name__}: {error}") from error
+        raise ProgramError(f"{shown}: cannot be imported: {type(error).__name__}: {error}") from error
     return module
 
 

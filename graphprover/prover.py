@@ -1,32 +1,38 @@
 """prove(): from a statement with its traces to a proof, as one task graph."""
 
 import logging
+import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any, TypeGuard
+from itertools import pairwise
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 
+from graphprover.admission import admitted
 from graphprover.air.description import AirDescription
 from graphprover.checker import warn
 from graphprover.device import Array, Device
-from graphprover.device.choose import device_for
+from graphprover.device.choose import CPU, device_for
 from graphprover.envelope import Proof
 from graphprover.graphs import proof as proof_graph
 from graphprover.graphs.batches import batches
 from graphprover.graphs.executor_names import LOCAL, THREADS
 from graphprover.graphs.executors import executor_for
+from graphprover.graphs.plan import Peak, peak_of
 from graphprover.graphs.progress import Tell
 from graphprover.graphs.tasks import Graph
 from graphprover.protocol.layout import Layout, make_layout
 from graphprover.protocol.parameters import RATES, Parameters
-from graphprover.protocol.proof import Cap, encode
+from graphprover.protocol.proof import Cap, decode, encode
 from graphprover.protocol.security import JOHNSON_PROXIMITY, choose, shape_of
 from graphprover.recipe import Recipe
-from graphprover.statement import Statement, Table, as_columns
-from graphprover.verifier import verify
+from graphprover.statement import Statement, Table, as_columns, binding_digest
+from graphprover.verifier import check_batch, verify
+
+T = TypeVar("T")
 
 _log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
 
@@ -43,8 +49,9 @@ def prove(
 ) -> Proof:
     """Prove ``statement``, whose tables all have traces.
 
-    ``executor``: ``"threads"`` (default), ``"sync"``, a ``distributed.Client``, a scheduler's address or file: on a
-    cluster one worker makes the whole proof on its own device, and it is verified here (docs/cluster.md).
+    ``executor``: ``"threads"`` (default), ``"sync"``, a ``distributed.Client``, a scheduler's address or file,
+    ``"cuda"`` or ``"processes"`` for a cluster on this host that lasts as long as this call: on a cluster one worker
+    makes the whole proof on its own device, and it is verified here (docs/cluster.md).
     ``security``: provable bits, from which the parameters are chosen at rate 1/``rate`` (2, 4 or 8), unless
     ``parameters`` gives them; with ``proximity="unique"`` by unique decoding alone. ``device``: ``"cpu"``, ``"cuda"``,
     ``"cuda:1"``, a `Device`, or ``"auto"``, the first GPU where there is one. The bytes of the proof depend on neither
@@ -107,15 +114,52 @@ class Made:
     preprocessed_cap: Cap | None  # the maker's own commitment to the preprocessed columns
     seconds: Mapping[str, float]  # by stage: "wait" for memory, "prove", "verify"; a job adds "prepare" before
     peak_bytes: int  # of the device's memory, as planned
+    kept: bool = False  # it was there before, and nothing was made
 
 
-def make(prepared: Prepared, executor: str, device: Device, progress: bool | Tell = False) -> Made:
+def make(
+    prepared: Prepared,
+    executor: str = THREADS,
+    device: Device | str = "auto",
+    progress: bool | Tell = False,
+    check: Callable[[Proof, Cap | None], object] | None = None,
+) -> Made:
     """A proof by a device of this process, once its memory has room, verified before anyone sees it.
 
-    Raises what `prove` raises; MemoryError, before anything runs, where the proof can never fit; VerificationError where
-    the proof does not convince.
+    ``check`` verifies it, given the commitment that it was made with, where the caller knows more about it than its
+    tables. Raises what `prove` raises; MemoryError, before anything runs, where the proof can never fit;
+    VerificationError where it does not convince.
     """
-    raise NotImplementedError
+
+    def by(prepared: Prepared, device: Device) -> Made:
+        peak = _peak(prepared, device)
+        times = [time.perf_counter()]
+        with admitted(device, peak.bytes, str(peak)):
+            times.append(time.perf_counter())
+            proof, cap = _prove(prepared, device, executor, progress)
+            times.append(time.perf_counter())
+        if check:
+            check(proof, cap)
+        else:
+            _check(prepared.layout, proof, cap)
+        times.append(time.perf_counter())
+        stages = zip(("wait", "prove", "verify"), pairwise(times), strict=True)
+        return Made(proof, cap, {stage: end - start for stage, (start, end) in stages}, peak.bytes)
+
+    return _on_device(prepared, device, by)
+
+
+def _peak(prepared: Prepared, device: Device) -> Peak:
+    """What a proof takes of a device's memory; on a CPU with the arrays that it proves, of which a GPU gets copies."""
+    peak = peak_of(prepared.layout, device, prepared.traces)
+    arrays = [*prepared.traces, *prepared.preprocessed.values()] if device.kind == CPU else []
+    return replace(peak, bytes=peak.bytes + sum(array.nbytes for array in arrays if isinstance(array, np.ndarray)))
+
+
+def _check(layout: Layout, proof: Proof, cap: Cap | None) -> None:
+    """Raises VerificationError where a proof does not prove the tables of its layout."""
+    batch, binding = decode(proof.payload, layout), binding_digest(layout, proof.label, cap)
+    check_batch(layout, batch, proof.public_values, cap, binding)
 
 
 def prove_prepared(
@@ -130,21 +174,25 @@ def prove_prepared(
 
         with _told(progress) as tell, joined(executor) as cluster:
             return cluster.prove(_on_host(prepared), device, tell), None
+    return _on_device(prepared, device, lambda prepared, device: _prove(prepared, device, executor, progress))
+
+
+def _on_device(prepared: Prepared, device: Device | str, by: Callable[[Prepared, Device], T]) -> T:
+    """What ``by`` makes by the device, and once more by the CPU where ``"auto"`` has chosen a GPU that is too small."""
     chosen = device_for(device) if isinstance(device, str) else device
-    # By the device, and once more by the CPU where the first GPU is too small.
     try:
-        return _prove(prepared, chosen, executor, progress)
+        return by(prepared, chosen)
     except MemoryError as error:
         cpu = device_for("cpu")
         if device != "auto" or type(chosen) is type(cpu):
             raise
         reason = str(error)
     _log.warning("graphprover: the GPU's memory does not suffice, so the CPU makes the proof: %s", reason)
-    return _prove(_on_host(prepared), cpu, executor, progress)
+    return by(_on_host(prepared), cpu)
 
 
 def _on_host(prepared: Prepared) -> Prepared:
-    """The same, with no trace on a GPU."""
+    """The same, with no trace on a GPU: so it travels."""
     return replace(prepared, traces=tuple(trace.get() if _is_on_gpu(trace) else trace for trace in prepared.traces))
 
 

@@ -14,8 +14,9 @@ SILENCE = "graphprover.silence"  # seconds after which a worker that says nothin
 POOL = "graphprover.pool"  # of a GPU: bytes that all proofs on it hold at most, "40GiB", or a share of it, 0.8
 MEMORY_LIMIT = "graphprover.memory-limit"  # the same of the host's memory, for proofs by CPUs
 WORKERS = "graphprover.workers"  # processes of a cluster that we start: of each GPU, or in all
+DASHBOARD = "graphprover.dashboard"  # the address of its dashboard, ":8787"; none by default
 
-DEFAULTS = {WAIT: 30.0, SILENCE: 60.0, POOL: 0.9, MEMORY_LIMIT: 0.8, WORKERS: None}
+DEFAULTS = {WAIT: 30.0, SILENCE: 60.0, POOL: 0.9, MEMORY_LIMIT: 0.8, WORKERS: None, DASHBOARD: None}
 
 
 def setting(name: str) -> Any:

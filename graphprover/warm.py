@@ -59,18 +59,14 @@ def _machine(name: str) -> Machine:
 def _warm_cpu() -> bool:
     """Runs and proves the smallest guest, which takes every kernel of the CPU; gives whether all could be kept."""
     from graphprover import compiled
-    from graphprover.prover import prove
-    from graphprover.vm.execute import execute, smallest
-    from graphprover.vm.run_statement import statement_of_run
-    from graphprover.vm.setup import make_key
+    from graphprover.smallest import prove_smallest
+    from graphprover.vm.execute import smallest
+    from graphprover.vm.profile.measure import profile
 
     started = time.perf_counter()
     compiled.watchers.append(_progress)
-    machine = Machine(smallest())
-    execute(machine.image)
-    execution = execute(machine.image, record=True)
-    make_key(machine)
-    prove(statement_of_run(machine, execution), device="cpu")
+    prove_smallest("cpu")
+    profile(smallest())
     _say(len(compiled.made), "the CPU", started)
     return compiled.all_kept()
 

@@ -1,43 +1,94 @@
 """What a worker of a Dask cluster does for us: it makes whole proofs, on its own device.
 
-`graphprover.cluster` names this module in text, so that a worker without it fails a task and lives.
+`graphprover.cluster` names this module in text, so that a worker without it fails a task and lives. A worker that is
+started with it, ``dask worker … --preload graphprover.worker``, joins once it is warm.
 """
 
+import asyncio
 import logging
 import os
 import pickle
 import threading
+from typing import Any
 
-from distributed import get_worker
+from distributed import Worker, WorkerPlugin, get_worker
 
+from graphprover.cluster import BEGUN
 from graphprover.device import CpuDevice, Device, DeviceLost
-from graphprover.device.choose import profile_of
+from graphprover.device.choose import AUTO, CPU, device_for, profile_of
 from graphprover.graphs.executor_names import THREADS
-from graphprover.prover import prove_prepared
+from graphprover.jobs import made
+from graphprover.members import READY, enlist
+from graphprover.smallest import prove_smallest
 
 _log = logging.getLogger(__name__)
 _proving = threading.Lock()  # a proof takes all threads of its worker
 
 
 def prove(payload: bytes) -> bytes:
-    """The proof of what `graphprover.cluster.Cluster.prove` has packed.
+    """A pickled `graphprover.prover.Made` of a pickled (what `graphprover.jobs.made` takes, device).
 
     A GPU that fails takes its process with it, since nothing can use it there any more: the nanny starts another, and
-    the scheduler gives the proof to whom it likes. Raises what `graphprover.prover.prove_prepared` does.
+    the scheduler gives the proof to whom it likes. Raises what `graphprover.jobs.made` does.
     """
-    prepared, device = pickle.loads(payload)
+    worker = get_worker()
     try:
         with _proving:
-            proof, _ = prove_prepared(prepared, THREADS, _own(device))
-        return pickle.dumps(proof)
+            worker.log_event(BEGUN, {"key": worker.get_current_task(), "worker": worker.address})
+            subject, device = pickle.loads(payload)
+            own = _own(device, worker)
+            result = pickle.dumps(made(subject, THREADS, own))
+            _trim(own)
+        return result
     except DeviceLost as error:
         _log.critical("graphprover: this worker ends: %s", error)
         logging.shutdown()
         os._exit(1)
 
 
-def _own(device: Device | str) -> Device | str:
+class Ready(WorkerPlugin):
+    """Makes the device of a worker, and its first proof, with which all that is compiled is loaded.
+
+    Where that fails, `graphprover.members.enlist` says so to whoever wants proofs of it.
+    """
+
+    name = READY
+
+    def __init__(self) -> None:
+        self.error: Exception | None = None
+
+    async def setup(self, worker: Worker) -> None:
+        """In a thread, so that the worker can say meanwhile that it is there."""
+        try:
+            await asyncio.to_thread(_warm_up, worker)
+        except Exception as error:
+            self.error = error
+            _log.warning("graphprover: the first proof failed, so this worker gets no others: %s", error)
+        else:
+            await enlist(worker)
+
+
+async def dask_setup(worker: Worker) -> None:
+    """What ``--preload graphprover.worker`` runs before the worker joins."""
+    await worker.plugin_add(Ready())
+
+
+def _warm_up(worker: Worker) -> None:
+    own = _own(AUTO, worker)
+    with _proving:
+        prove_smallest(own)
+        _trim(own)
+
+
+def _own(device: Device | str, worker: Worker) -> Device | str:
     """The device asked for, as this worker has it: on a CPU as many threads as Dask has given it."""
-    if isinstance(device, str) and (profile := profile_of(device)).kind == CpuDevice.kind:
-        return CpuDevice(min(get_worker().state.nthreads, profile.threads))
+    if isinstance(device, str) and (profile := profile_of(device)).kind == CPU:
+        return CpuDevice(min(worker.state.nthreads, profile.threads))
     return device
+
+
+def _trim(device: Device | str) -> None:
+    """Other processes use the same GPU: what this one has in reserve goes back."""
+    memory: Any = getattr(device_for(device) if isinstance(device, str) else device, "memory", None)
+    if trim := getattr(memory, "trim", None):
+        trim()

@@ -18,9 +18,9 @@ from graphprover.protocol.proof import EXT_BYTES, WORD_BYTES
 
 EXT_MUL = 9  # base multiplications of one extension multiplication
 
-# Rounds that cost nothing worth planning. Preprocessed columns are there before the proof; what recipes share goes
-# with the last trace; a final polynomial is short, and queries read a few rows.
-FREE = frozenset({trace.task_round(PREPROCESSED), trace.SHARED, fri.FINAL, query.QUERY, query.PROOF})
+# Rounds that cost nothing worth planning. What recipes share goes with the last trace; a final polynomial is short, and
+# queries read a few rows.
+FREE = frozenset({trace.SHARED, fri.FINAL, query.QUERY, query.PROOF})
 
 
 @dataclass(frozen=True)
@@ -68,9 +68,10 @@ def kept_by_size(layout: Layout) -> int:
 class Costs:
     """The cost of each task of a layout by its round and name."""
 
-    def __init__(self, layout: Layout, batched: Sequence[Batch], made: Sequence[int]) -> None:
-        """``made``: the tables whose traces the proof makes."""
-        self.layout, self.made, self.matrices = layout, made, opening.opened_matrices(layout)
+    def __init__(self, layout: Layout, batched: Sequence[Batch], made: Sequence[int], loaded: bool = False) -> None:
+        """``made``: the tables whose traces the proof makes. ``loaded``: others are copied to the device."""
+        self.layout, self.made, self.loaded = layout, made, loaded
+        self.matrices = opening.opened_matrices(layout)
         self.tables = {batch.name: batch.tables for batch in batched}
         self.log_blowup = layout.parameters.log_blowup
         self.of_table: dict[str, Callable[[int], Cost]] = {
@@ -83,6 +84,7 @@ class Costs:
         self.rounds: dict[str, Callable[[str], Cost]] = {
             transcript.TRANSCRIPT: self.transcript,
             trace.task_round(MAIN): self.trace,
+            trace.task_round(PREPROCESSED): self.preprocessed,
             commit.TREE: self.tree,
             opening.WEIGHTS: self.weights,
             opening.DENOMINATORS: self.denominators,
@@ -122,7 +124,13 @@ class Costs:
         """A trace that the proof makes; what its recipe shares with others is not counted."""
         table = int(name.partition(".")[0])
         words = self.air(table).main_width << self.layout.log_heights[table]
-        return Cost(kept=words * WORD_BYTES if table in self.made else 0)
+        return Cost(kept=words * WORD_BYTES if self.loaded or table in self.made else 0)
+
+    def preprocessed(self, name: str) -> Cost:
+        """Columns that were there before the proof."""
+        table = int(name.partition(".")[0])
+        words = self.air(table).preprocessed_width << self.layout.log_heights[table]
+        return Cost(kept=words * WORD_BYTES if self.loaded else 0)
 
     def extend(self, table: int, columns: int) -> Cost:
         log_height = self.layout.log_heights[table]

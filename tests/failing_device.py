@@ -18,6 +18,7 @@ class FailingDevice:
     threads = 1
     log_batch_rows = CPU_BATCH
     arrays = np
+    memory = CpuDevice.memory
 
     def __init__(self, operation: str = "", call: int = 0, error: Exception | None = None) -> None:
         self.fails, self.error = (operation, call), error

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 import numpy as np
 
 from graphprover.device import Tree
+from graphprover.device.host_memory import HostMemory
 from graphprover.device.interface import CPU_BATCH
 from graphprover.field import (
     GENERATOR,
@@ -129,6 +130,7 @@ class NaiveDevice:
     threads = 1
     log_batch_rows = CPU_BATCH
     arrays = np
+    memory = HostMemory()
 
     def task(self) -> AbstractContextManager[None]:
         return nullcontext()

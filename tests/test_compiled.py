@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from graphprover import compiled
+from graphprover import compiled, files
 
 ROOT = Path(__file__).parents[1]
 KERNELS = """
@@ -33,7 +33,7 @@ def thrice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list
     file = tmp_path / "kernels.py"
     file.write_text(KERNELS)
     monkeypatch.setattr(compiled, "_told", set())
-    compiled._private_folder.cache_clear()
+    files.private_folder.cache_clear()
 
     def call() -> list[str]:
         before = len(compiled.made)
@@ -45,7 +45,7 @@ def thrice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list
         return [name for name, _ in compiled.made[before:]]
 
     yield call
-    compiled._private_folder.cache_clear()
+    files.private_folder.cache_clear()
 
 
 def kept(folder: Path) -> list[Path]:

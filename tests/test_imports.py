@@ -15,19 +15,22 @@ LINKED = ("graphs", "kernels", "examples")  # folders of the root that are packa
 
 # From the lowest up; a module belongs to the longest name that fits, and imports from its own layer and lower ones.
 LAYERS = (
-    # arithmetic of the verifier; writing files; keeping compiled kernels; what notebooks and terminals show
-    ("field", "files", "compiled", "notebook", "terminal", "__init__"),
+    # arithmetic of the verifier; files; keeping compiled kernels; what notebooks and terminals show; what can be set
+    ("field", "files", "compiled", "notebook", "terminal", "settings", "__init__"),
     ("air",),  # how tables are described
     ("protocol",),  # what prover and verifier agree on
     ("envelope", "recipe", "statement", "checker", "verifier", "export"),  # what a user holds
     ("kernels",),  # the arithmetic of the prover
     ("device",),  # where it runs
+    ("admission",),  # how much of it at once
     ("vm",),  # the machine: its statements, and kernels of its own
     ("graphs",),  # the rounds
     ("cluster",),  # where workers make whole proofs; it names `worker` in text
     ("prover",),
-    ("worker",),
     ("examples", "programs"),  # what may be proved
+    ("jobs",),  # proofs to make, as they travel
+    ("worker",),
+    ("batch",),
     # the command line
     ("options", "demands", "facts", "report", "completion", "warm", "cli", "__main__", "vm.cli", "vm.new_guest"),
 )
@@ -39,12 +42,13 @@ UPWARD = {  # imports inside of functions that go up, and why
 }
 
 HOMES = {  # the only modules that import what is heavy
-    "dask": ("graphs", "cli", "cluster"),
+    "dask": ("settings", "graphs", "cli", "cluster"),
     "distributed": ("cluster", "worker"),
     "numba": ("compiled", "kernels.cpu"),
     "llvmlite": ("kernels.cpu",),
     "cupy": ("device", "kernels.cuda", "vm.kernels.cuda"),
     "rmm": ("kernels.cuda",),
+    "elftools": ("vm.profile.lines",),
     "rich": ("terminal",),
     "shtab": ("completion",),
 }

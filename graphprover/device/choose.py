@@ -3,11 +3,28 @@
 import importlib.util
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from graphprover.device.interface import CPU_BATCH, CUDA_BATCH, CUDA_THREADS, Device
 
 DEVICES = "auto, cpu, cuda or cuda:NUMBER"
-CUDA_NAME = re.compile(r"cuda(?::(\d+))?")  # the group: its number, if any
+AUTO, CPU, CUDA = "auto", "cpu", "cuda"
+
+
+class Named(NamedTuple):
+    """What a name says."""
+
+    kind: str  # AUTO, CPU or CUDA
+    number: int = 0  # of a GPU
+
+
+def named(name: str) -> Named:
+    """The parts of a device's name; raises ValueError for what is none."""
+    if name in (AUTO, CPU, CUDA):
+        return Named(name)
+    if numbered := re.fullmatch(r"cuda:(\d+)", name):
+        return Named(CUDA, int(numbered[1]))
+    raise ValueError(f"device {name!r}: give {DEVICES}")
 
 
 def device_for(name: str) -> Device:
@@ -15,22 +32,19 @@ def device_for(name: str) -> Device:
 
     Raises ValueError for another name, and where a GPU is asked for that is not there: it is never replaced.
     """
-    cuda = CUDA_NAME.fullmatch(name)
-    if cuda:
-        number = int(cuda[1] or 0)
+    kind, number = named(name)
+    if kind == AUTO:
+        kind = CUDA if gpus() else CPU
+    if kind == CUDA:
         found = gpus()
         if number >= found:
             raise ValueError(f"device {name}: {missing(found)}")
         from graphprover.device.cuda import device
 
         return device(number)
-    if name == "auto" and gpus():
-        return device_for("cuda")
-    if name in ("auto", "cpu"):
-        from graphprover.device.cpu import CpuDevice
+    from graphprover.device.cpu import CpuDevice
 
-        return CpuDevice()
-    raise ValueError(f"device {name!r}: give {DEVICES}")
+    return CpuDevice()
 
 
 @dataclass(frozen=True)
@@ -51,13 +65,12 @@ def profile_of(name: str) -> Profile:
 
     Raises ValueError for another name.
     """
-    if CUDA_NAME.fullmatch(name) or (name == "auto" and gpus()):
-        return Profile("cuda", CUDA_BATCH, CUDA_THREADS)
-    if name in ("auto", "cpu"):
-        from graphprover.device.cpu import available_threads
+    kind, _ = named(name)
+    if kind == CUDA or (kind == AUTO and gpus()):
+        return Profile(CUDA, CUDA_BATCH, CUDA_THREADS)
+    from graphprover.device.cpu import available_threads
 
-        return Profile("cpu", CPU_BATCH, available_threads())
-    raise ValueError(f"device {name!r}: give {DEVICES}")
+    return Profile(CPU, CPU_BATCH, available_threads())
 
 
 def gpus() -> int:

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from graphprover.device.host_memory import HostMemory
 from graphprover.device.interface import CPU_BATCH, Tree
 from graphprover.device.threads import Threads
 from graphprover.field import GENERATOR, Ext
@@ -40,6 +41,7 @@ class CpuDevice:
     kind = "cpu"
     log_batch_rows = CPU_BATCH
     arrays = np
+    memory = HostMemory()
 
     def __init__(self, threads: int | None = None) -> None:
         """``threads``: how many to use, all available cores by default."""
@@ -57,6 +59,12 @@ class CpuDevice:
 
     def load(self, columns: np.ndarray) -> np.ndarray:
         return columns
+
+    def mark(self) -> None:
+        """Arrays are computed when they are there."""
+
+    def to_host(self, arrays: Sequence[np.ndarray], mark: None) -> list[np.ndarray]:
+        return list(arrays)
 
     def split_rows(self, function: Callable[[int, int], None], rows: int) -> None:
         pieces.split_rows(self._threads, function, rows)

@@ -32,6 +32,7 @@ from graphprover.kernels.cuda import (
 )
 from graphprover.kernels.cuda.memory import Pool, Staging
 from graphprover.kernels.operands import Height, Operands
+from graphprover.settings import POOL, bytes_of
 
 _NO_MEMORY = 2  # of the runtime's and of the driver's error codes: the only one that leaves a device as it was
 
@@ -73,7 +74,9 @@ class CudaDevice:
         self.number = number
         with cupy.cuda.Device(number):
             self.stream = cupy.cuda.Stream(non_blocking=True)
+            self._copying = cupy.cuda.Stream(non_blocking=True)
             self.memory = Pool(number)
+            self.memory.limit = bytes_of(POOL, self.memory.total)
             self.staging = Staging(number)
         self.usage: dict[str, Usage] = {}  # by operation
         self.lost = ""  # why the device cannot be used again
@@ -128,6 +131,19 @@ class CudaDevice:
     def synchronize(self) -> None:
         """Wait for all that is enqueued."""
         self.stream.synchronize()
+
+    def mark(self) -> cupy.cuda.Event:
+        """An event after all that is enqueued."""
+        with self.task():
+            event = cupy.cuda.Event(disable_timing=True)
+            event.record(self.stream)
+            return event
+
+    def to_host(self, arrays: Sequence[cupy.ndarray], mark: cupy.cuda.Event) -> list[np.ndarray]:
+        """Copies by another stream, which waits for the mark alone and not for what a proof enqueues meanwhile."""
+        with self.task(), self._copying:
+            self._copying.wait_event(mark)
+            return [array.get() for array in arrays]
 
     @_operation
     def load(self, columns: np.ndarray | cupy.ndarray) -> cupy.ndarray:

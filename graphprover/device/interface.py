@@ -34,6 +34,23 @@ class Tree:
     layers: tuple[Array, ...]  # digests (n, 4) from the leaves to the cap
 
 
+class Memory(Protocol):
+    """Where the arrays of a device are."""
+
+    identity: str  # the same in every process that has its arrays there
+    keeps: bool  # what was freed stays with this process, until it is trimmed
+
+    @property
+    def total(self) -> int:
+        """Bytes that there are, for all processes."""
+
+    def reserved(self) -> int:
+        """Bytes that this process keeps from others, in use or not; 0 where it keeps none."""
+
+    def trim(self, keep: int = 0) -> None:
+        """Give others what is not in use, but ``keep`` bytes in all."""
+
+
 class Device(Protocol):
     """Where arrays live and kernels run. What is asked for several tables at once comes back in their order."""
 
@@ -44,6 +61,10 @@ class Device(Protocol):
     @property
     def arrays(self) -> Any:
         """The module of its arrays: NumPy, or CuPy, which has the same functions."""
+
+    @property
+    def memory(self) -> Memory:
+        """Where they are."""
 
     def task(self) -> AbstractContextManager[None]:
         """Hold the resources of one task.

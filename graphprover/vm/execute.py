@@ -1,12 +1,12 @@
 """Running a program: an Image and its input in, an Execution out, with or without the record for its tables."""
 
 import io
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from graphprover.device.host_memory import host_memory
 from graphprover.vm import interpreter
 from graphprover.vm.accelerators import words_of
 from graphprover.vm.elf import Image
@@ -89,10 +89,7 @@ def execute(
     Raises GuestFault for what the guest does wrong, and where it passes a limit; ValueError for an input or limits that
     cannot be. A signal's handler runs within SLICE cycles, and what it raises ends the run.
     """
-    if len(data) > MAX_INPUT_BYTES:
-        raise ValueError(f"an input of {len(data):,} bytes; {MAX_INPUT_BYTES:,} have a place")
-    if not 0 < max_cycles < MAX_CYCLES:
-        raise ValueError(f"a limit of {max_cycles:,} cycles is not in 1 .. 2^32 - 1")
+    _check(data, max_cycles)
     if max_memory is None:
         max_memory = half_of_memory() if record else DEFAULT_MEMORY
     first = _Run(image, data, max_cycles, max_memory)
@@ -105,6 +102,13 @@ def execute(
     again = _Run(image, data, max_cycles, max_memory)
     again.run(trace)
     return again.execution(again.record(trace))
+
+
+def _check(data: bytes, max_cycles: int) -> None:
+    if len(data) > MAX_INPUT_BYTES:
+        raise ValueError(f"an input of {len(data):,} bytes; {MAX_INPUT_BYTES:,} have a place")
+    if not 0 < max_cycles < MAX_CYCLES:
+        raise ValueError(f"a limit of {max_cycles:,} cycles is not in 1 .. 2^32 - 1")
 
 
 def execute_counting(
@@ -121,6 +125,7 @@ def execute_counting(
     ``start`` makes the counters for a pool of so many words; ``watch`` sees them after each slice. ``max_memory`` does
     not bound what these take, but they take no more for a word than the word does, and nothing for a cycle.
     """
+    _check(data, max_cycles)
     run = _Run(image, data, max_cycles, max_memory)
     counters = start(len(run.store.pool))
     run.run(counters=counters, watch=watch)
@@ -128,8 +133,8 @@ def execute_counting(
 
 
 def half_of_memory() -> int:
-    """Half of the bytes of memory that this computer has."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    """Half of the bytes of memory that this process may have."""
+    return host_memory() // 2
 
 
 def smallest() -> Image:

@@ -1,7 +1,9 @@
 """What a guest can do wrong."""
 
 from enum import StrEnum
+from typing import Any
 
+from graphprover.protocol.errors import VerificationError
 from graphprover.vm.claim import shown
 
 LAST_BYTES = 240  # of the output until a fault, in its message
@@ -22,6 +24,10 @@ class Fault(StrEnum):
     UNKNOWN_HOST_CALL = "unknown host call"
     MISALIGNED_HOST_CALL = "misaligned argument of a host call"
     OUTPUT_LENGTH = "impossible output length"
+
+
+class OtherExitCode(VerificationError):
+    """A run that ends with another exit code than was asked for, so that it is not to be proven."""
 
 
 class GuestFault(Exception):
@@ -47,6 +53,10 @@ class GuestFault(Exception):
         self.detail = detail  # addresses and numbers, for people
         self.function = function  # of the program that pc lies in, with the offset there, where its file has symbols
         self.output = output  # what the guest had put out until then; nothing where that cannot be told
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # An exception travels by what it was raised with, which here is more than its message.
+        return GuestFault, (self.fault, self.pc, self.line, self.cycles, self.detail, self.function, self.output)
 
 
 def _until_then(output: bytes) -> str:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from graphprover.envelope import Proof
 from graphprover.protocol.errors import VerificationError
@@ -14,6 +14,10 @@ from graphprover.vm.key import PREFIX as KEY_PREFIX
 from graphprover.vm.key import Key
 from graphprover.vm.statement import Machine, ProgramStatements
 
+if TYPE_CHECKING:
+    from graphprover.vm.execute import Execution
+
+ANY = "any"  # exit code
 HASH_CHARACTERS = 64  # of a program's hash, in hexadecimal digits
 _HASH = re.compile(f"[0-9a-f]{{{HASH_CHARACTERS}}}")
 
@@ -44,16 +48,27 @@ class Guest:
             raise VerificationError(f"this proof is of program {stated}, not of {self.name} ({own})")
         return self.machine.statement_of(proof)
 
+    def compiled(self) -> Machine:
+        """The machine with its program; raises ValueError for a verifying key, which has none."""
+        if not isinstance(self.machine, Machine):
+            raise ValueError(f"{self.name}: a verifying key, which runs nothing: give the ELF file")
+        return self.machine
+
+    def execute(self, data: bytes | None = None, **limits: Unpack[Limits]) -> "Execution":
+        """The program's run on ``data``, without a record; arguments and errors are those of `execute.execute`."""
+        from graphprover.vm.execute import execute  # here, because verifying needs no compiler
+
+        return execute(self.compiled().image, data or b"", **limits)
+
     def statement_for(self, data: bytes | None, *, state_input: bool = False, **limits: Unpack[Limits]) -> Statement:
         """What a prover proves about the program's run on ``data``, and with ``state_input`` that it was on that."""
         # Here, because verifying needs no compiler.
         from graphprover.vm.execute import execute
         from graphprover.vm.run_statement import statement_of_run
 
-        if not isinstance(self.machine, Machine):
-            raise ValueError(f"{self.name}: a verifying key, which runs nothing: give the ELF file")
-        run = execute(self.machine.image, data or b"", **limits, record=True)
-        return statement_of_run(self.machine, run, self.label, state_input=state_input)
+        machine = self.compiled()
+        run = execute(machine.image, data or b"", **limits, record=True)
+        return statement_of_run(machine, run, self.label, state_input=state_input)
 
     def describe(self, public_values: Sequence[Sequence[int]]) -> dict[str, str]:
         """What a proof with these public values says."""
@@ -62,6 +77,18 @@ class Guest:
     def to_json(self, public_values: Sequence[Sequence[int]]) -> dict[str, Any]:
         """The same for programs."""
         return claim.claim_of(public_values).to_json()
+
+
+def claimed(statement: Statement) -> claim.Claim:
+    """What a proof of this statement about a run will say."""
+    return claim.claim_of([table.public_values or () for table in statement.tables])
+
+
+def other_exit_code(code: int, wanted: int | str | None) -> str | None:
+    """What is wrong with the exit code of a guest, None where it is the one wanted (0 unless given)."""
+    if wanted == ANY or code == (wanted or 0):
+        return None
+    return f"exit code {code}, not {wanted or 0}"
 
 
 def load_guest(name: str, label: str, data: bytes) -> Guest:

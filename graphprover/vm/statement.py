@@ -227,6 +227,16 @@ class Machine(ProgramStatements):
     def program(self) -> ProgramTable:
         return ProgramTable(self.entries, rows_for(self.entries.shape[1]))
 
+    def statement(self, tables: Sequence[Table], label: str) -> Statement:
+        """A statement that shares its commitments with all others about the program: they have the same columns."""
+        statement = Statement(tables, label)
+        object.__setattr__(statement, "_caps", self._caps)
+        return statement
+
+    @cached_property
+    def _caps(self) -> dict[tuple[int, int], tuple[bytes, ...]]:
+        return {}
+
     def data(self) -> ImageMemory | None:
         addresses, values = self.image.addresses, self.image.values
         return ImageMemory(addresses, values, rows_for(len(addresses))) if len(addresses) else None

@@ -7,45 +7,59 @@ from typing import Any
 
 import cupy
 import numpy as np
+from cupy.cuda import runtime
 
 from graphprover.kernels.cuda import faults
 
 STAGING = 4 << 20  # bytes of a staging buffer: long enough for the full speed of the bus
 _BUFFERS = 16  # half of them are filled while the others are read
+_NEVER = 2**64 - 1  # a release threshold: nothing is given back to the GPU but by `Pool.trim`
 
 
 class Pool:
-    """Allocates for one device: from RMM's pool if rmm is installed, else from CuPy's.
+    """Allocates for one device: from RMM if it is installed, else from CuPy's pool.
 
-    Both are ordered by streams: what is freed is given again on the stream it was allocated on, without waiting.
+    It starts empty, grows, and keeps what it has of the GPU until it is trimmed, so that several processes share one.
+    Both kinds are ordered by streams: what is freed is given again on the stream it was allocated on, without waiting.
     """
 
+    keeps = True  # memory that no proof uses is not free for other processes
+
     def __init__(self, device: int) -> None:
+        """Raises RuntimeError where RMM is installed and the GPU's driver has no CUDA pools."""
+        self.limit: int | None = None  # bytes that may be in use at once
         self.peak = 0  # bytes held at most since `reset`
+        self.total = int(runtime.getDeviceProperties(device)["totalGlobalMem"])  # bytes that the GPU has
+        self.identity = _identity(device)  # the GPU's, whatever its number is in this process
+        self._device = device
         self._lock = threading.Lock()
         try:
-            import rmm
-            from rmm.allocators.cupy import rmm_cupy_allocator
+            import rmm  # noqa: F401
         except ImportError:
-            self.name = "cupy"
-            pool = cupy.cuda.MemoryPool()
-            self._malloc: Any = pool.malloc
-            self._held: Any = pool.used_bytes
+            self._source: _Cupy | _Rmm = _Cupy()
         else:
-            self.name = "rmm"
-            # A pool that a cluster's worker was started with is kept.
-            resource = rmm.mr.get_per_device_resource(device)
-            if isinstance(resource, rmm.mr.CudaMemoryResource):
-                resource = rmm.mr.PoolMemoryResource(resource)
-            if not isinstance(resource, rmm.mr.StatisticsResourceAdaptor):
-                resource = rmm.mr.StatisticsResourceAdaptor(resource)
-            rmm.mr.set_per_device_resource(device, resource)
-            self._malloc = rmm_cupy_allocator
-            self._held = lambda: resource.allocation_counts.current_bytes
+            self._source = _Rmm(device)
+        self.name = self._source.name  # "rmm" or "cupy"
 
     def held(self) -> int:
         """Bytes in use."""
-        return int(self._held())
+        with cupy.cuda.Device(self._device):
+            return self._source.held()
+
+    def reserved(self) -> int:
+        """Bytes that the pool keeps of the GPU, in use or not."""
+        with cupy.cuda.Device(self._device):
+            return self._source.reserved()
+
+    def trim(self, keep: int = 0) -> None:
+        """Give memory that is not in use back to the GPU, but keep ``keep`` bytes in all.
+
+        Waits for all streams first: before, what was freed on one may still be read there. A pool that the process was
+        started with may know no such thing, and keeps what it has.
+        """
+        with cupy.cuda.Device(self._device):
+            runtime.deviceSynchronize()
+            self._source.trim(keep)
 
     def reset(self) -> None:
         """Begin a new measurement of `peak`."""
@@ -54,15 +68,93 @@ class Pool:
 
     def allocate(self, size: int) -> Any:
         """What CuPy asks for memory; raises MemoryError, with the bytes asked for and held, when there is none."""
-        try:
-            if faults.allocation.due():
-                raise MemoryError
-            memory = self._malloc(size)
-        except MemoryError as error:
-            raise MemoryError(f"no {size:,} bytes on the device, with {self.held():,} bytes held") from error
         with self._lock:
-            self.peak = max(self.peak, self.held())
+            held = self._source.held()
+            if self.limit is not None and held + size > self.limit:
+                raise MemoryError(
+                    f"no {size:,} bytes on the device, with {held:,} bytes held of at most {self.limit:,}"
+                )
+            try:
+                if faults.allocation.due():
+                    raise MemoryError
+                memory = self._source.allocate(size)
+            except (MemoryError, RuntimeError) as error:
+                # RMM calls any failure one of these; of a GPU that has failed, CuPy raises here what it is.
+                cupy.cuda.get_current_stream().synchronize()
+                if not isinstance(error, MemoryError):
+                    raise
+                raise MemoryError(f"no {size:,} bytes on the device, with {held:,} bytes held") from error
+            self.peak = max(self.peak, self._source.held())
         return memory
+
+
+class _Cupy:
+    """A pool of CuPy's, on the current device."""
+
+    name = "cupy"
+
+    def __init__(self) -> None:
+        self._pool = cupy.cuda.MemoryPool()
+        self.allocate = self._pool.malloc
+        self.held = self._pool.used_bytes
+        self.reserved = self._pool.total_bytes
+
+    def trim(self, keep: int) -> None:
+        if self.reserved() > keep:
+            self._pool.free_all_blocks()  # it can give back nothing less
+
+
+class _Rmm:
+    """RMM's resource of a device: a CUDA pool of our own, or what the process was started with."""
+
+    name = "rmm"
+
+    def __init__(self, device: int) -> None:
+        import rmm
+        from rmm.allocators.cupy import rmm_cupy_allocator
+
+        resource = rmm.mr.get_per_device_resource(device)
+        if isinstance(resource, rmm.mr.CudaMemoryResource):  # nobody has chosen one
+            resource = rmm.mr.CudaAsyncViewMemoryResource(_cuda_pool(device))
+        if not isinstance(resource, rmm.mr.StatisticsResourceAdaptor):
+            resource = rmm.mr.StatisticsResourceAdaptor(resource)
+        rmm.mr.set_per_device_resource(device, resource)
+        self.allocate = rmm_cupy_allocator
+        self._counted = resource
+        while not hasattr(resource, "pool_size") and hasattr(resource, "get_upstream"):
+            resource = resource.get_upstream()
+        self._pool = resource
+
+    def held(self) -> int:
+        return int(self._counted.allocation_counts.current_bytes)
+
+    def reserved(self) -> int:
+        if hasattr(self._pool, "pool_handle"):
+            return runtime.memPoolGetAttribute(self._pool.pool_handle(), runtime.cudaMemPoolAttrReservedMemCurrent)
+        return int(self._pool.pool_size()) if hasattr(self._pool, "pool_size") else self.held()
+
+    def trim(self, keep: int) -> None:
+        if hasattr(self._pool, "pool_handle"):
+            runtime.memPoolTrimTo(self._pool.pool_handle(), keep)
+
+
+def _cuda_pool(device: int) -> Any:
+    """A CUDA pool of a device, empty, that lives as long as the process."""
+    from cuda.bindings.runtime import cudaMemPool_t  # which RMM brings
+
+    kind = runtime.cudaMemAllocationTypePinned, runtime.cudaMemHandleTypeNone, runtime.cudaMemLocationTypeDevice
+    pool = runtime.memPoolCreate(runtime.MemPoolProps(*kind, device))
+    runtime.memPoolSetAttribute(pool, runtime.cudaMemPoolAttrReleaseThreshold, _NEVER)
+    return cudaMemPool_t(pool)
+
+
+def _identity(device: int) -> str:
+    """Where the GPU sits, and its UUID, which tells apart those that one GPU is divided into.
+
+    CuPy cuts a UUID at its first zero, so that it alone would not do.
+    """
+    unique = runtime.getDeviceProperties(device)["uuid"][:16].hex()
+    return f"{runtime.deviceGetPCIBusId(device)}-{unique}"
 
 
 class Staging:

@@ -76,7 +76,13 @@ def memory(device: Any, other: Any) -> Iterator[None]:
         device.memory = before
 
 
-class Limited:
+class Elsewhere:
+    """What admission asks of a device's memory: there is enough."""
+
+    identity, keeps, total = "elsewhere", False, 1 << 40
+
+
+class Limited(Elsewhere):
     """A pool of its own of at most ``limit`` bytes."""
 
     def __init__(self, kind: str, limit: int) -> None:
@@ -106,7 +112,7 @@ class Limited:
             self.allocate = allocate
 
 
-class Garbage:
+class Garbage(Elsewhere):
     """The device's own memory, but every block is full of garbage when it is given and again when it is given back.
 
     Both are enqueued on the stream that the block was allocated on, where its next owner may begin to write. Some

@@ -10,6 +10,7 @@ from graphprover.device import CpuDevice
 from graphprover.device.interface import CPU_BATCH
 from graphprover.examples import memory
 from graphprover.examples.synthetic import statement
+from graphprover.graphs import plan
 from graphprover.graphs import proof as proof_graph
 from graphprover.graphs.batches import batches
 from graphprover.graphs.costs import FREE, Cost, Costs
@@ -136,3 +137,38 @@ def test_traces_that_the_proof_makes_are_in_its_peak() -> None:
     (trace,) = (task.cost.kept for task in made.tasks.values() if task.round == "trace_main")
     assert trace == 60 * 8 << 13
     assert there.peak_bytes(1) < made.peak_bytes(1) <= there.peak_bytes(1) + trace
+
+
+def test_the_peak_names_its_task() -> None:
+    stated = statement(13, 60, 12)
+    planned = make_plan(prepare(stated).layout)
+    peak = planned.peak(1)
+    assert (peak.round, peak.name) in {(task.round, task.name) for task in planned.tasks.values()}
+    assert peak.bytes == planned.peak_bytes(1) and str(peak) == f"{peak.round} of {peak.name}"
+    without = [replace(t, cost=Cost()) if t.round == peak.round else t for t in planned.tasks.values()]
+    fewer = replace(planned, tasks=dict(zip(planned.tasks, without, strict=True)))
+    assert fewer.peak_bytes(1) < peak.bytes
+
+
+def test_columns_that_a_device_loads_are_in_its_peak() -> None:
+    stated = example(memory)
+    layout, traces = prepare(stated, parameters=FEW).layout, checked_traces(stated)
+    there, loaded = (make_plan(layout, main=traces, loaded=loads) for loads in (False, True))
+    kept = {task.round: task.cost.kept for task in loaded.tasks.values()}
+    assert kept["trace_main"] and kept["trace_preprocessed"]
+    columns = sum(layout.tables[table].main_width << log for table, log in enumerate(layout.log_heights))
+    columns += sum(layout.tables[t].preprocessed_width << layout.log_heights[t] for t in layout.preprocessed_tables)
+    assert loaded.total.kept - there.total.kept == 8 * columns
+    assert there.peak_bytes(1) <= loaded.peak_bytes(1)
+
+
+def test_a_peak_is_planned_once_for_each_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = CpuDevice(1), CpuDevice(2)
+    shapes = [prepare(statement(height, 20, 4)) for height in (9, 10, 9)]
+    peaks = [plan.peak_of(some.layout, device, some.traces) for some in shapes[:2] for device in (one, two)]
+    planned = [make_plan(some.layout, main=some.traces).peak(threads) for some in shapes[:2] for threads in (1, 2)]
+    assert peaks == planned and len(set(peaks)) == 2
+    monkeypatch.setattr(plan, "make_plan", None)
+    assert plan.peak_of(shapes[2].layout, one, shapes[2].traces) == peaks[0]
+    with pytest.raises(TypeError):  # its traces are made, too
+        plan.peak_of(shapes[2].layout, one, checked_traces(as_recipes(statement(9, 20, 4))))

@@ -1,7 +1,10 @@
 """Where cycles and cells go: all of them, to the right functions, in files that can be opened."""
 
 import json
+import shutil
 import struct
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -21,7 +24,7 @@ from graphprover.vm.isa import A0, Instruction, Op
 from graphprover.vm.profile import calls
 from graphprover.vm.profile.evens import Evens
 from graphprover.vm.profile.formats import FORMATS, leaves, text
-from graphprover.vm.profile.lines import Lines
+from graphprover.vm.profile.lines import Lines, lines_of
 from graphprover.vm.profile.measure import Profile, profile
 from graphprover.vm.profile.tree import Frame, by_function, tree
 from graphprover.vm.run_statement import statement_of_run
@@ -321,6 +324,31 @@ def test_even_numbers_are_counted_as_the_table_has_them(count: int, heights: lis
             traces.append(keccak_f_trace(range(taken.shape[1]), taken, height))
         evens.add(some.T)
         assert evens.used(count, heights) == np.count_nonzero(even_trace(traces)[-1])
+
+
+COMPILER = shutil.which("riscv64-unknown-elf-gcc")
+
+
+@pytest.mark.skipif(not COMPILER, reason="no riscv64-unknown-elf-gcc")
+def test_source_lines_where_the_file_tells_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("elftools")
+    copy = shutil.copytree(GUESTS, tmp_path / "guests")
+    flags = "LDFLAGS=-g -static -T sdk/guest.ld -Wl,--gc-sections,--build-id=none,-z,max-page-size=16"
+    subprocess.run(["make", "-s", "-B", "-C", copy, "sha256.elf", flags], check=True)
+    program = load_elf((copy / "sha256.elf").read_bytes())
+    found, lines = profile(program, b"abc"), lines_of(program)
+    assert {name.partition(":")[0] for name in lines.names} >= {"sha256.c", "zkvm.c"}
+    last = len((copy / "sha256.c").read_text().splitlines())
+    root = tree(found, lines)
+    shown = {frame.name for path, _ in leaves(root) for frame in path if frame.kind == "line"}
+    numbers = [int(name.partition(":")[2]) for name in shown if name.startswith("sha256.c:")]
+    assert numbers and 0 < min(numbers) and max(numbers) <= last
+    assert (root.cells, root.cycles) == (found.cells, found.execution.cycles)
+    assert "Source lines" in FORMATS[".html"](root, "sha256", "cells")
+    for module in ("elftools.elf.elffile", "elftools.common.exceptions"):
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ModuleNotFoundError):
+        lines_of(program)
 
 
 def test_a_fault_is_a_fault() -> None:

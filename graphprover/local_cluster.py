@@ -1,0 +1,175 @@
+"""A cluster of processes on this host, which lasts as long as it is needed: for CPUs, or several for each GPU.
+
+dask-cuda's LocalCUDACluster starts one process for each GPU only, but a proof keeps a GPU busy for part of its time.
+"""
+
+import asyncio
+import importlib.util
+import logging
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from multiprocessing import current_process
+from typing import Any
+
+from distributed import Client, Nanny, Scheduler
+from distributed.utils import silence_logging_cmgr
+
+from graphprover.device.choose import gpus, missing
+from graphprover.device.cpu import available_threads
+from graphprover.graphs.executor_names import CUDA, PROCESSES
+from graphprover.members import ClusterError
+from graphprover.settings import DASHBOARD, SILENCE, WORKERS, setting
+
+MOST_PROCESSES = 8  # by default
+CORES_PER_PROCESS = 4  # of a GPU, and
+MOST_PER_GPU = 4  # by default: more gain little
+PATIENCE_SECONDS = 5.0  # after which the wait for processes is told
+
+_HOST = {"host": "127.0.0.1"}
+_log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
+
+
+@contextmanager
+def started(kind: str, workers: int | None = None) -> Iterator[Client]:
+    """A client of so many processes, in all for ``"processes"``, of each visible GPU for ``"cuda"``.
+
+    Without a number the setting ``graphprover.workers`` is taken, or what the cores suffice for. All processes end when
+    the context does, however that is. Raises ClusterError where there is no GPU, or a process does not start.
+    """
+    if getattr(current_process(), "_inheriting", False):  # this process is one that is being started
+        raise ClusterError(
+            f"executor {kind}: its processes import your script, which must start them under "
+            'if __name__ == "__main__": only'
+        )
+    number = workers or setting(WORKERS)
+    options = _for_gpus(number) if kind == CUDA else _for_cpus(number)
+    cluster = _Processes(options)
+    try:
+        with Client(cluster.address(kind)) as client:
+            yield client
+    finally:
+        cluster.end()
+
+
+def _for_cpus(processes: int | None) -> list[dict[str, Any]]:
+    """What each process is started with: the cores divided among them."""
+    cores = available_threads()
+    processes = processes or min(cores, MOST_PROCESSES)
+    return [{"nthreads": max(1, cores // processes), "env": {"CUDA_VISIBLE_DEVICES": ""}}] * processes
+
+
+def _for_gpus(each: int | None) -> list[dict[str, Any]]:
+    """The same for GPUs: a process sees one, and runs on the cores next to it where dask-cuda is installed."""
+    found = gpus()
+    if not found:
+        raise ClusterError(f"executor {CUDA}: {missing(found)}; executor {PROCESSES} takes CPUs")
+    each = each or min(max(available_threads() // found // CORES_PER_PROCESS, 1), MOST_PER_GPU)
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    names = visible.split(",")[:found] if visible else [str(number) for number in range(found)]
+    return [
+        {"nthreads": 1, "env": {"CUDA_VISIBLE_DEVICES": name}, "plugins": _affinity(name)}
+        for _ in range(each)
+        for name in names
+    ]
+
+
+def _affinity(gpu: str) -> tuple[Any, ...]:
+    if importlib.util.find_spec("dask_cuda") is None:
+        return ()
+    from dask_cuda.plugins import CPUAffinity
+    from dask_cuda.utils import get_cpu_affinity
+
+    return (CPUAffinity(get_cpu_affinity(int(gpu) if gpu.isdecimal() else gpu)),)
+
+
+class _Processes:
+    """A scheduler in a thread of this process, and nannies that start a process each, and another when it dies.
+
+    The thread takes no Ctrl-C, and so neither do the processes that it starts: the caller's own ends them.
+    """
+
+    def __init__(self, options: list[dict[str, Any]]) -> None:
+        self._options = options
+        self._address: Future[str] = Future()
+        self._loop = asyncio.new_event_loop()
+        self._left = asyncio.Event()
+        self._thread = threading.Thread(target=self._serve, name="graphprover-cluster", daemon=True)
+        self._thread.start()
+
+    def address(self, kind: str) -> str:
+        """The scheduler's, once all processes are warm; raises ClusterError where one does not start."""
+        try:
+            with suppress(TimeoutError):
+                return self._address.result(PATIENCE_SECONDS)
+            _log.warning(
+                "graphprover: executor %s: %d processes load or compile kernels; waiting for them",
+                kind,
+                len(self._options),
+            )
+            return self._address.result()
+        except Exception as error:
+            raise ClusterError(f"executor {kind}: its processes do not start: {error}") from error
+
+    def end(self) -> None:
+        """End all processes, whatever they do."""
+        self._loop.call_soon_threadsafe(self._left.set)
+        self._thread.join()
+
+    def _serve(self) -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        with silence_logging_cmgr(logging.ERROR):
+            try:
+                self._loop.run_until_complete(self._run())
+            except Exception as error:
+                if not self._address.done():
+                    self._address.set_exception(error)
+        self._loop.close()
+
+    async def _run(self) -> None:
+        dashboard = setting(DASHBOARD)
+        address = {"dashboard": bool(dashboard), "dashboard_address": dashboard or "127.0.0.1:0"}
+        async with Scheduler(**_HOST, **address, worker_ttl=setting(SILENCE)) as scheduler:
+            nannies = [
+                Nanny(
+                    scheduler.address,
+                    name=number,
+                    preload=["graphprover.worker"],
+                    memory_limit=0,  # admission counts what proofs take
+                    dashboard=False,
+                    silence_logs=logging.ERROR,
+                    **_HOST,
+                    **options,
+                )
+                for number, options in enumerate(self._options)
+            ]
+            starting = asyncio.gather(*nannies)
+            left = asyncio.ensure_future(self._left.wait())
+            await asyncio.wait({starting, left}, return_when=asyncio.FIRST_COMPLETED)
+            try:
+                if not left.done():
+                    await starting
+                    self._address.set_result(scheduler.address)
+                    await left
+            finally:
+                with silence_logging_cmgr(logging.CRITICAL):
+                    await _end(nannies, starting)
+
+
+async def _end(nannies: list[Nanny], starting: "asyncio.Future[Any]") -> None:
+    """Kill the processes of nannies, which start no others then."""
+    for nanny in nannies:
+        if starting.done():
+            nanny.close_gracefully()
+    while True:
+        for nanny in nannies:
+            if nanny.pid:
+                with suppress(ProcessLookupError):
+                    os.kill(nanny.pid, signal.SIGKILL)
+        if starting.done():
+            break
+        await asyncio.sleep(0.05)
+    await asyncio.gather(starting, *(nanny.close() for nanny in nannies), return_exceptions=True)

@@ -1,0 +1,228 @@
+"""Who is in a cluster: the workers that fit, those that do not, and those that have fallen silent.
+
+A worker that fits has the resource ``graphprover``, which every proof asks for: where a proof runs is the scheduler's
+choice. Code is named in text (``eval``): what cannot be imported fails a question and not its worker.
+"""
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+import dask
+from distributed import Client, Status, Worker
+
+from graphprover import __version__
+from graphprover.device import Device
+from graphprover.device.choose import CUDA, gpus, named
+from graphprover.protocol.transcript import RELEASE
+from graphprover.settings import SILENCE, WAIT, setting
+
+ANSWER_SECONDS = 60.0  # a worker that does not answer in this time has stopped; the first import takes some of it
+PATIENCE_SECONDS = 5.0  # after which a wait for an answer is told
+LOOK_SECONDS = 0.5  # between two looks at who is there; workers of a small cluster tell of themselves as often
+
+OURS = {"graphprover": __version__, "protocol": RELEASE, "dask": dask.__version__}  # the same on both sides, or nothing
+SLOT, GPUS = "graphprover", "graphprover-gpus"  # resources: a worker makes one proof at a time; the GPUs it sees
+READY = "graphprover"  # the name of the plugin that warms a worker up, `graphprover.worker.Ready`
+_FACTS = "__import__('graphprover.members', fromlist=['members']).facts()"
+
+_LEFT = OSError("left the cluster")
+
+_log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
+
+
+class ClusterError(RuntimeError):
+    """A cluster cannot make proofs: the message names the worker, and says what to do."""
+
+
+class Members:
+    """The workers of a client. Threads may share it."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._asked: dict[str, Future[Any]] = {}  # by address: what a worker that is there says of itself, or an error
+        self._pulse: dict[str, tuple[float, int]] = {}  # when the scheduler heard of it last; in how many looks no more
+        self._told: set[str] = set()
+        self._counted = 0.0  # when silence was
+        self._lock = threading.Lock()
+
+    def wait_for(self, device: Device | str) -> None:
+        """Until all workers have answered and one fits; raises ClusterError where one does not or none comes in time."""
+        present, started = self.absence("has no worker"), time.monotonic()
+        while True:
+            self.look()
+            if wrong := [line for address in sorted(self._asked) if (line := self._wrong(address, device))]:
+                raise ClusterError("\n".join(wrong))
+            waiting = sorted(address for address, answer in self._asked.items() if not answer.done())
+            if self.fit(device) and not waiting:
+                return
+            present(bool(waiting))
+            if waiting and time.monotonic() - started > PATIENCE_SECONDS:
+                self._tell(f"worker {waiting[0]} does not answer; waiting up to {ANSWER_SECONDS:g} s")
+            time.sleep(0.05)
+
+    def look(self) -> None:
+        """See who is there, and ask those that are new; what they answer is there in a later look."""
+        workers = self._client.scheduler_info(n_workers=-1)["workers"]
+        with self._lock:
+            for address in self._asked.keys() - workers.keys():
+                del self._asked[address]
+            for address, answer in list(self._asked.items()):
+                if answer.done() and _has_left(answer.result()):
+                    del self._asked[address]  # it is asked again if it is still there
+            for address in workers.keys() - self._asked.keys():
+                asked = asyncio.run_coroutine_threadsafe(self._ask(address), self._client.loop.asyncio_loop)
+                self._asked[address] = asked
+            self._count_silence({address: worker["last_seen"] for address, worker in workers.items()})
+
+    def _count_silence(self, seen: dict[str, float]) -> None:
+        """In looks, not by a clock: whoever was suspended, this process too, has missed nothing meanwhile."""
+        now = time.monotonic()
+        if now - self._counted < LOOK_SECONDS:
+            return
+        self._counted, pulse = now, self._pulse
+        self._pulse = {
+            address: (last, pulse[address][1] + 1 if address in pulse and pulse[address][0] == last else 0)
+            for address, last in seen.items()
+        }
+
+    @property
+    def silent(self) -> set[str]:
+        """Workers that have said nothing for so long that they must have stopped."""
+        most = float(setting(SILENCE)) / LOOK_SECONDS
+        return {address for address, (_, looks) in self._pulse.items() if looks > most}
+
+    def fit(self, device: Device | str) -> set[str]:
+        """Workers that may have proofs by a device."""
+        answered = {address for address, answer in list(self._asked.items()) if answer.done()}
+        return {address for address in answered if not self._wrong(address, device)}
+
+    def warn(self, device: Device | str) -> None:
+        """Name, once, the workers that have come and get no proof."""
+        for address in sorted(self._asked.keys() - self.silent):
+            if line := self._wrong(address, device):
+                self._tell(f"{line}; it gets no proof")
+
+    def absence(self, what: str) -> Callable[[bool], None]:
+        """What is told, again and again, whether workers are there: warns once they are not, and raises ClusterError
+        when that lasts."""
+        seconds = float(setting(WAIT))
+        since: float | None = None
+
+        def tell(present: bool) -> None:
+            nonlocal since
+            now = time.monotonic()
+            if present:
+                since = None
+            elif since is None:
+                since = now
+                _log.warning(
+                    "graphprover: %s %s%s; waiting up to %g s for one", self.name, what, self._stopped(), seconds
+                )
+            elif now - since > seconds:
+                raise ClusterError(
+                    f"{self.name} {what}{self._stopped()}, and none came in {seconds:g} s: start some "
+                    f"(dask worker {self.name}), or wait longer (DASK_GRAPHPROVER__WAIT=SECONDS)"
+                )
+
+        return tell
+
+    def _stopped(self) -> str:
+        silent = sorted(self.silent)
+        return f" ({', '.join(silent)} stopped)" if silent else ""
+
+    @property
+    def name(self) -> str:
+        """The scheduler's address."""
+        return str(self._client.scheduler.address) if self._client.scheduler else "the cluster"
+
+    async def _ask(self, address: str) -> Any:
+        """What a worker says of itself, or the exception instead; one that fits for something is enlisted.
+
+        Never raises.
+        """
+
+        async def told(function: Any, *arguments: Any) -> Any:
+            asked = self._client.run(function, *arguments, workers=[address], on_error="return")
+            return (await asyncio.wait_for(asked, ANSWER_SECONDS)).get(address, _LEFT)
+
+        try:
+            answer = await told(eval, _FACTS)
+            if isinstance(answer, dict) and not _others(answer):
+                failed = await told(enlist)
+                return answer if failed is None else failed
+            return answer
+        except Exception as error:
+            return error
+
+    def _wrong(self, address: str, device: Device | str) -> str:
+        """A line that says why a worker does not fit, and what to do; nothing if it does, or has not answered."""
+        asked = self._asked.get(address)
+        answer = asked.result() if asked and asked.done() else None
+        if address in self.silent:
+            wrong = f"nothing from it for {setting(SILENCE):g} s: it has stopped or is overloaded; end it"
+        elif answer is None or _has_left(answer):
+            return ""
+        elif isinstance(answer, TimeoutError):
+            wrong = f"no answer in {ANSWER_SECONDS:g} s: it has stopped or is overloaded; end it"
+        elif isinstance(answer, ImportError):
+            wrong = f"cannot import graphprover ({answer}): install 'graphprover[prover]' {__version__} there"
+        elif isinstance(answer, Exception):
+            wrong = f"{type(answer).__name__}: {answer}"
+        elif other := _others(answer):
+            theirs, here = (", ".join(f"{name} {side.get(name)}" for name in other) for side in (answer, OURS))
+            wrong = f"has {theirs}, and here is {here}: install the same there"
+        elif gpus_asked(device) > answer["gpus"]:
+            wrong = f"device {device}: it sees {answer['gpus']} GPUs; ask for another device, or end this worker"
+        else:
+            return ""
+        return f"worker {address}: {wrong}"
+
+    def _tell(self, line: str) -> None:
+        if line not in self._told:
+            self._told.add(line)
+            _log.warning("graphprover: %s", line)
+
+
+def facts() -> dict[str, Any]:
+    """What a worker says of itself: its versions, and how many GPUs it sees."""
+    return OURS | {"gpus": gpus()}
+
+
+async def enlist(dask_worker: Worker) -> None:
+    """Let a worker have proofs: one at a time, and on no GPU that it does not see. Raises what its warm-up has raised.
+
+    One that has not joined yet tells of its resources as it joins.
+    """
+    ready = dask_worker.plugins.get(READY)
+    if error := getattr(ready, "error", None):
+        raise error
+    if GPUS in dask_worker.state.total_resources:
+        return
+    resources = {SLOT: 1, GPUS: gpus()}
+    if dask_worker.status == Status.running:
+        await dask_worker.set_resources(**resources)
+    else:
+        dask_worker.state.total_resources |= resources
+        dask_worker.state.available_resources |= resources
+
+
+def gpus_asked(device: Device | str) -> int:
+    """How many GPUs a worker must see for a device; raises ValueError for a name that means none."""
+    if isinstance(device, str):
+        kind, number = named(device)
+    else:
+        kind, number = device.kind, getattr(device, "number", 0)
+    return number + 1 if kind == CUDA else 0
+
+
+def _others(answer: dict[str, Any]) -> list[str]:
+    return [name for name in OURS if answer.get(name) != OURS[name]]
+
+
+def _has_left(answer: Any) -> bool:
+    return isinstance(answer, OSError) and not isinstance(answer, TimeoutError)

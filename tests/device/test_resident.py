@@ -1,0 +1,74 @@
+"""What stays on a worker: Dask knows its size, and moves, spills and drops it as it likes."""
+
+import logging
+import os
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from dask.sizeof import sizeof
+from distributed import Client, LocalCluster
+from distributed.spill import SpillBuffer
+
+from graphprover.device import CpuDevice
+from graphprover.device.resident import Resident, resident
+
+WORDS = 1 << 17
+
+
+def made(seed: int) -> Resident:
+    return resident(CpuDevice(1), arrays(seed))
+
+
+def arrays(seed: int) -> list[np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return [rng.integers(0, 1 << 60, shape, dtype=np.uint64) for shape in ((3, WORDS), (0, 5), (7,))]
+
+
+def read(kept: Resident) -> tuple[int, list[np.ndarray], bool]:
+    """Where it is read, what it holds, and whether its device is the one that this process has."""
+    return os.getpid(), list(kept.arrays), kept.device is pickle.loads(pickle.dumps(CpuDevice(1)))
+
+
+def same(found: list[np.ndarray], seed: int) -> bool:
+    return all(map(np.array_equal, found, arrays(seed)))
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Client]:
+    cluster = LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=logging.ERROR
+    )
+    with cluster, Client(cluster) as client:
+        yield client
+
+
+def test_a_worker_has_what_another_has_made(client: Client) -> None:
+    here, there = client.scheduler_info()["workers"]
+    kept = client.submit(made, 5, workers=[here], pure=False)
+    process, found, _ = client.submit(read, kept, workers=[here]).result()
+    assert same(found, 5)
+    elsewhere, found, own = client.submit(read, kept, workers=[there], pure=False).result()
+    assert elsewhere != process and same(found, 5) and own, "it is on the device of the worker that reads it"
+    assert 24 * WORDS <= client.nbytes(summary=False)[kept.key] <= 24 * WORDS + 1000
+    assert len(client.who_has(kept)[kept.key]) == 2
+    key = kept.key
+    del kept
+    while key in client.nbytes(summary=False):  # until the scheduler has heard that nobody needs it
+        pass
+
+
+def test_spilled_and_read_again(tmp_path: Path) -> None:
+    buffer = SpillBuffer(str(tmp_path), target=32 * WORDS)
+    for seed in range(3):
+        buffer[f"kept-{seed}"] = made(seed)
+    assert len(buffer.slow) == 2 and len(buffer.fast) == 1, "there is room for one"
+    assert all(same(list(buffer[f"kept-{seed}"].arrays), seed) for seed in range(3))
+
+
+def test_its_size_is_that_of_its_arrays() -> None:
+    kept = made(1)
+    assert kept.nbytes == 24 * WORDS + 56
+    assert kept.nbytes <= sizeof(kept) <= kept.nbytes + 100

@@ -1,0 +1,59 @@
+"""Processes that hold memory, for tests of admission: imported in a moment, without kernels.
+
+As a program: ``python -m tests.holding IDENTITY BYTES`` says "begun", asks for so much of 100 bytes, says the number of
+a child that it has forked when it has them, and sleeps.
+"""
+
+import os
+import sys
+import time
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+
+import dask
+
+from graphprover import admission
+from graphprover.settings import MEMORY_LIMIT
+
+
+@dataclass
+class Memory:
+    """A device that has memory and nothing else."""
+
+    total: int
+    identity: str = "test"
+    keeps: bool = False
+    kept: int = 0
+
+    @property
+    def memory(self) -> "Memory":
+        return self
+
+    def task(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def reserved(self) -> int:
+        return self.kept
+
+    def trim(self, keep: int = 0) -> None:
+        self.kept = min(self.kept, keep)
+
+
+def run(needed: int, budget: int) -> tuple[float, float, int, int]:
+    """When it was admitted and when it left, what it needed, and what it saw the ledger hold."""
+    with dask.config.set({MEMORY_LIMIT: budget}), admission.admitted(Memory(10 * budget), needed):  # type: ignore[arg-type]
+        first = time.monotonic()
+        seen = sum(entry.taken() for entry in admission._ledgers["test"].entries())
+        time.sleep(needed / 1000)
+        return first, time.monotonic(), needed, seen
+
+
+if __name__ == "__main__":
+    print("begun", flush=True)
+    with (
+        dask.config.set({MEMORY_LIMIT: 1.0}),
+        admission.admitted(Memory(100, sys.argv[1]), int(sys.argv[2])),  # type: ignore[arg-type]
+    ):
+        if child := os.fork():  # which inherits all files
+            print(child, flush=True)
+        time.sleep(600)

@@ -1,0 +1,297 @@
+"""Proofs run as their memory allows, whoever asks: never more than there is, the heaviest first, nobody for ever."""
+
+import logging
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import suppress
+from fractions import Fraction
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import dask
+import pytest
+
+from graphprover import admission
+from graphprover.admission import Entry, Ledger, Need, TooLarge, admitted, grantable, limit_process
+from graphprover.device import CpuDevice
+from graphprover.examples import synthetic
+from graphprover.files import private_folder
+from graphprover.graphs.plan import peak_of
+from graphprover.prover import Prepared, prepare, prove_prepared
+from graphprover.settings import MEMORY_LIMIT, POOL
+from tests.graphs.test_proof import FEW
+from tests.holding import Memory, run
+
+ROOT = Path(__file__).parents[1]
+SHARES = (Fraction(3, 4), Fraction(1, 2), Fraction(1, 3))  # of what would be held if all ran at once
+NEEDS = (40, 10, 25, 5, 30, 15, 20, 35, 10, 50, 5, 45)
+SECONDS = 60.0  # a wait that takes so long is one without an end
+
+
+@pytest.fixture(scope="module", autouse=True)
+def own_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Nobody else's ledgers; processes that are started from here have the same."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", str(tmp_path_factory.mktemp("ledgers")))
+        patch.setattr(admission, "_ledgers", {})
+        private_folder.cache_clear()
+        with dask.config.set({POOL: 1.0, MEMORY_LIMIT: 1.0}):
+            yield private_folder()
+    private_folder.cache_clear()
+
+
+def device(total: int, **named: Any) -> Any:
+    return Memory(total, **named)
+
+
+def until(condition: Callable[[], object]) -> None:
+    end = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def most_at_once(runs: Sequence[tuple[float, float, int]]) -> int:
+    """Of the bytes that were held between beginnings and ends."""
+    return max(sum(needed for first, last, needed in runs if first <= now < last) for now, _, _ in runs)
+
+
+def test_processes_together_hold_no_more_than_the_budget() -> None:
+    with ProcessPoolExecutor(4, get_context("spawn")) as pool:
+        list(pool.map(run, [1] * 8, [sum(NEEDS)] * 8))  # all have been started
+        for share in SHARES:
+            budget = int(sum(sorted(NEEDS)[-4:]) * share)
+            results = list(pool.map(run, NEEDS, [budget] * len(NEEDS)))
+            assert sorted(needed for _, _, needed, _ in results) == sorted(NEEDS)
+            runs = [(first, last, needed) for first, last, needed, _ in results]
+            assert most_at_once(runs) <= budget >= max(seen for *_, seen in results)
+            assert most_at_once(runs) > max(NEEDS), "some ran at once"
+
+
+def statements() -> list[Prepared]:
+    shapes = [(9, 30, 4), (6, 10, 4), (8, 20, 2), (9, 28, 4), (5, 40, 4), (9, 12, 4), (7, 24, 4)]
+    return [prepare(synthetic.statement(*shape), parameters=FEW) for shape in shapes]
+
+
+def test_a_mixed_batch_of_proofs_has_the_same_bytes() -> None:
+    cpu, batch = CpuDevice(1), statements()
+    expected = [prove_prepared(prepared, "sync", cpu)[0] for prepared in batch]
+    peaks = [peak_of(prepared.layout, cpu, prepared.traces) for prepared in batch]
+    for share in SHARES:
+        budget, runs = int(sum(peak.bytes for peak in peaks) * share), []
+
+        def prove(number: int, runs: list[tuple[float, float, int]] = runs) -> Any:
+            with admitted(cpu, peaks[number].bytes, str(peaks[number])):
+                first = time.monotonic()
+                proof, _ = prove_prepared(batch[number], "sync", cpu)
+                runs.append((first, time.monotonic(), peaks[number].bytes))
+                return proof
+
+        with dask.config.set({MEMORY_LIMIT: budget}), ThreadPoolExecutor(len(batch)) as pool:
+            assert list(pool.map(prove, range(len(batch)))) == expected
+        assert most_at_once(runs) <= budget
+
+
+def test_the_heaviest_that_waits_is_next_and_nobody_overtakes_it() -> None:
+    memory, order = device(100, identity="order"), []
+    leave = threading.Event()
+
+    def prove(needed: int) -> None:
+        with admitted(memory, needed):
+            order.append(needed)
+            if needed == 60:
+                leave.wait(SECONDS)
+
+    def start(needed: int) -> threading.Thread:
+        thread = threading.Thread(target=prove, args=[needed])
+        thread.start()
+        until(lambda: needed in order or any(need.bytes == needed for need in waiting()))
+        return thread
+
+    def waiting() -> list[Need]:
+        ledger = admission._ledgers.get("order")
+        return list(ledger.own.waits) if ledger else []
+
+    threads = [start(needed) for needed in (60, 55, 10, 90, 70, 20)]
+    assert order == [60] and len(waiting()) == 5, "10 and 20 would fit, but heavier ones wait"
+    leave.set()
+    for thread in threads:
+        thread.join(SECONDS)
+    assert order[:4] == [60, 90, 70, 55] and sorted(order[4:]) == [10, 20]
+
+
+def holder(identity: str, needed: int) -> "subprocess.Popen[str]":
+    """A process that asks for memory, has forked another by then, and says so."""
+    command = [sys.executable, "-m", "tests.holding", identity, str(needed)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+
+
+def said(process: "subprocess.Popen[str]") -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def test_what_a_killed_process_held_is_free_though_its_child_lives(own_folder: Path) -> None:
+    dead = holder("killed", 80)
+    assert said(dead) == "begun"
+    child = int(said(dead))
+    try:
+        thread = threading.Thread(target=take, args=[device(100, identity="killed"), 50])
+        thread.start()
+        until(lambda: "killed" in admission._ledgers and admission._ledgers["killed"].own.waits)
+        assert sum(entry.taken() for entry in admission._ledgers["killed"].entries()) == 80
+        dead.kill()
+        dead.wait()
+        thread.join(SECONDS)
+        assert not thread.is_alive()
+        os.kill(child, 0)  # it is still there
+        assert len(list((own_folder / "memory-killed").glob("*.json"))) == 1, "the dead one's file is removed"
+    finally:
+        dead.kill()
+        os.kill(child, signal.SIGKILL)
+
+
+def take(memory: Any, needed: int) -> None:
+    with admitted(memory, needed):
+        pass
+
+
+def test_a_process_that_stopped_while_it_waits_is_passed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admission, "STOPPED", 0.3)
+    memory = device(100, identity="stopped")
+    with admitted(memory, 40):
+        waits = holder("stopped", 90)
+        try:
+            ledger = admission._ledgers["stopped"]
+            until(lambda: any(need.bytes == 90 for entry in ledger.entries() for need in entry.waits))
+            waits.send_signal(signal.SIGSTOP)
+            thread = threading.Thread(target=take, args=[memory, 20])
+            thread.start()
+            thread.join(SECONDS)
+            assert not thread.is_alive()
+        finally:
+            waits.kill()
+
+
+def other(memory: Any, kept: int = 0) -> Ledger:
+    """Another process's part of a ledger."""
+    found = Ledger(private_folder() / f"memory-{memory.identity}", memory)
+    found.own.kept = kept
+    with found._locked():
+        found._write()
+    return found
+
+
+def test_a_pool_gives_back_what_somebody_waits_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admission, "PATIENCE", SECONDS)
+    theirs, ours = (Memory(100, "pool", keeps=True, kept=kept) for kept in (80, 5))
+    idle = other(theirs, kept=80)
+    threading.Thread(target=idle.give_back, daemon=True).start()
+    with admitted(ours, 30):  # type: ignore[arg-type]
+        assert theirs.reserved() == 0 == idle.own.kept
+    assert admission._ledgers["pool"].own.kept == 5, "what the own pool has is told afterwards"
+
+
+def test_a_pool_that_keeps_all_is_not_waited_for_longer_than_patience(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(admission, "PATIENCE", 0.1)
+    memory = device(100, identity="foreign", keeps=True)
+    idle = other(memory, kept=80)
+    take(memory, 30)
+    assert not caplog.records
+    # Proofs that run are waited for as long as it takes, and that is told.
+    with admitted(memory, 75):
+        thread = threading.Thread(target=take, args=[memory, 30])
+        with caplog.at_level(logging.WARNING):
+            thread.start()
+            until(lambda: caplog.records)
+    thread.join(SECONDS)
+    idle.forget()
+    (line,) = {record.getMessage() for record in caplog.records}
+    assert line.startswith("graphprover: waiting for 30 of 100 bytes of memory (foreign); held by process ")
+    assert f"process {os.getpid()} 75" in line and line.endswith("before this one: 0")
+
+
+def test_what_is_granted() -> None:
+    def need(size: int, process: str = "own") -> Need:
+        return Need(-size, 1.0, 0, process)
+
+    def granted(size: int, own: Entry, *others: Entry, patient: bool = True) -> bool:
+        return grantable(need(size), own, [own, *others], 100, patient)
+
+    nothing = Entry("own")
+    assert granted(100, nothing) and not granted(101, nothing)
+    assert granted(60, nothing, Entry("a", held=[need(40)])) and not granted(61, nothing, Entry("a", held=[need(40)]))
+    # A pool holds its process's proofs, so only the larger of both counts.
+    assert granted(50, nothing, Entry("a", kept=50, held=[need(40)]))
+    assert not granted(51, nothing, Entry("a", kept=50, held=[need(40)]))
+    assert granted(60, Entry("own", kept=60), Entry("a", kept=80)), "what lies in the own pool is nobody else's"
+    assert not granted(61, Entry("own", kept=60), Entry("a", kept=80))
+    assert granted(60, nothing, Entry("a", kept=50, held=[need(40)]), patient=False)
+    # The heaviest first, unless its process has stopped.
+    assert not granted(10, nothing, Entry("a", waits=[need(90, "a")]))
+    assert granted(10, nothing, Entry("a", waits=[need(90, "a")], stopped=True))
+    assert granted(10, nothing, Entry("a", waits=[need(5, "a")]))
+
+
+def test_what_can_never_fit_is_refused_before_anything_runs() -> None:
+    gpu = device(1 << 30, identity="small", keeps=True)
+    with dask.config.set({POOL: 0.5}), pytest.raises(TooLarge) as caught, admitted(gpu, 1 << 30, "tree of main"):
+        pytest.fail("it ran")
+    assert str(caught.value) == (
+        "tree of main needs 1,073,741,824 bytes, and proofs may hold 536,870,912 of the 1,073,741,824 that this GPU "
+        "has: take a device with more memory, or allow more (--pool, DASK_GRAPHPROVER__POOL)"
+    )
+    with pytest.raises(MemoryError, match=r"this host has: .*--memory-limit, DASK_GRAPHPROVER__MEMORY_LIMIT\)$"):
+        take(device(100), 101)
+    limit_process(1 << 20)
+    try:
+        with pytest.raises(TooLarge, match=r"needs 1 bytes, and this process has [\d,]+ of the 1,048,576 that it may"):
+            take(device(100), 1)
+        take(gpu, 1)  # the limit is of the host's memory
+    finally:
+        limit_process(None)
+
+
+def test_a_proof_inside_of_another_is_refused() -> None:
+    memory = device(100)
+    with admitted(memory, 10), pytest.raises(RuntimeError, match="admitted already"), admitted(memory, 10):
+        pytest.fail("it ran")
+    take(memory, 100)
+
+
+def test_where_no_ledger_can_be_kept_a_warning_says_so(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(admission, "private_folder", lambda: Path(os.devnull))
+    admission._unshared.cache_clear()
+    for _ in range(2):
+        take(device(100, identity="nowhere"), 10)
+    (record,) = caplog.records
+    assert "no ledger can be kept" in record.getMessage()
+
+
+def test_an_error_inside_gives_the_grant_back() -> None:
+    memory = device(100, identity="error")
+    with suppress(ValueError), admitted(memory, 100):
+        raise ValueError
+    take(memory, 100)
+
+
+def test_a_ledger_that_was_removed_is_begun_again(own_folder: Path) -> None:
+    memory = device(100, identity="removed")
+    take(memory, 10)
+    shutil.rmtree(own_folder)
+    with admitted(memory, 100):
+        assert [entry.taken() for entry in admission._ledgers["removed"].entries()] == [100]
+    assert own_folder.stat().st_mode & 0o777 == 0o700
