@@ -164,9 +164,7 @@ class _Run:
         self._needed = {SLOT: 1, GPUS: asked} if asked else {SLOT: 1}
         self._present = members.absence("has lost its workers")
         self._open: list[_Open] = []
-        self._held: list[
-            _Try
-        ] = []  # of errands that others have ended: a stopped worker keeps its task, and gets no more
+        self._held: list[_Try] = []  # of errands that others have ended: a stopped worker keeps its task, and gets no more
         self._looked = time.monotonic()
 
     def outcomes(self, errands: Iterator[Errand]) -> Iterator[Outcome]:
