@@ -61,8 +61,8 @@ def _warm_cpu() -> bool:
     from graphprover import compiled
     from graphprover.smallest import prove_smallest
     from graphprover.vm.execute import smallest
-    from graphprover.vm.setup import make_key
     from graphprover.vm.profile.measure import profile
+    from graphprover.vm.setup import make_key
 
     started = time.perf_counter()
     compiled.watchers.append(_progress)
