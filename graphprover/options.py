@@ -14,7 +14,7 @@ OK, FAILED, USAGE = 0, 1, 2  # exit codes; `__main__` has those of signals
 DEBUG = "GRAPHPROVER_DEBUG"  # set, errors come with their traceback, and the log says what runs
 
 READ = ("proof", "subject", "guest", "jobs", "input", "expect_output")  # options that name a file to read
-WRITTEN = ("output", "svg", "html", "summary")  # a file to write
+WRITTEN = ("output", "svg", "html", "summary", "profile")  # a file to write
 
 
 class UsageError(Exception):

@@ -61,12 +61,14 @@ def _warm_cpu() -> bool:
     from graphprover import compiled
     from graphprover.smallest import prove_smallest
     from graphprover.vm.execute import smallest
+    from graphprover.vm.profile.measure import profile
     from graphprover.vm.setup import make_key
 
     started = time.perf_counter()
     compiled.watchers.append(_progress)
     prove_smallest("cpu")
     make_key(Machine(smallest()))
+    profile(smallest())
     _say(len(compiled.made), "the CPU", started)
     return compiled.all_kept()
 

@@ -1,6 +1,6 @@
 """What small tables gain by going through the rounds together.
 
-    python scripts/bench_batches_cuda.py [--repeat 9]
+    python scripts/bench_batches_cuda.py [--repeat 9] [--json]
 
 Sixteen and fifty tables of mixed heights, each way in turn in every repetition: a task for each table; only the smaller
 tables in a batch; all of them. The bytes must not differ.
@@ -13,6 +13,7 @@ from typing import Any
 
 import checkout  # noqa: F401 (finds the package)
 from bench_prove_cuda import mixed, on_device
+from figures import Figures, add_option
 from graphprover import Statement, prove
 from graphprover.device.choose import device_for
 from graphprover.device.interface import CUDA_BATCH
@@ -32,7 +33,7 @@ def sixteen() -> Statement:
     return Statement([on_device(table(h, 15, 12, f"t{i}")) for i, h in enumerate(heights)])
 
 
-def measure(gpu: Any, name: str, statement: Statement, repeat: int) -> None:
+def measure(out: Figures, gpu: Any, name: str, statement: Statement, repeat: int) -> None:
     """Print each way's median; the first repetition compiles and is not counted."""
     times: dict[str, list[float]] = {way: [] for way in WAYS}
     launches: dict[str, int] = {}
@@ -49,16 +50,20 @@ def measure(gpu: Any, name: str, statement: Statement, repeat: int) -> None:
     assert len(proofs) == 1
     for way, (_, *counted) in times.items():
         median, best = (1000 * value for value in (statistics.median(counted), min(counted)))
-        print(f"{name}, {way}: median {median:.1f} ms, best {best:.1f} ms, {launches[way]} launches", flush=True)
+        out.text(f"{name}, {way}: median {median:.1f} ms, best {best:.1f} ms, {launches[way]} launches")
+        out(f"{name}, {way}", median, "ms", best=best)
+        out(f"{name}, {way}: launches", launches[way], "launches")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeat", type=int, default=9, help="runs of each way")
+    add_option(parser)
     options = parser.parse_args()
+    out = Figures(options.json)
     gpu = device_for("cuda")
-    measure(gpu, "16 tables", sixteen(), options.repeat)
-    measure(gpu, "50 tables", mixed(), options.repeat)
+    measure(out, gpu, "16 tables", sixteen(), options.repeat)
+    measure(out, gpu, "50 tables", mixed(), options.repeat)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Rates of the CPU kernels on one core, each with its ratio to a ceiling measured in the same run.
 
-    python scripts/bench_kernels.py                                              # this processor
+    python scripts/bench_kernels.py [--json]                                     # this processor
     NUMBA_CPU_NAME=haswell NUMBA_CPU_FEATURES= python scripts/bench_kernels.py   # as if it had 256-bit registers only
 
 The ceilings: Goldilocks multiplications and butterflies on vectors in the first-level cache, Keccak-f[1600] with the
@@ -17,6 +17,7 @@ import numpy as np
 from numba import config, njit
 
 import checkout  # noqa: F401 (finds the package)
+from figures import Figures, add_option
 from graphprover.field import P
 from graphprover.kernels.cpu import grind, keccak, merkle, ntt, simd
 from graphprover.protocol.hashing import RATE_WORDS
@@ -63,9 +64,10 @@ def words(*shape: int) -> np.ndarray:
     return np.random.default_rng(0).integers(0, P, shape, dtype=np.uint64)
 
 
-def line(name: str, figure: float, unit: str, ceiling: float | None = None, of: str = "") -> None:
-    ratio = "" if ceiling is None else f"{figure / ceiling:8.2f} of {of}"
-    print(f"{name:42}{figure:9.2f} {unit:16}{ratio}")
+def line(out: Figures, name: str, figure: float, unit: str, ceiling: float | None = None, of: str = "") -> None:
+    ratio = None if ceiling is None else figure / ceiling
+    out.text(f"{name:42}{figure:9.2f} {unit:16}" + ("" if ratio is None else f"{ratio:8.2f} of {of}"))
+    out(name, figure, unit, ratio)
 
 
 def ceilings() -> dict[str, float]:
@@ -82,51 +84,53 @@ def ceilings() -> dict[str, float]:
 
 
 def main() -> None:
-    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_option(parser)
+    out = Figures(parser.parse_args().json)
     processor = config.CPU_NAME or llvm.get_host_cpu_name()  # type: ignore[attr-defined]
-    print(f"compiled for {processor}, one core\n")
+    out.text(f"compiled for {processor}, one core\n")
     ceiling = ceilings()
     multiplication, butterfly = ceiling["multiply"] / 1e9, ceiling["butterfly"] / 1e9
     permutation, copy = ceiling["permute"] / 1e6, ceiling["copy"] / 1e9
-    line("multiplication, in L1", multiplication, "G/s")
-    line("butterfly, one level at a time, in L1", butterfly, "G/s", multiplication, "multiplication")
-    line("Keccak-f[1600], in registers", permutation, "M/s")
-    line("copy of 128 MiB, read + written", copy, "GB/s")
+    line(out, "multiplication, in L1", multiplication, "G/s")
+    line(out, "butterfly, one level at a time, in L1", butterfly, "G/s", multiplication, "multiplication")
+    line(out, "Keccak-f[1600], in registers", permutation, "M/s")
+    line(out, "copy of 128 MiB, read + written", copy, "GB/s")
 
     for log_size, columns in LOG_SIZES_AND_COLUMNS:
         source, target = words(columns, 1 << log_size), np.empty((columns, 2 << log_size), dtype=np.uint64)
         values = np.empty_like(source)
         count = columns * log_size * (1 << log_size) / 2 / 1e9
         shape = f"2^{log_size} x {columns}"
-        print()
+        out.text("")
         forward = count / best(lambda: ntt.ntt(source, values, 0, columns))  # noqa: B023
-        line(f"ntt {shape}", forward, "G butterflies/s", butterfly, "butterfly")
+        line(out, f"ntt {shape}", forward, "G butterflies/s", butterfly, "butterfly")
         backward = count / best(lambda: ntt.inverse_ntt(source, values, 0, columns))  # noqa: B023
-        line(f"inverse_ntt {shape}", backward, "G butterflies/s", butterfly, "butterfly")
+        line(out, f"inverse_ntt {shape}", backward, "G butterflies/s", butterfly, "butterfly")
         lde = best(lambda: ntt.coset_lde(source, target, 1, 1, 7, False, 0, columns))  # noqa: B023
-        line(f"coset_lde {shape} to 2^{log_size + 1}", 3 * count / lde, "G butterflies/s", butterfly, "butterfly")
+        line(out, f"coset_lde {shape} to 2^{log_size + 1}", 3 * count / lde, "G butterflies/s", butterfly, "butterfly")
 
-    print()
+    out.text("")
     for columns, log_rows in ((8, 18), (16, 18), (100, 15), (400, 13)):
         rows = 1 << log_rows
         matrix, digests = words(columns, rows), np.empty((rows, 4), dtype=np.uint64)
         count = rows * (columns // RATE_WORDS + 1) / 1e6
         seconds = best(lambda: keccak.hash_rows([matrix], digests, 0, rows))  # noqa: B023
-        line(f"hash_rows 2^{log_rows} x {columns}", count / seconds, "M Keccak-f/s", permutation, "Keccak-f")
+        line(out, f"hash_rows 2^{log_rows} x {columns}", count / seconds, "M Keccak-f/s", permutation, "Keccak-f")
     for size in (2, 8):
         rows = (1 << 18) // size
         codeword, digests = words(3, 1 << 18), np.empty((rows, 4), dtype=np.uint64)
         count = rows * (3 * size // RATE_WORDS + 1) / 1e6
         seconds = best(lambda: keccak.hash_groups(codeword, size, digests, 0, rows))  # noqa: B023
-        line(f"hash_groups 2^18 by {size}", count / seconds, "M Keccak-f/s", permutation, "Keccak-f")
+        line(out, f"hash_groups 2^18 by {size}", count / seconds, "M Keccak-f/s", permutation, "Keccak-f")
     layer, parents = words(1 << 17, 4), np.empty((1 << 16, 4), dtype=np.uint64)
     digests = words(1 << 16, 4)
     seconds = best(lambda: merkle.compress(layer, parents, 0, 1 << 16))
-    line("compress 2^17 nodes", (1 << 16) / seconds / 1e6, "M Keccak-f/s", permutation, "Keccak-f")
+    line(out, "compress 2^17 nodes", (1 << 16) / seconds / 1e6, "M Keccak-f/s", permutation, "Keccak-f")
     seconds = best(lambda: merkle.inject(layer, digests, parents, 0, 1 << 16))
-    line("inject into 2^16 nodes", 2 * (1 << 16) / seconds / 1e6, "M Keccak-f/s", permutation, "Keccak-f")
+    line(out, "inject into 2^16 nodes", 2 * (1 << 16) / seconds / 1e6, "M Keccak-f/s", permutation, "Keccak-f")
     seconds = best(lambda: grind.smallest_nonce(layer[0], 60, 0, 1_000_000))
-    line("grind 10^6 nonces", 1 / seconds, "M Keccak-f/s", permutation, "Keccak-f")
+    line(out, "grind 10^6 nonces", 1 / seconds, "M Keccak-f/s", permutation, "Keccak-f")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Kernels on one NVIDIA GPU against ceilings measured in the same run.
 
-    python scripts/bench_kernels_cuda.py [--device 0] [--columns 32]
+    python scripts/bench_kernels_cuda.py [--device 0] [--columns 32] [--json]
 
 Ceilings: copying memory, multiplying in the field, butterflies (a, b) -> (a + w b, a - w b) and Keccak-f[1600], each
 by a kernel that does nothing else, in registers. Times are medians over repetitions, by the device's own clock.
@@ -10,10 +10,14 @@ by a kernel that does nothing else, in registers. Times are medians over repetit
 import argparse
 from functools import partial
 
+from figures import Figures, add_option
+
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("--device", type=int, default=0, help="number of the GPU")
 parser.add_argument("--columns", type=int, default=32, help="of the transforms")
+add_option(parser)
 OPTIONS = parser.parse_args()
+OUT = Figures(OPTIONS.json)
 
 import cupy
 import numpy as np
@@ -27,7 +31,8 @@ from graphprover.protocol.hashing import RATE_WORDS
 
 
 def report(name: str, time: float, rate: float, unit: str, ceiling: float) -> None:
-    print(f"{name:44} {time * 1e3:9.3f} ms {rate / 1e9:9.2f} G {unit}/s  {rate / ceiling:6.2f} of ceiling")
+    OUT.text(f"{name:44} {time * 1e3:9.3f} ms {rate / 1e9:9.2f} G {unit}/s  {rate / ceiling:6.2f} of ceiling")
+    OUT(name, rate / 1e9, f"G {unit}/s", rate / ceiling, milliseconds=time * 1e3)
 
 
 def transforms(ceiling: dict[str, float], columns: int) -> None:
@@ -57,17 +62,19 @@ def hashes(ceiling: dict[str, float]) -> None:
     seed = np.arange(4, dtype=np.uint64).tobytes()
     nonce = grind.grind(seed, 24)
     time = seconds(lambda: grind.grind(seed, 24), 5)
-    report(f"grinding, nonce {nonce}", time, (nonce + 1) / time, "permutations", ceiling["permute"])
+    report("grinding", time, (nonce + 1) / time, "permutations", ceiling["permute"])
 
 
 def commitment(device: CudaDevice) -> None:
     """Bar: the extension of 20 columns of 2^20 to 2^22 and its tree in 7 ms."""
     data = words(20, 1 << 20)
     time = seconds(lambda: device.merkle_tree(device.extend([data], 2), 0))
-    print(f"commitment to 20 columns 2^20 -> 2^22: {time * 1e3:.3f} ms")
+    OUT.text(f"commitment to 20 columns 2^20 -> 2^22: {time * 1e3:.3f} ms")
+    OUT("commitment to 20 columns 2^20 -> 2^22", time * 1e3, "ms")
     trace = np.random.default_rng(2).integers(0, P, (16, 1 << 20), dtype=np.uint64)
     time = seconds(lambda: device.load(trace), 5)
-    print(f"upload of {trace.nbytes >> 20} MiB: {time * 1e3:.3f} ms, {trace.nbytes / time / 1e9:.1f} GB/s")
+    OUT.text(f"upload of {trace.nbytes >> 20} MiB: {time * 1e3:.3f} ms, {trace.nbytes / time / 1e9:.1f} GB/s")
+    OUT(f"upload of {trace.nbytes >> 20} MiB", trace.nbytes / time / 1e9, "GB/s")
 
 
 def main() -> None:
@@ -75,10 +82,12 @@ def main() -> None:
     with device.task():
         ceiling = ceilings()
         name = cupy.cuda.runtime.getDeviceProperties(OPTIONS.device)["name"].decode()
-        print(
+        OUT.text(
             f"{name}, memory from {device.memory.name}: "
             + ", ".join(f"{operation} {rate / 1e9:.4g} G/s" for operation, rate in ceiling.items())
         )
+        for operation, rate in ceiling.items():
+            OUT(f"ceiling: {operation}", rate / 1e9, "GB/s" if operation == "copy" else "G/s")
         transforms(ceiling, OPTIONS.columns)
         hashes(ceiling)
         commitment(device)

@@ -1,6 +1,6 @@
 """graphprover and Plonky3 on the same work; Plonky3 needs cargo.
 
-    python scripts/bench_plonky3.py [WORKLOAD ...] [--threads 2] [--pairs 5]
+    python scripts/bench_plonky3.py [WORKLOAD ...] [--threads 2] [--pairs 5] [--json]
 
 Same tables, traces, parameters and cores. The provers take turns, in pairs A B, B A, each turn in a process of its own
 that proves once to warm up (compiled kernels, allocated memory, twiddles) and reports the median of three proofs. A
@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 import checkout  # noqa: F401 (finds the package)
+from figures import Figures, add_option
 from graphprover.air import Air, Bus
 from graphprover.device import CpuDevice
 from graphprover.device.cpu import available_threads
@@ -168,8 +169,8 @@ def write_traces(path: Path, statement: Statement) -> None:
             np.ascontiguousarray(table.main, dtype="<u8").tofile(file)
 
 
-def compare(name: str, threads: int, pairs: int, folder: Path) -> str:
-    """A row of the table; raises where one side does not accept the proof of the other."""
+def compare(out: Figures, name: str, threads: int, pairs: int, folder: Path) -> None:
+    """Print a row of the table; raises where one side does not accept the proof of the other."""
     statement = WORKLOADS[name]()
     proof = prove(statement, device=CpuDevice(threads))
     for file, data in export(proof, statement).items():
@@ -186,13 +187,16 @@ def compare(name: str, threads: int, pairs: int, folder: Path) -> str:
                 theirs.append(run_plonky3(folder, threads))
     verify(replace(proof, payload=(folder / PROOF).read_bytes()), statement)
     ratio = statistics.median(our.seconds / their.seconds for our, their in zip(ours, theirs, strict=True))
-    cells = [name, str(threads)]
-    for runs in (ours, theirs):
-        cells.append(f"{statistics.median(run.seconds for run in runs):.3f}")
-    cells.append(f"{ratio:.2f}")
-    for runs in (ours, theirs):
-        cells.append(f"{statistics.median(run.peak_bytes for run in runs) / 2**20:.0f}")
-    return " | ".join(cells)
+    provers = {"graphprover": ours, "Plonky3": theirs}
+    seconds = {prover: statistics.median(run.seconds for run in runs) for prover, runs in provers.items()}
+    peaks = {prover: statistics.median(run.peak_bytes for run in runs) for prover, runs in provers.items()}
+    times = (f"{value:.3f}" for value in seconds.values())
+    memory = (f"{value / 2**20:.0f}" for value in peaks.values())
+    out.text(" | ".join([name, str(threads), *times, f"{ratio:.2f}", *memory]))
+    for prover in provers:
+        out(f"{name} by {prover}", seconds[prover], "s", threads=threads)
+        out(f"{name} by {prover}: peak", peaks[prover], "bytes", threads=threads)
+    out(f"{name}: of Plonky3's time", ratio, "", threads=threads)
 
 
 def main() -> None:
@@ -202,18 +206,20 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=available_threads(), help="cores of each; default all")
     parser.add_argument("--pairs", type=int, default=5, help="runs of each; default 5")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
+    add_option(parser)
     options = parser.parse_args()
+    out = Figures(options.json)
     if unknown := set(options.workloads) - WORKLOADS.keys():
         parser.error(f"no workload {', '.join(sorted(unknown))}; there are {', '.join(WORKLOADS)}")
     if options.child:
         print(json.dumps(asdict(child(options.workloads[0], options.threads))))
         return
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: options.threads])
-    print("workload | threads | graphprover s | Plonky3 s | ratio | graphprover MiB | Plonky3 MiB")
-    print("---|---:|---:|---:|---:|---:|---:")
+    out.text("workload | threads | graphprover s | Plonky3 s | ratio | graphprover MiB | Plonky3 MiB")
+    out.text("---|---:|---:|---:|---:|---:|---:")
     for name in options.workloads or WORKLOADS:
         with tempfile.TemporaryDirectory() as folder:
-            print(compare(name, options.threads, options.pairs, Path(folder)), flush=True)
+            compare(out, name, options.threads, options.pairs, Path(folder))
 
 
 if __name__ == "__main__":

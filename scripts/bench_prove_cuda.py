@@ -1,6 +1,6 @@
 """Whole proofs on a GPU: time, traffic and memory.
 
-    python scripts/bench_prove_cuda.py [--log-rows 20] [--width 100] [--interactions 20] [--repeat 5] [--sync]
+    python scripts/bench_prove_cuda.py [--log-rows 20] [--width 100] [--repeat 5] [--sync] [--json]
 
 1. One table of 2^log-rows rows: milliseconds with the trace on the device; kernel launches; bytes over PCIe; peak
    device memory over the planned one; every round's time against its floor. --sync has one more proof wait for the
@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 import checkout  # noqa: F401 (finds the package)
+from figures import Figures, add_option
 from graphprover import Statement, Table, prove, verify
 from graphprover.device.choose import device_for
 from graphprover.examples import synthetic
@@ -23,7 +24,9 @@ from graphprover.prover import prepare
 from rounds import Synchronised, report, timed
 
 
-def measure(gpu: Any, ceiling: Ceilings, name: str, statement: Statement, repeat: int, *, sync: bool) -> None:
+def measure(
+    out: Figures, gpu: Any, ceiling: Ceilings, name: str, statement: Statement, repeat: int, *, sync: bool
+) -> None:
     """Print one statement's figures; its traces lie on the device."""
     planned = make_plan(prepare(statement).layout, gpu.log_batch_rows)
     prove(statement, device=gpu)
@@ -41,17 +44,22 @@ def measure(gpu: Any, ceiling: Ceilings, name: str, statement: Statement, repeat
     median = statistics.median(run.proof for run in runs)
     scheduler = statistics.median(run.scheduler / run.proof for run in runs)
     peak = (gpu.memory.peak - before) / planned.peak_bytes(1)
-    print(
+    out.text(
         f"{name}: best {1000 * best.proof:.1f} ms, median {1000 * median:.1f} ms; scheduler {scheduler:.1%}; "
         f"{launches} launches; "
-        f"PCIe {traffic / 2**20:.1f} MiB; peak/plan {peak:.2f}; proof {len(proof.payload) / 1024:.0f} KiB",
-        flush=True,
+        f"PCIe {traffic / 2**20:.1f} MiB; peak/plan {peak:.2f}; proof {len(proof.payload) / 1024:.0f} KiB"
     )
+    out(f"{name}: prove", 1000 * median, "ms", best=1000 * best.proof)
+    out(f"{name}: scheduler", scheduler, "of the time")
+    out(f"{name}: launches", launches, "launches")
+    out(f"{name}: over the bus", traffic, "bytes")
+    out(f"{name}: peak of the plan", peak, "")
+    out(f"{name}: proof size", len(proof.payload), "bytes")
     if sync:
         again, best = timed(statement, Synchronised(gpu))
         assert again == proof
-        print("waiting for the device after every task:")
-    print(*report(best, planned, ceiling), sep="\n", flush=True)
+        out.text("waiting for the device after every task:")
+    report(out, name, best, planned, ceiling)
     verify(proof, statement)
 
 
@@ -75,18 +83,20 @@ def main() -> None:
     parser.add_argument("--interactions", type=int, default=20)
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--sync", action="store_true")
+    add_option(parser)
     options = parser.parse_args()
+    out = Figures(options.json)
     from ceilings_cuda import ceilings  # imports CuPy, which --help does without
 
     gpu = device_for("cuda")
     with gpu.task():
         ceiling = Ceilings(**ceilings())
-    print(ceiling, flush=True)
+    out.text(ceiling)
     for log_rows in sorted({16, 18, options.log_rows}):
         statement = Statement([on_device(synthetic.table(log_rows, options.width, options.interactions))])
         name = f"2^{log_rows} x {options.width}, {options.interactions} interactions"
-        measure(gpu, ceiling, name, statement, options.repeat, sync=options.sync)
-    measure(gpu, ceiling, "50 tables", mixed(), options.repeat, sync=options.sync)
+        measure(out, gpu, ceiling, name, statement, options.repeat, sync=options.sync)
+    measure(out, gpu, ceiling, "50 tables", mixed(), options.repeat, sync=options.sync)
 
 
 if __name__ == "__main__":

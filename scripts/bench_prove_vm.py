@@ -1,6 +1,6 @@
 """Proofs of guests: fib_iterative at 1, 2 and 4 million cycles, from the ELF file to the proof's bytes.
 
-    python scripts/bench_prove_vm.py [--device cuda] [--repeat 3] [--millions 1 2 4]
+    python scripts/bench_prove_vm.py [--device cuda] [--repeat 3] [--millions 1 2 4] [--json]
 
 Each figure is the median; execution, partition (which tables there are) and proof are timed one after another, as
 `graphprover prove` runs them, after one run that compiles. The traces, which the proof makes, are then made by
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import checkout  # noqa: F401 (finds the package)
+from figures import Figures, add_option
 from graphprover import prove, verify
 from graphprover.device import CpuDevice
 from graphprover.device.choose import device_for
@@ -36,13 +37,15 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--millions", type=int, nargs="+", default=[1, 2, 4])
+    add_option(parser)
     options = parser.parse_args()
+    out = Figures(options.json)
     device = device_for(options.device)
     for millions in options.millions:
-        measure(device, struct.pack("<Q", millions * TURNS_PER_MILLION), options.repeat)
+        measure(out, f"{millions} M", device, struct.pack("<Q", millions * TURNS_PER_MILLION), options.repeat)
 
 
-def measure(device: Any, data: bytes, repeat: int) -> None:
+def measure(out: Figures, name: str, device: Any, data: bytes, repeat: int) -> None:
     """Print one input's figures."""
     on_gpu = not isinstance(device, CpuDevice)
     machine = Machine(load_elf(ELF.read_bytes()))
@@ -66,21 +69,31 @@ def measure(device: Any, data: bytes, repeat: int) -> None:
     verify(proof, proved)
     verifier = time.perf_counter() - started
     cells = sum(committed_cells(proved).values())
-    print(
+    out.text(
         f"{run.cycles:,} cycles: {total:.3f} s = execution {execution:.3f} + partition {partition:.3f} "
         f"+ proof {prover:.3f}; "
         f"{run.cycles / total / 1e6:.2f} MHz; {cells / run.cycles:.1f} cells a cycle; {len(proved.tables)} tables; "
-        f"proof {len(proof.payload) / 1024:.0f} KiB; verified in {verifier:.2f} s",
-        flush=True,
+        f"proof {len(proof.payload) / 1024:.0f} KiB; verified in {verifier:.2f} s"
     )
+    stages = {"": total, ": execution": execution, ": partition": partition, ": proof": prover, ": verify": verifier}
+    for stage, seconds in stages.items():
+        out(f"{name} cycles{stage}", seconds, "s", cycles=run.cycles)
+    out(f"{name} cycles: cells", cells, "cells")
+    out(f"{name} cycles: proof size", len(proof.payload), "bytes")
     if on_gpu:
         launches = sum(usage.launches for usage in device.usage.values())
         traffic = sum(usage.uploaded + usage.downloaded for usage in device.usage.values())
-        print(f"   {launches} launches; PCIe {traffic / 2**20:.0f} MiB; peak {device.memory.peak / 2**20:.0f} MiB")
+        peak = device.memory.peak
+        out.text(f"   {launches} launches; PCIe {traffic / 2**20:.0f} MiB; peak {peak / 2**20:.0f} MiB")
+        out(f"{name} cycles: launches", launches, "launches")
+        out(f"{name} cycles: over the bus", traffic, "bytes")
     else:
-        print(f"   peak resident {peak_memory() / 2**20:.0f} MiB")
+        peak = peak_memory()
+        out.text(f"   peak resident {peak / 2**20:.0f} MiB")
+    out(f"{name} cycles: peak", peak, "bytes")
     alone = [seconds_for_traces(proved, device) for _ in range(repeat + 1)][1:]
-    print(f"   traces alone: {statistics.median(alone):.3f} s")
+    out.text(f"   traces alone: {statistics.median(alone):.3f} s")
+    out(f"{name} cycles: traces alone", statistics.median(alone), "s")
 
 
 def seconds_for_traces(proved: Statement, device: Any) -> float:

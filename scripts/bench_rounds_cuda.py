@@ -1,6 +1,6 @@
 """Rounds of one table on one NVIDIA GPU against their floors.
 
-    python scripts/bench_rounds_cuda.py [--device 0]
+    python scripts/bench_rounds_cuda.py [--device 0] [--json]
 
 A floor is the longer of two times: bytes (everything read and written once) at the speed of copying, and products in
 the field at that of a kernel that does nothing else, both measured in the same run. Products whose sums are reduced
@@ -12,8 +12,11 @@ import argparse
 from collections.abc import Callable
 from functools import partial
 
+from figures import Figures, add_option
+
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("--device", type=int, default=0, help="number of the GPU")
+add_option(parser)
 OPTIONS = parser.parse_args()
 
 import cupy
@@ -53,7 +56,10 @@ class Report:
         z = cupy.empty_like(x)
         time = seconds(lambda: launch.launch(compiled, "accumulate", blocks, threads, x, z, ROUNDS))
         self.ceiling["accumulate"] = threads * blocks * 4 * ROUNDS / time
-        print(", ".join(f"{name} {rate / 1e9:.4g} G/s" for name, rate in self.ceiling.items()))
+        self._out = Figures(OPTIONS.json)
+        self._out.text(", ".join(f"{name} {rate / 1e9:.4g} G/s" for name, rate in self.ceiling.items()))
+        for name, rate in self.ceiling.items():
+            self._out(f"ceiling: {name}", rate / 1e9, "GB/s" if name == "copy" else "G/s")
 
     def __call__(self, name: str, work: Callable[[], object], moved: int, products: float, summed: float = 0) -> None:
         """``moved`` words, ``products`` reduced one by one, ``summed`` ones reduced as sums."""
@@ -61,10 +67,11 @@ class Report:
         memory = moved * WORD / self.ceiling["copy"]
         arithmetic = products / self.ceiling["multiply"] + summed / self.ceiling["accumulate"]
         floor = max(memory, arithmetic)
-        print(
+        self._out.text(
             f"{name:44} {time * 1e3:8.3f} ms   floor: memory {memory * 1e3:7.3f}, arithmetic {arithmetic * 1e3:7.3f} "
             f"ms   {floor / time:5.2f} of floor"
         )
+        self._out(name, time * 1e3, "ms", floor / time, memory=memory * 1e3, arithmetic=arithmetic * 1e3)
 
 
 def operations(code: Bytecode) -> tuple[int, int]:
@@ -132,7 +139,8 @@ def openings(report: Report, log_rows: int, width: int, points: int) -> None:
         0,
         3 * points * n * width,
     )
-    report(f"weights, 2^{log_rows}", lambda: opening.interpolation_weights([(log_rows, POINT)]), 3 * n, 25 * n)
+    if points == 2:
+        report(f"weights, 2^{log_rows}", lambda: opening.interpolation_weights([(log_rows, POINT)]), 3 * n, 25 * n)
 
 
 def reduced(report: Report, log_rows: int, parts: list[tuple[int, int]]) -> None:

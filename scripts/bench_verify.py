@@ -1,6 +1,6 @@
 """The verifier's processor time and memory on one core, by NumPy alone and with the prover's compiled kernels.
 
-    python scripts/bench_verify.py [--repeat 5] [--instructions 200000]
+    python scripts/bench_verify.py [--repeat 5] [--instructions 200000] [--json]
 
 It proves fib_iterative at a million cycles and a run with every family of tables that its program has, some 20 MB,
 verifies each with its key, and a proof of a program of many instructions from its ELF file. Each figure is the least
@@ -26,6 +26,7 @@ if hasattr(os, "sched_setaffinity"):  # before NumPy counts cores
 import numpy as np
 
 import checkout  # noqa: F401 (finds the package)
+from figures import Figures, add_option
 from graphprover import Proof, verify
 from graphprover.facts import peak_memory
 from graphprover.protocol import backend
@@ -141,8 +142,8 @@ def measure(proof: Path, program: Path, repeat: int) -> dict[str, float]:
     }
 
 
-def figures(folder: Path, proof: str, program: str, by: str, repeat: int) -> str:
-    """One line: a process for the verifier's own time, and one for the whole command."""
+def report(out: Figures, folder: Path, proof: str, program: str, by: str, repeat: int) -> None:
+    """Print one line: a process for the verifier's own time, and one for the whole command."""
     environment = os.environ | {backend.NUMPY_ONLY: "1"}
     if by == "kernels":
         del environment[backend.NUMPY_ONLY]
@@ -156,12 +157,18 @@ def figures(folder: Path, proof: str, program: str, by: str, repeat: int) -> str
     subprocess.run(command, env=environment, capture_output=True, check=True)
     after = os.times()
     whole = after.children_user + after.children_system - before.children_user - before.children_system
-    return (
+    out.text(
         f"{proof:7}{program[-3:]:>4} {by:8}{found['bytes'] / 1e6:6.1f} MB {found['tables']:4.0f} tables: "
         f"{found['least']:6.3f} s (first {found['first']:6.3f}, command {whole:6.3f}); "
         f"{found['permutations'] / 1e3:6.0f} k permutations, {found['ceiling']:6.3f} s; "
         f"{found['memory'] / 2**20:4.0f} MiB"
     )
+    name = f"{proof} by {by}"
+    out(name, found["least"], "s", found["ceiling"] / found["least"], tables=found["tables"], bytes=found["bytes"])
+    out(f"{name}: first", found["first"], "s")
+    out(f"{name}: command", whole, "s")
+    out(f"{name}: permutations", found["permutations"], "permutations")
+    out(f"{name}: peak", found["memory"], "bytes")
 
 
 def main() -> None:
@@ -169,7 +176,9 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--instructions", type=int, default=200_000)
     parser.add_argument("--measure", nargs=3, metavar=("PROOF", "PROGRAM", "BY"), help=argparse.SUPPRESS)
+    add_option(parser)
     options = parser.parse_args()
+    out = Figures(options.json)
     if options.measure:
         proof, program, by = options.measure
         if by == "kernels":
@@ -181,7 +190,7 @@ def main() -> None:
         prove_all(folder, options.instructions)
         for proof, program in (("fib", "fib.vk"), ("tables", "tables.vk"), ("large", "large.elf")):
             for by in ("NumPy", "kernels"):
-                print(figures(folder, proof, program, by, options.repeat), flush=True)
+                report(out, folder, proof, program, by, options.repeat)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Speed of the executor on one core, on the guests: instructions a second, without and with the record.
 
-    python scripts/bench_vm.py
+    python scripts/bench_vm.py [--json]
 
 The ceiling of a run with the record is writing as many bytes to fresh memory; it runs the program twice, first to
 learn how long the record is. Figures are the best of several runs, set-up included.
@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 import checkout  # noqa: F401 (finds the package)
+from figures import Figures, add_option
 from graphprover.vm.elf import load_elf
 from graphprover.vm.execute import execute
 from graphprover.vm.record import Record
@@ -67,8 +68,10 @@ def fill(size: int) -> None:
 
 
 def main() -> None:
-    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
-    print(f"{'guest':14}{'cycles':>12}{'M/s':>8}{'recorded':>10}{'bytes/cycle':>13}{'of ceiling':>12}")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_option(parser)
+    out = Figures(parser.parse_args().json)
+    out.text(f"{'guest':14}{'cycles':>12}{'M/s':>8}{'recorded':>10}{'bytes/cycle':>13}{'of ceiling':>12}")
     for name, data in inputs().items():
         image = load_elf((GUESTS / f"{name}.elf").read_bytes())
         plain, execution = best(partial(execute, image, data))
@@ -78,7 +81,9 @@ def main() -> None:
         del execution
         ceiling, _ = best(partial(fill, size))
         rates = f"{cycles / plain / 1e6:8.0f}{cycles / recorded / 1e6:10.0f}"
-        print(f"{name:14}{cycles:12,}{rates}{size / cycles:13.1f}{ceiling / recorded:12.0%}")
+        out.text(f"{name:14}{cycles:12,}{rates}{size / cycles:13.1f}{ceiling / recorded:12.0%}")
+        out(name, cycles / plain / 1e6, "M/s", cycles=cycles)
+        out(f"{name}, recorded", cycles / recorded / 1e6, "M/s", ceiling / recorded, bytes_per_cycle=size / cycles)
 
 
 if __name__ == "__main__":

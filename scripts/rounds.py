@@ -15,6 +15,7 @@ from typing import Any
 from dask.callbacks import Callback
 from dask.diagnostics import Profiler
 
+from figures import Figures
 from graphprover import Proof, Statement, prove
 from graphprover.graphs.ceilings import Ceilings
 from graphprover.graphs.costs import Cost
@@ -83,25 +84,26 @@ def timed(statement: Statement, device: Any) -> tuple[Proof, Spent]:
     return proof, Spent(seconds, graph.seconds, rounds)
 
 
-def report(spent: Spent, plan: Plan, ceilings: Ceilings) -> Iterator[str]:
-    """Lines: each round's time in tasks, its floor, what that is the time of, and the ratio; slowest first."""
+def report(out: Figures, name: str, spent: Spent, plan: Plan, ceilings: Ceilings) -> None:
+    """Print each round's time in tasks, its floor, what that is the time of, and the ratio; slowest first."""
     costs: dict[str, Cost] = defaultdict(Cost)
     tasks = Counter(task.round for task in plan.tasks.values())
     for task in plan.tasks.values():
         costs[task.round] += task.cost
-    yield f"{'round':20}{'tasks':>6}{'ms':>10}{'floor':>10}{'ratio':>8}  bound by"
+    out.text(f"{'round':20}{'tasks':>6}{'ms':>10}{'floor':>10}{'ratio':>8}  bound by")
     floors = 0.0
     for round_ in sorted(tasks, key=lambda name: -spent.rounds.get(name, 0.0)):
         parts = ceilings.seconds(costs[round_])
         bound = max(parts, key=parts.__getitem__)
         floors += parts[bound]
-        yield _line(round_, tasks[round_], spent.rounds.get(round_, 0.0), parts[bound], bound)
-    yield _line("between tasks", 0, spent.scheduler, 0.0, "")
-    yield _line("before and after", 0, spent.proof - spent.graph, 0.0, "")
-    yield _line("proof", sum(tasks.values()), spent.proof, floors, "all of these")
+        _line(out, name, round_, tasks[round_], spent.rounds.get(round_, 0.0), parts[bound], bound)
+    _line(out, name, "between tasks", 0, spent.scheduler, 0.0, "")
+    _line(out, name, "before and after", 0, spent.proof - spent.graph, 0.0, "")
+    _line(out, name, "whole proof", sum(tasks.values()), spent.proof, floors, "all of these")
 
 
-def _line(name: str, tasks: int, seconds: float, floor: float, bound: str) -> str:
+def _line(out: Figures, name: str, part: str, tasks: int, seconds: float, floor: float, bound: str) -> None:
     counted = str(tasks) if tasks else ""
-    text = f"{name:20}{counted:>6}{1000 * seconds:10.2f}"
-    return f"{text}{1000 * floor:10.2f}{seconds / floor:8.1f}  {bound}" if floor else text
+    text = f"{part:20}{counted:>6}{1000 * seconds:10.2f}"
+    out.text(f"{text}{1000 * floor:10.2f}{seconds / floor:8.1f}  {bound}" if floor else text)
+    out(f"{name}: in {part}", 1000 * seconds, "ms", floor / seconds if floor and seconds else None, tasks=tasks)

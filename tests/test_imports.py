@@ -53,6 +53,7 @@ HOMES = {  # the only modules that import what is heavy
     "llvmlite": ("kernels.cpu",),
     "cupy": ("device", "kernels.cuda", "vm.kernels.cuda"),
     "rmm": ("kernels.cuda",),
+    "elftools": ("vm.profile.lines",),
     "rich": ("terminal",),
     "shtab": ("completion",),
 }

@@ -3,6 +3,8 @@ documents say. scripts/ and tests/ do not need each other.
 """
 
 import ast
+import importlib.util
+import json
 import os
 import re
 import subprocess
@@ -16,7 +18,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 SCRIPTS = sorted((ROOT / "scripts").glob("*.py"))
 COMMANDS = [script for script in SCRIPTS if "__main__" in script.read_text()]
-MODULES = ("tests.mutate_proofs", "tests.vm.mutate_tables")  # run with python -m
+MODULES = ("tests.mutate_proofs", "tests.vm.mutate_tables", "tests.test_counts")  # run with python -m
 
 
 @cache
@@ -65,8 +67,44 @@ def test_documents_name_commands_and_options_that_exist() -> None:
             module = command.split()[1]
             assert module in MODULES, (document.name, command)
             printed = help_of("-m", module)
-        for option in re.findall(r"--[a-z-]+", arguments):
+        own, _, of_another = arguments.partition(" -- ")  # a script that runs another is given its command so
+        for option in re.findall(r"--[a-z-]+", own):
             assert option in printed, (document.name, command, option)
+        if of_another.startswith("scripts/"):
+            other, *options = of_another.split()
+            for option in filter(re.compile(r"--[a-z-]+").fullmatch, options):
+                assert option in help_of(str(ROOT / other)), (document.name, other, option)
+
+
+def test_every_benchmark_prints_json_lines() -> None:
+    """Whatever one of them prints goes by way of ``figures``, but JSON itself."""
+    for script in COMMANDS:
+        if script.stem.startswith("bench_"):
+            assert "--json" in help_of(str(script)), script
+        if script.stem.startswith("bench_") and script.stem != "bench_abba":
+            assert not re.search(r"\bprint\((?!json)", script.read_text()), script
+
+
+def test_figures_are_json_lines() -> None:
+    script = str(ROOT / "scripts/bench_prove.py")
+    command = [sys.executable, script, "--from", "3", "--to", "4", "--repeat", "1", "--width", "9", "--json"]
+    done = subprocess.run(command, cwd="/", capture_output=True, text=True, check=True)
+    figures = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [figure["name"] for figure in figures][:4] == [
+        "prove 2^3",
+        "verify 2^3",
+        "peak of the plan 2^3",
+        "proof size 2^3",
+    ]
+    assert len(figures) == 8 and all(figure["value"] > 0 and figure["parameters"]["width"] == 9 for figure in figures)
+
+
+def test_the_page_of_figures_is_made_of_what_is_recorded() -> None:
+    spec = importlib.util.spec_from_file_location("record_figures", ROOT / "scripts/record_figures.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert module.PAGE.read_text() == module.text(module.recorded())
 
 
 def imported_by(file: Path) -> Iterator[str]:

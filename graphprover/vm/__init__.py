@@ -21,5 +21,6 @@ Read it in this order; docs/vm.md says more of each step.
 - The statement about one run: partition.py gives every cycle to a family, run_statement.py finds the tables that the
   run needs, traces/ makes their traces on a device, with the kernels of kernels/. cost.py counts their cells.
 - Around it: key.py and setup.py have verifying keys, guest.py guests on the command line, cli.py and new_guest.py the
-  commands ``execute`` and ``new-guest``; symbols.py names a guest's functions where it faults.
+  commands ``execute`` and ``new-guest``; profile/ says where cycles and cells go; symbols.py and demangle.py name a
+  guest's functions.
 """

@@ -1,12 +1,13 @@
 """``graphprover execute``: run a program without a proof, and say what it did and what it cost."""
 
 import argparse
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from graphprover.facts import Facts
-from graphprover.files import FileError, read_input, write
+from graphprover.files import FileError, check_writable, read_input, write
 from graphprover.options import FAILED, OK
 from graphprover.report import Block, Section, cells_report, say
 from graphprover.vm.claim import bytes_json, shown
@@ -15,9 +16,14 @@ from graphprover.vm.guest import Limits
 
 if TYPE_CHECKING:
     from graphprover.vm.execute import Execution
+    from graphprover.vm.profile.measure import Profile
+
+SHOWN = 10  # functions of a profile that are printed
+PROFILE_FORMATS = (".svg", ".html", ".txt", ".json")
 
 EXAMPLES = [
     "examples/guests/sha256.elf --input README.md",
+    "guest.elf --input data --profile profile.html",
     "guest.elf --input data --output result --max-cycles 1000000",
 ]
 
@@ -30,7 +36,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output", type=Path, metavar="FILE", help="write what the program puts out, before a fault too, to a file"
     )
     parser.add_argument("--cells", action="store_true", help="also print what a proof would commit to")
+    parser.add_argument(
+        "--profile",
+        type=_profile_file,
+        metavar="FILE",
+        help="write where cycles and committed cells go, by function: a flame graph (.svg), a page with tables "
+        "(.html), collapsed stacks (.txt), or what speedscope opens (.json)",
+    )
+    parser.add_argument(
+        "--profile-by", choices=("cells", "cycles"), default="cells", help="what widths in it mean (default: cells)"
+    )
     with_limits(parser, "1024; with --cells, whose record counts, half of this computer's")
+
+
+def _profile_file(text: str) -> Path:
+    if Path(text).suffix not in PROFILE_FORMATS:
+        raise argparse.ArgumentTypeError(f"{text!r} ends in none of {', '.join(PROFILE_FORMATS)}")
+    return Path(text)
 
 
 def with_limits(parser: argparse.ArgumentParser, default_memory: str = "half of this computer's") -> None:
@@ -64,10 +86,19 @@ def run_execute(options: argparse.Namespace) -> int:
     except ElfError as error:
         raise FileError(f"{options.guest}: {error}") from error
     data = read_input(options.input) if options.input else b""
+    if options.profile:
+        check_writable(options.profile)
     prepare()
+    profiled = None
     started = time.perf_counter()
     try:
-        execution = execute(image, data, **limits(options))
+        if options.profile:
+            from graphprover.vm.profile.measure import profile
+
+            profiled = profile(image, data, **limits(options))
+            execution = profiled.execution
+        else:
+            execution = execute(image, data, **limits(options))
     except GuestFault as fault:
         if options.output:
             write(options.output, fault.output)
@@ -76,6 +107,8 @@ def run_execute(options: argparse.Namespace) -> int:
     if options.output:
         write(options.output, execution.output)
     found = execution_facts(execution, seconds)
+    if profiled:
+        found["profile"] = write_profile(profiled, options)
     if options.cells:
         from graphprover.vm.cost import committed_cells
         from graphprover.vm.run_statement import statement_of_run
@@ -86,10 +119,44 @@ def run_execute(options: argparse.Namespace) -> int:
 
     def report() -> list[Block]:
         cells = cells_report(found["committed_cells"], execution.cycles) if options.cells else []
-        return [*execution_report(found, execution.output), *cells]
+        functions = profile_report(found["profile"]) if profiled else []
+        return [*execution_report(found, execution.output), *functions, *cells]
 
     say({"program": str(options.guest), **found}, report, options)
     return OK if execution.exit_code == 0 else FAILED
+
+
+def write_profile(profiled: "Profile", options: argparse.Namespace) -> Facts:
+    """Writes the file; gives what is in it by function, as JSON has it."""
+    from graphprover.vm.profile.formats import FORMATS
+    from graphprover.vm.profile.lines import Lines, lines_of
+    from graphprover.vm.profile.tree import by_function, tree
+
+    try:
+        lines = lines_of(profiled.execution.image)
+    except ModuleNotFoundError:
+        print("graphprover: source lines are left out, for want of pyelftools: pip install pyelftools", file=sys.stderr)
+        lines = Lines.none(profiled.execution.image)
+    root = tree(profiled, lines)
+    data = FORMATS[options.profile.suffix](root, options.guest.name, options.profile_by).encode()
+    write(options.profile, data)
+    return {
+        "file": str(options.profile),
+        "bytes": len(data),
+        "cells": root.cells,
+        "functions": [vars(share) for share in by_function(root)],
+    }
+
+
+def profile_report(found: Facts) -> list[Block]:
+    """The functions that cost most, for people."""
+    total = found["cells"]
+    heads = ("function", "own cells", "share", "with what it calls", "share")
+    rows = [
+        (row["name"], row["own_cells"], f"{row['own_cells'] / total:.1%}", row["cells"], f"{row['cells'] / total:.1%}")
+        for row in found["functions"][:SHOWN]
+    ]
+    return [Section([heads, *rows], f"{total:,} committed cells, by function; all of it is in {found['file']}")]
 
 
 def execution_facts(execution: "Execution", seconds: float) -> Facts:

@@ -1,6 +1,7 @@
 """Running a program: an Image and its input in, an Execution out, with or without the record for its tables."""
 
 import io
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +31,7 @@ from graphprover.vm.interpreter import (
 )
 from graphprover.vm.io import EXIT, INPUT_BASE, MAX_INPUT_BYTES, MAX_OUTPUT_BYTES, MEMORY_END, OUTPUT_BASE, region
 from graphprover.vm.isa import A0, A7, ILLEGAL, Instruction, Op, decode, decode_all, disassemble, encode
+from graphprover.vm.profile.counters import Counters
 from graphprover.vm.record import (
     NO_REGISTER,
     Call,
@@ -87,10 +89,7 @@ def execute(
     Raises GuestFault for what the guest does wrong, and where it passes a limit; ValueError for an input or limits that
     cannot be. A signal's handler runs within SLICE cycles, and what it raises ends the run.
     """
-    if len(data) > MAX_INPUT_BYTES:
-        raise ValueError(f"an input of {len(data):,} bytes; {MAX_INPUT_BYTES:,} have a place")
-    if not 0 < max_cycles < MAX_CYCLES:
-        raise ValueError(f"a limit of {max_cycles:,} cycles is not in 1 .. 2^32 - 1")
+    _check(data, max_cycles)
     if max_memory is None:
         max_memory = half_of_memory() if record else DEFAULT_MEMORY
     first = _Run(image, data, max_cycles, max_memory)
@@ -103,6 +102,34 @@ def execute(
     again = _Run(image, data, max_cycles, max_memory)
     again.run(trace)
     return again.execution(again.record(trace))
+
+
+def _check(data: bytes, max_cycles: int) -> None:
+    if len(data) > MAX_INPUT_BYTES:
+        raise ValueError(f"an input of {len(data):,} bytes; {MAX_INPUT_BYTES:,} have a place")
+    if not 0 < max_cycles < MAX_CYCLES:
+        raise ValueError(f"a limit of {max_cycles:,} cycles is not in 1 .. 2^32 - 1")
+
+
+def execute_counting(
+    image: Image,
+    data: bytes,
+    start: Callable[[int], Counters],
+    watch: Callable[[Counters], None],
+    *,
+    max_cycles: int = DEFAULT_CYCLES,
+    max_memory: int = DEFAULT_MEMORY,
+) -> tuple[Execution, Memory]:
+    """Run as `execute` does, and count for a profile; gives also the words that were accessed.
+
+    ``start`` makes the counters for a pool of so many words; ``watch`` sees them after each slice. ``max_memory`` does
+    not bound what these take, but they take no more for a word than the word does, and nothing for a cycle.
+    """
+    _check(data, max_cycles)
+    run = _Run(image, data, max_cycles, max_memory)
+    counters = start(len(run.store.pool))
+    run.run(counters=counters, watch=watch)
+    return run.execution(None), run.memory(counters.pool[: PAGE_WORDS * (run.pages + 1)])
 
 
 def half_of_memory() -> int:
@@ -170,11 +197,18 @@ class _Run:
         store.pages[owners] = np.where(partial | code, -bases, bases)
         return store
 
-    def run(self, trace: Trace | None = None) -> None:
+    def run(
+        self,
+        trace: Trace | None = None,
+        counters: Counters | None = None,
+        watch: Callable[[Counters], None] | None = None,
+    ) -> None:
         """Run to the exit; raises GuestFault. In slices, so that signals are handled in between."""
         while True:
             end = min(int(self.state.position[CYCLE]) + SLICE, self.max_cycles)
-            status = interpreter.run(self.code, self.state, self.store, end, trace)
+            status = interpreter.run(self.code, self.state, self.store, end, trace, counters)
+            if counters is not None and watch is not None:
+                watch(counters)
             if status == EXITED:
                 return
             if FAULTS[status] is not Fault.CYCLE_LIMIT or end == self.max_cycles:
@@ -215,7 +249,7 @@ class _Run:
         return GuestFault(fault, pc, line, cycles, detail, function_at(self.image.file, pc), output)
 
     @property
-    def _pages(self) -> int:
+    def pages(self) -> int:
         """How many pages were taken."""
         return int(self.state.position[FREE]) - 1
 
@@ -224,7 +258,7 @@ class _Run:
         length = int(self._page(OUTPUT_BASE)[0])
         if length > MAX_OUTPUT_BYTES:
             raise self._fault(Fault.OUTPUT_LENGTH, f"{length:,} bytes", after=1)
-        if length + PAGE_BYTES * self._pages > self.max_memory:
+        if length + PAGE_BYTES * self.pages > self.max_memory:
             detail = f"{self.max_memory:,} bytes, with an output of {length:,}"
             raise self._fault(Fault.MEMORY_LIMIT, detail, after=1)
         return length
@@ -263,7 +297,7 @@ class _Run:
             int(position[CYCLE]),
             np.cumsum(self.state.visits)[: len(self.image.code)],
             int(position[MISALIGNED]),
-            PAGE_BYTES * self._pages + len(output),
+            PAGE_BYTES * self.pages + len(output),
             record,
         )
 
@@ -274,11 +308,11 @@ class _Run:
             *[(cycles + 1, "u4"), *10 * [(cycles, "u8")]],
             *[(crossings, "u4"), *3 * [(crossings, "u8")]],
             *[(calls, "u4"), *2 * [(calls, "u8")], *3 * [(words, "u8")]],
-            *[(NO_REGISTER + 1, "u8"), (PAGE_WORDS * (self._pages + 1), "u8")],
+            *[(NO_REGISTER + 1, "u8"), (PAGE_WORDS * (self.pages + 1), "u8")],
         ]
         record = sum(length * np.dtype(dtype).itemsize for length, dtype in room)
-        record += CALL_BYTES * calls + len(Memory.__annotations__) * PAGE_BYTES * self._pages
-        needed = record + PAGE_BYTES * self._pages + self._output_length()
+        record += CALL_BYTES * calls + len(Memory.__annotations__) * PAGE_BYTES * self.pages
+        needed = record + PAGE_BYTES * self.pages + self._output_length()
         if needed > self.max_memory:
             detail = f"{self.max_memory:,} bytes: a run of {cycles:,} cycles and its record take {needed:,}"
             raise self._fault(Fault.MEMORY_LIMIT, f"{detail}; allow more with --max-memory", after=1)
@@ -294,12 +328,15 @@ class _Run:
             Crossings(*trace[11:15]),
             _calls(trace),
             Registers(self.state.registers[:NO_REGISTER], trace.registers[:NO_REGISTER]),
-            self._memory(trace.pool),
+            self.memory(trace.pool),
         )
 
-    def _memory(self, times: np.ndarray) -> Memory:
-        """The words that were accessed, listed by BLOCK pages, so that little beside the result is held."""
-        pages = 1 + np.argsort(self.store.owners[1 : self._pages + 1])
+    def memory(self, times: np.ndarray) -> Memory:
+        """The words that were accessed, by the last accesses of the pages taken.
+
+        Listed by BLOCK pages, so that little beside the result is held.
+        """
+        pages = 1 + np.argsort(self.store.owners[1 : self.pages + 1])
         times = times.reshape(-1, PAGE_WORDS)
         pool = self.store.pool[: times.size].reshape(-1, PAGE_WORDS)
         memory = Memory(*np.empty((4, np.count_nonzero(times)), dtype=np.uint64))

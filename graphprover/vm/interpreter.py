@@ -18,6 +18,22 @@ from graphprover.vm.faults import Fault
 from graphprover.vm.io import EXIT, MEMORY_END
 from graphprover.vm.isa import ACCESS_BYTES, ILLEGAL, Instructions, Op
 from graphprover.vm.limbs import LIMB_BITS, LIMB_MASK, WORD_MASK
+from graphprover.vm.profile.calls import enter, move
+from graphprover.vm.profile.counters import (
+    FLAGS,
+    JUMP,
+    OTHER,
+    WAYS,
+    access,
+    late_of_call,
+    late_registers,
+    maybe_late,
+    touch,
+    touch_of_call,
+    way_of_others,
+    way_of_place,
+    way_of_sum,
+)
 from graphprover.vm.record import NO_REGISTER, AccessedRegisters
 
 PAGE_WORDS = 512
@@ -40,6 +56,8 @@ _MISALIGNED_HOST_CALL = FAULTS.index(Fault.MISALIGNED_HOST_CALL)
 _END = ILLEGAL + 1  # stands behind the last instruction
 _NOWHERE = 1 << 30  # the distance of a jump to no instruction
 _SIZES = np.array([ACCESS_BYTES[op] for op in sorted(ACCESS_BYTES)], dtype=np.uint64)  # of LB .. SD
+
+_SP = 2  # the stack pointer
 
 _U = np.uint64
 _I = np.int64
@@ -189,7 +207,7 @@ def locate(store, state, address, size, write):
 
 
 @njit(nogil=True, cache=True)
-def _call(store, state, trace, number, address, cycle):
+def _call(store, state, trace, counters, number, address, cycle):
     """A host call other than exit; gives the status."""
     size = words_of(number)
     if size == 0:
@@ -223,6 +241,8 @@ def _call(store, state, trace, number, address, cycle):
             trace.call_new[first + k] = words[k]
             trace.call_t[first + k] = trace.pool[place]
             trace.pool[place] = _U(_time_of(_clock_of(cycle), SLOT_MEMORY))
+        if counters is not None:
+            touch_of_call(counters, k, place, store.pool[place], cycle)
         store.pool[place] = words[k]
     state.position[CALLS] = call + 1
     state.position[CALL_WORDS] = first + size
@@ -230,11 +250,12 @@ def _call(store, state, trace, number, address, cycle):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def run(code, state, store, limit, trace):
+def run(code, state, store, limit, trace, counters):
     """Execute until the exit, or a fault: gives EXITED or its place in FAULTS.
 
-    ``code`` is `predecode`'s; ``trace`` is None or a `Trace` with room for all of the run. A faulty instruction has
-    changed neither registers nor the contents of memory.
+    ``code`` is `predecode`'s; ``trace`` is None or a `Trace` with room for all of the run; ``counters`` is None or the
+    `Counters` of a profile. Each of these is compiled for itself. A faulty instruction has changed neither registers
+    nor the contents of memory.
     """
     x = state.registers
     position = state.position
@@ -246,10 +267,17 @@ def run(code, state, store, limit, trace):
     crossing = position[CROSSING]
     status = RUNNING
     visits[index] += 1
+    if counters is not None:
+        calls, room = counters.calls, counters.room
+        steps, in_place = counters.steps, counters.in_place
+        counts, lates, times, words = counters.counts, counters.late, counters.registers, counters.pool
+        start, first, size_here = enter(calls, index, room)
     while status == RUNNING:
         if cycle >= limit:
             status = _CYCLE_LIMIT
             break
+        if counters is not None:
+            late = way = 0
         fields = code[index]
         op = _I(fields & _U(0xFF))
         rd = fields >> _8 & _U(0xFF)
@@ -282,6 +310,8 @@ def run(code, state, store, limit, trace):
                     taken = bool(a < b)
                 else:
                     taken = bool(a >= b)
+                if counters is not None:
+                    way = int(not taken)
                 if taken:
                     if op == Op.JALR:
                         distance = ((a + imm) & ~_1) - _U(store.code_base)
@@ -344,7 +374,12 @@ def run(code, state, store, limit, trace):
                     trace.crossing_new[crossing] = store.pool[j]
                     trace.crossing_t[crossing] = trace.pool[j]
                     trace.pool[j] = _U(_time_of(_clock_of(cycle), SLOT_MEMORY))
+                if counters is not None:
+                    late += touch(words, j, cycle)
                 crossing += 1
+            if counters is not None:
+                late += touch(words, i, cycle)
+                way = way_of_place(address, size)
             if trace is not None:
                 trace.address[cycle] = address
                 trace.old[cycle] = old
@@ -353,6 +388,8 @@ def run(code, state, store, limit, trace):
                 trace.pool[i] = _U(_time_of(_clock_of(cycle), SLOT_MEMORY))
         elif op == Op.ADDI:
             c = a + imm
+            if counters is not None:
+                way = way_of_sum(a, b, c)
         elif op == Op.SLTI:
             c = _U(_I(a) < _I(imm))
         elif op == Op.SLTIU:
@@ -371,6 +408,8 @@ def run(code, state, store, limit, trace):
             c = _U(_I(a) >> _I(imm))
         elif op == Op.ADD:
             c = a + b
+            if counters is not None:
+                way = way_of_sum(a, b, c)
         elif op == Op.SUB:
             c = a - b
         elif op == Op.SLL:
@@ -413,10 +452,12 @@ def run(code, state, store, limit, trace):
             if a == _U(EXIT):
                 status = EXITED
             else:
-                status = _call(store, state, trace, a, b, cycle)
+                status = _call(store, state, trace, counters, a, b, cycle)
                 if status != RUNNING:
                     position[ADDRESS] = _I(b)
                     break
+                if counters is not None:
+                    late += late_of_call(counters)
         elif op == Op.MUL:
             c = a * b
         elif op == Op.MULH:
@@ -468,6 +509,21 @@ def run(code, state, store, limit, trace):
             trace.t_d[cycle] = trace.registers[rd]
             trace.registers[rd] = _U(_time_of(clock, SLOT_D))
             trace.registers[NO_REGISTER] = _0
+        if counters is not None:
+            step = steps[_U(WAYS * index + way)]
+            if step & OTHER:
+                step = steps[_U(WAYS * index + way_of_others(op, a, b))]
+            entry = step >> FLAGS
+            at = _U(start + entry)
+            counts[at] += 1
+            t_d, t_a, t_b = access(times, rd, rs1, rs2, cycle)
+            if maybe_late(t_d, t_a, t_b, cycle):
+                late += late_registers(lates, in_place, at, entry, rd, rs1, rs2, t_d, t_a, t_b, cycle)
+            if late != 0:
+                lates[at] += late
+            jump = step & JUMP != 0
+            if jump or _U(following - first) >= size_here:
+                start, first, size_here = move(calls, jump, _I(rd), index, following, _I(x[_SP]), room)
         cycle += 1
         index = following
     visits[index] -= 1

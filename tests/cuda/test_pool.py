@@ -15,6 +15,7 @@ from tests.cuda.test_resident import SPIN
 pytestmark = pytest.mark.gpu
 
 ROOT = Path(__file__).parents[2]
+PATH = os.pathsep.join([str(ROOT), *sys.path])
 MIB = 1 << 20
 alone = pytest.mark.skipif("PYTEST_XDIST_WORKER" in os.environ, reason="needs all memory of the GPU")
 
@@ -47,7 +48,7 @@ def python(text: str, *arguments: object, **environment: str) -> "subprocess.Com
     """Another process."""
     return subprocess.run(
         [sys.executable, "-c", text, *map(str, arguments)],
-        env=os.environ | {"PYTHONPATH": str(ROOT)} | environment,
+        env=os.environ | {"PYTHONPATH": PATH} | environment,
         capture_output=True,
         text=True,
     )
@@ -227,7 +228,7 @@ def test_an_idle_process_gives_its_memory_to_one_that_waits(tmp_path: Path) -> N
     """By the ledger: one keeps much beyond its proofs, and the other is admitted before its patience ends."""
     keeper = subprocess.Popen(
         [sys.executable, "-c", KEEPER],
-        env=os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)},
+        env=os.environ | {"PYTHONPATH": PATH, "TMPDIR": str(tmp_path)},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

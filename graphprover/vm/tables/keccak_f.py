@@ -39,7 +39,7 @@ def rounds(states: np.ndarray) -> np.ndarray:
     """The states before each of the rounds and after the last: uint64 (25 words, n) to (25 states, 25 words, n)."""
     found = [states]
     for constant in ROUND_CONSTANTS:
-        found.append(after_theta(found[-1] ^ np.tile(_flips(found[-1]), (5, 1)), constant))
+        found.append(after_theta(found[-1] ^ np.tile(flips(found[-1]), (5, 1)), constant))
     return np.stack(found)
 
 
@@ -51,7 +51,7 @@ def after_theta(states: np.ndarray, constant: int) -> np.ndarray:
     return a
 
 
-def _flips(states: np.ndarray) -> np.ndarray:
+def flips(states: np.ndarray) -> np.ndarray:
     """D of each state, what theta xors into all words of a column: uint64 (25, n) to (5, n)."""
     parity = reduce(np.bitwise_xor, states.reshape(5, 5, -1))
     return np.roll(parity, 1, axis=0) ^ _rotated(np.roll(parity, -1, axis=0), np.uint64(1))
@@ -190,10 +190,10 @@ def trace(numbers: Sequence[int] | np.ndarray, states: np.ndarray, rows: int) ->
     columns.call[:count] = np.repeat(np.asarray(numbers, dtype=np.uint64), ROUNDS)
     columns.active[:count] = 1
     columns.round[row % ROUNDS, row] = 1
-    flips = _flips(before)
+    flipped = flips(before)
     chi = after[0] ^ np.array(ROUND_CONSTANTS, dtype=np.uint64)[row % ROUNDS]
-    _write_bits(columns.flip, flips)
-    _write_bits(columns.theta, before ^ np.tile(flips, (5, 1)))
+    _write_bits(columns.flip, flipped)
+    _write_bits(columns.theta, before ^ np.tile(flipped, (5, 1)))
     for i, z in enumerate(IOTA_BITS):
         columns.chi[i] = chi >> np.uint64(z) & np.uint64(1)
     columns.input[:] = stacked_limbs(before)

@@ -1,0 +1,99 @@
+"""What the counts of a run cost, in committed cells; their sum is that of ``cost.committed_cells``, table by table.
+
+An instruction costs its share of a row of its family's table: columns, lookups and quotient. So does a bump. A
+permutation costs its rows. Everything else is no instruction's: tables that every proof has, the words of memory, and
+the idle rows up to a power of two.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphprover.vm.cost import cells_per_row
+from graphprover.vm.execute import Execution
+from graphprover.vm.profile.evens import Evens
+from graphprover.vm.record import Memory, Registers
+from graphprover.vm.shape import KECCAK_CALL, MIN_ROWS, lanes_for, packing, rows_for
+from graphprover.vm.statement import Machine
+from graphprover.vm.table_numbers import FamilyTable, TableNumber
+from graphprover.vm.tables.state import REGISTER_COUNT, Region
+from graphprover.vm.traces.counts import SIZES, TABLES
+from graphprover.vm.traces.state import output_words, state_recipes
+
+BUMP, KECCAK_F = "bump", "keccak_f"  # tables that instructions draw on beside their family's
+
+
+@dataclass(frozen=True)
+class Use:
+    """The tables of one name in a statement."""
+
+    name: str
+    cells: int  # committed
+    drawn: int  # of these, what instructions draw on
+    own: int  # in rows that are no instruction's, but not idle
+    draws: int = 0  # how many instructions, bumps or permutations draw on it
+    cells_of_draws: tuple[int, int] = (0, 1)  # cells of so many of them
+
+    @property
+    def idle(self) -> int:
+        """In rows, or parts of a row, that prove nothing."""
+        return self.cells - self.drawn - self.own
+
+    def shares(self, draws: np.ndarray) -> np.ndarray:
+        """The cells of the draws of each sample, int64 (samples,): whole numbers whose sum is ``drawn``."""
+        cells, of = self.cells_of_draws
+        return np.diff(np.cumsum(draws) * cells // of, prepend=0)
+
+
+def tables_of(
+    machine: Machine, execution: Execution, memory: Memory, executed: Mapping[str, int], bumps: int, evens: Evens
+) -> list[Use]:
+    """All tables of the statement about a run without a stated input, by name.
+
+    ``executed``: the instructions of each family; ``bumps``: the late accesses.
+    """
+    uses = [_drawn(machine, FamilyTable(name, lanes_for(n)).number, name, n) for name, n in executed.items()]
+    uses += [_drawn(machine, TableNumber.BUMP, BUMP, bumps)] * (bumps > 0)
+    calls = executed.get(KECCAK_CALL, 0)
+    if calls:
+        uses.append(_drawn(machine, TableNumber.KECCAK_F, KECCAK_F, calls))
+    tables = {use.name: use for use in uses}
+    words = len(output_words(execution, memory))
+    for number, height, rows in _others(machine, memory, words, calls, evens):
+        air = machine.air(number, 2, words).describe()
+        cells = cells_per_row(air)
+        before = tables.get(air.name, Use(air.name, 0, 0, 0))
+        tables[air.name] = Use(air.name, before.cells + height * cells, 0, before.own + rows * cells)
+    return list(tables.values())
+
+
+def _drawn(machine: Machine, number: int, name: str, draws: int) -> Use:
+    """The tables that so many instructions, bumps or permutations draw on."""
+    cells = cells_per_row(machine.air(number, 2, 0).describe())
+    packed = packing(number, cells)
+    of_draws = cells * packed.rows, packed.uses
+    return Use(name, cells * sum(packed.heights(draws)), draws * of_draws[0] // of_draws[1], 0, draws, of_draws)
+
+
+def _others(machine: Machine, memory: Memory, words: int, calls: int, evens: Evens) -> Iterator[tuple[int, int, int]]:
+    """Number, height, and rows in use of the tables that no instruction draws on; ``words`` are put out."""
+    yield 0, MIN_ROWS, 1
+    entries = machine.entries.shape[1]
+    yield TableNumber.PROGRAM, rows_for(entries), entries
+    nothing = np.zeros(0, dtype=np.uint64)
+    for number, recipe in state_recipes(machine, Registers(nothing, nothing), memory, words, nothing):
+        height = recipe.shape[1]
+        rows = {
+            TableNumber.REGISTERS: REGISTER_COUNT,
+            TableNumber.IMAGE: len(machine.image.addresses),
+            TableNumber.OUTPUT: 1,
+        }.get(TableNumber(number))
+        yield number, height, min(Region.needed(len(recipe.fixed["memory"].address)), height) if rows is None else rows
+    for number, tags in TABLES.items():
+        yield number, SIZES[tags[0]], SIZES[tags[0]]
+    if calls:
+        cells = cells_per_row(machine.air(TableNumber.KECCAK_F, 2, 0).describe())
+        heights = packing(TableNumber.KECCAK_F, cells).heights(calls)
+        height = rows_for(evens.used(calls, heights))
+        yield TableNumber.EVEN, height, height

@@ -1,0 +1,69 @@
+"""The files that a profile is written to, by the ends of their names."""
+
+import json
+from collections.abc import Callable, Iterator
+
+from graphprover.vm.profile.flame import svg
+from graphprover.vm.profile.page import html
+from graphprover.vm.profile.tree import Frame
+
+CELLS, CYCLES = "cells", "cycles"  # what the widths of frames mean
+
+
+def text(root: Frame, title: str, by: str) -> str:
+    """Collapsed stacks, ``main;sort;[ld] 123``, which flamegraph.pl and speedscope open."""
+    stacks = ((path, getattr(frame, by)) for path, frame in leaves(root))
+    return "".join(f"{';'.join(_plain(part.name) for part in path)} {count}\n" for path, count in stacks if count)
+
+
+def speedscope(root: Frame, title: str, by: str) -> str:
+    """The format of speedscope.app, with both measures, ``by`` first."""
+    numbers: dict[str, int] = {}
+    profiles = []
+    for measure in sorted((CELLS, CYCLES), key=lambda measure: measure != by):
+        samples, weights = [], []
+        for path, frame in leaves(root):
+            if getattr(frame, measure):
+                samples.append([numbers.setdefault(part.name, len(numbers)) for part in path])
+                weights.append(getattr(frame, measure))
+        profiles.append(
+            {
+                "type": "sampled",
+                "name": measure,
+                "unit": "none",
+                "startValue": 0,
+                "endValue": sum(weights),
+                "samples": samples,
+                "weights": weights,
+            }
+        )
+    file = {
+        "$schema": "https://www.speedscope.app/file-format-schema.json",
+        "name": title,
+        "shared": {"frames": [{"name": name} for name in numbers]},
+        "profiles": profiles,
+    }
+    return json.dumps(file, allow_nan=False) + "\n"
+
+
+def leaves(root: Frame) -> Iterator[tuple[tuple[Frame, ...], Frame]]:
+    """Every frame without children and the path to it from below the root, itself included."""
+    waiting: list[tuple[Frame, ...]] = [(child,) for child in reversed(root.children.values())]
+    while waiting:
+        path = waiting.pop()
+        if not path[-1].children:
+            yield path, path[-1]
+        waiting += [(*path, child) for child in reversed(path[-1].children.values())]
+
+
+def _plain(name: str) -> str:
+    """Without what parts frames."""
+    return name.replace(";", ":")
+
+
+FORMATS: dict[str, Callable[[Frame, str, str], str]] = {
+    ".svg": svg,
+    ".html": html,
+    ".txt": text,
+    ".json": speedscope,
+}

@@ -1,0 +1,133 @@
+"""A run and its counts: the ``Profile``."""
+
+from dataclasses import dataclass
+from typing import Unpack
+
+import numpy as np
+
+from graphprover.vm.elf import Image
+from graphprover.vm.execute import Execution, execute_counting
+from graphprover.vm.guest import Limits
+from graphprover.vm.isa import Instructions, Op
+from graphprover.vm.profile.calls import LINKS, follow, given, paths
+from graphprover.vm.profile.cells import BUMP, KECCAK_F, Use, tables_of
+from graphprover.vm.profile.counters import Counters, in_place_families, start, steps_of
+from graphprover.vm.profile.evens import Evens
+from graphprover.vm.shape import KECCAK_CALL, MANY
+from graphprover.vm.statement import Machine
+from graphprover.vm.symbols import functions
+from graphprover.vm.tables.program import FIELDS
+from graphprover.vm.version import FAMILY_NUMBERS
+
+MAX_COUNTERS = 1 << 25  # given to call paths as they appear; behind them is one for each entry of the program
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """What instructions took: int64 arrays of one length, an entry for each instruction, call path and table."""
+
+    node: np.ndarray  # the call path
+    instruction: np.ndarray  # its number in the code
+    table: np.ndarray  # the place in ``Profile.tables`` of the family, or of what the family draws on
+    cycles: np.ndarray  # executions, with the family's table; 0 with others
+    cells: np.ndarray  # committed
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """Where a run's cycles and the cells of its proof go.
+
+    The samples have ``execution.cycles`` cycles in all, and the ``drawn`` cells of each table.
+    """
+
+    execution: Execution
+    functions: tuple[str, ...]  # names, by rising address
+    node_function: np.ndarray  # int64 (nodes,), the function that a call path ends in; -1: see ``calls``
+    node_parent: np.ndarray  # int64 (nodes,), the path without it; the first node's own
+    samples: Samples
+    tables: tuple[Use, ...]  # all of the statement's, families first
+
+    @property
+    def cells(self) -> int:
+        """What a proof of the run commits to."""
+        return sum(use.cells for use in self.tables)
+
+
+def profile(image: Image, data: bytes = b"", **limits: Unpack[Limits]) -> Profile:
+    """Run ``image`` on ``data`` and count; raises what ``execute`` raises.
+
+    What it costs is said of runs that no proof can be made of, too.
+    """
+    machine = Machine(image)
+    code = machine.instructions
+    families = machine.entries[FIELDS.index("family")].astype(np.int64)
+    of = (machine.entries[FIELDS.index("pc")].astype(np.int64) - image.code_base) // 4  # the instruction of each entry
+    first = np.searchsorted(of, np.arange(len(code.op) + 1))
+    steps = steps_of(code, first, families)
+
+    parts = functions(image.file, image.code_base, image.code_end, _called(image, code))
+    begins = np.array([(part.start - image.code_base) // 4 for part in parts] + [len(code.op) + 1], dtype=np.int64)
+    function = np.repeat(np.arange(len(parts)), np.diff(begins))
+    calls = follow(function, begins, first[np.minimum(begins, len(code.op))], MAX_COUNTERS + len(of))
+    evens = Evens()
+    made: list[Counters] = []
+
+    def begin(words: int) -> Counters:
+        made.append(start(calls, steps, in_place_families()[families], MAX_COUNTERS, words))
+        return made[0]
+
+    execution, memory = execute_counting(image, data, begin, evens.watch, **limits)
+    node, entry, cycles, late = _used(made[0], families, of, execution.counts)
+    family, instruction = families[entry], of[entry]
+
+    names = {number: name for name, number in FAMILY_NUMBERS.items()}
+    executed = {names[number]: int(cycles[family == number].sum()) for number in np.unique(family).tolist()}
+    uses = tables_of(machine, execution, memory, executed, int(late.sum()), evens)
+    columns = []
+    for table, use in enumerate(uses):
+        if use.name in FAMILY_NUMBERS:
+            some = family == FAMILY_NUMBERS[use.name]
+            draws = counted = cycles[some]
+        elif use.name in (BUMP, KECCAK_F):
+            some = late > 0 if use.name == BUMP else family == FAMILY_NUMBERS[KECCAK_CALL]
+            draws = late[some] if use.name == BUMP else cycles[some]
+            counted = np.zeros_like(draws)
+        else:
+            continue
+        columns.append((node[some], instruction[some], np.full(len(draws), table), counted, use.shares(draws)))
+    samples = Samples(*(np.concatenate(column) for column in zip(*columns, strict=True)))
+    return Profile(execution, tuple(part.name for part in parts), *paths(calls), samples, tuple(uses))
+
+
+def _called(image: Image, code: Instructions) -> np.ndarray:
+    """The addresses that calls name, by themselves or with the auipc before them: uint64."""
+    links = np.isin(code.rd, LINKS)
+    at = image.code_base + 4 * np.arange(len(code.op), dtype=np.int64)
+    (near,) = (links & (code.op == Op.JAL)).nonzero()
+    (first,) = (links[1:] & (code.op[1:] == Op.JALR) & (code.op[:-1] == Op.AUIPC)).nonzero()
+    first = first[code.rd[first] == code.rs1[first + 1]]
+    found = np.concatenate([at[near] + code.imm[near], at[first] + code.imm[first] + code.imm[first + 1]])
+    return found[(found >= 0) & (found % 4 == 0)].astype(np.uint64)
+
+
+def _used(
+    counters: Counters, families: np.ndarray, of: np.ndarray, executed: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Node, entry, executions and late accesses of all that was counted, int64.
+
+    An entry of a family whose rd is rs1 becomes the one behind where that family's table is not worth it. ``of``: the
+    instruction of each entry; ``executed``: how often each instruction was.
+    """
+    *starts, end = given(counters.calls)
+    (at,) = (counters.counts[:end] | counters.late[:end]).nonzero()
+    node = np.searchsorted(starts, at, side="right") - 1
+    entry = at - counters.calls.node_base[node]
+    cycles, late = counters.counts[at], counters.late[at]
+    in_place = in_place_families()[families]
+    many = np.bincount(families, weights=executed[of], minlength=len(in_place_families()))
+    worth = many[families] >= MANY
+    late_at_d = (cycles == 0) & (entry > 0) & in_place[entry - 1]
+    entry = np.where(late_at_d, entry - 1, entry)
+    late = np.where(late_at_d & ~worth[entry], 0, late)
+    entry = np.where(in_place[entry] & ~worth[entry], entry + 1, entry)
+    return node, entry, cycles, late
