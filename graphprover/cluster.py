@@ -26,7 +26,7 @@ from graphprover.admission import TooLarge
 from graphprover.device import Device
 from graphprover.graphs.executor_names import CLUSTERS, LOCAL
 from graphprover.graphs.progress import Tell
-from graphprover.members import ANSWER_SECONDS, GPUS, LOOK_SECONDS, SLOT, ClusterError, Members, gpus_asked
+from graphprover.members import ANSWER_SECONDS, GPU, LOOK_SECONDS, SLOT, ClusterError, Members, gpus_asked
 from graphprover.settings import SILENCE, setting
 from graphprover.vm.faults import GuestFault, OtherExitCode
 
@@ -158,7 +158,7 @@ class _Run:
         self._client, self._members, self._heard, self._device = client, members, heard, device
         self._begun = begun or (lambda errand, worker: None)
         asked = gpus_asked(device)
-        self._needed = {SLOT: 1, GPUS: asked} if asked else {SLOT: 1}
+        self._needed = {SLOT: 1, GPU.format(asked - 1): 1} if asked else {SLOT: 1}
         self._present = members.absence("has lost its workers")
         self._open: list[_Open] = []
         self._held: list[

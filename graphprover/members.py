@@ -28,7 +28,8 @@ PATIENCE_SECONDS = 5.0  # after which a wait for an answer is told
 LOOK_SECONDS = 0.5  # between two looks at who is there; workers of a small cluster tell of themselves as often
 
 OURS = {"graphprover": __version__, "protocol": RELEASE, "dask": dask.__version__}  # the same on both sides, or nothing
-SLOT, GPUS = "graphprover", "graphprover-gpus"  # resources: a worker makes one proof at a time; the GPUs it sees
+SLOT, GPU = "graphprover", "graphprover-gpu{}"  # resources: room for a proof; the same, and this GPU is seen
+SLOTS = 2  # of a worker: it makes one proof at a time, and the next is there when that ends
 READY = "graphprover"  # the name of the plugin that warms a worker up, `graphprover.worker.Ready`
 _FACTS = "__import__('graphprover.members', fromlist=['members']).facts()"
 
@@ -197,16 +198,17 @@ def facts() -> dict[str, Any]:
 
 
 async def enlist(dask_worker: Worker) -> None:
-    """Let a worker have proofs: one at a time, and on no GPU that it does not see. Raises what its warm-up has raised.
+    """Let a worker have proofs, on no GPU that it does not see. Raises what its warm-up has raised.
 
     One that has not joined yet tells of its resources as it joins.
     """
     ready = dask_worker.plugins.get(READY)
     if error := getattr(ready, "error", None):
         raise error
-    if GPUS in dask_worker.state.total_resources:
+    room = {SLOT: SLOTS} | {GPU.format(number): SLOTS for number in range(gpus())}
+    resources = {name: amount for name, amount in room.items() if name not in dask_worker.state.total_resources}
+    if not resources:
         return
-    resources = {SLOT: 1, GPUS: gpus()}
     if dask_worker.status == Status.running:
         await dask_worker.set_resources(**resources)
     else:
