@@ -19,6 +19,7 @@ td,th{padding:2px 10px;text-align:right;white-space:nowrap;border-bottom:1px sol
 td:first-child,th:first-child{text-align:left;position:sticky;left:0;background:var(--paper)}
 td:first-child{font-family:ui-monospace,monospace;white-space:normal;overflow-wrap:anywhere;min-width:9em}
 small{display:inline-block;min-width:4em}
+@media(max-width:600px){td,th{padding:2px 5px}}
 """
 
 
@@ -37,7 +38,7 @@ def html(root: Frame, title: str, by: str) -> str:
             rows_of = [(key.strip("[]") if kind == FAMILY else key, *value) for key, value in shown_sums]
             parts.append(_table(name, (kind, "cells", "cycles"), rows_of, (root.cells, root.cycles)))
     parts.append(_table(NO_FUNCTION.strip("[]").capitalize(), ("table", "cells", "padding"), _others(root),
-                        (root.cells, root.cells), "Fixed tables, and the idle rows that fill tables up."))  # fmt: skip
+                        (root.cells, root.cells), "Tables that no instruction is a row of; padding: idle rows."))  # fmt: skip
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}: where {by} go</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -60,12 +61,12 @@ def _by_name(root: Frame, kind: str) -> dict[str, tuple[int, int]]:
 
 
 def _others(root: Frame) -> list[tuple[str, int, int]]:
-    """What is in no function: each table, its cells, and those of its padding; most cells first."""
+    """What is in no function: each table, its cells, and those of its padding; all together, then most cells first."""
     tables = {name: frame for (_, name), frame in root.child(FUNCTION, NO_FUNCTION).children.items()}
     padding = {frame.name: frame.cells for frame in tables.pop(PADDING, Frame(PADDING, TABLE)).children.values()}
     own = {name: frame.cells for name, frame in tables.items()}
     rows = [(name, own.get(name, 0), padding.get(name, 0)) for name in {**own, **padding}]
-    return [*sorted(rows, key=lambda row: -row[1] - row[2]), ("all", sum(own.values()), sum(padding.values()))]
+    return [("all", sum(own.values()), sum(padding.values())), *sorted(rows, key=lambda row: -row[1] - row[2])]
 
 
 def _most(items, measures, by):  # type: ignore[no-untyped-def]
@@ -82,7 +83,8 @@ def _table(
     body = "".join(
         f"<tr><td>{escape(str(name))}</td>"
         + "".join(
-            f"<td>{n:,} <small>{n / max(whole, 1):.1%}</small></td>" for n, whole in zip(numbers, wholes, strict=True)
+            f"<td>{n:,} <small>{n / max(whole, 1):.1%}</small></td>" if n else "<td></td>"
+            for n, whole in zip(numbers, wholes, strict=True)
         )
         + "</tr>"
         for name, *numbers in rows
