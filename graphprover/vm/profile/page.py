@@ -37,8 +37,8 @@ def html(root: Frame, title: str, by: str) -> str:
         if sums:
             rows_of = [(key.strip("[]") if kind == FAMILY else key, *value) for key, value in shown_sums]
             parts.append(_table(name, (kind, "cells", "cycles"), rows_of, (root.cells, root.cycles)))
-    parts.append(_table(NO_FUNCTION.strip("[]").capitalize(), ("table", "cells", "padding"), _others(root),
-                        (root.cells, root.cells), "Tables that no instruction is a row of; padding: idle rows."))  # fmt: skip
+    others, note = ("table", "cells", "padding"), "Tables that no instruction is a row of; padding: idle rows."
+    parts.append(_table(NO_FUNCTION.strip("[]").capitalize(), others, _others(root), (root.cells,) * 2, note))
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}: where {by} go</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
