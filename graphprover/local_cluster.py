@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
+from copy import deepcopy
 from multiprocessing import current_process
 from multiprocessing.resource_tracker import ensure_running
 from typing import Any
@@ -151,6 +152,7 @@ class _Processes:
             worker_ttl=setting(SILENCE),
         ) as scheduler:
             with dask.config.set(_WORKERS):
+                config = deepcopy(dask.config.config)  # which a nanny would share, and read later
                 nannies = [
                     Nanny(
                         scheduler.address,
@@ -160,6 +162,7 @@ class _Processes:
                         dashboard=False,
                         silence_logs=logging.ERROR,
                         host=_HOST,
+                        config=config,
                         **options,
                     )
                     for number, options in enumerate(self._options)
