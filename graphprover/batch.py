@@ -64,11 +64,11 @@ def _here(weighed: Weighed, executor: str, device: Device | str, begun: Begun) -
     for _, job in weighed:
         begun(job, "")
         try:
-            result = _result(job, made(job, executor, device))
+            result = Result(job, made(job, executor, device))
         except DeviceLost:
             raise
         except Exception as error:
-            result = Result(job, None, error, None)
+            result = Result(job, None, error)
         yield result
 
 
@@ -80,15 +80,10 @@ def _by_cluster(weighed: Weighed, executor: Any, device: Device | str, begun: Be
     with joined(executor) as cluster:
         for outcome in cluster.run(errands, device, lambda errand, worker: begun(errands[errand], worker)):
             job = errands[outcome.errand]
-            if outcome.value is None:
-                yield Result(job, None, outcome.error, None, outcome.worker, outcome.tries)
-                continue
-            theirs: Made = pickle.loads(outcome.value)
-            yield _result(job, replace(theirs, preprocessed_cap=None), outcome.worker, outcome.tries)
-
-
-def _result(job: Job, made: Made, worker: str = "", tries: int = 1) -> Result:
-    return Result(job, made.proof, None, made, worker, tries, made.kept)
+            theirs: Made | None = None
+            if outcome.value is not None:
+                theirs = replace(pickle.loads(outcome.value), preprocessed_cap=None)
+            yield Result(job, theirs, outcome.error, outcome.worker, outcome.tries)
 
 
 def _weight(job: Job) -> int:

@@ -137,7 +137,7 @@ class _Progress:
     def _show(self) -> None:
         if self._draw:
             made, kept, failed = (self._outcomes[outcome] for outcome in OUTCOMES)
-            self._draw(made, kept, failed, ", ".join(list(self._running.values())))
+            self._draw(made, kept, failed, ", ".join(self._running.values()))
 
 
 def _jobs(entries: Sequence[Entry], resume: bool) -> "dict[Job, Entry]":

@@ -144,15 +144,7 @@ def parser() -> argparse.ArgumentParser:
     _add_inspect(command)
     _add_export(command)
     _add_plan(command)
-    checking = command(
-        "check",
-        run_check,
-        "Check a program's traces row by row, without a proof.",
-        "Names the first row on which a constraint fails, with its values, and the messages of a bus that nobody "
-        "answers.",
-        ["examples/keccak --input README.md", "tables.py"],
-    )
-    _with_program(checking)
+    _add_check(command)
     execute = command(
         "execute",
         vm.run_execute,
@@ -164,16 +156,7 @@ def parser() -> argparse.ArgumentParser:
     add_json(execute)
     new = command("new-guest", new_guest.run_new_guest, new_guest.SUMMARY, new_guest.MORE, new_guest.EXAMPLES)
     new_guest.add_arguments(new)
-    warming = command(
-        "warm",
-        warm.run_warm,
-        "Compile all kernels, once for this machine.",
-        "Other commands compile what they need when they need it, a minute or two in all, and on a GPU for each new "
-        "table; this does it ahead, for a container's image for instance, and names each. A GPU's take all cores for "
-        "minutes: name the guests that matter to compile their tables only.",
-        ["", "guest.elf --device cuda"],
-    )
-    warm.add_arguments(warming)
+    _add_warm(command)
     completing = command(
         "completion",
         lambda options: completion.run_completion(options, top),
@@ -326,6 +309,31 @@ def _add_plan(command: Command) -> None:
     add_json(subparser)
 
 
+def _add_check(command: Command) -> None:
+    subparser = command(
+        "check",
+        run_check,
+        "Check a program's traces row by row, without a proof.",
+        "Names the first row on which a constraint fails, with its values, and the messages of a bus that nobody "
+        "answers.",
+        ["examples/keccak --input README.md", "tables.py"],
+    )
+    _with_program(subparser)
+
+
+def _add_warm(command: Command) -> None:
+    subparser = command(
+        "warm",
+        warm.run_warm,
+        "Compile all kernels, once for this machine.",
+        "Other commands compile what they need when they need it, a minute or two in all, and on a GPU for each new "
+        "table; this does it ahead, for a container's image for instance, and names each. A GPU's take all cores for "
+        "minutes: name the guests that matter to compile their tables only.",
+        ["", "guest.elf --device cuda"],
+    )
+    warm.add_arguments(subparser)
+
+
 def _with_program(subparser: argparse.ArgumentParser) -> None:
     subparser.add_argument("program", metavar="PROGRAM", help=PROGRAM_HELP)
     _with_input(subparser)
@@ -387,6 +395,7 @@ def run_prove(options: argparse.Namespace) -> int:
         with stage("verify"):
             own = program.statement_of(proof)
             verdict = verify(proof, own, options.security, options.proximity, preprocessed=made.preprocessed_cap)
+            job.check_claim(proof)
     except OtherExitCode:
         raise
     except VerificationError as error:

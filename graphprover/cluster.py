@@ -7,6 +7,7 @@ and not its worker.
 
 import logging
 import pickle
+import threading
 import time
 import uuid
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -35,6 +36,7 @@ _PROVE = "__import__('graphprover.worker', fromlist=['worker']).prove(payload)"
 
 _log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
 _clusters: "WeakKeyDictionary[Client, Cluster]" = WeakKeyDictionary()  # so that a client's workers are asked once
+_joining = threading.Lock()  # a client has one, for of two the first would hear nothing of its tasks
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,9 +67,11 @@ def joined(executor: Any) -> "Iterator[Cluster]":
     Raises ValueError for anything else, OSError where no scheduler answers.
     """
     with _client(executor) as client:
-        if client not in _clusters:
-            _clusters[client] = Cluster(client)
-        yield _clusters[client]
+        with _joining:
+            if client not in _clusters:
+                _clusters[client] = Cluster(client)
+            cluster = _clusters[client]
+        yield cluster
 
 
 class Cluster:
@@ -161,9 +165,8 @@ class _Run:
         self._needed = {SLOT: 1, GPU.format(asked - 1): 1} if asked else {SLOT: 1}
         self._present = members.absence("has lost its workers")
         self._open: list[_Open] = []
-        self._held: list[
-            _Try
-        ] = []  # of errands that others have ended: a stopped worker keeps its task, and gets no more
+        # Of errands that others have ended: a stopped worker keeps its task, and gets no more.
+        self._held: list[_Try] = []
         self._looked = time.monotonic()
 
     def outcomes(self, errands: Iterator[Errand]) -> Iterator[Outcome]:
@@ -182,11 +185,9 @@ class _Run:
                 self._looked = time.monotonic()
             ended = [one for one in self._open if one.outcome]
             self._open = [one for one in self._open if not one.outcome]
-            for one in ended:
-                assert one.outcome
-                for done in one.tries:
-                    self._release(done)
-                yield one.outcome
+            for done in (one for opened in ended for one in opened.tries):  # before one of them is the last wanted
+                self._release(done)
+            yield from (one.outcome for one in ended if one.outcome)
 
     def close(self) -> None:
         """Take back what has not ended."""
@@ -262,9 +263,9 @@ class _Run:
     def _take(self, opened: _Open, one: _Try) -> None:
         try:
             opened.end(one.future.result(timeout=ANSWER_SECONDS), None)
-        except (TimeoutError, CancelledError, OSError) as error:
+        except Exception as error:
             self._gone(error)
-            if one.future.status == "finished":
+            if one.future.status == "finished":  # else its worker died with it, and what comes of it now is seen later
                 self._again(opened, one, "is proved, but the proof does not come")
 
     def _failed(self, opened: _Open, one: _Try, error: Exception) -> None:
@@ -279,7 +280,8 @@ class _Run:
             opened.end(None, error)
         else:
             opened.failures += 1
-            self._again(opened, one, f"failed ({type(error).__name__}: {error})", *one.workers[-1:])
+            avoid = one.workers[-1] if one.workers else ""
+            self._again(opened, one, f"failed ({type(error).__name__}: {error})", avoid)
 
     def _again(self, opened: _Open, one: _Try, why: str, avoid: str = "") -> None:
         """Submit once more, in place of one try."""
@@ -291,8 +293,8 @@ class _Run:
     def _look(self) -> None:
         """See who is there and which worker has what, and help what has been lost.
 
-        A task that is nowhere is submitted again: when all workers had gone and others have come, the scheduler looks
-        at their resources when they come, and they have ours only after that.
+        A task that is nowhere is submitted again: when all that could have it had gone and others have come, the
+        scheduler looks at their resources when they come, and they have ours only after that.
         """
         members = self._members
         try:
@@ -313,9 +315,9 @@ class _Run:
             for one in waiting:
                 address = where.get(one.future.key, "")
                 one.stopped = address if address in silent else ""
-                one.nowhere = one.nowhere + 1 if fit and not address else 0
+                one.nowhere = one.nowhere + 1 if fit - members.paused and not address else 0
                 if one.nowhere == 2 and one.future.status == "pending":  # once it may be on its way
-                    self._again(opened, one, "all workers were gone")
+                    self._again(opened, one, "is with no worker")
             if fit and waiting and all(one.stopped for one in opened.tries) and not opened.outcome:
                 since = f"{float(setting(SILENCE)):g} s"
                 self._log(opened, f"nothing from {waiting[-1].stopped} for {since}; it is given to another")

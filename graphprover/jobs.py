@@ -237,12 +237,20 @@ class Result:
     """What came of a job: a proof, verified by whoever made it, or an error."""
 
     job: Job
-    proof: Proof | None
-    error: Exception | None
-    made: Made | None  # how it was made
+    made: Made | None  # the proof, and how it was made
+    error: Exception | None = None
     worker: str = ""  # the address of the worker that made it; empty in this process
     tries: int = 1
-    kept: bool = False  # the proof was there, and is good
+
+    @property
+    def proof(self) -> Proof | None:
+        """None where there is an error."""
+        return self.made.proof if self.made else None
+
+    @property
+    def kept(self) -> bool:
+        """Whether the proof was there, and is good."""
+        return self.made is not None and self.made.kept
 
     @property
     def seconds(self) -> Mapping[str, float]:

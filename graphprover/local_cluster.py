@@ -34,8 +34,6 @@ PATIENCE_SECONDS = 5.0  # after which the wait for processes is told
 
 _HOST = "127.0.0.1"
 _WORKERS = {  # of Dask's configuration
-    # By default every array that is freed goes back to the system, and the next costs page faults.
-    "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": None,
     # What looks at the proving thread many times a second takes Python's lock from it: together 4 % of a small proof.
     "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "500ms",

@@ -28,8 +28,9 @@ PATIENCE_SECONDS = 5.0  # after which a wait for an answer is told
 LOOK_SECONDS = 0.5  # between two looks at who is there; workers of a small cluster tell of themselves as often
 
 OURS = {"graphprover": __version__, "protocol": RELEASE, "dask": dask.__version__}  # the same on both sides, or nothing
-SLOT, GPU = "graphprover", "graphprover-gpu{}"  # resources: room for a proof; the same, and this GPU is seen
-SLOTS = 2  # of a worker: it makes one proof at a time, and the next is there when that ends
+# Resources: room for a proof, and the same where this GPU is seen. A worker has one of each, as it makes one proof at a
+# time. The scheduler sends it others meanwhile, and until they begin gives them to workers that have none.
+SLOT, GPU = "graphprover", "graphprover-gpu{}"
 READY = "graphprover"  # the name of the plugin that warms a worker up, `graphprover.worker.Ready`
 _FACTS = "__import__('graphprover.members', fromlist=['members']).facts()"
 
@@ -49,6 +50,7 @@ class Members:
         self._client = client
         self._asked: dict[str, Future[Any]] = {}  # by address: what a worker that is there says of itself, or an error
         self._pulse: dict[str, tuple[float, int]] = {}  # when the scheduler heard of it last; in how many looks no more
+        self.paused: set[str] = set()  # by Dask, whose limit of memory they have reached: they get nothing meanwhile
         self._told: set[str] = set()
         self._counted = 0.0  # when silence was
         self._lock = threading.Lock()
@@ -72,6 +74,7 @@ class Members:
         """See who is there, and ask those that are new; what they answer is there in a later look."""
         workers = self._client.scheduler_info(n_workers=-1)["workers"]
         with self._lock:
+            self.paused = {address for address, worker in workers.items() if worker["status"] == Status.paused.name}
             for address in self._asked.keys() - workers.keys():
                 del self._asked[address]
             for address, answer in list(self._asked.items()):
@@ -205,11 +208,11 @@ async def enlist(dask_worker: Worker) -> None:
     ready = dask_worker.plugins.get(READY)
     if error := getattr(ready, "error", None):
         raise error
-    room = {SLOT: SLOTS} | {GPU.format(number): SLOTS for number in range(gpus())}
-    resources = {name: amount for name, amount in room.items() if name not in dask_worker.state.total_resources}
+    names = [SLOT, *(GPU.format(number) for number in range(gpus()))]
+    resources = {name: 1 for name in names if name not in dask_worker.state.total_resources}
     if not resources:
         return
-    if dask_worker.status == Status.running:
+    if dask_worker.status in (Status.running, Status.paused):
         await dask_worker.set_resources(**resources)
     else:
         dask_worker.state.total_resources |= resources

@@ -10,6 +10,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,9 @@ import psutil
 import pytest
 from distributed import LocalCluster
 
+from graphprover import Job
 from graphprover.cli import main
+from graphprover.jobs import Result, made
 from graphprover.options import FAILED, OK, USAGE
 from tests.test_cli import PROGRAM
 from tests.vm.assemble import CODE, Segment, X, elf, leave, words
@@ -235,6 +238,21 @@ def test_a_worker_runs_what_prove_proves(address: str, capsys: pytest.CaptureFix
         here = capsys.readouterr()
         assert main(["prove", *arguments, "--executor", address]) == code
         assert capsys.readouterr() == here
+
+
+def test_a_worker_that_proves_another_run_is_found_out(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its proof is valid, but does not state the input."""
+
+    def other(jobs: list[Job], *_: Any) -> Iterator[Result]:
+        yield Result(jobs[0], made(replace(jobs[0], state_input=False)))
+
+    monkeypatch.setattr("graphprover.batch.prove_many", other)
+    options = ["leaves.elf", "--exit-code", "3", "--commit-input", "--security", "30", "--executor", "processes"]
+    assert main(["prove", *options, "-o", "other.bin"]) == FAILED
+    assert "states another input, or states one or none unasked" in capsys.readouterr().err
+    assert not Path("other.bin").exists()
 
 
 def test_five_kills_lose_nothing() -> None:

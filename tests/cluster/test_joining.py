@@ -1,18 +1,22 @@
 """Who may make proofs in a cluster: nothing runs before that is known, and nothing waits without a word."""
 
+import asyncio
 import gc
 import os
 import re
 import signal
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
+from typing import ClassVar
 
 import dask
 import pytest
-from distributed import Client
+from distributed import Client, Status
 
 from graphprover import Statement, cluster, members, prove, settings
-from graphprover.cluster import ClusterError
+from graphprover.cluster import ClusterError, joined
 from graphprover.examples import memory
 from graphprover.prover import prepare, prove_prepared
 from graphprover.recipe import Recipe
@@ -28,7 +32,7 @@ def test_two_clients_and_proofs_one_after_another() -> None:
         futures = [in_background(lambda c=c: prove(statement, c, parameters=FEW)) for c in (client, other) * 3]
         assert all(future.result(120) == proof for future in futures)
         resources = [worker["resources"] for worker in client.scheduler_info()["workers"].values()]
-        assert [resource[members.SLOT] for resource in resources] == [members.SLOTS] * 2
+        assert [resource[members.SLOT] for resource in resources] == [1, 1]
 
 
 def test_a_cluster_without_workers_is_waited_for_and_said(caplog: pytest.LogCaptureFixture) -> None:
@@ -68,6 +72,31 @@ def test_a_worker_may_have_the_resource_from_its_start(tmp_path: Path) -> None:
         assert prove(example(memory), client, parameters=FEW) == prove(example(memory), "sync", parameters=FEW)
         (worker,) = client.scheduler_info()["workers"].values()
         assert worker["resources"] == {members.SLOT: 1}
+
+
+def test_a_worker_that_dask_has_paused_is_enlisted() -> None:
+    """Its scheduler must hear of it, for nobody asks it again."""
+    told: dict[str, float] = {}
+
+    class Paused:
+        plugins: ClassVar = {}
+        status = Status.paused
+        state = SimpleNamespace(total_resources={})
+
+        async def set_resources(self, **resources: float) -> None:
+            told.update(resources)
+
+    asyncio.run(members.enlist(Paused()))  # type: ignore[arg-type]
+    assert told == {members.SLOT: 1}
+
+
+def test_threads_share_the_cluster_of_a_client() -> None:
+    def cluster_of(client: Client) -> cluster.Cluster:
+        with joined(client) as found:
+            return found
+
+    with workers(0) as client, ThreadPoolExecutor(8) as pool:
+        assert len(set(pool.map(cluster_of, [client] * 8))) == 1
 
 
 def test_a_stopped_worker_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from graphprover.cluster import ClusterError
 from graphprover.device import choose
 from graphprover.examples import memory
 from graphprover.local_cluster import started
-from graphprover.members import SLOT, SLOTS
+from graphprover.members import SLOT
 from graphprover.options import OK
 from graphprover.settings import WORKERS
 from tests.cluster.processes import ROOT, by_hand, pids, until
@@ -37,7 +37,7 @@ def test_processes_serve_as_long_as_they_are_needed() -> None:
         before = pids(client)
         assert len(before) == 2
         resources = [worker["resources"] for worker in client.scheduler_info()["workers"].values()]
-        assert resources == [{SLOT: SLOTS}] * 2
+        assert resources == [{SLOT: 1}] * 2
         for pid in before.values():
             os.kill(pid, signal.SIGINT)  # as Ctrl-C in a terminal does
         assert prove(statement, client, parameters=FEW) == prove(statement, "sync", parameters=FEW)
@@ -118,7 +118,7 @@ def loads() -> int:
 def test_a_worker_joins_when_it_is_warm(tmp_path: Path) -> None:
     with by_hand(tmp_path, ["", ""], "--preload", "graphprover.worker") as (client, _):
         workers = client.scheduler_info()["workers"].values()
-        assert [worker["resources"] for worker in workers] == [{SLOT: SLOTS}] * 2
+        assert [worker["resources"] for worker in workers] == [{SLOT: 1}] * 2
         assert set(client.run(loads).values()) == {0}
         assert prove(example(memory), client, parameters=FEW) == prove(example(memory), "sync", parameters=FEW)
         assert set(client.run(loads).values()) == {0}
