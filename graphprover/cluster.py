@@ -62,7 +62,7 @@ def joined(executor: Any) -> "Iterator[Cluster]":
     """The cluster of a ``distributed.Client``, which is left open, of a scheduler (its address, or its ``*.json``), or
     one that is started here: ``"processes"`` or ``"cuda"``.
 
-    Raises ValueError for anything else, OSError where no scheduler answers.
+    Raises ValueError for anything else, ClusterError where no scheduler answers or no process starts.
     """
     with _client(executor) as client:
         if client not in _clusters:
@@ -351,8 +351,15 @@ def _client(executor: Any) -> Any:
     if isinstance(executor, str) and executor.endswith(".json"):
         if not Path(executor).is_file():
             raise ValueError(f"executor {executor!r}: no such scheduler file")
-        return Client(scheduler_file=executor)
+        return _connected(executor, scheduler_file=executor)
     if isinstance(executor, str) and "://" in executor:
-        return Client(executor, timeout="10s")
+        return _connected(executor, address=executor)
     names = ", ".join((*LOCAL, *CLUSTERS))
     raise ValueError(f"executor {executor!r}: give {names}, a scheduler's address or its .json file")
+
+
+def _connected(executor: str, **where: str) -> Client:
+    try:
+        return Client(timeout="10s", **where)
+    except OSError as error:
+        raise ClusterError(f"executor {executor}: no scheduler answers there: {error}") from error

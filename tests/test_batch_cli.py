@@ -193,7 +193,9 @@ def test_a_batch_that_is_ended_can_be_resumed(sent: str, ending: str) -> None:
     ("options", "line"),
     [
         (["--workers", "2"], "--workers: threads starts none; processes and cuda do"),
-        (["--pool", "much"], "graphprover.pool: 'much' is neither a number of bytes"),
+        (["--pool", "much"], "--pool: 'much' is neither a number of bytes"),
+        (["--memory-limit", "1.5"], "--memory-limit: 1.5 is neither a number of bytes, as 40GiB, nor a share, as 0.8"),
+        (["--executor", "tcp://x:1", "--workers", "2"], "--workers: the workers of tcp://x:1 run already: start more"),
         (["--executor", "tcp://x:1", "--memory-limit", "1GiB"], "--memory-limit: the workers of tcp://x:1 run already"),
         (["--device", "gpu"], "--device: device 'gpu': give auto, cpu"),
         (["--executor", "processes", "--device", "gpu"], "--device: device 'gpu': give auto, cpu"),
