@@ -30,6 +30,7 @@ from graphprover.members import ANSWER_SECONDS, GPU, LOOK_SECONDS, SLOT, Cluster
 from graphprover.settings import SILENCE, setting
 from graphprover.vm.faults import GuestFault, OtherExitCode
 
+CONNECT = "10s"  # a scheduler that does not answer in this time is not there
 BEGUN = "graphprover-begun"  # the topic under which workers tell which task they begin
 _PROVE = "__import__('graphprover.worker', fromlist=['worker']).prove(payload)"
 
@@ -360,6 +361,6 @@ def _client(executor: Any) -> Any:
 
 def _connected(executor: str, **where: str) -> Client:
     try:
-        return Client(timeout="10s", **where)
+        return Client(timeout=CONNECT, **where)
     except OSError as error:
         raise ClusterError(f"executor {executor}: no scheduler answers there: {error}") from error

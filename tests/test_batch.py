@@ -13,7 +13,7 @@ from graphprover import FileError, Job, Prover, VerificationError, batch, cluste
 from graphprover.cluster import Errand, Outcome
 from graphprover.device import DeviceLost
 from graphprover.jobs import made
-from tests.test_cluster import workers
+from tests.cluster.processes import workers
 from tests.test_jobs import SQUARES
 
 GUEST = Path(__file__).parents[1] / "examples" / "guests" / "fib_iterative.elf"

@@ -1,6 +1,7 @@
 """``graphprover batch``, and ``prove`` by workers: what is done is on disk, whoever dies, and nothing is done twice."""
 
 import json
+import logging
 import os
 import shutil
 import signal
@@ -8,6 +9,7 @@ import struct
 import subprocess
 import sys
 import time
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,7 +20,7 @@ import pytest
 from distributed import LocalCluster
 
 from graphprover.cli import main
-from graphprover.options import FAILED, OK, USAGE
+from graphprover.options import DEBUG, FAILED, OK, USAGE, configured
 from tests.test_cli import PROGRAM
 from tests.vm.assemble import CODE, Segment, X, elf, leave, words
 
@@ -208,6 +210,35 @@ def test_options_that_make_no_sense(options: list[str], line: str, capsys: pytes
     assert main(["batch", "jobs.toml", *options]) == USAGE
     error = capsys.readouterr().err
     assert error.count("\n") == 1 and f"graphprover: {line}" in error
+
+
+def test_what_fails_in_a_process_is_a_line() -> None:
+    """Neither Dask's log of it nor its payload."""
+    running = process("--executor", "processes", "--workers", "1")
+    _, error = running.communicate(timeout=120)
+    lines = [line for line in error.splitlines() if not line.startswith("graphprover: executor processes: 1 processes")]
+    assert running.returncode == FAILED and [line[:4] for line in lines] == [f"{number}/5 " for number in range(1, 6)]
+    assert sum("leaves: failed: leaves.elf: exit code 3" in line for line in lines) == 1
+
+
+def test_no_scheduler_is_a_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("graphprover.cluster.CONNECT", "0.1s")
+    assert main(["batch", "jobs.toml", "--executor", "tcp://127.0.0.1:1"]) == FAILED
+    error = capsys.readouterr().err
+    assert error.startswith("graphprover: executor tcp://127.0.0.1:1: no scheduler answers there: ")
+    assert error.count("\n") == 1
+
+
+def test_dask_logs_nothing_of_a_lost_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = logging.getLogger("distributed.client")
+    record = log.makeRecord(log.name, logging.ERROR, "", 0, "a traceback", (), None)
+    options = Namespace(executor="tcp://x:1", pool=None, memory_limit=None, workers=None)
+    with configured(options):
+        assert not log.filter(record)
+    assert log.filter(record)
+    monkeypatch.setenv(DEBUG, "1")
+    with configured(options):
+        assert log.filter(record)
 
 
 def test_a_worker_runs_what_prove_proves(address: str, capsys: pytest.CaptureFixture[str]) -> None:
