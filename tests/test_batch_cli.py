@@ -212,13 +212,15 @@ def test_options_that_make_no_sense(options: list[str], line: str, capsys: pytes
     assert error.count("\n") == 1 and f"graphprover: {line}" in error
 
 
-def test_what_fails_in_a_process_is_a_line() -> None:
-    """Neither Dask's log of it nor its payload."""
+def test_what_fails_in_a_process_is_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither Dask's log of it nor its payload; and no folder is left of the sources of a program."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     running = process("--executor", "processes", "--workers", "1")
     _, error = running.communicate(timeout=120)
     lines = [line for line in error.splitlines() if not line.startswith("graphprover: executor processes: 1 processes")]
     assert running.returncode == FAILED and [line[:4] for line in lines] == [f"{number}/5 " for number in range(1, 6)]
     assert sum("leaves: failed: leaves.elf: exit code 3" in line for line in lines) == 1
+    assert [path.parent for path in tmp_path.rglob("doubling.py")] == [tmp_path]
 
 
 def test_no_scheduler_is_a_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
