@@ -7,7 +7,7 @@ import re
 import signal
 import struct
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from graphprover import Statement, prove
 from graphprover.batch import prove_many
 from graphprover.device.choose import device_for
 from graphprover.examples import synthetic
-from graphprover.jobs import Job, Prover
+from graphprover.jobs import Job, Prover, Result
 from graphprover.local_cluster import started
 from graphprover.settings import SILENCE
 
@@ -72,12 +72,18 @@ class Here:
         on_cpus = self.kind == "cpu" and per_device is not None
         return started(self.own, workers=per_device * self.devices if on_cpus and per_device else per_device)
 
-    def prove(self, jobs: Iterable[Job], executor: Any) -> tuple[dict[str, bytes], set[str]]:
-        """The proofs by the job's name, and the workers that made them; raises the first error."""
-        proofs, workers = {}, set()
+    def results(self, jobs: Iterable[Job], executor: Any) -> Iterator[Result]:
+        """What comes of the jobs; raises the first error."""
         for result in prove_many(jobs, executor, self.kind):
             if result.error or not result.proof:
                 raise result.error or AssertionError("neither a proof nor an error")
+            yield result
+
+    def prove(self, jobs: Iterable[Job], executor: Any) -> tuple[dict[str, bytes], set[str]]:
+        """The proofs by the job's name, and the workers that made them; raises the first error."""
+        proofs, workers = {}, set()
+        for result in self.results(jobs, executor):
+            assert result.proof
             proofs[result.job.name] = result.proof.to_bytes()
             workers.add(result.worker)
         return proofs, workers
@@ -303,19 +309,24 @@ def overhead(here: Here) -> Figures:
     """Seconds a proof of half the short batch, here and by a cluster of one worker: the least of two turns each."""
     jobs = fibs(max(2, here.sizes.proofs // 2), here.sizes.cycles)
     spent: dict[str, list[float]] = {"here": [], "cluster": []}
+    stages: dict[str, list[Mapping[str, float]]] = {}
     with here.cluster(1) as client:
         here.warm(client, here.sizes.cycles)
         here.prove(jobs[:1], "threads")
         for _ in range(2):
             for way, executor in (("here", "threads"), ("cluster", client)):
-                spent[way].append(seconds_of(here.prove, jobs, executor) / len(jobs))
+                begun = time.perf_counter()
+                stages[way] = [result.seconds for result in here.results(jobs, executor)]
+                spent[way].append((time.perf_counter() - begun) / len(jobs))
     for way, seconds in spent.items():
+        medians = {name: median(stage[name] for stage in stages[way]) for name in stages[way][0]}
         say(f"{way}: " + ", ".join(f"{value:.4f}" for value in seconds) + " s a proof")
+        say("    of which " + ", ".join(f"{name} {value:.4f}" for name, value in medians.items()))
     return {way: min(seconds) for way, seconds in spent.items()}
 
 
 def growth(here: Here) -> Figures:
-    """What a worker's memory grows by, in KiB a proof, once it has made twenty."""
+    """What a worker's memory grows by, in KiB a proof, once it has made half of them."""
     samples = []
     with here.cluster(1) as client:
         for done in range(10, here.sizes.in_a_row + 1, 10):
@@ -324,7 +335,7 @@ def growth(here: Here) -> Figures:
             samples.append((done, *memory))
             told_memory = (f"{of} {kib / 1024:.1f} MiB" for of, kib in zip(MEMORIES, memory, strict=True))
             say(f"{done} proofs: " + ", ".join(told_memory))
-    done, *memories = np.array(samples[1:]).T
+    done, *memories = np.array(samples[len(samples) // 2 :]).T
     return {of: float(np.polyfit(done, kib, 1)[0]) for of, kib in zip(MEMORIES, memories, strict=True)}
 
 

@@ -13,6 +13,7 @@ from graphprover.kernels.cuda import faults
 
 STAGING = 4 << 20  # bytes of a staging buffer: long enough for the full speed of the bus
 _BUFFERS = 16  # half of them are filled while the others are read
+SMALL = 1 << 20  # bytes from which on a block comes from RMM itself, which keeps large ones without gaps
 _NEVER = 2**64 - 1  # a release threshold: nothing is given back to the GPU but by `Pool.trim`
 
 
@@ -25,13 +26,13 @@ class Pool:
 
     keeps = True  # memory that no proof uses is not free for other processes
 
-    def __init__(self, device: int) -> None:
-        """Raises RuntimeError where RMM is installed and the GPU's driver has no CUDA pools."""
-        self.limit: int | None = None  # bytes that may be in use at once
-        self.peak = 0  # bytes held at most since `reset`
+    def __init__(self, device: int, limit: int | None = None) -> None:
+        """``limit``: bytes that may be in use at once; raises RuntimeError where RMM finds no CUDA pools."""
+        self.limit = limit
         self.total = int(runtime.getDeviceProperties(device)["totalGlobalMem"])  # bytes that the GPU has
         self.identity = _identity(device)  # the GPU's, whatever its number is in this process
         self._device = device
+        self._peak = 0
         self._lock = threading.Lock()
         try:
             import rmm  # noqa: F401
@@ -45,6 +46,13 @@ class Pool:
         """Bytes in use."""
         with cupy.cuda.Device(self._device):
             return self._source.held()
+
+    @property
+    def peak(self) -> int:
+        """Bytes in use at most since `reset`; between two looks, small blocks are not counted."""
+        with self._lock:
+            self._peak = max(self._peak, self.held())
+            return self._peak
 
     def reserved(self) -> int:
         """Bytes that the pool keeps of the GPU, in use or not."""
@@ -64,28 +72,34 @@ class Pool:
     def reset(self) -> None:
         """Begin a new measurement of `peak`."""
         with self._lock:
-            self.peak = self.held()
+            self._peak = self.held()
 
     def allocate(self, size: int) -> Any:
         """What CuPy asks for memory; raises MemoryError, with the bytes asked for and held, when there is none."""
-        with self._lock:
-            held = self._source.held()
-            if self.limit is not None and held + size > self.limit:
-                raise MemoryError(
-                    f"no {size:,} bytes on the device, with {held:,} bytes held of at most {self.limit:,}"
-                )
-            try:
-                if faults.allocation.due():
-                    raise MemoryError
+        try:
+            if faults.allocation.due():
+                raise MemoryError
+            if size < SMALL:
+                return self._source.allocate(size)
+            with self._lock:
+                held = self._source.held()
+                if self.limit is not None and held + size > self.limit:
+                    raise _OverLimit
                 memory = self._source.allocate(size)
-            except (MemoryError, RuntimeError) as error:
-                # RMM calls any failure one of these; of a GPU that has failed, CuPy raises here what it is.
-                cupy.cuda.get_current_stream().synchronize()
-                if not isinstance(error, MemoryError):
-                    raise
-                raise MemoryError(f"no {size:,} bytes on the device, with {held:,} bytes held") from error
-            self.peak = max(self.peak, self._source.held())
-        return memory
+                self._peak = max(self._peak, held + size)
+                return memory
+        except (MemoryError, RuntimeError) as error:
+            # RMM calls any failure one of these; of a GPU that has failed, CuPy raises here what it is.
+            cupy.cuda.get_current_stream().synchronize()
+            if not isinstance(error, MemoryError):
+                raise
+            most = f" of at most {self.limit:,}" if isinstance(error, _OverLimit) else ""
+            held = self._source.held()
+            raise MemoryError(f"no {size:,} bytes on the device, with {held:,} bytes held{most}") from error
+
+
+class _OverLimit(MemoryError):
+    """More than the pool may have in use."""
 
 
 class _Cupy:
@@ -105,7 +119,10 @@ class _Cupy:
 
 
 class _Rmm:
-    """RMM's resource of a device: a CUDA pool of our own, or what the process was started with."""
+    """RMM's resource of a device: a CUDA pool of our own, or what the process was started with.
+
+    Small blocks come from a pool of CuPy's in front of it, in a ninth of the time.
+    """
 
     name = "rmm"
 
@@ -119,14 +136,18 @@ class _Rmm:
         if not isinstance(resource, rmm.mr.StatisticsResourceAdaptor):
             resource = rmm.mr.StatisticsResourceAdaptor(resource)
         rmm.mr.set_per_device_resource(device, resource)
-        self.allocate = rmm_cupy_allocator
+        self._large = rmm_cupy_allocator
+        self._small = cupy.cuda.MemoryPool(rmm_cupy_allocator)
         self._counted = resource
         while not hasattr(resource, "pool_size") and hasattr(resource, "get_upstream"):
             resource = resource.get_upstream()
         self._pool = resource
 
+    def allocate(self, size: int) -> Any:
+        return self._small.malloc(size) if size < SMALL else self._large(size)
+
     def held(self) -> int:
-        return int(self._counted.allocation_counts.current_bytes)
+        return int(self._counted.allocation_counts.current_bytes - self._small.free_bytes())
 
     def reserved(self) -> int:
         if hasattr(self._pool, "pool_handle"):
@@ -134,6 +155,9 @@ class _Rmm:
         return int(self._pool.pool_size()) if hasattr(self._pool, "pool_size") else self.held()
 
     def trim(self, keep: int) -> None:
+        if self.reserved() > keep:
+            self._small.free_all_blocks()
+            runtime.deviceSynchronize()
         if hasattr(self._pool, "pool_handle"):
             runtime.memPoolTrimTo(self._pool.pool_handle(), keep)
 

@@ -23,6 +23,7 @@ from graphprover.vm.faults import GuestFault
 from graphprover.vm.isa import A0, Instruction, Op
 from graphprover.vm.profile import calls
 from graphprover.vm.profile.evens import Evens
+from graphprover.vm.profile.flame import GAP, WIDTH
 from graphprover.vm.profile.formats import FORMATS, leaves, text
 from graphprover.vm.profile.lines import Lines, lines_of
 from graphprover.vm.profile.measure import Profile, profile
@@ -272,7 +273,7 @@ def test_the_picture_is_well_formed_whatever_names_say() -> None:
     assert len(list(root.iter(f"{name}script"))) == 1 and "alert" not in next(root.iter(f"{name}script")).text
     assert "http" not in picture.replace("http://www.w3.org/2000/svg", "")
     widths = [float(rect.get("width")) for rect in root.iter(f"{name}rect")]
-    assert max(widths) == widths[0] == 1200
+    assert max(widths) == widths[0] == WIDTH - GAP
 
 
 class Scripts(HTMLParser):

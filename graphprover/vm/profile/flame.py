@@ -1,7 +1,8 @@
 """A flame graph: one SVG file that needs nothing else.
 
 The widest frame is the run, at the top; below a frame is what it is made of, as wide as what it takes. A click on a
-frame makes it as wide as the picture.
+frame makes it as wide as the picture, and pointing at one says what it takes. Texts keep their size however wide the
+window is.
 """
 
 from xml.sax.saxutils import escape, quoteattr
@@ -9,48 +10,97 @@ from zlib import crc32
 
 from graphprover.vm.profile.tree import FAMILY, FUNCTION, LINE, NO_FUNCTION, TABLE, Frame
 
-WIDTH, ROW, TOP = 1200, 18, 46  # pixels: of the picture, of a frame, above the frames
+WIDTH, ROW, TOP = 1200, 18, 108  # pixels: of the picture, of a frame, above the frames
+GAP = 0.7  # pixels between frames; narrow ones are half a pixel at least
 LEAST = 1e-4  # of the whole: narrower frames are not drawn
 _CHARACTER = 6.6  # pixels
 _HUES = {FUNCTION: (8, 46), LINE: (95, 40), FAMILY: (200, 30), TABLE: (0, 1)}  # first hue, and how many
+_GREY = "#c4c4c8"
+_LEGEND = {  # by kind of frame: its colour and what is written beside it
+    FUNCTION: ("hsl(28,75%,68%)", "functions"),
+    LINE: ("hsl(115,70%,68%)", "source lines"),
+    FAMILY: ("hsl(215,75%,70%)", "[families]"),
+    TABLE: (_GREY, NO_FUNCTION),
+}
+_HELP = ("cell: a field element that the proof commits to", f"cycle: an instruction; not drawn: below {LEAST:.2%}")
 
 _STYLE = """
 svg.flame{font:11px ui-monospace,monospace;background:#fff}
 .flame text{fill:#111;pointer-events:none}.flame .head{fill:#222;font-size:14px}.flame .hint{fill:#555}
-.flame .act{pointer-events:auto;cursor:pointer;text-decoration:underline}
-.flame rect{stroke:#fff;stroke-width:.5}.flame .f{cursor:pointer}.flame .f:hover rect{stroke:#000;stroke-width:1.5}
-.flame .found rect{fill:#d6f !important}
-@media(prefers-color-scheme:dark){svg.flame{background:#16181c}.flame .head{fill:#eee}.flame .hint{fill:#aaa}
-.flame rect{stroke:#16181c}.flame .f:hover rect{stroke:#fff}}
+.flame .says{fill:#222}.flame .act{pointer-events:auto;cursor:pointer;text-decoration:underline;fill:#0057b8}
+.flame .f{cursor:pointer}.flame .f:hover rect{stroke:#000;stroke-width:1.5}
+.flame .above rect{opacity:.7}.flame .found rect{fill:#d6f !important}
+@media(prefers-color-scheme:dark){svg.flame{background:#16181c}.flame .head,.flame .says{fill:#eee}
+.flame .hint{fill:#aaa}.flame .act{fill:#8bf}.flame .f:hover rect{stroke:#fff}}
 """
 
-# Of the elements: data-x and data-w, where a frame is in the whole (0 to 1); data-d, its depth. No character that XML
-# gives a meaning to.
+# Of the elements: data-x and data-w, where a frame is in the whole (0 to 1); data-d, its depth; data-n, its name. No
+# character that XML gives a meaning to.
 _SCRIPT = """
 (function(){
-var svg=document.currentScript.closest('svg'),W=+svg.dataset.width;
-var all=Array.from(svg.querySelectorAll('.f'));
+var svg=document.currentScript.closest('svg'),H=svg.viewBox.baseVal.height,W,wide;
+var all=Array.from(svg.querySelectorAll('.f')),now=all[0];
+var says=Array.from(svg.querySelectorAll('.says')),rest=says.map(function(t){return t.textContent;});
+function num(f,k){return +f.dataset[k];}
+function cut(name,room){
+ var n=Math.floor(room/6.6);
+ return Math.sign(n-name.length)!==-1?name:Math.sign(n-3)===-1?'':name.slice(0,n-1)+'\u2026';
+}
+function say(lines){says.forEach(function(t,i){t.textContent=cut(lines[i],W-16);});}
 function zoom(to){
- var x=+to.dataset.x,w=+to.dataset.w,d=+to.dataset.d,end=x+w;
+ var x=num(to,'x'),w=num(to,'w'),d=num(to,'d'),end=x+w;
+ now=to;
  all.forEach(function(f){
-  var fx=+f.dataset.x,fw=+f.dataset.w,fd=+f.dataset.d,above=Math.sign(d-fd)===1;
+  var fx=num(f,'x'),fw=num(f,'w'),above=Math.sign(d-num(f,'d'))===1;
   var inside=Math.min(fx+fw,end+1e-12)-Math.max(fx,x-1e-12)-Math.min(fw,w)+1e-9;
   var shown=Math.sign(inside)===1;
   f.style.display=shown?'':'none';
+  f.classList.toggle('above',above);
   if(!shown)return;
   var a=above?0:(fx-x)/w*W,b=above?W:fw/w*W,r=f.querySelector('rect'),t=f.querySelector('text');
-  r.setAttribute('x',a);r.setAttribute('width',b);
-  var n=Math.floor((b-4)/6.6),name=f.dataset.n;
+  r.setAttribute('x',a);r.setAttribute('width',Math.max(b-GAP,Math.min(b,.5)));
   t.setAttribute('x',a+3);
-  t.textContent=Math.sign(n-2)===-1?'':Math.sign(n-name.length)===-1?name.slice(0,n-1)+'\\u2026':name;
+  t.textContent=cut(f.dataset.n,b-4);
  });
 }
-all.forEach(function(f){f.addEventListener('click',function(){zoom(f);});});
-svg.querySelector('.all').addEventListener('click',function(){zoom(all[0]);});
-svg.querySelector('.find').addEventListener('click',function(){
+function fit(){
+ W=svg.getBoundingClientRect().width||+svg.dataset.width;
+ svg.setAttribute('viewBox','0 0 '+W+' '+H);svg.setAttribute('height',H);
+ say(rest);zoom(now);
+}
+function find(){
  var part=prompt('Frames whose name has');
- all.forEach(function(f){f.classList.toggle('found',Boolean(part)?f.dataset.n.includes(part):false);});
+ if(part===null)return;
+ var end=0,share=0,count=0,low=part.toLowerCase();
+ all.forEach(function(f){
+  var hit=low!==''?f.dataset.n.toLowerCase().includes(low):false,x=num(f,'x'),w=num(f,'w');
+  f.classList.toggle('found',hit);
+  if(!hit)return;
+  count++;
+  if(Math.sign(x+1e-9-end)!==-1){share+=w;end=x+w;}
+ });
+ rest=low===''?HELP:[count+(count===1?' frame has ':' frames have ')+part,(share*100).toFixed(2)+'% of all'];
+ say(rest);
+}
+function press(name,act){
+ var b=svg.querySelector(name);
+ b.addEventListener('click',act);
+ b.addEventListener('keydown',function(e){if(e.key==='Enter')act();});
+}
+var HELP=rest,GAP=+svg.dataset.gap;
+all.forEach(function(f){
+ f.addEventListener('click',function(){zoom(f);});
+ f.addEventListener('mouseover',function(){
+  var n=f.dataset.n;
+  say([n,f.querySelector('title').textContent.slice(n.length+2)]);
+ });
+ f.addEventListener('mouseout',function(){say(rest);});
 });
+press('.all',function(){zoom(all[0]);});
+press('.find',find);
+window.addEventListener('keydown',function(e){if(e.key==='Escape')zoom(all[0]);});
+window.addEventListener('resize',fit);
+fit();
 })();
 """
 
@@ -65,39 +115,57 @@ def drawing(root: Frame, title: str, by: str) -> str:
     frames: list[str] = []
     total = max(getattr(root, by), 1)
     depth = 0
+    kinds = set()
     waiting = [(root, 0, 0)]
     while waiting:
         frame, at, level = waiting.pop()
         depth = max(depth, level)
+        kinds.add(frame.kind)
         frames.append(_drawn(frame, at / total, getattr(frame, by) / total, level, root))
+        # The first child is the next drawn: frames come from left to right, those above first.
+        below = []
         for child in frame.children.values():
             if getattr(child, by) >= LEAST * total:
-                waiting.append((child, at, level + 1))
+                below.append((child, at, level + 1))
             at += getattr(child, by)
+        waiting += reversed(below)
     height = TOP + ROW * (depth + 1) + 8
-    head = f"{title}: {root.cells:,} cells, {root.cycles:,} cycles; widths are {by}"
+    sums = f"{root.cells:,} cells, {root.cycles:,} cycles; widths are {by}"
+    legend = "  ".join(
+        f'<tspan fill="{colour}">\u25a0</tspan> {escape(text)}'
+        for kind, (colour, text) in _LEGEND.items()
+        if kind in kinds
+    )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="flame" viewBox="0 0 {WIDTH} {height}" width="100%" '
-        f'data-width="{WIDTH}" role="img" aria-label={_attribute(head)}>'
-        f'<style>{_STYLE}</style><text class="head" x="8" y="18">{escape(head)}</text>'
-        '<text class="hint act all" x="8" y="36">all of it</text>'
-        '<text class="hint act find" x="88" y="36">search</text>'
-        f'<text class="hint" x="150" y="36">click a frame to widen it; what takes less than {LEAST:.2%} is not drawn'
-        f"</text>{''.join(frames)}<script>{_SCRIPT}</script></svg>"
+        f'preserveAspectRatio="xMinYMin" data-width="{WIDTH}" data-gap="{GAP}" role="img" '
+        f"aria-label={_attribute(f'{title}: {sums}')}><style>{_STYLE}</style>"
+        f'<text class="head" x="8" y="18">{escape(title)}</text><text class="hint" x="8" y="36">{sums}</text>'
+        f'<text class="hint" x="8" y="52" xml:space="preserve">{legend}</text>'
+        '<text class="act all" x="8" y="68" tabindex="0" role="button">all of it</text>'
+        '<text class="act find" x="82" y="68" tabindex="0" role="button">search</text>'
+        '<text class="hint" x="136" y="68">click a frame to widen it</text>'
+        f'<text class="says" x="8" y="86">{_HELP[0]}</text><text class="says" x="8" y="100">{_HELP[1]}</text>'
+        f"{''.join(frames)}<script>{_SCRIPT}</script></svg>"
     )
 
 
 def _drawn(frame: Frame, at: float, share: float, level: int, root: Frame) -> str:
     x, width, y = WIDTH * at, WIDTH * share, TOP + ROW * level
-    room = int((width - 4) / _CHARACTER)
-    name = frame.name if len(frame.name) <= room else frame.name[: room - 1] + "…"
     says = f"{frame.name}: {_of(frame.cells, root.cells)} cells, {_of(frame.cycles, root.cycles)} cycles"
     return (
         f'<g class="f" data-x="{at:.9f}" data-w="{share:.9f}" data-d="{level}" data-n={_attribute(frame.name)}>'
         f"<title>{escape(says)}</title>"
-        f'<rect x="{x:.3f}" y="{y}" width="{width:.3f}" height="{ROW - 1}" rx="1" fill="{_fill(frame)}"/>'
-        f'<text x="{x + 3:.3f}" y="{y + 12}">{escape(name) if room > 1 else ""}</text></g>'
+        f'<rect x="{x:.3f}" y="{y}" width="{max(width - GAP, min(width, 0.5)):.3f}" height="{ROW - 1}" '
+        f'rx="1" fill="{_fill(frame)}"/>'
+        f'<text x="{x + 3:.3f}" y="{y + 12}">{escape(_cut(frame.name, width - 4))}</text></g>'
     )
+
+
+def _cut(name: str, room: float) -> str:
+    """What fits of a name; nothing where that would say nothing."""
+    most = int(room / _CHARACTER)
+    return name if len(name) <= most else f"{name[: most - 1]}…" if most >= 3 else ""
 
 
 def _attribute(text: str) -> str:
@@ -111,7 +179,7 @@ def _of(part: int, whole: int) -> str:
 def _fill(frame: Frame) -> str:
     """The same for all frames of one name."""
     if frame.kind == TABLE or frame.name == NO_FUNCTION:
-        return "#c4c4c8"
+        return _GREY
     hue, span = _HUES[frame.kind]
     mixed = crc32(frame.name.encode("utf-8", "replace"))
     return f"hsl({hue + mixed % span},{60 + mixed // 64 % 25}%,{66 + mixed // 4096 % 12}%)"

@@ -8,7 +8,7 @@ from graphprover.vm.profile.lines import Lines
 from graphprover.vm.profile.measure import Profile
 
 FUNCTION, LINE, FAMILY, TABLE = "function", "line", "family", "table"  # kinds of frames
-ALL, NO_FUNCTION = "all", "[no function]"
+ALL, NO_FUNCTION, PADDING = "all", "[no function]", "padding"
 ELSEWHERE_NAME = "[further call paths]"
 
 
@@ -68,7 +68,7 @@ def tree(profile: Profile, lines: Lines) -> Frame:
         if use.own:
             others.child(TABLE, use.name).add(0, use.own)
         if use.idle:
-            others.child(TABLE, f"padding of {use.name}").add(0, use.idle)
+            others.child(TABLE, PADDING).child(TABLE, use.name).add(0, use.idle)
     _sum(root)
     return root
 
