@@ -92,7 +92,8 @@ def run_batch(options: argparse.Namespace) -> int:
                     summarise(found)
                     progress.ended(result.job, found)
             except Exception:
-                print(f"graphprover: {progress.written()}", file=sys.stderr)
+                if progress.results:
+                    print(f"graphprover: {progress.written()}", file=sys.stderr)
                 raise
         total = progress.total() | {"seconds": time.perf_counter() - started}
         summarise(total)

@@ -75,7 +75,7 @@ def read_batch(path: Path) -> list[Entry]:
     try:
         given = tomllib.loads(read_input(path).decode())
     except ValueError as error:  # of TOML or of UTF-8
-        raise UsageError(f"{path}: {error}") from error
+        raise UsageError(f"{path}: not TOML: {error}") from error
     defaults, jobs = given.pop("defaults", {}), given.pop("job", [])
     reader = _Reader(path, defaults)
     for key in given:

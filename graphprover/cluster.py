@@ -31,6 +31,7 @@ from graphprover.members import ANSWER_SECONDS, GPU, LOOK_SECONDS, SLOT, Cluster
 from graphprover.settings import SILENCE, setting
 from graphprover.vm.faults import GuestFault, OtherExitCode
 
+CONNECT = "10s"  # a scheduler that does not answer in this time is not there
 BEGUN = "graphprover-begun"  # the topic under which workers tell which task they begin
 _PROVE = "__import__('graphprover.worker', fromlist=['worker']).prove(payload)"
 
@@ -64,7 +65,7 @@ def joined(executor: Any) -> "Iterator[Cluster]":
     """The cluster of a ``distributed.Client``, which is left open, of a scheduler (its address, or its ``*.json``), or
     one that is started here: ``"processes"`` or ``"cuda"``.
 
-    Raises ValueError for anything else, OSError where no scheduler answers.
+    Raises ValueError for anything else, ClusterError where no scheduler answers or no process starts.
     """
     with _client(executor) as client:
         with _joining:
@@ -353,8 +354,15 @@ def _client(executor: Any) -> Any:
     if isinstance(executor, str) and executor.endswith(".json"):
         if not Path(executor).is_file():
             raise ValueError(f"executor {executor!r}: no such scheduler file")
-        return Client(scheduler_file=executor)
+        return _connected(executor, scheduler_file=executor)
     if isinstance(executor, str) and "://" in executor:
-        return Client(executor, timeout="10s")
+        return _connected(executor, address=executor)
     names = ", ".join((*LOCAL, *CLUSTERS))
     raise ValueError(f"executor {executor!r}: give {names}, a scheduler's address or its .json file")
+
+
+def _connected(executor: str, **where: str) -> Client:
+    try:
+        return Client(timeout=CONNECT, **where)
+    except OSError as error:
+        raise ClusterError(f"executor {executor}: no scheduler answers there: {error}") from error

@@ -14,10 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphprover.envelope import Proof
-from graphprover.files import FileError
 from graphprover.graphs.keys import place_of
-from graphprover.programs import Program, ProgramError
-from graphprover.protocol.errors import VerificationError
+from graphprover.programs import Program
 from graphprover.protocol.hashing import DIGEST_BYTES
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.proof import EXT_BYTES, BatchProof, decode, opened_values
@@ -182,7 +180,7 @@ def job(
 
 def message(error: BaseException) -> str:
     """An error in one line; those of ours say enough without their type."""
-    ours = isinstance(error, VerificationError | ProgramError | FileError)
+    ours = type(error).__module__.partition(".")[0] == __package__
     return one_line(str(error) if ours else f"{type(error).__name__}: {error}")
 
 

@@ -33,6 +33,7 @@ MOST_PER_GPU = 4  # by default: more gain little
 PATIENCE_SECONDS = 5.0  # after which the wait for processes is told
 
 _HOST = "127.0.0.1"
+_GUARD = 'Its processes import your script, which must start them under if __name__ == "__main__": only'
 _WORKERS = {  # of Dask's configuration
     # What looks at the proving thread many times a second takes Python's lock from it: together 4 % of a small proof.
     "distributed.worker.profile.enabled": False,
@@ -49,10 +50,7 @@ def started(kind: str, workers: int | None = None) -> Iterator[Client]:
     the context does, however that is. Raises ClusterError where there is no GPU, or a process does not start.
     """
     if getattr(current_process(), "_inheriting", False):  # this process is one that is being started
-        raise ClusterError(
-            f"executor {kind}: its processes import your script, which must start them under "
-            'if __name__ == "__main__": only'
-        )
+        raise ClusterError(f"executor {kind}: {_GUARD}")
     number = workers or setting(WORKERS)
     options = _for_gpus(number) if kind == CUDA else _for_cpus(number)
     cluster = _Processes(options)
@@ -120,7 +118,10 @@ class _Processes:
             )
             return self._address.result()
         except Exception as error:
-            raise ClusterError(f"executor {kind}: its processes do not start: {error}") from error
+            first: BaseException = error
+            while first.__cause__:
+                first = first.__cause__
+            raise ClusterError(f"executor {kind}: its processes do not start: {first}. {_GUARD}") from error
 
     def end(self) -> None:
         """End all processes, whatever they do."""
@@ -158,7 +159,7 @@ class _Processes:
                         preload=["graphprover.worker"],
                         memory_limit=0,  # admission counts what proofs take
                         dashboard=False,
-                        silence_logs=logging.ERROR,
+                        silence_logs=logging.CRITICAL,  # a proof that fails is told here, in a line
                         host=_HOST,
                         config=config,
                         **options,

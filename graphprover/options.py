@@ -1,7 +1,9 @@
 """Arguments of the command line: what is refused, and the types that several commands share."""
 
 import argparse
+import logging
 import math
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -70,7 +72,7 @@ count.__name__ = "number from 1 on"
 def amount(text: str) -> str | float:
     """So many bytes, or a share of all, as ``graphprover.settings`` has them."""
     with suppress(ValueError):
-        if 0 < (share := float(text)) <= 1:
+        if 0 < (share := float(text)) <= 1 or not share.is_integer():
             return share
     return text
 
@@ -119,16 +121,36 @@ def configured(options: argparse.Namespace) -> Iterator[None]:
         option = name.partition(".")[2]
         if options.executor not in (*LOCAL, *CLUSTERS):
             variable = f"DASK_GRAPHPROVER__{option.replace('-', '_').upper()}"
-            raise UsageError(f"--{option}: the workers of {options.executor} run already: set {variable} for them")
+            remedy = "start more of them" if name == WORKERS else f"set {variable} for them"
+            raise UsageError(f"--{option}: the workers of {options.executor} run already: {remedy}")
         if name == WORKERS and options.executor not in CLUSTERS:
             raise UsageError(f"--{option}: {options.executor} starts none; {' and '.join(CLUSTERS)} do")
-    with dask.config.set(given):
-        try:
-            for name in given.keys() & {POOL, MEMORY_LIMIT}:
+    with dask.config.set(given), _quiet(options.executor):
+        for name in given.keys() & {POOL, MEMORY_LIMIT}:
+            try:
                 bytes_of(name, 1 << 62)
-        except ValueError as error:
-            raise UsageError(str(error)) from error
+            except ValueError as error:
+                option = name.partition(".")[2]
+                raise UsageError(f"--{option}: {str(error).removeprefix(f'{name}: ')}") from error
         yield
+
+
+@contextmanager
+def _quiet(executor: str) -> Iterator[None]:
+    """Without the tracebacks that Dask's client logs where its scheduler is gone, which an error of ours tells."""
+    if executor in LOCAL or DEBUG in os.environ:
+        yield
+        return
+
+    def nothing(record: logging.LogRecord) -> bool:
+        return False
+
+    log = logging.getLogger("distributed.client")
+    log.addFilter(nothing)  # a level would be replaced as Dask's client is imported
+    try:
+        yield
+    finally:
+        log.removeFilter(nothing)
 
 
 def check_device(options: argparse.Namespace) -> None:
@@ -146,8 +168,12 @@ def check_device(options: argparse.Namespace) -> None:
 
 def executor(text: str) -> str:
     """Who runs a graph; see ``graphs.executors.executor_for``."""
-    if text in (*LOCAL, *CLUSTERS) or "://" in text or (text.endswith(".json") and Path(text).is_file()):
+    if text in (*LOCAL, *CLUSTERS) or "://" in text:
         return text
+    if text.endswith(".json"):
+        if Path(text).is_file():
+            return text
+        raise argparse.ArgumentTypeError(f"{text}: no such file; `dask scheduler --scheduler-file {text}` writes it")
     raise argparse.ArgumentTypeError(
         f"{text!r} is neither {', '.join((*LOCAL, *CLUSTERS))}, tcp://ADDRESS nor a scheduler's FILE.json"
     )

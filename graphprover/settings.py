@@ -28,6 +28,8 @@ def bytes_of(name: str, total: int) -> int:
     """A setting of memory, of which there are ``total`` bytes; raises ValueError, naming it, for what is no such."""
     value = setting(name)
     try:
+        if isinstance(value, float) and value > 1:
+            raise ValueError
         given = value if isinstance(value, float) else parse_bytes(value)
     except (ValueError, AttributeError):
         raise ValueError(f"{name}: {value!r} is neither a number of bytes, as 40GiB, nor a share, as 0.8") from None

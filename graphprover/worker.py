@@ -9,6 +9,7 @@ import ctypes
 import logging
 import os
 import pickle
+import tempfile
 import threading
 from contextlib import suppress
 from functools import cache
@@ -75,6 +76,8 @@ class Ready(WorkerPlugin):
 
 async def dask_setup(worker: Worker) -> None:
     """What ``--preload graphprover.worker`` runs before the worker joins."""
+    if worker.nanny:  # this process is the worker's own; its folder goes even where the process is killed
+        tempfile.tempdir = worker.local_directory
     await worker.plugin_add(Ready())
 
 

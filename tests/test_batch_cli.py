@@ -1,6 +1,7 @@
 """``graphprover batch``, and ``prove`` by workers: what is done is on disk, whoever dies, and nothing is done twice."""
 
 import json
+import logging
 import os
 import shutil
 import signal
@@ -8,6 +9,7 @@ import struct
 import subprocess
 import sys
 import time
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -21,7 +23,7 @@ from distributed import LocalCluster
 from graphprover import Job
 from graphprover.cli import main
 from graphprover.jobs import Result, made
-from graphprover.options import FAILED, OK, USAGE
+from graphprover.options import DEBUG, FAILED, OK, USAGE, configured
 from tests.test_cli import PROGRAM
 from tests.vm.assemble import CODE, Segment, X, elf, leave, words
 
@@ -196,7 +198,9 @@ def test_a_batch_that_is_ended_can_be_resumed(sent: str, ending: str) -> None:
     ("options", "line"),
     [
         (["--workers", "2"], "--workers: threads starts none; processes and cuda do"),
-        (["--pool", "much"], "graphprover.pool: 'much' is neither a number of bytes"),
+        (["--pool", "much"], "--pool: 'much' is neither a number of bytes"),
+        (["--memory-limit", "1.5"], "--memory-limit: 1.5 is neither a number of bytes, as 40GiB, nor a share, as 0.8"),
+        (["--executor", "tcp://x:1", "--workers", "2"], "--workers: the workers of tcp://x:1 run already: start more"),
         (["--executor", "tcp://x:1", "--memory-limit", "1GiB"], "--memory-limit: the workers of tcp://x:1 run already"),
         (["--device", "gpu"], "--device: device 'gpu': give auto, cpu"),
         (["--executor", "processes", "--device", "gpu"], "--device: device 'gpu': give auto, cpu"),
@@ -209,6 +213,37 @@ def test_options_that_make_no_sense(options: list[str], line: str, capsys: pytes
     assert main(["batch", "jobs.toml", *options]) == USAGE
     error = capsys.readouterr().err
     assert error.count("\n") == 1 and f"graphprover: {line}" in error
+
+
+def test_what_fails_in_a_process_is_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither Dask's log of it nor its payload; and no folder is left of the sources of a program."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    running = process("--executor", "processes", "--workers", "1")
+    _, error = running.communicate(timeout=120)
+    lines = [line for line in error.splitlines() if not line.startswith("graphprover: executor processes: 1 processes")]
+    assert running.returncode == FAILED and [line[:4] for line in lines] == [f"{number}/5 " for number in range(1, 6)]
+    assert sum("leaves: failed: leaves.elf: exit code 3" in line for line in lines) == 1
+    assert [path.parent for path in tmp_path.rglob("doubling.py")] == [tmp_path]
+
+
+def test_no_scheduler_is_a_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("graphprover.cluster.CONNECT", "0.1s")
+    assert main(["batch", "jobs.toml", "--executor", "tcp://127.0.0.1:1"]) == FAILED
+    error = capsys.readouterr().err
+    assert error.startswith("graphprover: executor tcp://127.0.0.1:1: no scheduler answers there: ")
+    assert error.count("\n") == 1
+
+
+def test_dask_logs_nothing_of_a_lost_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = logging.getLogger("distributed.client")
+    record = log.makeRecord(log.name, logging.ERROR, "", 0, "a traceback", (), None)
+    options = Namespace(executor="tcp://x:1", pool=None, memory_limit=None, workers=None)
+    with configured(options):
+        assert not log.filter(record)
+    assert log.filter(record)
+    monkeypatch.setenv(DEBUG, "1")
+    with configured(options):
+        assert log.filter(record)
 
 
 def test_a_worker_runs_what_prove_proves(address: str, capsys: pytest.CaptureFixture[str]) -> None:

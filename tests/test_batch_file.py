@@ -77,7 +77,7 @@ def test_defaults_are_those_of_prove_and_jobs_come_before_them() -> None:
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("[[job]\n", r"Expected .* \(at line 1, column \d+\)"),
+        ("[[job]\n", r"not TOML: Expected .* \(at line 1, column \d+\)"),
         ("", r"no \[\[job\]\] in it"),
         ("[job]\n", r"write \[defaults\] once, and \[\[job\]\] for each job"),
         ("[[jobs]]\n" + FIRST, "jobs: no such key; did you mean job\\?"),

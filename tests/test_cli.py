@@ -283,12 +283,19 @@ def test_usage_errors(arguments: Sequence[str], cause: str, folder: Path, capsys
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["prove"], ["prove", "p", "--executor", "no"], ["prove", "p", "--rate", "3"]]
+    ("arguments", "cause"),
+    [
+        ([], "required: COMMAND"),
+        (["prove"], "required: PROGRAM"),
+        (["prove", "p", "--executor", "no"], "'no' is neither sync, threads, processes, cuda, tcp://ADDRESS nor"),
+        (["prove", "p", "--executor", "no.json"], "no.json: no such file; `dask scheduler --scheduler-file no.json`"),
+        (["prove", "p", "--rate", "3"], "invalid choice: 3"),
+    ],
 )
-def test_argument_errors(arguments: Sequence[str]) -> None:
+def test_argument_errors(arguments: Sequence[str], cause: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         main(arguments)
-    assert stop.value.code == USAGE
+    assert stop.value.code == USAGE and cause in capsys.readouterr().err
 
 
 def test_an_error_in_a_program_is_one_line_unless_debugging(

@@ -99,6 +99,14 @@ def test_ctrl_c_while_processes_start_leaves_none(tmp_path: Path) -> None:
     until(lambda: not any(runs(pid) for pid in children))
 
 
+def test_a_script_that_starts_itself_again_is_told(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text('from graphprover.local_cluster import started\nwith started("processes", 1): pass\n')
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    ended = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 1 and 'under if __name__ == "__main__": only' in ended.stderr.splitlines()[-1]
+
+
 def loads() -> int:
     """How many compiled kernels this process has loaded, from now on counted."""
     from graphprover import compiled
