@@ -4,7 +4,6 @@ dask-cuda's LocalCUDACluster starts one process for each GPU only, but a proof k
 """
 
 import asyncio
-import importlib.util
 import logging
 import os
 import signal
@@ -69,27 +68,14 @@ def _for_cpus(processes: int | None) -> list[dict[str, Any]]:
 
 
 def _for_gpus(each: int | None) -> list[dict[str, Any]]:
-    """The same for GPUs: a process sees one, and runs on the cores next to it where dask-cuda is installed."""
+    """The same for GPUs: a process sees one."""
     found = gpus()
     if not found:
         raise ClusterError(f"executor {CUDA}: {missing(found)}; executor {PROCESSES} takes CPUs")
     each = each or min(max(available_threads() // found // CORES_PER_PROCESS, 1), MOST_PER_GPU)
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     names = visible.split(",")[:found] if visible else [str(number) for number in range(found)]
-    return [
-        {"nthreads": 1, "env": {"CUDA_VISIBLE_DEVICES": name}, "plugins": _affinity(name)}
-        for _ in range(each)
-        for name in names
-    ]
-
-
-def _affinity(gpu: str) -> tuple[Any, ...]:
-    if importlib.util.find_spec("dask_cuda") is None:
-        return ()
-    from dask_cuda.plugins import CPUAffinity
-    from dask_cuda.utils import get_cpu_affinity
-
-    return (CPUAffinity(get_cpu_affinity(int(gpu) if gpu.isdecimal() else gpu)),)
+    return [{"nthreads": 1, "env": {"CUDA_VISIBLE_DEVICES": name}} for _ in range(each) for name in names]
 
 
 class _Processes:

@@ -47,7 +47,6 @@ UPWARD = {  # imports inside of functions that go up, and why
 
 HOMES = {  # the only modules that import what is heavy
     "dask": ("settings", "graphs", "cli", "options", "cluster", "local_cluster", "members", "delayed", "prover"),
-    "dask_cuda": ("local_cluster",),
     "distributed": ("cluster", "local_cluster", "members", "worker"),
     "numba": ("compiled", "kernels.cpu"),
     "llvmlite": ("kernels.cpu",),
