@@ -51,7 +51,7 @@ class Guest:
     def compiled(self) -> Machine:
         """The machine with its program; raises ValueError for a verifying key, which has none."""
         if not isinstance(self.machine, Machine):
-            raise ValueError(f"{self.name}: a verifying key, which runs nothing: give the ELF file")
+            raise ValueError("a verifying key, which runs nothing: give the ELF file")
         return self.machine
 
     def execute(self, data: bytes | None = None, **limits: Unpack[Limits]) -> "Execution":

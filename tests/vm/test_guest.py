@@ -142,8 +142,8 @@ def test_a_failure_is_proven_only_where_asked_for(
     proof = (echo / "failure").read_bytes()
     (echo / "failure").unlink()
     with monkeypatch.context() as patch:
-        patch.setattr("graphprover.prover.prove", None)
-        fails(prove_echo(echo, "failure"), "exit code 3, not 0: not proven (--exit-code 3 or any", capsys)
+        patch.setattr("graphprover.prover.make", None)
+        fails(prove_echo(echo, "failure"), "exit code 3, not 0: not proven (ask for 3 or any", capsys)
         fails(prove_echo(echo, "text", "--exit-code", "3"), "exit code 0, not 3: not proven", capsys)
     assert not (echo / "failure").exists()
     assert main(prove_echo(echo, "failure", "--exit-code", "3")) == OK
@@ -232,8 +232,8 @@ def test_a_damaged_key_verifies_nothing(folder: Path) -> None:
 
 
 def test_a_key_runs_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["prove", str(folder / "json.vk"), "-o", str(folder / "none")]) == FAILED
-    assert "give the ELF file" in capsys.readouterr().err
+    assert main(["prove", str(folder / "json.vk"), "-o", str(folder / "none")]) == USAGE
+    assert capsys.readouterr().err.count("json.vk: a verifying key, which runs nothing: give the ELF file") == 1
 
 
 def test_a_proof_states_its_input_if_asked(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
