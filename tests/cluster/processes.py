@@ -1,6 +1,5 @@
 """Clusters for tests, and what happens to their workers."""
 
-import logging
 import os
 import subprocess
 import sys
@@ -24,11 +23,12 @@ def workers(number: int) -> Iterator[Client]:
     """Processes with a nanny each, which starts another when one dies.
 
     A LocalCluster looks once, some time after a loss, and gives up a worker that is not there, even if it is lost anew.
+    It is not silenced, which would silence the handlers of pytest's caplog too.
     """
     with (
         dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"}),
         LocalCluster(
-            n_workers=number, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=logging.ERROR
+            n_workers=number, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=False
         ) as made,
         Client(made) as client,
     ):
