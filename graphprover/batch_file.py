@@ -16,7 +16,7 @@ from graphprover.options import UsageError
 from graphprover.programs import Program, ProgramError, is_packaged, open_program
 from graphprover.protocol.parameters import RATES
 from graphprover.protocol.security import JOHNSON_PROXIMITY, PROXIMITIES
-from graphprover.vm.guest import ANY, Guest, Limits
+from graphprover.vm.guest import ANY, Guest, Limits, limits_of
 from graphprover.vm.key import Key
 
 _DEFAULTS: dict[str, Any] = {"security": 128, "rate": 2, "proximity": JOHNSON_PROXIMITY}
@@ -205,11 +205,6 @@ class _Reader:
 
 
 def _entry(name: str, program: Program | Guest, data: Path | None, output: Path, options: Mapping[str, Any]) -> Entry:
-    limits: Limits = {}
-    if "max_cycles" in options:
-        limits["max_cycles"] = options["max_cycles"]
-    if "max_memory" in options:
-        limits["max_memory"] = options["max_memory"] << 20
     return Entry(
         name,
         program,
@@ -220,7 +215,7 @@ def _entry(name: str, program: Program | Guest, data: Path | None, output: Path,
         proximity=options["proximity"],
         exit_code=options.get("exit_code", 0),
         commit_input=options.get("commit_input", False),
-        limits=limits,
+        limits=limits_of(options.get("max_cycles"), options.get("max_memory")),
     )
 
 

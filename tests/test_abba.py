@@ -1,6 +1,5 @@
 """scripts/bench_abba.py: its statistics on numbers whose truth is known, its turns on one that takes no time."""
 
-import importlib.util
 import itertools
 import json
 import os
@@ -15,17 +14,15 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from tests.loading import module_at
+
 SCRIPTS = Path(__file__).parents[1] / "scripts"
 LEVEL = 0.05
 
 
 @pytest.fixture(scope="module")
 def paired() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("paired", SCRIPTS / "paired.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return module_at(SCRIPTS / "paired.py")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """What is compiled is kept, whatever happens to the files."""
 
-import importlib.util
 import logging
 import os
 import subprocess
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 
 from graphprover import compiled, files
+from tests.loading import module_at
 
 ROOT = Path(__file__).parents[1]
 KERNELS = """
@@ -37,10 +37,7 @@ def thrice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list
 
     def call() -> list[str]:
         before = len(compiled.made)
-        spec = importlib.util.spec_from_file_location("kernels", file)
-        assert spec is not None and spec.loader is not None
-        module: Any = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
+        module: Any = module_at(file)
         assert module.thrice(5) == 15
         return [name for name, _ in compiled.made[before:]]
 

@@ -3,13 +3,14 @@
 ``mkdocs build --strict``, in the README's test command, builds the site.
 """
 
-import importlib.util
 import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from tests.loading import module_at
 
 pytest.importorskip("mkdocs", reason="the extra [docs] is not installed")
 
@@ -20,11 +21,7 @@ TABLES, README = ROOT / "docs/tables.md", ROOT / "README.md"
 @pytest.fixture(scope="module")
 def links() -> ModuleType:
     """The hook."""
-    spec = importlib.util.spec_from_file_location("links", ROOT / "docs/links.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return module_at(ROOT / "docs/links.py")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@ documents say. scripts/ and tests/ do not need each other.
 """
 
 import ast
-import importlib.util
 import json
 import os
 import re
@@ -14,6 +13,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+
+from tests.loading import module_at
 
 ROOT = Path(__file__).parents[1]
 SCRIPTS = sorted((ROOT / "scripts").glob("*.py"))
@@ -100,10 +101,7 @@ def test_figures_are_json_lines() -> None:
 
 
 def test_the_page_of_figures_is_made_of_what_is_recorded() -> None:
-    spec = importlib.util.spec_from_file_location("record_figures", ROOT / "scripts/record_figures.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = module_at(ROOT / "scripts/record_figures.py")
     assert module.PAGE.read_text() == module.text(module.recorded())
 
 

@@ -12,7 +12,7 @@ from graphprover.options import FAILED, OK
 from graphprover.report import Block, Section, cells_report, say
 from graphprover.vm.claim import bytes_json, shown
 from graphprover.vm.elf import ElfError, load_elf
-from graphprover.vm.guest import Limits
+from graphprover.vm.guest import Limits, limits_of
 
 if TYPE_CHECKING:
     from graphprover.vm.execute import Execution
@@ -68,12 +68,7 @@ def with_limits(parser: argparse.ArgumentParser, default_memory: str = "half of 
 
 def limits(options: argparse.Namespace) -> Limits:
     """Those that were given."""
-    given: Limits = {}
-    if options.max_cycles is not None:
-        given["max_cycles"] = options.max_cycles
-    if options.max_memory is not None:
-        given["max_memory"] = options.max_memory << 20
-    return given
+    return limits_of(options.max_cycles, options.max_memory)
 
 
 def run_execute(options: argparse.Namespace) -> int:

@@ -29,6 +29,16 @@ class Limits(TypedDict, total=False):
     max_memory: int  # bytes
 
 
+def limits_of(max_cycles: int | None, max_memory: int | None) -> Limits:
+    """Those that users have given, memory in MiB."""
+    given: Limits = {}
+    if max_cycles is not None:
+        given["max_cycles"] = max_cycles
+    if max_memory is not None:
+        given["max_memory"] = max_memory << 20
+    return given
+
+
 @dataclass(frozen=True)
 class Guest:
     """An ELF file and the machine that runs it, or the verifying key of one."""

@@ -26,9 +26,9 @@ class Pool:
 
     keeps = True  # memory that no proof uses is not free for other processes
 
-    def __init__(self, device: int, limit: int | None = None) -> None:
-        """``limit``: bytes that may be in use at once; raises RuntimeError where RMM finds no CUDA pools."""
-        self.limit = limit
+    def __init__(self, device: int) -> None:
+        """Raises RuntimeError where RMM finds no CUDA pools."""
+        self.limit: int | None = None  # bytes that may be in use at once
         self.total = int(runtime.getDeviceProperties(device)["totalGlobalMem"])  # bytes that the GPU has
         self.identity = _identity(device)  # the GPU's, whatever its number is in this process
         self._device = device

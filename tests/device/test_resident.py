@@ -1,6 +1,5 @@
 """What stays on a worker: Dask knows its size, and moves, spills and drops it as it likes."""
 
-import logging
 import os
 import pickle
 from collections.abc import Iterator
@@ -9,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from dask.sizeof import sizeof
-from distributed import Client, LocalCluster
+from distributed import Client
 from distributed.spill import SpillBuffer
 
 from graphprover.device import CpuDevice
 from graphprover.device.resident import Resident, resident
+from tests.cluster.processes import workers
 
 WORDS = 1 << 17
 
@@ -38,10 +38,7 @@ def same(found: list[np.ndarray], seed: int) -> bool:
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
-    cluster = LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=logging.ERROR
-    )
-    with cluster, Client(cluster) as client:
+    with workers(2) as client:
         yield client
 
 

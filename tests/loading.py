@@ -1,0 +1,14 @@
+"""Modules that are in no package: scripts, hooks, and what tests write."""
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+
+def module_at(path: Path) -> ModuleType:
+    """The module in a file, imported anew."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
