@@ -16,8 +16,13 @@ WORTH_LOADING = 600_000  # permutations of Keccak
 used: Counter[str] = Counter()  # permutations made by "NumPy" and by "kernels" in this process
 
 
+def loaded() -> bool:
+    """Whether the kernels are at hand."""
+    return KERNELS in sys.modules and NUMPY_ONLY not in os.environ
+
+
 def compiled(permutations: int) -> bool:
-    """Whether the kernels shall do work of this size."""
+    """Whether the kernels shall do so much hashing."""
     if NUMPY_ONLY in os.environ:
         return False
     return KERNELS in sys.modules or (permutations >= WORTH_LOADING and find_spec("numba") is not None)
