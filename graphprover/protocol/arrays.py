@@ -84,7 +84,7 @@ def dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     total = np.zeros((a.shape[0], b.shape[1]), dtype=np.uint64)
     for first in range(0, a.shape[1], _TERMS):
         left = np.ascontiguousarray(a[:, first : first + _TERMS], dtype="<u8").view("<u2")
-        right = multiply(b[first : first + _TERMS, None], _SHIFTS[:, None]).reshape(-1, b.shape[1])
+        right = multiply(b[first : first + _TERMS, None], _SHIFTS[:, None]).reshape(left.shape[1], b.shape[1])
         digits = _exact_product(left, _digits(right)).astype(np.uint64).reshape(len(a), 3, b.shape[1])
         for i in range(3):
             scale = np.array(1 << _DIGIT_BITS * i, dtype=np.uint64)
