@@ -247,7 +247,9 @@ def _check_rows(
 class Batch:
     """The columns of all matrices of one height, in the order of commitments, at one or two points."""
 
-    opened: np.ndarray  # which opened value each is at each point, the one after all where it is none: (points, columns)
+    opened: (
+        np.ndarray
+    )  # which opened value each is at each point, the one after all where it is none: (points, columns)
     powers: np.ndarray  # which power of the batching challenge goes with it, likewise
 
 
@@ -293,12 +295,15 @@ def _reduce_openings(
         log_domain = log_rows
         coset = arrays.multiply(x, np.array([GENERATOR], dtype=np.uint64))
         generator = root_of_unity(log_rows - layout.parameters.log_blowup)
-        queried = np.concatenate([by_height[log_rows] for by_height in rows if log_rows in by_height], axis=1)
+        points, columns = batch.opened.shape
         # Rows at the queries and, below them, the coordinates at each point, times those of the weights of each.
-        values = np.concatenate([queried, *np.moveaxis(opened[:, batch.opened], 1, 0)])
-        weights = np.concatenate(list(np.moveaxis(gammas[:, batch.powers], 1, 0)))
+        values = np.empty((len(x) + EXTENSION_DEGREE * points, columns), dtype=np.uint64)
+        parts = [by_height[log_rows] for by_height in rows if log_rows in by_height]
+        np.concatenate(parts, axis=1, out=values[: len(x)])
+        values[len(x) :] = np.moveaxis(opened[:, batch.opened], 1, 0).reshape(-1, columns)
+        weights = np.moveaxis(gammas[:, batch.powers], 1, 0).reshape(-1, columns)
         sums = arrays.dot(values, weights.T)
-        for point in range(len(batch.opened)):
+        for point in range(points):
             of_point = slice(EXTENSION_DEGREE * point, EXTENSION_DEGREE * (point + 1))
             at_x, at_z = sums[: len(x), of_point].T, arrays.reduced(sums[len(x) :][of_point, of_point, None])
             z = arrays.exts([ext_scale(challenges.zeta, generator if point else 1)])

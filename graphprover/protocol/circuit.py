@@ -36,7 +36,9 @@ class Circuit:
     leaves: np.ndarray  # the inputs that they are
     literals: np.ndarray  # the last of the inputs, uint64
     steps: tuple[Step, ...]
-    fields: np.ndarray  # places of the fields of each tuple, after as many zeros as it is shorter: (tuples, most fields)
+    fields: (
+        np.ndarray
+    )  # places of the fields of each tuple, after as many zeros as it is shorter: (tuples, most fields)
     multiplicities: np.ndarray  # of each tuple
     lookup_of_tuple: np.ndarray
     tuples: np.ndarray  # of each lookup, then one more than there are: (lookups, most tuples)

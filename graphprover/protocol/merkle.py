@@ -148,8 +148,6 @@ def _parents(layer: Layer, digests: Sequence[np.ndarray], siblings: Sequence[np.
     own = 2 * layer.parent + (layer.nodes & 1)  # places among all children
     other = own[layer.sent] ^ 1
     pairs = np.empty((len(digests), 2 * len(np.flatnonzero(layer.first)), DIGEST_WORDS), dtype=np.uint64)
-    for children, known, supplied in zip(pairs, digests, siblings, strict=True):
-        children[own] = known
-        children[other] = supplied
+    pairs[:, own], pairs[:, other] = digests, siblings
     hashed = keccak256_rows(pairs.reshape(-1, 2 * DIGEST_WORDS))
     return hashed.reshape(len(digests), -1, DIGEST_WORDS)
