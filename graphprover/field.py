@@ -5,7 +5,7 @@ three of them, lowest power first. The compiled kernels live in ``graphprover.ke
 which the verifier uses and which imports nothing but NumPy.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 

@@ -55,7 +55,7 @@ class Circuit:
         return len(self.leaves) + sum(len(step.a) for step in self.steps)
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=16)  # of what is much smaller than the proofs
 def circuit(tables: tuple[AirDescription, ...]) -> Circuit:
     """The circuit of these tables."""
     leaves, literals, steps, places = _values(tables)
