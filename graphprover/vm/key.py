@@ -9,7 +9,7 @@ program's hash alone says what a key claims to be of.
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -46,11 +46,10 @@ class Key(ProgramStatements):
     caps: Mapping[int, bytes]  # by log2 of the blowup: the commitment to the preprocessed columns
 
     def program(self) -> ProgramTable:
-        return ProgramTable(np.zeros((len(FIELDS), 0), dtype=np.uint64), 1 << self.log_program_rows)
+        return _blank_program(1 << self.log_program_rows)
 
     def data(self) -> ImageMemory | None:
-        nothing = np.zeros(0, dtype=np.uint64)
-        return None if self.log_data_rows is None else ImageMemory(nothing, nothing, 1 << self.log_data_rows)
+        return None if self.log_data_rows is None else _blank_data(1 << self.log_data_rows)
 
     def table(self, air: Air, rows: int) -> Table:
         return BlankTable(air, rows=rows)
@@ -84,6 +83,17 @@ class Key(ProgramStatements):
             raise MalformedKey(f"a table of the verifying key has more than 2^{MAX_LOG_ROWS} rows")
         caps = {log: data[size + DIGEST_BYTES * i : size + DIGEST_BYTES * (i + 1)] for i, log in enumerate(LOG_BLOWUPS)}
         return cls(entry, zero_base, log_program, None if log_data == _NO_DATA else log_data, program_hash, caps)
+
+
+@cache  # one a power of two
+def _blank_program(rows: int) -> ProgramTable:
+    return ProgramTable(np.zeros((len(FIELDS), 0), dtype=np.uint64), rows)
+
+
+@cache
+def _blank_data(rows: int) -> ImageMemory:
+    nothing = np.zeros(0, dtype=np.uint64)
+    return ImageMemory(nothing, nothing, rows)
 
 
 @dataclass(frozen=True, eq=False)
