@@ -53,7 +53,7 @@ td.bar{background:linear-gradient(var(--line),var(--line)) left/var(--part) 100%
 # A click on a column's name sorts by it: numbers from the largest, text from the first letter, and the other way again.
 # Of a long table the first rows are shown, in whatever order, and the others on demand.
 SCRIPT = """
-for (const table of document.querySelectorAll("table")) table.tHead.addEventListener("click", event => {
+for (const table of document.querySelectorAll("table")) table.tHead?.addEventListener("click", event => {
   const head = event.target.closest("th");
   if (!head) return;
   const numeric = !head.classList.contains("left"), place = head.cellIndex, key = row => row.cells[place].dataset.by;
@@ -96,14 +96,20 @@ def label(text: str, title: str = "") -> Cell:
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[Cell]], most: int = 0) -> str:
-    """A table that scrolls inside itself; of more than ``most`` rows, unless 0, these are shown first."""
+    """A table that scrolls inside itself; of more than ``most`` rows, unless 0, these are shown first.
+
+    Without ``heads`` it cannot be sorted.
+    """
     body = list(rows)
-    left = {place for place in range(len(heads)) if all(isinstance(row[place].by, str) for row in body)}
+    left = {
+        place for place in range(len(body[0]) if body else 0) if all(isinstance(row[place].by, str) for row in body)
+    }
     kinds = [' class="left"' if place in left else "" for place in range(len(heads))]
-    head = "".join(f"<th{kind}><button>{escape(text)}</button></th>" for kind, text in zip(kinds, heads, strict=True))
+    names = (f"<th{kind}><button>{escape(text)}</button></th>" for kind, text in zip(kinds, heads, strict=True))
+    head = f"<thead><tr>{''.join(names)}</tr></thead>" if heads else ""
     lines = (f"<tr>{''.join(_cell(cell, place in left) for place, cell in enumerate(row))}</tr>" for row in body)
     short = f' data-most="{most}"' if 0 < most < len(body) else ""
-    shown = f"<table{short}><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
+    shown = f"<table{short}>{head}<tbody>{''.join(lines)}</tbody></table>"
     return f'<div class="scroll">{shown}</div>'
 
 

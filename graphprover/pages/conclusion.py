@@ -1,0 +1,103 @@
+"""What to conclude from a proof that was seen: what is slowest, what bounds it, and how far it is from its floor."""
+
+from dataclasses import dataclass
+
+from graphprover.graphs.plan_svg import share_text
+from graphprover.graphs.plan_text import bytes_text, time_text
+from graphprover.observation import HOST, Observation, Round
+
+SLOWEST_PART = "slowest in it"
+MODELLED = "≈"  # before a figure that is modelled
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One conclusion: its name, the figure, and what else is to be said."""
+
+    name: str
+    figure: str
+    beside: str = ""
+
+
+def slowest(seen: Observation) -> Round | None:
+    """The round in which tasks ran for the longest; None without tasks."""
+    return max(seen.rounds, key=lambda one: one.seconds, default=None)
+
+
+def findings(seen: Observation) -> list[Finding]:
+    """All of them, the most important first."""
+    proving, worst = seen.seconds("prove"), slowest(seen)
+    found = [
+        Finding("whole time", time_text(seen.end), f"of it the graph of {len(seen.tasks)} tasks {time_text(proving)}")
+    ]
+    if worst:
+        of_graph = f"{time_text(worst.seconds)}, {share_text(worst.seconds, proving)} of the graph"
+        found += [Finding("slowest round", worst.round, of_graph), _slowest_part(seen, worst), _bound(worst)]
+        found.append(_floor("against its floor", worst.seconds, worst.floor))
+    found.append(_floor("graph against floors", proving, sum(one.floor for one in seen.rounds)))
+    busy, worked = sum(task.device_seconds for task in seen.tasks), sum(task.worked for task in seen.tasks)
+    found += [
+        Finding("host", share_text(worked, busy), f"{time_text(worked)} of the tasks' {time_text(busy)} in Python"),
+        Finding("scheduler", share_text(seen.idle, proving), f"no task ran for {time_text(seen.idle)} of the graph"),
+        _memory(seen),
+        Finding("security", f"{seen.security.bits:.1f} bits", f"limited by {seen.security.binding}"),
+    ]
+    if seen.sizes:
+        total, part = sum(seen.sizes.values()), max(seen.sizes, key=seen.sizes.__getitem__)
+        found.append(Finding("proof", bytes_text(total), f"{share_text(seen.sizes[part], total)} of it {part}"))
+    return found
+
+
+def sentence(seen: Observation) -> str:
+    """The same in words, as far as it is about time."""
+    by_name = {one.name: one for one in findings(seen)}
+    whole, worst = by_name["whole time"], slowest(seen)
+    if worst is None:
+        return f"It took {whole.figure}; no task was seen."
+    part, bound, floor = (by_name[name] for name in (SLOWEST_PART, "bound by", "against its floor"))
+    far = f"It took {floor.figure} its floor, {floor.beside}." if worst.floor else "The plan knows no floor of it."
+    return (
+        f"The proof took {whole.figure}, {whole.beside}. The slowest round is {worst.round}: "
+        f"{by_name['slowest round'].beside}. Slowest in it is {part.figure}: {part.beside}. "
+        f"The round is bound by {bound.figure}: {bound.beside}. {far}"
+    )
+
+
+def _slowest_part(seen: Observation, worst: Round) -> Finding:
+    """The slowest table of a round, or its slowest task where no task is a table's."""
+    times = [one for one in seen.table_times if one.round == worst.round]
+    if times:
+        part = max(times, key=lambda one: one.seconds)
+        mark = f"{MODELLED} " if part.modelled else ""
+        figure, seconds, ratio = f"table {seen.tables[part.table].name}", part.seconds, part.ratio
+        beside = f"{mark}{time_text(seconds)}, {share_text(seconds, worst.seconds)} of the round"
+        return Finding(SLOWEST_PART, figure, beside + (f", {ratio_text(ratio)} its floor" if ratio else ""))
+    task = max((task for task in seen.tasks if task.round == worst.round), key=lambda task: task.device_seconds)
+    seconds = task.device_seconds
+    beside = f"{time_text(seconds)}, {share_text(seconds, worst.seconds)} of the round, which is of all tables"
+    return Finding(SLOWEST_PART, f"task {task.name}", beside)
+
+
+def _bound(worst: Round) -> Finding:
+    worked = f"Python worked for {time_text(worst.worked)} in its tasks"
+    if worst.limited_by == HOST:
+        return Finding("bound by", "the host", worked)
+    return Finding("bound by", "the device", f"{worst.bound}, {worked}" if worst.bound else worked)
+
+
+def _floor(name: str, seconds: float, floor: float) -> Finding:
+    if not floor:
+        return Finding(name, "no floor", "the plan knows no work of it")
+    return Finding(name, ratio_text(seconds / floor), f"{MODELLED} {time_text(floor)} by the plan")
+
+
+def _memory(seen: Observation) -> Finding:
+    held, memory = bytes_text(seen.memory.peak), seen.memory
+    beyond = max(memory.peak - memory.before, 0)
+    planned = f"{bytes_text(beyond)} beyond the start, {MODELLED} {bytes_text(memory.planned)} planned"
+    return Finding("peak memory", held, planned)
+
+
+def ratio_text(ratio: float) -> str:
+    """How many times something is something else."""
+    return f"{ratio:.1f} ×" if ratio < 100 else f"{ratio:,.0f} ×"
