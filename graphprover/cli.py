@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphprover import __version__, batch_cli, completion, demands, facts, report, warm
+from graphprover.anatomy import security_facts, security_of, sizes_of
 from graphprover.checker import check
 from graphprover.envelope import Proof
 from graphprover.export import export
@@ -525,8 +526,8 @@ def run_inspect(options: argparse.Namespace) -> int:
         options.program = options.subject
         program, statement = _program_and_statement(options)
         layout = _prepared(program, statement, options).layout
-        security = facts.security_of(layout)
-        made = {"program": program.name, **facts.statement(layout), "security": facts.security(security)}
+        security = security_of(layout)
+        made = {"program": program.name, **facts.statement(layout), "security": security_facts(security)}
         report.say(made, lambda: [*report.statement_report(made), *report.security_report(security)], options)
         return OK
     try:
@@ -563,8 +564,8 @@ def _say_proof(proof: Proof, path: Path, options: argparse.Namespace) -> None:
         report.say(found, lambda: [*report.header_report(found), hint], options)
         return
     layout = layout_of_proof(proof, _program_of(proof, options).statement_of(proof))
-    security = facts.security_of(layout)
-    found |= {"sizes": facts.sizes(proof, layout), "security": facts.security(security)}
+    security = security_of(layout)
+    found |= {"sizes": sizes_of(proof, layout), "security": security_facts(security)}
 
     def describe() -> list[report.Block]:
         sizes = report.sizes_section(found["sizes"])
