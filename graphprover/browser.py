@@ -36,7 +36,7 @@ table{border-collapse:separate;border-spacing:0;font-variant-numeric:tabular-num
 th,td{padding:.2rem .7rem;text-align:right;white-space:nowrap;border-bottom:1px solid var(--line)}
 .left{text-align:left}
 tbody tr{background:var(--paper)}tbody tr:nth-child(even){background:var(--band)}
-td:first-child,th:first-child{position:sticky;left:0;background:inherit;white-space:normal;overflow-wrap:anywhere;
+td:first-child,th:first-child{position:sticky;left:0;background:inherit;white-space:normal;overflow-wrap:break-word;
 min-width:8rem;max-width:28rem}
 thead{background:var(--paper)}
 thead th{position:sticky;top:0;z-index:1;background:inherit}thead th:first-child{z-index:2}
@@ -46,7 +46,7 @@ th[aria-sort=ascending] button::after{content:" \\2191"}
 th[aria-sort=descending] button::after{content:" \\2193"}
 td small{display:inline-block;min-width:4em}
 td.bar{background:linear-gradient(var(--line),var(--line)) left/var(--part) 100% no-repeat}
-@media(max-width:600px){body{padding:0 .5rem;margin-top:.7rem}th,td{padding:.2rem .4rem}td:first-child{max-width:9rem}}
+@media(max-width:600px){body{padding:0 .5rem;margin-top:.7rem}th,td{padding:.2rem .4rem}td:first-child{max-width:9rem;overflow-wrap:anywhere}}
 """
 )
 

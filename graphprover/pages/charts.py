@@ -5,14 +5,14 @@ A chart is a list of boxes or lines here, and bokeh's model only inside; its col
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from graphprover.files import FileError
 
 if TYPE_CHECKING:
     from bokeh.models import Plot
 
-ROW = 26  # pixels: of a lane
+ROW = 28  # pixels: of a lane
 MOST_HEIGHT = 1600  # pixels: of a chart
 
 # By day and by night the same: they stand out from both papers.
@@ -68,8 +68,8 @@ def time_line(lanes: Sequence[str], boxes: Sequence[Box], span: tuple[float, flo
     from bokeh.plotting import figure
 
     plot = figure(
-        height=min(90 + ROW * len(lanes), MOST_HEIGHT),
-        y_range=FactorRange(*reversed(lanes), range_padding=0.1),
+        height=min(80 + ROW * len(lanes), MOST_HEIGHT),
+        y_range=FactorRange(*reversed(lanes), range_padding=0.2, range_padding_units="absolute"),
         **_common(span, end),
     )
     glyphs = []
@@ -145,7 +145,7 @@ def _needed() -> None:
         raise FileError("a report as a page needs bokeh: pip install 'graphprover[prover]'") from None
 
 
-def _common(span: tuple[float, float], end: float) -> dict[str, object]:
+def _common(span: tuple[float, float], end: float) -> dict[str, Any]:
     """What all charts are: as wide as the page, with tools that leave the page its wheel."""
     from bokeh.models import BoxZoomTool, InlineStyleSheet, PanTool, Range1d, ResetTool, WheelZoomTool
 

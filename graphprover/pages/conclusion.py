@@ -34,6 +34,7 @@ def findings(seen: Observation) -> list[Finding]:
         of_graph = f"{time_text(worst.seconds)}, {share_text(worst.seconds, proving)} of the graph"
         found += [Finding("slowest round", worst.round, of_graph), _slowest_part(seen, worst), _bound(worst)]
         found.append(_floor("against its floor", worst.seconds, worst.floor))
+    found += [_slowest_table(seen)] if seen.table_times else []
     found.append(_floor("graph against floors", proving, sum(one.floor for one in seen.rounds)))
     busy, worked = sum(task.device_seconds for task in seen.tasks), sum(task.worked for task in seen.tasks)
     found += [
@@ -74,8 +75,19 @@ def _slowest_part(seen: Observation, worst: Round) -> Finding:
         return Finding(SLOWEST_PART, figure, beside + (f", {ratio_text(ratio)} its floor" if ratio else ""))
     task = max((task for task in seen.tasks if task.round == worst.round), key=lambda task: task.device_seconds)
     seconds = task.device_seconds
-    beside = f"{time_text(seconds)}, {share_text(seconds, worst.seconds)} of the round, which is of all tables"
+    beside = f"{time_text(seconds)}, {share_text(seconds, worst.seconds)} of the round, a task of all tables together"
     return Finding(SLOWEST_PART, f"task {task.name}", beside)
+
+
+def _slowest_table(seen: Observation) -> Finding:
+    sums: dict[int, float] = {}
+    for one in seen.table_times:
+        sums[one.table] = sums.get(one.table, 0.0) + one.seconds
+    table = max(sums, key=sums.__getitem__)
+    mark = f"{MODELLED} " if any(one.modelled for one in seen.table_times if one.table == table) else ""
+    share = share_text(sums[table], sum(sums.values()))
+    figure = f"{mark}{time_text(sums[table])} in all rounds, {share} of what tables took"
+    return Finding("slowest table", seen.tables[table].name, figure)
 
 
 def _bound(worst: Round) -> Finding:

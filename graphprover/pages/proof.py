@@ -4,28 +4,22 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from graphprover.browser import Cell, label, page, table
-from graphprover.graphs.plan_svg import COLUMNS, column_of, share_text
+from graphprover.graphs.plan_svg import share_text
 from graphprover.graphs.plan_text import bytes_text, time_text
 from graphprover.observation import Observation, Round, SeenTask
 from graphprover.pages import charts
-from graphprover.pages.conclusion import MODELLED, findings, ratio_text, sentence, slowest
-
-MOST = 15  # rows of a table that are shown at first
-TEXT = 60  # characters of a name in a lane or a box
-
-STYLE = """
-.said{font-size:1.05rem;color:var(--ink)}
-.findings{display:grid;grid-template-columns:repeat(auto-fill,minmax(13rem,1fr));gap:.6rem;margin:1rem 0}
-.findings div{background:var(--band);border-radius:.4rem;padding:.5rem .8rem}
-.findings dt{color:var(--faint)}.findings dd{margin:0}.findings dd:first-of-type{font-size:1.15rem;font-weight:600;
-overflow-wrap:anywhere}.findings small{font-size:.85rem}
-.legend{display:flex;flex-wrap:wrap;gap:.2rem 1rem;margin:.3rem 0;padding:0;list-style:none}
-.legend i{display:inline-block;width:.8rem;height:.8rem;border-radius:.15rem;margin-right:.35rem;vertical-align:-.05rem}
-.legend i.line{height:0;border-top:2px solid;border-radius:0;vertical-align:.25rem;width:1.2rem}
-.legend i.dashed{border-top-style:dashed}
-.columns{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(24rem,100%),1fr));gap:0 2rem}
-.columns>section{min-width:0}
-"""
+from graphprover.pages.conclusion import MODELLED, findings, ratio_text, sentence
+from graphprover.pages.parts import (
+    MOST,
+    STYLE,
+    column_name,
+    findings_html,
+    floor_cell,
+    legend,
+    ratio_cell,
+    seconds_cell,
+    short,
+)
 
 
 def proof_page(seen: Observation) -> str:
@@ -33,10 +27,10 @@ def proof_page(seen: Observation) -> str:
     line = _time_line(seen)
     script, drawn = charts.embedded({"times": line, "memory": charts.lines(_memory(seen), _unit(seen)[0], line)})
     title = f"Report of {_named(seen)}"
-    body = f"""<h1>{escape(_named(seen))}</h1>
+    body = f"""<h1>{escape(short(_named(seen)))}</h1>
 <p>{escape(_where(seen))}</p>
 <p class="said">{escape(sentence(seen))}</p>
-{_findings(seen)}
+{findings_html(findings(seen))}
 <p>{MODELLED} marks what is modelled: a floor is the shortest time that the plan's operations and bytes can take at the
 assumed rates ({escape(seen.ceilings)}); tables that share a task share its time as the plan divides it.</p>
 <h2>Time line</h2>
@@ -46,11 +40,14 @@ assumed rates ({escape(seen.ceilings)}); tables that share a task share its time
 <h2>Memory</h2>
 {_memory_legend(seen)}
 <figure>{drawn["memory"]}</figure>
-<h2>Rounds</h2>
+<div class="columns wide">
+<section><h2>Rounds</h2>
 <p>Seconds in which one of its tasks ran; what Python worked is the sum over its tasks.</p>
-{_rounds(seen)}
-<h2>Tables in rounds</h2>
-{_table_times(seen)}
+{_rounds(seen)}</section>
+<section><h2>Tables in rounds</h2>
+<p>The slowest first; the small figure is the share of the round.</p>
+{_table_times(seen)}</section>
+</div>
 <h2>Tables</h2>
 <p>Seconds of each table by round.</p>
 {_tables(seen)}
@@ -60,16 +57,11 @@ assumed rates ({escape(seen.ceilings)}); tables that share a task share its time
 <section><h2>Security by round</h2>{_security(seen)}</section>
 <section><h2>Proof by part</h2>{_sizes(seen)}</section>
 <section><h2>Parameters</h2>{facts(_parameters(seen))}</section>
-<section><h2>Machine</h2>{facts(_machine(seen))}</section>
+<section><h2>Statement and machine</h2>{facts(_machine(seen))}</section>
 <section><h2>Versions</h2>{facts(seen.versions.items())}</section>
 </div>
 {script}"""
     return page(title, body, STYLE)
-
-
-def column_name(task_round: str, task_name: str) -> str:
-    """Which column of the plan's picture a task is in: its colour."""
-    return COLUMNS[column_of(task_round, task_name)].name
 
 
 def shown_columns(seen: Observation) -> list[str]:
@@ -78,20 +70,9 @@ def shown_columns(seen: Observation) -> list[str]:
     return [column for column in charts.COLOURS if column in found]
 
 
-def legend(columns: Iterable[str]) -> str:
-    """What colours mean."""
-    parts = (f'<li><i style="background:{charts.COLOURS[column]}"></i>{escape(column)}</li>' for column in columns)
-    return f'<ul class="legend">{"".join(parts)}</ul>'
-
-
 def facts(rows: Iterable[tuple[str, object]]) -> str:
     """Names and what they are."""
     return table((), [(label(text), label(str(value))) for text, value in rows])
-
-
-def short(text: str) -> str:
-    """A name that may be long."""
-    return text if len(text) <= TEXT else f"{text[: TEXT - 1]}…"
 
 
 def _named(seen: Observation) -> str:
@@ -105,32 +86,22 @@ def _where(seen: Observation) -> str:
     return f"Proved on {on} ({seen.device}){worker}, {len(seen.tables)} tables."
 
 
-def _findings(seen: Observation) -> str:
-    parts = (
-        f"<div><dt>{escape(one.name)}</dt><dd>{escape(one.figure)}</dd><dd><small>{escape(one.beside)}</small></dd></div>"
-        for one in findings(seen)
-    )
-    return f'<dl class="findings">{"".join(parts)}</dl>'
-
-
 def _on_gpu(seen: Observation) -> bool:
     return seen.device != "cpu"
 
 
-def _thread(task: SeenTask) -> str:
-    return f"thread {task.thread}"
-
-
 def _time_line(seen: Observation) -> "charts.Plot":
     boxes = [
-        charts.Box("stages", one.start, one.end, charts.OTHER, f"{one.name}\n{time_text(one.seconds)}")
-        for one in seen.stages
+        charts.Box(
+            "stages", one.start, one.end, charts.OTHER, f"{one.name}\n{time_text(one.seconds)}", faint=number % 2 == 1
+        )
+        for number, one in enumerate(seen.stages)
     ]
     for task in seen.tasks:
         colour, title = charts.COLOURS[column_name(task.round, task.name)], _details(seen, task)
-        boxes.append(charts.Box(_thread(task), task.start, task.end, colour, title, faint=True))
-        lane = "GPU" if _on_gpu(seen) else _thread(task)
-        boxes.append(charts.Box(lane, task.device_start, task.device_end, colour, title))
+        boxes.append(charts.Box(f"thread {task.thread}", task.start, task.end, colour, title))
+        if _on_gpu(seen):
+            boxes.append(charts.Box("GPU", task.device_start, task.device_end, colour, title))
     threads = [f"thread {number}" for number in sorted({task.thread for task in seen.tasks})]
     lanes = ["stages", *(["GPU"] if _on_gpu(seen) else []), *threads]
     first = min((task.start for task in seen.tasks), default=0.0)
@@ -142,7 +113,7 @@ def _time_line(seen: Observation) -> "charts.Plot":
 def _lanes_text(seen: Observation) -> str:
     if _on_gpu(seen):
         return "GPU: what ran there, by its own clock; threads: what the host did meanwhile, which enqueues it."
-    return "Faint: a task waited for its thread."
+    return "A lane for each thread."
 
 
 def _details(seen: Observation, task: SeenTask) -> str:
@@ -194,18 +165,6 @@ def _memory_legend(seen: Observation) -> str:
     return f'<ul class="legend">{"".join(parts)}</ul>'
 
 
-def _seconds(seconds: float, whole: float, mark: str = "") -> Cell:
-    return Cell(f"{mark}{time_text(seconds)}", seconds, share_text(seconds, whole), seconds / whole if whole else 0.0)
-
-
-def _ratio(ratio: float | None) -> Cell:
-    return Cell("", 0.0) if ratio is None else Cell(ratio_text(ratio), ratio)
-
-
-def _floor(seconds: float) -> Cell:
-    return Cell(f"{MODELLED} {time_text(seconds)}" if seconds else "", seconds)
-
-
 def _rounds(seen: Observation) -> str:
     proving, gpu = seen.seconds("prove"), _on_gpu(seen)
     heads = ["round", "seconds", "floor", "times floor", "floor is for", "bound by", "Python", "tasks"]
@@ -217,9 +176,9 @@ def _rounds(seen: Observation) -> str:
 def _round(one: Round, proving: float, gpu: bool) -> list[Cell]:
     cells = [
         label(one.round),
-        _seconds(one.seconds, proving),
-        _floor(one.floor),
-        _ratio(one.ratio),
+        seconds_cell(one.seconds, proving),
+        floor_cell(one.floor),
+        ratio_cell(one.ratio),
         label(one.bound),
         label(one.limited_by),
         Cell(time_text(one.worked), one.worked),
@@ -235,15 +194,15 @@ def _table_times(seen: Observation) -> str:
         [
             label(seen.tables[one.table].name),
             label(one.round),
-            _seconds(one.seconds, of_round[one.round], f"{MODELLED} " if one.modelled else ""),
-            _floor(one.floor),
-            _ratio(one.ratio),
+            seconds_cell(one.seconds, of_round[one.round], f"{MODELLED} " if one.modelled else ""),
+            floor_cell(one.floor),
+            ratio_cell(one.ratio),
             Cell(f"{seen.tables[one.table].rows:,}", seen.tables[one.table].rows),
             Cell(f"{seen.tables[one.table].columns:,}", seen.tables[one.table].columns),
         ]
         for one in sorted(seen.table_times, key=lambda one: -one.seconds)
     ]
-    return table(("table", "round", "seconds, of its round", "floor", "times floor", "rows", "columns"), rows, MOST)
+    return table(("table", "round", "seconds", "floor", "times floor", "rows", "columns"), rows, MOST)
 
 
 def _tables(seen: Observation) -> str:
@@ -256,7 +215,7 @@ def _tables(seen: Observation) -> str:
     most = max((one.seconds for one in seen.table_times), default=0.0)
     rows = []
     for number in sorted(sums, key=lambda number: -sums[number]):
-        cells = [label(seen.tables[number].name), _seconds(sums[number], sum(sums.values()))]
+        cells = [label(seen.tables[number].name), seconds_cell(sums[number], sum(sums.values()))]
         for of in rounds:
             one = times.get((number, of))
             mark = f"{MODELLED} " if one and one.modelled else ""
@@ -277,9 +236,9 @@ def _stages(seen: Observation) -> str:
         rows.append(
             [
                 label(by),
-                _seconds(stage.seconds, seen.end),
-                _floor(floor),
-                _ratio(stage.seconds / floor if floor else None),
+                seconds_cell(stage.seconds, seen.end),
+                floor_cell(floor),
+                ratio_cell(stage.seconds / floor if floor else None),
             ]
         )
     return table(("stage", "seconds", "floor", "times floor"), rows)
@@ -312,8 +271,12 @@ def _parameters(seen: Observation) -> Sequence[tuple[str, object]]:
 
 def _machine(seen: Observation) -> Sequence[tuple[str, object]]:
     machine = seen.machine
-    found: list[tuple[str, object]] = [("host", machine.host), ("processor", machine.cpu), ("cores", machine.cores)]
-    found += [("threads", machine.threads), ("memory", bytes_text(machine.memory)), ("device", seen.device)]
-    if machine.gpu:
-        found += [("GPU", machine.gpu), ("its memory", bytes_text(machine.gpu_memory or 0))]
+    found: list[tuple[str, object]] = [
+        ("statement", seen.label),
+        ("host", machine.host),
+        ("processor", machine.cpu),
+        ("cores", machine.cores),
+    ]
+    found += [("threads", machine.threads), ("device", seen.device), ("its memory", bytes_text(machine.memory))]
+    found += [("GPU", machine.gpu)] if machine.gpu else []
     return [*found, ("executor", seen.executor), *([("worker", seen.worker)] if seen.worker else [])]
