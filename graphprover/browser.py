@@ -46,7 +46,8 @@ th[aria-sort=ascending] button::after{content:" \\2191"}
 th[aria-sort=descending] button::after{content:" \\2193"}
 td small{display:inline-block;min-width:4em}
 td.bar{background:linear-gradient(var(--line),var(--line)) left/var(--part) 100% no-repeat}
-@media(max-width:600px){body{padding:0 .5rem;margin-top:.7rem}th,td{padding:.2rem .4rem}td:first-child{max-width:9rem;overflow-wrap:anywhere}}
+@media(max-width:600px){
+body{padding:0 .5rem;margin-top:.7rem}th,td{padding:.2rem .4rem}td:first-child{max-width:9rem;overflow-wrap:anywhere}}
 """
 )
 

@@ -33,7 +33,7 @@ LAYERS = (
     ("worker",),
     ("batch",),
     # the command line: what commands share, commands, all of it
-    ("options", "demands", "facts", "report", "batch_file"),
+    ("options", "demands", "facts", "report", "batch_file", "pages"),
     ("batch_cli", "warm", "completion", "vm.cli", "vm.new_guest"),
     ("cli", "__main__"),
 )
@@ -54,6 +54,7 @@ HOMES = {  # the only modules that import what is heavy
     "rmm": ("kernels.cuda",),
     "elftools": ("vm.profile.lines",),
     "rich": ("terminal",),
+    "bokeh": ("pages.charts",),
     "shtab": ("completion",),
 }
 
