@@ -246,6 +246,10 @@ class Observation:
         )
         return replace(self, began=began, stages=tuple(_moved(stage, -began) for stage in both), tasks=tasks)
 
+    def named(self, name: str) -> Observation:
+        """The same, of a job that is called so."""
+        return replace(self, name=name)
+
     def of_worker(self, worker: str) -> Observation:
         """The same, made by a worker of a cluster."""
         return replace(self, worker=worker, stages=tuple(replace(stage, by_worker=True) for stage in self.stages))
@@ -337,7 +341,7 @@ class _Watch:
     """Somebody who has asked."""
 
     seen: list[Observation]
-    stages: list[Stage]  # of the next observation, on `clock`
+    stages: dict[str, Stage]  # of the next observation, on `clock`
 
 
 _watch: ContextVar[_Watch | None] = ContextVar("graphprover-observed", default=None)
@@ -353,7 +357,7 @@ def observed() -> Iterator[list[Observation]]:
 
     The list gets an `Observation` for each proof as it is made. Elsewhere nothing is seen, which costs nothing.
     """
-    watch = _Watch([], [])
+    watch = _Watch([], {})
     token = _watch.set(watch)
     try:
         yield watch.seen
@@ -372,13 +376,13 @@ def stage(name: str) -> Iterator[None]:
     started = clock()
     yield
     if watch := _watch.get():
-        watch.stages.append(Stage(name, started, clock()))
+        watch.stages[name] = Stage(name, started, clock())
 
 
 def give(observation: Observation) -> Observation:
     """Give whoever has asked what was seen, with the stages before it; returns that."""
     if watch := _watch.get():
-        observation = observation.with_stages(watch.stages)
+        observation = observation.with_stages([*watch.stages.values()])
         watch.stages.clear()
         watch.seen.append(observation)
     return observation

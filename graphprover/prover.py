@@ -124,7 +124,7 @@ class Made:
     seconds: Mapping[str, float]  # by stage: "wait" for memory, "prove", "verify"; a job adds "prepare" before
     peak_bytes: int  # of the device's memory, as planned
     kept: bool = False  # it was there before, and nothing was made
-    observation: Observation | None = None  # for whoever has asked for it
+    observation: Observation | None = None  # if `observing`; to be given to whoever has asked
 
 
 def make(
@@ -155,7 +155,7 @@ def make(
         times.append(time.perf_counter())
         spans = dict(zip(("wait", "prove", "verify"), pairwise(times), strict=True))
         stages = [Stage(name, on_clock(start), on_clock(end)) for name, (start, end) in spans.items()]
-        observation = give(observe().with_stages(stages)) if observe else None
+        observation = observe().with_stages(stages) if observe else None
         seconds = {name: end - start for name, (start, end) in spans.items()}
         return Made(proof, cap, seconds, peak.bytes, observation=observation)
 
@@ -265,7 +265,7 @@ def _observation(
         tables=seen_tables(layout),
         stages=(Stage("prove", 0.0, seconds),),
         tasks=observer.tasks(task, layout, made, began),
-        memory=Memory(observer.before, observer.peak, peak_of(layout, device, prepared.traces).bytes),
+        memory=Memory(observer.before, device.memory.peak, peak_of(layout, device, prepared.traces).bytes),
         ceilings=str(assumed(device.kind, device.threads)),
         security=security_of(layout),
         sizes=sizes_of(proof, layout),

@@ -47,8 +47,8 @@ class Observer:
     def __init__(self, device: Device) -> None:
         self._device = device
         self._ran: list[_Ran] = []
-        with device.task():
-            self.before = device.held()  # bytes
+        device.memory.reset()
+        self.before = device.memory.held()  # bytes
 
     @contextmanager
     def task(self, place: Place) -> Iterator[None]:
@@ -58,12 +58,7 @@ class Observer:
             first = self._device.reading()
             yield
             last, end = self._device.reading(), time.perf_counter()
-            self._ran.append(_Ran(place, threading.get_ident(), start, end, first, last, self._device.held()))
-
-    @property
-    def peak(self) -> int:
-        """The most bytes that the device held after a task."""
-        return max((ran.held for ran in self._ran), default=self.before)
+            self._ran.append(_Ran(place, threading.get_ident(), start, end, first, last, self._device.memory.held()))
 
     def tasks(self, graph: Delayed, layout: Layout, made: Sequence[int], began: float) -> tuple[SeenTask, ...]:
         """All that ran, by when they began, beside what is planned of them; waits for the device.

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from graphprover.device.host_memory import HostMemory, resident
+from graphprover.device.host_memory import HostMemory
 from graphprover.device.interface import CPU_BATCH, Reading, Tree
 from graphprover.device.threads import Threads
 from graphprover.field import GENERATOR, Ext
@@ -92,9 +92,6 @@ class CpuDevice:
 
     def times(self, marks: Sequence[float]) -> list[float]:
         return list(marks)
-
-    def held(self) -> int:
-        return resident()
 
     def profiled(self, name: str) -> AbstractContextManager[None]:
         return nullcontext()

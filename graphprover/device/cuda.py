@@ -183,9 +183,6 @@ class CudaDevice:
         unsure = time.perf_counter() - before
         return (event, before + unsure / 2), unsure
 
-    def held(self) -> int:
-        return self.memory.held()
-
     @contextmanager
     def profiled(self, name: str) -> Iterator[None]:
         cupy.cuda.nvtx.RangePush(name)

@@ -44,6 +44,16 @@ class Memory(Protocol):
     def total(self) -> int:
         """Bytes that there are, for all processes."""
 
+    def held(self) -> int:
+        """Bytes in use by this process: of the host's memory, for whatever."""
+
+    @property
+    def peak(self) -> int:
+        """Bytes in use at most since `reset`, as far as was seen."""
+
+    def reset(self) -> None:
+        """Begin a new measurement of `peak`."""
+
     def reserved(self) -> int:
         """Bytes that this process keeps from others, in use or not; 0 where it keeps none."""
 
@@ -92,9 +102,6 @@ class Device(Protocol):
 
     def times(self, marks: Sequence[Any]) -> list[float]:
         """When the device came to the marks of readings, by the host's time.perf_counter; waits for the device."""
-
-    def held(self) -> int:
-        """Bytes of its memory in use: on a CPU, all of the process's."""
 
     def profiled(self, name: str) -> AbstractContextManager[None]:
         """Name what is enqueued within for NVIDIA's profilers; on a CPU, nothing."""
