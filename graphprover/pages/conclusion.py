@@ -67,16 +67,17 @@ def sentence(seen: Observation) -> str:
 def _slowest_part(seen: Observation, worst: Round) -> Finding:
     """The slowest table of a round, or its slowest task where no task is a table's."""
     times = [one for one in seen.table_times if one.round == worst.round]
-    if times:
-        part = max(times, key=lambda one: one.seconds)
-        mark = f"{MODELLED} " if part.modelled else ""
-        figure, seconds, ratio = f"table {seen.tables[part.table].name}", part.seconds, part.ratio
-        beside = f"{mark}{time_text(seconds)}, {share_text(seconds, worst.seconds)} of the round"
-        return Finding(SLOWEST_PART, figure, beside + (f", {ratio_text(ratio)} its floor" if ratio else ""))
     task = max((task for task in seen.tasks if task.round == worst.round), key=lambda task: task.device_seconds)
-    seconds = task.device_seconds
-    beside = f"{time_text(seconds)}, {share_text(seconds, worst.seconds)} of the round, a task of all tables together"
-    return Finding(SLOWEST_PART, f"task {task.name}", beside)
+    longest = f"{time_text(task.device_seconds)}, {share_text(task.device_seconds, worst.seconds)} of the round"
+    if not times:
+        return Finding(SLOWEST_PART, f"task {task.name}", f"{longest}, a task of all tables together")
+    part = max(times, key=lambda one: one.seconds)
+    mark = f"{MODELLED} " if part.modelled else ""
+    said = [f"{mark}{time_text(part.seconds)}, {share_text(part.seconds, worst.seconds)} of the round"]
+    said += [f"{ratio_text(part.ratio)} its floor"] if part.ratio else []
+    if len(task.tables) > 1 and task.device_seconds > part.seconds:
+        said.append(f"{len(task.tables)} tables together in one task {longest}")
+    return Finding(SLOWEST_PART, f"table {seen.tables[part.table].name}", ", ".join(said))
 
 
 def _slowest_table(seen: Observation) -> Finding:
