@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -21,6 +21,7 @@ from graphprover.graphs.batches import batches, named
 from graphprover.graphs.ceilings import Ceilings, assumed
 from graphprover.graphs.costs import Cost, Costs, kept_by_size
 from graphprover.graphs.keys import Place, place_of
+from graphprover.graphs.tasks import Around
 from graphprover.observation import Machine, Planned, SeenTable, SeenTask, Share, on_clock
 from graphprover.protocol.layout import Layout
 
@@ -71,8 +72,7 @@ class Observer:
         ceilings = assumed(device.kind, device.threads).ceilings
         held = _planned_memory(ran, graph, costs)
         numbers: dict[int, int] = {}
-        with device.task():
-            times = iter(device.times([reading.mark for one in ran for reading in (one.first, one.last)]))
+        times = iter(device.times([reading.mark for one in ran for reading in (one.first, one.last)]))
         zero = began - on_clock(0)
         return tuple(
             SeenTask(
@@ -92,6 +92,17 @@ class Observer:
             )
             for one in ran
         )
+
+
+def in_ranges(device: Device, around: Around | None) -> Around:
+    """The same around each task, within a range by its round for NVIDIA's profilers, and in that one by its name."""
+
+    @contextmanager
+    def named(place: Place) -> Iterator[None]:
+        with device.profiled(place.round), device.profiled(place.name), around(place) if around else nullcontext():
+            yield
+
+    return named
 
 
 def _planned(cost: Cost, ceilings: Ceilings, held: int) -> Planned:
