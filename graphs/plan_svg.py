@@ -79,13 +79,13 @@ ABOVE = {
 BELOW = {fri.FINAL: END, query.QUERY: END, query.PROOF: END, trace.SHARED: "shared by traces"}
 
 
-def column_of(round_: str, name: str) -> int:
-    """Where a task is drawn, by its round and name. Raises StopIteration for a round that is in no column."""
-    if round_ == commit.TREE:
-        return next(number for number, column in enumerate(COLUMNS) if name in column.trees)
-    if round_ == transcript.TRANSCRIPT:
-        return next((number for number, column in enumerate(COLUMNS) if name in column.steps), FRI)
-    return next(number for number, column in enumerate(COLUMNS) if round_ in column.rounds)
+def column_of(task: Task) -> int:
+    """Where a task is drawn. Raises StopIteration for a round that is in no column."""
+    if task.round == commit.TREE:
+        return next(number for number, column in enumerate(COLUMNS) if task.name in column.trees)
+    if task.round == transcript.TRANSCRIPT:
+        return next((number for number, column in enumerate(COLUMNS) if task.name in column.steps), FRI)
+    return next(number for number, column in enumerate(COLUMNS) if task.round in column.rounds)
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ def _rows(plan: Plan, assumed: Assumed) -> list[list[Row]]:
     layers: dict[str, Row] = {}
     total = sum(assumed.ceilings.modelled(task.cost).seconds for task in plan.tasks.values())
     for task in plan.tasks.values():
-        column, whole = column_of(task.round, task.name), assumed.ceilings.modelled(task.cost)
+        column, whole = column_of(task), assumed.ceilings.modelled(task.cost)
         after = ", ".join(dict.fromkeys(_place(plan.tasks[key]) for key in task.needs)) or "nothing"
         costs = plan.costs.by_table(task.round, task.name)
         if not costs:

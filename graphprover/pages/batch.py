@@ -13,16 +13,19 @@ from graphprover.pages.conclusion import MODELLED, Finding, ratio_text, slowest
 from graphprover.pages.parts import (
     MOST,
     STYLE,
-    column_name,
     findings_html,
     floor_cell,
+    groups,
     legend,
     ratio_cell,
+    rounds_legend,
     seconds_cell,
     short,
 )
 
 MOST_JOBS = 60  # whose rounds are drawn: the slowest
+STAGES = {"prove": charts.COLOURS["commit"], "verify": charts.COLOURS["quotient"]}  # their colours
+WAITED = "wait"  # the stage in which a job waits for memory
 
 Job = Mapping[str, Any]  # what ``facts.job`` says of one
 Span = tuple[float, float]
@@ -51,17 +54,16 @@ def _drawn(seen: Sequence[Observation]) -> str:
     lanes, whole = _lanes(seen), _whole(seen)
     by_worker = charts.time_line(list(dict.fromkeys(lanes)), _by_worker(seen, lanes), whole, whole[1])
     slow = sorted(seen, key=lambda one: -one.end)[:MOST_JOBS]
-    longest = max(sum(seconds for _, seconds in _columns(one)) for one in slow) or 1.0
-    by_round = charts.time_line([short(one.name) for one in slow], _by_round(slow), (0.0, longest), longest)
+    longest = max(sum(groups(one).values()) for one in slow) or 1.0
+    names = _bars(slow)
+    by_round = charts.time_line(names, _by_round(slow, names), (0.0, longest), longest)
     script, drawn = charts.embedded({"workers": by_worker, "rounds": by_round})
-    there = {column for one in seen for column, _ in _columns(one)}
-    colours = legend(column for column in charts.COLOURS if column in there)
     return f"""<h2>Jobs by worker</h2>
-{colours}
-<p>Drag to zoom, or turn the wheel with Ctrl. Faint: all of a job; in colours, from the first task of a round on.</p>
+{legend(STAGES | {"other": charts.OTHER})}
+<p>Drag to zoom, or turn the wheel with Ctrl. Faint: a job waited for memory.</p>
 <figure>{drawn["workers"]}</figure>
 <h2>Rounds of {"the slowest " if len(slow) < len(seen) else ""}jobs</h2>
-{colours}
+{rounds_legend({group for one in slow for group in groups(one)})}
 <p>Seconds in which a task of the round ran.</p>
 <figure>{drawn["rounds"]}</figure>
 <h2>Rounds of all jobs</h2>
@@ -103,7 +105,7 @@ def _findings(jobs: Sequence[Job], seen: Sequence[Observation]) -> list[Finding]
     workers = {one.worker for one in seen}
     busy = sum(covered([_span(one) for one in seen if one.worker == worker]) for worker in workers)
     start, end = _whole(seen)
-    found.append(Finding("workers busy", share_text(busy, (end - start) * len(workers)), f"{len(workers):,} workers"))
+    found.append(Finding("workers busy", share_text(busy, (end - start) * len(workers)), f"of {len(workers):,}"))
     peak = max(seen, key=lambda one: one.memory.peak)
     found.append(Finding("peak memory", bytes_text(peak.memory.peak), short(peak.name)))
     bits = min(one.security.bits for one in seen)
@@ -138,42 +140,35 @@ def _lanes(seen: Sequence[Observation]) -> list[str]:
     return [lanes[place] for place in range(len(seen))]
 
 
-def _columns(seen: Observation) -> list[tuple[str, float]]:
-    """Seconds in which tasks of each column of the plan's picture ran, in their order."""
-    spans: dict[str, list[Span]] = {}
-    for task in seen.tasks:
-        spans.setdefault(column_name(task.round, task.name), []).append((task.device_start, task.device_end))
-    return [(column, covered(spans[column])) for column in charts.COLOURS if column in spans]
-
-
 def _by_worker(seen: Sequence[Observation], lanes: Sequence[str]) -> list[charts.Box]:
     boxes, began = [], min(one.began for one in seen)
     for one, lane in zip(seen, lanes, strict=True):
-        start, end = (at - began for at in _span(one))
-        said = f"{short(one.name)}\n{time_text(one.end)} from {start:.2f} s"
-        boxes.append(charts.Box(lane, start, end, charts.OTHER, said, faint=True))
-        first: dict[str, float] = {}
-        last: dict[str, float] = {}
-        for task in one.tasks:
-            column = column_name(task.round, task.name)
-            first[column] = min(first.get(column, task.device_start), task.device_start)
-            last[column] = max(last.get(column, 0.0), task.device_end)
-        for column in (column for column in charts.COLOURS if column in first):
-            box = start + first[column], start + last[column]
-            boxes.append(
-                charts.Box(lane, *box, charts.COLOURS[column], f"{said}\n{column}: {time_text(box[1] - box[0])}")
-            )
+        start = one.began - began
+        for stage in one.stages:
+            said = f"{short(one.name)}, {time_text(one.end)}\n{stage.name}: {time_text(stage.seconds)}"
+            colour, faint = STAGES.get(stage.name, charts.OTHER), stage.name == WAITED
+            boxes.append(charts.Box(lane, start + stage.start, start + stage.end, colour, said, faint))
     return boxes
 
 
-def _by_round(seen: Sequence[Observation]) -> list[charts.Box]:
+def _bars(seen: Sequence[Observation]) -> list[str]:
+    """What the bars of jobs are called: further ones of a name have a number."""
+    counts: dict[str, int] = {}
+    names = []
+    for name in (short(one.name) for one in seen):
+        counts[name] = counts.get(name, 0) + 1
+        names.append(f"{name} ({counts[name]})" if counts[name] > 1 else name)
+    return names
+
+
+def _by_round(seen: Sequence[Observation], names: Sequence[str]) -> list[charts.Box]:
     boxes = []
-    for one in seen:
+    for one, name in zip(seen, names, strict=True):
         at = 0.0
-        for column, seconds in _columns(one):
+        for group, seconds in groups(one).items():
             share = share_text(seconds, one.seconds("prove"))
-            said = f"{short(one.name)}\n{column}: {time_text(seconds)}, {share} of its graph"
-            boxes.append(charts.Box(short(one.name), at, at + seconds, charts.COLOURS[column], said))
+            said = f"{name}\n{group}: {time_text(seconds)}, {share} of its graph"
+            boxes.append(charts.Box(name, at, at + seconds, charts.COLOURS[group], said))
             at += seconds
     return boxes
 

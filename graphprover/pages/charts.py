@@ -15,10 +15,13 @@ if TYPE_CHECKING:
 ROW = 28  # pixels: of a lane
 MOST_HEIGHT = 1600  # pixels: of a chart
 
-# By day and by night the same: they stand out from both papers.
+# Of rounds, by their column in the plan's picture; a tree and the transcript are in several. By day and by night the
+# same: they stand out from both papers.
 COLOURS = {
     "traces": "#7b838d",
     "commit": "#2a78c4",
+    "tree": "#5b67d1",
+    "transcript": "#b84a55",
     "lookups": "#bf6415",
     "quotient": "#1f8a52",
     "openings": "#9760cc",

@@ -1,11 +1,12 @@
 """What the pages of a proof and of a batch have in common."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Mapping
 from html import escape
 
 from graphprover.browser import Cell
-from graphprover.graphs.plan_svg import COLUMNS, column_of, share_text
+from graphprover.graphs.plan_svg import COLUMNS, share_text
 from graphprover.graphs.plan_text import time_text
+from graphprover.observation import Observation
 from graphprover.pages.charts import COLOURS
 from graphprover.pages.conclusion import MODELLED, Finding, ratio_text
 
@@ -27,15 +28,28 @@ overflow-wrap:anywhere}.findings small{font-size:.85rem}
 """
 
 
-def column_name(task_round: str, task_name: str) -> str:
-    """Which column of the plan's picture a task is in: its colour."""
-    return COLUMNS[column_of(task_round, task_name)].name
+def group_of(round_: str) -> str:
+    """Which colour a round has: that of its column in the plan's picture, or its own where it is in several."""
+    return next((column.name for column in COLUMNS if round_ in column.rounds), round_)
 
 
-def legend(columns: Iterable[str]) -> str:
+def groups(seen: Observation) -> dict[str, float]:
+    """Seconds in which tasks ran, by colour."""
+    found: dict[str, float] = {}
+    for one in seen.rounds:
+        found[group_of(one.round)] = found.get(group_of(one.round), 0.0) + one.seconds
+    return {name: found[name] for name in COLOURS if name in found}
+
+
+def legend(colours: Mapping[str, str]) -> str:
     """What colours mean."""
-    parts = (f'<li><i style="background:{COLOURS[column]}"></i>{escape(column)}</li>' for column in columns)
+    parts = (f'<li><i style="background:{colour}"></i>{escape(name)}</li>' for name, colour in colours.items())
     return f'<ul class="legend">{"".join(parts)}</ul>'
+
+
+def rounds_legend(names: Container[str]) -> str:
+    """Of rounds, of which these are there."""
+    return legend({name: colour for name, colour in COLOURS.items() if name in names})
 
 
 def short(text: str) -> str:

@@ -12,11 +12,12 @@ from graphprover.pages.conclusion import MODELLED, findings, ratio_text, sentenc
 from graphprover.pages.parts import (
     MOST,
     STYLE,
-    column_name,
     findings_html,
     floor_cell,
-    legend,
+    group_of,
+    groups,
     ratio_cell,
+    rounds_legend,
     seconds_cell,
     short,
 )
@@ -34,7 +35,7 @@ def proof_page(seen: Observation) -> str:
 <p>{MODELLED} marks what is modelled: a floor is the shortest time that the plan's operations and bytes can take at the
 assumed rates ({escape(seen.ceilings)}); tables that share a task share its time as the plan divides it.</p>
 <h2>Time line</h2>
-{legend(shown_columns(seen))}
+{rounds_legend(groups(seen))}
 <p>Drag to zoom, or turn the wheel with Ctrl; the charts move together. {_lanes_text(seen)}</p>
 <figure>{drawn["times"]}</figure>
 <h2>Memory</h2>
@@ -62,12 +63,6 @@ assumed rates ({escape(seen.ceilings)}); tables that share a task share its time
 </div>
 {script}"""
     return page(title, body, STYLE)
-
-
-def shown_columns(seen: Observation) -> list[str]:
-    """Those that have tasks, in their order."""
-    found = {column_name(task.round, task.name) for task in seen.tasks}
-    return [column for column in charts.COLOURS if column in found]
 
 
 def facts(rows: Iterable[tuple[str, object]]) -> str:
@@ -98,7 +93,7 @@ def _time_line(seen: Observation) -> "charts.Plot":
         for number, one in enumerate(seen.stages)
     ]
     for task in seen.tasks:
-        colour, title = charts.COLOURS[column_name(task.round, task.name)], _details(seen, task)
+        colour, title = charts.COLOURS[group_of(task.round)], _details(seen, task)
         boxes.append(charts.Box(f"thread {task.thread}", task.start, task.end, colour, title))
         if _on_gpu(seen):
             boxes.append(charts.Box("GPU", task.device_start, task.device_end, colour, title))

@@ -60,10 +60,9 @@ def test_times_for_people(seconds: float, text: str) -> None:
 
 
 def test_what_a_task_waits_for_is_never_on_its_right(plan: Plan) -> None:
-    columns = {key: column_of(task.round, task.name) for key, task in plan.tasks.items()}
-    assert set(columns.values()) == set(range(len(COLUMNS)))
-    for key, task in plan.tasks.items():
-        assert all(columns[needed] <= columns[key] for needed in task.needs), task
+    assert {column_of(task) for task in plan.tasks.values()} == set(range(len(COLUMNS)))
+    for task in plan.tasks.values():
+        assert all(column_of(plan.tasks[key]) <= column_of(task) for key in task.needs), task
 
 
 def test_every_task_and_table_is_there(plan: Plan) -> None:

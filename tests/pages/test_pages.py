@@ -18,7 +18,7 @@ from graphprover.graphs.plan_html import plan_html
 from graphprover.observation import Observation
 from graphprover.pages.batch import batch_page
 from graphprover.pages.charts import COLOURS, OTHER
-from graphprover.pages.parts import column_name
+from graphprover.pages.parts import groups
 from graphprover.pages.proof import proof_page
 from graphprover.prover import prepare
 from tests.chromium import opened, screenshot
@@ -38,7 +38,8 @@ def batch() -> tuple[list[dict[str, Any]], list[Observation]]:
     seen = on_cpu()
     began = {"one": ("tcp://a:1", 0.0), "two": ("tcp://b:1", 0.0), "three": ("tcp://a:1", 0.4 * seen.end)}
     made = [
-        replace(seen, name=name, worker=worker, began=seen.began + start) for name, (worker, start) in began.items()
+        replace(seen, name=name, worker=worker, began=seen.began + start).brief()
+        for name, (worker, start) in began.items()
     ]
     jobs = [job(one.name, worker=one.worker) for one in made]
     jobs[1]["tries"] = 2
@@ -52,7 +53,7 @@ def test_a_proof_is_shown_with_all_rounds_and_tables() -> None:
         assert f">{name}<" in dom, name
     for name in ("slowest round", "Security by round", "Parameters", "num queries", *seen.versions):
         assert f">{name}<" in dom, name
-    for name in {column_name(task.round, task.name) for task in seen.tasks}:
+    for name in groups(seen):
         assert f"</i>{name}</li>" in dom
     assert dom.count("bk-Figure") >= 2 and seen.machine.cpu in dom
     assert "launches" not in dom.partition("<script")[0]
@@ -72,6 +73,14 @@ def test_a_batch_is_shown_with_all_jobs() -> None:
         assert f">{one['name']}<" in dom, one["name"]
     assert "5 jobs: 3 made, 1 kept, 1 failed" in dom and "GuestFault" in dom and "tcp://a:1 (2)" in dom
     assert dom.count("bk-Figure") >= 2
+    for name in groups(seen[0]):
+        assert f"</i>{name}</li>" in dom
+
+
+def test_jobs_of_one_name_have_bars_of_their_own() -> None:
+    _, seen = batch()
+    page = batch_page("jobs.toml", [job("one")], [replace(one, name="same") for one in seen])
+    assert "same (2)" in page and "same (3)" in page
 
 
 def test_a_batch_of_which_nothing_was_seen_has_a_page() -> None:
