@@ -28,11 +28,13 @@ def findings(seen: Observation) -> list[Finding]:
     """All of them, the most important first."""
     proving, worst = seen.seconds("prove"), slowest(seen)
     found = [
-        Finding("whole time", time_text(seen.end), f"of it the graph of {len(seen.tasks)} tasks {time_text(proving)}")
+        Finding(
+            "whole time", time_text(seen.end), f"{time_text(proving)} of it in the graph of {len(seen.tasks)} tasks"
+        )
     ]
     if worst:
-        of_graph = f"{time_text(worst.seconds)}, {share_text(worst.seconds, proving)} of the graph"
-        found += [Finding("slowest round", worst.round, of_graph), _slowest_part(seen, worst), _bound(worst)]
+        share = f"{time_text(worst.seconds)}, {share_text(worst.seconds, proving)} of the graph"
+        found += [Finding("slowest round", worst.round, share), _slowest_part(seen, worst), _bound(worst)]
         found.append(_floor("against its floor", worst.seconds, worst.floor))
     found += [_slowest_table(seen)] if seen.table_times else []
     found.append(_floor("graph against floors", proving, sum(one.floor for one in seen.rounds)))
@@ -92,10 +94,10 @@ def _slowest_table(seen: Observation) -> Finding:
 
 
 def _bound(worst: Round) -> Finding:
-    worked = f"Python worked for {time_text(worst.worked)} in its tasks"
+    worked = f"Python took {time_text(worst.worked)} in its tasks"
     if worst.limited_by == HOST:
         return Finding("bound by", "the host", worked)
-    return Finding("bound by", "the device", f"{worst.bound}, {worked}" if worst.bound else worked)
+    return Finding("bound by", "the device", f"mostly {worst.bound} by the plan, {worked}" if worst.bound else worked)
 
 
 def _floor(name: str, seconds: float, floor: float) -> Finding:

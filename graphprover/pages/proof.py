@@ -33,7 +33,8 @@ def proof_page(seen: Observation) -> str:
 <p class="said">{escape(sentence(seen))}</p>
 {findings_html(findings(seen))}
 <p>{MODELLED} marks what is modelled: a floor is the shortest time that the plan's operations and bytes can take at the
-assumed rates ({escape(seen.ceilings)}); tables that share a task share its time as the plan divides it.</p>
+assumed rates ({escape(seen.ceilings)}); tables that share a task share its time as the plan divides it.
+{_device_text(seen)}</p>
 <h2>Time line</h2>
 {rounds_legend(groups(seen))}
 <p>Drag to zoom, or turn the wheel with Ctrl; the charts move together. {_lanes_text(seen)}</p>
@@ -43,7 +44,7 @@ assumed rates ({escape(seen.ceilings)}); tables that share a task share its time
 <figure>{drawn["memory"]}</figure>
 <div class="columns wide">
 <section><h2>Rounds</h2>
-<p>Seconds in which one of its tasks ran; what Python worked is the sum over its tasks.</p>
+<p>Seconds in which one of its tasks ran; what Python took is the sum over its tasks.</p>
 {_rounds(seen)}</section>
 <section><h2>Tables in rounds</h2>
 <p>The slowest first; the small figure is the share of the round.</p>
@@ -105,6 +106,11 @@ def _time_line(seen: Observation) -> "charts.Plot":
     return charts.time_line(lanes, boxes, (max(first - edge, 0.0), min(last + edge, seen.end)), seen.end)
 
 
+def _device_text(seen: Observation) -> str:
+    """What bounds a round."""
+    return f"The host is Python; the device is {'the GPU' if _on_gpu(seen) else 'what compiled kernels do'}."
+
+
 def _lanes_text(seen: Observation) -> str:
     if _on_gpu(seen):
         return "GPU: what ran there, by its own clock; threads: what the host did meanwhile, which enqueues it."
@@ -115,7 +121,7 @@ def _details(seen: Observation, task: SeenTask) -> str:
     """What pointing at a task says."""
     planned = task.planned
     said = [f"{task.round} of {short(task.name)}", f"{time_text(task.device_seconds)} from {task.device_start:.3f} s"]
-    said.append(f"Python worked for {time_text(task.worked)} of it")
+    said.append(f"Python took {time_text(task.worked)}")
     if planned.seconds:
         ratio = ratio_text(task.device_seconds / planned.seconds)
         said.append(f"{ratio} its floor, {MODELLED} {time_text(planned.seconds)} for {planned.bound}")
