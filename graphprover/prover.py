@@ -234,17 +234,16 @@ def _prove(
         proven = executor_for(executor, device.threads, tell)(task)
     # 5. Wrap it for the user.
     proof = wrapped(proven, prepared.label, layout, prepared.public_values)
-    seen = (clock() - began, observer, task) if observer else None
-    return (
-        proof,
-        proven.preprocessed_cap,
-        partial(_observation, prepared, proof, device, executor, began, *seen) if seen else None,
-    )
+    seconds, observe = clock() - began, None
+    if observer:
+        observe = partial(_observation, prepared, proof, proven, device, executor, began, seconds, observer, task)
+    return proof, proven.preprocessed_cap, observe
 
 
 def _observation(
     prepared: Prepared,
     proof: Proof,
+    proven: Proven,
     device: Device,
     executor: str,
     began: float,
@@ -271,7 +270,7 @@ def _observation(
         memory=Memory(observer.before, device.memory.peak, peak_of(layout, device, prepared.traces).bytes),
         ceilings=str(assumed(device.kind, device.threads)),
         security=security_of(layout),
-        sizes=sizes_of(proof, layout),
+        sizes=sizes_of(proof, layout, proven.proof),
     )
 
 

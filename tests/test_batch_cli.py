@@ -262,7 +262,7 @@ def test_a_worker_runs_what_prove_proves(address: str, capsys: pytest.CaptureFix
     seen, trace = json.loads(Path("out.json").read_text()), json.loads(Path("trace").read_text())
     assert {"trace_main", "quotient", "opening", "query"} <= {row["round"] for row in report["rounds"]}
     assert [row["round"] for row in seen["rounds"]] == [row["round"] for row in report["rounds"]]
-    assert seen["worker"].startswith("tcp://") and seen["name"] == "doubling" and seen["machine"]["threads"] == 1
+    assert seen["worker"].startswith("tcp://") and seen["name"] == "doubling.py" and seen["machine"]["threads"] == 1
     cluster, proving = (
         next(stage for stage in seen["stages"] if stage["name"] == name) for name in ("cluster", "prove")
     )

@@ -475,7 +475,7 @@ def test_reports_and_traces(capsys: pytest.CaptureFixture[str]) -> None:
     assert [stage["name"] for stage in found["stages"]] == ["imports", "prepare", "wait", "prove", "verify", "write"]
     assert all(re.search(rf"^  {one['round']} +{one['tasks']} ", out, re.M) for one in found["rounds"])
     assert f"peak memory {found['memory']['peak'] / 2**20:,.0f} MiB" in out
-    assert (found["name"], found["label"]) == ("doubling", "doubling.py")
+    assert (found["name"], found["label"]) == ("doubling.py", "doubling.py")
     names = {event["name"] for event in json.loads(Path("trace.json").read_text())["traceEvents"]}
     assert {f"{task['round']} of {task['name']}" for task in found["tasks"]} < names
 
