@@ -15,9 +15,9 @@ LINKED = ("graphs", "kernels", "examples")  # folders of the root that are packa
 
 # From the lowest up; a module belongs to the longest name that fits, and imports from its own layer and lower ones.
 LAYERS = (
-    # arithmetic of the verifier; files; keeping compiled kernels; what notebooks and terminals show, and a process says
-    # that ends; what can be set
-    ("field", "files", "compiled", "leaving", "notebook", "terminal", "settings", "__init__"),
+    # arithmetic of the verifier; files; keeping compiled kernels; what notebooks, terminals and browsers show, and a
+    # process says that ends; what can be set
+    ("field", "files", "compiled", "leaving", "notebook", "terminal", "browser", "settings", "__init__"),
     ("air",),  # how tables are described
     ("protocol",),  # what prover and verifier agree on
     ("envelope", "anatomy", "recipe", "statement", "checker", "verifier", "export"),  # what a user holds
@@ -34,7 +34,7 @@ LAYERS = (
     ("worker",),
     ("batch",),
     # the command line: what commands share, commands, all of it
-    ("options", "demands", "facts", "report", "batch_file", "observed_files"),
+    ("options", "demands", "facts", "report", "batch_file", "pages", "observed_files"),
     ("batch_cli", "warm", "completion", "vm.cli", "vm.new_guest"),
     ("cli", "__main__"),
 )
@@ -56,6 +56,7 @@ HOMES = {  # the only modules that import what is heavy
     "rmm": ("kernels.cuda",),
     "elftools": ("vm.profile.lines",),
     "rich": ("terminal",),
+    "bokeh": ("pages.charts",),
     "shtab": ("completion",),
 }
 
