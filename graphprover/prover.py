@@ -33,6 +33,7 @@ from graphprover.protocol.security import JOHNSON_PROXIMITY, choose, shape_of
 from graphprover.recipe import Recipe
 from graphprover.statement import Statement, Table, as_columns, binding_digest
 from graphprover.verifier import check_batch, verify
+from graphprover.vm.cost import cells_per_row
 
 T = TypeVar("T")
 
@@ -117,6 +118,7 @@ class Made:
     seconds: Mapping[str, float]  # by stage: "wait" for memory, "prove", "verify"; a job adds "prepare" before
     peak_bytes: int  # of the device's memory, as planned
     kept: bool = False  # it was there before, and nothing was made
+    cells: int = 0  # of all tables, that were committed to; 0 where nothing was made
 
 
 def make(
@@ -146,7 +148,8 @@ def make(
             _check(prepared.layout, proof, cap)
         times.append(time.perf_counter())
         stages = zip(("wait", "prove", "verify"), pairwise(times), strict=True)
-        return Made(proof, cap, {stage: end - start for stage, (start, end) in stages}, peak.bytes)
+        seconds = {stage: end - start for stage, (start, end) in stages}
+        return Made(proof, cap, seconds, peak.bytes, cells=_cells(prepared.layout))
 
     return _on_device(prepared, device, by)
 
@@ -156,6 +159,11 @@ def _peak(prepared: Prepared, device: Device) -> Peak:
     peak = peak_of(prepared.layout, device, prepared.traces)
     arrays = [*prepared.traces, *prepared.preprocessed.values()] if device.kind == CPU else []
     return replace(peak, bytes=peak.bytes + sum(array.nbytes for array in arrays if isinstance(array, np.ndarray)))
+
+
+def _cells(layout: Layout) -> int:
+    sized = zip(layout.tables, layout.log_heights, strict=True)
+    return sum(cells_per_row(air) << log_rows for air, log_rows in sized)
 
 
 def _check(layout: Layout, proof: Proof, cap: Cap | None) -> None:
