@@ -15,6 +15,7 @@ from graphprover import facts, report
 from graphprover.batch_file import Entry, read_batch
 from graphprover.facts import OUTCOMES, Facts
 from graphprover.files import STREAM, FileError, check_writable, read_proof, write
+from graphprover.graphs.executor_names import LOCAL
 from graphprover.leaving import last_words
 from graphprover.options import DEBUG, FAILED, OK, UsageError, add_executor, add_json, check_device, configured
 from graphprover.protocol.errors import VerificationError
@@ -87,10 +88,11 @@ def run_batch(options: argparse.Namespace) -> int:
         progress = _Progress(len(jobs), draw)
         with last_words(progress.written):
             try:
-                for result in prove_many(jobs, options.executor, options.device, progress.begun):
-                    found = _finished(jobs[result.job], result)
-                    summarise(found)
-                    progress.ended(result.job, found)
+                with _span(options):
+                    for result in prove_many(jobs, options.executor, options.device, progress.begun):
+                        found = _finished(jobs[result.job], result)
+                        summarise(found)
+                        progress.ended(result.job, found)
             except Exception:
                 if progress.results:
                     print(f"graphprover: {progress.written()}", file=sys.stderr)
@@ -100,6 +102,15 @@ def run_batch(options: argparse.Namespace) -> int:
     found = total | {"results": progress.results}
     report.say(found, lambda: report.batch_report(total), options)
     return FAILED if total["failed"] else OK
+
+
+def _span(options: argparse.Namespace) -> AbstractContextManager[object]:
+    """What the dashboard of a cluster calls all of them: as their file."""
+    if options.executor in LOCAL:
+        return nullcontext()
+    from distributed import span
+
+    return span(options.jobs.stem or options.jobs.name)
 
 
 class _Progress:

@@ -34,6 +34,7 @@ from graphprover.vm.faults import GuestFault, OtherExitCode
 CONNECT = "10s"  # a scheduler that does not answer in this time is not there
 BEGUN = "graphprover-begun"  # the topic under which workers tell which task they begin
 EVENTS = "graphprover"  # the topic of what clients and workers warn of, for `Client.get_events`
+MOST_SPANS = 1000  # of a run: a scheduler keeps what it has seen of a span for ever
 _PROVE = "__import__('graphprover.worker', fromlist=['worker']).prove(payload)"
 
 _log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
@@ -170,6 +171,7 @@ class _Run:
         # Of errands that others have ended: a stopped worker keeps its task, and gets no more.
         self._held: list[_Try] = []
         self._looked = time.monotonic()
+        self._submitted = 0  # tasks
 
     def outcomes(self, errands: Iterator[Errand]) -> Iterator[Outcome]:
         while True:
@@ -206,15 +208,17 @@ class _Run:
         except Exception as error:
             opened.end(None, error)
             return
+        self._submitted += 1
+        own = self._submitted <= MOST_SPANS
         with (
             dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}),  # all of it is needed there
-            span(opened.errand.name),  # within those of the caller
+            span(opened.errand.name) if own else nullcontext(),  # within those of the caller
         ):
             future = self._client.submit(
                 eval,
                 _PROVE,
                 {"payload": payload},
-                key=_key(opened.errand.name),
+                key=_key(opened.errand.name, own),
                 resources=self._needed,
                 workers=sorted(chosen) or None,
                 priority=opened.errand.weight,
@@ -342,12 +346,13 @@ class _Run:
             self._client.log_event(EVENTS, {"job": opened.errand.name, "line": line})
 
 
-def _key(name: str) -> tuple[str]:
-    """The key of an errand's task, in a group of its own: Dask has spans of groups.
+def _key(name: str, own: bool) -> tuple[str, ...]:
+    """The key of an errand's task, whose first part is its group: its own, which a span needs, or that of others.
 
     What follows the first word must not be letters alone, or Dask would take it for another kind of task.
     """
-    return (f"prove-{uuid.uuid4().hex[:8]}-{name}",)
+    token = uuid.uuid4().hex[:8]
+    return (f"prove-{token}-{name}",) if own else ("prove", name, token)
 
 
 def _is_own_fault(error: Exception) -> bool:

@@ -8,7 +8,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from dask.diagnostics import Profiler
@@ -28,6 +28,7 @@ from graphprover.vm.claim import claim_of
 from graphprover.vm.guest import Guest
 
 STAGES = {"prepare": EXECUTE, "wait": WAITING, "verify": VERIFY}  # of `Made.seconds`
+COUNTED = {"proofs": "Proofs made.", "cycles": "Cycles of guests proved.", "cells": "Cells that proofs commit to."}
 UPLOAD, DOWNLOAD = "upload", "download"  # bytes over a GPU's bus
 
 # By their names among Dask's metrics of a worker; rates are those of the latest proof.
@@ -60,8 +61,7 @@ class Meters:
 
     def memory(self) -> int:
         """Bytes that are held of the device's memory; on a CPU all that the process has."""
-        memory = self.device and self.device.memory
-        return int(memory.held()) if memory and memory.keeps else resident()
+        return int(getattr(self.device.memory if self.device else None, "held", resident)())
 
     def pool(self) -> int:
         """Bytes that the process keeps of a GPU, in use or not."""
@@ -103,10 +103,14 @@ def metered(subject: Job | Prepared, device: Device | str) -> Made:
 def install(worker: Worker) -> None:
     """Have a worker tell of its proofs; a second time it does nothing."""
     if not SHOWN.keys() <= worker.metrics.keys():
-        worker.metrics |= {name: lambda worker, figure=figure: figure() for name, figure in SHOWN.items()}
+        worker.metrics |= {name: partial(_shown, figure) for name, figure in SHOWN.items()}
         _warnings.worker = worker
         _log.addHandler(_warnings)
         _collect()
+
+
+def _shown(figure: Callable[[], int], worker: Worker) -> int:
+    return figure()
 
 
 class _Warnings(logging.Handler):
@@ -131,12 +135,11 @@ class _Prometheus:
     def collect(self) -> Iterator[Any]:
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
-        for name in ("proofs", "cycles", "cells"):
-            what = {"proofs": "Proofs made", "cycles": "Cycles of guests proved", "cells": "Cells committed to"}[name]
-            yield CounterMetricFamily(f"graphprover_{name}", f"{what}.", value=METERS.totals[name])
+        for name, what in COUNTED.items():
+            yield CounterMetricFamily(f"graphprover_{name}", what, value=METERS.totals[name])
         spent = CounterMetricFamily("graphprover_seconds", "Time of proofs.", labels=["activity"], unit="seconds")
-        for activity, seconds in sorted(METERS.seconds.items()):
-            spent.add_metric([activity], seconds)
+        for name, seconds in sorted(METERS.seconds.items()):
+            spent.add_metric([name], seconds)
         yield spent
         yield GaugeMetricFamily(
             "graphprover_device_memory", "Held of the device's memory.", value=METERS.memory(), unit="bytes"

@@ -1,6 +1,6 @@
 """What a proof spends its time with, in the words of Dask's dashboard."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 # By the first word of a round, which is the group of its tasks (`graphs.keys`).
@@ -33,7 +33,7 @@ def shares(spans: Iterable[tuple[str, float, float]]) -> dict[str, float]:
     steps = sorted(
         step for name, begun, ended in spans if ended > begun for step in ((begun, 1, name), (ended, -1, name))
     )
-    seconds: Counter[str] = Counter()
+    seconds: defaultdict[str, float] = defaultdict(float)
     running: Counter[str] = Counter()
     before = 0.0
     for time, change, name in steps:

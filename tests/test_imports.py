@@ -46,8 +46,19 @@ UPWARD = {  # imports inside of functions that go up, and why
 }
 
 HOMES = {  # the only modules that import what is heavy
-    "dask": ("settings", "graphs", "cli", "options", "cluster", "local_cluster", "members", "meters", "delayed", "prover"),
-    "distributed": ("cluster", "local_cluster", "members", "meters", "worker"),
+    "dask": (
+        "settings",
+        "graphs",
+        "cli",
+        "options",
+        "cluster",
+        "local_cluster",
+        "members",
+        "meters",
+        "delayed",
+        "prover",
+    ),
+    "distributed": ("batch_cli", "cluster", "local_cluster", "members", "meters", "worker"),
     "numba": ("compiled", "kernels.cpu"),
     "llvmlite": ("kernels.cpu",),
     "cupy": ("device", "kernels.cuda", "vm.kernels.cuda"),
