@@ -15,6 +15,7 @@ from graphprover.device import Device
 from graphprover.envelope import Proof
 from graphprover.files import FileError, read_input, read_proof
 from graphprover.graphs.executor_names import LOCAL, THREADS
+from graphprover.observation import give, stage
 from graphprover.programs import Packed, Program, ProgramError, open_program, pack, unpack
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.proof import Cap
@@ -265,7 +266,7 @@ def made(subject: Job | Prepared, executor: str = THREADS, device: Device | str 
     FileError for an input that cannot be read.
     """
     if isinstance(subject, Prepared):
-        return make(subject, executor, device)
+        return _given(make(subject, executor, device))
     started = time.perf_counter()
 
     def kept(proof: Proof) -> Made:
@@ -275,12 +276,20 @@ def made(subject: Job | Prepared, executor: str = THREADS, device: Device | str 
     guest = isinstance(subject.prover.program, Guest)
     if proof and guest and claim_of(proof.public_values) == subject.claim():
         return kept(proof)
-    prepared = subject.prepared()
+    with stage("prepare"):
+        prepared = subject.prepared()
     if proof and not guest and _says(proof) == (prepared.public_values, prepared.layout.log_heights):
         return kept(proof)
     prepare_seconds = time.perf_counter() - started
     result = make(prepared, executor, device, check=subject.prover._verify)
-    return replace(result, seconds={"prepare": prepare_seconds, **result.seconds})
+    return _given(replace(result, seconds={"prepare": prepare_seconds, **result.seconds}), subject.label)
+
+
+def _given(made: Made, name: str = "") -> Made:
+    """The same, once whoever has asked has what was seen, under the name of its job."""
+    if not made.observation:
+        return made
+    return replace(made, observation=give(made.observation.named(name) if name else made.observation))
 
 
 def _says(proof: Proof) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]:
@@ -288,6 +297,9 @@ def _says(proof: Proof) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]:
     return proof.public_values, proof.log_heights
 
 
-def packed(job: Job, device: Device | str) -> bytes:
-    """What travels to a worker, which makes the proof by this device; raises FileError for an input that is missing."""
-    return pickle.dumps((job, device), protocol=pickle.HIGHEST_PROTOCOL)
+def packed(subject: Job | Prepared, device: Device | str, observe: bool) -> bytes:
+    """What travels to a worker, which makes the proof by this device; raises FileError for an input that is missing.
+
+    ``observe``: what is seen of it is to come back.
+    """
+    return pickle.dumps((subject, device, observe), protocol=pickle.HIGHEST_PROTOCOL)

@@ -7,11 +7,10 @@ The figures travel with a worker's heartbeats, and the warnings as events, where
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import cache, partial
 from typing import Any
 
-from dask.diagnostics import Profiler
 from distributed import Worker
 from distributed.metrics import context_meter
 
@@ -21,15 +20,16 @@ from graphprover.device.choose import device_for
 from graphprover.device.host_memory import resident
 from graphprover.graphs.activities import EXECUTE, HOST, VERIFY, WAITING, activity, shares
 from graphprover.graphs.executor_names import THREADS
-from graphprover.graphs.keys import place_of
+from graphprover.graphs.observe import timed
 from graphprover.jobs import Job, made
+from graphprover.observation import observed
 from graphprover.prover import Made, Prepared
 from graphprover.vm.claim import claim_of
 from graphprover.vm.guest import Guest
 
 STAGES = {"prepare": EXECUTE, "wait": WAITING, "verify": VERIFY}  # of `Made.seconds`
 COUNTED = {"proofs": "Proofs made.", "cycles": "Cycles of guests proved.", "cells": "Cells that proofs commit to."}
-UPLOAD, DOWNLOAD = "upload", "download"  # bytes over a GPU's bus
+UPLOAD, DOWNLOAD = "upload", "download"  # bytes over a GPU's bus, beside the seconds
 
 # By their names among Dask's metrics of a worker; rates are those of the latest proof.
 PROOFS, CYCLES, CELLS, MEMORY, POOL = "proofs", "cycles/s", "cells/s", "device memory", "pool"
@@ -61,7 +61,7 @@ class Meters:
 
     def memory(self) -> int:
         """Bytes that are held of the device's memory; on a CPU all that the process has."""
-        return int(getattr(self.device.memory if self.device else None, "held", resident)())
+        return self.device.memory.held() if self.device else resident()
 
     def pool(self) -> int:
         """Bytes that the process keeps of a GPU, in use or not."""
@@ -78,25 +78,25 @@ SHOWN: dict[str, Callable[[], int]] = {
 }
 
 
-def metered(subject: Job | Prepared, device: Device | str) -> Made:
+def metered(subject: Job | Prepared, device: Device | str, observe: bool = False) -> Made:
     """`graphprover.jobs.made` in a task of Dask's, which hears how many seconds it has taken with what.
 
-    What is left of the task's time is Dask's own, such as unpickling, and it says so itself.
+    What is left of the task's time is Dask's own, such as unpickling, and it says so itself. ``observe``: what was seen
+    is to come with the proof.
     """
-    chosen = METERS.use(device)
-    before = _over_the_bus(chosen)
-    with Profiler() as profiler:
+    METERS.use(device)
+    with timed() as tasks, observed() if observe else nullcontext():
         result = made(subject, THREADS, device)
-    around = {STAGES[stage]: taken for stage, taken in result.seconds.items() if stage in STAGES}
-    inside = shares((activity(place_of(task.key).round), task.start_time, task.end_time) for task in profiler.results)
-    host = max(result.seconds.get("prove", 0.0) - sum(inside.values()), 0.0)
-    seconds = around | inside | {HOST: host}
+    seconds = {STAGES[stage]: taken for stage, taken in result.seconds.items() if stage in STAGES}
+    if not result.kept:
+        inside = shares((activity(task.round), task.start, task.end) for task in tasks)
+        seconds |= inside | {HOST: max(result.seconds["prove"] - sum(inside.values()), 0.0)}
+        for name, moved in {UPLOAD: "uploaded", DOWNLOAD: "downloaded"}.items():
+            if total := sum(getattr(task, moved) for task in tasks):
+                context_meter.digest_metric(name, total, "bytes")
+        METERS.add(seconds, _cycles(subject, result), result.cells)
     for name, taken in seconds.items():
         context_meter.digest_metric(name, taken, "seconds")
-    for name, moved in _over_the_bus(chosen).items():
-        context_meter.digest_metric(name, moved - before[name], "bytes")
-    if not result.kept:
-        METERS.add(seconds, _cycles(subject, result), result.cells)
     return result
 
 
@@ -161,15 +161,3 @@ def _collect() -> None:
 def _cycles(subject: Job | Prepared, result: Made) -> int:
     guest = isinstance(subject, Job) and isinstance(subject.prover.program, Guest)
     return claim_of(result.proof.public_values).cycles if guest else 0
-
-
-def _over_the_bus(device: Device) -> dict[str, int]:
-    """Bytes since the device was made; empty for one that has no bus."""
-    usage = getattr(device, "usage", None)
-    if usage is None:
-        return {}
-    operations = list(usage.values())
-    return {
-        UPLOAD: sum(operation.uploaded for operation in operations),
-        DOWNLOAD: sum(operation.downloaded for operation in operations),
-    }

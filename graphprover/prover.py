@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any, TypeGuard, TypeVar
 
@@ -14,18 +15,22 @@ from dask.delayed import Delayed
 
 from graphprover.admission import admitted
 from graphprover.air.description import AirDescription
+from graphprover.anatomy import security_of, sizes_of
 from graphprover.checker import warn
 from graphprover.device import Array, Device
 from graphprover.device.choose import CPU, device_for
 from graphprover.envelope import Proof
 from graphprover.graphs import proof as proof_graph
 from graphprover.graphs.batches import batches
+from graphprover.graphs.ceilings import assumed
 from graphprover.graphs.executor_names import LOCAL, THREADS
 from graphprover.graphs.executors import executor_for
+from graphprover.graphs.observe import Observer, machine, observer_for, seen_tables, versions
 from graphprover.graphs.plan import Peak, peak_of
 from graphprover.graphs.progress import Tell
 from graphprover.graphs.query import Proven
-from graphprover.graphs.tasks import Graph
+from graphprover.graphs.tasks import Around, Graph
+from graphprover.observation import Memory, Observation, Stage, clock, give, observing, on_clock, stage
 from graphprover.protocol.layout import Layout, make_layout
 from graphprover.protocol.parameters import RATES, Parameters
 from graphprover.protocol.proof import Cap, decode, encode
@@ -69,7 +74,9 @@ def prove(
     reads are told in warnings.
     """
     warn(statement)
-    proof, _ = prove_prepared(prepare(statement, security, rate, parameters, proximity), executor, device, progress)
+    with stage("prepare"):
+        prepared = prepare(statement, security, rate, parameters, proximity)
+    proof, _ = prove_prepared(prepared, executor, device, progress)
     if executor not in LOCAL:
         verify(proof, statement, security=0)  # by whom it was made does not matter
     return proof
@@ -119,6 +126,7 @@ class Made:
     peak_bytes: int  # of the device's memory, as planned
     kept: bool = False  # it was there before, and nothing was made
     cells: int = 0  # of all tables, that were committed to; 0 where nothing was made
+    observation: Observation | None = None  # if `observing`; to be given to whoever has asked
 
 
 def make(
@@ -140,16 +148,18 @@ def make(
         times = [time.perf_counter()]
         with admitted(device, peak.bytes, str(peak)):
             times.append(time.perf_counter())
-            proof, cap = _prove(prepared, device, executor, progress)
+            proof, cap, observe = _prove(prepared, device, executor, progress)
             times.append(time.perf_counter())
         if check:
             check(proof, cap)
         else:
             _check(prepared.layout, proof, cap)
         times.append(time.perf_counter())
-        stages = zip(("wait", "prove", "verify"), pairwise(times), strict=True)
-        seconds = {stage: end - start for stage, (start, end) in stages}
-        return Made(proof, cap, seconds, peak.bytes, cells=_cells(prepared.layout))
+        spans = dict(zip(("wait", "prove", "verify"), pairwise(times), strict=True))
+        stages = [Stage(name, on_clock(start), on_clock(end)) for name, (start, end) in spans.items()]
+        observation = observe().with_stages(stages) if observe else None
+        seconds = {name: end - start for name, (start, end) in spans.items()}
+        return Made(proof, cap, seconds, peak.bytes, cells=_cells(prepared.layout), observation=observation)
 
     return _on_device(prepared, device, by)
 
@@ -184,7 +194,14 @@ def prove_prepared(
 
         with _told(progress) as tell, joined(executor) as cluster:
             return cluster.prove(_on_host(prepared), device, tell), None
-    return _on_device(prepared, device, lambda prepared, device: _prove(prepared, device, executor, progress))
+
+    def by(prepared: Prepared, device: Device) -> tuple[Proof, Cap | None]:
+        proof, cap, observe = _prove(prepared, device, executor, progress)
+        if observe:
+            give(observe())
+        return proof, cap
+
+    return _on_device(prepared, device, by)
 
 
 def _on_device(prepared: Prepared, device: Device | str, by: Callable[[Prepared, Device], T]) -> T:
@@ -206,23 +223,71 @@ def _on_host(prepared: Prepared) -> Prepared:
     return replace(prepared, traces=tuple(trace.get() if _is_on_gpu(trace) else trace for trace in prepared.traces))
 
 
-def _prove(prepared: Prepared, device: Device, executor: Any, progress: bool | Tell) -> tuple[Proof, Cap | None]:
-    """The proof by one device."""
+def _prove(
+    prepared: Prepared, device: Device, executor: Any, progress: bool | Tell
+) -> tuple[Proof, Cap | None, Callable[[], Observation] | None]:
+    """The proof by one device, and if somebody has asked for what was seen, a function that gives it."""
     # 3. Graph: one task for each round and batch of tables, the transcript between the rounds.
+    began = clock()
     layout = prepared.layout
-    task = proof_task(prepared, device, uuid.uuid4().hex[:8])
+    observer = observer_for(device)
+    task = proof_task(prepared, device, uuid.uuid4().hex[:8], observer.task if observer else None)
     # 4. Run it.
     _log.debug("%d tables of up to 2^%d rows on %s", len(layout.tables), max(layout.log_heights), device)
     with _told(progress) as tell:
         proven = executor_for(executor, device.threads, tell)(task)
     # 5. Wrap it for the user.
-    return wrapped(proven, prepared.label, layout, prepared.public_values), proven.preprocessed_cap
+    proof = wrapped(proven, prepared.label, layout, prepared.public_values)
+    if observer:
+        observer.tell()
+    seen = (clock() - began, observer, task) if observer and observing() else None
+    return (
+        proof,
+        proven.preprocessed_cap,
+        partial(_observation, prepared, proof, device, executor, began, *seen) if seen else None,
+    )
 
 
-def proof_task(prepared: Prepared, device: Device, token: str) -> Delayed:
-    """The graph whose value is `query.Proven`; ``token`` tells its keys from those of other proofs."""
+def _observation(
+    prepared: Prepared,
+    proof: Proof,
+    device: Device,
+    executor: str,
+    began: float,
+    seconds: float,
+    observer: Observer,
+    task: Delayed,
+) -> Observation:
+    """What was seen of a proof that began at a time of `clock`."""
+    layout = prepared.layout
+    made = [table for table, trace in enumerate(prepared.traces) if isinstance(trace, Recipe)]
+    return Observation(
+        name=prepared.label,
+        label=prepared.label,
+        began=began,
+        versions=versions(device.kind != CPU),
+        machine=machine(device),
+        executor=executor,
+        worker="",
+        device=device.kind,
+        parameters=layout.parameters,
+        tables=seen_tables(layout),
+        stages=(Stage("prove", 0.0, seconds),),
+        tasks=observer.tasks(task, layout, made, began),
+        memory=Memory(observer.before, device.memory.peak, peak_of(layout, device, prepared.traces).bytes),
+        ceilings=str(assumed(device.kind, device.threads)),
+        security=security_of(layout),
+        sizes=sizes_of(proof, layout),
+    )
+
+
+def proof_task(prepared: Prepared, device: Device, token: str, around: Around | None = None) -> Delayed:
+    """The graph whose value is `query.Proven`; ``token`` tells its keys from those of other proofs.
+
+    ``around``: what else is done around each task.
+    """
     layout, traces, fixed = prepared.layout, dict(enumerate(prepared.traces)), dict(prepared.preprocessed)
-    graph = Graph(device, token, batches(layout, device.log_batch_rows))
+    graph = Graph(device, token, batches(layout, device.log_batch_rows), around)
     return proof_graph.build(graph, layout, prepared.label, traces, fixed, prepared.public_values)
 
 

@@ -32,7 +32,7 @@ _proving = threading.Lock()  # a proof takes all threads of its worker
 
 
 def prove(payload: bytes) -> bytes:
-    """A pickled `graphprover.prover.Made` of a pickled (what `graphprover.jobs.made` takes, device).
+    """A pickled `graphprover.prover.Made` of what `graphprover.jobs.packed` gives.
 
     A GPU that fails takes its process with it, since nothing can use it there any more: the nanny starts another, and
     the scheduler gives the proof to whom it likes. Raises what `graphprover.jobs.made` does.
@@ -43,9 +43,9 @@ def prove(payload: bytes) -> bytes:
         install(worker)
         _keep_freed()
         try:
-            subject, device = pickle.loads(payload)
+            subject, device, observe = pickle.loads(payload)
             limit_process(worker.memory_manager.memory_limit if worker.nanny else None)
-            return pickle.dumps(metered(subject, _own(device, worker)))
+            return pickle.dumps(metered(subject, _own(device, worker), observe))
         except DeviceLost as error:  # before another proof begins
             _log.critical("graphprover: this worker ends: %s", error)
             logging.shutdown()

@@ -7,6 +7,7 @@ fifty large tables has a thousand. The whole is a ``Delayed`` again, so that eve
 import logging
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -20,6 +21,7 @@ from graphprover.graphs.keys import Key, Place, key_of
 
 _log = logging.getLogger(__name__)
 
+Around = Callable[[Place], AbstractContextManager[None]]
 Node = TaskRef  # a task to come, as an input of others
 
 
@@ -30,6 +32,7 @@ class Graph:
     device: Device  # that the tasks run on
     token: str  # tells the keys from those of other proofs
     batches: Sequence[Batch]  # whose tables share tasks
+    around: Around | None = None  # what else is done around each task
     tasks: dict[Key, Task] = field(default_factory=dict)
 
     def task(self, round_: str, name: str, function: Callable[..., Any], *inputs: Any, **fixed: Any) -> Node:
@@ -40,7 +43,9 @@ class Graph:
         """
         key, place = key_of(round_, name, self.token), Place(round_, name)
         assert key not in self.tasks, key
-        self.tasks[key] = Task(key, partial(_run, place, self.device, function, fixed), *map(_node, inputs))
+        self.tasks[key] = Task(
+            key, partial(_run, place, self.device, self.around, function, fixed), *map(_node, inputs)
+        )
         return Node(key)
 
     def delayed(self, result: Node) -> Delayed:
@@ -56,10 +61,17 @@ def _node(value: Any) -> Any:
     return value
 
 
-def _run(place: Place, device: Device, function: Callable[..., Any], fixed: dict[str, Any], *inputs: Any) -> Any:
+def _run(
+    place: Place,
+    device: Device,
+    around: Around | None,
+    function: Callable[..., Any],
+    fixed: dict[str, Any],
+    *inputs: Any,
+) -> Any:
     started = time.perf_counter()
     try:
-        with device.task():
+        with around(place) if around else nullcontext(), device.task():
             return function(device, *inputs, **fixed)
     except MemoryError as error:  # NumPy's own kinds among them, which take other arguments
         raise MemoryError(f"{place}: {error}") from error

@@ -262,7 +262,8 @@ def test_a_worker_runs_what_prove_proves(address: str, capsys: pytest.CaptureFix
         assert capsys.readouterr() == here and Path("proof.bin").read_bytes() == proof
     assert main([*one, "--report", "--executor", address]) == OK
     report = json.loads(capsys.readouterr().out)["report"]
-    assert {"worker: prepare", "worker: prove", "prove", "verify"} <= report["stages"].keys()
+    assert {"worker: prepare", "worker: prove", "cluster", "verify"} <= report["stages"].keys()
+    assert {"quotient", "opening"} <= {row["round"] for row in report["rounds"]}
 
     Path("wrong").write_bytes(b"wrong")
     Path("empty").touch()

@@ -1,0 +1,214 @@
+"""Sees the tasks of a proof while its graph runs: what each took on host and device, beside what was planned."""
+
+import os
+import platform
+import socket
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from dask.delayed import Delayed
+
+from graphprover import __version__
+from graphprover.device import Device
+from graphprover.device.interface import Reading
+from graphprover.graphs.batches import batches, named
+from graphprover.graphs.ceilings import Ceilings, assumed
+from graphprover.graphs.costs import Cost, Costs, kept_by_size
+from graphprover.graphs.keys import Place, place_of
+from graphprover.observation import Machine, Planned, SeenTable, SeenTask, Share, observing, on_clock
+from graphprover.protocol.layout import Layout
+
+PACKAGES = ("dask", "distributed", "numpy", "numba")
+GPU_PACKAGES = ("cupy", "cupy-cuda12x", "cupy-cuda13x", "rmm", "rmm-cu12", "rmm-cu13")
+
+
+@dataclass(frozen=True)
+class _Ran:
+    """A task as the host saw it; when the device came to it is read at the end."""
+
+    place: Place
+    thread: int  # as the process knows it
+    start: float  # of time.perf_counter
+    end: float
+    first: Reading
+    last: Reading
+    held: int  # bytes
+
+
+@dataclass(frozen=True)
+class TaskTime:
+    """What a task took, which costs next to nothing to know."""
+
+    round: str
+    start: float  # of time.perf_counter, when the device came to it
+    end: float  # when it was done with it
+    uploaded: int  # bytes of traces over the bus
+    downloaded: int  # bytes of results over the bus
+
+
+_timed: ContextVar[list[TaskTime] | None] = ContextVar("graphprover-timed", default=None)
+
+
+@contextmanager
+def timed() -> Iterator[list[TaskTime]]:
+    """What the tasks take of the proofs that this thread makes meanwhile, in no order."""
+    times: list[TaskTime] = []
+    token = _timed.set(times)
+    try:
+        yield times
+    finally:
+        _timed.reset(token)
+
+
+def observer_for(device: Device) -> "Observer | None":
+    """An observer, if somebody wants to know."""
+    return Observer(device) if observing() or _timed.get() is not None else None
+
+
+class Observer:
+    """Sees the tasks of one proof on one device. Threads share it."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._ran: list[_Ran] = []
+        device.memory.reset()
+        self.before = device.memory.held()  # bytes
+
+    @contextmanager
+    def task(self, place: Place) -> Iterator[None]:
+        """Around a task; one that fails is forgotten."""
+        with self._device.task():
+            start = time.perf_counter()
+            first = self._device.reading()
+            yield
+            last, end = self._device.reading(), time.perf_counter()
+            self._ran.append(_Ran(place, threading.get_ident(), start, end, first, last, self._device.memory.held()))
+
+    def tell(self) -> None:
+        """Give whoever has asked by `timed` what ran; waits for the device."""
+        times = _timed.get()
+        if times is not None:
+            of_device = self._of_device(self._ran)
+            for one in self._ran:
+                moved = one.last.uploaded - one.first.uploaded, one.last.downloaded - one.first.downloaded
+                times.append(TaskTime(one.place.round, next(of_device), next(of_device), *moved))
+
+    def _of_device(self, ran: Sequence[_Ran]) -> Iterator[float]:
+        """When the device came to each, and was done with it."""
+        with self._device.task():
+            return iter(self._device.times([reading.mark for one in ran for reading in (one.first, one.last)]))
+
+    def tasks(self, graph: Delayed, layout: Layout, made: Sequence[int], began: float) -> tuple[SeenTask, ...]:
+        """All that ran, by when they began, beside what is planned of them; waits for the device.
+
+        ``made``: the tables whose traces the proof makes. ``began``: of `clock`, the 0 of the times.
+        """
+        device, ran = self._device, sorted(self._ran, key=lambda one: one.start)
+        batched = batches(layout, device.log_batch_rows)
+        costs = Costs(layout, batched, made, loaded=device.memory.keeps)
+        ceilings = assumed(device.kind, device.threads).ceilings
+        held = _planned_memory(ran, graph, costs)
+        numbers: dict[int, int] = {}
+        times = self._of_device(ran)
+        zero = began - on_clock(0)
+        return tuple(
+            SeenTask(
+                *one.place,
+                thread=numbers.setdefault(one.thread, len(numbers)),
+                start=one.start - zero,
+                end=one.end - zero,
+                device_start=next(times) - zero,
+                device_end=next(times) - zero,
+                waited=one.last.waited - one.first.waited,
+                launches=one.last.launches - one.first.launches,
+                uploaded=one.last.uploaded - one.first.uploaded,
+                downloaded=one.last.downloaded - one.first.downloaded,
+                held=one.held,
+                tables=_shares(costs.by_table(*one.place), ceilings),
+                planned=_planned(costs.of(*one.place), ceilings, held[one.place]),
+            )
+            for one in ran
+        )
+
+
+def _planned(cost: Cost, ceilings: Ceilings, held: int) -> Planned:
+    floor = ceilings.modelled(cost)
+    counts = cost.multiplications, cost.butterflies, cost.permutations, cost.moved
+    return Planned(*counts, floor.seconds, floor.bound, held)
+
+
+def _shares(costs: Mapping[int, Cost], ceilings: Ceilings) -> tuple[Share, ...]:
+    """The parts of tables in a task, by their modelled times."""
+    times = {table: ceilings.modelled(cost).seconds for table, cost in costs.items()}
+    total = sum(times.values())
+    if not total:
+        return tuple(Share(table, 1 / len(times)) for table in times)
+    return tuple(Share(table, seconds / total) for table, seconds in times.items() if seconds)
+
+
+def _planned_memory(ran: Sequence[_Ran], graph: Delayed, costs: Costs) -> dict[Place, int]:
+    """Bytes that the plan says are held as each task ends, in the order in which they ended.
+
+    What a task has read is held until then, and given back after the last that reads it.
+    """
+    needs = {
+        place_of(key): [place_of(needed) for needed in task.dependencies]
+        for key, task in graph.__dask_graph__().items()
+    }
+    readers: dict[Place, int] = {}
+    for needed in (needed for places in needs.values() for needed in places):
+        readers[needed] = readers.get(needed, 0) + 1
+    live, found = kept_by_size(costs.layout), {}
+    for place in (one.place for one in sorted(ran, key=lambda one: one.end)):
+        live += costs.of(*place).kept
+        found[place] = live
+        for needed in needs[place]:
+            readers[needed] -= 1
+            if not readers[needed]:
+                live -= costs.of(*needed).kept
+    return found
+
+
+def seen_tables(layout: Layout) -> tuple[SeenTable, ...]:
+    """The tables of a statement."""
+    airs = zip(layout.tables, layout.log_heights, strict=True)
+    return tuple(
+        SeenTable(named(layout, table), 1 << log_rows, air.main_width) for table, (air, log_rows) in enumerate(airs)
+    )
+
+
+def machine(device: Device) -> Machine:
+    """This one."""
+    return Machine(
+        socket.gethostname(), _cpu_model(), os.cpu_count() or 1, device.threads, device.model, device.memory.total
+    )
+
+
+@cache
+def _cpu_model() -> str:
+    """The processor's name, as well as the system knows it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+@cache
+def versions(gpu: bool) -> dict[str, str]:
+    """Of what makes a proof; with ``gpu`` also of what drives one."""
+    found = {"graphprover": __version__, "python": platform.python_version()}
+    for package in PACKAGES + GPU_PACKAGES * gpu:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
