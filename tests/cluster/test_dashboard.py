@@ -1,6 +1,5 @@
 """What Dask's dashboard, its events and Prometheus say of a batch on two workers."""
 
-import pickle
 import re
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from graphprover import Prover, Result, prove_many
 from graphprover.cluster import EVENTS, Errand, joined
 from graphprover.examples import memory
 from graphprover.graphs.activities import ACTIVITIES, EXECUTE, HOST, VERIFY, WAITING
+from graphprover.jobs import packed
 from graphprover.local_cluster import started
 from graphprover.meters import CELLS, CYCLES, MEMORY, POOL, PROOFS
 from graphprover.options import OK
@@ -122,7 +122,7 @@ def test_a_proof_is_as_large_as_it_is_and_a_retry_is_an_event(client: Client, tm
     with (
         joined(client) as cluster,
         span("sizes"),
-        closing(cluster.run([Errand("again", lambda: pickle.dumps((prepared, device)))], "cpu")) as outcomes,
+        closing(cluster.run([Errand("again", lambda: packed(prepared, device, False))], "cpu")) as outcomes,
     ):
         (outcome,) = outcomes
     assert outcome.value is not None and outcome.tries == 2
