@@ -19,7 +19,7 @@ from graphprover.export import export
 from graphprover.files import STREAM, FileError, check_writable, make_folder, read_input, read_proof, write
 from graphprover.graphs.executor_names import LOCAL
 from graphprover.observation import Stage, clock, observed
-from graphprover.observed_files import save
+from graphprover.observed_files import save_proof
 from graphprover.options import (
     DEBUG,
     FAILED,
@@ -29,6 +29,7 @@ from graphprover.options import (
     add_executor,
     add_json,
     add_report,
+    asks,
     bits,
     check_device,
     check_streams,
@@ -390,7 +391,7 @@ def run_prove(options: argparse.Namespace) -> int:
     prover = Prover(program, security=options.security, rate=options.rate, proximity=options.proximity)
     job = Job(prover, data, program.name, options.commit_input, options.exit_code or 0, limits)
     try:
-        with configured(options), observed() if options.report or options.trace else nullcontext():
+        with configured(options), observed() if asks(options) else nullcontext():
             made = (
                 _made_here(job, options, stage) if options.executor in LOCAL else _made_by_worker(job, options, stage)
             )
@@ -416,7 +417,7 @@ def run_prove(options: argparse.Namespace) -> int:
     found = facts.verdict(program, verdict) | {"proof": _file(options.output, encoded)}
     if made.observation:
         seen = made.observation.named(job.label).with_stages(stages)
-        save([seen], options)
+        save_proof(seen, options)
         if None in (options.report or ()):
             found["report"] = facts.times(seen)
 

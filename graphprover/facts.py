@@ -134,8 +134,17 @@ def one_line(text: str) -> str:
     return " ".join(line.strip() for line in text.splitlines())
 
 
-def times(seen: Observation) -> Facts:
-    """Seconds of each stage and round, and the most memory that the device held."""
-    stages = {f"worker: {stage.name}" if stage.by_worker else stage.name: stage.seconds for stage in seen.stages}
-    rows = [{"round": one.round, "tasks": one.tasks, "seconds": one.seconds} for one in seen.rounds]
-    return {"stages": stages, "rounds": rows, "peak_memory_bytes": seen.memory.peak}
+def times(*seen: Observation) -> Facts:
+    """Seconds of each stage and round, of all proofs together, and the most memory that a device held."""
+    stages: dict[str, float] = {}
+    rounds: dict[str, Facts] = {}
+    for one in seen:
+        for stage in one.stages:
+            name = f"worker: {stage.name}" if stage.by_worker else stage.name
+            stages[name] = stages.get(name, 0.0) + stage.seconds
+        for part in one.rounds:
+            row = rounds.setdefault(part.round, {"round": part.round, "tasks": 0, "seconds": 0.0})
+            row["tasks"] += part.tasks
+            row["seconds"] += part.seconds
+    peak = max((one.memory.peak for one in seen), default=0)
+    return {"stages": stages, "rounds": list(rounds.values()), "peak_memory_bytes": peak}

@@ -161,6 +161,14 @@ class TableTime:
         return self.seconds / self.floor if self.floor else None
 
 
+@dataclass(frozen=True)
+class Sums:
+    """What is left of tasks that were left out."""
+
+    rounds: tuple[Round, ...]
+    idle: float
+
+
 @dataclass(frozen=True, repr=False)
 class Observation:
     """One proof as it was made. Its clock begins with the first stage; times are in seconds."""
@@ -181,6 +189,7 @@ class Observation:
     ceilings: str  # the rates of the floors, for people
     security: Security
     sizes: Mapping[str, int]  # bytes of the proof by part
+    sums: Sums | None = None  # where tasks were left out
 
     def __repr__(self) -> str:
         return (
@@ -201,20 +210,27 @@ class Observation:
     @property
     def idle(self) -> float:
         """Seconds of the graph in which no task ran on host or device: those of the scheduler."""
+        if self.sums:
+            return self.sums.idle
         spans = [span for t in self.tasks for span in ((t.start, t.end), (t.device_start, t.device_end))]
         return self.seconds("prove") - covered(spans)
 
     @property
-    def rounds(self) -> list[Round]:
+    def rounds(self) -> tuple[Round, ...]:
         """The sums of each round, in the order in which they began."""
+        if self.sums:
+            return self.sums.rounds
         of_round: dict[str, list[SeenTask]] = {}
         for task in self.tasks:
             of_round.setdefault(task.round, []).append(task)
-        return [_round(name, tasks) for name, tasks in of_round.items()]
+        return tuple(_round(name, tasks) for name, tasks in of_round.items())
 
     @property
     def table_times(self) -> list[TableTime]:
-        """What each table took of each round; rounds in their order, and the slowest table of each first."""
+        """What each table took of each round; rounds in their order, and the slowest table of each first.
+
+        Nothing where tasks were left out.
+        """
         times: dict[str, dict[int, TableTime]] = {}
         for task in self.tasks:
             of_round = times.setdefault(task.round, {})
@@ -254,33 +270,40 @@ class Observation:
         """The same, made by a worker of a cluster."""
         return replace(self, worker=worker, stages=tuple(replace(stage, by_worker=True) for stage in self.stages))
 
-    def to_json(self, tasks: bool = True) -> dict[str, Any]:
-        """What ``--report out.json`` writes, as docs/cli.md documents it; without ``tasks`` only sums."""
-        rounds = [asdict(one) | {"ratio": one.ratio} for one in self.rounds]
-        tables = [asdict(one) | {"ratio": one.ratio} for one in self.table_times]
-        found = {
-            "format": FORMAT,
+    def brief(self) -> Observation:
+        """The same without tasks."""
+        return replace(self, tasks=(), sums=Sums(self.rounds, self.idle))
+
+    def summary(self) -> dict[str, Any]:
+        """The times of the proof by stage and round, and its memory, as JSON has them."""
+        return {
             "name": self.name,
             "label": self.label,
             "began": self.began,
             "seconds": self.end,
-            "versions": dict(self.versions),
-            "machine": asdict(self.machine),
             "executor": self.executor,
             "worker": self.worker or None,
             "device": self.device,
+            "stages": [asdict(stage) | {"seconds": stage.seconds} for stage in self.stages],
+            "idle": self.idle,
+            "rounds": [asdict(one) | {"ratio": one.ratio} for one in self.rounds],
+            "memory": asdict(self.memory),
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it, as docs/cli.md documents it: what ``--report out.json`` writes."""
+        more = {
+            "versions": dict(self.versions),
+            "machine": asdict(self.machine),
             "ceilings": self.ceilings,
             "parameters": asdict(self.parameters),
             "tables": [asdict(table) for table in self.tables],
-            "stages": [asdict(stage) | {"seconds": stage.seconds} for stage in self.stages],
-            "idle": self.idle,
-            "rounds": rounds,
-            "table_times": tables,
-            "memory": asdict(self.memory),
+            "table_times": [asdict(one) | {"ratio": one.ratio} for one in self.table_times],
             "security": security_facts(self.security),
             "sizes": dict(self.sizes),
+            "tasks": [asdict(task) for task in self.tasks],
         }
-        return found | {"tasks": [asdict(task) for task in self.tasks]} if tasks else found
+        return {"format": FORMAT} | self.summary() | more
 
     def save(self, path: str | Path) -> None:
         """Write `to_json`; raises FileError."""

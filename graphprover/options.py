@@ -117,6 +117,11 @@ def add_report(parser: argparse.ArgumentParser, text: str) -> None:
     )
 
 
+def asks(options: argparse.Namespace) -> bool:
+    """Whether `add_report` was told of anything, so that proofs are to be observed."""
+    return bool(options.report or options.trace)
+
+
 def report_files(options: argparse.Namespace) -> list[Path]:
     """The files that `add_report` was told of."""
     return [path for path in [*(options.report or ()), options.trace] if path is not None]

@@ -25,7 +25,7 @@ from graphprover.graphs.batches import batches
 from graphprover.graphs.ceilings import assumed
 from graphprover.graphs.executor_names import LOCAL, THREADS
 from graphprover.graphs.executors import executor_for
-from graphprover.graphs.observe import Observer, machine, observer_for, seen_tables, versions
+from graphprover.graphs.observe import Observer, in_ranges, machine, observer_for, seen_tables, versions
 from graphprover.graphs.plan import Peak, peak_of
 from graphprover.graphs.progress import Tell
 from graphprover.graphs.query import Proven
@@ -36,6 +36,7 @@ from graphprover.protocol.parameters import RATES, Parameters
 from graphprover.protocol.proof import Cap, decode, encode
 from graphprover.protocol.security import JOHNSON_PROXIMITY, choose, shape_of
 from graphprover.recipe import Recipe
+from graphprover.settings import NVTX, setting
 from graphprover.statement import Statement, Table, as_columns, binding_digest
 from graphprover.verifier import check_batch, verify
 from graphprover.vm.cost import cells_per_row
@@ -231,7 +232,9 @@ def _prove(
     began = clock()
     layout = prepared.layout
     observer = observer_for(device)
-    task = proof_task(prepared, device, uuid.uuid4().hex[:8], observer.task if observer else None)
+    around: Around | None = observer.task if observer else None
+    around = in_ranges(device, around) if setting(NVTX) else around
+    task = proof_task(prepared, device, uuid.uuid4().hex[:8], around)
     # 4. Run it.
     _log.debug("%d tables of up to 2^%d rows on %s", len(layout.tables), max(layout.log_heights), device)
     with _told(progress) as tell:

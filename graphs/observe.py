@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
@@ -22,6 +22,7 @@ from graphprover.graphs.batches import batches, named
 from graphprover.graphs.ceilings import Ceilings, assumed
 from graphprover.graphs.costs import Cost, Costs, kept_by_size
 from graphprover.graphs.keys import Place, place_of
+from graphprover.graphs.tasks import Around
 from graphprover.observation import Machine, Planned, SeenTable, SeenTask, Share, observing, on_clock
 from graphprover.protocol.layout import Layout
 
@@ -136,6 +137,17 @@ class Observer:
             )
             for one in ran
         )
+
+
+def in_ranges(device: Device, around: Around | None) -> Around:
+    """The same around each task, within a range by its round for NVIDIA's profilers, and in that one by its name."""
+
+    @contextmanager
+    def named(place: Place) -> Iterator[None]:
+        with device.profiled(place.round), device.profiled(place.name), around(place) if around else nullcontext():
+            yield
+
+    return named
 
 
 def _planned(cost: Cost, ceilings: Ceilings, held: int) -> Planned:

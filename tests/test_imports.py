@@ -20,7 +20,8 @@ LAYERS = (
     ("field", "files", "compiled", "leaving", "notebook", "terminal", "settings", "__init__"),
     ("air",),  # how tables are described
     ("protocol",),  # what prover and verifier agree on
-    ("envelope", "recipe", "statement", "checker", "verifier", "export"),  # what a user holds
+    ("envelope", "anatomy", "recipe", "statement", "checker", "verifier", "export"),  # what a user holds
+    ("observation", "chrome_trace"),  # what was seen of a proof
     ("kernels",),  # the arithmetic of the prover
     ("device",),  # where it runs
     ("admission",),  # how much of it at once
@@ -33,7 +34,7 @@ LAYERS = (
     ("worker", "meters"),
     ("batch",),
     # the command line: what commands share, commands, all of it
-    ("options", "demands", "facts", "report", "batch_file"),
+    ("options", "demands", "facts", "report", "batch_file", "observed_files"),
     ("batch_cli", "warm", "completion", "vm.cli", "vm.new_guest"),
     ("cli", "__main__"),
 )
@@ -46,18 +47,7 @@ UPWARD = {  # imports inside of functions that go up, and why
 }
 
 HOMES = {  # the only modules that import what is heavy
-    "dask": (
-        "settings",
-        "graphs",
-        "cli",
-        "options",
-        "cluster",
-        "local_cluster",
-        "members",
-        "meters",
-        "delayed",
-        "prover",
-    ),
+    "dask": ("settings", "graphs", "options", "cluster", "local_cluster", "members", "delayed", "prover"),
     "distributed": ("batch_cli", "cluster", "local_cluster", "members", "meters", "worker"),
     "numba": ("compiled", "kernels.cpu"),
     "llvmlite": ("kernels.cpu",),

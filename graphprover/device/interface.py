@@ -108,7 +108,7 @@ class Device(Protocol):
         """When the device came to the marks of readings, by the host's time.perf_counter; waits for the device."""
 
     def profiled(self, name: str) -> AbstractContextManager[None]:
-        """Name what is enqueued within for NVIDIA's profilers; on a CPU, nothing."""
+        """A range of NVTX around what this thread enqueues within, for NVIDIA's profilers; on a CPU, nothing."""
 
     def load(self, columns: np.ndarray) -> Array:
         """A host array on the device."""
