@@ -34,9 +34,9 @@ def security_facts(found: Security) -> dict[str, Any]:
     return {"bits": found.bits, "bits_by": bits_by(found), **limit}
 
 
-def sizes_of(proof: Proof, layout: Layout) -> dict[str, int]:
-    """Bytes of each part of a proof; raises VerificationError for a malformed one."""
-    parts = payload_sizes(decode(proof.payload, layout), layout)
+def sizes_of(proof: Proof, layout: Layout, decoded: BatchProof | None = None) -> dict[str, int]:
+    """Bytes of each part of a proof; raises VerificationError for a malformed one. ``decoded``: its payload."""
+    parts = payload_sizes(decoded or decode(proof.payload, layout), layout)
     rest = len(proof.to_bytes()) - sum(parts.values())
     return parts | {"header, public values, nonces, lengths": rest}
 

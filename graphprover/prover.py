@@ -241,19 +241,18 @@ def _prove(
         proven = executor_for(executor, device.threads, tell)(task)
     # 5. Wrap it for the user.
     proof = wrapped(proven, prepared.label, layout, prepared.public_values)
+    seconds, observe = clock() - began, None
     if observer:
         observer.tell()
-    seen = (clock() - began, observer, task) if observer and observing() else None
-    return (
-        proof,
-        proven.preprocessed_cap,
-        partial(_observation, prepared, proof, device, executor, began, *seen) if seen else None,
-    )
+    if observer and observing():
+        observe = partial(_observation, prepared, proof, proven, device, executor, began, seconds, observer, task)
+    return proof, proven.preprocessed_cap, observe
 
 
 def _observation(
     prepared: Prepared,
     proof: Proof,
+    proven: Proven,
     device: Device,
     executor: str,
     began: float,
@@ -280,7 +279,7 @@ def _observation(
         memory=Memory(observer.before, device.memory.peak, peak_of(layout, device, prepared.traces).bytes),
         ceilings=str(assumed(device.kind, device.threads)),
         security=security_of(layout),
-        sizes=sizes_of(proof, layout),
+        sizes=sizes_of(proof, layout, proven.proof),
     )
 
 

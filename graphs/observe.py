@@ -5,11 +5,12 @@ import platform
 import socket
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -112,10 +113,9 @@ class Observer:
         ``made``: the tables whose traces the proof makes. ``began``: of `clock`, the 0 of the times.
         """
         device, ran = self._device, sorted(self._ran, key=lambda one: one.start)
-        batched = batches(layout, device.log_batch_rows)
-        costs = Costs(layout, batched, made, loaded=device.memory.keeps)
-        ceilings = assumed(device.kind, device.threads).ceilings
-        held = _planned_memory(ran, graph, costs)
+        plan = _plan(layout, device.log_batch_rows, tuple(made), device.memory.keeps, device.kind, device.threads)
+        ended = [one.place for one in sorted(ran, key=lambda one: one.end)]
+        held = _planned_memory(ended, graph, plan, kept_by_size(layout))
         numbers: dict[int, int] = {}
         times = self._of_device(ran)
         zero = began - on_clock(0)
@@ -132,8 +132,8 @@ class Observer:
                 uploaded=one.last.uploaded - one.first.uploaded,
                 downloaded=one.last.downloaded - one.first.downloaded,
                 held=one.held,
-                tables=_shares(costs.by_table(*one.place), ceilings),
-                planned=_planned(costs.of(*one.place), ceilings, held[one.place]),
+                tables=plan[one.place].shares,
+                planned=replace(plan[one.place].planned, held=held[one.place]),
             )
             for one in ran
         )
@@ -150,10 +150,37 @@ def in_ranges(device: Device, around: Around | None) -> Around:
     return named
 
 
-def _planned(cost: Cost, ceilings: Ceilings, held: int) -> Planned:
-    floor = ceilings.modelled(cost)
-    counts = cost.multiplications, cost.butterflies, cost.permutations, cost.moved
-    return Planned(*counts, floor.seconds, floor.bound, held)
+@dataclass(frozen=True)
+class _Part:
+    """What is planned of a task."""
+
+    kept: int  # bytes
+    planned: Planned  # but for what is held after it
+    shares: tuple[Share, ...]
+
+
+class _Plan(dict[Place, _Part]):
+    """What is planned of tasks, found when it is first asked for."""
+
+    def __init__(self, costs: Costs, ceilings: Ceilings) -> None:
+        super().__init__()
+        self._costs, self._ceilings = costs, ceilings
+
+    def __missing__(self, place: Place) -> _Part:
+        cost = self._costs.of(*place)
+        floor = self._ceilings.modelled(cost)
+        counts = cost.multiplications, cost.butterflies, cost.permutations, cost.moved
+        shares = _shares(self._costs.by_table(*place), self._ceilings)
+        self[place] = _Part(cost.kept, Planned(*counts, floor.seconds, floor.bound, 0), shares)
+        return self[place]
+
+
+@lru_cache(64)
+def _plan(
+    layout: Layout, log_batch_rows: int, made: tuple[int, ...], loaded: bool, kind: str, threads: int
+) -> Mapping[Place, _Part]:
+    """The plan of a shape, once for all proofs of it: it takes longer than the sight of them."""
+    return _Plan(Costs(layout, batches(layout, log_batch_rows), made, loaded), assumed(kind, threads).ceilings)
 
 
 def _shares(costs: Mapping[int, Cost], ceilings: Ceilings) -> tuple[Share, ...]:
@@ -165,26 +192,22 @@ def _shares(costs: Mapping[int, Cost], ceilings: Ceilings) -> tuple[Share, ...]:
     return tuple(Share(table, seconds / total) for table, seconds in times.items() if seconds)
 
 
-def _planned_memory(ran: Sequence[_Ran], graph: Delayed, costs: Costs) -> dict[Place, int]:
-    """Bytes that the plan says are held as each task ends, in the order in which they ended.
+def _planned_memory(ended: Sequence[Place], graph: Delayed, plan: Mapping[Place, _Part], live: int) -> dict[Place, int]:
+    """Bytes that the plan says are held as each task ends, in the order in which they ended, from ``live`` on.
 
     What a task has read is held until then, and given back after the last that reads it.
     """
-    needs = {
-        place_of(key): [place_of(needed) for needed in task.dependencies]
-        for key, task in graph.__dask_graph__().items()
-    }
-    readers: dict[Place, int] = {}
-    for needed in (needed for places in needs.values() for needed in places):
-        readers[needed] = readers.get(needed, 0) + 1
-    live, found = kept_by_size(costs.layout), {}
-    for place in (one.place for one in sorted(ran, key=lambda one: one.end)):
-        live += costs.of(*place).kept
+    tasks = graph.__dask_graph__().items()
+    needs = {place_of(key): [place_of(needed) for needed in task.dependencies] for key, task in tasks}
+    readers = Counter(needed for places in needs.values() for needed in places)
+    found = {}
+    for place in ended:
+        live += plan[place].kept
         found[place] = live
         for needed in needs[place]:
             readers[needed] -= 1
             if not readers[needed]:
-                live -= costs.of(*needed).kept
+                live -= plan[needed].kept
     return found
 
 
