@@ -25,7 +25,7 @@ from graphprover.graphs.batches import batches
 from graphprover.graphs.ceilings import assumed
 from graphprover.graphs.executor_names import LOCAL, THREADS
 from graphprover.graphs.executors import executor_for
-from graphprover.graphs.observe import Observer, in_ranges, machine, seen_tables, versions
+from graphprover.graphs.observe import Observer, in_ranges, machine, observer_for, seen_tables, versions
 from graphprover.graphs.plan import Peak, peak_of
 from graphprover.graphs.progress import Tell
 from graphprover.graphs.query import Proven
@@ -39,6 +39,7 @@ from graphprover.recipe import Recipe
 from graphprover.settings import NVTX, setting
 from graphprover.statement import Statement, Table, as_columns, binding_digest
 from graphprover.verifier import check_batch, verify
+from graphprover.vm.cost import cells_per_row
 
 T = TypeVar("T")
 
@@ -125,6 +126,7 @@ class Made:
     seconds: Mapping[str, float]  # by stage: "wait" for memory, "prove", "verify"; a job adds "prepare" before
     peak_bytes: int  # of the device's memory, as planned
     kept: bool = False  # it was there before, and nothing was made
+    cells: int = 0  # of all tables, that were committed to; 0 where nothing was made
     observation: Observation | None = None  # if `observing`; to be given to whoever has asked
 
 
@@ -158,7 +160,7 @@ def make(
         stages = [Stage(name, on_clock(start), on_clock(end)) for name, (start, end) in spans.items()]
         observation = observe().with_stages(stages) if observe else None
         seconds = {name: end - start for name, (start, end) in spans.items()}
-        return Made(proof, cap, seconds, peak.bytes, observation=observation)
+        return Made(proof, cap, seconds, peak.bytes, cells=_cells(prepared.layout), observation=observation)
 
     return _on_device(prepared, device, by)
 
@@ -168,6 +170,11 @@ def _peak(prepared: Prepared, device: Device) -> Peak:
     peak = peak_of(prepared.layout, device, prepared.traces)
     arrays = [*prepared.traces, *prepared.preprocessed.values()] if device.kind == CPU else []
     return replace(peak, bytes=peak.bytes + sum(array.nbytes for array in arrays if isinstance(array, np.ndarray)))
+
+
+def _cells(layout: Layout) -> int:
+    sized = zip(layout.tables, layout.log_heights, strict=True)
+    return sum(cells_per_row(air) << log_rows for air, log_rows in sized)
 
 
 def _check(layout: Layout, proof: Proof, cap: Cap | None) -> None:
@@ -224,7 +231,7 @@ def _prove(
     # 3. Graph: one task for each round and batch of tables, the transcript between the rounds.
     began = clock()
     layout = prepared.layout
-    observer = Observer(device) if observing() else None
+    observer = observer_for(device)
     around: Around | None = observer.task if observer else None
     around = in_ranges(device, around) if setting(NVTX) else around
     task = proof_task(prepared, device, uuid.uuid4().hex[:8], around)
@@ -236,6 +243,8 @@ def _prove(
     proof = wrapped(proven, prepared.label, layout, prepared.public_values)
     seconds, observe = clock() - began, None
     if observer:
+        observer.tell()
+    if observer and observing():
         observe = partial(_observation, prepared, proof, proven, device, executor, began, seconds, observer, task)
     return proof, proven.preprocessed_cap, observe
 
