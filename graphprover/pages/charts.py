@@ -128,11 +128,15 @@ def lines(found: Sequence[Line], unit: str, beside: "Plot") -> "Plot":
 
 def embedded(plots: Mapping[str, "Plot"]) -> tuple[str, dict[str, str]]:
     """The scripts of a page with these charts, bokeh's own among them, and the HTML of each."""
+    from bokeh.document import Document
     from bokeh.embed import components
+    from bokeh.io.doc import patch_curdoc
     from bokeh.resources import Resources
 
     library = Resources(mode="inline", components=["bokeh"], log_level="error").render_js()
-    script, divs = components(plots)
+    own = Document()
+    with patch_curdoc(own):  # else it is one of the dashboard, which has ended, where a cluster ran in this process
+        script, divs = components(plots)
     # Charts are drawn on canvases, which learn of another theme only by being drawn again.
     again = "matchMedia('(prefers-color-scheme:dark)').addEventListener('change',()=>location.reload());"
     return f"{library}\n{script}\n<script>{again}</script>", divs
