@@ -4,9 +4,10 @@ Every piece begins with a small table, its head. It sends nothing; it is there s
 fingerprints in all pieces, and to say which tables the piece has.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import count, islice
+from itertools import count, islice, pairwise
 
 import numpy as np
 
@@ -62,33 +63,39 @@ def pieces_of(statement: Statement, shares: Sequence[Sequence[int]]) -> Pieces:
     """
     check_count(len(shares))
     for index, share in enumerate(shares):
-        if not share or any(low >= high for low, high in zip(share, share[1:], strict=False)):
+        if not share or any(low >= high for low, high in pairwise(share)):
             raise ValueError(f"piece {index}: it has one table or more, in their order")
-    dealt = sorted(table for share in shares for table in share)
-    for table, expected in zip(dealt, range(len(statement.tables)), strict=False):
-        if table != expected:
-            raise ValueError(f"table {min(table, expected)} is in {'two pieces' if table < expected else 'no piece'}")
-    if len(dealt) != len(statement.tables) or not 0 <= dealt[0]:
-        raise ValueError(f"the pieces have {len(dealt)} tables, the statement {len(statement.tables)}")
+    dealt = Counter(table for share in shares for table in share)
+    for table in dealt:
+        if not 0 <= table < len(statement.tables):
+            raise ValueError(f"there is no table {table}: the statement has {len(statement.tables)}")
+    for table in range(len(statement.tables)):
+        if dealt[table] != 1:
+            raise ValueError(f"table {table} is in {'two pieces' if dealt[table] else 'no piece'}")
     heights = [table.main.shape[1] for table in statement.tables if table.main is not None]
     rows = min([*heights, MAX_HEAD_ROWS])  # so low that its final polynomial is no shorter for the head
     return in_pieces([[statement.tables[i] for i in share] for share in shares], shares, rows, statement.label)
 
 
 def in_pieces(
-    tables: Sequence[Sequence[Table]], numbers: Sequence[Sequence[int]], rows: int, label: str = ""
+    tables: Sequence[Sequence[Table]],
+    numbers: Sequence[Sequence[int]],
+    rows: int,
+    label: str = "",
+    make: Callable[[Sequence[Table], str], Statement] = Statement,
 ) -> Pieces:
     """Pieces of these tables, each with its head before them.
 
-    ``numbers``: what each piece's head states, one number a table; ``rows``: of each head's trace. Raises ValueError for
-    fewer than two pieces, and where a bus carries tuples of two widths.
+    ``numbers``: what each piece's head states, one number a table; ``rows``: of each head's trace; ``make``: the
+    statement of a piece, from its tables and label. Raises ValueError for fewer than two pieces, and where a bus carries
+    tuples of two widths.
     """
     check_count(len(tables))
     descriptions = [[table.air.describe() for table in piece] for piece in tables]
     statements = []
     for piece, stated, buses in zip(tables, numbers, _buses(descriptions), strict=True):
         head = Table(Head(buses, len(piece)), stated, np.zeros((1, rows), dtype=np.uint64))
-        statements.append(Statement([head, *piece], label))
+        statements.append(make([head, *piece], label))
     return Pieces(tuple(statements))
 
 
