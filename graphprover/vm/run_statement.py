@@ -45,7 +45,7 @@ def statement_of_run(
 
     Raises ValueError for an execution without a record, Unprovable for one that has no proof.
     """
-    (tables,) = _tables(machine, execution, [range(execution.cycles)], state_input)
+    (tables,), _ = _tables(machine, execution, [range(execution.cycles)], state_input)
     return Statement(tables, label)
 
 
@@ -59,11 +59,13 @@ def pieces_of_run(
     bounds = [0, *(window.stop for window in windows)]
     if bounds[-1] != execution.cycles or list(windows) != [range(*pair) for pair in pairwise(bounds)]:
         raise ValueError(f"not the windows of a run of {execution.cycles:,} cycles, one behind the other: {windows}")
-    return machine.in_pieces(_tables(machine, execution, windows, state_input), label)
+    return machine.in_pieces(*_tables(machine, execution, windows, state_input), label)
 
 
-def _tables(machine: Machine, execution: Execution, windows: Sequence[range], state_input: bool) -> list[list[Table]]:
-    """The tables of each window, with recipes for their traces; the boundary is the first of all."""
+def _tables(
+    machine: Machine, execution: Execution, windows: Sequence[range], state_input: bool
+) -> tuple[list[list[Table]], list[list[int]]]:
+    """The tables of each window, with recipes for their traces, and the numbers of all but the boundary, the first."""
     record = execution.record
     if record is None:
         raise ValueError("an execution without a record cannot be proved")
@@ -79,9 +81,9 @@ def _tables(machine: Machine, execution: Execution, windows: Sequence[range], st
         (number, machine.air(number, 0, len(output), len(stated)), recipe)
         for number, recipe in state_recipes(machine, record.registers, record.memory, len(output), stated)
     ]
-    pieces = [_traces(machine, record, window, [] if i else state) for i, window in enumerate(windows)]
-    numbers = [[number for number, _ in piece] for piece in pieces]
-    mains = [[trace for _, trace in piece] for piece in pieces]
+    traces = [_traces(machine, record, window, [] if i else state) for i, window in enumerate(windows)]
+    numbers = [[number for number, _ in piece] for piece in traces]
+    mains = [[trace for _, trace in piece] for piece in traces]
     words: dict[int, list[int]] = {TableNumber.OUTPUT: _public(output), TableNumber.STATED_INPUT: _public(stated)}
     values = [[words.get(number, []) for number in piece] for piece in numbers]
     first_row = np.zeros((1, MIN_ROWS), dtype=np.uint64)
@@ -93,7 +95,8 @@ def _tables(machine: Machine, execution: Execution, windows: Sequence[range], st
         airs = machine.tables(execution.cycles, numbers, heights, len(output), len(stated))
     except ValueError as error:
         raise Unprovable(f"this run has no proof: {error}") from error
-    return [[Table(*table) for table in zip(*piece, strict=True)] for piece in zip(airs, values, mains, strict=True)]
+    pieces = zip(airs, values, mains, strict=True)
+    return [[Table(*table) for table in zip(*piece, strict=True)] for piece in pieces], numbers
 
 
 def _public(words: np.ndarray) -> list[int]:
