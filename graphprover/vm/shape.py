@@ -155,8 +155,8 @@ def check_heights(
 ) -> None:
     """Raises ValueError unless some execution of so many cycles, cut into windows, has tables of these heights.
 
-    ``pieces``: the numbers of these tables, which are checked; ``cells``: committed cells of a row of a table; ``rows``:
-    how many a table that is there once may need.
+    ``pieces``: their numbers, which are checked; ``cells``: committed cells of a row of a table; ``rows``: how many a
+    table that is there once may need.
     """
     least = most = 0
     for index, (numbers, own) in enumerate(zip(pieces, heights, strict=True)):

@@ -172,9 +172,7 @@ class ProgramStatements:
         """
         check_numbers(numbers, self.required)
         first, *others = numbers
-        known = {
-            number: self.air(number, 1 + len(first), output_words, input_words) for number in {0}.union(*numbers)
-        }
+        known = {number: self.air(number, 1 + len(first), output_words, input_words) for number in {0}.union(*numbers)}
         airs = [[known[number] for number in piece] for piece in ((0, *first), *others)]
         (boundary, *own), *rest = heights
         if boundary != MIN_ROWS:

@@ -7,6 +7,7 @@ that was accessed: the first access of a register in the window takes it.
 
 from bisect import bisect_left
 from dataclasses import dataclass, fields, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -31,7 +32,7 @@ def windows_of(cycles: int, pieces: int | None = None, length: int | None = None
         raise ValueError(f"a run of {cycles:,} cycles has no {pieces:,} pieces")
     else:
         bounds = [cycles * i // pieces for i in range(pieces + 1)]
-    return [range(start, end) for start, end in zip(bounds, bounds[1:], strict=False)]
+    return [range(start, end) for start, end in pairwise(bounds)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,4 +77,3 @@ def held_before(record: Record, window: range) -> Held:
     cycle, slot = (times >> np.uint64(LOG_SLOTS)).astype(np.int64) - 1, times & np.uint64(SLOTS - 1)
     values = np.where(slot == SLOT_D, record.c[cycle], np.where(slot == SLOT_B, record.b[cycle], record.a[cycle]))
     return Held(np.concatenate([BEGINNING.t, times]), np.concatenate([BEGINNING.value, values]))
-
