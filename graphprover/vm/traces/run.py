@@ -34,7 +34,7 @@ class Run:
 
 
 def run_of(machine: Machine, record: Record, start: int = 0, held: Held = BEGINNING) -> Run:
-    """The run on the host, before its cycles have an order; of a window, its own ``record``, first cycle and ``held``."""
+    """The run on the host, before its cycles have an order; a window's, by its own record, first cycle and ``held``."""
     immediates = machine.instructions.imm.view(np.uint64)
     names = (f"{name}_at" if name in "dab" else name for name in FIELDS)
     program = dict(zip(names, np.ascontiguousarray(machine.entries), strict=True))
