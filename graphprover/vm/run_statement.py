@@ -8,6 +8,7 @@ import numpy as np
 
 from graphprover.air import Air
 from graphprover.pieces import Pieces
+from graphprover.protocol.pieces import check_count
 from graphprover.recipe import Recipe
 from graphprover.statement import Statement, Table
 from graphprover.vm.claim import MAX_PROVED_OUTPUT, MAX_STATED_INPUT
@@ -56,8 +57,10 @@ def pieces_of_run(
 
     Raises ValueError, too, where these are not the whole run in order, or fewer than two.
     """
+    check_count(len(windows))
     bounds = [0, *(window.stop for window in windows)]
-    if bounds[-1] != execution.cycles or list(windows) != [range(*pair) for pair in pairwise(bounds)]:
+    in_order = [range(start, end) for start, end in pairwise(bounds) if start < end]
+    if list(windows) != in_order or bounds[-1] != execution.cycles:
         raise ValueError(f"not the windows of a run of {execution.cycles:,} cycles, one behind the other: {windows}")
     return machine.in_pieces(*_tables(machine, execution, windows, state_input), label)
 
