@@ -114,6 +114,7 @@ class Costs:
         parameters = self.layout.parameters
         bits = {
             transcript.BEGIN: 0,
+            transcript.DIGEST: 0,
             transcript.LOOKUP: parameters.lookup_pow_bits if self.layout.lookup_tables else 0,
             transcript.CONSTRAINT: 0,
             transcript.ZETA: parameters.ood_pow_bits,
