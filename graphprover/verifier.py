@@ -53,11 +53,12 @@ INVERSE_OF_TWO = inv(2)
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a valid proof says."""
+    """What a valid proof says. Of one in pieces: about the tables of all of them, in the statement's order, no heads."""
 
     security: Security  # provable, round by round
     public_values: tuple[tuple[int, ...], ...]  # of each table
     log_heights: tuple[int, ...]  # log2 of each table's rows
+    pieces: int = 1  # that the proof is in
 
     @property
     def bits(self) -> float:
@@ -74,7 +75,7 @@ class Verdict:
 
     @property
     def _title(self) -> str:
-        return f"Verdict: valid, {self.security.summary}"
+        return f"Verdict: valid, {f'{self.pieces} pieces, ' * (self.pieces > 1)}{self.security.summary}"
 
 
 def _shown(values: Sequence[int], most: int = 4) -> tuple[int, str]:
@@ -96,32 +97,33 @@ class Challenges:
 
 
 def verify(
-    proof: Proof | bytes,
-    statement: Statement,
+    proof: Proof | ProofInPieces | bytes,
+    statement: Statement | Pieces,
     security: float = 128,
     proximity: str = JOHNSON_PROXIMITY,
     *,
-    preprocessed: Cap | None = None,
+    preprocessed: Cap | Sequence[Cap | None] | None = None,
 ) -> Verdict:
-    """Check that ``proof`` proves ``statement`` with at least ``security`` provable bits.
+    """Check that ``proof``, in pieces or not, proves ``statement`` with at least ``security`` provable bits.
 
     With ``proximity="unique"`` by unique decoding alone. ``preprocessed``: the commitment to the statement's
     preprocessed columns where the caller has made it already, as a prover that checks its own proof; computed here
-    otherwise, which takes longest where they are tall.
+    otherwise, which takes longest where they are tall. Of a proof in pieces, which may have been dealt in any way unless
+    the statement is in pieces itself, one commitment a piece.
 
     Returns the verdict. Raises VerificationError, with the reason, for every proof that does not convince, however
     malformed; raises ValueError when the statement itself is malformed.
     """
-    if not isinstance(proof, Proof):
-        proof = Proof.from_bytes(proof)
+    if isinstance(proof, bytes):
+        proof = proof_from_bytes(proof)
     check_level(proof, security)
+    if isinstance(proof, ProofInPieces):
+        pieces = statement if isinstance(statement, Pieces) else pieces_stated(proof, statement)
+        return _verify_pieces(proof, pieces, security, proximity, preprocessed)
+    if isinstance(statement, Pieces):
+        raise VerificationError(f"a proof by itself, of a statement in {len(statement.statements)} pieces")
     layout = layout_of_proof(proof, statement)
-    proven = analyse(shape_of(layout.tables, layout.log_heights), proof.parameters)
-    regime = proven.by(proximity)
-    if not regime.bits >= security:  # so that a NaN asks for more than there is
-        raise VerificationError(
-            f"the proof has {regime.bits:.1f} provable bits by {regime.name}; {security:g} were asked for"
-        )
+    proven = _proven([layout], security, proximity)
     batch = decode(proof.payload, layout)
     # Last, as it takes longest and needs no proof: what does not parse should cost nothing.
     if preprocessed is None:
@@ -129,6 +131,18 @@ def verify(
     binding = binding_digest(layout, proof.label, preprocessed)
     check_batch(layout, batch, proof.public_values, preprocessed, binding)
     return Verdict(proven, proof.public_values, proof.log_heights)
+
+
+def _proven(layouts: Sequence[Layout], security: float, proximity: str) -> Security:
+    """What proofs of these layouts, one a piece, are worth; raises VerificationError for less than was asked for."""
+    shapes = [shape_of(layout.tables, layout.log_heights) for layout in layouts]
+    proven = analyse(shapes, layouts[0].parameters)
+    regime = proven.by(proximity)
+    if not regime.bits >= security:  # so that a NaN asks for more than there is
+        raise VerificationError(
+            f"the proof has {regime.bits:.1f} provable bits by {regime.name}; {security:g} were asked for"
+        )
+    return proven
 
 
 def check_level(proof: Proof, security: float) -> None:
