@@ -6,14 +6,14 @@ from typing import Any, NamedTuple
 Key = tuple[str, ...]  # the first word of the round, the round, the name, the piece if there are several, the token
 
 
-class Piece(NamedTuple):
-    """Which piece of a proof; in words the first one is piece 1."""
+class PieceNumber(NamedTuple):
+    """Which piece of a proof."""
 
-    index: int
-    count: int
+    index: int  # from 0
+    count: int  # of all pieces
 
     def __str__(self) -> str:
-        return f"piece {self.index + 1} of {self.count}"
+        return f"piece {self.index} of {self.count}"
 
 
 class Place(NamedTuple):
@@ -26,7 +26,7 @@ class Place(NamedTuple):
         return f"{self.round} of {self.name}"
 
 
-def key_of(round_: str, name: str, token: str, piece: Piece | None = None) -> Key:
+def key_of(round_: str, name: str, token: str, piece: PieceNumber | None = None) -> Key:
     """The key of a task, in a proof that has pieces also by its piece.
 
     Dask groups tasks on its dashboard by the first part of their keys: that is the round up to its first ``_``, so that

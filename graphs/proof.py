@@ -165,9 +165,7 @@ def finish(
     commitments, drawn = dict(begun.commitments), {LOOKUP: challenges}
 
     # Round 2: lookups.
-    lookups = lookup.build(
-        graph, layout, begun.main_columns, begun.preprocessed_columns, public_values, drawn[LOOKUP]
-    )
+    lookups = lookup.build(graph, layout, begun.main_columns, begun.preprocessed_columns, public_values, drawn[LOOKUP])
     if lookups is not None:
         commitments[PERMUTATION] = lookups
     drawn[CONSTRAINT] = step(

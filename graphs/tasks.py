@@ -16,7 +16,7 @@ from dask.delayed import Delayed
 
 from graphprover.device import Device, DeviceLost
 from graphprover.graphs.batches import Batch
-from graphprover.graphs.keys import Key, Piece, key_of, words_of
+from graphprover.graphs.keys import Key, PieceNumber, key_of, words_of
 
 _log = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ class Graph:
     device: Device  # that the tasks run on
     token: str  # tells the keys from those of other proofs
     batches: Sequence[Batch]  # whose tables share tasks
-    piece: Piece | None = None  # that it makes of a proof; None: the whole proof
+    piece: PieceNumber | None = None  # that it makes of a proof; None: the whole proof
     kept: dict[Key, Any] = field(default_factory=dict)  # values that are there; each goes as its task takes it
     tasks: dict[Key, Task] = field(default_factory=dict)
 

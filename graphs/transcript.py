@@ -14,7 +14,7 @@ from graphprover.device import Device, Tree
 from graphprover.field import ZERO, Ext
 from graphprover.graphs.batches import merged
 from graphprover.graphs.commit import Extensions
-from graphprover.graphs.keys import Piece
+from graphprover.graphs.keys import PieceNumber
 from graphprover.protocol import pieces, transcript
 from graphprover.protocol.challenger import Challenger
 from graphprover.protocol.layout import Layout
@@ -58,7 +58,7 @@ def begin(
     layout: Layout,
     label: str,
     public_values: Sequence[Sequence[int]],
-    piece: Piece | None,
+    piece: PieceNumber | None,
 ) -> Challenger:
     """Bind the statement, then absorb the main commitment, the public values and the preprocessed commitment."""
     # The statement comes first: a prover who could choose it last would fit its constraints to the challenges.
@@ -82,7 +82,7 @@ def lookup_challenges(device: Device, state: Challenger, *, layout: Layout) -> D
 
 
 def joint_lookup_challenges(
-    device: Device, state: Challenger, *, layout: Layout, piece: Piece, joint: Joint, nonce: int
+    device: Device, state: Challenger, *, layout: Layout, piece: PieceNumber, joint: Joint, nonce: int
 ) -> Drawn:
     """Draw σ and τ of all pieces, after the one proof of work for them; raises RuntimeError for another digest."""
     # After all main columns of all pieces, for what a bus carries may be in any of them; and each piece goes on with

@@ -20,14 +20,23 @@ LAYERS = (
     ("field", "files", "compiled", "leaving", "notebook", "terminal", "settings", "__init__"),
     ("air",),  # how tables are described
     ("protocol",),  # what prover and verifier agree on
-    ("envelope", "recipe", "statement", "pieces", "proof_in_pieces", "checker", "verifier", "export"),  # what a user holds
+    (
+        "envelope",
+        "recipe",
+        "statement",
+        "pieces",
+        "proof_in_pieces",
+        "checker",
+        "verifier",
+        "export",
+    ),  # what a user holds
     ("kernels",),  # the arithmetic of the prover
     ("device",),  # where it runs
     ("admission",),  # how much of it at once
     ("vm",),  # the machine: its statements, and kernels of its own
     ("graphs",),  # the rounds
     ("cluster", "local_cluster", "members"),  # where workers make whole proofs; they name `worker` in text
-    ("prover", "delayed", "smallest"),
+    ("prepared", "dealing", "piecewise", "prover", "delayed", "smallest"),
     ("examples", "programs"),  # what may be proved
     ("jobs",),  # proofs to make, as they travel
     ("worker",),
