@@ -13,7 +13,7 @@ from graphprover.graphs import proof as proof_graph
 from graphprover.graphs.batches import batches
 from graphprover.graphs.executors import executor_for
 from graphprover.graphs.keys import PieceNumber
-from graphprover.graphs.pieces import Stays
+from graphprover.graphs.pieces import PiecesPlan
 from graphprover.graphs.progress import Tell
 from graphprover.graphs.proof import Committed
 from graphprover.graphs.tasks import Graph
@@ -40,28 +40,28 @@ def prove_pieces(
     prepared: PreparedPieces,
     device: Device,
     executor: str,
-    stays: Stays,
+    plan: PiecesPlan,
     tell: Tell | None = None,
     check: Callable[[Piece, Cap | None], object] | None = None,
 ) -> MadeInPieces:
-    """The proof of a statement in pieces, each finished from what ``stays`` says is kept of it.
+    """The proof of a statement in pieces, each finished from what ``plan`` says is kept of it.
 
     ``check``: verifies each piece as it is made. Raises what the graphs raise, naming the piece; RuntimeError where a
     piece that is made again is another, since a recipe of its traces is not pure.
     """
-    run, token = _running(executor, device, stays.tasks, tell), uuid.uuid4().hex[:8]
+    run, token = _running(executor, device, plan.tasks, tell), uuid.uuid4().hex[:8]
     count = len(prepared.pieces)
     numbers = [PieceNumber(index, count) for index in range(count)]
     seconds: list[dict[str, float]] = [{} for _ in numbers]
 
     # Rounds 0 and 1 of each piece.
     committed = []
-    for number, piece, stay in zip(numbers, prepared.pieces, stays.pieces, strict=True):
+    for number, piece, piece_plan in zip(numbers, prepared.pieces, plan.pieces, strict=True):
         started = time.perf_counter()
         graph = Graph(device, token, batches(piece.layout, device.log_batch_rows), number)
-        committed.append(run(proof_graph.committing(graph, *_given(piece), stay.keep)))
+        committed.append(run(proof_graph.committing(graph, *_given(piece), piece_plan.keep)))
         seconds[number.index]["commit"] = time.perf_counter() - started
-        _log.debug("%s has committed, and keeps %s: %d bytes", number, stay.keep.name, stay.kept)
+        _log.debug("%s has committed, and keeps %s: %d bytes", number, piece_plan.keep.name, piece_plan.kept)
 
     # σ and τ, of all of them.
     joint = Joint(tuple(piece.digest for piece in committed))

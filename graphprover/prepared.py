@@ -6,7 +6,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from graphprover.air.description import AirDescription
+from graphprover.air.description import AirDescription, check_multiplicity_bound
 from graphprover.device import Array
 from graphprover.pieces import Pieces
 from graphprover.protocol.layout import Layout, make_layout
@@ -62,7 +62,13 @@ def prepare_pieces(
     proximity: str = JOHNSON_PROXIMITY,
 ) -> PreparedPieces:
     """The same of a statement in pieces."""
-    return PreparedPieces(_prepared(statement.statements, security, rate, parameters, proximity))
+    prepared = _prepared(statement.statements, security, rate, parameters, proximity)
+    layouts = [piece.layout for piece in prepared]
+    check_multiplicity_bound(
+        [air for layout in layouts for air in layout.tables],
+        [1 << log_height for layout in layouts for log_height in layout.log_heights],
+    )
+    return PreparedPieces(prepared)
 
 
 def _prepared(

@@ -18,13 +18,12 @@ from graphprover.dealing import deal
 from graphprover.device import Device
 from graphprover.device.choose import CPU, device_for
 from graphprover.envelope import Proof
-from graphprover.field import Ext
 from graphprover.graphs import proof as proof_graph
 from graphprover.graphs.batches import batches
 from graphprover.graphs.executor_names import LOCAL, THREADS
 from graphprover.graphs.executors import executor_for
 from graphprover.graphs.keys import PieceNumber
-from graphprover.graphs.pieces import Stays, stays_within
+from graphprover.graphs.pieces import PiecesPlan, plan_pieces
 from graphprover.graphs.plan import Peak, peak_of
 from graphprover.graphs.progress import Tell
 from graphprover.graphs.query import Proven
@@ -36,11 +35,11 @@ from graphprover.proof_in_pieces import Piece, ProofInPieces
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.parameters import Parameters
-from graphprover.protocol.pieces import check_balance
-from graphprover.protocol.proof import Cap, decode, encode
+from graphprover.protocol.proof import BatchProof, Cap, decode, encode
 from graphprover.protocol.security import JOHNSON_PROXIMITY
+from graphprover.protocol.verification import check_batch, check_piece
 from graphprover.statement import Statement, binding_digest
-from graphprover.verifier import check_batch, check_piece, total_of, verify
+from graphprover.verifier import check_in_common, verify
 
 Caps = Cap | tuple[Cap | None, ...] | None  # of pieces, one each
 
@@ -181,23 +180,23 @@ def _make_pieces(
     """`make` of a proof in pieces."""
 
     def by(prepared: PreparedPieces, device: Device) -> Made:
-        stays = stays_for(prepared, device)
-        bytes_ = stays.peak.bytes + sum(_given_bytes(piece, device) for piece in prepared.pieces)
-        times, totals = [time.perf_counter()], list[Ext]()
+        plan = plan_for(prepared, device)
+        bytes_ = plan.peak.bytes + sum(_given_bytes(piece, device) for piece in prepared.pieces)
+        times = [time.perf_counter()]
+        layouts, batches = [piece.layout for piece in prepared.pieces], list[BatchProof]()
 
         def check_one(piece: Piece, cap: Cap | None) -> None:
-            layout = prepared.pieces[piece.index].layout
-            totals.append(_check_piece(layout, piece, cap))
+            batches.append(_check_piece(layouts[piece.index], piece, cap))
 
-        with admitted(device, bytes_, str(stays.peak)):
+        with admitted(device, bytes_, str(plan.peak)):
             times.append(time.perf_counter())
             with _told(progress) as tell:
-                made = prove_pieces(prepared, device, executor, stays, tell, None if check else check_one)
+                made = prove_pieces(prepared, device, executor, plan, tell, None if check else check_one)
             times.append(time.perf_counter())
         if check:
             check(made.proof, made.preprocessed_caps)
         else:
-            check_balance(totals)
+            check_in_common(layouts, batches[::-1])
         times.append(time.perf_counter())
         stages = zip(("wait", "prove", "verify"), pairwise(times), strict=True)
         seconds = {stage: end - start for stage, (start, end) in stages}
@@ -206,11 +205,11 @@ def _make_pieces(
     return _on_device(prepared, device, by)
 
 
-def stays_for(prepared: PreparedPieces, device: Device) -> Stays:
+def plan_for(prepared: PreparedPieces, device: Device) -> PiecesPlan:
     """What the device keeps of each piece, as far as there is room."""
     layouts = [(piece.layout, piece.traces) for piece in prepared.pieces]
     given = sum(_given_bytes(piece, device) for piece in prepared.pieces)
-    return stays_within(
+    return plan_pieces(
         layouts,
         largest(device) - given,
         log_batch_rows=device.log_batch_rows,
@@ -219,15 +218,15 @@ def stays_for(prepared: PreparedPieces, device: Device) -> Stays:
     )
 
 
-def _check_piece(layout: Layout, piece: Piece, cap: Cap | None) -> Ext:
-    """What its terminals add up to; raises VerificationError where a piece does not prove the tables of its layout."""
+def _check_piece(layout: Layout, piece: Piece, cap: Cap | None) -> BatchProof:
+    """What is in it; raises VerificationError where it does not prove the tables of its layout."""
     proof, number = piece.proof, PieceNumber(piece.index, len(piece.joint.digests))
     try:
         batch, binding = decode(proof.payload, layout), binding_digest(layout, proof.label, cap)
         check_piece(layout, batch, proof.public_values, cap, binding, piece.joint, piece.index)
     except VerificationError as error:
         raise VerificationError(f"{number}: {error}") from error
-    return total_of(batch)
+    return batch
 
 
 def _peak(prepared: Prepared, device: Device) -> Peak:
@@ -267,7 +266,7 @@ def prove_prepared(
 
         def by(prepared: PreparedPieces, device: Device) -> tuple[ProofInPieces, Caps]:
             with _told(progress) as tell:
-                made = prove_pieces(prepared, device, executor, stays_for(prepared, device), tell)
+                made = prove_pieces(prepared, device, executor, plan_for(prepared, device), tell)
             return made.proof, made.preprocessed_caps
 
         return _on_device(prepared, device, by)

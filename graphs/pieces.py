@@ -17,7 +17,7 @@ from graphprover.recipe import Recipe
 
 
 @dataclass(frozen=True)
-class Stay:
+class PiecePlan:
     """A piece with what is kept of it."""
 
     layout: Layout
@@ -29,10 +29,10 @@ class Stay:
 
 
 @dataclass(frozen=True)
-class Stays:
+class PiecesPlan:
     """All pieces of a proof, by one device."""
 
-    pieces: tuple[Stay, ...]
+    pieces: tuple[PiecePlan, ...]
 
     @property
     def tasks(self) -> int:
@@ -53,48 +53,48 @@ class Stays:
         return peak
 
 
-def stays_within(
+def plan_pieces(
     pieces: Sequence[tuple[Layout, Sequence[Array | Recipe]]],
     budget: int,
     *,
     log_batch_rows: int,
     threads: int,
     loaded: bool,
-) -> Stays:
+) -> PiecesPlan:
     """What to keep so that the proof takes at most so many bytes, if that can be; traces are given by piece.
 
     First all trees, for they are the most hashing for the fewest bytes; then traces; then extensions.
     """
 
-    def stay(index: int, keep: Keep) -> Stay:
+    def piece_plan(index: int, keep: Keep) -> PiecePlan:
         layout, main = pieces[index]
         made = tuple(isinstance(trace, Recipe) for trace in main)
         shape = layout, made, keep, log_batch_rows, threads, loaded
-        if shape not in _stays:
-            if len(_stays) >= _SHAPES:
-                _stays.clear()
-            _stays[shape] = _planned(layout, main, keep, log_batch_rows, threads, loaded)
-        return _stays[shape]
+        if shape not in _plans:
+            if len(_plans) >= _SHAPES:
+                _plans.clear()
+            _plans[shape] = _planned(layout, main, keep, log_batch_rows, threads, loaded)
+        return _plans[shape]
 
-    stays = Stays(tuple(stay(index, Keep.NOTHING) for index in range(len(pieces))))
+    plan = PiecesPlan(tuple(piece_plan(index, Keep.NOTHING) for index in range(len(pieces))))
     for keep in list(Keep)[1:]:
         for index in reversed(range(len(pieces))):
-            more = Stays((*stays.pieces[:index], stay(index, keep), *stays.pieces[index + 1 :]))
+            more = PiecesPlan((*plan.pieces[:index], piece_plan(index, keep), *plan.pieces[index + 1 :]))
             if more.peak.bytes <= budget:
-                stays = more
-    return stays
+                plan = more
+    return plan
 
 
-_stays: dict[object, Stay] = {}  # of shapes that were planned
+_plans: dict[object, PiecePlan] = {}  # of shapes that were planned
 _SHAPES = 1000  # that are kept
 
 
 def _planned(
     layout: Layout, main: Sequence[Array | Recipe], keep: Keep, log_batch_rows: int, threads: int, loaded: bool
-) -> Stay:
+) -> PiecePlan:
     plans = make_plans_of_piece(layout, keep, log_batch_rows, main, loaded)
     peak = max((plan.peak(threads) for plan in plans), key=lambda peak: peak.bytes)
     kept = sum(plans[1].tasks[key].cost.kept for key in plans[1].held)
     cost = plans[0].total + plans[1].total
     first, last = (len(plan.tasks) for plan in plans)
-    return Stay(layout, keep, kept, peak, cost, (first, last))
+    return PiecePlan(layout, keep, kept, peak, cost, (first, last))
