@@ -87,8 +87,8 @@ def in_pieces(
     """Pieces of these tables, each with its head before them.
 
     ``numbers``: what each piece's head states, one number a table; ``rows``: of each head's trace; ``make``: the
-    statement of a piece, from its tables and label. Raises ValueError for fewer than two pieces, and where a bus carries
-    tuples of two widths.
+    statement of a piece, from its tables and label. Raises ValueError for fewer than two pieces, and where a bus
+    carries tuples of two widths.
     """
     check_count(len(tables))
     descriptions = [[table.air.describe() for table in piece] for piece in tables]

@@ -4,13 +4,11 @@ Every piece's transcript runs as a proof's by itself to where σ would be drawn;
 σ and τ come from the digests of all pieces, and each piece absorbs these before it goes on.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from graphprover.field import ZERO, Ext, ext_sum
+from graphprover.field import Ext
 from graphprover.protocol.challenger import Challenger
-from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.hashing import DIGEST_BYTES, keccak256
 from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.transcript import check_work
@@ -68,9 +66,3 @@ def draw_lookup_challenges(joint: Joint, parameters: Parameters, nonce: int) -> 
 def resume(state: Challenger, joint: Joint, nonce: int) -> Challenger:
     """A piece's transcript after σ and τ: it goes on from where `digest_of` was taken."""
     return state.absorb(joint.seed).absorb_words(nonce)
-
-
-def check_balance(totals: Sequence[Ext]) -> None:
-    """Raises VerificationError unless the terminals of all pieces, each piece's added up, sum to zero."""
-    if ext_sum(totals) != ZERO:
-        raise VerificationError("the buses do not balance: the lookup terminals of all pieces do not sum to zero")
