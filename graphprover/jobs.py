@@ -19,7 +19,8 @@ from graphprover.programs import Packed, Program, ProgramError, open_program, pa
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.proof import Cap
 from graphprover.protocol.security import JOHNSON_PROXIMITY
-from graphprover.prover import Made, Prepared, make, prepare
+from graphprover.prepared import Prepared, PreparedPieces, prepare, prepare_pieces
+from graphprover.prover import Made, in_pieces, make
 from graphprover.verifier import Verdict, check_level, verify
 from graphprover.vm.claim import Claim, claim_of
 from graphprover.vm.execute import Execution, half_of_memory
@@ -258,13 +259,13 @@ class Result:
         return self.made.seconds if self.made else {}
 
 
-def made(subject: Job | Prepared, executor: str = THREADS, device: Device | str = "auto") -> Made:
+def made(subject: Job | Prepared | PreparedPieces, executor: str = THREADS, device: Device | str = "auto") -> Made:
     """A proof by a device of this process, or the one that is there already; it has been verified.
 
     A `Job`'s is verified against its program, as `graphprover prove` does it. Errors are those of `Prover.prove`, and
     FileError for an input that cannot be read.
     """
-    if isinstance(subject, Prepared):
+    if isinstance(subject, Prepared | PreparedPieces):
         return make(subject, executor, device)
     started = time.perf_counter()
 
