@@ -20,7 +20,7 @@ from graphprover.air import received, sent
 from graphprover.device import CpuDevice, Device
 from graphprover.device.interface import CPU_BATCH
 from graphprover.examples import memory, synthetic
-from graphprover.graphs.pieces import plan_pieces
+from graphprover.graphs.pieces import On, plan_keeping, plan_pieces
 from graphprover.graphs.proof import Keep
 from graphprover.pieces import Pieces, pieces_of
 from graphprover.piecewise import MadeInPieces, prove_pieces
@@ -34,6 +34,7 @@ from tests.naive_device import NaiveDevice
 from tests.random_statements import random_statement
 from tests.recipes import as_recipes
 
+
 def in_one_each(statement: Statement) -> Pieces:
     return pieces_of(statement, [[table] for table in range(len(statement.tables))])
 
@@ -41,10 +42,7 @@ def in_one_each(statement: Statement) -> Pieces:
 def made_with(prepared: PreparedPieces, keep: Keep, device: Device | None = None) -> MadeInPieces:
     """The proof by a device that keeps just that of each piece."""
     device = device or CpuDevice(1)
-    given = [(piece.layout, piece.traces) for piece in prepared.pieces]
-    plan = plan_pieces(given, 0, log_batch_rows=CPU_BATCH, threads=1, loaded=False)
-    kept = replace(plan, pieces=tuple(replace(piece, keep=keep) for piece in plan.pieces))
-    return prove_pieces(prepared, device, "sync", kept)
+    return prove_pieces(prepared, device, "sync", plan_keeping(prepared.shapes, On(CPU_BATCH, 1, False), keep))
 
 
 class Counting(CpuDevice):
@@ -158,8 +156,7 @@ def test_whatever_is_kept_the_bytes_are_the_same(as_made: bool) -> None:
 def test_a_budget_says_what_is_kept() -> None:
     """Trees first, then traces and extensions, of the last piece first; never more than the budget."""
     prepared = prepare_pieces(in_one_each(as_recipes(Statement([synthetic.table(10, 50, 5)] * 3))), parameters=FEW)
-    given = [(piece.layout, piece.traces) for piece in prepared.pieces]
-    plans = partial(plan_pieces, given, log_batch_rows=CPU_BATCH, threads=1, loaded=True)
+    plans = partial(plan_pieces, prepared.shapes, On(CPU_BATCH, 1, True))
     least, most = plans(0), plans(1 << 60)
     assert {piece.keep for piece in least.pieces} == {Keep.NOTHING} and {p.keep for p in most.pieces} == {Keep.ALL}
     assert least.peak.bytes < most.peak.bytes
@@ -178,8 +175,7 @@ def test_measured_peak_is_near_the_planned_one(share: float) -> None:
     tables = [synthetic.table(12, 60, 12)] * 3
     prepared = prepare_pieces(in_one_each(as_recipes(Statement(tables))), parameters=FEW)
     device = CpuDevice(1)
-    given = [(piece.layout, piece.traces) for piece in prepared.pieces]
-    plans = partial(plan_pieces, given, log_batch_rows=CPU_BATCH, threads=1, loaded=False)
+    plans = partial(plan_pieces, prepared.shapes, On(CPU_BATCH, 1, False))
     least, most = plans(0).peak.bytes, plans(1 << 60).peak.bytes
     plan = plans(int(least + share * (most - least)))
     prove_pieces(prepared, device, "sync", plan)
@@ -199,9 +195,7 @@ def test_the_memory_that_there_is_decides(monkeypatch: pytest.MonkeyPatch) -> No
     with dask.config.set({"graphprover.memory-limit": roomy.peak_bytes - 1}):
         narrow = make(prepared, "sync", "cpu")
     assert narrow.proof == roomy.proof and narrow.peak_bytes < roomy.peak_bytes
-    least = plan_pieces(
-        [(piece.layout, piece.traces) for piece in prepared.pieces], 0, log_batch_rows=CPU_BATCH, threads=1, loaded=False
-    )
+    least = plan_keeping(prepared.shapes, On(CPU_BATCH, 1, False), Keep.NOTHING)
     with (
         dask.config.set({"graphprover.memory-limit": least.peak.bytes // 2}),
         pytest.raises(TooLarge, match=r"^piece \d of 3: \w+ of .* needs [\d,]+ bytes"),
@@ -242,10 +236,12 @@ def test_a_piece_that_does_not_hold_is_named() -> None:
     broken = np.array(statement.tables[1].main)
     broken[1, 3] += 1
     tables = [*statement.tables[:1], replace(statement.tables[1], main=broken), statement.tables[2]]
-    with pytest.raises(VerificationError, match="buses do not balance"):  # a local lookup may be out of balance by itself
+    with pytest.raises(
+        VerificationError, match="buses do not balance"
+    ):  # a local lookup may be out of balance by itself
         make(prepare_pieces(in_one_each(Statement(tables)), parameters=FEW), "sync", "cpu")
     broken[0, 3] += 1
-    with pytest.raises(VerificationError, match="^piece 1 of 3: "):
+    with pytest.raises(VerificationError, match=r"^piece 1 of 3: "):
         make(prepare_pieces(in_one_each(Statement(tables)), parameters=FEW), "sync", "cpu")
 
 
