@@ -206,7 +206,11 @@ def test_the_memory_that_there_is_decides(monkeypatch: pytest.MonkeyPatch) -> No
         narrow = make(prepared, "sync", "cpu")
     assert narrow.proof == roomy.proof and narrow.peak_bytes < roomy.peak_bytes
     least = plan_pieces(
-        [(piece.layout, piece.traces) for piece in prepared.pieces], 0, log_batch_rows=CPU_BATCH, threads=1, loaded=False
+        [(piece.layout, piece.traces) for piece in prepared.pieces],
+        0,
+        log_batch_rows=CPU_BATCH,
+        threads=1,
+        loaded=False,
     )
     with (
         dask.config.set({"graphprover.memory-limit": least.peak.bytes // 2}),
@@ -248,7 +252,9 @@ def test_a_piece_that_does_not_hold_is_named() -> None:
     broken = np.array(statement.tables[1].main)
     broken[1, 3] += 1
     tables = [*statement.tables[:1], replace(statement.tables[1], main=broken), statement.tables[2]]
-    with pytest.raises(VerificationError, match="buses do not balance"):  # a local lookup may be out of balance by itself
+    with pytest.raises(
+        VerificationError, match="buses do not balance"
+    ):  # a local lookup may be out of balance by itself
         make(prepare_pieces(in_one_each(Statement(tables)), parameters=FEW), "sync", "cpu")
     broken[0, 3] += 1
     with pytest.raises(VerificationError, match="^piece 1 of 3: "):
