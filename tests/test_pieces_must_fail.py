@@ -171,7 +171,7 @@ def test_a_level_that_pieces_do_not_reach() -> None:
     with pytest.raises(VerificationError, match=r"provable bits at most; 128 were asked for"):
         verify(proof, statement)
     with pytest.raises(VerificationError, match=r"provable bits by .*; 6.5 were asked for"):
-        verify(proof, statement, 6.5)
+        verify(proof, statement, 6.5, "unique")
 
 
 def test_a_proof_is_of_its_own_number_of_pieces() -> None:
