@@ -145,14 +145,13 @@ def _jobs(entries: Sequence[Entry], resume: bool) -> "dict[Job, Entry]":
     """The jobs, in which a program with the same options stands once."""
     from graphprover.jobs import Job, Prover
 
-    provers: dict[tuple[str, float, int, str], Prover] = {}
+    provers: dict[tuple[Any, ...], Prover] = {}
     jobs = {}
     for entry in entries:
-        options = entry.security, entry.rate, entry.proximity
-        key = entry.program.name, *options
+        options = {name: getattr(entry, name) for name in ("security", "rate", "proximity", "pieces", "window")}
+        key = entry.program.name, *options.values()
         if key not in provers:
-            security, rate, proximity = options
-            provers[key] = Prover(entry.program, security=security, rate=rate, proximity=proximity)
+            provers[key] = Prover(entry.program, **options)
         job = Job(
             provers[key],
             entry.input,

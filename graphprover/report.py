@@ -93,6 +93,12 @@ def header_report(header: Facts) -> list[Block]:
     for number, table in enumerate(header["tables"]):
         rows.append((number, f"2^{table['log_rows']}", table["public_values"]))
     names = {"program": repr(header["program"]), "format": f"p3-batch-stark {header['release']}"}
+    if header["pieces"] > 1:
+        names["pieces"] = str(header["pieces"])
+        rows = [
+            ("piece", *rows[0]),
+            *((table["piece"], *row) for table, row in zip(header["tables"], rows[1:], strict=True)),
+        ]
     return [names, Section(rows, "tables"), parameters_section(header["parameters"])]
 
 

@@ -110,10 +110,7 @@ def verify_pieces(
     check_level(proof, security)
     if len(proof.proofs) != len(pieces.statements):
         raise VerificationError(f"the proof is in {len(proof.proofs)} pieces, not in {len(pieces.statements)}")
-    layouts = []
-    for index, (of_piece, statement) in enumerate(zip(proof.proofs, pieces.statements, strict=True)):
-        with _blamed(index):
-            layouts.append(layout_of_proof(of_piece, statement))
+    layouts = layouts_of_proof(proof, pieces)
     proven = _proven(layouts, security, proximity)
     batches = []
     for index, (of_piece, layout) in enumerate(zip(proof.proofs, layouts, strict=True)):
@@ -209,6 +206,20 @@ def check_level(proof: Proof | ProofInPieces, security: float) -> None:
     most = most_bits(proof.parameters, len(proof.proofs) if isinstance(proof, ProofInPieces) else 1)
     if not most >= security:
         raise VerificationError(f"the proof has {most:.1f} provable bits at most; {security:g} were asked for")
+
+
+def layouts_of_proof(proof: Proof | ProofInPieces, statement: Statement | Pieces) -> list[Layout]:
+    """The same of each piece, or of the only one."""
+    if isinstance(proof, Proof):
+        if isinstance(statement, Pieces):
+            raise VerificationError(f"the proof is not in pieces, the statement is in {len(statement.statements)}")
+        return [layout_of_proof(proof, statement)]
+    pieces = statement if isinstance(statement, Pieces) else pieces_stated(proof, statement)
+    layouts = []
+    for index, (of_piece, own) in enumerate(zip(proof.proofs, pieces.statements, strict=True)):
+        with _blamed(index):
+            layouts.append(layout_of_proof(of_piece, own))
+    return layouts
 
 
 def layout_of_proof(proof: Proof, statement: Statement) -> Layout:
