@@ -549,8 +549,12 @@ def run_inspect(options: argparse.Namespace) -> int:
         report.say(made, lambda: [*report.statement_report(made), *report.security_report(security)], options)
         return OK
     try:
-        proof = Proof.from_bytes(read_proof(path))
-        _say_proof(proof, path, options)
+        proof = proof_from_bytes(read_proof(path))
+        if isinstance(proof, ProofInPieces):
+            found = facts.header_in_pieces(proof)
+            report.say(found, lambda: report.pieces_report(found), options)
+        else:
+            _say_proof(proof, path, options)
     except VerificationError as error:
         raise VerificationError(f"{path}: {error}") from error
     return OK

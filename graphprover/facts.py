@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from graphprover.envelope import Proof
 from graphprover.graphs.keys import place_of
 from graphprover.programs import Program
+from graphprover.proof_in_pieces import ProofInPieces
 from graphprover.protocol.hashing import DIGEST_BYTES
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.proof import EXT_BYTES, BatchProof, decode, opened_values
@@ -56,6 +57,13 @@ def header(proof: Proof) -> Facts:
     ]
     parameters = asdict(proof.parameters)
     return {"program": proof.label, "release": RELEASE, "tables": tables, "parameters": parameters}
+
+
+def header_in_pieces(proof: ProofInPieces) -> Facts:
+    """The same of a proof in pieces, each with its bytes."""
+    pieces = [{**header(piece), "bytes": len(piece.to_bytes())} for piece in proof.proofs]
+    shared = {name: pieces[0][name] for name in ("program", "release", "parameters")}
+    return shared | {"pieces": [{name: piece[name] for name in ("tables", "bytes")} for piece in pieces]}
 
 
 def key(found: Key) -> Facts:

@@ -96,6 +96,16 @@ def header_report(header: Facts) -> list[Block]:
     return [names, Section(rows, "tables"), parameters_section(header["parameters"])]
 
 
+def pieces_report(header: Facts) -> list[Block]:
+    """What a proof in pieces says about itself."""
+    rows: list[Sequence[object]] = [("piece", "tables", "rows", "bytes")]
+    for number, piece in enumerate(header["pieces"]):
+        tallest = max((table["log_rows"] for table in piece["tables"]), default=0)
+        rows.append((number, len(piece["tables"]), f"up to 2^{tallest}", piece["bytes"]))
+    names = {"program": repr(header["program"]), "format": f"p3-batch-stark {header['release']}"}
+    return [names, Section(rows, "pieces"), parameters_section(header["parameters"])]
+
+
 def key_report(key: Facts) -> list[Block]:
     """What a verifying key is for, and the hash to compare."""
     return [
