@@ -578,10 +578,14 @@ def _say_key(key: Key, options: argparse.Namespace) -> None:
 
 def _say_proof(proof: Proof | ProofInPieces, path: Path, options: argparse.Namespace) -> None:
     """What a proof says about itself and, where its program is known, how large its parts are and what it is worth."""
-    found = facts.header(proof) | {"sizes": None, "security": None}
+    if isinstance(proof, ProofInPieces):
+        found, header_report = facts.header_in_pieces(proof), report.pieces_report
+    else:
+        found, header_report = facts.header(proof), report.header_report
+    found |= {"sizes": None, "security": None}
     if not options.program and proof.label not in packaged_names():
         hint = f"for sizes and security, name its program: graphprover inspect {path} PROGRAM"
-        report.say(found, lambda: [*report.header_report(found), hint], options)
+        report.say(found, lambda: [*header_report(found), hint], options)
         return
     layouts = layouts_of_proof(proof, _program_of(proof, options).statement_of(proof))
     security = facts.security_of(*layouts)
@@ -589,7 +593,7 @@ def _say_proof(proof: Proof | ProofInPieces, path: Path, options: argparse.Names
 
     def describe() -> list[report.Block]:
         sizes = report.sizes_section(found["sizes"])
-        return [*report.header_report(found), sizes, *report.security_report(security)]
+        return [*header_report(found), sizes, *report.security_report(security)]
 
     report.say(found, describe, options)
 

@@ -49,22 +49,21 @@ def verdict(program: Program | Guest, found: Verdict) -> Facts:
     return {"program": program.name, "program_hash": program_hash, "says": says, **security}
 
 
-def header(proof: Proof | ProofInPieces) -> Facts:
+def header(proof: Proof) -> Facts:
     """What a proof says about itself; nothing of it is verified."""
-    proofs = proofs_of(proof)
     tables = [
-        {"piece": index, "log_rows": log_rows, "public_values": len(values)}
-        for index, piece in enumerate(proofs)
-        for log_rows, values in zip(piece.log_heights, piece.public_values, strict=True)
+        {"log_rows": log_rows, "public_values": len(values)}
+        for log_rows, values in zip(proof.log_heights, proof.public_values, strict=True)
     ]
     parameters = asdict(proof.parameters)
-    named = {"program": proof.label, "release": RELEASE, "pieces": len(proofs)}
-    return {**named, "tables": tables, "parameters": parameters}
+    return {"program": proof.label, "release": RELEASE, "tables": tables, "parameters": parameters}
 
 
-def proofs_of(proof: Proof | ProofInPieces) -> tuple[Proof, ...]:
-    """Those of its pieces, or of the only one."""
-    return (proof,) if isinstance(proof, Proof) else proof.proofs
+def header_in_pieces(proof: ProofInPieces) -> Facts:
+    """The same of a proof in pieces, each with its bytes."""
+    pieces = [{**header(piece), "bytes": len(piece.to_bytes())} for piece in proof.proofs]
+    shared = {name: pieces[0][name] for name in ("program", "release", "parameters")}
+    return shared | {"pieces": [{name: piece[name] for name in ("tables", "bytes")} for piece in pieces]}
 
 
 def key(found: Key) -> Facts:
@@ -128,7 +127,8 @@ def security(found: Security) -> Facts:
 def sizes(proof: Proof | ProofInPieces, layouts: Sequence[Layout]) -> dict[str, int]:
     """Bytes of each part of a proof, of all pieces; raises VerificationError for a malformed one."""
     parts: dict[str, int] = {}
-    for piece, layout in zip(proofs_of(proof), layouts, strict=True):
+    proofs = (proof,) if isinstance(proof, Proof) else proof.proofs
+    for piece, layout in zip(proofs, layouts, strict=True):
         for part, size in payload_sizes(decode(piece.payload, layout), layout).items():
             parts[part] = parts.get(part, 0) + size
     rest = len(proof.to_bytes()) - sum(parts.values())

@@ -93,13 +93,17 @@ def header_report(header: Facts) -> list[Block]:
     for number, table in enumerate(header["tables"]):
         rows.append((number, f"2^{table['log_rows']}", table["public_values"]))
     names = {"program": repr(header["program"]), "format": f"p3-batch-stark {header['release']}"}
-    if header["pieces"] > 1:
-        names["pieces"] = str(header["pieces"])
-        rows = [
-            ("piece", *rows[0]),
-            *((table["piece"], *row) for table, row in zip(header["tables"], rows[1:], strict=True)),
-        ]
     return [names, Section(rows, "tables"), parameters_section(header["parameters"])]
+
+
+def pieces_report(header: Facts) -> list[Block]:
+    """What a proof in pieces says about itself."""
+    rows: list[Sequence[object]] = [("piece", "tables", "rows", "bytes")]
+    for number, piece in enumerate(header["pieces"]):
+        tallest = max((table["log_rows"] for table in piece["tables"]), default=0)
+        rows.append((number, len(piece["tables"]), f"up to 2^{tallest}", piece["bytes"]))
+    names = {"program": repr(header["program"]), "format": f"p3-batch-stark {header['release']}"}
+    return [names, Section(rows, "pieces"), parameters_section(header["parameters"])]
 
 
 def key_report(key: Facts) -> list[Block]:

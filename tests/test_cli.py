@@ -1,5 +1,6 @@
 """The command line as a user meets it: what it prints, where, and with which exit code."""
 
+import json
 import os
 import re
 import shutil
@@ -446,3 +447,25 @@ def test_who_ignores_sigterm_still_does(folder: Path) -> None:
     script += "fsync = os.fsync\nos.fsync = lambda file: (signal.raise_signal(signal.SIGTERM), fsync(file))"
     assert process(folder, script, "prove", "doubling.py").returncode == OK
     assert (folder / "proof.bin").exists()
+
+
+def test_a_program_in_pieces(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    proof = tmp_path / "proof.bin"
+    memory = "examples/memory"
+    assert main(["prove", memory, "--pieces", "2", "-o", str(proof)]) == OK
+    whole = tmp_path / "whole.bin"
+    assert main(["prove", memory, "-o", str(whole)]) == OK and proof.stat().st_size > whole.stat().st_size
+    capsys.readouterr()
+    assert main(["verify", str(proof), memory, "--expect", "worth=99"]) == OK
+    assert "valid" in capsys.readouterr().out
+    assert main(["inspect", str(proof)]) == OK
+    assert "piece" in capsys.readouterr().out
+    assert main(["plan", memory, "--pieces", "2"]) == OK
+    shown = capsys.readouterr().out
+    assert "+ extensions" in shown and "where nothing of a piece is kept" in shown
+    assert main(["plan", memory, "--pieces", "2", "--json"]) == OK
+    found = json.loads(capsys.readouterr().out)
+    assert [len(piece["tables"]) for piece in found["pieces"]] == [2, 2] and found["peak_bytes"]["all"]
+    assert main(["prove", memory, "--pieces", "3", "-o", str(proof)]) == USAGE
+    assert "3 pieces of 2 tables" in capsys.readouterr().err
+    assert main(["plan", memory, "--pieces", "2", "--svg", str(tmp_path / "plan.svg")]) == USAGE

@@ -28,6 +28,7 @@ from graphprover.field import (
     reverse_bits,
     root_of_unity,
 )
+from graphprover.prepared import prepare
 from graphprover.protocol import backend, verification
 from graphprover.protocol.challenger import Challenger
 from graphprover.protocol.constraints import selectors_at
@@ -35,7 +36,7 @@ from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.hashing import keccak256
 from graphprover.protocol.proof import BatchProof, decode, exts_to_words, rows_by_height, words_to_exts
 from graphprover.protocol.verification import evaluate, fold_groups
-from graphprover.prover import prepare, prove, prove_prepared
+from graphprover.prover import prove, prove_prepared
 from graphprover.statement import Statement, Table
 from graphprover.verifier import verify
 from tests.cheating import forge
