@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from graphprover.envelope import Proof
     from graphprover.files import FileError
     from graphprover.jobs import Job, Prover, Result
+    from graphprover.proof_in_pieces import ProofInPieces, load_proof
     from graphprover.protocol.errors import VerificationError
     from graphprover.prover import prove
     from graphprover.statement import Statement, Table
@@ -24,6 +25,7 @@ __all__ = [
     "FileError",
     "Job",
     "Proof",
+    "ProofInPieces",
     "Prover",
     "Result",
     "Statement",
@@ -32,6 +34,7 @@ __all__ = [
     "VerificationError",
     "check",
     "graph",
+    "load_proof",
     "prove",
     "prove_many",
     "verify",
@@ -44,6 +47,7 @@ _HOMES = {
     "FileError": "files",
     "Job": "jobs",
     "Proof": "envelope",
+    "ProofInPieces": "proof_in_pieces",
     "Prover": "jobs",
     "Result": "jobs",
     "Statement": "statement",
@@ -52,6 +56,7 @@ _HOMES = {
     "VerificationError": "protocol.errors",
     "check": "checker",
     "graph": "delayed",
+    "load_proof": "proof_in_pieces",
     "prove": "prover",
     "prove_many": "batch",
     "verify": "verifier",

@@ -551,8 +551,7 @@ def run_inspect(options: argparse.Namespace) -> int:
         report.say(made, lambda: [*report.statement_report(made), *report.security_report(security)], options)
         return OK
     try:
-        proof = proof_from_bytes(read_proof(path))
-        _say_proof(proof, path, options)
+        _say_proof(proof_from_bytes(read_proof(path)), path, options)
     except VerificationError as error:
         raise VerificationError(f"{path}: {error}") from error
     return OK
@@ -578,22 +577,18 @@ def _say_key(key: Key, options: argparse.Namespace) -> None:
 
 def _say_proof(proof: Proof | ProofInPieces, path: Path, options: argparse.Namespace) -> None:
     """What a proof says about itself and, where its program is known, how large its parts are and what it is worth."""
-    if isinstance(proof, ProofInPieces):
-        found, header_report = facts.header_in_pieces(proof), report.pieces_report
-    else:
-        found, header_report = facts.header(proof), report.header_report
-    found |= {"sizes": None, "security": None}
+    found = facts.header(proof) | {"sizes": None, "security": None}
     if not options.program and proof.label not in packaged_names():
         hint = f"for sizes and security, name its program: graphprover inspect {path} PROGRAM"
-        report.say(found, lambda: [*header_report(found), hint], options)
+        report.say(found, lambda: [*report.header_report(found), hint], options)
         return
     layouts = layouts_of_proof(proof, _program_of(proof, options).statement_of(proof))
     security = facts.security_of(*layouts)
-    found |= {"sizes": facts.sizes(proof, layouts), "security": facts.security(security)}
+    found |= {"sizes": facts.sizes(proof, *layouts), "security": facts.security(security)}
 
     def describe() -> list[report.Block]:
         sizes = report.sizes_section(found["sizes"])
-        return [*header_report(found), sizes, *report.security_report(security)]
+        return [*report.header_report(found), sizes, *report.security_report(security)]
 
     report.say(found, describe, options)
 

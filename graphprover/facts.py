@@ -49,21 +49,16 @@ def verdict(program: Program | Guest, found: Verdict) -> Facts:
     return {"program": program.name, "program_hash": program_hash, "says": says, **security}
 
 
-def header(proof: Proof) -> Facts:
-    """What a proof says about itself; nothing of it is verified."""
+def header(proof: Proof | ProofInPieces) -> Facts:
+    """What a proof says about itself; nothing of it is verified. Its pieces number their tables themselves."""
     tables = [
-        {"log_rows": log_rows, "public_values": len(values)}
-        for log_rows, values in zip(proof.log_heights, proof.public_values, strict=True)
+        ({"piece": index} if isinstance(proof, ProofInPieces) else {})
+        | {"log_rows": log_rows, "public_values": len(values)}
+        for index, piece in enumerate(plain(proof))
+        for log_rows, values in zip(piece.log_heights, piece.public_values, strict=True)
     ]
     parameters = asdict(proof.parameters)
     return {"program": proof.label, "release": RELEASE, "tables": tables, "parameters": parameters}
-
-
-def header_in_pieces(proof: ProofInPieces) -> Facts:
-    """The same of a proof in pieces, each with its bytes."""
-    pieces = [{**header(piece), "bytes": len(piece.to_bytes())} for piece in proof.proofs]
-    shared = {name: pieces[0][name] for name in ("program", "release", "parameters")}
-    return shared | {"pieces": [{name: piece[name] for name in ("tables", "bytes")} for piece in pieces]}
 
 
 def key(found: Key) -> Facts:
@@ -100,8 +95,13 @@ def statement(layout: Layout) -> Facts:
     return {"tables": tables, "parameters": asdict(layout.parameters)}
 
 
+def plain(proof: Proof | ProofInPieces) -> tuple[Proof, ...]:
+    """The proof of each piece, or the one that is in no pieces."""
+    return proof.proofs if isinstance(proof, ProofInPieces) else (proof,)
+
+
 def security_of(*layouts: Layout) -> Security:
-    """The provable security of proofs of this layout, or with pieces of these."""
+    """The provable security of proofs of this layout, or of pieces of these."""
     return analyse([shape_of(layout.tables, layout.log_heights) for layout in layouts], layouts[0].parameters)
 
 
@@ -124,11 +124,10 @@ def security(found: Security) -> Facts:
     return {"bits": found.bits, "bits_by": bits_by(found), **limit}
 
 
-def sizes(proof: Proof | ProofInPieces, layouts: Sequence[Layout]) -> dict[str, int]:
-    """Bytes of each part of a proof, of all pieces; raises VerificationError for a malformed one."""
+def sizes(proof: Proof | ProofInPieces, *layouts: Layout) -> dict[str, int]:
+    """Bytes of each part of a proof, of all its pieces; raises VerificationError for a malformed one."""
     parts: dict[str, int] = {}
-    proofs = (proof,) if isinstance(proof, Proof) else proof.proofs
-    for piece, layout in zip(proofs, layouts, strict=True):
+    for piece, layout in zip(plain(proof), layouts, strict=True):
         for part, size in payload_sizes(decode(piece.payload, layout), layout).items():
             parts[part] = parts.get(part, 0) + size
     rest = len(proof.to_bytes()) - sum(parts.values())
