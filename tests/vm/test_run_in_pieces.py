@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from graphprover import VerificationError, prove, verify
+from graphprover.cli import main
+from graphprover.options import OK, USAGE
 from graphprover.pieces import Pieces
 from graphprover.proof_in_pieces import ProofInPieces, proof_from_bytes
 from graphprover.protocol.pieces import Joint
@@ -27,7 +29,8 @@ from graphprover.vm.statement import Machine
 from graphprover.vm.table_numbers import TableNumber
 from graphprover.vm.windows import windows_of
 from tests.graphs.test_proof import FEW
-from tests.vm.assemble import image, leave, li
+from tests.vm.assemble import CODE, Segment, elf, image, leave, li, words
+from tests.vm.assemble import X as EXECUTABLE
 from tests.vm.programs import X, Y
 from tests.vm.test_shape import header, in_one
 from tests.vm.test_windows import far_accesses
@@ -236,3 +239,24 @@ def test_heads_name_the_tables(index: int) -> None:
     ):
         changed = (*proofs[:index], piece, *proofs[index + 1 :])
         refused(replace(honest()[2], proofs=changed), f"piece {index}|first table does not name")
+
+
+def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    guest, key, proof, alone = (str(tmp_path / name) for name in ("guest.elf", "vk", "proof", "alone"))
+    Path(guest).write_bytes(elf([Segment(CODE, words(leave(0)), EXECUTABLE)]))
+    assert main(["setup", guest, "-o", key]) == OK
+    run = ["prove", guest, "--security", "20"]
+    assert main([*run, "--pieces", "2", "-o", proof]) == OK
+    for command in (["verify", proof, key, "--security", "20"], ["verify", proof, guest, "--security", "20"]):
+        assert main(command) == OK
+    assert main(["inspect", proof, key]) == OK and "piece" in capsys.readouterr().out
+    assert main(["plan", guest, "--window", "1"]) == OK and "committed cells a cycle" in capsys.readouterr().out
+    assert main([*run, "-o", alone]) == main([*run, "--window", "9", "-o", proof]) == OK  # all of it in one window
+    assert Path(proof).read_bytes() == Path(alone).read_bytes()
+    capsys.readouterr()
+    for options, cause in (
+        (["--pieces", "9"], "cut into 1 to"),
+        (["--pieces", "2", "--window", "1"], "not both"),
+    ):
+        assert main([*run, *options]) == USAGE and cause in capsys.readouterr().err
+    assert main(["prove", "examples/fibonacci", "--window", "9"]) == USAGE and "no guest" in capsys.readouterr().err
