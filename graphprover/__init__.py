@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from graphprover.envelope import Proof
     from graphprover.files import FileError
     from graphprover.jobs import Job, Prover, Result
+    from graphprover.observation import Observation, observed
     from graphprover.protocol.errors import VerificationError
     from graphprover.prover import prove
     from graphprover.statement import Statement, Table
@@ -23,6 +24,7 @@ __all__ = [
     "Bus",
     "FileError",
     "Job",
+    "Observation",
     "Proof",
     "Prover",
     "Result",
@@ -32,6 +34,7 @@ __all__ = [
     "VerificationError",
     "check",
     "graph",
+    "observed",
     "prove",
     "prove_many",
     "verify",
@@ -43,6 +46,7 @@ _HOMES = {
     "Bus": "air",
     "FileError": "files",
     "Job": "jobs",
+    "Observation": "observation",
     "Proof": "envelope",
     "Prover": "jobs",
     "Result": "jobs",
@@ -52,6 +56,7 @@ _HOMES = {
     "VerificationError": "protocol.errors",
     "check": "checker",
     "graph": "delayed",
+    "observed": "observation",
     "prove": "prover",
     "prove_many": "batch",
     "verify": "verifier",
