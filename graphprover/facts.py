@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphprover.anatomy import bits_by
+from graphprover.anatomy import bits_by, proofs_of
 from graphprover.envelope import Proof
 from graphprover.observation import Observation
 from graphprover.programs import Program
@@ -42,21 +42,16 @@ def verdict(program: Program | Guest, found: Verdict) -> Facts:
     return {"program": program.name, "program_hash": program_hash, "says": says, **security}
 
 
-def header(proof: Proof) -> Facts:
-    """What a proof says about itself; nothing of it is verified."""
+def header(proof: Proof | ProofInPieces) -> Facts:
+    """What a proof says about itself; nothing of it is verified. Its pieces number their tables themselves."""
     tables = [
-        {"log_rows": log_rows, "public_values": len(values)}
-        for log_rows, values in zip(proof.log_heights, proof.public_values, strict=True)
+        ({"piece": index} if isinstance(proof, ProofInPieces) else {})
+        | {"log_rows": log_rows, "public_values": len(values)}
+        for index, piece in enumerate(proofs_of(proof))
+        for log_rows, values in zip(piece.log_heights, piece.public_values, strict=True)
     ]
     parameters = asdict(proof.parameters)
     return {"program": proof.label, "release": RELEASE, "tables": tables, "parameters": parameters}
-
-
-def header_in_pieces(proof: ProofInPieces) -> Facts:
-    """The same of a proof in pieces, each with its bytes."""
-    pieces = [{**header(piece), "bytes": len(piece.to_bytes())} for piece in proof.proofs]
-    shared = {name: pieces[0][name] for name in ("program", "release", "parameters")}
-    return shared | {"pieces": [{name: piece[name] for name in ("tables", "bytes")} for piece in pieces]}
 
 
 def key(found: Key) -> Facts:

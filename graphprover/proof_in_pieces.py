@@ -181,6 +181,8 @@ def join(pieces: Iterable[Piece]) -> ProofInPieces:
 
 def proof_from_bytes(data: bytes) -> Proof | ProofInPieces:
     """A proof, in pieces or not; raises VerificationError for anything else."""
+    if data.startswith(PIECE_MAGIC):
+        raise VerificationError("one piece of a proof: the others are missing")
     return (ProofInPieces if data.startswith(PIECES_MAGIC) else Proof).from_bytes(data)
 
 

@@ -367,7 +367,7 @@ def _observation(
         memory=Memory(observer.before, device.memory.peak, peak_of(layout, device, prepared.traces).bytes),
         ceilings=str(assumed(device.kind, device.threads)),
         security=security_of(layout),
-        sizes=sizes_of(proof, layout, proven.proof),
+        sizes=sizes_of(proof, layout, decoded=proven.proof),
     )
 
 

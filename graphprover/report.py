@@ -89,21 +89,14 @@ def _aligned(section: Section) -> Iterable[str]:
 
 def header_report(header: Facts) -> list[Block]:
     """What a proof says about itself."""
-    rows: list[Sequence[object]] = [("table", "rows", "public values")]
-    for number, table in enumerate(header["tables"]):
-        rows.append((number, f"2^{table['log_rows']}", table["public_values"]))
+    tables = header["tables"]
+    pieces = [table["piece"] for table in tables if "piece" in table]
+    rows: list[Sequence[object]] = [(*["piece"] * bool(pieces), "table", "rows", "public values")]
+    for number, table in enumerate(tables):
+        place = (pieces[number], number - pieces.index(pieces[number])) if pieces else (number,)
+        rows.append((*place, f"2^{table['log_rows']}", table["public_values"]))
     names = {"program": repr(header["program"]), "format": f"p3-batch-stark {header['release']}"}
     return [names, Section(rows, "tables"), parameters_section(header["parameters"])]
-
-
-def pieces_report(header: Facts) -> list[Block]:
-    """What a proof in pieces says about itself."""
-    rows: list[Sequence[object]] = [("piece", "tables", "rows", "bytes")]
-    for number, piece in enumerate(header["pieces"]):
-        tallest = max((table["log_rows"] for table in piece["tables"]), default=0)
-        rows.append((number, len(piece["tables"]), f"up to 2^{tallest}", piece["bytes"]))
-    names = {"program": repr(header["program"]), "format": f"p3-batch-stark {header['release']}"}
-    return [names, Section(rows, "pieces"), parameters_section(header["parameters"])]
 
 
 def key_report(key: Facts) -> list[Block]:

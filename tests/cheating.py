@@ -88,13 +88,13 @@ def forge_pieces(
         return dask.compute(task, scheduler="synchronous")[0]
 
     for index in range(count):
-        committed.append(compute(proof_graph.committing(graph(index), *given[index], Keep.NOTHING)))
+        committed.append(compute(proof_graph.committing(graph(index), *given[index], keep=Keep.NOTHING)))
     drawn_from = joint(Joint(tuple(piece.digest for piece in committed)))
     nonce = NaiveDevice().grind(drawn_from.grinding_seed, parameters.lookup_pow_bits)
     proofs = []
     for index in range(count):
         own = (nonces or {}).get(index, nonce)
-        proven = compute(proof_graph.finishing(graph(index), *given[index], drawn_from, own))
+        proven = compute(proof_graph.finishing(graph(index), *given[index], joint=drawn_from, nonce=own))
         _, label, _, _, values = given[index]
         proofs.append(Proof(label, parameters, layouts[index].log_heights, values, encode(proven.proof)))
     return ProofInPieces(drawn_from, tuple(proofs))

@@ -78,8 +78,9 @@ def test_runs_in_pieces_are_proved(name: str, data: bytes, pieces: int, stated: 
 
 
 def copying(code: int = 0) -> Machine:
-    """Exits with ``code``."""
+    """Exits with ``code``; the word is there in each of three windows."""
     words = [*li(X, INPUT_BASE), Instruction(Op.LD, Y, X, imm=8), *li(X, OUTPUT_BASE)]
+    words += [Instruction(Op.ADDI, 13 + i, Y) for i in range(6)]
     words += [*li(12, 8), Instruction(Op.SD, rs1=X, rs2=12), Instruction(Op.SD, rs1=X, rs2=Y, imm=8)]
     return Machine(image([*words, *leave(code)]))
 
@@ -151,8 +152,9 @@ def test_pieces_in_another_order() -> None:
     for order in ((0, 2, 1), (1, 0, 2), (2, 1, 0)):
         proofs = tuple(proof.proofs[i] for i in order)
         joint = Joint(tuple(proof.joint.digests[i] for i in order))
-        refused(ProofInPieces(proof.joint, proofs), "piece [0-2]")
-        refused(ProofInPieces(joint, proofs), "piece [0-2]")
+        cause = "does not name the others" if order[0] else "piece [0-2]|different nonces|before the last piece"
+        refused(ProofInPieces(proof.joint, proofs), cause)
+        refused(ProofInPieces(joint, proofs), cause)
 
 
 def test_the_order_of_windows_is_the_clocks() -> None:
@@ -175,7 +177,8 @@ def test_a_window_is_missing_or_there_twice() -> None:
     for chosen in ((0, 2), (0, 1, 1, 2)):
         refused(proved(with_tables([tables[i] for i in chosen], [shares[i] for i in chosen])), "do not balance|cycles")
         proofs = tuple(proof.proofs[i] for i in chosen)
-        refused(ProofInPieces(Joint(tuple(proof.joint.digests[i] for i in chosen)), proofs), "piece")
+        joint = Joint(tuple(proof.joint.digests[i] for i in chosen))
+        refused(ProofInPieces(joint, proofs), "cycles|piece|different nonces|lookup challenges")
 
 
 @pytest.mark.parametrize("place", range(3))
@@ -232,4 +235,4 @@ def test_heads_name_the_tables(index: int) -> None:
         replace(proofs[index], log_heights=(6,), public_values=((),)),
     ):
         changed = (*proofs[:index], piece, *proofs[index + 1 :])
-        refused(replace(honest()[2], proofs=changed), f"piece {index}: |first table does not name")
+        refused(replace(honest()[2], proofs=changed), f"piece {index}|first table does not name")
