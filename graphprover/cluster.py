@@ -28,6 +28,7 @@ from graphprover.device import Device
 from graphprover.graphs.executor_names import CLUSTERS, LOCAL
 from graphprover.graphs.progress import Tell
 from graphprover.members import ANSWER_SECONDS, GPU, LOOK_SECONDS, SLOT, ClusterError, Members, gpus_asked
+from graphprover.observation import give, observing
 from graphprover.settings import SILENCE, setting
 from graphprover.vm.faults import GuestFault, OtherExitCode
 
@@ -91,7 +92,7 @@ class Cluster:
         `graphprover.prover.prove` raises there, and ClusterError where a worker does not fit, none comes in time, or
         they die of it.
         """
-        payload = pickle.dumps((prepared, device), protocol=pickle.HIGHEST_PROTOCOL)
+        payload = pickle.dumps((prepared, device, observing()), protocol=pickle.HIGHEST_PROTOCOL)
         errand = Errand(prepared.label.split(" ")[0] or "statement", lambda: payload)
         tell = progress or (lambda ended, total, task: None)
         tell(0, 1, f"proof of {prepared.label}")
@@ -101,12 +102,15 @@ class Cluster:
             raise outcome.error
         assert outcome.value is not None
         tell(1, 1, "")
-        return pickle.loads(outcome.value).proof
+        made = pickle.loads(outcome.value)
+        if made.observation:
+            give(made.observation.of_worker(outcome.worker))
+        return made.proof
 
     def run(
         self, errands: Iterable[Errand], device: Device | str, begun: Callable[[Errand, str], None] | None = None
     ) -> Generator[Outcome]:
-        """Give errands to workers, a few more at a time than there are workers, and yield what comes of each.
+        """Give errands to workers, twice as many at a time as there are workers, and yield what comes of each.
 
         ``begun`` is told an errand and the worker's address whenever one begins it. A worker that dies or stops loses
         its errand to another; one that fails by no fault of its own is tried once elsewhere. Closing the generator
@@ -172,7 +176,8 @@ class _Run:
 
     def outcomes(self, errands: Iterator[Errand]) -> Iterator[Outcome]:
         while True:
-            at_once = 2 * len(self._members.fit(self._device)) + 2
+            # Each has one more at hand; a second would wait there while others have nothing to do.
+            at_once = max(1, 2 * len(self._members.fit(self._device)))
             for errand in islice(errands, max(0, at_once - len(self._open))):
                 self._open.append(_Open(errand))
                 self._submit(self._open[-1])

@@ -15,13 +15,14 @@ LINKED = ("graphs", "kernels", "examples")  # folders of the root that are packa
 
 # From the lowest up; a module belongs to the longest name that fits, and imports from its own layer and lower ones.
 LAYERS = (
-    # arithmetic of the verifier; files; keeping compiled kernels; what notebooks and terminals show, and a process says
-    # that ends; what can be set
-    ("field", "files", "compiled", "leaving", "notebook", "terminal", "settings", "__init__"),
+    # arithmetic of the verifier; files; keeping compiled kernels; what notebooks, terminals and browsers show, and a
+    # process says that ends; what can be set
+    ("field", "files", "compiled", "leaving", "notebook", "terminal", "browser", "settings", "__init__"),
     ("air",),  # how tables are described
     ("protocol",),  # what prover and verifier agree on
     # what a user holds
-    ("envelope", "recipe", "statement", "pieces", "proof_in_pieces", "checker", "verifier", "export"),
+    ("envelope", "anatomy", "recipe", "statement", "pieces", "proof_in_pieces", "checker", "verifier", "export"),
+    ("observation", "chrome_trace"),  # what was seen of a proof
     ("kernels",),  # the arithmetic of the prover
     ("device",),  # where it runs
     ("admission",),  # how much of it at once
@@ -34,20 +35,21 @@ LAYERS = (
     ("worker",),
     ("batch",),
     # the command line: what commands share, commands, all of it
-    ("options", "demands", "facts", "report", "batch_file"),
+    ("options", "demands", "facts", "report", "batch_file", "pages", "observed_files"),
     ("batch_cli", "warm", "completion", "vm.cli", "vm.new_guest"),
     ("cli", "__main__"),
 )
 
 UPWARD = {  # imports inside of functions that go up, and why
     ("protocol.hashing", "kernels.cpu.keccak"): "so much hashing that loading the kernels pays",
+    ("protocol.arrays", "kernels.cpu.products"): "where the kernels are loaded",
     ("protocol.preprocessed", "device.cpu"): "so much hashing that loading the kernels pays",
     ("cluster", "programs"): "what a program has done wrong is not tried again",
     ("statement", "device.choose"): "whoever asks for traces without a proof names no device",
 }
 
 HOMES = {  # the only modules that import what is heavy
-    "dask": ("settings", "graphs", "cli", "options", "cluster", "local_cluster", "members", "delayed", "prover"),
+    "dask": ("settings", "graphs", "options", "cluster", "local_cluster", "members", "delayed", "prover"),
     "distributed": ("cluster", "local_cluster", "members", "worker"),
     "numba": ("compiled", "kernels.cpu"),
     "llvmlite": ("kernels.cpu",),
@@ -55,6 +57,7 @@ HOMES = {  # the only modules that import what is heavy
     "rmm": ("kernels.cuda",),
     "elftools": ("vm.profile.lines",),
     "rich": ("terminal",),
+    "bokeh": ("pages.charts",),
     "shtab": ("completion",),
 }
 

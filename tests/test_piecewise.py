@@ -272,8 +272,8 @@ def test_shares_that_are_none_are_refused() -> None:
     statement = example(memory)
     for pieces, message in (
         ([[0], [0]], "table 0 is in two pieces"),
-        ([[0, 1]], "2 to 4096 pieces"),
-        (0, "2 to 4096 pieces"),
+        ([[0, 1]], "2 to 1024 pieces"),
+        (0, "2 to 1024 pieces"),
         (3, "3 pieces of 2 tables"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -347,7 +347,7 @@ def test_a_prover_gives_the_commitment_that_it_has_made(monkeypatch: pytest.Monk
 def test_constraints_hold_in_all_coordinates(amount: Ext) -> None:
     vector = vectors.load("counter")
     challenges = verification._replay(vector.layout, vector.proof, vector.public_values, vector.cap, vector.binding)
-    verification._check_constraints(vector.layout, vector.proof, (), challenges, 0)
+    verification._check_constraints(vector.layout, vector.proof, vector.public_values, challenges)
     (opened,) = vector.proof.openings
     (first, *others), *chunks = map(words_to_exts, opened.quotient)
     # Times the vanishing polynomial it makes a difference of ``amount``.
@@ -356,7 +356,7 @@ def test_constraints_hold_in_all_coordinates(amount: Ext) -> None:
     quotient = (exts_to_words([ext_add(first, off), *others]),)
     changed = replace(vector.proof, openings=(replace(opened, quotient=quotient),))
     with pytest.raises(VerificationError, match="the constraints do not hold"):
-        verification._check_constraints(vector.layout, changed, (), challenges, 0)
+        verification._check_constraints(vector.layout, changed, vector.public_values, challenges)
 
 
 @pytest.mark.parametrize("amount", UNITS)
