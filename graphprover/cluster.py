@@ -106,7 +106,7 @@ class Cluster:
     def run(
         self, errands: Iterable[Errand], device: Device | str, begun: Callable[[Errand, str], None] | None = None
     ) -> Generator[Outcome]:
-        """Give errands to workers, a few more at a time than there are workers, and yield what comes of each.
+        """Give errands to workers, twice as many at a time as there are workers, and yield what comes of each.
 
         ``begun`` is told an errand and the worker's address whenever one begins it. A worker that dies or stops loses
         its errand to another; one that fails by no fault of its own is tried once elsewhere. Closing the generator
@@ -172,7 +172,8 @@ class _Run:
 
     def outcomes(self, errands: Iterator[Errand]) -> Iterator[Outcome]:
         while True:
-            at_once = 2 * len(self._members.fit(self._device)) + 2
+            # Each has one more at hand; a second would wait there while others have nothing to do.
+            at_once = max(1, 2 * len(self._members.fit(self._device)))
             for errand in islice(errands, max(0, at_once - len(self._open))):
                 self._open.append(_Open(errand))
                 self._submit(self._open[-1])

@@ -5,7 +5,7 @@ three of them, lowest power first. The compiled kernels live in ``graphprover.ke
 which the verifier uses and which imports nothing but NumPy.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -165,104 +165,9 @@ def array_mul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return low.reshape(shape)
 
 
-def array_pow(base: int, exponents: np.ndarray) -> np.ndarray:
-    """base^e mod p for each e of an array of non-negative integers."""
-    powers = np.ones(exponents.shape, dtype=np.uint64)
-    for bit in range(int(exponents.max(initial=0)).bit_length()):
-        factor = np.where((exponents >> bit) & 1, np.uint64(base), np.uint64(1))
-        powers, base = array_mul(powers, factor), base * base % P
-    return powers
-
-
 def array_reverse_bits(indices: np.ndarray, bits: int) -> np.ndarray:
     """The lowest ``bits`` bits of each index in reverse order, int64."""
     reversed_ = np.zeros_like(indices)
     for bit in range(bits):
         reversed_ |= ((indices >> bit) & 1) << (bits - 1 - bit)
     return reversed_
-
-
-def array_inv(a: np.ndarray) -> np.ndarray:
-    """1/a mod p of a vector, by one inversion of the product of all; raises ZeroDivisionError if one is zero."""
-    if len(a) < 2:
-        return np.array([inv(value) for value in a.tolist()], dtype=np.uint64)
-    even, odd = a[0::2], np.append(a[1::2], np.ones(len(a) % 2, dtype=np.uint64))
-    pairs = array_inv(array_mul(even, odd))
-    return np.stack([array_mul(pairs, odd), array_mul(pairs, even)], axis=1).reshape(-1)[: len(a)]
-
-
-_DIGIT_BITS = 22  # a product of two digits has 44, and the sum of 2^9 of them is exact in a float64
-_TERMS = 1 << 9
-_PRODUCTS = 1 << 18  # of one call of a BLAS, which would start threads for more: they cost more than they save
-
-
-def array_dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The matrix product mod p of (m, k) and (k, n), by exact products of floating-point matrices of 22-bit digits."""
-    m, n = a.shape[0], b.shape[1]
-    total = np.zeros((m, n), dtype=np.uint64)
-    for first in range(0, a.shape[1], _TERMS):
-        digits = _digits(a[:, first : first + _TERMS])
-        left = digits.reshape(3 * m, digits.shape[2])
-        right = np.concatenate(list(_digits(b[first : first + _TERMS])), axis=1)
-        rows = max(1, _PRODUCTS // max(right.size, 1))
-        parts = [left[at : at + rows] @ right for at in range(0, 3 * m, rows)]
-        sums = np.concatenate([np.zeros((0, 3 * n)), *parts]).astype(np.uint64).reshape(3, m, 3, n)
-        for weight in range(5):
-            # At most three sums below 2^53 each.
-            parts = [sums[i, :, weight - i] for i in range(3) if 0 <= weight - i < 3]
-            scale = np.array(pow(2, _DIGIT_BITS * weight, P), dtype=np.uint64)
-            total = array_add(total, array_mul(np.sum(parts, axis=0), scale))
-    return total
-
-
-def _digits(a: np.ndarray) -> np.ndarray:
-    """The three digits of each word, lowest first, as float64."""
-    mask = np.uint64((1 << _DIGIT_BITS) - 1)
-    return np.stack([((a >> np.uint64(_DIGIT_BITS * i)) & mask).astype(np.float64) for i in range(3)])
-
-
-# Extension elements as uint64 arrays (3, ...) of their coordinates.
-
-
-def ext_array(values: Sequence[Ext]) -> np.ndarray:
-    """Elements as an array (3, n)."""
-    return np.array(values, dtype=np.uint64).reshape(-1, 3).T
-
-
-def ext_array_mul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """a * b for arrays (3, ...) whose other axes broadcast."""
-    return _reduced(array_mul(a[:, None], b[None, :]))
-
-
-def ext_array_dot(a: np.ndarray, b: np.ndarray) -> Ext:
-    """The sum of the products of the elements of two arrays (3, n)."""
-    c0, c1, c2 = _reduced(array_dot(a, b.T)[:, :, None])[:, 0].tolist()
-    return (c0, c1, c2)
-
-
-def _reduced(products: np.ndarray) -> np.ndarray:
-    """From the products (3, 3, ...) of all coordinates to the coordinates (3, ...), as x^3 = x + 1."""
-    x3 = array_add(products[1, 2], products[2, 1])
-    x4 = products[2, 2]
-    x1 = array_add(products[0, 1], products[1, 0])
-    x2 = array_add(array_add(products[0, 2], products[2, 0]), products[1, 1])
-    return np.stack([array_add(products[0, 0], x3), array_add(array_add(x1, x3), x4), array_add(x2, x4)])
-
-
-def ext_array_inv(a: np.ndarray) -> np.ndarray:
-    """1/a of an array (3, n), as `ext_inv`; raises ZeroDivisionError if one is zero."""
-    a0, a1, a2 = a
-    both, rest = array_add(a0, a2), array_add(a1, a2)
-    c0 = array_sub(array_mul(both, both), array_mul(a1, rest))
-    c1 = array_sub(array_mul(a2, rest), array_mul(a1, both))
-    c2 = array_sub(array_mul(a1, a1), array_mul(a2, both))
-    norm = array_add(array_add(array_mul(a0, c0), array_mul(a2, c1)), array_mul(a1, c2))
-    return array_mul(np.stack([c0, c1, c2]), array_inv(norm))
-
-
-def ext_array_powers(a: Ext, count: int) -> np.ndarray:
-    """[1, a, a^2, ...] as an array (3, count), by doubling."""
-    powers = ext_array([ONE])
-    while powers.shape[1] < count:
-        powers = np.concatenate([powers, ext_array_mul(powers, ext_array([ext_pow(a, powers.shape[1])]))], axis=1)
-    return powers[:, :count]

@@ -45,8 +45,8 @@ class Prover:
 
     ``program``: what `graphprover prove` takes, a path or ``examples/NAME``, or one that is open. The options are those
     of `prove`; a guest's pieces are windows of its run, so many of them or of so many cycles (``window``). Where
-    neither is given, its proof is in one piece, or in as many as make it fit the device. It travels to workers as bytes:
-    the ELF file, or the sources of a ``.py`` program, without executor and device.
+    neither is given, its proof is in one piece, or in as many as make it fit the device. It travels to workers as
+    bytes: the ELF file, or the sources of a ``.py`` program, without executor and device.
 
     Raises ProgramError for what is no program. What its tables leave unread is told in warnings.
     """

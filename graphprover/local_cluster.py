@@ -54,7 +54,8 @@ def started(kind: str, workers: int | None = None) -> Iterator[Client]:
     options = _for_gpus(number) if kind == CUDA else _for_cpus(number)
     cluster = _Processes(options)
     try:
-        with Client(cluster.address(kind)) as client:
+        # Proofs come from the workers themselves, not by way of the scheduler, which is a thread of this process.
+        with Client(cluster.address(kind), direct_to_workers=True) as client:
             yield client
     finally:
         cluster.end()

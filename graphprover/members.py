@@ -62,8 +62,9 @@ class Members:
             self.look()
             if wrong := [line for address in sorted(self._asked) if (line := self._wrong(address, device))]:
                 raise ClusterError("\n".join(wrong))
+            # Before those that fit are counted, who might answer meanwhile.
             waiting = sorted(address for address, answer in self._asked.items() if not answer.done())
-            if self.fit(device) and not waiting:
+            if not waiting and self.fit(device):
                 return
             present(bool(waiting))
             if waiting and time.monotonic() - started > PATIENCE_SECONDS:

@@ -113,7 +113,7 @@ def _buses(pieces: Sequence[Sequence[AirDescription]]) -> list[list[tuple[str, i
         for lookup in air.lookups:
             if lookup.bus is not None:
                 widths.setdefault(lookup.bus, len(lookup.tuples[0].fields))
-    widest = max_tuple_width(airs)
+    widest = max_tuple_width(tuple(airs))
     unused, heads = int(widest not in widths.values()), []
     for piece in pieces:
         names = islice((name for i in count() if (name := f"unused {i}") not in widths), unused)

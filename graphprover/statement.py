@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from operator import index
 from typing import Any
 
@@ -119,6 +119,11 @@ def binding_digest(layout: Layout, label: str, preprocessed: Sequence[bytes] | N
 
     Plonky3 binds none of them, so the challenger's initial state does.
     """
+    return _binding_digest(layout, label, None if preprocessed is None else tuple(preprocessed))
+
+
+@lru_cache(maxsize=16)
+def _binding_digest(layout: Layout, label: str, preprocessed: tuple[bytes, ...] | None) -> bytes:
     name = label.encode()
     parts = [BINDING_MAGIC, RELEASE.encode(), bytes([len(name)]), name]
     parts += [layout.parameters.to_bytes(), len(layout.tables).to_bytes(4, "little")]

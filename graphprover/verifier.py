@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import chain
 
 from graphprover.air.description import check_multiplicity_bound
@@ -206,14 +207,18 @@ def _blamed(index: int) -> Iterator[None]:
 
 def _proven(layouts: Sequence[Layout], security: float, proximity: str) -> Security:
     """What proofs of these layouts, one a piece, are worth; raises VerificationError for less than was asked for."""
-    shapes = [shape_of(layout.tables, layout.log_heights) for layout in layouts]
-    proven = analyse(shapes, layouts[0].parameters)
+    proven = _security(tuple(layouts))
     regime = proven.by(proximity)
     if not regime.bits >= security:  # so that a NaN asks for more than there is
         raise VerificationError(
             f"the proof has {regime.bits:.1f} provable bits by {regime.name}; {security:g} were asked for"
         )
     return proven
+
+
+@lru_cache(maxsize=16)
+def _security(layouts: tuple[Layout, ...]) -> Security:
+    return analyse([shape_of(layout.tables, layout.log_heights) for layout in layouts], layouts[0].parameters)
 
 
 def check_level(proof: Proof | ProofInPieces, security: float) -> None:

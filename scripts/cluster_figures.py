@@ -7,9 +7,10 @@ import re
 import signal
 import struct
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -238,9 +239,16 @@ def faulty(here: Here) -> Figures:
     return figures
 
 
-def latency(here: Here) -> Figures:
-    """Seconds of proofs here and by a cluster: of the first, and the median of the others."""
+def first(here: Here, by_cluster: bool) -> Figures:
+    """Seconds of this process's first proof, here or by a cluster that is there, without the device's own start."""
     device_for(here.kind)  # as a worker has made its own
+    with here.cluster(1) if by_cluster else nullcontext("threads") as executor:
+        prover = Prover(FIB, device=here.kind, executor=executor)
+        return {"seconds": seconds_of(prover.prove, fib_input(here.sizes.cycles))}
+
+
+def latency(here: Here) -> Figures:
+    """Median seconds of proofs here and by a cluster, in turns, after the first."""
     data = fib_input(here.sizes.cycles)
     spent: dict[str, list[float]] = {"here": [], "cluster": []}
     with here.cluster(1) as client:
@@ -249,25 +257,33 @@ def latency(here: Here) -> Figures:
             for way in sorted(provers, reverse=turn % 2 == 1):
                 spent[way].append(seconds_of(provers[way].prove, data))
     for way, seconds in spent.items():
-        say(f"{way}: first {seconds[0]:.3f} s, then " + " ".join(f"{value:.3f}" for value in seconds[1:]))
-    first = {f"{way} first": seconds[0] for way, seconds in spent.items()}
-    return first | {f"{way} later": median(seconds[1:]) for way, seconds in spent.items()}
+        say(f"{way}: " + " ".join(f"{value:.3f}" for value in seconds))
+    return {way: median(seconds[1:]) for way, seconds in spent.items()}
 
 
 def by_cluster(here: Here, per_device: int | None) -> Figures:
     """Seconds of both batches by a cluster, and its processes."""
     with here.cluster(per_device) as client:
         number = here.warm(client, here.sizes.cycles, here.sizes.long_cycles)
-        return timed(here, client, f"{number} workers") | {"processes": number // here.devices}
-
-
-def timed(here: Here, executor: Any, who: str) -> Figures:
-    """Seconds of both batches."""
-    figures = {}
-    for name, count, cycles in here.sizes.batches():
-        figures[name] = seconds_of(here.prove, fibs(count, cycles), executor)
-        say(told(who, figures[name], count, cycles))
+        figures: Figures = {"processes": number // here.devices}
+        for name, count, cycles in here.sizes.batches():
+            begun = time.perf_counter()
+            results = list(here.results(fibs(count, cycles), client))
+            figures[name] = time.perf_counter() - begun
+            say(told(f"{number} workers", figures[name], count, cycles))
+            say("    " + stages_of(results) + f"; {shares_of(results)} proofs a worker")
     return figures
+
+
+def shares_of(results: Sequence[Result]) -> str:
+    """The least and the most proofs of a worker."""
+    made = Counter(result.worker for result in results).values()
+    return f"{min(made)} to {max(made)}"
+
+
+def stages_of(results: Sequence[Result]) -> str:
+    """The median seconds of each stage."""
+    return ", ".join(f"{name} {median(r.seconds[name] for r in results):.4f}" for name in results[0].seconds)
 
 
 def told(who: str, seconds: float, count: int, cycles: int) -> str:
@@ -309,19 +325,22 @@ def overhead(here: Here) -> Figures:
     """Seconds a proof of half the short batch, here and by a cluster of one worker: the least of two turns each."""
     jobs = fibs(max(2, here.sizes.proofs // 2), here.sizes.cycles)
     spent: dict[str, list[float]] = {"here": [], "cluster": []}
-    stages: dict[str, list[Mapping[str, float]]] = {}
+    results: dict[str, list[Result]] = {}
     with here.cluster(1) as client:
         here.warm(client, here.sizes.cycles)
         here.prove(jobs[:1], "threads")
         for _ in range(2):
             for way, executor in (("here", "threads"), ("cluster", client)):
                 begun = time.perf_counter()
-                stages[way] = [result.seconds for result in here.results(jobs, executor)]
+                results[way] = list(here.results(jobs, executor))
                 spent[way].append((time.perf_counter() - begun) / len(jobs))
     for way, seconds in spent.items():
-        medians = {name: median(stage[name] for stage in stages[way]) for name in stages[way][0]}
-        say(f"{way}: " + ", ".join(f"{value:.4f}" for value in seconds) + " s a proof")
-        say("    of which " + ", ".join(f"{name} {value:.4f}" for name, value in medians.items()))
+        say(
+            f"{way}: "
+            + ", ".join(f"{value:.4f}" for value in seconds)
+            + " s a proof, of which "
+            + stages_of(results[way])
+        )
     return {way: min(seconds) for way, seconds in spent.items()}
 
 

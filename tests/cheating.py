@@ -25,13 +25,14 @@ from graphprover.graphs.tasks import Graph
 from graphprover.kernels.operands import Operands
 from graphprover.pieces import Pieces
 from graphprover.proof_in_pieces import ProofInPieces
-from graphprover.protocol.constraints import Evaluations, fold_constraints, join_coordinates, selectors_at
+from graphprover.protocol.constraints import selectors_at
 from graphprover.protocol.layout import make_layout
 from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.pieces import Joint
 from graphprover.protocol.preprocessed import preprocessed_cap
 from graphprover.protocol.proof import TableOpenings, encode, exts_to_words, words_to_exts
 from graphprover.statement import Statement
+from tests.naive_constraints import Evaluations, fold_constraints, join_coordinates
 from tests.naive_device import NaiveDevice
 
 

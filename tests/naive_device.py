@@ -27,13 +27,14 @@ from graphprover.field import (
     root_of_unity,
 )
 from graphprover.kernels.operands import Height, Operands
-from graphprover.protocol.constraints import Evaluations, Selectors, evaluate_nodes, fold_constraints, join_coordinates
+from graphprover.protocol.constraints import Selectors
 from graphprover.protocol.hashing import keccak256
 from graphprover.protocol.verification import fold_groups
 from graphprover.vm import kernels
 from graphprover.vm.clock import FAR, SLOT_A, SLOT_B, SLOT_D, SLOTS
 from graphprover.vm.kernels.keys import Keys
 from graphprover.vm.kernels.lanes import Cell, Kind, Lanes
+from tests.naive_constraints import Evaluations, evaluate_nodes, fold_constraints, join_coordinates
 
 Columns = list[list[int]]
 

@@ -14,19 +14,11 @@ from graphprover.field import (
     Ext,
     P,
     array_add,
-    array_dot,
-    array_inv,
     array_mul,
-    array_pow,
     array_reverse_bits,
     array_sub,
     ext,
     ext_add,
-    ext_array,
-    ext_array_dot,
-    ext_array_inv,
-    ext_array_mul,
-    ext_array_powers,
     ext_inv,
     ext_mul,
     ext_neg,
@@ -157,53 +149,7 @@ def test_words_wrap_around_in_silence(a: int) -> None:
         check_arrays([a], [b])
 
 
-@given(st.integers(0, 6), st.sampled_from([0, 1, 2, 511, 512, 513, 1100]), st.integers(0, 3), st.integers(0, 2**32))
-def test_matrix_products(m: int, k: int, n: int, seed: int) -> None:
-    random_ = np.random.default_rng(seed)
-    a, b = (random_.choice(np.array(EDGES, dtype=np.uint64), shape) for shape in ((m, k), (k, n)))
-    expected = [
-        [sum(x * y for x, y in zip(row, column, strict=True)) % P for column in b.T.tolist()] for row in a.tolist()
-    ]
-    product = array_dot(a, b)
-    assert product.shape == (m, n) and product.tolist() == expected
-
-
-def test_a_matrix_product_of_the_largest_words() -> None:
-    """Every limb full, 512 times: the largest sum that a float64 holds exactly."""
-    a = np.full((100, 2048), P - 1, dtype=np.uint64)
-    assert (array_dot(a, a.T) == 2048).all()
-
-
-@given(words, st.lists(st.integers(0, 2**40), min_size=1, max_size=10))
-def test_powers_of_a_word(base: int, exponents: list[int]) -> None:
-    assert array_pow(base, np.array(exponents)).tolist() == [pow(base, exponent, P) for exponent in exponents]
-
-
-@given(st.lists(words.filter(bool), max_size=9))
-def test_inverses_of_words(values: list[int]) -> None:
-    array = np.array(values, dtype=np.uint64)
-    assert array_inv(array).tolist() == [inv(value) for value in values]
-    with pytest.raises(ZeroDivisionError):
-        array_inv(np.append(array, np.uint64(0)))
-
-
 @pytest.mark.parametrize("bits", [0, 1, 5])
 def test_reversed_bits_of_arrays(bits: int) -> None:
     indices = np.arange(1 << bits)
     assert array_reverse_bits(indices, bits).tolist() == [reverse_bits(i, bits) for i in range(1 << bits)]
-
-
-@given(st.lists(st.tuples(exts, nonzero), min_size=1, max_size=9))
-def test_arrays_of_extension_elements(pairs: list[tuple[Ext, Ext]]) -> None:
-    left, right = (ext_array(elements) for elements in zip(*pairs, strict=True))
-    products = [ext_mul(a, b) for a, b in pairs]
-    assert list(zip(*ext_array_mul(left, right).tolist(), strict=True)) == products
-    assert ext_array_dot(left, right) == ext_sum(products)
-    assert list(zip(*ext_array_inv(right).tolist(), strict=True)) == [ext_inv(b) for _, b in pairs]
-    with pytest.raises(ZeroDivisionError):
-        ext_array_inv(np.append(right, np.zeros((3, 1), dtype=np.uint64), axis=1))
-
-
-@given(exts, st.integers(1, 40))
-def test_powers_as_an_array(a: Ext, count: int) -> None:
-    assert list(zip(*ext_array_powers(a, count).tolist(), strict=True)) == ext_powers(a, count)

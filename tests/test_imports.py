@@ -41,6 +41,7 @@ LAYERS = (
 
 UPWARD = {  # imports inside of functions that go up, and why
     ("protocol.hashing", "kernels.cpu.keccak"): "so much hashing that loading the kernels pays",
+    ("protocol.arrays", "kernels.cpu.products"): "where the kernels are loaded",
     ("protocol.preprocessed", "device.cpu"): "so much hashing that loading the kernels pays",
     ("cluster", "programs"): "what a program has done wrong is not tried again",
     ("statement", "device.choose"): "whoever asks for traces without a proof names no device",

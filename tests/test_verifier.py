@@ -28,6 +28,7 @@ from graphprover.field import (
     reverse_bits,
     root_of_unity,
 )
+from graphprover.prepared import prepare
 from graphprover.protocol import backend, verification
 from graphprover.protocol.challenger import Challenger
 from graphprover.protocol.constraints import selectors_at
@@ -35,7 +36,7 @@ from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.hashing import keccak256
 from graphprover.protocol.proof import BatchProof, decode, exts_to_words, rows_by_height, words_to_exts
 from graphprover.protocol.verification import evaluate, fold_groups
-from graphprover.prover import prepare, prove, prove_prepared
+from graphprover.prover import prove, prove_prepared
 from graphprover.statement import Statement, Table
 from graphprover.verifier import verify
 from tests.cheating import forge
@@ -346,7 +347,7 @@ def test_a_prover_gives_the_commitment_that_it_has_made(monkeypatch: pytest.Monk
 def test_constraints_hold_in_all_coordinates(amount: Ext) -> None:
     vector = vectors.load("counter")
     challenges = verification._replay(vector.layout, vector.proof, vector.public_values, vector.cap, vector.binding)
-    verification._check_constraints(vector.layout, vector.proof, (), challenges, 0)
+    verification._check_constraints(vector.layout, vector.proof, vector.public_values, challenges)
     (opened,) = vector.proof.openings
     (first, *others), *chunks = map(words_to_exts, opened.quotient)
     # Times the vanishing polynomial it makes a difference of ``amount``.
@@ -355,7 +356,7 @@ def test_constraints_hold_in_all_coordinates(amount: Ext) -> None:
     quotient = (exts_to_words([ext_add(first, off), *others]),)
     changed = replace(vector.proof, openings=(replace(opened, quotient=quotient),))
     with pytest.raises(VerificationError, match="the constraints do not hold"):
-        verification._check_constraints(vector.layout, changed, (), challenges, 0)
+        verification._check_constraints(vector.layout, changed, vector.public_values, challenges)
 
 
 @pytest.mark.parametrize("amount", UNITS)

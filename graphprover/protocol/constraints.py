@@ -1,29 +1,36 @@
-"""The constraint identity of one table at the out-of-domain point, in Python integers."""
+"""The constraint identity of all tables at the out-of-domain point."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
-from graphprover.air.description import AirDescription
-from graphprover.air.expression import ADD, CONST, FIRST, LAST, MAIN, MUL, NEG, PREPROCESSED, PUBLIC, SUB
+import numpy as np
+
+from graphprover.air.expression import ADD, SUB
 from graphprover.field import (
+    EXTENSION_DEGREE,
     GENERATOR,
     ONE,
     ZERO,
     Ext,
+    array_add,
+    array_sub,
     ext,
-    ext_add,
     ext_inv,
     ext_mul,
-    ext_neg,
     ext_pow,
+    ext_powers,
     ext_scale,
     ext_sub,
-    ext_sum,
     inv,
     root_of_unity,
 )
 from graphprover.field import P as MODULUS
+from graphprover.protocol import arrays
+from graphprover.protocol.circuit import Circuit, circuit
 from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.layout import Layout
+from graphprover.protocol.proof import EXT_BYTES, TableOpenings
 
 
 @dataclass(frozen=True)
@@ -50,101 +57,149 @@ def selectors_at(log_height: int, point: Ext) -> Selectors:
     )
 
 
-@dataclass(frozen=True)
-class Evaluations:
-    """All polynomials of one table at the out-of-domain point."""
-
-    main: Sequence[Ext]
-    main_next: Sequence[Ext]  # zeros where it is not opened
-    preprocessed: Sequence[Ext]
-    preprocessed_next: Sequence[Ext]
-    permutation: Sequence[Ext]  # one for each extension column
-    permutation_next: Sequence[Ext]
-    public_values: Sequence[int]
-    terminal: Ext | None
+def selectors_of(layout: Layout, point: Ext) -> list[Selectors]:
+    """Those of each table."""
+    by_height = {log_height: selectors_at(log_height, point) for log_height in set(layout.log_heights)}
+    return [by_height[log_height] for log_height in layout.log_heights]
 
 
-def join_coordinates(coordinates: Sequence[Ext]) -> list[Ext]:
-    """Extension columns from their opened coordinate columns: a + b·x + c·x^2 for every three."""
-    x, x_squared = (0, 1, 0), (0, 0, 1)
-    return [
-        ext_sum((a, ext_mul(b, x), ext_mul(c, x_squared)))
-        for a, b, c in zip(coordinates[0::3], coordinates[1::3], coordinates[2::3], strict=True)
-    ]
+def words_to_array(words: Sequence[bytes]) -> np.ndarray:
+    """Extension elements (3, n) from their words, 24 bytes each."""
+    return np.frombuffer(b"".join(words), dtype="<u8").reshape(-1, EXTENSION_DEGREE).T
 
 
-def evaluate_nodes(air: AirDescription, at: Evaluations, selectors: Selectors) -> list[Ext]:
-    """The value of every node of the table's expressions."""
-    rows = {MAIN: (at.main, at.main_next), PREPROCESSED: (at.preprocessed, at.preprocessed_next)}
-    values: list[Ext] = []
-    for op, a, b in air.nodes:
-        if op == MUL:
-            value = ext_mul(values[a], values[b])
-        elif op == ADD:
-            value = ext_add(values[a], values[b])
-        elif op == SUB:
-            value = ext_sub(values[a], values[b])
-        elif op == NEG:
-            value = ext_neg(values[a])
-        elif op in rows:
-            value = rows[op][b][a]
-        elif op == CONST:
-            value = ext(a)
-        elif op == PUBLIC:
-            value = ext(at.public_values[a])
-        else:
-            value = {FIRST: selectors.first, LAST: selectors.last}.get(op, selectors.transition)
-        values.append(value)
-    return values
+def join_coordinates(coordinates: np.ndarray) -> np.ndarray:
+    """Extension columns (3, n) from their opened coordinate columns (3, 3 n): a + b·x + c·x^2 for every three."""
+    a, b, c = coordinates[:, 0::3], coordinates[:, 1::3], coordinates[:, 2::3]
+    return array_add(a, _times_x(array_add(b, _times_x(c))))
+
+
+def _times_x(a: np.ndarray) -> np.ndarray:
+    a0, a1, a2 = a
+    return np.stack([a2, array_add(a0, a2), a1])
 
 
 def fold_constraints(
-    air: AirDescription, at: Evaluations, selectors: Selectors, prefixes: Sequence[Ext], tau: Ext, alpha: Ext
-) -> Ext:
-    """All constraints of the table in order, by Horner's rule in alpha: AIR, fractions, accumulator."""
-    nodes = evaluate_nodes(air, at, selectors)
-    constraints = [nodes[node] for node in air.constraints]
-    if air.lookups:
-        assert at.terminal is not None
-        accumulator, *fractions = at.permutation
-        for lookup, prefix, fraction in zip(air.lookups, prefixes, fractions, strict=True):
-            denominator, numerator = ONE, ZERO
-            for message in lookup.tuples:
-                combined = ZERO
-                for field in message.fields:
-                    combined = ext_add(ext_mul(combined, tau), nodes[field])
-                term = ext_sub(prefix, combined)
-                # V/U + m/d = (V·d + m·U) / (U·d)
-                numerator = ext_add(ext_mul(numerator, term), ext_mul(nodes[message.multiplicity], denominator))
-                denominator = ext_mul(denominator, term)
-            constraints.append(ext_sub(ext_mul(denominator, fraction), numerator))
-        total = ext_sum(fractions)
-        step = ext_sub(ext_sub(at.permutation_next[0], accumulator), total)
-        end = ext_sub(ext_sub(at.terminal, accumulator), total)
-        constraints.append(ext_mul(selectors.first, accumulator))
-        constraints.append(ext_mul(selectors.transition, step))
-        constraints.append(ext_mul(selectors.last, end))
-    folded = ZERO
-    for constraint in constraints:
-        folded = ext_add(ext_mul(folded, alpha), constraint)
-    return folded
+    layout: Layout,
+    openings: Sequence[TableOpenings],
+    public_values: Sequence[Sequence[int]],
+    terminals: Sequence[Ext | None],
+    selectors: Sequence[Selectors],
+    prefixes: Sequence[Sequence[Ext]],
+    tau: Ext,
+    alpha: Ext,
+) -> np.ndarray:
+    """All constraints of each table in order, by Horner's rule in alpha: AIR, fractions, accumulator. (3, tables)"""
+    plan = circuit(layout.tables)
+    at_selectors = arrays.exts([value for of in selectors for value in (of.first, of.last, of.transition)])
+    values = _evaluate(plan, _inputs(layout, plan, openings, public_values, at_selectors))
+    constraints = [values]
+    if layout.lookup_tables:
+        permutation = join_coordinates(words_to_array([table.permutation for table in openings]))
+        following = join_coordinates(words_to_array([table.permutation_next for table in openings]))
+        fractions = permutation[:, plan.fractions]
+        prefix = arrays.exts([prefix for of_table in prefixes for prefix in of_table])
+        denominators, numerators = _lookup_sums(plan, values, prefix, tau)
+        constraints.append(array_sub(arrays.ext_multiply(denominators, fractions), numerators))
+        accumulator, total = permutation[:, plan.accumulators], arrays.sums(fractions, plan.first_lookups)
+        terminal = arrays.exts([terminal for terminal in terminals if terminal is not None])
+        after = array_add(accumulator, total)
+        ends = [accumulator, array_sub(terminal, after), array_sub(following[:, plan.accumulators], after)]
+        # In the order of selectors, of which the transition's is wanted before the last row's.
+        of_tables = at_selectors.reshape(EXTENSION_DEGREE, -1, len(ends))[:, list(layout.lookup_tables)]
+        first, last, transition = np.moveaxis(arrays.ext_multiply(of_tables, np.stack(ends, axis=-1)), -1, 0)
+        constraints += [first, transition, last]
+    folded = np.concatenate(constraints, axis=1)[:, plan.constraints]
+    alphas = arrays.ext_powers_of(alpha, int(plan.alphas.max()) + 1)[:, plan.alphas]
+    return arrays.sums(arrays.ext_multiply(folded, alphas), plan.first_constraints)
 
 
-def join_quotient(log_height: int, chunks: Sequence[Sequence[Ext]], point: Ext) -> Ext:
-    """The quotient at a point from the values of its chunks, whose domains are 7·h^i·H (``split_domains``)."""
-    log_chunks = len(chunks).bit_length() - 1
-    generator = root_of_unity(log_height + log_chunks)
-    order = 1 << log_height
-    # Z_j(x) = (x / s_j)^n - 1; only the n-th powers of the shifts s_j = 7·h^j matter.
-    shifts = [pow(GENERATOR * pow(generator, j, MODULUS), order, MODULUS) for j in range(len(chunks))]
-    power = ext_pow(point, order)
-    total = ZERO
-    for i, chunk in enumerate(chunks):
-        weight = join_coordinates(chunk)[0]
-        for j, shift in enumerate(shifts):
-            if j != i:
-                inverse = inv(shift)
-                weight = ext_mul(weight, ext_sub(ext_scale(power, inverse), ONE))
-                weight = ext_scale(weight, inv(shifts[i] * inverse - 1))
-        total = ext_add(total, weight)
-    return total
+def _inputs(
+    layout: Layout,
+    plan: Circuit,
+    openings: Sequence[TableOpenings],
+    public_values: Sequence[Sequence[int]],
+    selectors: np.ndarray,
+) -> np.ndarray:
+    """The inputs of the circuit, (3, n); zeros where nothing was opened, as nothing is read."""
+    opened = []
+    for air, table in zip(layout.tables, openings, strict=True):
+        main, preprocessed = bytes(EXT_BYTES * air.main_width), bytes(EXT_BYTES * air.preprocessed_width)
+        opened += [table.main, table.main_next or main]
+        opened += [table.preprocessed or preprocessed, table.preprocessed_next or preprocessed]
+    words = np.array([value for of_table in public_values for value in of_table], dtype=np.uint64)
+    return np.concatenate([words_to_array(opened), _base(words), selectors, _base(plan.literals)], axis=1)
+
+
+def _base(words: np.ndarray) -> np.ndarray:
+    """Base elements as extension elements."""
+    return np.stack([words, np.zeros_like(words), np.zeros_like(words)])
+
+
+def _evaluate(plan: Circuit, inputs: np.ndarray) -> np.ndarray:
+    """All values of the circuit, (3, n)."""
+    values = np.empty((EXTENSION_DEGREE, plan.size), dtype=np.uint64)
+    size = len(plan.leaves)
+    values[:, :size] = inputs[:, plan.leaves]
+    for step in plan.steps:
+        operation = {ADD: array_add, SUB: array_sub}.get(step.op, arrays.ext_multiply)
+        values[:, size : size + len(step.a)] = operation(values[:, step.a], values[:, step.b])
+        size += len(step.a)
+    return values
+
+
+def _lookup_sums(plan: Circuit, values: np.ndarray, prefix: np.ndarray, tau: Ext) -> tuple[np.ndarray, np.ndarray]:
+    """The denominators and the numerators of each lookup's sum of multiplicity / (prefix - combined tuple)."""
+    count, width = plan.fields.shape
+    taus = arrays.exts(ext_powers(tau, width)[::-1]).T
+    products = arrays.dot(values[:, plan.fields].reshape(-1, width), taus).reshape(EXTENSION_DEGREE, count, -1)
+    combined = arrays.reduced(np.moveaxis(products, 2, 1))
+    # What lookups with fewer tuples have in place of more: 0 / 1.
+    terms = np.append(array_sub(prefix[:, plan.lookup_of_tuple], combined), arrays.exts([ONE]), axis=1)
+    multiplicities = np.append(values[:, plan.multiplicities], arrays.exts([ZERO]), axis=1)
+    first, *others = plan.tuples.T
+    denominators, numerators = terms[:, first], multiplicities[:, first]
+    for entry in others:
+        term = terms[:, entry]
+        # V/U + m/d = (V·d + m·U) / (U·d)
+        numerators = array_add(
+            arrays.ext_multiply(numerators, term), arrays.ext_multiply(multiplicities[:, entry], denominators)
+        )
+        denominators = arrays.ext_multiply(denominators, term)
+    return denominators, numerators
+
+
+def join_quotients(layout: Layout, openings: Sequence[TableOpenings], point: Ext) -> np.ndarray:
+    """The quotient of each table at a point from the values of its chunks, (3, tables)."""
+    shapes = list(zip(layout.log_heights, layout.log_chunks, strict=True))
+    weights = {shape: chunk_weights(*shape, point) for shape in set(shapes)}
+    chunks = join_coordinates(words_to_array([chunk for table in openings for chunk in table.quotient]))
+    weighted = arrays.ext_multiply(chunks, arrays.exts([weight for shape in shapes for weight in weights[shape]]))
+    counts = [1 << log_chunks for log_chunks in layout.log_chunks]
+    return arrays.sums(weighted, np.cumsum([0, *counts[:-1]]))
+
+
+def chunk_weights(log_height: int, log_chunks: int, point: Ext) -> list[Ext]:
+    """By what the chunks of a quotient, whose domains are 7·h^i·H (``split_domains``), add up to it at a point."""
+    power, weights = ext_pow(point, 1 << log_height), []
+    for factors in _chunk_factors(log_height, log_chunks):
+        weight = ONE
+        for inverse, scale in factors:
+            weight = ext_scale(ext_mul(weight, ext_sub(ext_scale(power, inverse), ONE)), scale)
+        weights.append(weight)
+    return weights
+
+
+@lru_cache(maxsize=256)
+def _chunk_factors(log_height: int, log_chunks: int) -> tuple[tuple[tuple[int, int], ...], ...]:
+    """For each chunk i and each other one j: 1 / s_j^n and 1 / Z_j(s_i).
+
+    Z_j(x) = (x / s_j)^n - 1; only the n-th powers of the shifts s_j = 7·h^j matter.
+    """
+    generator, order = root_of_unity(log_height + log_chunks), 1 << log_height
+    shifts = [pow(GENERATOR * pow(generator, j, MODULUS), order, MODULUS) for j in range(1 << log_chunks)]
+    inverses = [inv(shift) for shift in shifts]
+    return tuple(
+        tuple((inverse, inv(shift * inverse - 1)) for j, inverse in enumerate(inverses) if j != i)
+        for i, shift in enumerate(shifts)
+    )

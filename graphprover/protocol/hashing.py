@@ -58,11 +58,11 @@ def keccak256_groups(groups: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 def _compiled(rows: np.ndarray) -> np.ndarray:
-    """The digests by the prover's kernels, which take columns."""
-    from graphprover.kernels.cpu.keccak import hash_rows
+    """The digests by the prover's kernels."""
+    from graphprover.kernels.cpu.keccak import hash_messages
 
     digests = np.empty((len(rows), DIGEST_WORDS), dtype=np.uint64)
-    hash_rows([np.ascontiguousarray(rows.T)], digests, 0, len(rows))
+    hash_messages(np.ascontiguousarray(rows, dtype=np.uint64), digests)
     return digests
 
 

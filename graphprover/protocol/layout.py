@@ -5,7 +5,7 @@ Prover, verifier, planner and parser read the same `Layout`, so none of them tak
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from graphprover.air.description import AirDescription, check_bus_widths, check_multiplicity_bound
 from graphprover.field import EXTENSION_DEGREE, TWO_ADICITY
@@ -144,6 +144,11 @@ class Layout:
 
 def make_layout(tables: Sequence[AirDescription], log_heights: Sequence[int], parameters: Parameters) -> Layout:
     """The layout of a proof, or ValueError with what makes the statement unprovable under these parameters."""
+    return _layout(tuple(tables), tuple(log_heights), parameters)
+
+
+@lru_cache(maxsize=16)  # of what is much smaller than its proofs
+def _layout(tables: tuple[AirDescription, ...], log_heights: tuple[int, ...], parameters: Parameters) -> Layout:
     if not tables:
         raise ValueError("a statement needs at least one table")
     for air, log_height in zip(tables, log_heights, strict=True):
@@ -164,4 +169,4 @@ def make_layout(tables: Sequence[AirDescription], log_heights: Sequence[int], pa
             )
     check_bus_widths(tables)
     check_multiplicity_bound(tables, [1 << log_height for log_height in log_heights])
-    return Layout(tuple(tables), tuple(log_heights), parameters)
+    return Layout(tables, log_heights, parameters)

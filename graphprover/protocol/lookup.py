@@ -1,12 +1,13 @@
 """What prover and verifier agree on about LogUp challenges (p3-batch-stark ``lay_out_lookup_challenges``)."""
 
-from collections.abc import Sequence
+from functools import lru_cache
 
 from graphprover.air.description import AirDescription
 from graphprover.field import Ext, ext_add, ext_pow
 
 
-def bus_numbers(tables: Sequence[AirDescription]) -> list[list[int]]:
+@lru_cache(maxsize=16)
+def bus_numbers(tables: tuple[AirDescription, ...]) -> list[list[int]]:
     """The number of the bus of each lookup of each table, in order of first appearance; a local lookup has its own."""
     numbers: list[list[int]] = []
     named: dict[str, int] = {}
@@ -20,12 +21,13 @@ def bus_numbers(tables: Sequence[AirDescription]) -> list[list[int]]:
     return numbers
 
 
-def max_tuple_width(tables: Sequence[AirDescription]) -> int:
+@lru_cache(maxsize=16)
+def max_tuple_width(tables: tuple[AirDescription, ...]) -> int:
     """The most elements that any tuple of any table has; 1 without lookups."""
     return max((len(t.fields) for air in tables for lookup in air.lookups for t in lookup.tuples), default=1)
 
 
-def lookup_prefixes(tables: Sequence[AirDescription], sigma: Ext, tau: Ext) -> list[list[Ext]]:
+def lookup_prefixes(tables: tuple[AirDescription, ...], sigma: Ext, tau: Ext) -> list[list[Ext]]:
     """For each lookup of each table the constant term of its denominators, sigma + (bus + 1)·tau^W.
 
     W is the widest tuple, so that no two tuples of different buses have the same polynomial in tau.

@@ -21,21 +21,39 @@ class Layer:
 
     nodes: np.ndarray  # their numbers, ascending, int64
     query: np.ndarray  # for each node, one query on whose path it is, int64
+    place: np.ndarray  # for each query, which of these nodes is on its path, int64
+
+    @cached_property
+    def first(self) -> np.ndarray:
+        """Whether a node is the first of its parent's one or two."""
+        parents = self.nodes >> 1
+        return np.append(True, parents[1:] != parents[:-1])
 
     @cached_property
     def sent(self) -> np.ndarray:
         """Whether a multiproof holds the node's sibling: where that is on no path itself, as p3-merkle-tree prunes."""
-        return ~np.isin(self.nodes ^ 1, self.nodes)
+        return self.first & np.append(self.first[1:], True)
+
+    @cached_property
+    def parent(self) -> np.ndarray:
+        """For each node, which node of the layer above is its parent."""
+        return np.cumsum(self.first) - 1
+
+    @cached_property
+    def again(self) -> tuple[np.ndarray, np.ndarray]:
+        """The queries whose node is another query's, and these."""
+        query = self.query[self.place]
+        again = np.flatnonzero(query != np.arange(len(query)))
+        return again, query[again]
 
     def above(self) -> "Layer":
         """The layer of half as many nodes."""
-        nodes, children = np.unique(self.nodes >> 1, return_index=True)
-        return Layer(nodes, self.query[children])
+        return Layer(self.nodes[self.first] >> 1, self.query[self.first], self.parent[self.place])
 
 
 def layers(indices: np.ndarray, count: int) -> list[Layer]:
     """The layers over the leaves at ``indices``, which come first, and ``count`` more."""
-    found = [Layer(*np.unique(indices, return_index=True))]
+    found = [Layer(*np.unique(indices, return_index=True, return_inverse=True))]
     while len(found) <= count:
         found.append(found[-1].above())
     return found
@@ -102,10 +120,8 @@ def _check_agreement(opening: Opening, indices: np.ndarray, walk: Mapping[int, L
     """Queries that read one row were answered with one row; ``indices`` are the leaves they read."""
 
     def differing(log: int, words: np.ndarray) -> np.ndarray:
-        layer = walk[log]
-        first = layer.query[np.searchsorted(layer.nodes, indices >> (opening.log_rows - log))]
-        again = np.flatnonzero(first != np.arange(len(first)))
-        return again[(words[again] != words[first[again]]).any(axis=1)]
+        again, before = walk[log].again
+        return again[(words[again] != words[before]).any(axis=1)]
 
     for words in opening.rows.values():
         for query in differing(opening.log_rows, words)[:1]:
@@ -129,11 +145,9 @@ def _siblings(opening: Opening, walk: Mapping[int, Layer]) -> dict[int, np.ndarr
 
 def _parents(layer: Layer, digests: Sequence[np.ndarray], siblings: Sequence[np.ndarray]) -> np.ndarray:
     """For each tree the digests above a layer, uint64 (trees, n, 4), from those of the layer and the siblings sent."""
-    parents, at = np.unique(layer.nodes >> 1, return_inverse=True)
-    side, sent = layer.nodes & 1, layer.sent
-    pairs = np.empty((len(digests), len(parents), 2, DIGEST_WORDS), dtype=np.uint64)
-    for pair, own, other in zip(pairs, digests, siblings, strict=True):
-        pair[at, side] = own
-        pair[at[sent], 1 - side[sent]] = other
+    own = 2 * layer.parent + (layer.nodes & 1)  # places among all children
+    other = own[layer.sent] ^ 1
+    pairs = np.empty((len(digests), 2 * len(np.flatnonzero(layer.first)), DIGEST_WORDS), dtype=np.uint64)
+    pairs[:, own], pairs[:, other] = digests, siblings
     hashed = keccak256_rows(pairs.reshape(-1, 2 * DIGEST_WORDS))
-    return hashed.reshape(len(digests), len(parents), DIGEST_WORDS)
+    return hashed.reshape(len(digests), -1, DIGEST_WORDS)

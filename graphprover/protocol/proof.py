@@ -321,6 +321,8 @@ class _Reader:
     def rows(self, what: str, shape: RowShape, count: int) -> np.ndarray:
         """The words of ``count`` rows, uint8 (count, bytes): all at once up to the first that `row` refuses."""
         sound = self.sound_rows(shape, count)
+        if len(sound) == count:
+            return sound
         rest = [self.row(what, shape) for _ in range(count - len(sound))]
         return np.concatenate([sound, _bytes(b"".join(rest)).reshape(len(rest), sound.shape[1])])
 
@@ -405,7 +407,8 @@ def decode(data: bytes, layout: Layout) -> BatchProof:
         what = f"the queries of fold {fold}"
         others = (1 << layout.fold_log_arities[fold]) - 1
         groups = reader.rows(what, _row_shape(None, (others,), EXTENSION_DEGREE), reader.length(what, queries))
-        siblings = tuple(group.tobytes() for group in groups)
+        data, size = groups.tobytes(), groups.shape[1]
+        siblings = tuple([data[first : first + size] for first in range(0, len(data), size)])
         log_rows = layout.folded_log_heights[fold]
         levels = log_rows - layout.cap_log_size(log_rows)
         return FoldQueries(siblings, reader.path(what, queries * levels))

@@ -9,6 +9,7 @@ passes in. A nonce that fails raises VerificationError.
 """
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import chain
 
 from graphprover.field import Ext, P
@@ -46,8 +47,8 @@ def _bracket(label: str) -> list[str]:
     return [_step("Protocol", label, "None", "Marker", hierarchy) for hierarchy in ("Begin", "End")]
 
 
-def _absorb_seed(challenger: Challenger, name: bytes, steps: Sequence[str], numbers: Iterable[int]) -> Challenger:
-    """Absorb a protocol's description: its name, the fingerprint of its steps, and the numbers no step shows."""
+def _seed(name: bytes, steps: Sequence[str], numbers: Iterable[int]) -> bytes:
+    """A protocol's description: its name, the fingerprint of its steps, and the numbers no step shows."""
     width = len(str(max(len(steps) - 1, 0)))
     lines = [f"{i:0{width}} {step}\n" for i, step in enumerate(steps)]
     fingerprint = keccak256(f"Plonky3 Fiat-Shamir Transcript ({len(steps)} interactions)\n{''.join(lines)}".encode())
@@ -55,7 +56,7 @@ def _absorb_seed(challenger: Challenger, name: bytes, steps: Sequence[str], numb
     label = b"".join((8).to_bytes(4, "big") + number.to_bytes(8, "big") for number in numbers)
     seed = protocol + fingerprint + len(label).to_bytes(4, "big") + label + b"\x80"
     chunks = [seed[i : i + _SEED_CHUNK] for i in range(0, len(seed), _SEED_CHUNK)]
-    return challenger.absorb_words(len(seed), *(int.from_bytes(chunk, "little") for chunk in chunks))
+    return b"".join([len(seed).to_bytes(8, "little"), *(chunk.ljust(8, b"\0") for chunk in chunks)])
 
 
 def _absorb_cap(challenger: Challenger, cap: Cap) -> Challenger:
@@ -81,6 +82,12 @@ def check_work(challenger: Challenger, bits: int, nonce: int, guarded: str) -> C
 
 def begin(layout: Layout, binding: bytes) -> Challenger:
     """Start from the statement's digest, describe the tables, and absorb the height of every table."""
+    challenger = Challenger(binding).absorb(_batch_seed(layout))
+    return _absorb_exts(challenger, [(log_height, 0, 0) for log_height in layout.log_heights])
+
+
+@lru_cache(maxsize=16)
+def _batch_seed(layout: Layout) -> bytes:
     parameters, airs = layout.parameters, layout.tables
     steps = [_step("Message", "degree_bits", "Scalar", _EXT) for _ in airs]
     steps.append(_cap("main_commitment"))
@@ -94,8 +101,7 @@ def begin(layout: Layout, binding: bytes) -> Challenger:
     steps += [_challenge("constraint_challenge"), _cap("quotient_commitment")]
     steps += [_work("ood_pow", parameters.ood_pow_bits), _challenge("zeta"), *_bracket("opening_argument")]
     widths = [air.main_width for air in airs] + [air.preprocessed_width for air in airs]
-    challenger = _absorb_seed(Challenger(binding), b"p3-batch-stark", steps, [len(airs), *widths])
-    return _absorb_exts(challenger, [(log_height, 0, 0) for log_height in layout.log_heights])
+    return _seed(b"p3-batch-stark", steps, [len(airs), *widths])
 
 
 def absorb_main(
@@ -139,6 +145,11 @@ def draw_zeta(challenger: Challenger, layout: Layout, nonce: int) -> tuple[Chall
 
 def absorb_openings(challenger: Challenger, layout: Layout, openings: Iterable[bytes]) -> Challenger:
     """Describe the opening argument and absorb the words of all opened values: by round, matrix, point and column."""
+    return challenger.absorb(b"".join([_opening_seed(layout), *openings]))
+
+
+@lru_cache(maxsize=16)
+def _opening_seed(layout: Layout) -> bytes:
     steps = [
         _step("Message", "claimed_evaluations", f"Fixed({matrix.width})", _EXT)
         for round_ in layout.rounds
@@ -151,8 +162,7 @@ def absorb_openings(challenger: Challenger, layout: Layout, openings: Iterable[b
     numbers = [len(layout.rounds)]
     for round_ in layout.rounds:
         numbers += [len(round_.matrices), *(matrix.points for matrix in round_.matrices)]
-    challenger = _absorb_seed(challenger, b"p3-fri-pcs", steps, numbers)
-    return challenger.absorb(b"".join(openings))
+    return _seed(b"p3-fri-pcs", steps, numbers)
 
 
 def draw_batching_challenge(challenger: Challenger, layout: Layout, nonce: int) -> tuple[Challenger, Ext]:
@@ -166,6 +176,11 @@ def draw_batching_challenge(challenger: Challenger, layout: Layout, nonce: int) 
 
 def begin_fri(challenger: Challenger, layout: Layout) -> Challenger:
     """Describe the low-degree test."""
+    return challenger.absorb(_fri_seed(layout))
+
+
+@lru_cache(maxsize=16)
+def _fri_seed(layout: Layout) -> bytes:
     parameters = layout.parameters
     fold = [_cap("commit_phase_commitment")]
     if parameters.commit_pow_bits:
@@ -178,7 +193,7 @@ def begin_fri(challenger: Challenger, layout: Layout) -> Challenger:
     queries = f"Fixed({parameters.num_queries})"
     steps.append(_step("Challenge", "query_indices", queries, f"Bits({layout.log_max_rows})"))
     numbers = [parameters.log_blowup, parameters.max_log_arity, *layout.fold_log_arities]
-    return _absorb_seed(challenger, b"p3-fri", steps, numbers)
+    return _seed(b"p3-fri", steps, numbers)
 
 
 def absorb_fold(challenger: Challenger, cap: Cap) -> Challenger:

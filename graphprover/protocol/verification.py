@@ -2,25 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 
 import numpy as np
 
 from graphprover.field import (
+    EXTENSION_DEGREE,
     GENERATOR,
     ZERO,
     Ext,
     array_add,
-    array_dot,
-    array_mul,
-    array_pow,
     array_reverse_bits,
     array_sub,
-    ext_array,
-    ext_array_dot,
-    ext_array_inv,
-    ext_array_mul,
-    ext_array_powers,
     ext_mul,
     ext_pow,
     ext_scale,
@@ -28,24 +22,16 @@ from graphprover.field import (
     inv,
     root_of_unity,
 )
-from graphprover.protocol import transcript
-from graphprover.protocol.constraints import (
-    Evaluations,
-    fold_constraints,
-    join_coordinates,
-    join_quotient,
-    selectors_at,
-)
+from graphprover.protocol import arrays, transcript
+from graphprover.protocol.constraints import fold_constraints, join_quotients, selectors_of, words_to_array
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout
 from graphprover.protocol.lookup import lookup_prefixes
 from graphprover.protocol.merkle import Opening, verify_openings
 from graphprover.protocol.pieces import Joint, digest_of, draw_lookup_challenges, piece_binding, resume
-from graphprover.protocol.proof import BatchProof, Cap, opened_values, rows_by_height, words_to_exts
+from graphprover.protocol.proof import BatchProof, Cap, opened_values, rows_by_height
 
 Rows = Mapping[int, np.ndarray]  # by log2 of their height, the rows of a commitment at the queries (queries, words)
-
-INVERSE_OF_TWO = inv(2)
 
 
 @dataclass(frozen=True)
@@ -74,7 +60,7 @@ def check_batch(
     initial state.
     """
     challenges = _replay(layout, proof, public_values, preprocessed, binding)
-    _check_tables(layout, proof, public_values, challenges)
+    _check_constraints(layout, proof, public_values, challenges)
     if total_of(proof) != ZERO:
         raise VerificationError("the buses do not balance: the lookup terminals do not sum to zero")
     _check_words(layout, proof, preprocessed, challenges)
@@ -95,21 +81,13 @@ def check_piece(
     """
     binding = piece_binding(binding, len(joint.digests), index)
     challenges = _replay(layout, proof, public_values, preprocessed, binding, (joint, index))
-    _check_tables(layout, proof, public_values, challenges)
+    _check_constraints(layout, proof, public_values, challenges)
     _check_words(layout, proof, preprocessed, challenges)
 
 
 def total_of(proof: BatchProof) -> Ext:
     """The sum of all lookup terminals."""
     return ext_sum(terminal for terminal in proof.terminals if terminal is not None)
-
-
-def _check_tables(
-    layout: Layout, proof: BatchProof, public_values: Sequence[Sequence[int]], challenges: Challenges
-) -> None:
-    """Every table's constraints hold at zeta."""
-    for table in range(len(layout.tables)):
-        _check_constraints(layout, proof, public_values[table], challenges, table)
 
 
 def _check_words(layout: Layout, proof: BatchProof, preprocessed: Cap | None, challenges: Challenges) -> None:
@@ -158,31 +136,25 @@ def _replay(
 
 
 def _check_constraints(
-    layout: Layout, proof: BatchProof, public_values: Sequence[int], challenges: Challenges, table: int
+    layout: Layout, proof: BatchProof, public_values: Sequence[Sequence[int]], challenges: Challenges
 ) -> None:
-    """The folded constraints of one table are its quotient times the vanishing polynomial, at zeta."""
-    air, openings = layout.tables[table], proof.openings[table]
-    selectors = selectors_at(layout.log_heights[table], challenges.zeta)
-    at = Evaluations(
-        main=words_to_exts(openings.main),
-        main_next=_opened(openings.main_next, air.main_width),
-        preprocessed=_opened(openings.preprocessed, air.preprocessed_width),
-        preprocessed_next=_opened(openings.preprocessed_next, air.preprocessed_width),
-        permutation=join_coordinates(words_to_exts(openings.permutation)),
-        permutation_next=join_coordinates(words_to_exts(openings.permutation_next)),
-        public_values=public_values,
-        terminal=proof.terminals[table],
+    """The folded constraints of each table are its quotient times the vanishing polynomial, at zeta."""
+    selectors = selectors_of(layout, challenges.zeta)
+    folded = fold_constraints(
+        layout,
+        proof.openings,
+        public_values,
+        proof.terminals,
+        selectors,
+        challenges.prefixes,
+        challenges.tau,
+        challenges.alpha,
     )
-    folded = fold_constraints(air, at, selectors, challenges.prefixes[table], challenges.tau, challenges.alpha)
-    chunks = [words_to_exts(chunk) for chunk in openings.quotient]
-    quotient = join_quotient(layout.log_heights[table], chunks, challenges.zeta)
-    if folded != ext_mul(quotient, selectors.vanishing):
+    vanishing = arrays.exts([of_table.vanishing for of_table in selectors])
+    expected = arrays.ext_multiply(join_quotients(layout, proof.openings, challenges.zeta), vanishing)
+    for table in np.flatnonzero((folded != expected).any(axis=0))[:1]:
+        air = layout.tables[table]
         raise VerificationError(f"table {air.name}: the constraints do not hold at the out-of-domain point")
-
-
-def _opened(values: bytes | None, width: int) -> tuple[Ext, ...]:
-    """What was opened; zeros where nothing is read."""
-    return (ZERO,) * width if values is None else words_to_exts(values)
 
 
 def _check_rows(
@@ -203,37 +175,33 @@ def _check_rows(
     verify_openings(challenges.queries, layout.log_max_rows, openings)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Batch:
-    """All openings of the matrices of one height, side by side in the order of the layout."""
+    """The columns of all matrices of one height, in the order of commitments, at one or two points."""
 
-    rows: np.ndarray  # the queried rows, (queries, columns)
-    weights: np.ndarray  # (points, 3, columns): gamma^k; 0 for a column that is not opened at the point
-    values: np.ndarray  # (points, 3, columns): what was opened there, 0 for nothing
+    opened: (
+        np.ndarray
+    )  # which opened value each is at each point, the one after all where it is none: (points, columns)
+    powers: np.ndarray  # which power of the batching challenge goes with it, likewise
 
 
-def _batches(layout: Layout, proof: BatchProof, rows: Sequence[Rows], gamma: Ext) -> dict[int, Batch]:
-    """The openings by log2 of the height of their codewords."""
-    count = max(m.offset + m.width * m.points for round_ in layout.rounds for m in round_.matrices)
-    gammas = ext_array_powers(gamma, count)
-    values = iter(opened_values(layout, proof.openings))
-    parts: dict[int, list[np.ndarray]] = {log_rows: [] for log_rows in layout.fri_log_heights}
-    for round_ in layout.rounds:
-        for matrix in round_.matrices:
-            both = np.zeros((2, 2, 3, matrix.width), dtype=np.uint64)  # weights and values, at both points
-            for point in range(matrix.points):
-                first = matrix.offset + point * matrix.width
-                both[0, point] = gammas[:, first : first + matrix.width]
-                both[1, point] = np.frombuffer(next(values), dtype="<u8").reshape(-1, 3).T
-            parts[matrix.log_rows].append(both)
-    points = dict.fromkeys(parts, 1)
-    for matrix in chain.from_iterable(round_.matrices for round_ in layout.rounds):
-        points[matrix.log_rows] = max(points[matrix.log_rows], matrix.points)
+@lru_cache(maxsize=16)
+def _batches(layout: Layout) -> dict[int, Batch]:
+    """By log2 of their rows, tallest first."""
+    matrices = list(chain.from_iterable(round_.matrices for round_ in layout.rounds))
+    count = sum(matrix.width * matrix.points for matrix in matrices)
+    parts: dict[int, list[tuple[np.ndarray, np.ndarray]]] = {log_rows: [] for log_rows in layout.fri_log_heights}
+    first = 0
+    for matrix in matrices:
+        own = np.arange(2 * matrix.width).reshape(2, matrix.width)
+        there = own < matrix.points * matrix.width
+        parts[matrix.log_rows].append((np.where(there, first + own, count), np.where(there, matrix.offset + own, -1)))
+        first += matrix.points * matrix.width
     batches = {}
     for log_rows, part in parts.items():
-        weights, opened = np.concatenate(part, axis=-1)[:, : points[log_rows]]
-        queried = np.concatenate([by_height[log_rows] for by_height in rows if log_rows in by_height], axis=1)
-        batches[log_rows] = Batch(queried, weights, opened)
+        opened, powers = (np.concatenate(indices, axis=1) for indices in zip(*part, strict=True))
+        points = 2 if (opened[1] < count).any() else 1
+        batches[log_rows] = Batch(opened[:points], powers[:points])
     return batches
 
 
@@ -244,31 +212,44 @@ def _reduce_openings(
 
     That is the sum over matrices, points z and columns p of gamma^k (p(z) - p(x)) / (z - x), k counting openings.
     """
-    batches = _batches(layout, proof, rows, challenges.gamma)
+    batches = _batches(layout)
+    nothing = np.zeros((EXTENSION_DEGREE, 1), dtype=np.uint64)
+    opened = np.append(words_to_array(opened_values(layout, proof.openings)), nothing, axis=1)
+    count = 1 + max(int(batch.powers.max()) for batch in batches.values())
+    gammas = np.append(arrays.ext_powers_of(challenges.gamma, count), nothing, axis=1)
     differences, numerators = [], []
     # x / 7 at every query in the tallest domain; its square is that in the next one.
     exponents = array_reverse_bits(challenges.queries, layout.log_max_rows)
-    x, log_domain = array_pow(root_of_unity(layout.log_max_rows), exponents), layout.log_max_rows
+    x, log_domain = arrays.powers_of(root_of_unity(layout.log_max_rows), exponents), layout.log_max_rows
     for log_rows, batch in batches.items():
         for _ in range(log_domain - log_rows):
-            x = array_mul(x, x)
+            x = arrays.multiply(x, x)
         log_domain = log_rows
+        coset = arrays.multiply(x, np.array([GENERATOR], dtype=np.uint64))
         generator = root_of_unity(log_rows - layout.parameters.log_blowup)
-        at_rows = array_dot(batch.rows, batch.weights.reshape(-1, batch.rows.shape[1]).T).T.reshape(-1, 3, len(x))
-        for point, at_x in enumerate(at_rows):
-            z = ext_scale(challenges.zeta, generator if point else 1)
-            at_z = ext_array_dot(batch.weights[point], batch.values[point])
-            coset = array_mul(x, np.array([GENERATOR], dtype=np.uint64))
-            differences.append(array_sub(ext_array([z]), np.stack([coset, np.zeros_like(x), np.zeros_like(x)])))
-            numerators.append(array_sub(ext_array([at_z]), at_x))
+        points, columns = batch.opened.shape
+        # Rows at the queries and, below them, the coordinates at each point, times those of the weights of each.
+        values = np.empty((len(x) + EXTENSION_DEGREE * points, columns), dtype=np.uint64)
+        parts = [by_height[log_rows] for by_height in rows if log_rows in by_height]
+        np.concatenate(parts, axis=1, out=values[: len(x)])
+        values[len(x) :] = np.moveaxis(opened[:, batch.opened], 1, 0).reshape(-1, columns)
+        weights = np.moveaxis(gammas[:, batch.powers], 1, 0).reshape(-1, columns)
+        sums = arrays.dot(values, weights.T)
+        for point in range(points):
+            of_point = slice(EXTENSION_DEGREE * point, EXTENSION_DEGREE * (point + 1))
+            at_x, at_z = sums[: len(x), of_point].T, arrays.reduced(sums[len(x) :][of_point, of_point, None])
+            z = arrays.exts([ext_scale(challenges.zeta, generator if point else 1)])
+            differences.append(array_sub(z, np.stack([coset, np.zeros_like(x), np.zeros_like(x)])))
+            numerators.append(array_sub(at_z, at_x))
     if not np.concatenate(differences, axis=1).any(axis=0).all():
         raise VerificationError("a query point is an opening point")
-    inverses = ext_array_inv(np.concatenate(differences, axis=1))
-    quotients = iter(np.split(ext_array_mul(np.concatenate(numerators, axis=1), inverses), len(numerators), axis=1))
+    inverses = arrays.ext_inverses(np.concatenate(differences, axis=1))
+    products = arrays.ext_multiply(np.concatenate(numerators, axis=1), inverses)
+    quotients = iter(np.split(products, len(numerators), axis=1))
     reduced = {}
     for log_rows, batch in batches.items():
         reduced[log_rows] = next(quotients)
-        for _ in range(1, len(batch.weights)):
+        for _ in range(1, len(batch.opened)):
             reduced[log_rows] = array_add(reduced[log_rows], next(quotients))
     # A table of one row is constant, so its openings leave nothing.
     if layout.parameters.log_blowup in reduced and reduced[layout.parameters.log_blowup].any():
@@ -292,12 +273,12 @@ def _check_folds(layout: Layout, proof: BatchProof, challenges: Challenges, redu
         indices = indices >> log_arity
         folded = fold_groups(np.moveaxis(groups, 2, 0), indices, log_rows, beta)
         if log_rows in reduced:
-            joining = ext_array_mul(reduced[log_rows], ext_array([ext_pow(beta, 1 << log_arity)]))
+            joining = arrays.ext_multiply(reduced[log_rows], arrays.exts([ext_pow(beta, 1 << log_arity)]))
             folded = array_add(folded, joining)
     if openings:
         log_first = openings[0].log_rows
         verify_openings(challenges.queries >> (layout.log_max_rows - log_first), log_first, openings)
-    x = array_pow(root_of_unity(layout.log_max_rows), array_reverse_bits(indices, layout.log_max_rows))
+    x = arrays.powers_of(root_of_unity(layout.log_max_rows), array_reverse_bits(indices, layout.log_max_rows))
     if (evaluate(proof.final_polynomial, x) != folded).any():
         raise VerificationError("a query does not fold to the final polynomial")
 
@@ -308,18 +289,19 @@ def fold_groups(groups: np.ndarray, indices: np.ndarray, log_rows: int, beta: Ex
     Each of the ``groups`` (3, n, arity) is in bit-reversed order over s·<w>; ``indices`` of 2^log_rows are their rows.
     Folds by two until one is left.
     """
-    log_size = groups.shape[2].bit_length() - 1
+    arity = groups.shape[2]
+    log_size = arity.bit_length() - 1
     # Pair 0 of a group stands at s and -s, with s the domain's point of this bit-reversed index.
-    x_inverse = array_pow(inv(root_of_unity(log_rows + log_size)), array_reverse_bits(indices, log_rows))
+    s_inverse = arrays.powers_of(inv(root_of_unity(log_rows + log_size)), array_reverse_bits(indices, log_rows))
     while log_size:
         low, high = groups[:, :, 0::2], groups[:, :, 1::2]
         pairs = array_reverse_bits(np.arange(low.shape[2]), log_size - 1)
-        inverses = array_mul(x_inverse[:, None], array_pow(inv(root_of_unity(log_size)), pairs))
-        odd = ext_array_mul(array_mul(array_sub(low, high), inverses), ext_array([beta])[:, :, None])
-        groups = array_mul(array_add(array_add(low, high), odd), np.array([INVERSE_OF_TWO], dtype=np.uint64))
-        beta, x_inverse = ext_mul(beta, beta), array_mul(x_inverse, x_inverse)
+        inverses = arrays.multiply(s_inverse[:, None], arrays.powers_of(inv(root_of_unity(log_size)), pairs))
+        odd = arrays.ext_multiply(arrays.multiply(array_sub(low, high), inverses), arrays.exts([beta])[:, :, None])
+        groups = array_add(array_add(low, high), odd)  # twice what it folds to
+        beta, s_inverse = ext_mul(beta, beta), arrays.multiply(s_inverse, s_inverse)
         log_size -= 1
-    return groups[:, :, 0]
+    return arrays.multiply(groups[:, :, 0], np.array([inv(arity)], dtype=np.uint64))
 
 
 def evaluate(polynomial: Sequence[Ext], x: np.ndarray) -> np.ndarray:
@@ -327,11 +309,11 @@ def evaluate(polynomial: Sequence[Ext], x: np.ndarray) -> np.ndarray:
     size = 1 << (len(polynomial).bit_length() // 2)
     powers = np.ones((1, len(x)), dtype=np.uint64)
     while len(powers) < size:
-        step = array_mul(powers[-1], x)
-        powers = np.concatenate([powers, array_mul(powers, step)])
-    coefficients = ext_array(polynomial).reshape(3, -1, size)
-    blocks = array_dot(coefficients.reshape(-1, size), powers).reshape(3, -1, len(x))
-    total, step = blocks[:, -1], array_mul(powers[-1], x)
+        step = arrays.multiply(powers[-1], x)
+        powers = np.concatenate([powers, arrays.multiply(powers, step)])
+    coefficients = arrays.exts(polynomial).reshape(3, -1, size)
+    blocks = arrays.dot(coefficients.reshape(-1, size), powers).reshape(3, -1, len(x))
+    total, step = blocks[:, -1], arrays.multiply(powers[-1], x)
     for block in range(blocks.shape[1] - 2, -1, -1):
-        total = array_add(array_mul(total, step), blocks[:, block])
+        total = array_add(arrays.multiply(total, step), blocks[:, block])
     return total

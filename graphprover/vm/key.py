@@ -10,7 +10,7 @@ program's hash alone says what a key claims to be of.
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -48,11 +48,10 @@ class Key(ProgramStatements):
     piece_caps: Mapping[int, bytes]  # the same of every piece but the first
 
     def program(self) -> ProgramTable:
-        return ProgramTable(np.zeros((len(FIELDS), 0), dtype=np.uint64), 1 << self.log_program_rows)
+        return _blank_program(1 << self.log_program_rows)
 
     def data(self) -> ImageMemory | None:
-        nothing = np.zeros(0, dtype=np.uint64)
-        return None if self.log_data_rows is None else ImageMemory(nothing, nothing, 1 << self.log_data_rows)
+        return None if self.log_data_rows is None else _blank_data(1 << self.log_data_rows)
 
     def table(self, air: Air, rows: int) -> Table:
         return BlankTable(air, rows=rows)
@@ -89,6 +88,17 @@ class Key(ProgramStatements):
         caps, piece_caps = ({log_blowup: next(digests) for log_blowup in LOG_BLOWUPS} for _ in range(2))
         rows = None if log_data == _NO_DATA else log_data
         return cls(entry, zero_base, log_program, rows, program_hash, caps, piece_caps)
+
+
+@cache  # one a power of two
+def _blank_program(rows: int) -> ProgramTable:
+    return ProgramTable(np.zeros((len(FIELDS), 0), dtype=np.uint64), rows)
+
+
+@cache
+def _blank_data(rows: int) -> ImageMemory:
+    nothing = np.zeros(0, dtype=np.uint64)
+    return ImageMemory(nothing, nothing, rows)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ not a family's may be there once: ``shape`` says what may be there, ``times`` ho
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from itertools import chain
 from typing import overload
 
@@ -80,6 +80,12 @@ def _same_for_all(number: int) -> Air:
     return _AIRS[number]()
 
 
+@lru_cache(maxsize=32)
+def _table(make: Callable[..., Air], *numbers: int) -> Air:
+    """A table that depends on some numbers alone, described once for all statements that have it."""
+    return make(*numbers)
+
+
 class ProgramStatements:
     """The tables of any statement about one program, from what a verifier must know of it."""
 
@@ -110,7 +116,7 @@ class ProgramStatements:
         ``input_words``: of a stated input, 0 where none is. Raises ValueError for data that the program does not bring.
         """
         if number == 0:
-            return Boundary(self.entry, tables - 1)
+            return _table(Boundary, self.entry, tables - 1)
         match number:
             case TableNumber.PROGRAM:
                 return self.program()
@@ -120,18 +126,18 @@ class ProgramStatements:
                     raise ValueError("the program brings no data")
                 return data
             case TableNumber.ZERO:
-                return ZeroMemory(self.zero_base, INPUT_BASE)
+                return _table(ZeroMemory, self.zero_base, INPUT_BASE)
             case TableNumber.INPUT:
-                return InputMemory(INPUT_BASE, OUTPUT_BASE)
+                return _table(InputMemory, INPUT_BASE, OUTPUT_BASE)
             case TableNumber.OUTPUT:
-                return OutputMemory(output_words)
+                return _table(OutputMemory, output_words)
             case TableNumber.ZERO_ABOVE:
                 # Where nothing is put out, the word for the length does not exist.
-                return ZeroMemory(OUTPUT_BASE + 8 * max(output_words, 1), MEMORY_END)
+                return _table(ZeroMemory, OUTPUT_BASE + 8 * max(output_words, 1), MEMORY_END)
             case TableNumber.STATED_INPUT:
-                return StatedInput(input_words)
+                return _table(StatedInput, input_words)
             case TableNumber.ZERO_BETWEEN:
-                return ZeroMemory(INPUT_BASE + 8 * input_words, OUTPUT_BASE)
+                return _table(ZeroMemory, INPUT_BASE + 8 * input_words, OUTPUT_BASE)
         return _same_for_all(number)
 
     def rows(self, number: int, output_words: int, input_words: int) -> range:
@@ -260,6 +266,10 @@ class Machine(ProgramStatements):
         return program_hash(self.image)
 
     def program(self) -> ProgramTable:
+        return self._program
+
+    @cached_property
+    def _program(self) -> ProgramTable:
         return ProgramTable(self.entries, rows_for(self.entries.shape[1]))
 
     def statement(self, tables: Sequence[Table], label: str) -> Statement:
@@ -274,6 +284,10 @@ class Machine(ProgramStatements):
         return {True: {}, False: {}}
 
     def data(self) -> ImageMemory | None:
+        return self._data
+
+    @cached_property
+    def _data(self) -> ImageMemory | None:
         addresses, values = self.image.addresses, self.image.values
         return ImageMemory(addresses, values, rows_for(len(addresses))) if len(addresses) else None
 

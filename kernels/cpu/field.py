@@ -19,7 +19,7 @@ _ONE = np.uint64(1)
 
 
 @intrinsic
-def _mul_high(_context, x, y):
+def mul_high(_context, x, y):
     """The upper word of the 128-bit product."""
 
     def codegen(context, b, signature, arguments):
@@ -70,7 +70,7 @@ def sub(x, y):
 @njit(nogil=True)
 def mul(x, y):
     """x * y; takes any words."""
-    high, low = _mul_high(x, y), x * y
+    high, low = mul_high(x, y), x * y
     top, middle = high >> _LIMB_BITS, high & _EPSILON
     s = low - top
     if low < top:

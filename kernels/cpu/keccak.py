@@ -141,6 +141,17 @@ def hash_rows(matrices: Sequence[np.ndarray], target: np.ndarray, first: int, la
     _hash_rows(columns, 1, target.ctypes.data, first, last)
 
 
+def hash_messages(messages: np.ndarray, target: np.ndarray) -> None:
+    """The digests of the rows of one matrix, uint64 (n, words), as uint64 (n, 4); both are C-contiguous."""
+    rows, words = messages.shape
+    _check_target(target, rows, 0, rows)
+    if messages.dtype != np.uint64 or not messages.flags.c_contiguous:
+        raise ValueError("messages are rows of a C-contiguous uint64 array")
+    # Not by ``ctypes``, which takes as long as hashing a few messages.
+    first, digests = (array.__array_interface__["data"][0] for array in (messages, target))
+    _hash_rows(first + 8 * np.arange(words, dtype=np.int64), words, digests, 0, rows)
+
+
 def hash_groups(codeword: np.ndarray, size: int, target: np.ndarray, first: int, last: int) -> None:
     """The leaves of a FRI layer: digest i is the hash of elements i size ... (i + 1) size - 1 of an extension vector.
 

@@ -16,6 +16,7 @@ FOLDER = Path(graphprover.kernels.__file__).parent
 ONLY_CPU = {
     "field": "in CUDA C++: field.cuh, ext.cuh",
     "pieces": "a GPU's grid splits the work",
+    "products": "the verifier's, in NumPy: protocol/arrays.py",
     "simd": "a GPU's threads are its vectors",
     "sums": "in CUDA C++: sums.cuh",
 }
@@ -49,6 +50,7 @@ ONE_SIDED = {
     "cpu": {
         "domain.indicators": "made by the generated kernels as they are needed",
         "domain.selectors": "made by the kernels as they are needed",
+        "keccak.hash_messages": "the verifier's",
         "logup.accumulate": "two kernels of logup.cu",
     },
     "cuda": {

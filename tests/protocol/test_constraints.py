@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from graphprover.air.description import AirDescription
 from graphprover.field import (
     GENERATOR,
     ONE,
@@ -17,12 +18,25 @@ from graphprover.field import (
     ext_pow,
     ext_scale,
     ext_sub,
+    ext_sum,
     inv,
     root_of_unity,
 )
-from graphprover.protocol.constraints import join_coordinates, join_quotient, selectors_at
+from graphprover.protocol import arrays, backend
+from graphprover.protocol.constraints import (
+    chunk_weights,
+    fold_constraints,
+    join_coordinates,
+    join_quotients,
+    selectors_at,
+    selectors_of,
+)
 from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.layout import Layout
+from graphprover.protocol.proof import TableOpenings, exts_to_words, words_to_exts
+from tests import naive_constraints as naive
 from tests.naive_device import interpolate, points
+from tests.random_statements import random_statement
 
 
 def random_ext(rng: random.Random) -> Ext:
@@ -52,16 +66,73 @@ def test_quotient_is_the_polynomial_through_its_chunks(log_height: int, log_chun
         coset = GENERATOR * pow(shift, chunk, P) % P
         coordinates = [interpolate([value[i] for value in own], coset) for i in range(3)]
         opened.append([evaluate([ext(c) for c in column], zeta) for column in coordinates])
-    assert join_quotient(log_height, opened, zeta) == evaluate(quotient, zeta)
+    assert naive.join_quotient(log_height, opened, zeta) == evaluate(quotient, zeta)
+    weights = chunk_weights(log_height, log_chunks, zeta)
+    parts = [ext_mul(weight, naive.join_coordinates(of)[0]) for weight, of in zip(weights, opened, strict=True)]
+    assert ext_sum(parts) == evaluate(quotient, zeta)
 
 
 def test_coordinates_are_joined_by_powers_of_x() -> None:
     rng = random.Random(0)
     a, b, c = (random_ext(rng) for _ in range(3))
     x = (0, 1, 0)
-    assert join_coordinates([a, b, c]) == [ext_add(a, ext_mul(x, ext_add(b, ext_mul(x, c))))]
-    assert join_coordinates([ext(4), ext(5), ext(6), ext(7), ext(8), ext(9)]) == [(4, 5, 6), (7, 8, 9)]
-    assert join_coordinates([]) == []
+    joined = ext_add(a, ext_mul(x, ext_add(b, ext_mul(x, c))))
+    assert naive.join_coordinates([a, b, c]) == [joined]
+    assert join_coordinates(arrays.exts([a, b, c, a, b, c])).T.tolist() == [list(joined)] * 2
+    assert join_coordinates(arrays.exts([])).shape == (3, 0)
+
+
+def openings_of(rng: random.Random, air: AirDescription) -> TableOpenings:
+    """Any values."""
+
+    def words(count: int) -> bytes:
+        return exts_to_words([random_ext(rng) for _ in range(count)])
+
+    return TableOpenings(
+        main=words(air.main_width),
+        main_next=words(air.main_width) if air.main_next else None,
+        preprocessed=words(air.preprocessed_width) if air.preprocessed_width else None,
+        preprocessed_next=words(air.preprocessed_width) if air.preprocessed_next else None,
+        quotient=tuple(words(3) for _ in range(1 << air.log_quotient_chunks)),
+        permutation=words(air.permutation_width),
+        permutation_next=words(air.permutation_width),
+    )
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("by", ["NumPy", "kernels"])
+def test_all_tables_at_once_are_each_by_itself(seed: int, by: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(backend.NUMPY_ONLY, raising=False)
+    if by == "NumPy":
+        monkeypatch.setenv(backend.NUMPY_ONLY, "1")
+    rng = random.Random(seed)
+    parameters, statement = random_statement(seed, tables=1 + seed % 4, interactions=seed % 6)
+    airs, public = statement.descriptions, [table.public_values or () for table in statement.tables]
+    log_heights = tuple(table.main.shape[1].bit_length() - 1 for table in statement.tables)
+    layout = Layout(airs, log_heights, parameters)
+    openings = [openings_of(rng, air) for air in airs]
+    terminals = [random_ext(rng) if air.lookups else None for air in airs]
+    prefixes = [[random_ext(rng) for _ in air.lookups] for air in airs]
+    zeta, tau, alpha = (random_ext(rng) for _ in range(3))
+    selectors = selectors_of(layout, zeta)
+    folded = fold_constraints(layout, openings, public, terminals, selectors, prefixes, tau, alpha).T.tolist()
+    quotients = join_quotients(layout, openings, zeta).T.tolist()
+    for table, (air, opened) in enumerate(zip(airs, openings, strict=True)):
+        assert selectors[table] == selectors_at(log_heights[table], zeta)
+        at = naive.Evaluations(
+            main=words_to_exts(opened.main),
+            main_next=words_to_exts(opened.main_next or bytes(24 * air.main_width)),
+            preprocessed=words_to_exts(opened.preprocessed or b""),
+            preprocessed_next=words_to_exts(opened.preprocessed_next or bytes(24 * air.preprocessed_width)),
+            permutation=naive.join_coordinates(words_to_exts(opened.permutation)),
+            permutation_next=naive.join_coordinates(words_to_exts(opened.permutation_next)),
+            public_values=public[table],
+            terminal=terminals[table],
+        )
+        expected = naive.fold_constraints(air, at, selectors[table], prefixes[table], tau, alpha)
+        assert tuple(folded[table]) == expected
+        chunks = [words_to_exts(chunk) for chunk in opened.quotient]
+        assert tuple(quotients[table]) == naive.join_quotient(log_heights[table], chunks, zeta)
 
 
 @pytest.mark.parametrize("log_height", [0, 1, 2, 5])

@@ -1,6 +1,7 @@
 """Many messages at once against one at a time, by NumPy and by the prover's kernels."""
 
 import random
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -78,8 +79,11 @@ def test_messages_of_any_length(words: int, count: int, seed: int) -> None:
 def test_the_kernels_are_taken_where_they_are_loaded_or_worth_loading(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(backend.NUMPY_ONLY, raising=False)
     monkeypatch.setattr(backend, "KERNELS", "graphprover.kernels.cpu.keccak_of_nobody")
+    monkeypatch.setattr(backend, "used", Counter())
     assert not backend.compiled(backend.WORTH_LOADING - 1)
     assert backend.compiled(backend.WORTH_LOADING)
+    backend.used["NumPy"] += 1
+    assert backend.compiled(backend.WORTH_LOADING - 1) and not backend.loaded()
     monkeypatch.setattr(backend, "find_spec", lambda name: None)
     assert not backend.compiled(backend.WORTH_LOADING)
     monkeypatch.setattr(backend, "KERNELS", "graphprover.protocol.hashing")
