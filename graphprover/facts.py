@@ -39,7 +39,7 @@ def verdict(program: Program | Guest, found: Verdict) -> Facts:
     program_hash = program.machine.program_hash.hex() if isinstance(program, Guest) else None
     says = program.to_json(found.public_values)
     security = {"security_bits": found.bits, "security_bits_by": bits_by(found.security)}
-    return {"program": program.name, "program_hash": program_hash, "says": says, **security}
+    return {"program": program.name, "program_hash": program_hash, "says": says, "pieces": found.pieces, **security}
 
 
 def header(proof: Proof | ProofInPieces) -> Facts:

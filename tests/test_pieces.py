@@ -54,7 +54,7 @@ def check_heads(pieces: Pieces) -> None:
     assert all(len(numbers) == 1 for numbers in of_buses.values())
     everything = [*of_locals, *(number for numbers in of_buses.values() for number in numbers)]
     assert len(set(everything)) == len(everything)
-    assert len({max_tuple_width(statement.descriptions) for statement in pieces.statements}) == 1
+    assert len({max_tuple_width(tuple(statement.descriptions)) for statement in pieces.statements}) == 1
 
 
 def dealt(*pieces: list[Chain]) -> Pieces:
