@@ -49,6 +49,8 @@ def with_links_of_the_site(markdown: str, document: Path) -> str:
         file = (document.parent / name).resolve()
         if not file.exists() or not file.is_relative_to(ROOT):
             raise PluginError(f"{document.relative_to(ROOT)} links to {target}, which is not there")
+        if file.is_relative_to(DOCS) and file.suffix == ".png":
+            return match[0]
         page = AT_THE_ROOT.get(file) or (file.name if file.parent == DOCS and file.suffix == ".md" else None)
         if page:
             return f"[{text}]({page}{hash_}{anchor})"

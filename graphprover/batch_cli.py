@@ -15,6 +15,7 @@ from graphprover import facts, report
 from graphprover.batch_file import Entry, read_batch
 from graphprover.facts import OUTCOMES, Facts
 from graphprover.files import STREAM, FileError, check_writable, read_proof, write
+from graphprover.graphs.executor_names import LOCAL
 from graphprover.leaving import last_words
 from graphprover.observation import Observation, observed
 from graphprover.observed_files import save_batch
@@ -107,12 +108,13 @@ def run_batch(options: argparse.Namespace) -> int:
         progress = _Progress(len(jobs), draw)
         with last_words(progress.written), watching as given:
             try:
-                for result in prove_many(jobs, options.executor, options.device, progress.begun):
-                    found = _finished(jobs[result.job], result)
-                    summarise(found)
-                    progress.ended(result.job, found)
-                    seen += given if alone else [one.brief() for one in given]
-                    given.clear()
+                with _span(options):
+                    for result in prove_many(jobs, options.executor, options.device, progress.begun):
+                        found = _finished(jobs[result.job], result)
+                        summarise(found)
+                        progress.ended(result.job, found)
+                        seen += given if alone else [one.brief() for one in given]
+                        given.clear()
             except Exception:
                 if progress.results:
                     print(f"graphprover: {progress.written()}", file=sys.stderr)
@@ -130,6 +132,15 @@ def run_batch(options: argparse.Namespace) -> int:
 
     report.say(found, describe, options)
     return FAILED if total["failed"] else OK
+
+
+def _span(options: argparse.Namespace) -> AbstractContextManager[object]:
+    """What the dashboard of a cluster calls all of them: as their file."""
+    if options.executor in LOCAL:
+        return nullcontext()
+    from distributed import span
+
+    return span(options.jobs.stem or options.jobs.name)
 
 
 class _Progress:

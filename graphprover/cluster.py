@@ -20,7 +20,7 @@ from typing import Any
 from weakref import WeakKeyDictionary, proxy
 
 import dask
-from distributed import Client, Future, wait
+from distributed import Client, Future, span, wait
 from distributed.scheduler import KilledWorker
 
 from graphprover.admission import TooLarge
@@ -34,6 +34,8 @@ from graphprover.vm.faults import GuestFault, OtherExitCode
 
 CONNECT = "10s"  # a scheduler that does not answer in this time is not there
 BEGUN = "graphprover-begun"  # the topic under which workers tell which task they begin
+EVENTS = "graphprover"  # the topic of what clients and workers warn of, for `Client.get_events`
+MOST_SPANS = 1000  # of a run: a scheduler keeps what it has seen of a span for ever
 _PROVE = "__import__('graphprover.worker', fromlist=['worker']).prove(payload)"
 
 _log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
@@ -173,6 +175,7 @@ class _Run:
         # Of errands that others have ended: a stopped worker keeps its task, and gets no more.
         self._held: list[_Try] = []
         self._looked = time.monotonic()
+        self._submitted = 0  # tasks
 
     def outcomes(self, errands: Iterator[Errand]) -> Iterator[Outcome]:
         while True:
@@ -210,12 +213,17 @@ class _Run:
         except Exception as error:
             opened.end(None, error)
             return
-        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):  # all of it is needed there
+        self._submitted += 1
+        own = self._submitted <= MOST_SPANS
+        with (
+            dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}),  # all of it is needed there
+            span(opened.errand.name) if own else nullcontext(),  # within those of the caller
+        ):
             future = self._client.submit(
                 eval,
                 _PROVE,
                 {"payload": payload},
-                key=f"prove-{opened.errand.name}-{uuid.uuid4().hex[:8]}",
+                key=_key(opened.errand.name, own),
                 resources=self._needed,
                 workers=sorted(chosen) or None,
                 priority=opened.errand.weight,
@@ -237,7 +245,7 @@ class _Run:
     def _gone(self, error: BaseException) -> None:
         """Raises ClusterError where the scheduler is gone."""
         if self._client.status != "running":
-            lost = ", ".join(str(one.future.key) for opened in self._open for one in opened.tries)
+            lost = ", ".join(f"prove-{opened.errand.name}" for opened in self._open)
             raise ClusterError(
                 f"{self._members.name}: the scheduler is gone, and with it {lost}: start it again"
             ) from error
@@ -263,7 +271,7 @@ class _Run:
             elif status == "error":
                 self._failed(opened, one, one.future.exception())
             else:  # cancelled, by another client or because the scheduler forgot us
-                self._gone(CancelledError(one.future.key))
+                self._gone(CancelledError(opened.errand.name))
                 self._again(opened, one, "was cancelled")
 
     def _take(self, opened: _Open, one: _Try) -> None:
@@ -278,7 +286,7 @@ class _Run:
         if isinstance(error, KilledWorker):
             deaths = len(opened.workers)
             if deaths > error.allowed_failures:
-                line = f"{one.future.key}: the workers that tried it died; their logs say of what ({error})"
+                line = f"prove-{opened.errand.name}: the workers that tried it died; their logs say of what ({error})"
                 opened.end(None, ClusterError(line))
             else:  # others' deaths, while it waited
                 self._again(opened, one, "was with workers that died")
@@ -339,6 +347,17 @@ class _Run:
 
     def _log(self, opened: _Open, line: str) -> None:
         _log.warning("graphprover: prove-%s: %s", opened.errand.name, line)
+        with suppress(OSError):  # whether the scheduler is gone others will see
+            self._client.log_event(EVENTS, {"job": opened.errand.name, "line": line})
+
+
+def _key(name: str, own: bool) -> tuple[str, ...]:
+    """The key of an errand's task, whose first part is its group: its own, which a span needs, or that of others.
+
+    What follows the first word must not be letters alone, or Dask would take it for another kind of task.
+    """
+    token = uuid.uuid4().hex[:8]
+    return (f"prove-{token}-{name}",) if own else ("prove", name, token)
 
 
 def _is_own_fault(error: Exception) -> bool:

@@ -44,6 +44,10 @@ class Proof:
     def __repr__(self) -> str:
         return f"<{self._title}>"
 
+    def __sizeof__(self) -> int:
+        """In bytes, as Dask counts them."""
+        return len(self.payload)
+
     def _repr_html_(self) -> str:
         def tables() -> Iterator[tuple[object, ...]]:
             yield "table", "rows", "public values"

@@ -46,7 +46,8 @@ def started(kind: str, workers: int | None = None) -> Iterator[Client]:
     """A client of so many processes, in all for ``"processes"``, of each visible GPU for ``"cuda"``.
 
     Without a number the setting ``graphprover.workers`` is taken, or what the cores suffice for. All processes end when
-    the context does, however that is. Raises ClusterError where there is no GPU, or a process does not start.
+    the context does, however that is. Where ``graphprover.dashboard`` is set, a line says where the dashboard is.
+    Raises ClusterError where there is no GPU, or a process does not start.
     """
     if getattr(current_process(), "_inheriting", False):  # this process is one that is being started
         raise ClusterError(f"executor {kind}: {_GUARD}")
@@ -56,6 +57,8 @@ def started(kind: str, workers: int | None = None) -> Iterator[Client]:
     try:
         # Proofs come from the workers themselves, not by way of the scheduler, which is a thread of this process.
         with Client(cluster.address(kind), direct_to_workers=True) as client:
+            if setting(DASHBOARD):
+                _log.warning("graphprover: dashboard: %s", client.dashboard_link)
             yield client
     finally:
         cluster.end()

@@ -73,7 +73,9 @@ class Members:
 
     def look(self) -> None:
         """See who is there, and ask those that are new; what they answer is there in a later look."""
-        workers = self._client.scheduler_info(n_workers=-1)["workers"]
+        scheduler: Any = self._client.scheduler
+        # `Client.scheduler_info` returns what the client keeps, from which its own look takes the workers meanwhile.
+        workers = self._client.sync(scheduler.identity, n_workers=-1)["workers"]
         with self._lock:
             self.paused = {address for address, worker in workers.items() if worker["status"] == Status.paused.name}
             for address in self._asked.keys() - workers.keys():

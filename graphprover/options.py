@@ -4,6 +4,7 @@ import argparse
 import logging
 import math
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,6 +17,8 @@ OK, FAILED, USAGE = 0, 1, 2  # exit codes; `__main__` has those of signals
 PAGE, FACTS = ".html", ".json"  # how the name of a report's file ends
 
 DEBUG = "GRAPHPROVER_DEBUG"  # set, errors come with their traceback, and the log says what runs
+
+DASHBOARD_ADDRESS = "127.0.0.1:8787"  # of a cluster that we start: where users of this host find it, and no others
 
 READ = ("proof", "subject", "guest", "jobs", "input", "expect_output")  # options that name a file to read
 WRITTEN = ("output", "svg", "html", "summary", "profile", "trace")  # a file to write
@@ -69,6 +72,16 @@ def count(text: str) -> int:
 
 
 count.__name__ = "number from 1 on"
+
+
+def address(text: str) -> str:
+    """Where to serve; argparse tells the name in its message."""
+    if not re.fullmatch(r"\S*:\d+", text):
+        raise ValueError
+    return text
+
+
+address.__name__ = "HOST:PORT or :PORT"
 
 
 def amount(text: str) -> str | float:
@@ -143,6 +156,15 @@ def add_executor(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--workers", type=count, metavar="N", help="of processes: how many; of cuda: how many for each GPU"
     )
+    parser.add_argument(
+        "--dashboard",
+        nargs="?",
+        const=DASHBOARD_ADDRESS,
+        type=address,
+        metavar="ADDRESS",
+        help=f"of processes and cuda: show Dask's dashboard there (default {DASHBOARD_ADDRESS}; :8787 is all networks "
+        "of this host, where whoever comes sees it), and say where it is",
+    )
 
 
 @contextmanager
@@ -150,12 +172,16 @@ def configured(options: argparse.Namespace) -> Iterator[None]:
     """What `add_executor` was told of memory and workers, as Dask's configuration; raises UsageError for nonsense."""
     import dask
 
-    from graphprover.settings import MEMORY_LIMIT, POOL, WORKERS, bytes_of
+    from graphprover.settings import DASHBOARD, MEMORY_LIMIT, POOL, WORKERS, bytes_of
 
     given = {POOL: options.pool, MEMORY_LIMIT: options.memory_limit, WORKERS: options.workers}
+    given |= {DASHBOARD: options.dashboard}
     given = {name: value for name, value in given.items() if value is not None}
     for name in given:
         option = name.partition(".")[2]
+        if name == DASHBOARD and options.executor not in CLUSTERS:
+            whose = "shows none" if options.executor in LOCAL else "has its own, at its scheduler's"
+            raise UsageError(f"--{option}: {options.executor} {whose}; {' and '.join(CLUSTERS)} get one")
         if options.executor not in (*LOCAL, *CLUSTERS):
             variable = f"DASK_GRAPHPROVER__{option.replace('-', '_').upper()}"
             remedy = "start more of them" if name == WORKERS else f"set {variable} for them"

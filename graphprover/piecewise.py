@@ -13,14 +13,15 @@ from graphprover.graphs import proof as proof_graph
 from graphprover.graphs.batches import batches
 from graphprover.graphs.executors import executor_for
 from graphprover.graphs.keys import PieceNumber
+from graphprover.graphs.observe import in_ranges, observer_for
 from graphprover.graphs.pieces import PiecesPlan
 from graphprover.graphs.progress import Tell
-from graphprover.graphs.proof import Committed
-from graphprover.graphs.tasks import Graph
+from graphprover.graphs.tasks import Around, Graph
 from graphprover.prepared import Prepared, PreparedPieces
 from graphprover.proof_in_pieces import Piece, ProofInPieces
 from graphprover.protocol.pieces import Joint
 from graphprover.protocol.proof import Cap, encode
+from graphprover.settings import NVTX, setting
 
 _log = logging.getLogger(__name__)
 
@@ -49,6 +50,9 @@ def prove_pieces(
     ``check``: verifies each piece as it is made. Raises what the graphs raise, naming the piece; RuntimeError where a
     piece that is made again is another, since a recipe of its traces is not pure.
     """
+    observer = observer_for(device)
+    around: Around | None = observer.task if observer else None
+    around = in_ranges(device, around) if setting(NVTX) else around
     run, token = _running(executor, device, plan.tasks, tell), uuid.uuid4().hex[:8]
     count = len(prepared.pieces)
     numbers = [PieceNumber(index, count) for index in range(count)]
@@ -58,7 +62,7 @@ def prove_pieces(
     committed = []
     for number, piece, planned in zip(numbers, prepared.pieces, plan.pieces, strict=True):
         started = time.perf_counter()
-        graph = Graph(device, token, batches(piece.layout, device.log_batch_rows), number)
+        graph = Graph(device, token, batches(piece.layout, device.log_batch_rows), number, around=around)
         committed.append(run(proof_graph.committing(graph, *_given(piece), keep=planned.keep)))
         seconds[number.index]["commit"] = time.perf_counter() - started
         _log.debug("%s has committed, and keeps %s: %d bytes", number, planned.keep.name, planned.kept)
@@ -73,33 +77,21 @@ def prove_pieces(
     for number in reversed(numbers):
         started = time.perf_counter()
         piece = prepared.pieces[number.index]
-        proof, cap = _finished(piece, device, token, number, committed.pop(), joint, nonce, run)
+        graph = Graph(device, token, batches(piece.layout, device.log_batch_rows), number, committed.pop().kept, around)
+        proven = run(proof_graph.finishing(graph, *_given(piece), joint=joint, nonce=nonce))
+        parameters, log_heights = piece.layout.parameters, piece.layout.log_heights
+        proof = Proof(piece.label, parameters, log_heights, piece.public_values, encode(proven.proof))
+        cap = proven.preprocessed_cap
         proofs[number.index] = proof, cap
         proved = time.perf_counter()
         seconds[number.index]["prove"] = proved - started
         if check:
             check(Piece(joint, number.index, proof), cap)
             seconds[number.index]["verify"] = time.perf_counter() - proved
+    if observer:
+        observer.tell()
     made, caps = zip(*(proofs[number.index] for number in numbers), strict=True)
     return MadeInPieces(ProofInPieces(joint, made), caps, tuple(seconds))
-
-
-def _finished(
-    piece: Prepared,
-    device: Device,
-    token: str,
-    number: PieceNumber,
-    committed: Committed,
-    joint: Joint,
-    nonce: int,
-    run: Run,
-) -> tuple[Proof, Cap | None]:
-    """A piece's proof, and its commitment to preprocessed columns."""
-    layout = piece.layout
-    graph = Graph(device, token, batches(layout, device.log_batch_rows), number, committed.kept)
-    proven = run(proof_graph.finishing(graph, *_given(piece), joint=joint, nonce=nonce))
-    proof = Proof(piece.label, layout.parameters, layout.log_heights, piece.public_values, encode(proven.proof))
-    return proof, proven.preprocessed_cap
 
 
 def _given(piece: Prepared) -> tuple[Any, ...]:

@@ -26,7 +26,7 @@ from graphprover.graphs.ceilings import assumed
 from graphprover.graphs.executor_names import LOCAL, THREADS
 from graphprover.graphs.executors import executor_for
 from graphprover.graphs.keys import PieceNumber
-from graphprover.graphs.observe import Observer, in_ranges, machine, seen_tables, versions
+from graphprover.graphs.observe import Observer, in_ranges, machine, observer_for, seen_tables, versions
 from graphprover.graphs.pieces import On, PiecesPlan, plan_pieces
 from graphprover.graphs.plan import Peak, peak_of
 from graphprover.graphs.progress import Tell
@@ -47,6 +47,7 @@ from graphprover.recipe import Recipe
 from graphprover.settings import NVTX, setting
 from graphprover.statement import Statement, binding_digest
 from graphprover.verifier import Verdict, check_in_common, verify, verify_pieces
+from graphprover.vm.cost import cells_per_row
 
 Caps = Cap | tuple[Cap | None, ...] | None  # of pieces, one each
 
@@ -138,6 +139,7 @@ class Made:
     peak_bytes: int  # of the device's memory, as planned
     kept: bool = False  # it was there before, and nothing was made
     pieces: tuple[Mapping[str, float], ...] = ()  # seconds of each, by stage: "commit", "prove", "verify" if one by one
+    cells: int = 0  # of all tables, that were committed to; 0 where nothing was made
     observation: Observation | None = None  # if `observing`; to be given to whoever has asked
 
 
@@ -173,7 +175,7 @@ def make(
         stages = [Stage(name, on_clock(start), on_clock(end)) for name, (start, end) in spans.items()]
         observation = observe().with_stages(stages) if observe else None
         seconds = {name: end - start for name, (start, end) in spans.items()}
-        return Made(proof, cap, seconds, peak.bytes, observation=observation)
+        return Made(proof, cap, seconds, peak.bytes, cells=_cells(prepared.layout), observation=observation)
 
     return _on_device(prepared, device, by)
 
@@ -208,7 +210,8 @@ def _make_pieces(
         times.append(time.perf_counter())
         stages = zip(("wait", "prove", "verify"), pairwise(times), strict=True)
         seconds = {stage: end - start for stage, (start, end) in stages}
-        return Made(made.proof, made.preprocessed_caps, seconds, bytes_, pieces=made.seconds)
+        cells = sum(map(_cells, layouts))
+        return Made(made.proof, made.preprocessed_caps, seconds, bytes_, pieces=made.seconds, cells=cells)
 
     return _on_device(prepared, device, by)
 
@@ -248,6 +251,11 @@ def _given_bytes(prepared: Prepared, device: Device) -> int:
     """Of the arrays that a CPU proves, which a GPU gets copies of."""
     arrays = [*prepared.traces, *prepared.preprocessed.values()] if device.kind == CPU else []
     return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
+
+
+def _cells(layout: Layout) -> int:
+    sized = zip(layout.tables, layout.log_heights, strict=True)
+    return sum(cells_per_row(air) << log_rows for air, log_rows in sized)
 
 
 def _check(layout: Layout, proof: Proof, cap: Cap | None) -> None:
@@ -321,7 +329,7 @@ def _prove(
     # 3. Graph: one task for each round and batch of tables, the transcript between the rounds.
     began = clock()
     layout = prepared.layout
-    observer = Observer(device) if observing() else None
+    observer = observer_for(device)
     around: Around | None = observer.task if observer else None
     around = in_ranges(device, around) if setting(NVTX) else around
     task = proof_task(prepared, device, uuid.uuid4().hex[:8], around)
@@ -333,6 +341,8 @@ def _prove(
     proof = wrapped(proven, prepared.label, layout, prepared.public_values)
     seconds, observe = clock() - began, None
     if observer:
+        observer.tell()
+    if observer and observing():
         observe = partial(_observation, prepared, proof, proven, device, executor, began, seconds, observer, task)
     return proof, proven.preprocessed_cap, observe
 

@@ -11,7 +11,7 @@ import os
 import pickle
 import tempfile
 import threading
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from functools import cache
 
 from distributed import Worker, WorkerPlugin, get_worker
@@ -20,10 +20,8 @@ from graphprover.admission import limit_process
 from graphprover.cluster import BEGUN
 from graphprover.device import CpuDevice, Device, DeviceLost
 from graphprover.device.choose import AUTO, CPU, profile_of
-from graphprover.graphs.executor_names import THREADS
-from graphprover.jobs import made
 from graphprover.members import READY, enlist
-from graphprover.observation import observed
+from graphprover.meters import METERS, install, metered
 from graphprover.smallest import prove_smallest
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
@@ -41,13 +39,13 @@ def prove(payload: bytes) -> bytes:
     """
     worker = get_worker()
     with _proving:
-        worker.log_event(BEGUN, {"key": worker.get_current_task(), "worker": worker.address})
+        worker.log_event(BEGUN, {"key": str(worker.get_current_task()), "worker": worker.address})
+        install(worker)
         _keep_freed()
         try:
             subject, device, observe = pickle.loads(payload)
             limit_process(worker.memory_manager.memory_limit if worker.nanny else None)
-            with observed() if observe else nullcontext():
-                return pickle.dumps(made(subject, THREADS, _own(device, worker)))
+            return pickle.dumps(metered(subject, _own(device, worker), observe))
         except DeviceLost as error:  # before another proof begins
             _log.critical("graphprover: this worker ends: %s", error)
             logging.shutdown()
@@ -80,13 +78,14 @@ async def dask_setup(worker: Worker) -> None:
     """What ``--preload graphprover.worker`` runs before the worker joins."""
     if worker.nanny:  # this process is the worker's own; its folder goes even where the process is killed
         tempfile.tempdir = worker.local_directory
+    install(worker)
     await worker.plugin_add(Ready())
 
 
 def _warm_up(worker: Worker) -> None:
     with _proving:
         _keep_freed()
-        prove_smallest(_own(AUTO, worker))
+        prove_smallest(METERS.use(_own(AUTO, worker)))
 
 
 @cache

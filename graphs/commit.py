@@ -24,6 +24,10 @@ class Extension:
     columns: Array  # (columns, N) in bit-reversed order, all of the table's matrices in the round stacked
     terminal: Ext | None = None  # of lookup columns: the sum of all fractions
 
+    def __sizeof__(self) -> int:
+        """In bytes, as Dask counts them."""
+        return int(self.columns.nbytes)
+
 
 Extensions = dict[int, Extension]  # by table: what one task makes of a batch
 

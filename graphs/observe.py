@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, version
@@ -23,7 +24,7 @@ from graphprover.graphs.ceilings import Ceilings, assumed
 from graphprover.graphs.costs import Cost, Costs, kept_by_size
 from graphprover.graphs.keys import Place, place_of
 from graphprover.graphs.tasks import Around
-from graphprover.observation import Machine, Planned, SeenTable, SeenTask, Share, on_clock
+from graphprover.observation import Machine, Planned, SeenTable, SeenTask, Share, observing, on_clock
 from graphprover.protocol.layout import Layout
 
 PACKAGES = ("dask", "distributed", "numpy", "numba")
@@ -41,6 +42,36 @@ class _Ran:
     first: Reading
     last: Reading
     held: int  # bytes
+
+
+@dataclass(frozen=True)
+class TaskTime:
+    """What a task took, which costs next to nothing to know."""
+
+    round: str
+    start: float  # of time.perf_counter, when the device came to it
+    end: float  # when it was done with it
+    uploaded: int  # bytes of traces over the bus
+    downloaded: int  # bytes of results over the bus
+
+
+_timed: ContextVar[list[TaskTime] | None] = ContextVar("graphprover-timed", default=None)
+
+
+@contextmanager
+def timed() -> Iterator[list[TaskTime]]:
+    """What the tasks take of the proofs that this thread makes meanwhile, in no order."""
+    times: list[TaskTime] = []
+    token = _timed.set(times)
+    try:
+        yield times
+    finally:
+        _timed.reset(token)
+
+
+def observer_for(device: Device) -> "Observer | None":
+    """An observer, if somebody wants to know."""
+    return Observer(device) if observing() or _timed.get() is not None else None
 
 
 class Observer:
@@ -62,6 +93,20 @@ class Observer:
             last, end = self._device.reading(), time.perf_counter()
             self._ran.append(_Ran(place, threading.get_ident(), start, end, first, last, self._device.memory.held()))
 
+    def tell(self) -> None:
+        """Give whoever has asked by `timed` what ran; waits for the device."""
+        times = _timed.get()
+        if times is not None:
+            of_device = self._of_device(self._ran)
+            for one in self._ran:
+                moved = one.last.uploaded - one.first.uploaded, one.last.downloaded - one.first.downloaded
+                times.append(TaskTime(one.place.round, next(of_device), next(of_device), *moved))
+
+    def _of_device(self, ran: Sequence[_Ran]) -> Iterator[float]:
+        """When the device came to each, and was done with it."""
+        with self._device.task():
+            return iter(self._device.times([reading.mark for one in ran for reading in (one.first, one.last)]))
+
     def tasks(self, graph: Delayed, layout: Layout, made: Sequence[int], began: float) -> tuple[SeenTask, ...]:
         """All that ran, by when they began, beside what is planned of them; waits for the device.
 
@@ -72,7 +117,7 @@ class Observer:
         ended = [one.place for one in sorted(ran, key=lambda one: one.end)]
         held = _planned_memory(ended, graph, plan, kept_by_size(layout))
         numbers: dict[int, int] = {}
-        times = iter(device.times([reading.mark for one in ran for reading in (one.first, one.last)]))
+        times = self._of_device(ran)
         zero = began - on_clock(0)
         return tuple(
             SeenTask(

@@ -1,5 +1,6 @@
 """Round 7: the queried rows and Merkle paths of every commitment, and the proof put together."""
 
+import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -27,6 +28,10 @@ class Opened:
     rounds: tuple[RoundQueries, ...]
     folds: tuple[FoldQueries, ...]
 
+    def __sizeof__(self) -> int:
+        """In bytes, as Dask counts them; all is small."""
+        return len(pickle.dumps(self))
+
 
 @dataclass(frozen=True)
 class Proven:
@@ -34,6 +39,10 @@ class Proven:
 
     proof: BatchProof  # everything the prover sends
     preprocessed_cap: Cap | None  # what every verifier computes itself, and the prover has already
+
+    def __sizeof__(self) -> int:
+        """In bytes, as Dask counts them; all is small."""
+        return len(pickle.dumps(self))
 
 
 def multiproof(indices: np.ndarray, log_leaves: int) -> np.ndarray:

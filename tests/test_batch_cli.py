@@ -202,6 +202,11 @@ def test_a_batch_that_is_ended_can_be_resumed(sent: str, ending: str) -> None:
         (["--memory-limit", "1.5"], "--memory-limit: 1.5 is neither a number of bytes, as 40GiB, nor a share, as 0.8"),
         (["--executor", "tcp://x:1", "--workers", "2"], "--workers: the workers of tcp://x:1 run already: start more"),
         (["--executor", "tcp://x:1", "--memory-limit", "1GiB"], "--memory-limit: the workers of tcp://x:1 run already"),
+        (["--dashboard"], "--dashboard: threads shows none; processes and cuda get one"),
+        (
+            ["--executor", "tcp://x:1", "--dashboard"],
+            "--dashboard: tcp://x:1 has its own, at its scheduler's; processes",
+        ),
         (["--device", "gpu"], "--device: device 'gpu': give auto, cpu"),
         (["--executor", "processes", "--device", "gpu"], "--device: device 'gpu': give auto, cpu"),
         (["--summary", "."], ".: exists and is not a regular file"),
@@ -238,7 +243,7 @@ def test_no_scheduler_is_a_line(capsys: pytest.CaptureFixture[str], monkeypatch:
 def test_dask_logs_nothing_of_a_lost_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
     log = logging.getLogger("distributed.client")
     record = log.makeRecord(log.name, logging.ERROR, "", 0, "a traceback", (), None)
-    options = Namespace(executor="tcp://x:1", pool=None, memory_limit=None, workers=None)
+    options = Namespace(executor="tcp://x:1", pool=None, memory_limit=None, workers=None, dashboard=None)
     with configured(options):
         assert not log.filter(record)
     assert log.filter(record)

@@ -32,7 +32,7 @@ LAYERS = (
     ("prepared", "dealing", "piecewise", "prover", "fitting", "delayed", "smallest"),
     ("examples", "programs"),  # what may be proved
     ("jobs",),  # proofs to make, as they travel
-    ("worker",),
+    ("worker", "meters"),
     ("batch",),
     # the command line: what commands share, commands, all of it
     ("options", "demands", "facts", "report", "batch_file", "pages", "observed_files"),
@@ -50,7 +50,7 @@ UPWARD = {  # imports inside of functions that go up, and why
 
 HOMES = {  # the only modules that import what is heavy
     "dask": ("settings", "graphs", "options", "cluster", "local_cluster", "members", "delayed", "prover"),
-    "distributed": ("cluster", "local_cluster", "members", "worker"),
+    "distributed": ("batch_cli", "cluster", "local_cluster", "members", "meters", "worker"),
     "numba": ("compiled", "kernels.cpu"),
     "llvmlite": ("kernels.cpu",),
     "cupy": ("device", "kernels.cuda", "vm.kernels.cuda"),

@@ -33,6 +33,10 @@ class Tree:
 
     layers: tuple[Array, ...]  # digests (n, 4) from the leaves to the cap
 
+    def __sizeof__(self) -> int:
+        """In bytes, as Dask counts them."""
+        return sum(int(layer.nbytes) for layer in self.layers)
+
 
 class Memory(Protocol):
     """Where the arrays of a device are."""

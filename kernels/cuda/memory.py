@@ -44,15 +44,16 @@ class Pool:
 
     def held(self) -> int:
         """Bytes in use."""
-        with cupy.cuda.Device(self._device):
-            return self._source.held()
+        with cupy.cuda.Device(self._device), self._lock:
+            held = self._source.held()
+            self._peak = max(self._peak, held)
+            return held
 
     @property
     def peak(self) -> int:
         """Bytes in use at most since `reset`; between two looks, small blocks are not counted."""
-        with self._lock:
-            self._peak = max(self._peak, self.held())
-            return self._peak
+        self.held()
+        return self._peak
 
     def reserved(self) -> int:
         """Bytes that the pool keeps of the GPU, in use or not."""
@@ -71,8 +72,8 @@ class Pool:
 
     def reset(self) -> None:
         """Begin a new measurement of `peak`."""
-        with self._lock:
-            self._peak = self.held()
+        with cupy.cuda.Device(self._device), self._lock:
+            self._peak = self._source.held()
 
     def allocate(self, size: int) -> Any:
         """What CuPy asks for memory; raises MemoryError, with the bytes asked for and held, when there is none."""

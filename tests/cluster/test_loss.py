@@ -69,7 +69,7 @@ def await_both(pair: Client) -> None:
 
 
 def errand(prepared: Prepared, device: Any = "cpu", name: str = "memory") -> Errand:
-    return Errand(name, lambda: pickle.dumps((prepared, device)))
+    return Errand(name, lambda: pickle.dumps((prepared, device, False)))
 
 
 def proof_of(outcome: Outcome) -> Proof:
@@ -163,7 +163,7 @@ def test_a_few_are_sent_at_a_time_and_what_is_not_wanted_is_taken_back(pair: Cli
 
     def payload(number: int) -> bytes:
         sent.append(number)
-        return pickle.dumps((prepared, "cpu"))
+        return pickle.dumps((prepared, "cpu", False))
 
     errands = (Errand("memory", lambda number=number: payload(number)) for number in range(100))
     with joined(pair) as cluster, closing(cluster.run(errands, "cpu")) as outcomes:

@@ -1,0 +1,167 @@
+"""What Dask's dashboard, its events and Prometheus say of a batch on two workers."""
+
+import re
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import dask
+import pytest
+from distributed import Client, Scheduler, span
+
+import graphprover
+from graphprover import Prover, Result, prove_many
+from graphprover.cluster import EVENTS, Errand, joined
+from graphprover.examples import memory
+from graphprover.graphs.activities import ACTIVITIES, EXECUTE, HOST, VERIFY, WAITING
+from graphprover.jobs import packed
+from graphprover.local_cluster import started
+from graphprover.meters import CELLS, CYCLES, MEMORY, POOL, PROOFS
+from graphprover.options import OK
+from graphprover.prover import prepare
+from graphprover.settings import DASHBOARD
+from tests.cluster.once import Once
+from tests.cluster.processes import ROOT, until
+from tests.graphs.test_proof import FEW, example
+
+BATCH, JOBS = "primes", [f"job {number}" for number in range(4)]
+PAGES = ("status", "workers", "tasks", "system", "graph", "groups", "individual-fine-performance-metrics")
+MOST_GROUPS = 12  # that a person takes in
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Client]:
+    with dask.config.set({DASHBOARD: "127.0.0.1:0"}), started("processes", 2) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def results(client: Client) -> list[Result]:
+    """Of runs of a guest."""
+    guest = Prover(ROOT / "examples/guests/fib_iterative.elf", security=40)
+    jobs = [guest.job(bytes([9] + 7 * [0]), name) for name in JOBS]
+    with span(BATCH):
+        found = list(prove_many(jobs, client))
+    assert all(result.proof for result in found)
+    until(lambda: sum(figures(client, PROOFS)) == len(jobs))  # the heartbeats after the last have come
+    return found
+
+
+def figures(client: Client, name: str) -> list[int]:
+    """What the workers' heartbeats say."""
+    return [worker["metrics"][name] for worker in client.scheduler_info()["workers"].values()]
+
+
+def page(url: str) -> str:
+    with urllib.request.urlopen(url) as answer:
+        assert answer.status == 200
+        return str(answer.read().decode())
+
+
+def test_jobs_by_their_names_and_one_kind_of_task(client: Client, results: list[Result]) -> None:
+    def seen(dask_scheduler: Scheduler) -> tuple[list[str], dict[tuple[str, ...], list[str]]]:
+        spans = dask_scheduler.extensions["spans"].spans.values()
+        return list(dask_scheduler.task_prefixes), {one.name: [group.name for group in one.groups] for one in spans}
+
+    prefixes, spans = client.run_on_scheduler(seen)
+    assert prefixes == ["prove"]
+    for job in JOBS:
+        (group,) = spans[BATCH, job]
+        assert group.startswith("prove-") and group.endswith(job)
+
+
+def test_seconds_by_activity_add_up(client: Client, results: list[Result]) -> None:
+    def seen(dask_scheduler: Scheduler) -> tuple[dict[str, float], float]:
+        one = dask_scheduler.extensions["spans"].merge_by_tags(BATCH)
+        metrics = one.cumulative_worker_metrics.items()
+        seconds = {key[2]: value for key, value in metrics if key[:2] == ("execute", "prove") and key[3] == "seconds"}
+        return seconds, one.all_durations["compute"]
+
+    seconds, compute = client.run_on_scheduler(seen)
+    ours = [*ACTIVITIES.values(), EXECUTE, WAITING, HOST, VERIFY]
+    assert len(ACTIVITIES) <= MOST_GROUPS
+    assert all(seconds[name] > 0 for name in ours)
+    assert sum(seconds[name] for name in ours) == pytest.approx(compute, rel=0.1)
+    assert sum(seconds.values()) == pytest.approx(compute, rel=0.1)
+
+
+def test_figures_with_heartbeats(client: Client, results: list[Result]) -> None:
+    assert sum(figures(client, PROOFS)) == len(results)
+    assert min(figures(client, CYCLES)) > 0 and min(figures(client, CELLS)) > 0
+    assert min(figures(client, MEMORY)) > 50 << 20  # a process with its kernels
+    assert figures(client, POOL) == [0, 0]  # no GPU
+
+
+def test_prometheus(client: Client, results: list[Result]) -> None:
+    scraped: dict[str, float] = {}
+    for worker in client.scheduler_info()["workers"].values():
+        for line in page(f"http://127.0.0.1:{worker['services']['dashboard']}/metrics").splitlines():
+            if line.startswith("graphprover"):
+                name, _, value = line.rpartition(" ")
+                scraped[name] = scraped.get(name, 0.0) + float(value)
+    assert scraped["graphprover_proofs_total"] == len(results)
+    assert scraped["graphprover_cells_total"] == sum(result.made.cells for result in results if result.made)
+    assert scraped["graphprover_cycles_total"] > 100
+    assert scraped['graphprover_seconds_total{activity="hashing"}'] > 0
+    assert scraped["graphprover_device_memory_bytes"] > 0 and scraped["graphprover_pool_bytes"] == 0
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_dashboard_opens(client: Client, name: str) -> None:
+    link = client.dashboard_link.removesuffix("status")
+    assert "<title>Dask" in page(link + name)
+
+
+def test_a_proof_is_as_large_as_it_is_and_a_retry_is_an_event(client: Client, tmp_path: Path) -> None:
+    prepared = prepare(example(memory), parameters=FEW)
+    device = Once("quotient", tmp_path / "once", "RuntimeError")
+    with (
+        joined(client) as cluster,
+        span("sizes"),
+        closing(cluster.run([Errand("again", lambda: packed(prepared, device, False))], "cpu")) as outcomes,
+    ):
+        (outcome,) = outcomes
+    assert outcome.value is not None and outcome.tries == 2
+
+    def size(dask_scheduler: Scheduler) -> int:
+        return int(dask_scheduler.extensions["spans"].merge_by_tags("sizes").nbytes_total)
+
+    assert client.run_on_scheduler(size) == pytest.approx(len(outcome.value), rel=0.01)
+    events: list[Any] = [event for _, event in client.get_events(EVENTS)]
+    assert {"job": "again", "line": "failed (RuntimeError: once); it is submitted again"} in events
+
+
+def test_what_a_worker_warns_of_is_an_event(client: Client) -> None:
+    def warn() -> None:
+        import logging
+
+        logging.getLogger("graphprover.admission").warning("graphprover: %s", "a line")
+
+    client.run(warn)
+    until(lambda: [event.get("line") for _, event in client.get_events(EVENTS)].count("graphprover: a line") == 2)
+
+
+def test_rounds_of_a_graph_that_runs_on_the_cluster(client: Client) -> None:
+    with span("rounds"):
+        future = client.compute(graphprover.graph(example(memory), parameters=FEW, device="cpu"))
+    assert future.result() == graphprover.prove(example(memory), "sync", parameters=FEW, device="cpu")
+
+    def seen(dask_scheduler: Scheduler) -> set[str]:
+        return {
+            group.prefix.name for group in dask_scheduler.extensions["spans"].merge_by_tags("rounds").traverse_groups()
+        }
+
+    assert client.run_on_scheduler(seen) <= set(ACTIVITIES)
+
+
+def test_the_command_line_says_where_it_is(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "graphprover", "prove", "examples/fibonacci", "-o", str(tmp_path / "proof")]
+    options = ["--executor", "processes", "--workers", "1", "--dashboard", "127.0.0.1:0"]
+    done = subprocess.run([*command, *options], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == OK and re.search(
+        r"^graphprover: dashboard: http://127.0.0.1:\d+/status$", done.stderr, re.M
+    )
