@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from graphprover.files import FileError
     from graphprover.jobs import Job, Prover, Result
     from graphprover.observation import Observation, observed
+    from graphprover.proof_in_pieces import ProofInPieces, load_proof
     from graphprover.protocol.errors import VerificationError
     from graphprover.prover import prove
     from graphprover.statement import Statement, Table
@@ -26,6 +27,7 @@ __all__ = [
     "Job",
     "Observation",
     "Proof",
+    "ProofInPieces",
     "Prover",
     "Result",
     "Statement",
@@ -34,6 +36,7 @@ __all__ = [
     "VerificationError",
     "check",
     "graph",
+    "load_proof",
     "observed",
     "prove",
     "prove_many",
@@ -48,6 +51,7 @@ _HOMES = {
     "Job": "jobs",
     "Observation": "observation",
     "Proof": "envelope",
+    "ProofInPieces": "proof_in_pieces",
     "Prover": "jobs",
     "Result": "jobs",
     "Statement": "statement",
@@ -56,6 +60,7 @@ _HOMES = {
     "VerificationError": "protocol.errors",
     "check": "checker",
     "graph": "delayed",
+    "load_proof": "proof_in_pieces",
     "observed": "observation",
     "prove": "prover",
     "prove_many": "batch",

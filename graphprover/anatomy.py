@@ -4,15 +4,21 @@ import math
 from typing import Any
 
 from graphprover.envelope import Proof
+from graphprover.proof_in_pieces import ProofInPieces
 from graphprover.protocol.hashing import DIGEST_BYTES
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.proof import EXT_BYTES, BatchProof, decode, opened_values
 from graphprover.protocol.security import Security, analyse, shape_of
 
 
-def security_of(layout: Layout) -> Security:
-    """The provable security of proofs of this layout."""
-    return analyse(shape_of(layout.tables, layout.log_heights), layout.parameters)
+def proofs_of(proof: Proof | ProofInPieces) -> tuple[Proof, ...]:
+    """The proof of each piece, or the one that is in no pieces."""
+    return proof.proofs if isinstance(proof, ProofInPieces) else (proof,)
+
+
+def security_of(*layouts: Layout) -> Security:
+    """The provable security of proofs of this layout, or of pieces of these."""
+    return analyse([shape_of(layout.tables, layout.log_heights) for layout in layouts], layouts[0].parameters)
 
 
 def bits_by(found: Security) -> dict[str, float]:
@@ -34,9 +40,15 @@ def security_facts(found: Security) -> dict[str, Any]:
     return {"bits": found.bits, "bits_by": bits_by(found), **limit}
 
 
-def sizes_of(proof: Proof, layout: Layout, decoded: BatchProof | None = None) -> dict[str, int]:
-    """Bytes of each part of a proof; raises VerificationError for a malformed one. ``decoded``: its payload."""
-    parts = payload_sizes(decoded or decode(proof.payload, layout), layout)
+def sizes_of(proof: Proof | ProofInPieces, *layouts: Layout, decoded: BatchProof | None = None) -> dict[str, int]:
+    """Bytes of each part of a proof, of all its pieces; raises VerificationError for a malformed one.
+
+    ``decoded``: the payload of one that is in no pieces.
+    """
+    parts: dict[str, int] = {}
+    for piece, layout in zip(proofs_of(proof), layouts, strict=True):
+        for part, size in payload_sizes(decoded or decode(piece.payload, layout), layout).items():
+            parts[part] = parts.get(part, 0) + size
     rest = len(proof.to_bytes()) - sum(parts.values())
     return parts | {"header, public values, nonces, lengths": rest}
 

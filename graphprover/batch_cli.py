@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from graphprover import facts, report
 from graphprover.batch_file import Entry, read_batch
@@ -43,10 +43,10 @@ SUMMARY = "Prove many runs of programs, as a file lists them."
 MORE = (
     "Each proof is verified by whoever made it, and its file written, as soon as it is done; a job that fails ends no "
     "other. The file is TOML; its paths are relative to it. [defaults] takes what a [[job]] takes: program and output, "
-    "which must be there; input, a file, or a pattern, which gives a job for each file; name; security, proximity and "
-    "rate; of guests also exit_code, commit_input, max_cycles and max_memory, all as `graphprover prove` has them. In "
-    "output and name {input} is the input's file name without its ending, {program} the program's, {number} counts "
-    "(as {number:04}), and output may have {name}. Everything is checked before anything runs."
+    "which must be there; input, a file, or a pattern, which gives a job for each file; name; security, proximity, "
+    "rate and pieces; of guests also window, exit_code, commit_input, max_cycles and max_memory, all as `graphprover "
+    "prove` has them. In output and name {input} is the input's file name without its ending, {program} the program's, "
+    "{number} counts (as {number:04}), and output may have {name}. Everything is checked before anything runs."
 )
 EXAMPLES = [
     "jobs.toml",
@@ -186,14 +186,13 @@ def _jobs(entries: Sequence[Entry], resume: bool) -> "dict[Job, Entry]":
     """The jobs, in which a program with the same options stands once."""
     from graphprover.jobs import Job, Prover
 
-    provers: dict[tuple[str, float, int, str], Prover] = {}
+    provers: dict[tuple[Any, ...], Prover] = {}
     jobs = {}
     for entry in entries:
-        options = entry.security, entry.rate, entry.proximity
-        key = entry.program.name, *options
+        options = {name: getattr(entry, name) for name in ("security", "rate", "proximity", "pieces", "window")}
+        key = entry.program.name, *options.values()
         if key not in provers:
-            security, rate, proximity = options
-            provers[key] = Prover(entry.program, security=security, rate=rate, proximity=proximity)
+            provers[key] = Prover(entry.program, **options)
         job = Job(
             provers[key],
             entry.input,

@@ -34,8 +34,10 @@ from graphprover.options import (
     check_device,
     check_streams,
     configured,
+    count,
     report_files,
 )
+from graphprover.pieces import Pieces
 from graphprover.programs import (
     Program,
     ProgramError,
@@ -45,12 +47,13 @@ from graphprover.programs import (
     open_program,
     packaged_names,
 )
+from graphprover.proof_in_pieces import ProofInPieces, proof_from_bytes
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.parameters import RATES
 from graphprover.protocol.security import JOHNSON_PROXIMITY, PROXIMITIES
 from graphprover.protocol.transcript import RELEASE
 from graphprover.statement import Statement
-from graphprover.verifier import Verdict, check_level, layout_of_proof, verify
+from graphprover.verifier import Verdict, check_level, layouts_of_proof, verify
 from graphprover.vm import cli as vm
 from graphprover.vm import new_guest
 from graphprover.vm.claim import claim_of
@@ -61,6 +64,7 @@ from graphprover.vm.key import Key
 from graphprover.vm.statement import Machine
 
 if TYPE_CHECKING:
+    from graphprover.device.choose import Profile
     from graphprover.jobs import Job
     from graphprover.prover import Made
 
@@ -194,6 +198,7 @@ def _add_prove(command: Command) -> None:
         help="of a guest: the proof also states its input, of at most 64 KiB, which `verify --input` compares",
     )
     demands.add_exit_code(subparser, "prove a run that ends with this exit code (default 0), which may be `any`")
+    _with_pieces(subparser)
     subparser.add_argument(
         "-o", "--output", type=Path, default=Path("proof.bin"), metavar="FILE", help="default proof.bin"
     )
@@ -300,6 +305,7 @@ def _add_plan(command: Command) -> None:
     )
     _with_program(subparser)
     _with_level(subparser)
+    _with_pieces(subparser)
     subparser.add_argument(
         "--device",
         default="auto",
@@ -349,6 +355,19 @@ def _with_input(subparser: argparse.ArgumentParser) -> None:
     vm.with_limits(subparser)
 
 
+def _with_pieces(subparser: argparse.ArgumentParser) -> None:
+    subparser.add_argument(
+        "--pieces",
+        type=count,
+        metavar="N",
+        help="in so many pieces, which a device makes one after another in the memory of one: the tables are dealt to "
+        "them, the run of a guest is cut into windows (default 1; for a guest more, where the device's memory asks it)",
+    )
+    subparser.add_argument(
+        "--window", type=count, metavar="CYCLES", help="of a guest: a piece for each window of so many cycles"
+    )
+
+
 def _with_proximity(subparser: argparse.ArgumentParser) -> None:
     subparser.add_argument(
         "--proximity",
@@ -388,7 +407,9 @@ def run_prove(options: argparse.Namespace) -> int:
     with stage("imports"), configured(options):
         check_device(options)
         from graphprover.jobs import Job, Prover
-    prover = Prover(program, security=options.security, rate=options.rate, proximity=options.proximity)
+        from graphprover.prover import verify_made
+    level = {"security": options.security, "rate": options.rate, "proximity": options.proximity}
+    prover = Prover(program, **level, pieces=options.pieces, window=options.window)
     job = Job(prover, data, program.name, options.commit_input, options.exit_code or 0, limits)
     try:
         with configured(options), observed() if asks(options) else nullcontext():
@@ -398,7 +419,7 @@ def run_prove(options: argparse.Namespace) -> int:
         proof = made.proof
         with stage("verify"):
             own = program.statement_of(proof)
-            verdict = verify(proof, own, options.security, options.proximity, preprocessed=made.preprocessed_cap)
+            verdict = verify_made(proof, own, options.security, options.proximity, made.preprocessed_cap)
             job.check_claim(proof)
     except OtherExitCode:
         raise
@@ -415,6 +436,8 @@ def run_prove(options: argparse.Namespace) -> int:
     with stage("write"):
         write(options.output, encoded)
     found = facts.verdict(program, verdict) | {"proof": _file(options.output, encoded)}
+    if asks(options) and not made.observation:
+        _log.warning("graphprover: nothing was seen of a proof in pieces, so there is no report")
     if made.observation:
         seen = made.observation.named(job.label).with_stages(stages)
         save_proof(seen, options)
@@ -438,7 +461,7 @@ def _made_here(job: "Job", options: argparse.Namespace, stage: Timing) -> "Made"
     from graphprover.prover import make
 
     with stage("prepare"):
-        prepared = job.prepared()
+        prepared = job.prepared(options.device)
     progress = sys.stderr.isatty() and DEBUG not in os.environ
     return make(prepared, options.executor, options.device, progress, check=lambda proof, cap: None)
 
@@ -465,7 +488,7 @@ def run_verify(options: argparse.Namespace) -> int:
         check_writable(options.output)
     data = read_proof(options.proof)
     try:
-        proof = Proof.from_bytes(data)
+        proof = proof_from_bytes(data)
         check_level(proof, options.security)  # before the statement, which may be expensive to make
         program = _program_of(proof, options)
         demands.refuse(program, options)
@@ -535,8 +558,7 @@ def run_inspect(options: argparse.Namespace) -> int:
         report.say(made, lambda: [*report.statement_report(made), *report.security_report(security)], options)
         return OK
     try:
-        proof = Proof.from_bytes(read_proof(path))
-        _say_proof(proof, path, options)
+        _say_proof(proof_from_bytes(read_proof(path)), path, options)
     except VerificationError as error:
         raise VerificationError(f"{path}: {error}") from error
     return OK
@@ -560,16 +582,16 @@ def _say_key(key: Key, options: argparse.Namespace) -> None:
     report.say(found, lambda: [*report.key_report(found), *own], options)
 
 
-def _say_proof(proof: Proof, path: Path, options: argparse.Namespace) -> None:
+def _say_proof(proof: Proof | ProofInPieces, path: Path, options: argparse.Namespace) -> None:
     """What a proof says about itself and, where its program is known, how large its parts are and what it is worth."""
     found = facts.header(proof) | {"sizes": None, "security": None}
     if not options.program and proof.label not in packaged_names():
         hint = f"for sizes and security, name its program: graphprover inspect {path} PROGRAM"
         report.say(found, lambda: [*report.header_report(found), hint], options)
         return
-    layout = layout_of_proof(proof, _program_of(proof, options).statement_of(proof))
-    security = security_of(layout)
-    found |= {"sizes": sizes_of(proof, layout), "security": security_facts(security)}
+    layouts = layouts_of_proof(proof, _program_of(proof, options).statement_of(proof))
+    security = security_of(*layouts)
+    found |= {"sizes": sizes_of(proof, *layouts), "security": security_facts(security)}
 
     def describe() -> list[report.Block]:
         sizes = report.sizes_section(found["sizes"])
@@ -615,8 +637,10 @@ def run_plan(options: argparse.Namespace) -> int:
         profile = profile_of(options.device)
     except ValueError as error:
         raise UsageError(f"--device: {error}") from error
-    program, statement = _program_and_statement(options)
+    program, statement = _program_and_pieces(options)
     prepared = _prepared(program, statement, options)
+    if isinstance(statement, Pieces):
+        return _plan_in_pieces(program, statement, prepared, profile, options)
     plan = make_plan(prepared.layout, profile.log_batch_rows, prepared.traces)
     cells = committed_cells(statement) if isinstance(program, Guest) else None
     found = {"program": program.name, **facts.plan(plan, profile), "committed_cells": cells}
@@ -629,6 +653,29 @@ def run_plan(options: argparse.Namespace) -> int:
         if path:
             times = assumed(profile.kind, profile.threads)
             write(path, draw(plan, program.name, times, profile.threads).encode())
+    report.say(found, describe, options)
+    return OK
+
+
+def _plan_in_pieces(
+    program: Program | Guest, statement: Pieces, prepared: Any, profile: "Profile", options: argparse.Namespace
+) -> int:
+    if options.svg or options.html:
+        raise UsageError("--pieces: a picture is of one piece")
+    from graphprover.device.choose import CPU
+    from graphprover.graphs.pieces import On, plan_keeping
+    from graphprover.graphs.plan_text import pieces_peak_text, pieces_rows
+    from graphprover.graphs.proof import Keep
+
+    on = On(profile.log_batch_rows, profile.threads, profile.kind != CPU)
+    plans = {keep: plan_keeping(prepared.shapes, on, keep) for keep in Keep}
+    cells = committed_cells(statement) if isinstance(program, Guest) else None
+    found = {"program": program.name, **facts.plan_in_pieces(plans, profile), "committed_cells": cells}
+
+    def describe() -> list[report.Block]:
+        tail = [] if cells is None else report.cells_report(cells, claimed(statement).cycles)
+        return [report.Section(pieces_rows(plans)), f"on {profile}", pieces_peak_text(plans), *tail]
+
     report.say(found, describe, options)
     return OK
 
@@ -653,9 +700,25 @@ def run_check(options: argparse.Namespace) -> int:
 def _program_and_statement(options: argparse.Namespace) -> tuple[Program | Guest, Statement]:
     """The program asked for, and its statement about the input."""
     program, data, limits = _run(options)
-    if isinstance(program, Guest):
-        return program, program.statement_for(data, state_input=getattr(options, "commit_input", False), **limits)
-    return program, program.statement_for(data)
+    if not isinstance(program, Guest):
+        return program, program.statement_for(data)
+    statement = program.statement_for(data, state_input=getattr(options, "commit_input", False), **limits)
+    assert isinstance(statement, Statement)
+    return program, statement
+
+
+def _program_and_pieces(options: argparse.Namespace) -> tuple[Program | Guest, Statement | Pieces]:
+    """The same in the pieces asked for."""
+    from graphprover.prover import in_pieces
+
+    program, data, limits = _run(options)
+    pieces = options.pieces or 1
+    try:
+        if isinstance(program, Guest):
+            return program, program.statement_for(data, pieces=pieces, window=options.window, **limits)
+        return program, in_pieces(program.statement_for(data), pieces)
+    except ValueError as error:
+        raise UsageError(f"{program.name}: {error}") from error
 
 
 def _run(options: argparse.Namespace) -> tuple[Program | Guest, bytes | None, Limits]:
@@ -668,22 +731,24 @@ def _run(options: argparse.Namespace) -> tuple[Program | Guest, bytes | None, Li
             raise UsageError(f"--{min(limits).replace('_', '-')}: {program.name} is no guest, and has no cycles")
         if getattr(options, "commit_input", False):
             raise UsageError(f"--commit-input: {program.name} is no guest; what its proofs say is up to its tables")
+        if getattr(options, "window", None) is not None:
+            raise UsageError(f"--window: {program.name} is no guest, and has no cycles: --pieces deals its tables")
         if getattr(options, "exit_code", None) is not None:
             raise UsageError(f"--exit-code: only guests have one, and {program.name} is none")
     return program, data, limits
 
 
-def _prepared(program: Program | Guest, statement: Statement, options: argparse.Namespace) -> Any:
-    """The statement with its checked traces and the layout of the proof asked for: `prover.Prepared`."""
-    from graphprover.prover import prepare
+def _prepared(program: Program | Guest, statement: Statement | Pieces, options: argparse.Namespace) -> Any:
+    """The statement with its checked traces and the layout of the proof asked for, as `prepared.ready` gives it."""
+    from graphprover.prepared import ready
 
     try:
-        return prepare(statement, options.security, options.rate, proximity=options.proximity)
+        return ready(statement, options.security, options.rate, proximity=options.proximity)
     except ValueError as error:
         raise UsageError(f"{program.name}: {error}") from error
 
 
-def _program_of(proof: Proof, options: argparse.Namespace) -> Program | Guest:
+def _program_of(proof: Proof | ProofInPieces, options: argparse.Namespace) -> Program | Guest:
     """The program named on the command line, else the packaged example that the proof names; never other code."""
     if options.program:
         return open_program(options.program)

@@ -5,14 +5,16 @@ docs/cli.md documents the fields. Bytes are hex with their length; a missing val
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphprover.anatomy import bits_by
+from graphprover.anatomy import bits_by, proofs_of
 from graphprover.envelope import Proof
 from graphprover.observation import Observation
 from graphprover.programs import Program
+from graphprover.proof_in_pieces import ProofInPieces
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.transcript import RELEASE
 from graphprover.verifier import Verdict
@@ -22,7 +24,9 @@ from graphprover.vm.version import MACHINE_VERSION
 
 if TYPE_CHECKING:
     from graphprover.device.choose import Profile
+    from graphprover.graphs.pieces import PiecesPlan
     from graphprover.graphs.plan import Plan
+    from graphprover.graphs.proof import Keep
     from graphprover.jobs import Result
 
 Facts = dict[str, Any]
@@ -35,14 +39,16 @@ def verdict(program: Program | Guest, found: Verdict) -> Facts:
     program_hash = program.machine.program_hash.hex() if isinstance(program, Guest) else None
     says = program.to_json(found.public_values)
     security = {"security_bits": found.bits, "security_bits_by": bits_by(found.security)}
-    return {"program": program.name, "program_hash": program_hash, "says": says, **security}
+    return {"program": program.name, "program_hash": program_hash, "says": says, "pieces": found.pieces, **security}
 
 
-def header(proof: Proof) -> Facts:
-    """What a proof says about itself; nothing of it is verified."""
+def header(proof: Proof | ProofInPieces) -> Facts:
+    """What a proof says about itself; nothing of it is verified. Its pieces number their tables themselves."""
     tables = [
-        {"log_rows": log_rows, "public_values": len(values)}
-        for log_rows, values in zip(proof.log_heights, proof.public_values, strict=True)
+        ({"piece": index} if isinstance(proof, ProofInPieces) else {})
+        | {"log_rows": log_rows, "public_values": len(values)}
+        for index, piece in enumerate(proofs_of(proof))
+        for log_rows, values in zip(piece.log_heights, piece.public_values, strict=True)
     ]
     parameters = asdict(proof.parameters)
     return {"program": proof.label, "release": RELEASE, "tables": tables, "parameters": parameters}
@@ -88,8 +94,31 @@ def plan(made: Plan, profile: Profile) -> Facts:
         {"key": key, "round": task.round, "name": task.name, "needs": list(task.needs), **asdict(task.cost)}
         for key, task in made.tasks.items()
     ]
-    device = {"device": profile.kind, "threads": profile.threads, "batch_rows": 1 << profile.log_batch_rows}
-    return {"tasks": tasks, "total": asdict(made.total), **device, "peak_bytes": made.peak_bytes(profile.threads)}
+    peak = made.peak_bytes(profile.threads)
+    return {"tasks": tasks, "total": asdict(made.total), **_device(profile), "peak_bytes": peak}
+
+
+def plan_in_pieces(plans: Mapping[Keep, PiecesPlan], profile: Profile) -> Facts:
+    """What each piece of a proof costs, and the peak, by what a device keeps of pieces that wait."""
+    pieces = [
+        {
+            "tables": [air.name for air in piece.layout.tables],
+            "log_rows": list(piece.layout.log_heights),
+            "tasks": sum(piece.tasks),
+            "total": asdict(piece.cost),
+            "kept_bytes": {keep.name.lower(): plan.pieces[index].kept for keep, plan in plans.items()},
+        }
+        for index, piece in enumerate(next(iter(plans.values())).pieces)
+    ]
+    return {
+        "pieces": pieces,
+        **_device(profile),
+        "peak_bytes": {keep.name.lower(): plan.peak.bytes for keep, plan in plans.items()},
+    }
+
+
+def _device(profile: Profile) -> Facts:
+    return {"device": profile.kind, "threads": profile.threads, "batch_rows": 1 << profile.log_batch_rows}
 
 
 def job(
@@ -103,9 +132,9 @@ def job(
 ) -> Facts:
     """What has become of a job of a batch: its proof's file or an error, and why a proof that was there is not kept."""
     says = rows = None
-    if result.proof is not None:
-        says = program.to_json(result.proof.public_values)
-        rows = sum(1 << log_rows for log_rows in result.proof.log_heights)
+    if isinstance(found := result.proof, Proof):
+        says = program.to_json(found.public_values)
+        rows = sum(1 << log_rows for log_rows in found.log_heights)
     return {
         "name": name,
         "outcome": "failed" if error else "kept" if result.kept else "made",

@@ -23,9 +23,9 @@ from graphprover.graphs.executor_names import THREADS
 from graphprover.graphs.observe import timed
 from graphprover.jobs import Job, made
 from graphprover.observation import observed
-from graphprover.prover import Made, Prepared
-from graphprover.vm.claim import claim_of
-from graphprover.vm.guest import Guest
+from graphprover.prepared import Prepared, PreparedPieces
+from graphprover.prover import Made
+from graphprover.vm.guest import Guest, claim_in
 
 STAGES = {"prepare": EXECUTE, "wait": WAITING, "verify": VERIFY}  # of `Made.seconds`
 COUNTED = {"proofs": "Proofs made.", "cycles": "Cycles of guests proved.", "cells": "Cells that proofs commit to."}
@@ -78,7 +78,7 @@ SHOWN: dict[str, Callable[[], int]] = {
 }
 
 
-def metered(subject: Job | Prepared, device: Device | str, observe: bool = False) -> Made:
+def metered(subject: Job | Prepared | PreparedPieces, device: Device | str, observe: bool = False) -> Made:
     """`graphprover.jobs.made` in a task of Dask's, which hears how many seconds it has taken with what.
 
     What is left of the task's time is Dask's own, such as unpickling, and it says so itself. ``observe``: what was seen
@@ -158,6 +158,6 @@ def _collect() -> None:
         REGISTRY.register(_Prometheus())
 
 
-def _cycles(subject: Job | Prepared, result: Made) -> int:
+def _cycles(subject: Job | Prepared | PreparedPieces, result: Made) -> int:
     guest = isinstance(subject, Job) and isinstance(subject.prover.program, Guest)
-    return claim_of(result.proof.public_values).cycles if guest else 0
+    return claim_in(result.proof).cycles if guest else 0

@@ -1,49 +1,33 @@
 """verify(): one pass over a proof, in Python and NumPy; no Dask, no GPU, and a compiler only where it is at hand."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
 
-import numpy as np
-
+from graphprover.air.description import check_multiplicity_bound
 from graphprover.envelope import Proof
-from graphprover.field import (
-    EXTENSION_DEGREE,
-    GENERATOR,
-    ZERO,
-    Ext,
-    array_add,
-    array_reverse_bits,
-    array_sub,
-    ext_mul,
-    ext_pow,
-    ext_scale,
-    ext_sum,
-    inv,
-    root_of_unity,
-)
+from graphprover.field import ZERO, ext_sum
 from graphprover.notebook import html
-from graphprover.protocol import arrays, transcript
-from graphprover.protocol.constraints import fold_constraints, join_quotients, selectors_of, words_to_array
+from graphprover.pieces import Pieces, pieces_of
+from graphprover.proof_in_pieces import Piece, ProofInPieces, proof_from_bytes
 from graphprover.protocol.errors import VerificationError
-from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout, make_layout
-from graphprover.protocol.lookup import lookup_prefixes
-from graphprover.protocol.merkle import Opening, verify_openings
-from graphprover.protocol.proof import BatchProof, Cap, decode, opened_values, rows_by_height
+from graphprover.protocol.layout import Layout, make_layout
+from graphprover.protocol.proof import BatchProof, Cap, decode
 from graphprover.protocol.security import JOHNSON_PROXIMITY, Security, analyse, most_bits, shape_of
+from graphprover.protocol.verification import check_batch, check_piece, total_of
 from graphprover.statement import Statement, binding_digest
-
-Rows = Mapping[int, np.ndarray]  # by log2 of their height, the rows of a commitment at the queries (queries, words)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a valid proof says."""
+    """What a valid proof says. Of a proof in pieces: about the tables of all, heads left out."""
 
     security: Security  # provable, round by round
     public_values: tuple[tuple[int, ...], ...]  # of each table
     log_heights: tuple[int, ...]  # log2 of each table's rows
+    pieces: int = 1  # that the proof is in
 
     @property
     def bits(self) -> float:
@@ -60,7 +44,7 @@ class Verdict:
 
     @property
     def _title(self) -> str:
-        return f"Verdict: valid, {self.security.summary}"
+        return f"Verdict: valid, {f'{self.pieces} pieces, ' * (self.pieces > 1)}{self.security.summary}"
 
 
 def _shown(values: Sequence[int], most: int = 4) -> tuple[int, str]:
@@ -68,46 +52,39 @@ def _shown(values: Sequence[int], most: int = 4) -> tuple[int, str]:
     return len(values), ", ".join(map(str, values[:most])) + ", ..." * (len(values) > most)
 
 
-@dataclass(frozen=True)
-class Challenges:
-    """Everything the transcript draws."""
-
-    prefixes: list[list[Ext]]  # the constant term of each lookup's denominators, for each table
-    tau: Ext  # combines the elements of a tuple
-    alpha: Ext  # folds the constraints
-    zeta: Ext  # the out-of-domain point
-    gamma: Ext  # batches the openings
-    betas: list[Ext]  # one for each fold
-    queries: np.ndarray  # rows of the tallest codeword, int64
-
-
 def verify(
-    proof: Proof | bytes,
-    statement: Statement,
+    proof: Proof | ProofInPieces | bytes,
+    statement: Statement | Pieces,
     security: float = 128,
     proximity: str = JOHNSON_PROXIMITY,
     *,
     preprocessed: Cap | None = None,
 ) -> Verdict:
-    """Check that ``proof`` proves ``statement`` with at least ``security`` provable bits.
+    """Check that ``proof``, in pieces or not, proves ``statement`` with at least ``security`` provable bits.
 
-    With ``proximity="unique"`` by unique decoding alone. ``preprocessed``: the commitment to the statement's
-    preprocessed columns where the caller has made it already, as a prover that checks its own proof; computed here
-    otherwise, which takes longest where they are tall.
+    With ``proximity="unique"`` by unique decoding alone. A statement's tables may be dealt to pieces in any way; of a
+    statement in pieces, the proof is in the same ones. ``preprocessed``: the commitment to the statement's preprocessed
+    columns where the caller has made it already, as a prover that checks its own proof; computed here otherwise, which
+    takes longest where they are tall. For a proof in pieces see `verify_pieces`.
 
     Returns the verdict. Raises VerificationError, with the reason, for every proof that does not convince, however
     malformed; raises ValueError when the statement itself is malformed.
     """
-    if not isinstance(proof, Proof):
-        proof = Proof.from_bytes(proof)
+    if isinstance(proof, bytes):
+        proof = proof_from_bytes(proof)
+    if isinstance(proof, ProofInPieces):
+        if isinstance(statement, Pieces):
+            return verify_pieces(proof, statement, security, proximity)
+        dealt = pieces_stated(proof, statement)
+        found = verify_pieces(proof, dealt, security, proximity)
+        place = {table: i for i, table in enumerate(chain.from_iterable(dealt.shares))}
+        order = [place[table] for table in range(len(statement.tables))]
+        values = tuple(found.public_values[i] for i in order)
+        return replace(found, public_values=values, log_heights=tuple(found.log_heights[i] for i in order))
+    statement = plain_statement(statement)
     check_level(proof, security)
     layout = layout_of_proof(proof, statement)
-    proven = _security(layout)
-    regime = proven.by(proximity)
-    if not regime.bits >= security:  # so that a NaN asks for more than there is
-        raise VerificationError(
-            f"the proof has {regime.bits:.1f} provable bits by {regime.name}; {security:g} were asked for"
-        )
+    proven = _proven([layout], security, proximity)
     batch = decode(proof.payload, layout)
     # Last, as it takes longest and needs no proof: what does not parse should cost nothing.
     if preprocessed is None:
@@ -117,40 +94,141 @@ def verify(
     return Verdict(proven, proof.public_values, proof.log_heights)
 
 
+def verify_pieces(
+    proof: ProofInPieces,
+    pieces: Pieces,
+    security: float = 128,
+    proximity: str = JOHNSON_PROXIMITY,
+    *,
+    preprocessed: Sequence[Cap | None] | None = None,
+) -> Verdict:
+    """`verify` of a proof in the pieces that the statement is in.
+
+    ``preprocessed``: the commitment of each piece, where the caller has made all of them already. The verdict has the
+    tables of each piece in turn. An error names the piece where there is one to blame.
+    """
+    check_level(proof, security)
+    layouts = layouts_of_proof(proof, pieces)
+    proven = _proven(layouts, security, proximity)
+    batches = []
+    for index, (of_piece, layout) in enumerate(zip(proof.proofs, layouts, strict=True)):
+        with _blamed(index):
+            batches.append(decode(of_piece.payload, layout))
+    check_in_common(layouts, batches)
+    for index, (piece, layout, batch) in enumerate(zip(proof.pieces, layouts, batches, strict=True)):
+        with _blamed(index):
+            cap = None if preprocessed is None else preprocessed[index]
+            _check_piece(piece, pieces.statements[index], layout, batch, cap)
+    values = tuple(chain.from_iterable(of_piece.public_values[1:] for of_piece in proof.proofs))
+    log_heights = tuple(chain.from_iterable(of_piece.log_heights[1:] for of_piece in proof.proofs))
+    return Verdict(proven, values, log_heights, len(proof.proofs))
+
+
+def verify_piece(piece: Piece, pieces: Pieces, *, preprocessed: Cap | None = None) -> tuple[Layout, BatchProof]:
+    """Check one piece by itself; what it must have in common with the others is left to `check_in_common`.
+
+    No level is asked for. Returns what that takes. Raises VerificationError, naming the piece.
+    """
+    with _blamed(piece.index):
+        if len(piece.joint.digests) != len(pieces.statements):
+            raise VerificationError(f"it is one of {len(piece.joint.digests)}, not of {len(pieces.statements)}")
+        statement = pieces.statements[piece.index]
+        layout = layout_of_proof(piece.proof, statement)
+        batch = decode(piece.proof.payload, layout)
+        _check_piece(piece, statement, layout, batch, preprocessed)
+    return layout, batch
+
+
+def check_in_common(layouts: Sequence[Layout], batches: Sequence[BatchProof]) -> None:
+    """Raises VerificationError unless pieces that hold each by itself hold together: parameters, bound on counts, nonce
+    before the lookup challenges, balance of buses."""
+    if any(layout.parameters != layouts[0].parameters for layout in layouts):
+        raise VerificationError("the pieces have different parameters")
+    airs = list(chain.from_iterable(layout.tables for layout in layouts))
+    heights = [1 << log_height for layout in layouts for log_height in layout.log_heights]
+    try:
+        check_multiplicity_bound(airs, heights)
+    except ValueError as error:
+        raise VerificationError(str(error)) from None
+    if len({batch.lookup_nonce for batch in batches}) > 1:
+        raise VerificationError("the pieces have different nonces before the lookup challenges")
+    if ext_sum(map(total_of, batches)) != ZERO:
+        raise VerificationError("the buses do not balance: the lookup terminals of all pieces do not sum to zero")
+
+
+def pieces_stated(proof: ProofInPieces, statement: Statement) -> Pieces:
+    """The statement in pieces as the proof's heads say; VerificationError where they do not share out its tables."""
+    shares = [piece.public_values[0] if piece.public_values else () for piece in proof.proofs]
+    try:
+        return pieces_of(statement, shares)
+    except ValueError as error:
+        raise VerificationError(str(error)) from None
+
+
+def layouts_of_proof(proof: Proof | ProofInPieces, statement: Statement | Pieces) -> list[Layout]:
+    """`layout_of_proof` of each piece, or of a proof that is in none; an error names the piece."""
+    if isinstance(proof, Proof):
+        return [layout_of_proof(proof, plain_statement(statement))]
+    pieces = statement if isinstance(statement, Pieces) else pieces_stated(proof, statement)
+    if len(proof.proofs) != len(pieces.statements):
+        raise VerificationError(f"the proof is in {len(proof.proofs)} pieces, not in {len(pieces.statements)}")
+    layouts = []
+    for index, (of_piece, own) in enumerate(zip(proof.proofs, pieces.statements, strict=True)):
+        with _blamed(index):
+            layouts.append(layout_of_proof(of_piece, own))
+    return layouts
+
+
+def plain_statement(statement: Statement | Pieces) -> Statement:
+    """The statement of a proof that is not in pieces; VerificationError for one that is."""
+    if isinstance(statement, Pieces):
+        raise VerificationError(f"the proof is not in pieces, the statement is in {len(statement.statements)}")
+    return statement
+
+
+def _check_piece(
+    piece: Piece, statement: Statement, layout: Layout, batch: BatchProof, preprocessed: Cap | None
+) -> None:
+    parameters = layout.parameters
+    if preprocessed is None:
+        preprocessed = statement.preprocessed_cap(parameters.log_blowup, parameters.cap_height)
+    binding = binding_digest(layout, piece.proof.label, preprocessed)
+    check_piece(layout, batch, piece.proof.public_values, preprocessed, binding, piece.joint, piece.index)
+
+
+@contextmanager
+def _blamed(index: int) -> Iterator[None]:
+    """Says which piece it is whose verification fails."""
+    try:
+        yield
+    except VerificationError as error:
+        raise VerificationError(f"piece {index}: {error}") from None
+
+
+def _proven(layouts: Sequence[Layout], security: float, proximity: str) -> Security:
+    """What proofs of these layouts, one a piece, are worth; raises VerificationError for less than was asked for."""
+    proven = _security(tuple(layouts))
+    regime = proven.by(proximity)
+    if not regime.bits >= security:  # so that a NaN asks for more than there is
+        raise VerificationError(
+            f"the proof has {regime.bits:.1f} provable bits by {regime.name}; {security:g} were asked for"
+        )
+    return proven
+
+
 @lru_cache(maxsize=16)
-def _security(layout: Layout) -> Security:
-    return analyse(shape_of(layout.tables, layout.log_heights), layout.parameters)
+def _security(layouts: tuple[Layout, ...]) -> Security:
+    return analyse([shape_of(layout.tables, layout.log_heights) for layout in layouts], layouts[0].parameters)
 
 
-def check_level(proof: Proof, security: float) -> None:
+def check_level(proof: Proof | ProofInPieces, security: float) -> None:
     """Raises VerificationError where the proof's parameters rule out ``security`` bits, whatever its statement is.
 
     So few queries make a file so short that finding out its statement would cost more than verifying an honest one.
     """
-    most = most_bits(proof.parameters)
+    most = most_bits(proof.parameters, len(proof.proofs) if isinstance(proof, ProofInPieces) else 1)
     if not most >= security:
         raise VerificationError(f"the proof has {most:.1f} provable bits at most; {security:g} were asked for")
-
-
-def check_batch(
-    layout: Layout,
-    proof: BatchProof,
-    public_values: Sequence[Sequence[int]],
-    preprocessed: Cap | None,
-    binding: bytes,
-) -> None:
-    """Plonky3's ``verify_batch``: raises VerificationError unless the proof proves the tables of ``layout``.
-
-    ``preprocessed`` is the verifier's own commitment to the preprocessed columns, ``binding`` the challenger's
-    initial state.
-    """
-    challenges = _replay(layout, proof, public_values, preprocessed, binding)
-    _check_constraints(layout, proof, public_values, challenges)
-    if ext_sum(terminal for terminal in proof.terminals if terminal is not None) != ZERO:
-        raise VerificationError("the buses do not balance: the lookup terminals do not sum to zero")
-    rows = [rows_by_height(*pair) for pair in zip(layout.rounds, proof.round_queries, strict=True)]
-    _check_rows(layout, proof, rows, preprocessed, challenges)
-    _check_folds(layout, proof, challenges, _reduce_openings(layout, proof, rows, challenges))
 
 
 def layout_of_proof(proof: Proof, statement: Statement) -> Layout:
@@ -171,217 +249,3 @@ def layout_of_proof(proof: Proof, statement: Statement) -> Layout:
         return make_layout(airs, proof.log_heights, proof.parameters)
     except ValueError as error:
         raise VerificationError(str(error)) from None
-
-
-def _replay(
-    layout: Layout,
-    proof: BatchProof,
-    public_values: Sequence[Sequence[int]],
-    preprocessed: Cap | None,
-    binding: bytes,
-) -> Challenges:
-    """Run the transcript over the proof."""
-    state = transcript.begin(layout, binding)
-    state = transcript.absorb_main(state, proof.main_cap, public_values, preprocessed)
-    sigma = tau = ZERO
-    if proof.lookup_nonce is not None:
-        state, sigma, tau = transcript.draw_lookup_challenges(state, layout, proof.lookup_nonce)
-    prefixes = lookup_prefixes(layout.tables, sigma, tau)
-    terminals = [terminal for terminal in proof.terminals if terminal is not None]
-    state, alpha = transcript.draw_constraint_challenge(state, proof.permutation_cap, terminals)
-    state = transcript.absorb_quotient(state, proof.quotient_cap)
-    state, zeta = transcript.draw_zeta(state, layout, proof.zeta_nonce)
-    state = transcript.absorb_openings(state, layout, opened_values(layout, proof.openings))
-    state, gamma = transcript.draw_batching_challenge(state, layout, proof.batch_nonce)
-    state = transcript.begin_fri(state, layout)
-    betas = []
-    for cap, nonce in zip(proof.fold_caps, proof.fold_nonces, strict=True):
-        state, beta = transcript.draw_fold_challenge(transcript.absorb_fold(state, cap), layout, nonce)
-        betas.append(beta)
-    state = transcript.absorb_final_polynomial(state, proof.final_polynomial)
-    queries = transcript.draw_queries(state, layout, proof.query_nonce)
-    return Challenges(prefixes, tau, alpha, zeta, gamma, betas, np.array(queries, dtype=np.int64))
-
-
-def _check_constraints(
-    layout: Layout, proof: BatchProof, public_values: Sequence[Sequence[int]], challenges: Challenges
-) -> None:
-    """The folded constraints of each table are its quotient times the vanishing polynomial, at zeta."""
-    selectors = selectors_of(layout, challenges.zeta)
-    folded = fold_constraints(
-        layout,
-        proof.openings,
-        public_values,
-        proof.terminals,
-        selectors,
-        challenges.prefixes,
-        challenges.tau,
-        challenges.alpha,
-    )
-    vanishing = arrays.exts([of_table.vanishing for of_table in selectors])
-    expected = arrays.ext_multiply(join_quotients(layout, proof.openings, challenges.zeta), vanishing)
-    for table in np.flatnonzero((folded != expected).any(axis=0))[:1]:
-        air = layout.tables[table]
-        raise VerificationError(f"table {air.name}: the constraints do not hold at the out-of-domain point")
-
-
-def _check_rows(
-    layout: Layout, proof: BatchProof, rows: Sequence[Rows], preprocessed: Cap | None, challenges: Challenges
-) -> None:
-    """All queried rows are the committed ones."""
-    caps = {
-        MAIN: proof.main_cap,
-        QUOTIENT: proof.quotient_cap,
-        PREPROCESSED: preprocessed,
-        PERMUTATION: proof.permutation_cap,
-    }
-    openings = []
-    for round_, queries, by_height in zip(layout.rounds, proof.round_queries, rows, strict=True):
-        cap = caps[round_.name]
-        assert cap is not None
-        openings.append(Opening(f"the {round_.name} commitment", cap, by_height, queries.path))
-    verify_openings(challenges.queries, layout.log_max_rows, openings)
-
-
-@dataclass(frozen=True, eq=False)
-class Batch:
-    """The columns of all matrices of one height, in the order of commitments, at one or two points."""
-
-    opened: (
-        np.ndarray
-    )  # which opened value each is at each point, the one after all where it is none: (points, columns)
-    powers: np.ndarray  # which power of the batching challenge goes with it, likewise
-
-
-@lru_cache(maxsize=16)
-def _batches(layout: Layout) -> dict[int, Batch]:
-    """By log2 of their rows, tallest first."""
-    matrices = list(chain.from_iterable(round_.matrices for round_ in layout.rounds))
-    count = sum(matrix.width * matrix.points for matrix in matrices)
-    parts: dict[int, list[tuple[np.ndarray, np.ndarray]]] = {log_rows: [] for log_rows in layout.fri_log_heights}
-    first = 0
-    for matrix in matrices:
-        own = np.arange(2 * matrix.width).reshape(2, matrix.width)
-        there = own < matrix.points * matrix.width
-        parts[matrix.log_rows].append((np.where(there, first + own, count), np.where(there, matrix.offset + own, -1)))
-        first += matrix.points * matrix.width
-    batches = {}
-    for log_rows, part in parts.items():
-        opened, powers = (np.concatenate(indices, axis=1) for indices in zip(*part, strict=True))
-        points = 2 if (opened[1] < count).any() else 1
-        batches[log_rows] = Batch(opened[:points], powers[:points])
-    return batches
-
-
-def _reduce_openings(
-    layout: Layout, proof: BatchProof, rows: Sequence[Rows], challenges: Challenges
-) -> dict[int, np.ndarray]:
-    """For each codeword height (as log2) the batched quotient of all openings there at every query, (3, queries).
-
-    That is the sum over matrices, points z and columns p of gamma^k (p(z) - p(x)) / (z - x), k counting openings.
-    """
-    batches = _batches(layout)
-    nothing = np.zeros((EXTENSION_DEGREE, 1), dtype=np.uint64)
-    opened = np.append(words_to_array(opened_values(layout, proof.openings)), nothing, axis=1)
-    count = 1 + max(int(batch.powers.max()) for batch in batches.values())
-    gammas = np.append(arrays.ext_powers_of(challenges.gamma, count), nothing, axis=1)
-    differences, numerators = [], []
-    # x / 7 at every query in the tallest domain; its square is that in the next one.
-    exponents = array_reverse_bits(challenges.queries, layout.log_max_rows)
-    x, log_domain = arrays.powers_of(root_of_unity(layout.log_max_rows), exponents), layout.log_max_rows
-    for log_rows, batch in batches.items():
-        for _ in range(log_domain - log_rows):
-            x = arrays.multiply(x, x)
-        log_domain = log_rows
-        coset = arrays.multiply(x, np.array([GENERATOR], dtype=np.uint64))
-        generator = root_of_unity(log_rows - layout.parameters.log_blowup)
-        points, columns = batch.opened.shape
-        # Rows at the queries and, below them, the coordinates at each point, times those of the weights of each.
-        values = np.empty((len(x) + EXTENSION_DEGREE * points, columns), dtype=np.uint64)
-        parts = [by_height[log_rows] for by_height in rows if log_rows in by_height]
-        np.concatenate(parts, axis=1, out=values[: len(x)])
-        values[len(x) :] = np.moveaxis(opened[:, batch.opened], 1, 0).reshape(-1, columns)
-        weights = np.moveaxis(gammas[:, batch.powers], 1, 0).reshape(-1, columns)
-        sums = arrays.dot(values, weights.T)
-        for point in range(points):
-            of_point = slice(EXTENSION_DEGREE * point, EXTENSION_DEGREE * (point + 1))
-            at_x, at_z = sums[: len(x), of_point].T, arrays.reduced(sums[len(x) :][of_point, of_point, None])
-            z = arrays.exts([ext_scale(challenges.zeta, generator if point else 1)])
-            differences.append(array_sub(z, np.stack([coset, np.zeros_like(x), np.zeros_like(x)])))
-            numerators.append(array_sub(at_z, at_x))
-    if not np.concatenate(differences, axis=1).any(axis=0).all():
-        raise VerificationError("a query point is an opening point")
-    inverses = arrays.ext_inverses(np.concatenate(differences, axis=1))
-    products = arrays.ext_multiply(np.concatenate(numerators, axis=1), inverses)
-    quotients = iter(np.split(products, len(numerators), axis=1))
-    reduced = {}
-    for log_rows, batch in batches.items():
-        reduced[log_rows] = next(quotients)
-        for _ in range(1, len(batch.opened)):
-            reduced[log_rows] = array_add(reduced[log_rows], next(quotients))
-    # A table of one row is constant, so its openings leave nothing.
-    if layout.parameters.log_blowup in reduced and reduced[layout.parameters.log_blowup].any():
-        raise VerificationError("a table of one row is not constant")
-    return reduced
-
-
-def _check_folds(layout: Layout, proof: BatchProof, challenges: Challenges, reduced: Mapping[int, np.ndarray]) -> None:
-    """Every query folds to the final polynomial, and every folded group is the committed one."""
-    indices, folded, openings = challenges.queries, reduced[layout.log_max_rows], []
-    for fold, (log_arity, log_rows) in enumerate(zip(layout.fold_log_arities, layout.folded_log_heights, strict=True)):
-        beta, queries = challenges.betas[fold], proof.fold_queries[fold]
-        own = np.arange(1 << log_arity) == (indices & ((1 << log_arity) - 1))[:, None]
-        groups = np.empty((*own.shape, 3), dtype=np.uint64)  # (queries, arity, 3)
-        groups[own] = folded.T
-        groups[~own] = np.frombuffer(b"".join(queries.siblings), dtype="<u8").reshape(-1, 3)
-        what = f"the commitment of fold {fold}"
-        openings.append(
-            Opening(what, proof.fold_caps[fold], {log_rows: groups.reshape(len(indices), -1)}, queries.path)
-        )
-        indices = indices >> log_arity
-        folded = fold_groups(np.moveaxis(groups, 2, 0), indices, log_rows, beta)
-        if log_rows in reduced:
-            joining = arrays.ext_multiply(reduced[log_rows], arrays.exts([ext_pow(beta, 1 << log_arity)]))
-            folded = array_add(folded, joining)
-    if openings:
-        log_first = openings[0].log_rows
-        verify_openings(challenges.queries >> (layout.log_max_rows - log_first), log_first, openings)
-    x = arrays.powers_of(root_of_unity(layout.log_max_rows), array_reverse_bits(indices, layout.log_max_rows))
-    if (evaluate(proof.final_polynomial, x) != folded).any():
-        raise VerificationError("a query does not fold to the final polynomial")
-
-
-def fold_groups(groups: np.ndarray, indices: np.ndarray, log_rows: int, beta: Ext) -> np.ndarray:
-    """The values (3, n) at beta of the polynomials through groups of a folded codeword (p3-fri ``fold_row``).
-
-    Each of the ``groups`` (3, n, arity) is in bit-reversed order over s·<w>; ``indices`` of 2^log_rows are their rows.
-    Folds by two until one is left.
-    """
-    arity = groups.shape[2]
-    log_size = arity.bit_length() - 1
-    # Pair 0 of a group stands at s and -s, with s the domain's point of this bit-reversed index.
-    s_inverse = arrays.powers_of(inv(root_of_unity(log_rows + log_size)), array_reverse_bits(indices, log_rows))
-    while log_size:
-        low, high = groups[:, :, 0::2], groups[:, :, 1::2]
-        pairs = array_reverse_bits(np.arange(low.shape[2]), log_size - 1)
-        inverses = arrays.multiply(s_inverse[:, None], arrays.powers_of(inv(root_of_unity(log_size)), pairs))
-        odd = arrays.ext_multiply(arrays.multiply(array_sub(low, high), inverses), arrays.exts([beta])[:, :, None])
-        groups = array_add(array_add(low, high), odd)  # twice what it folds to
-        beta, s_inverse = ext_mul(beta, beta), arrays.multiply(s_inverse, s_inverse)
-        log_size -= 1
-    return arrays.multiply(groups[:, :, 0], np.array([inv(arity)], dtype=np.uint64))
-
-
-def evaluate(polynomial: Sequence[Ext], x: np.ndarray) -> np.ndarray:
-    """The values (3, n) of a polynomial of 2^k coefficients at points of the base field, about 2^(k / 2) at a time."""
-    size = 1 << (len(polynomial).bit_length() // 2)
-    powers = np.ones((1, len(x)), dtype=np.uint64)
-    while len(powers) < size:
-        step = arrays.multiply(powers[-1], x)
-        powers = np.concatenate([powers, arrays.multiply(powers, step)])
-    coefficients = arrays.exts(polynomial).reshape(3, -1, size)
-    blocks = arrays.dot(coefficients.reshape(-1, size), powers).reshape(3, -1, len(x))
-    total, step = blocks[:, -1], arrays.multiply(powers[-1], x)
-    for block in range(blocks.shape[1] - 2, -1, -1):
-        total = array_add(arrays.multiply(total, step), blocks[:, block])
-    return total

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from dask._task_spec import Dict, List, Task, TaskRef
+from dask._task_spec import Dict, List, Task, TaskRef, cull
 from dask.delayed import Delayed
 
 from graphprover.device import Device, DeviceLost
 from graphprover.graphs.batches import Batch
-from graphprover.graphs.keys import Key, Place, key_of
+from graphprover.graphs.keys import Key, PieceNumber, Place, key_of, place_of, words_of
 
 _log = logging.getLogger(__name__)
 
@@ -32,6 +32,8 @@ class Graph:
     device: Device  # that the tasks run on
     token: str  # tells the keys from those of other proofs
     batches: Sequence[Batch]  # whose tables share tasks
+    piece: PieceNumber | None = None  # that it makes of a proof; None: the whole proof
+    kept: dict[Key, Any] = field(default_factory=dict)  # values that are there; each goes as its task takes it
     around: Around | None = None  # what else is done around each task
     tasks: dict[Key, Task] = field(default_factory=dict)
 
@@ -39,18 +41,21 @@ class Graph:
         """``function(device, *inputs, **fixed)`` as a task.
 
         ``inputs`` are tasks, lists and dictionaries of them, or None; ``fixed`` is known before the graph runs.
-        MemoryError and DeviceLost say which task raised them.
+        MemoryError and DeviceLost say which task raised them. A task whose value is kept only takes it.
         """
-        key, place = key_of(round_, name, self.token), Place(round_, name)
+        key = key_of(round_, name, self.token, self.piece)
         assert key not in self.tasks, key
-        self.tasks[key] = Task(
-            key, partial(_run, place, self.device, self.around, function, fixed), *map(_node, inputs)
-        )
+        if key in self.kept:
+            self.tasks[key] = Task(key, partial(self.kept.pop, key))
+        else:
+            run = partial(_run, key, self.device, self.around, function, fixed)
+            self.tasks[key] = Task(key, run, *map(_node, inputs))
         return Node(key)
 
     def delayed(self, result: Node) -> Delayed:
-        """The graph as a Dask collection whose value is that of one task."""
-        return Delayed(result.key, self.tasks)
+        """What one task needs, of which nothing is kept yet, as a Dask collection of its value."""
+        tasks: dict[Any, Any] = {**self.tasks}
+        return Delayed(result.key, cull(tasks, [result.key]))
 
 
 def _node(value: Any) -> Any:
@@ -62,7 +67,7 @@ def _node(value: Any) -> Any:
 
 
 def _run(
-    place: Place,
+    key: Key,
     device: Device,
     around: Around | None,
     function: Callable[..., Any],
@@ -71,11 +76,11 @@ def _run(
 ) -> Any:
     started = time.perf_counter()
     try:
-        with around(place) if around else nullcontext(), device.task():
+        with around(place_of(key)) if around else nullcontext(), device.task():
             return function(device, *inputs, **fixed)
     except MemoryError as error:  # NumPy's own kinds among them, which take other arguments
-        raise MemoryError(f"{place}: {error}") from error
+        raise MemoryError(f"{words_of(key)}: {error}") from error
     except DeviceLost as error:
-        raise DeviceLost(f"{place}: {error}") from error
+        raise DeviceLost(f"{words_of(key)}: {error}") from error
     finally:  # a GPU's work is enqueued by then, and may not be done
-        _log.debug("%s on %s: %.4f s", place, device, time.perf_counter() - started)
+        _log.debug("%s on %s: %.4f s", words_of(key), device, time.perf_counter() - started)

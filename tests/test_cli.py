@@ -449,6 +449,28 @@ def test_who_ignores_sigterm_still_does(folder: Path) -> None:
     assert (folder / "proof.bin").exists()
 
 
+def test_a_program_in_pieces(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    proof = tmp_path / "proof.bin"
+    memory = "examples/memory"
+    assert main(["prove", memory, "--pieces", "2", "-o", str(proof)]) == OK
+    whole = tmp_path / "whole.bin"
+    assert main(["prove", memory, "-o", str(whole)]) == OK and proof.stat().st_size > whole.stat().st_size
+    capsys.readouterr()
+    assert main(["verify", str(proof), memory, "--expect", "worth=99"]) == OK
+    assert "valid" in capsys.readouterr().out
+    assert main(["inspect", str(proof)]) == OK
+    assert "piece" in capsys.readouterr().out
+    assert main(["plan", memory, "--pieces", "2"]) == OK
+    shown = capsys.readouterr().out
+    assert "+ extensions" in shown and "where nothing of a piece is kept" in shown
+    assert main(["plan", memory, "--pieces", "2", "--json"]) == OK
+    found = json.loads(capsys.readouterr().out)
+    assert [len(piece["tables"]) for piece in found["pieces"]] == [2, 2] and found["peak_bytes"]["all"]
+    assert main(["prove", memory, "--pieces", "3", "-o", str(proof)]) == USAGE
+    assert "3 pieces of 2 tables" in capsys.readouterr().err
+    assert main(["plan", memory, "--pieces", "2", "--svg", str(tmp_path / "plan.svg")]) == USAGE
+
+
 def test_a_report_has_a_file_that_can_be_written(capsys: pytest.CaptureFixture[str]) -> None:
     """What is wrong with it is told before anything runs."""
     for options, line in (

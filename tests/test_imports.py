@@ -20,7 +20,8 @@ LAYERS = (
     ("field", "files", "compiled", "leaving", "notebook", "terminal", "browser", "settings", "__init__"),
     ("air",),  # how tables are described
     ("protocol",),  # what prover and verifier agree on
-    ("envelope", "anatomy", "recipe", "statement", "checker", "verifier", "export"),  # what a user holds
+    # what a user holds
+    ("envelope", "anatomy", "recipe", "statement", "pieces", "proof_in_pieces", "checker", "verifier", "export"),
     ("observation", "chrome_trace"),  # what was seen of a proof
     ("kernels",),  # the arithmetic of the prover
     ("device",),  # where it runs
@@ -28,7 +29,7 @@ LAYERS = (
     ("vm",),  # the machine: its statements, and kernels of its own
     ("graphs",),  # the rounds
     ("cluster", "local_cluster", "members"),  # where workers make whole proofs; they name `worker` in text
-    ("prover", "delayed", "smallest"),
+    ("prepared", "dealing", "piecewise", "prover", "fitting", "delayed", "smallest"),
     ("examples", "programs"),  # what may be proved
     ("jobs",),  # proofs to make, as they travel
     ("worker", "meters"),

@@ -50,7 +50,7 @@ def test_verify(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     by = found.pop("security_bits_by")
     assert 60 <= bits < 80 and by["unique"] < by["johnson"] == bits
     says = {"steps": "1023", "result": "14981406437015420321"}
-    assert found == {"valid": True, "program": "examples/fibonacci", "program_hash": None, "says": says}
+    assert found == {"valid": True, "program": "examples/fibonacci", "program_hash": None, "says": says, "pieces": 1}
 
     found = said(["verify", "guest.bin", "guest.elf", "--exit-code", "any", *SECURITY], capsys)
     own = program_hash(load_elf((here / "guest.elf").read_bytes())).hex()
@@ -154,3 +154,15 @@ def test_execute(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     }
     assert said(["execute", "guest.elf", "--cells"], capsys, FAILED)["committed_cells"]["halt"] > 0
     assert "cycle limit" in said(["execute", "guest.elf", "--max-cycles", "1"], capsys, FAILED)["error"]
+
+
+def test_a_proof_in_pieces(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["prove", "examples/memory", "--pieces", "2", "-o", "pieces.bin", "--device", "cpu"]) == OK
+    capsys.readouterr()
+    assert said(["verify", "pieces.bin"], capsys)["pieces"] == 2
+    found = said(["inspect", "pieces.bin"], capsys)
+    assert [table["piece"] for table in found["tables"]] == [0, 0, 1, 1]
+    assert sum(found["sizes"].values()) == Path("pieces.bin").stat().st_size
+    assert found["security"]["bits"] == 128
+    assert main(["inspect", "pieces.bin"]) == OK
+    assert "piece  table  rows" in capsys.readouterr().out
