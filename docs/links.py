@@ -20,8 +20,8 @@ AT_THE_ROOT = {
     ROOT / "CHANGELOG.md": "changelog.md",
     ROOT / "SECURITY.md": "security_policy.md",
 }
-# Code is matched first, and left alone.
-LINK = re.compile(r"^```.*?^```|`[^`\n]+`|\[(?P<text>[^]]*)\]\((?P<target>[^)\s]+)\)", re.MULTILINE | re.DOTALL)
+# Code is matched first, and left alone; pictures are no links.
+LINK = re.compile(r"^```.*?^```|`[^`\n]+`|(?<!!)\[(?P<text>[^]]*)\]\((?P<target>[^)\s]+)\)", re.MULTILINE | re.DOTALL)
 ELSEWHERE = re.compile(r"[a-z]+:|#")
 
 

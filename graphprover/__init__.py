@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from graphprover.envelope import Proof
     from graphprover.files import FileError
     from graphprover.jobs import Job, Prover, Result
+    from graphprover.observation import Observation, observed
     from graphprover.proof_in_pieces import ProofInPieces, load_proof
     from graphprover.protocol.errors import VerificationError
     from graphprover.prover import prove
@@ -24,6 +25,7 @@ __all__ = [
     "Bus",
     "FileError",
     "Job",
+    "Observation",
     "Proof",
     "ProofInPieces",
     "Prover",
@@ -35,6 +37,7 @@ __all__ = [
     "check",
     "graph",
     "load_proof",
+    "observed",
     "prove",
     "prove_many",
     "verify",
@@ -46,6 +49,7 @@ _HOMES = {
     "Bus": "air",
     "FileError": "files",
     "Job": "jobs",
+    "Observation": "observation",
     "Proof": "envelope",
     "ProofInPieces": "proof_in_pieces",
     "Prover": "jobs",
@@ -57,6 +61,7 @@ _HOMES = {
     "check": "checker",
     "graph": "delayed",
     "load_proof": "proof_in_pieces",
+    "observed": "observation",
     "prove": "prover",
     "prove_many": "batch",
     "verify": "verifier",

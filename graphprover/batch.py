@@ -12,6 +12,7 @@ from graphprover.device import Device, DeviceLost
 from graphprover.device.choose import device_for
 from graphprover.graphs.executor_names import LOCAL, THREADS
 from graphprover.jobs import Job, Result, made, packed
+from graphprover.observation import give, observing
 from graphprover.prover import Made
 
 Begun = Callable[[Job, str], None]
@@ -76,13 +77,15 @@ def _by_cluster(weighed: Weighed, executor: Any, device: Device | str, begun: Be
     """As tasks of workers."""
     from graphprover.cluster import Errand, joined  # which loads Dask's distributed
 
-    errands = {Errand(job.label, partial(packed, job, device), weight): job for weight, job in weighed}
+    errands = {Errand(job.label, partial(packed, job, device, observing()), weight): job for weight, job in weighed}
     with joined(executor) as cluster:
         for outcome in cluster.run(errands, device, lambda errand, worker: begun(errands[errand], worker)):
             job = errands[outcome.errand]
             theirs: Made | None = None
             if outcome.value is not None:
                 theirs = replace(pickle.loads(outcome.value), preprocessed_cap=None)
+                if theirs.observation:
+                    theirs = replace(theirs, observation=give(theirs.observation.of_worker(outcome.worker)))
             yield Result(job, theirs, outcome.error, outcome.worker, outcome.tries)
 
 

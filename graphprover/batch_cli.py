@@ -9,14 +9,28 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from graphprover import facts, report
 from graphprover.batch_file import Entry, read_batch
 from graphprover.facts import OUTCOMES, Facts
 from graphprover.files import STREAM, FileError, check_writable, read_proof, write
 from graphprover.leaving import last_words
-from graphprover.options import DEBUG, FAILED, OK, UsageError, add_executor, add_json, check_device, configured
+from graphprover.observation import Observation, observed
+from graphprover.observed_files import save_batch
+from graphprover.options import (
+    DEBUG,
+    FAILED,
+    OK,
+    UsageError,
+    add_executor,
+    add_json,
+    add_report,
+    asks,
+    check_device,
+    configured,
+    report_files,
+)
 from graphprover.protocol.errors import VerificationError
 
 if TYPE_CHECKING:
@@ -28,10 +42,10 @@ SUMMARY = "Prove many runs of programs, as a file lists them."
 MORE = (
     "Each proof is verified by whoever made it, and its file written, as soon as it is done; a job that fails ends no "
     "other. The file is TOML; its paths are relative to it. [defaults] takes what a [[job]] takes: program and output, "
-    "which must be there; input, a file, or a pattern, which gives a job for each file; name; security, proximity and "
-    "rate; of guests also exit_code, commit_input, max_cycles and max_memory, all as `graphprover prove` has them. In "
-    "output and name {input} is the input's file name without its ending, {program} the program's, {number} counts "
-    "(as {number:04}), and output may have {name}. Everything is checked before anything runs."
+    "which must be there; input, a file, or a pattern, which gives a job for each file; name; security, proximity, "
+    "rate and pieces; of guests also window, exit_code, commit_input, max_cycles and max_memory, all as `graphprover "
+    "prove` has them. In output and name {input} is the input's file name without its ending, {program} the program's, "
+    "{number} counts (as {number:04}), and output may have {name}. Everything is checked before anything runs."
 )
 EXAMPLES = [
     "jobs.toml",
@@ -68,6 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="keep a proof whose file is there, if it verifies and says what the job would; make all others",
     )
     add_executor(parser)
+    add_report(parser, "times by stage and round, of all proofs together")
     parser.add_argument(
         "--summary", type=Path, metavar="FILE", help="append a line of JSON for each job that ends, then one for all"
     )
@@ -77,7 +92,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run_batch(options: argparse.Namespace) -> int:
     """``graphprover batch``"""
     entries = read_batch(options.jobs)
-    _check_summary(options.summary, entries)
+    _check_written("--summary", options.summary, entries)
+    for path in report_files(options):
+        _check_written("--trace" if path == options.trace else "--report", path, entries)
+    seen: list[Observation] = []
+    watching: AbstractContextManager[list[Observation]] = observed() if asks(options) else nullcontext([])
+    alone = len(entries) == 1 or options.trace
     started = time.perf_counter()
     with configured(options), bar(len(entries)) as draw, _appended(options.summary) as summarise:
         from graphprover.batch import prove_many
@@ -85,12 +105,14 @@ def run_batch(options: argparse.Namespace) -> int:
         check_device(options)
         jobs = _jobs(entries, options.resume)
         progress = _Progress(len(jobs), draw)
-        with last_words(progress.written):
+        with last_words(progress.written), watching as given:
             try:
                 for result in prove_many(jobs, options.executor, options.device, progress.begun):
                     found = _finished(jobs[result.job], result)
                     summarise(found)
                     progress.ended(result.job, found)
+                    seen += given if alone else [one.brief() for one in given]
+                    given.clear()
             except Exception:
                 if progress.results:
                     print(f"graphprover: {progress.written()}", file=sys.stderr)
@@ -98,7 +120,15 @@ def run_batch(options: argparse.Namespace) -> int:
         total = progress.total() | {"seconds": time.perf_counter() - started}
         summarise(total)
     found = total | {"results": progress.results}
-    report.say(found, lambda: report.batch_report(total), options)
+    save_batch(progress.results, seen, options)
+    if None in (options.report or ()):
+        found["report"] = facts.times(*seen)
+
+    def describe() -> list[report.Block]:
+        times = report.times_report(found["report"]) if "report" in found else []
+        return [*report.batch_report(total), *times]
+
+    report.say(found, describe, options)
     return FAILED if total["failed"] else OK
 
 
@@ -145,14 +175,13 @@ def _jobs(entries: Sequence[Entry], resume: bool) -> "dict[Job, Entry]":
     """The jobs, in which a program with the same options stands once."""
     from graphprover.jobs import Job, Prover
 
-    provers: dict[tuple[str, float, int, str], Prover] = {}
+    provers: dict[tuple[Any, ...], Prover] = {}
     jobs = {}
     for entry in entries:
-        options = entry.security, entry.rate, entry.proximity
-        key = entry.program.name, *options
+        options = {name: getattr(entry, name) for name in ("security", "rate", "proximity", "pieces", "window")}
+        key = entry.program.name, *options.values()
         if key not in provers:
-            security, rate, proximity = options
-            provers[key] = Prover(entry.program, security=security, rate=rate, proximity=proximity)
+            provers[key] = Prover(entry.program, **options)
         job = Job(
             provers[key],
             entry.input,
@@ -192,11 +221,12 @@ def _why_again(entry: Entry, job: "Job") -> str | None:
     return "it is of another run"
 
 
-def _check_summary(path: Path | None, entries: list[Entry]) -> None:
+def _check_written(option: str, path: Path | None, entries: list[Entry]) -> None:
+    """Raises UsageError where a file of the batch would be written over by a job."""
     if path is None or path == STREAM:
         return
     if path.resolve() in {entry.output.resolve() for entry in entries}:
-        raise UsageError(f"--summary {path}: a job writes its proof there")
+        raise UsageError(f"{option} {path}: a job writes its proof there")
     check_writable(path)
 
 

@@ -20,7 +20,7 @@ from graphprover.vm.guest import ANY, Guest, Limits, limits_of
 from graphprover.vm.key import Key
 
 _DEFAULTS: dict[str, Any] = {"security": 128, "rate": 2, "proximity": JOHNSON_PROXIMITY}
-_OF_GUESTS = ("exit_code", "commit_input", "max_cycles", "max_memory")
+_OF_GUESTS = ("window", "exit_code", "commit_input", "max_cycles", "max_memory")
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +34,8 @@ class Entry:
     security: float
     rate: int
     proximity: str
+    pieces: int | None  # None: one, or for a guest as many as fit the device
+    window: int | None  # of a guest: cycles of a piece
     exit_code: int | str
     commit_input: bool
     limits: Limits  # of a guest's run
@@ -59,6 +61,8 @@ _KEYS: Mapping[str, tuple[Callable[[Any], bool], str]] = {  # of a job: what eac
     "security": (_bits, "a number of bits"),
     "rate": (lambda value: _number(value) and value in RATES, " or ".join(map(str, RATES))),
     "proximity": (lambda value: value in PROXIMITIES, " or ".join(PROXIMITIES)),
+    "pieces": (_number, "a number of pieces"),
+    "window": (_number, "a number of cycles"),
     "exit_code": (lambda value: value == ANY or _number(value, 0), f'a number below 2^64, or "{ANY}"'),
     "commit_input": (lambda value: isinstance(value, bool), "true or false"),
     "max_cycles": (_number, "a number"),
@@ -213,6 +217,8 @@ def _entry(name: str, program: Program | Guest, data: Path | None, output: Path,
         security=options["security"],
         rate=options["rate"],
         proximity=options["proximity"],
+        pieces=options.get("pieces"),
+        window=options.get("window"),
         exit_code=options.get("exit_code", 0),
         commit_input=options.get("commit_input", False),
         limits=limits_of(options.get("max_cycles"), options.get("max_memory")),

@@ -6,18 +6,20 @@ import logging
 import os
 import sys
 import textwrap
-import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphprover import __version__, batch_cli, completion, demands, facts, report, warm
+from graphprover.anatomy import security_facts, security_of, sizes_of
 from graphprover.checker import check
 from graphprover.envelope import Proof
 from graphprover.export import export
 from graphprover.files import STREAM, FileError, check_writable, make_folder, read_input, read_proof, write
 from graphprover.graphs.executor_names import LOCAL
+from graphprover.observation import Stage, clock, observed
+from graphprover.observed_files import save_proof
 from graphprover.options import (
     DEBUG,
     FAILED,
@@ -26,11 +28,14 @@ from graphprover.options import (
     UsageError,
     add_executor,
     add_json,
+    add_report,
+    asks,
     bits,
     check_device,
     check_streams,
     configured,
     count,
+    report_files,
 )
 from graphprover.pieces import Pieces
 from graphprover.programs import (
@@ -198,7 +203,7 @@ def _add_prove(command: Command) -> None:
         "-o", "--output", type=Path, default=Path("proof.bin"), metavar="FILE", help="default proof.bin"
     )
     add_executor(subparser)
-    subparser.add_argument("--report", action="store_true", help="print times, peak memory and size")
+    add_report(subparser, "times by stage and round, and peak memory")
     add_json(subparser)
 
 
@@ -387,28 +392,27 @@ def _with_level(subparser: argparse.ArgumentParser) -> None:
 
 def run_prove(options: argparse.Namespace) -> int:
     """``graphprover prove``"""
-    check_writable(options.output)
-    stages: dict[str, float] = {}
+    for path in (options.output, *report_files(options)):
+        check_writable(path)
+    stages: list[Stage] = []
 
     @contextmanager
     def stage(name: str) -> Iterator[None]:
-        started = time.perf_counter()
+        started = clock()
         yield
-        stages[name] = time.perf_counter() - started
-        _log.debug("%s: %.3f s", name, stages[name])
+        stages.append(Stage(name, started, clock()))
+        _log.debug("%s: %.3f s", name, stages[-1].seconds)
 
     program, data, limits = _run(options)
     with stage("imports"), configured(options):
         check_device(options)
-        from dask.diagnostics import Profiler
-
         from graphprover.jobs import Job, Prover
         from graphprover.prover import verify_made
     level = {"security": options.security, "rate": options.rate, "proximity": options.proximity}
     prover = Prover(program, **level, pieces=options.pieces, window=options.window)
     job = Job(prover, data, program.name, options.commit_input, options.exit_code or 0, limits)
     try:
-        with configured(options), Profiler() as tasks:
+        with configured(options), observed() if asks(options) else nullcontext():
             made = (
                 _made_here(job, options, stage) if options.executor in LOCAL else _made_by_worker(job, options, stage)
             )
@@ -432,38 +436,41 @@ def run_prove(options: argparse.Namespace) -> int:
     with stage("write"):
         write(options.output, encoded)
     found = facts.verdict(program, verdict) | {"proof": _file(options.output, encoded)}
-    if options.report:
-        of_worker = {} if options.executor in LOCAL else {f"worker: {name}": s for name, s in made.seconds.items()}
-        found["report"] = facts.times(stages | of_worker, tasks.results)
+    if asks(options) and not made.observation:
+        _log.warning("graphprover: nothing was seen of a proof in pieces, so there is no report")
+    if made.observation:
+        seen = made.observation.named(job.label).with_stages(stages)
+        save_proof(seen, options)
+        if None in (options.report or ()):
+            found["report"] = facts.times(seen)
 
     def describe() -> list[report.Block]:
         size = {"proof": f"{_place(options.output)}, {len(encoded):,} bytes"}
-        times = report.times_report(found["report"]) if options.report else []
+        times = report.times_report(found["report"]) if "report" in found else []
         return [program.describe(verdict.public_values) | _security_line(verdict) | size, *times]
 
     report.say(found, describe, options)
     return OK
 
 
-Stage = Callable[[str], AbstractContextManager[None]]
+Timing = Callable[[str], AbstractContextManager[None]]
 
 
-def _made_here(job: "Job", options: argparse.Namespace, stage: Stage) -> "Made":
+def _made_here(job: "Job", options: argparse.Namespace, stage: Timing) -> "Made":
     """A proof by this process, which is to be verified."""
     from graphprover.prover import make
 
-    with stage("trace"):
+    with stage("prepare"):
         prepared = job.prepared(options.device)
     progress = sys.stderr.isatty() and DEBUG not in os.environ
-    with stage("prove"):
-        return make(prepared, options.executor, options.device, progress, check=lambda proof, cap: None)
+    return make(prepared, options.executor, options.device, progress, check=lambda proof, cap: None)
 
 
-def _made_by_worker(job: "Job", options: argparse.Namespace, stage: Stage) -> "Made":
+def _made_by_worker(job: "Job", options: argparse.Namespace, stage: Timing) -> "Made":
     """A proof by a worker of a cluster, which runs the program, too; it is to be verified here."""
     from graphprover.batch import prove_many
 
-    with stage("prove"), batch_cli.bar(1) as draw:
+    with stage("cluster"), batch_cli.bar(1) as draw:
 
         def begun(job: "Job", worker: str) -> None:
             if draw:
@@ -546,8 +553,8 @@ def run_inspect(options: argparse.Namespace) -> int:
         options.program = options.subject
         program, statement = _program_and_statement(options)
         layout = _prepared(program, statement, options).layout
-        security = facts.security_of(layout)
-        made = {"program": program.name, **facts.statement(layout), "security": facts.security(security)}
+        security = security_of(layout)
+        made = {"program": program.name, **facts.statement(layout), "security": security_facts(security)}
         report.say(made, lambda: [*report.statement_report(made), *report.security_report(security)], options)
         return OK
     try:
@@ -583,8 +590,8 @@ def _say_proof(proof: Proof | ProofInPieces, path: Path, options: argparse.Names
         report.say(found, lambda: [*report.header_report(found), hint], options)
         return
     layouts = layouts_of_proof(proof, _program_of(proof, options).statement_of(proof))
-    security = facts.security_of(*layouts)
-    found |= {"sizes": facts.sizes(proof, *layouts), "security": facts.security(security)}
+    security = security_of(*layouts)
+    found |= {"sizes": sizes_of(proof, *layouts), "security": security_facts(security)}
 
     def describe() -> list[report.Block]:
         sizes = report.sizes_section(found["sizes"])

@@ -28,6 +28,7 @@ from graphprover.device import Device
 from graphprover.graphs.executor_names import CLUSTERS, LOCAL
 from graphprover.graphs.progress import Tell
 from graphprover.members import ANSWER_SECONDS, GPU, LOOK_SECONDS, SLOT, ClusterError, Members, gpus_asked
+from graphprover.observation import give, observing
 from graphprover.settings import SILENCE, setting
 from graphprover.vm.faults import GuestFault, OtherExitCode
 
@@ -91,7 +92,7 @@ class Cluster:
         `graphprover.prover.prove` raises there, and ClusterError where a worker does not fit, none comes in time, or
         they die of it.
         """
-        payload = pickle.dumps((prepared, device), protocol=pickle.HIGHEST_PROTOCOL)
+        payload = pickle.dumps((prepared, device, observing()), protocol=pickle.HIGHEST_PROTOCOL)
         errand = Errand(prepared.label.split(" ")[0] or "statement", lambda: payload)
         tell = progress or (lambda ended, total, task: None)
         tell(0, 1, f"proof of {prepared.label}")
@@ -101,7 +102,10 @@ class Cluster:
             raise outcome.error
         assert outcome.value is not None
         tell(1, 1, "")
-        return pickle.loads(outcome.value).proof
+        made = pickle.loads(outcome.value)
+        if made.observation:
+            give(made.observation.of_worker(outcome.worker))
+        return made.proof
 
     def run(
         self, errands: Iterable[Errand], device: Device | str, begun: Callable[[Errand, str], None] | None = None

@@ -5,22 +5,17 @@ docs/cli.md documents the fields. Bytes are hex with their length; a missing val
 
 from __future__ import annotations
 
-import math
-import re
-import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from graphprover.anatomy import bits_by, proofs_of
 from graphprover.envelope import Proof
-from graphprover.graphs.keys import place_of
+from graphprover.observation import Observation
 from graphprover.programs import Program
 from graphprover.proof_in_pieces import ProofInPieces
-from graphprover.protocol.hashing import DIGEST_BYTES
 from graphprover.protocol.layout import Layout
-from graphprover.protocol.proof import EXT_BYTES, BatchProof, decode, opened_values
-from graphprover.protocol.security import Security, analyse, shape_of
 from graphprover.protocol.transcript import RELEASE
 from graphprover.verifier import Verdict
 from graphprover.vm.guest import Guest
@@ -28,8 +23,6 @@ from graphprover.vm.key import Key
 from graphprover.vm.version import MACHINE_VERSION
 
 if TYPE_CHECKING:
-    from dask.diagnostics.profile import TaskData
-
     from graphprover.device.choose import Profile
     from graphprover.graphs.pieces import PiecesPlan
     from graphprover.graphs.plan import Plan
@@ -54,7 +47,7 @@ def header(proof: Proof | ProofInPieces) -> Facts:
     tables = [
         ({"piece": index} if isinstance(proof, ProofInPieces) else {})
         | {"log_rows": log_rows, "public_values": len(values)}
-        for index, piece in enumerate(plain(proof))
+        for index, piece in enumerate(proofs_of(proof))
         for log_rows, values in zip(piece.log_heights, piece.public_values, strict=True)
     ]
     parameters = asdict(proof.parameters)
@@ -93,61 +86,6 @@ def statement(layout: Layout) -> Facts:
             }
         )
     return {"tables": tables, "parameters": asdict(layout.parameters)}
-
-
-def plain(proof: Proof | ProofInPieces) -> tuple[Proof, ...]:
-    """The proof of each piece, or the one that is in no pieces."""
-    return proof.proofs if isinstance(proof, ProofInPieces) else (proof,)
-
-
-def security_of(*layouts: Layout) -> Security:
-    """The provable security of proofs of this layout, or of pieces of these."""
-    return analyse([shape_of(layout.tables, layout.log_heights) for layout in layouts], layouts[0].parameters)
-
-
-def bits_by(found: Security) -> Facts:
-    """The bits by each analysis."""
-    return {"johnson": found.johnson.bits, "unique": found.unique.bits}
-
-
-def security(found: Security) -> Facts:
-    """The rounds of the analysis that counts, and the weakest of them."""
-    rounds = [
-        {
-            "round": challenge.name,
-            "bits": None if math.isinf(challenge.bits) else challenge.bits,  # no challenge is bad
-            "grinding_bits": challenge.pow_bits,
-        }
-        for challenge in found.regime.rounds
-    ]
-    limit = {"regime": found.regime.name, "limited_by": found.binding, "rounds": rounds}
-    return {"bits": found.bits, "bits_by": bits_by(found), **limit}
-
-
-def sizes(proof: Proof | ProofInPieces, *layouts: Layout) -> dict[str, int]:
-    """Bytes of each part of a proof, of all its pieces; raises VerificationError for a malformed one."""
-    parts: dict[str, int] = {}
-    for piece, layout in zip(plain(proof), layouts, strict=True):
-        for part, size in payload_sizes(decode(piece.payload, layout), layout).items():
-            parts[part] = parts.get(part, 0) + size
-    rest = len(proof.to_bytes()) - sum(parts.values())
-    return parts | {"header, public values, nonces, lengths": rest}
-
-
-def payload_sizes(proof: BatchProof, layout: Layout) -> dict[str, int]:
-    """Bytes of each part of Plonky3's proof, lengths aside."""
-    caps = [proof.main_cap, proof.permutation_cap or (), proof.quotient_cap, *proof.fold_caps]
-    parts = {
-        "commitments": DIGEST_BYTES * sum(map(len, caps)),
-        "openings": sum(map(len, opened_values(layout, proof.openings))),
-    }
-    for commitment, queries in zip(layout.rounds, proof.round_queries, strict=True):
-        parts[f"queries: {commitment.name} rows"] = len(queries.rows)
-        parts[f"queries: {commitment.name} paths"] = len(queries.path)
-    parts["queries: folds"] = sum(len(group) for queries in proof.fold_queries for group in queries.siblings)
-    parts["queries: fold paths"] = sum(len(queries.path) for queries in proof.fold_queries)
-    parts["final polynomial"] = EXT_BYTES * len(proof.final_polynomial)
-    return parts
 
 
 def plan(made: Plan, profile: Profile) -> Facts:
@@ -225,33 +163,17 @@ def one_line(text: str) -> str:
     return " ".join(line.strip() for line in text.splitlines())
 
 
-def times(stages: Mapping[str, float], tasks: Iterable[TaskData]) -> Facts:
-    """Seconds of each stage and round, and the process's peak memory.
-
-    ``tasks`` are those of this process; a round's seconds are those in which one of its tasks ran.
-    """
-    rounds: dict[str, list[tuple[float, float]]] = {}
-    for task in sorted(tasks, key=lambda task: task.start_time):
-        rounds.setdefault(place_of(task.key).round, []).append((task.start_time, task.end_time))
-    rows = [{"round": name, "tasks": len(spans), "seconds": covered(spans)} for name, spans in rounds.items()]
-    return {"stages": dict(stages), "rounds": rows, "peak_memory_bytes": peak_memory()}
-
-
-def peak_memory() -> int:
-    """The most bytes that this process has held."""
-    if sys.platform == "linux":  # where ru_maxrss begins with that of the process which started this one
-        found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
-        if found:
-            return 1024 * int(found[1])
-    import resource  # only where there is POSIX
-
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-
-
-def covered(spans: Sequence[tuple[float, float]]) -> float:
-    """The length of the union of intervals, sorted by their starts."""
-    total, reached = 0.0, -math.inf
-    for start, end in spans:
-        total += max(end - max(start, reached), 0.0)
-        reached = max(reached, end)
-    return total
+def times(*seen: Observation) -> Facts:
+    """Seconds of each stage and round, of all proofs together, and the most memory that a device held."""
+    stages: dict[str, float] = {}
+    rounds: dict[str, Facts] = {}
+    for one in seen:
+        for stage in one.stages:
+            name = f"worker: {stage.name}" if stage.by_worker else stage.name
+            stages[name] = stages.get(name, 0.0) + stage.seconds
+        for part in one.rounds:
+            row = rounds.setdefault(part.round, {"round": part.round, "tasks": 0, "seconds": 0.0})
+            row["tasks"] += part.tasks
+            row["seconds"] += part.seconds
+    peak = max((one.memory.peak for one in seen), default=0)
+    return {"stages": stages, "rounds": list(rounds.values()), "peak_memory_bytes": peak}

@@ -17,6 +17,7 @@ from graphprover.envelope import Proof
 from graphprover.files import FileError, read_input, read_proof
 from graphprover.fitting import fitting
 from graphprover.graphs.executor_names import LOCAL, THREADS
+from graphprover.observation import give, stage
 from graphprover.pieces import Pieces
 from graphprover.prepared import Prepared, PreparedPieces, ready
 from graphprover.programs import Packed, Program, ProgramError, open_program, pack, unpack
@@ -295,7 +296,7 @@ def made(subject: Job | Prepared | PreparedPieces, executor: str = THREADS, devi
     FileError for an input that cannot be read.
     """
     if isinstance(subject, Prepared | PreparedPieces):
-        return make(subject, executor, device)
+        return _given(make(subject, executor, device))
     started = time.perf_counter()
 
     def kept(proof: Proof | ProofInPieces) -> Made:
@@ -305,12 +306,20 @@ def made(subject: Job | Prepared | PreparedPieces, executor: str = THREADS, devi
     guest = isinstance(subject.prover.program, Guest)
     if proof and guest and claim_in(proof) == subject.claim():
         return kept(proof)
-    prepared = subject.prepared(device)
+    with stage("prepare"):
+        prepared = subject.prepared(device)
     if proof and not guest and _says(proof) == _to_say(prepared):
         return kept(proof)
     prepare_seconds = time.perf_counter() - started
     result = make(prepared, executor, device, check=subject.prover._verify)
-    return replace(result, seconds={"prepare": prepare_seconds, **result.seconds})
+    return _given(replace(result, seconds={"prepare": prepare_seconds, **result.seconds}), subject.label)
+
+
+def _given(made: Made, name: str = "") -> Made:
+    """The same, once whoever has asked has what was seen, under the name of its job."""
+    if not made.observation:
+        return made
+    return replace(made, observation=give(made.observation.named(name) if name else made.observation))
 
 
 Says = list[tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]]  # of each piece, as in a `Verdict`
@@ -328,6 +337,9 @@ def _to_say(prepared: Prepared | PreparedPieces) -> Says:
     return [(piece.public_values, piece.layout.log_heights) for piece in pieces]
 
 
-def packed(job: Job, device: Device | str) -> bytes:
-    """What travels to a worker, which makes the proof by this device; raises FileError for an input that is missing."""
-    return pickle.dumps((job, device), protocol=pickle.HIGHEST_PROTOCOL)
+def packed(subject: Job | Prepared | PreparedPieces, device: Device | str, observe: bool) -> bytes:
+    """What travels to a worker, which makes the proof by this device; raises FileError for an input that is missing.
+
+    ``observe``: what is seen of it is to come back.
+    """
+    return pickle.dumps((subject, device, observe), protocol=pickle.HIGHEST_PROTOCOL)

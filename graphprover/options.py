@@ -13,10 +13,12 @@ from graphprover.graphs.executor_names import CLUSTERS, LOCAL, THREADS
 
 OK, FAILED, USAGE = 0, 1, 2  # exit codes; `__main__` has those of signals
 
+PAGE, FACTS = ".html", ".json"  # how the name of a report's file ends
+
 DEBUG = "GRAPHPROVER_DEBUG"  # set, errors come with their traceback, and the log says what runs
 
 READ = ("proof", "subject", "guest", "jobs", "input", "expect_output")  # options that name a file to read
-WRITTEN = ("output", "svg", "html", "summary", "profile")  # a file to write
+WRITTEN = ("output", "svg", "html", "summary", "profile", "trace")  # a file to write
 
 
 class UsageError(Exception):
@@ -75,6 +77,41 @@ def amount(text: str) -> str | float:
         if 0 < (share := float(text)) <= 1 or not share.is_integer():
             return share
     return text
+
+
+def report(text: str) -> Path:
+    """The file of a report, whose ending says what it holds."""
+    path = Path(text)
+    if path.suffix not in (PAGE, FACTS):
+        raise argparse.ArgumentTypeError(
+            f"{text} is neither FILE.html nor FILE.json; the report as text needs no FILE: write --report last"
+        )
+    return path
+
+
+def add_report(parser: argparse.ArgumentParser, text: str) -> None:
+    """``--report`` and ``--trace``; ``text`` says what the former prints."""
+    parser.add_argument(
+        "--report",
+        type=report,
+        nargs="?",
+        action="append",
+        metavar="FILE",
+        help=f"print {text}; with FILE.html or FILE.json, write what was seen there instead (both may be given)",
+    )
+    parser.add_argument(
+        "--trace", type=Path, metavar="FILE", help="write a time line as a Chrome trace, which Perfetto opens"
+    )
+
+
+def asks(options: argparse.Namespace) -> bool:
+    """Whether `add_report` was told of anything, so that proofs are to be observed."""
+    return bool(options.report or options.trace)
+
+
+def report_files(options: argparse.Namespace) -> list[Path]:
+    """The files that `add_report` was told of."""
+    return [path for path in [*(options.report or ()), options.trace] if path is not None]
 
 
 def add_executor(parser: argparse.ArgumentParser) -> None:

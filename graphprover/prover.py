@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any, TypeVar, overload
 
@@ -13,6 +14,7 @@ import numpy as np
 from dask.delayed import Delayed
 
 from graphprover.admission import admitted, largest
+from graphprover.anatomy import security_of, sizes_of
 from graphprover.checker import warn
 from graphprover.dealing import deal
 from graphprover.device import Device
@@ -20,14 +22,17 @@ from graphprover.device.choose import CPU, device_for
 from graphprover.envelope import Proof
 from graphprover.graphs import proof as proof_graph
 from graphprover.graphs.batches import batches
+from graphprover.graphs.ceilings import assumed
 from graphprover.graphs.executor_names import LOCAL, THREADS
 from graphprover.graphs.executors import executor_for
 from graphprover.graphs.keys import PieceNumber
+from graphprover.graphs.observe import Observer, in_ranges, machine, seen_tables, versions
 from graphprover.graphs.pieces import On, PiecesPlan, plan_pieces
 from graphprover.graphs.plan import Peak, peak_of
 from graphprover.graphs.progress import Tell
 from graphprover.graphs.query import Proven
-from graphprover.graphs.tasks import Graph
+from graphprover.graphs.tasks import Around, Graph
+from graphprover.observation import Memory, Observation, Stage, clock, give, observing, on_clock, stage
 from graphprover.pieces import Pieces, pieces_of
 from graphprover.piecewise import prove_pieces
 from graphprover.prepared import Prepared, PreparedPieces, ready
@@ -38,6 +43,8 @@ from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.proof import BatchProof, Cap, decode, encode
 from graphprover.protocol.security import JOHNSON_PROXIMITY
 from graphprover.protocol.verification import check_batch, check_piece
+from graphprover.recipe import Recipe
+from graphprover.settings import NVTX, setting
 from graphprover.statement import Statement, binding_digest
 from graphprover.verifier import Verdict, check_in_common, verify, verify_pieces
 
@@ -106,7 +113,8 @@ def prove(
         warn(part)
     if isinstance(statement, Statement):
         statement = in_pieces(statement, pieces)
-    prepared = ready(statement, security, rate, parameters, proximity)
+    with stage("prepare"):
+        prepared = ready(statement, security, rate, parameters, proximity)
     proof, _ = prove_prepared(prepared, executor, device, progress)
     if executor not in LOCAL:
         verify(proof, statement, security=0)  # by whom it was made does not matter
@@ -130,6 +138,7 @@ class Made:
     peak_bytes: int  # of the device's memory, as planned
     kept: bool = False  # it was there before, and nothing was made
     pieces: tuple[Mapping[str, float], ...] = ()  # seconds of each, by stage: "commit", "prove", "verify" if one by one
+    observation: Observation | None = None  # if `observing`; to be given to whoever has asked
 
 
 def make(
@@ -153,15 +162,18 @@ def make(
         times = [time.perf_counter()]
         with admitted(device, peak.bytes, str(peak)):
             times.append(time.perf_counter())
-            proof, cap = _prove(prepared, device, executor, progress)
+            proof, cap, observe = _prove(prepared, device, executor, progress)
             times.append(time.perf_counter())
         if check:
             check(proof, cap)
         else:
             _check(prepared.layout, proof, cap)
         times.append(time.perf_counter())
-        stages = zip(("wait", "prove", "verify"), pairwise(times), strict=True)
-        return Made(proof, cap, {stage: end - start for stage, (start, end) in stages}, peak.bytes)
+        spans = dict(zip(("wait", "prove", "verify"), pairwise(times), strict=True))
+        stages = [Stage(name, on_clock(start), on_clock(end)) for name, (start, end) in spans.items()]
+        observation = observe().with_stages(stages) if observe else None
+        seconds = {name: end - start for name, (start, end) in spans.items()}
+        return Made(proof, cap, seconds, peak.bytes, observation=observation)
 
     return _on_device(prepared, device, by)
 
@@ -267,7 +279,14 @@ def prove_prepared(
             return made.proof, made.preprocessed_caps
 
         return _on_device(prepared, device, by)
-    return _on_device(prepared, device, lambda prepared, device: _prove(prepared, device, executor, progress))
+
+    def by_graph(prepared: Prepared, device: Device) -> tuple[Proof, Cap | None]:
+        proof, cap, observe = _prove(prepared, device, executor, progress)
+        if observe:
+            give(observe())
+        return proof, cap
+
+    return _on_device(prepared, device, by_graph)
 
 
 def verify_made(
@@ -295,23 +314,70 @@ def _on_device(prepared: Subject, device: Device | str, by: Callable[[Subject, D
     return by(prepared.on_host(), cpu)
 
 
-def _prove(prepared: Prepared, device: Device, executor: Any, progress: bool | Tell) -> tuple[Proof, Cap | None]:
-    """The proof by one device."""
+def _prove(
+    prepared: Prepared, device: Device, executor: Any, progress: bool | Tell
+) -> tuple[Proof, Cap | None, Callable[[], Observation] | None]:
+    """The proof by one device, and if somebody has asked for what was seen, a function that gives it."""
     # 3. Graph: one task for each round and batch of tables, the transcript between the rounds.
+    began = clock()
     layout = prepared.layout
-    task = proof_task(prepared, device, uuid.uuid4().hex[:8])
+    observer = Observer(device) if observing() else None
+    around: Around | None = observer.task if observer else None
+    around = in_ranges(device, around) if setting(NVTX) else around
+    task = proof_task(prepared, device, uuid.uuid4().hex[:8], around)
     # 4. Run it.
     _log.debug("%d tables of up to 2^%d rows on %s", len(layout.tables), max(layout.log_heights), device)
     with _told(progress) as tell:
         proven = executor_for(executor, device.threads, tell)(task)
     # 5. Wrap it for the user.
-    return wrapped(proven, prepared.label, layout, prepared.public_values), proven.preprocessed_cap
+    proof = wrapped(proven, prepared.label, layout, prepared.public_values)
+    seconds, observe = clock() - began, None
+    if observer:
+        observe = partial(_observation, prepared, proof, proven, device, executor, began, seconds, observer, task)
+    return proof, proven.preprocessed_cap, observe
 
 
-def proof_task(prepared: Prepared, device: Device, token: str) -> Delayed:
-    """The graph whose value is `query.Proven`; ``token`` tells its keys from those of other proofs."""
+def _observation(
+    prepared: Prepared,
+    proof: Proof,
+    proven: Proven,
+    device: Device,
+    executor: str,
+    began: float,
+    seconds: float,
+    observer: Observer,
+    task: Delayed,
+) -> Observation:
+    """What was seen of a proof that began at a time of `clock`."""
+    layout = prepared.layout
+    made = [table for table, trace in enumerate(prepared.traces) if isinstance(trace, Recipe)]
+    return Observation(
+        name=prepared.label,
+        label=prepared.label,
+        began=began,
+        versions=versions(device.kind != CPU),
+        machine=machine(device),
+        executor=executor,
+        worker="",
+        device=device.kind,
+        parameters=layout.parameters,
+        tables=seen_tables(layout),
+        stages=(Stage("prove", 0.0, seconds),),
+        tasks=observer.tasks(task, layout, made, began),
+        memory=Memory(observer.before, device.memory.peak, peak_of(layout, device, prepared.traces).bytes),
+        ceilings=str(assumed(device.kind, device.threads)),
+        security=security_of(layout),
+        sizes=sizes_of(proof, layout, decoded=proven.proof),
+    )
+
+
+def proof_task(prepared: Prepared, device: Device, token: str, around: Around | None = None) -> Delayed:
+    """The graph whose value is `query.Proven`; ``token`` tells its keys from those of other proofs.
+
+    ``around``: what else is done around each task.
+    """
     layout, traces, fixed = prepared.layout, dict(enumerate(prepared.traces)), dict(prepared.preprocessed)
-    graph = Graph(device, token, batches(layout, device.log_batch_rows))
+    graph = Graph(device, token, batches(layout, device.log_batch_rows), around=around)
     return proof_graph.build(graph, layout, prepared.label, traces, fixed, prepared.public_values)
 
 

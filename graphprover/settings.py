@@ -15,8 +15,9 @@ POOL = "graphprover.pool"  # of a GPU: bytes that all proofs on it hold at most,
 MEMORY_LIMIT = "graphprover.memory-limit"  # the same of the host's memory, for proofs by CPUs
 WORKERS = "graphprover.workers"  # processes of a cluster that we start: of each GPU, or in all
 DASHBOARD = "graphprover.dashboard"  # the address of its dashboard, ":8787"; none by default
+NVTX = "graphprover.nvtx"  # whether tasks are named for NVIDIA's profilers: a range by round, and one by table in it
 
-DEFAULTS = {WAIT: 30.0, SILENCE: 60.0, POOL: 0.9, MEMORY_LIMIT: 0.8, WORKERS: None, DASHBOARD: None}
+DEFAULTS = {WAIT: 30.0, SILENCE: 60.0, POOL: 0.9, MEMORY_LIMIT: 0.8, WORKERS: None, DASHBOARD: None, NVTX: False}
 
 
 def setting(name: str) -> Any:

@@ -11,7 +11,7 @@ import os
 import pickle
 import tempfile
 import threading
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import cache
 
 from distributed import Worker, WorkerPlugin, get_worker
@@ -23,6 +23,7 @@ from graphprover.device.choose import AUTO, CPU, profile_of
 from graphprover.graphs.executor_names import THREADS
 from graphprover.jobs import made
 from graphprover.members import READY, enlist
+from graphprover.observation import observed
 from graphprover.smallest import prove_smallest
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
@@ -33,7 +34,7 @@ _proving = threading.Lock()  # a proof takes all threads of its worker
 
 
 def prove(payload: bytes) -> bytes:
-    """A pickled `graphprover.prover.Made` of a pickled (what `graphprover.jobs.made` takes, device).
+    """A pickled `graphprover.prover.Made` of what `graphprover.jobs.packed` gives.
 
     A GPU that fails takes its process with it, since nothing can use it there any more: the nanny starts another, and
     the scheduler gives the proof to whom it likes. Raises what `graphprover.jobs.made` does.
@@ -43,9 +44,10 @@ def prove(payload: bytes) -> bytes:
         worker.log_event(BEGUN, {"key": worker.get_current_task(), "worker": worker.address})
         _keep_freed()
         try:
-            subject, device = pickle.loads(payload)
+            subject, device, observe = pickle.loads(payload)
             limit_process(worker.memory_manager.memory_limit if worker.nanny else None)
-            return pickle.dumps(made(subject, THREADS, _own(device, worker)))
+            with observed() if observe else nullcontext():
+                return pickle.dumps(made(subject, THREADS, _own(device, worker)))
         except DeviceLost as error:  # before another proof begins
             _log.critical("graphprover: this worker ends: %s", error)
             logging.shutdown()

@@ -56,6 +56,9 @@ class Assumed:
     name: str
     ceilings: Ceilings
 
+    def __str__(self) -> str:
+        return f"{self.name}: {self.ceilings}"
+
 
 def assumed(kind: str, threads: int) -> Assumed:
     """What is assumed of a device ``cpu`` or ``cuda``, as docs/performance.md and docs/performance_cuda.md measured."""

@@ -23,7 +23,7 @@ class PiecePlan:
     layout: Layout
     keep: Keep
     kept: int  # bytes from when it has committed to when it is finished
-    peak: Peak  # of its own two graphs
+    peak: Peak  # of its own two graphs, without what a device keeps by size
     cost: Cost  # of both
     tasks: tuple[int, int]  # of each graph
 
@@ -33,6 +33,7 @@ class PiecesPlan:
     """All pieces of a proof, by one device."""
 
     pieces: tuple[PiecePlan, ...]
+    by_size: int  # bytes that the device keeps for its life
 
     @property
     def tasks(self) -> int:
@@ -42,13 +43,11 @@ class PiecesPlan:
     @property
     def peak(self) -> Peak:
         """The most memory that the proof holds at once; its task is named with its piece."""
-        by_size = kept_by_size(*(piece.layout for piece in self.pieces))
-        waiting, peak = 0, Peak(0, "", "")
+        waiting, most, peak = self.by_size, 0, Peak(0, "", "")
         for index, piece in enumerate(self.pieces):
-            now = waiting + piece.peak.bytes - kept_by_size(piece.layout) + by_size
-            if now > peak.bytes:
-                number = PieceNumber(index, len(self.pieces))
-                peak = replace(piece.peak, bytes=now, round=f"{number}: {piece.peak.round}")
+            if (now := waiting + piece.peak.bytes) > most:
+                most, number = now, PieceNumber(index, len(self.pieces))
+                peak = Peak(now, f"{number}: {piece.peak.round}", piece.peak.name)
             waiting += piece.kept
         return peak
 
@@ -68,21 +67,32 @@ Given = Sequence[tuple[Layout, Sequence[Array | Recipe]]]  # each piece and its 
 def plan_pieces(pieces: Given, device: On, budget: int) -> PiecesPlan:
     """What to keep so that the proof takes at most so many bytes, if that can be.
 
-    First all trees, for they are the most hashing for the fewest bytes; then traces; then extensions.
+    First all trees, for they are the most hashing for the fewest bytes; then all of the last piece, which waits while
+    no other is made; then traces; then extensions.
     """
-    plan = plan_keeping(pieces, device, Keep.NOTHING)
-    for keep in list(Keep)[1:]:
-        with_more = plan_keeping(pieces, device, keep).pieces
-        for index in reversed(range(len(pieces))):
-            more = PiecesPlan((*plan.pieces[:index], with_more[index], *plan.pieces[index + 1 :]))
-            if more.peak.bytes <= budget:
+    kept = {keep: plan_keeping(pieces, device, keep) for keep in Keep}
+    last, others = [len(pieces) - 1], list(reversed(range(len(pieces) - 1)))
+    plan = kept[Keep.NOTHING]
+    for keep, indices in (
+        (Keep.TREES, last + others),
+        (Keep.TRACES, last),
+        (Keep.ALL, last),
+        (Keep.TRACES, others),
+        (Keep.ALL, others),
+    ):
+        for index in indices:
+            changed = (*plan.pieces[:index], kept[keep].pieces[index], *plan.pieces[index + 1 :])
+            more = replace(plan, pieces=changed)
+            # Trees may lower a piece's peak: its extensions are made again only once lookup columns are there.
+            if more.peak.bytes <= max(budget, plan.peak.bytes):
                 plan = more
     return plan
 
 
 def plan_keeping(pieces: Given, device: On, keep: Keep) -> PiecesPlan:
     """The plan where that is kept of each piece."""
-    return PiecesPlan(tuple(_planned(layout, main, device, keep) for layout, main in pieces))
+    planned = tuple(_planned(layout, main, device, keep) for layout, main in pieces)
+    return PiecesPlan(planned, kept_by_size(*{layout for layout, _ in pieces}))
 
 
 _plans: dict[object, PiecePlan] = {}  # of shapes that were planned
@@ -96,6 +106,7 @@ def _planned(layout: Layout, main: Sequence[Array | Recipe], device: On, keep: K
             _plans.clear()
         first, last = make_plans_of_piece(layout, keep, device.log_batch_rows, main, device.loads)
         peak = max(first.peak(device.threads), last.peak(device.threads), key=lambda peak: peak.bytes)
+        peak = replace(peak, bytes=peak.bytes - kept_by_size(layout))
         kept = sum(last.tasks[key].cost.kept for key in last.held)
         tasks = len(first.tasks), len(last.tasks)
         _plans[shape] = PiecePlan(layout, keep, kept, peak, first.total + last.total, tasks)

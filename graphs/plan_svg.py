@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from xml.sax.saxutils import escape
 
+from graphprover.browser import PAPER, colours
 from graphprover.graphs import commit, fri, lookup, opening, query, quotient, trace, transcript
 from graphprover.graphs.batches import named
 from graphprover.graphs.ceilings import BOUNDS, BUTTERFLIES, BYTES, MULTIPLICATIONS, PERMUTATIONS, Assumed
@@ -33,14 +34,6 @@ COLOURS = {
     MULTIPLICATIONS: ("#c65500", "#e69f00"),
     BUTTERFLIES: ("#00805d", "#2bc79a"),
     PERMUTATIONS: ("#a02f77", "#d98cb8"),
-}
-PAPER = {  # light and dark
-    "paper": ("#ffffff", "#12161c"),
-    "band": ("#f4f6f8", "#1a2028"),
-    "ink": ("#1b1f24", "#e6e9ed"),
-    "faint": ("#57606a", "#9aa4b0"),
-    "line": ("#c9d1d9", "#39424e"),
-    "barrier": ("#6e7781", "#8b949e"),
 }
 
 
@@ -337,20 +330,14 @@ def share_text(seconds: float, total: float) -> str:
     return f"{share:.0f} %" if share >= 10 or not share else f"{share:.1f} %" if share >= 0.1 else "< 0.1 %"
 
 
-def _variables(theme: int) -> str:
-    colours = {f"k{number}": COLOURS[bound] for number, bound in enumerate(BOUNDS)}
-    return "".join(f"--{name}:{both[theme]};" for name, both in (PAPER | colours).items())
-
-
 STYLE = (
-    f":root{{color-scheme:light dark;{_variables(0)}}}"
-    f"@media (prefers-color-scheme:dark){{:root{{{_variables(1)}}}}}"
-    ".plan{background:var(--paper);width:100%;min-width:1000px;max-width:1900px;height:auto;display:block;"
+    colours(PAPER | {f"k{number}": COLOURS[bound] for number, bound in enumerate(BOUNDS)})
+    + ".plan{background:var(--paper);width:100%;min-width:1000px;max-width:1900px;height:auto;display:block;"
     "margin:auto;font-family:system-ui,sans-serif}"
     ".plan .ink{fill:var(--ink)}.plan .faint{fill:var(--faint)}.plan .strong{font-weight:600}"
     ".plan .band{fill:var(--band)}.plan .line{stroke:var(--line)}"
     ".plan .barrier{stroke:var(--barrier);stroke-width:2;stroke-dasharray:5 3}"
     ".plan .unknown{fill:none;stroke:var(--barrier);pointer-events:all}"
     ".plan [class^=k]{stroke:transparent;stroke-width:5;pointer-events:all}"  # so that a pointer finds the narrow ones
-    + "".join(f".plan .k{number}{{fill:var(--k{number})}}" for number in range(len(BOUNDS)))
+     + "".join(f".plan .k{number}{{fill:var(--k{number})}}" for number in range(len(BOUNDS)))
 )

@@ -7,6 +7,7 @@ fifty large tables has a thousand. The whole is a ``Delayed`` again, so that eve
 import logging
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -16,10 +17,11 @@ from dask.delayed import Delayed
 
 from graphprover.device import Device, DeviceLost
 from graphprover.graphs.batches import Batch
-from graphprover.graphs.keys import Key, PieceNumber, key_of, words_of
+from graphprover.graphs.keys import Key, PieceNumber, Place, key_of, place_of, words_of
 
 _log = logging.getLogger(__name__)
 
+Around = Callable[[Place], AbstractContextManager[None]]
 Node = TaskRef  # a task to come, as an input of others
 
 
@@ -32,6 +34,7 @@ class Graph:
     batches: Sequence[Batch]  # whose tables share tasks
     piece: PieceNumber | None = None  # that it makes of a proof; None: the whole proof
     kept: dict[Key, Any] = field(default_factory=dict)  # values that are there; each goes as its task takes it
+    around: Around | None = None  # what else is done around each task
     tasks: dict[Key, Task] = field(default_factory=dict)
 
     def task(self, round_: str, name: str, function: Callable[..., Any], *inputs: Any, **fixed: Any) -> Node:
@@ -45,7 +48,7 @@ class Graph:
         if key in self.kept:
             self.tasks[key] = Task(key, partial(self.kept.pop, key))
         else:
-            run = partial(_run, words_of(key), self.device, function, fixed)
+            run = partial(_run, key, self.device, self.around, function, fixed)
             self.tasks[key] = Task(key, run, *map(_node, inputs))
         return Node(key)
 
@@ -63,14 +66,21 @@ def _node(value: Any) -> Any:
     return value
 
 
-def _run(place: str, device: Device, function: Callable[..., Any], fixed: dict[str, Any], *inputs: Any) -> Any:
+def _run(
+    key: Key,
+    device: Device,
+    around: Around | None,
+    function: Callable[..., Any],
+    fixed: dict[str, Any],
+    *inputs: Any,
+) -> Any:
     started = time.perf_counter()
     try:
-        with device.task():
+        with around(place_of(key)) if around else nullcontext(), device.task():
             return function(device, *inputs, **fixed)
     except MemoryError as error:  # NumPy's own kinds among them, which take other arguments
-        raise MemoryError(f"{place}: {error}") from error
+        raise MemoryError(f"{words_of(key)}: {error}") from error
     except DeviceLost as error:
-        raise DeviceLost(f"{place}: {error}") from error
+        raise DeviceLost(f"{words_of(key)}: {error}") from error
     finally:  # a GPU's work is enqueued by then, and may not be done
-        _log.debug("%s on %s: %.4f s", place, device, time.perf_counter() - started)
+        _log.debug("%s on %s: %.4f s", words_of(key), device, time.perf_counter() - started)

@@ -29,8 +29,8 @@ from figures import Figures, add_option
 from graphprover.air import Air, Bus
 from graphprover.device import CpuDevice
 from graphprover.device.cpu import available_threads
+from graphprover.device.host_memory import most_resident
 from graphprover.export import PAYLOAD, STATEMENT, export
-from graphprover.facts import peak_memory
 from graphprover.field import P, array_add, array_mul
 from graphprover.programs import load_packaged
 from graphprover.prover import prove
@@ -127,7 +127,7 @@ def child(name: str, threads: int) -> Run:
         start = time.perf_counter()
         prove(statement, device=device)
         seconds.append(time.perf_counter() - start)
-    return Run(statistics.median(seconds[1:]), peak_memory())
+    return Run(statistics.median(seconds[1:]), most_resident())
 
 
 @cache

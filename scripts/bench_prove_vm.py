@@ -20,7 +20,7 @@ from figures import Figures, add_option
 from graphprover import prove, verify
 from graphprover.device import CpuDevice
 from graphprover.device.choose import device_for
-from graphprover.facts import peak_memory
+from graphprover.device.host_memory import most_resident
 from graphprover.statement import Statement, with_traces
 from graphprover.vm.cost import committed_cells
 from graphprover.vm.elf import load_elf
@@ -88,7 +88,7 @@ def measure(out: Figures, name: str, device: Any, data: bytes, repeat: int) -> N
         out(f"{name} cycles: launches", launches, "launches")
         out(f"{name} cycles: over the bus", traffic, "bytes")
     else:
-        peak = peak_memory()
+        peak = most_resident()
         out.text(f"   peak resident {peak / 2**20:.0f} MiB")
     out(f"{name} cycles: peak", peak, "bytes")
     alone = [seconds_for_traces(proved, device) for _ in range(repeat + 1)][1:]

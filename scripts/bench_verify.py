@@ -28,7 +28,7 @@ import numpy as np
 import checkout  # noqa: F401 (finds the package)
 from figures import Figures, add_option
 from graphprover import Proof, verify
-from graphprover.facts import peak_memory
+from graphprover.device.host_memory import most_resident
 from graphprover.protocol import backend
 from graphprover.protocol.hashing import keccak256_rows
 from graphprover.vm.elf import load_elf
@@ -136,7 +136,7 @@ def measure(proof: Path, program: Path, repeat: int) -> dict[str, float]:
         "least": min(seconds),
         "permutations": work,
         "ceiling": work * permutation,
-        "memory": peak_memory(),
+        "memory": most_resident(),
         "tables": len(read.log_heights),
         "bytes": len(read.payload),
     }

@@ -25,7 +25,8 @@ from graphprover.device import CpuDevice
 from graphprover.examples import synthetic
 from graphprover.files import private_folder
 from graphprover.graphs.plan import peak_of
-from graphprover.prover import Prepared, prepare, prove_prepared
+from graphprover.prepared import Prepared, prepare
+from graphprover.prover import prove_prepared
 from graphprover.settings import MEMORY_LIMIT, POOL
 from tests.graphs.test_proof import FEW
 from tests.holding import Memory, run

@@ -206,6 +206,7 @@ def test_a_batch_that_is_ended_can_be_resumed(sent: str, ending: str) -> None:
         (["--executor", "processes", "--device", "gpu"], "--device: device 'gpu': give auto, cpu"),
         (["--summary", "."], ".: exists and is not a regular file"),
         (["--summary", "proofs/3.bin"], "--summary proofs/3.bin: a job writes its proof there"),
+        (["--trace", "proofs/3.bin"], "--trace proofs/3.bin: a job writes its proof there"),
         (["--summary", "-", "--json"], "standard output (-) takes one thing"),
     ],
 )
@@ -255,9 +256,20 @@ def test_a_worker_runs_what_prove_proves(address: str, capsys: pytest.CaptureFix
         Path("proof.bin").unlink()
         assert main([*options, "-o", "proof.bin", "--executor", address]) == OK
         assert capsys.readouterr() == here and Path("proof.bin").read_bytes() == proof
-    assert main([*one, "--report", "--executor", address]) == OK
+    assert main([*one, "--report", "--report", "out.json", "--trace", "trace", "--executor", address]) == OK
     report = json.loads(capsys.readouterr().out)["report"]
-    assert {"worker: prepare", "worker: prove", "prove", "verify"} <= report["stages"].keys()
+    assert {"worker: prepare", "worker: prove", "cluster", "verify"} <= report["stages"].keys()
+    seen, trace = json.loads(Path("out.json").read_text()), json.loads(Path("trace").read_text())
+    assert {"trace_main", "quotient", "opening", "query"} <= {row["round"] for row in report["rounds"]}
+    assert [row["round"] for row in seen["rounds"]] == [row["round"] for row in report["rounds"]]
+    assert seen["worker"].startswith("tcp://") and seen["name"] == "doubling.py" and seen["machine"]["threads"] == 1
+    cluster, proving = (
+        next(stage for stage in seen["stages"] if stage["name"] == name) for name in ("cluster", "prove")
+    )
+    assert not cluster["by_worker"] and proving["by_worker"]
+    assert cluster["start"] <= proving["start"] < proving["end"] <= cluster["end"]
+    tasks = [event for event in trace["traceEvents"] if event.get("cat") == "host"]
+    assert len(tasks) == len(seen["tasks"]) == sum(row["tasks"] for row in report["rounds"])
 
     Path("wrong").write_bytes(b"wrong")
     Path("empty").touch()
@@ -273,6 +285,29 @@ def test_a_worker_runs_what_prove_proves(address: str, capsys: pytest.CaptureFix
         here = capsys.readouterr()
         assert main(["prove", *arguments, "--executor", address]) == code
         assert capsys.readouterr() == here
+
+
+def test_what_is_seen_of_a_batch_is_small(address: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The sums of each proof, by whoever makes it; all of it where there is one."""
+    for executor in ([], ["--executor", address]):
+        options = ["--report", "out.json", "--trace", "trace", "--report", "--json", *executor]
+        batch(*options, code=FAILED)
+        report = json.loads(capsys.readouterr().out)["report"]
+        seen = json.loads(Path("out.json").read_text())
+        assert {one["name"] for one in seen} == {"3", "4", "5", "300"}
+        assert all({"rounds", "stages", "memory"} <= one.keys() and "tasks" not in one for one in seen)
+        assert max(len(json.dumps(one)) for one in seen) < 10_000
+        for row in report["rounds"]:
+            of_all = [part for one in seen for part in one["rounds"] if part["round"] == row["round"]]
+            assert row["tasks"] == sum(part["tasks"] for part in of_all)
+            assert row["seconds"] == pytest.approx(sum(part["seconds"] for part in of_all))
+        assert all(bool(one["worker"]) == bool(executor) for one in seen)
+        events = json.loads(Path("trace").read_text())["traceEvents"]
+        assert {event["pid"] for event in events} == set(range(4))
+    Path("jobs.toml").write_text('[[job]]\nprogram = "doubling.py"\noutput = "a.bin"\nsecurity = 30\n')
+    assert main(["batch", "jobs.toml", "--report", "out.json"]) == OK
+    (one,) = json.loads(Path("out.json").read_text())
+    assert len(one["tasks"]) == sum(row["tasks"] for row in one["rounds"])
 
 
 def test_a_worker_that_proves_another_run_is_found_out(

@@ -1,5 +1,6 @@
 """The command line as a user meets it: what it prints, where, and with which exit code."""
 
+import json
 import os
 import re
 import shutil
@@ -446,3 +447,60 @@ def test_who_ignores_sigterm_still_does(folder: Path) -> None:
     script += "fsync = os.fsync\nos.fsync = lambda file: (signal.raise_signal(signal.SIGTERM), fsync(file))"
     assert process(folder, script, "prove", "doubling.py").returncode == OK
     assert (folder / "proof.bin").exists()
+
+
+def test_a_program_in_pieces(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    proof = tmp_path / "proof.bin"
+    memory = "examples/memory"
+    assert main(["prove", memory, "--pieces", "2", "-o", str(proof)]) == OK
+    whole = tmp_path / "whole.bin"
+    assert main(["prove", memory, "-o", str(whole)]) == OK and proof.stat().st_size > whole.stat().st_size
+    capsys.readouterr()
+    assert main(["verify", str(proof), memory, "--expect", "worth=99"]) == OK
+    assert "valid" in capsys.readouterr().out
+    assert main(["inspect", str(proof)]) == OK
+    assert "piece" in capsys.readouterr().out
+    assert main(["plan", memory, "--pieces", "2"]) == OK
+    shown = capsys.readouterr().out
+    assert "+ extensions" in shown and "where nothing of a piece is kept" in shown
+    assert main(["plan", memory, "--pieces", "2", "--json"]) == OK
+    found = json.loads(capsys.readouterr().out)
+    assert [len(piece["tables"]) for piece in found["pieces"]] == [2, 2] and found["peak_bytes"]["all"]
+    assert main(["prove", memory, "--pieces", "3", "-o", str(proof)]) == USAGE
+    assert "3 pieces of 2 tables" in capsys.readouterr().err
+    assert main(["plan", memory, "--pieces", "2", "--svg", str(tmp_path / "plan.svg")]) == USAGE
+
+
+def test_a_report_has_a_file_that_can_be_written(capsys: pytest.CaptureFixture[str]) -> None:
+    """What is wrong with it is told before anything runs."""
+    for options, line in (
+        (["--report", "out.txt"], "out.txt is neither FILE.html nor FILE.json; the report as text needs no FILE"),
+        (["--report", "none/out.json"], "none/out.json: cannot write to its folder"),
+        (["--trace", "none/out.json"], "none/out.json: cannot write to its folder"),
+        (["--trace", "-", "--json"], "standard output (-) takes one thing"),
+    ):
+        try:
+            code: object = main(["prove", "missing.py", *options])
+        except SystemExit as exit_:
+            code = exit_.code
+        assert code == USAGE and line in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["prove", "--report", "doubling.py"])
+    assert "write --report last" in capsys.readouterr().err
+
+
+def test_reports_and_traces(capsys: pytest.CaptureFixture[str]) -> None:
+    files = ["--report", "out.json", "--trace", "trace.json"]
+    assert main(["prove", "doubling.py", "--rate", "8", "-o", "three.bin", *files, "--report"]) == OK
+    out = capsys.readouterr().out
+    found = json.loads(Path("out.json").read_text())
+    assert [stage["name"] for stage in found["stages"]] == ["imports", "prepare", "wait", "prove", "verify", "write"]
+    assert all(re.search(rf"^  {one['round']} +{one['tasks']} ", out, re.M) for one in found["rounds"])
+    assert f"peak memory {found['memory']['peak'] / 2**20:,.0f} MiB" in out
+    assert (found["name"], found["label"]) == ("doubling.py", "doubling.py")
+    names = {event["name"] for event in json.loads(Path("trace.json").read_text())["traceEvents"]}
+    assert {f"{task['round']} of {task['name']}" for task in found["tasks"]} < names
+
+    Path("out.json").unlink()
+    assert main(["prove", "doubling.py", "--rate", "8", "-o", "three.bin", "--trace", "trace.json"]) == OK
+    assert "quotient" not in capsys.readouterr().out and not Path("out.json").exists()

@@ -23,7 +23,7 @@ from graphprover.device import CpuDevice, Device
 from graphprover.device.interface import CPU_BATCH, CUDA_BATCH
 from graphprover.examples import memory, synthetic
 from graphprover.graphs.plan import make_plan
-from graphprover.prover import prepare
+from graphprover.prepared import prepare
 from graphprover.vm.cost import committed_cells
 from graphprover.vm.elf import load_elf
 from graphprover.vm.execute import execute

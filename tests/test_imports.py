@@ -15,26 +15,27 @@ LINKED = ("graphs", "kernels", "examples")  # folders of the root that are packa
 
 # From the lowest up; a module belongs to the longest name that fits, and imports from its own layer and lower ones.
 LAYERS = (
-    # arithmetic of the verifier; files; keeping compiled kernels; what notebooks and terminals show, and a process says
-    # that ends; what can be set
-    ("field", "files", "compiled", "leaving", "notebook", "terminal", "settings", "__init__"),
+    # arithmetic of the verifier; files; keeping compiled kernels; what notebooks, terminals and browsers show, and a
+    # process says that ends; what can be set
+    ("field", "files", "compiled", "leaving", "notebook", "terminal", "browser", "settings", "__init__"),
     ("air",),  # how tables are described
     ("protocol",),  # what prover and verifier agree on
     # what a user holds
-    ("envelope", "recipe", "statement", "pieces", "proof_in_pieces", "checker", "verifier", "export"),
+    ("envelope", "anatomy", "recipe", "statement", "pieces", "proof_in_pieces", "checker", "verifier", "export"),
+    ("observation", "chrome_trace"),  # what was seen of a proof
     ("kernels",),  # the arithmetic of the prover
     ("device",),  # where it runs
     ("admission",),  # how much of it at once
     ("vm",),  # the machine: its statements, and kernels of its own
     ("graphs",),  # the rounds
     ("cluster", "local_cluster", "members"),  # where workers make whole proofs; they name `worker` in text
-    ("prepared", "dealing", "piecewise", "prover", "delayed", "smallest"),
+    ("prepared", "dealing", "piecewise", "prover", "fitting", "delayed", "smallest"),
     ("examples", "programs"),  # what may be proved
     ("jobs",),  # proofs to make, as they travel
     ("worker",),
     ("batch",),
     # the command line: what commands share, commands, all of it
-    ("options", "demands", "facts", "report", "batch_file"),
+    ("options", "demands", "facts", "report", "batch_file", "pages", "observed_files"),
     ("batch_cli", "warm", "completion", "vm.cli", "vm.new_guest"),
     ("cli", "__main__"),
 )
@@ -48,7 +49,7 @@ UPWARD = {  # imports inside of functions that go up, and why
 }
 
 HOMES = {  # the only modules that import what is heavy
-    "dask": ("settings", "graphs", "cli", "options", "cluster", "local_cluster", "members", "delayed", "prover"),
+    "dask": ("settings", "graphs", "options", "cluster", "local_cluster", "members", "delayed", "prover"),
     "distributed": ("cluster", "local_cluster", "members", "worker"),
     "numba": ("compiled", "kernels.cpu"),
     "llvmlite": ("kernels.cpu",),
@@ -56,6 +57,7 @@ HOMES = {  # the only modules that import what is heavy
     "rmm": ("kernels.cuda",),
     "elftools": ("vm.profile.lines",),
     "rich": ("terminal",),
+    "bokeh": ("pages.charts",),
     "shtab": ("completion",),
 }
 

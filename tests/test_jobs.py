@@ -20,8 +20,9 @@ from graphprover.device import CpuDevice, Device
 from graphprover.examples import memory
 from graphprover.graphs.plan import make_plan
 from graphprover.jobs import made
+from graphprover.prepared import prepare
 from graphprover.programs import Packed, Program, ProgramError, pack, unpack
-from graphprover.prover import make, prepare
+from graphprover.prover import make
 from graphprover.verifier import verify
 from graphprover.vm.claim import claim_of
 from graphprover.vm.execute import smallest

@@ -87,7 +87,7 @@ def test_prove(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     verified = said(["verify", "again.bin", *SECURITY], capsys)
     assert verified == {"valid": True} | {key: found[key] for key in found if key not in ("proof", "report")}
     report = found["report"]
-    assert {"trace", "prove", "verify", "write"} <= report["stages"].keys()
+    assert {"imports", "prepare", "prove", "verify", "write"} <= report["stages"].keys()
     assert all(seconds >= 0 for seconds in report["stages"].values())
     assert {"quotient", "opening"} <= {row["round"] for row in report["rounds"]}
     assert report["peak_memory_bytes"] > 1 << 20

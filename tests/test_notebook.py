@@ -8,9 +8,10 @@ import pytest
 from graphprover import FileError, Proof, VerificationError, files, verify
 from graphprover.graphs.plan import make_plan
 from graphprover.notebook import MOST_ROWS, html
+from graphprover.prepared import prepare
 from graphprover.programs import load_packaged
 from graphprover.protocol.parameters import Parameters
-from graphprover.prover import prepare, prove
+from graphprover.prover import prove
 from graphprover.statement import Statement
 
 WEAK = Parameters(1, 4, 0, 2, 0, 0, 0, 0, 0, 0)

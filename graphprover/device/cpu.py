@@ -1,14 +1,17 @@
 """The CPU: compiled kernels on ranges of columns or rows, split over a budget of threads."""
 
 import os
+import threading
+import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from functools import lru_cache
+from contextlib import AbstractContextManager, nullcontext
+from functools import lru_cache, wraps
+from typing import Any
 
 import numpy as np
 
 from graphprover.device.host_memory import HostMemory
-from graphprover.device.interface import CPU_BATCH, Tree
+from graphprover.device.interface import CPU_BATCH, Reading, Tree
 from graphprover.device.threads import Threads
 from graphprover.field import GENERATOR, Ext
 from graphprover.kernels.cpu import (
@@ -32,6 +35,31 @@ def available_threads() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def _operation(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method whose time is counted as that of the device."""
+
+    @wraps(method)
+    def run(self: "CpuDevice", *arguments: Any) -> Any:
+        inside = self._inside
+        if inside.operation:
+            return method(self, *arguments)
+        inside.operation, started = True, time.perf_counter()
+        try:
+            return method(self, *arguments)
+        finally:
+            inside.operation = False
+            inside.seconds += time.perf_counter() - started
+
+    return run
+
+
+class _Inside(threading.local):
+    """What a thread does."""
+
+    operation = False  # it is inside of one
+    seconds = 0.0  # that it has spent inside of them
+
+
 class CpuDevice:
     """Implements `graphprover.device.Device` on NumPy arrays.
 
@@ -41,12 +69,14 @@ class CpuDevice:
     kind = "cpu"
     log_batch_rows = CPU_BATCH
     arrays = np
+    model = None
     memory = HostMemory()
 
     def __init__(self, threads: int | None = None) -> None:
         """``threads``: how many to use, all available cores by default."""
         self.threads = threads or available_threads()
         self._threads = Threads(self.threads)
+        self._inside = _Inside()
 
     def __repr__(self) -> str:
         return f"CpuDevice({self.threads})"
@@ -57,6 +87,15 @@ class CpuDevice:
     def task(self) -> AbstractContextManager[None]:
         return self._threads.task()
 
+    def reading(self) -> Reading:
+        return Reading(time.perf_counter(), waited=self._inside.seconds)
+
+    def times(self, marks: Sequence[float]) -> list[float]:
+        return list(marks)
+
+    def profiled(self, name: str) -> AbstractContextManager[None]:
+        return nullcontext()
+
     def load(self, columns: np.ndarray) -> np.ndarray:
         return columns
 
@@ -66,34 +105,42 @@ class CpuDevice:
     def to_host(self, arrays: Sequence[np.ndarray], mark: None) -> list[np.ndarray]:
         return list(arrays)
 
+    @_operation
     def split_rows(self, function: Callable[[int, int], None], rows: int) -> None:
         pieces.split_rows(self._threads, function, rows)
 
     # Round 0: traces.
 
+    @_operation
     def inverse(self, words: np.ndarray) -> np.ndarray:
         return inverse.inverse_or_zero(words)
 
     # Rounds 1 to 3: extensions and trees.
 
+    @_operation
     def extend(self, matrices: Sequence[np.ndarray], log_blowup: int) -> list[np.ndarray]:
         whole = [0] * len(matrices)
         return ntt.coset_ldes(self._threads, matrices, whole, log_blowup, GENERATOR, bit_reversed_source=False)
 
+    @_operation
     def extend_chunks(
         self, quotients: Sequence[np.ndarray], log_chunks: Sequence[int], log_blowup: int
     ) -> list[np.ndarray]:
         return ntt.coset_ldes(self._threads, quotients, log_chunks, log_blowup, 1, bit_reversed_source=True)
 
+    @_operation
     def merkle_tree(self, matrices: Sequence[np.ndarray], cap_height: int) -> Tree:
         return Tree(merkle.tree(self._threads, matrices, cap_height))
 
+    @_operation
     def fold_tree(self, codeword: np.ndarray, log_arity: int, cap_height: int) -> Tree:
         return Tree(merkle.fold_tree(self._threads, codeword, log_arity, cap_height))
 
+    @_operation
     def cap(self, tree: Tree) -> tuple[bytes, ...]:
         return tuple(digest.tobytes() for digest in tree.layers[-1])
 
+    @_operation
     def gather(
         self, blocks: Sequence[Sequence[tuple[np.ndarray, np.ndarray]]], digests: Sequence[tuple[Tree, np.ndarray]]
     ) -> tuple[list[np.ndarray], list[np.ndarray]]:
@@ -101,39 +148,49 @@ class CpuDevice:
 
     # Rounds 2 and 3: lookups and quotients.
 
+    @_operation
     def lookup_columns(self, tables: Sequence[Operands], tau: Ext) -> list[tuple[np.ndarray, Ext]]:
         return logup.lookup_columns(self._threads, tables, tau)
 
+    @_operation
     def quotient(self, tables: Sequence[Operands], tau: Ext, alpha: Ext, log_blowup: int) -> list[np.ndarray]:
         return quotient.quotient(self._threads, tables, tau, alpha, log_blowup)
 
     # Rounds 4 and 5: openings.
 
+    @_operation
     def interpolation_weights(self, domains: Sequence[tuple[int, Ext]]) -> list[np.ndarray]:
         return opening.interpolation_weights(domains)
 
+    @_operation
     def evaluate(
         self, matrices: Sequence[np.ndarray], weights: Sequence[Sequence[np.ndarray]]
     ) -> list[list[np.ndarray]]:
         return opening.evaluate(self._threads, matrices, weights)
 
+    @_operation
     def inverse_denominators(self, domains: Sequence[tuple[int, Ext]]) -> list[np.ndarray]:
         return deep.inverse_denominators(self._threads, domains)
 
+    @_operation
     def reduced_openings(self, heights: Sequence[Height], gamma: Ext) -> list[np.ndarray]:
         return deep.reduced_openings(self._threads, heights, gamma)
 
+    @_operation
     def sum_codewords(self, vectors: Sequence[np.ndarray]) -> np.ndarray:
         return deep.sum_codewords(vectors)
 
     # Round 6: FRI.
 
+    @_operation
     def fold(self, codeword: np.ndarray, log_arity: int, beta: Ext, joining: np.ndarray | None) -> np.ndarray:
         return fri.fold(self._threads, codeword, log_arity, beta, joining)
 
+    @_operation
     def final_polynomial(self, codeword: np.ndarray, log_length: int) -> tuple[Ext, ...]:
         return fri.final_polynomial(codeword, log_length)
 
+    @_operation
     def grind(self, seed: bytes, bits: int) -> int:
         return grind.grind(self._threads, seed, bits)
 

@@ -6,16 +6,18 @@ final polynomial and nonces.
 """
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, wraps
+from operator import itemgetter
 from typing import Any
 
 import cupy
 import numpy as np
 
-from graphprover.device.interface import CUDA_BATCH, CUDA_THREADS, DeviceLost, Tree
+from graphprover.device.interface import CUDA_BATCH, CUDA_THREADS, DeviceLost, Reading, Tree
 from graphprover.device.rmm_errors import names_cuda_error
 from graphprover.field import GENERATOR, Ext
 from graphprover.kernels.cuda import (
@@ -36,6 +38,7 @@ from graphprover.kernels.operands import Height, Operands
 from graphprover.settings import POOL, bytes_of
 
 _NO_MEMORY = 2  # of the runtime's and of the driver's error codes: the only one that leaves a device as it was
+_LOOKS = 5  # at both clocks, of which the closest counts
 
 
 @dataclass
@@ -83,6 +86,10 @@ class CudaDevice:
         self.lost = ""  # why the device cannot be used again
         self._lock = threading.Lock()
         self._inside = threading.local()
+
+    @property
+    def model(self) -> str:
+        return str(cupy.cuda.runtime.getDeviceProperties(self.number)["name"].decode())
 
     def __repr__(self) -> str:
         return f"CudaDevice({self.number})"
@@ -155,12 +162,39 @@ class CudaDevice:
             self._copying.wait_event(mark)
             return [array.get() for array in arrays]
 
+    def reading(self) -> Reading:
+        mark = cupy.cuda.Event()
+        mark.record(self.stream)
+        uploaded = getattr(self._inside, "uploaded", 0)
+        return Reading(mark, launch.launched(), uploaded, launch.downloaded(), launch.waited())
+
+    def times(self, marks: Sequence[cupy.cuda.Event]) -> list[float]:
+        """Counted back from an event at a time that the host knows."""
+        with self.task():
+            self.synchronize()
+            last, at = min((self._now() for _ in range(_LOOKS)), key=itemgetter(1))[0]
+            return [at - cupy.cuda.get_elapsed_time(mark, last) / 1000 for mark in marks]
+
+    def _now(self) -> tuple[tuple[cupy.cuda.Event, float], float]:
+        """An event of the idle stream and when it was, and how many seconds the host does not know that by."""
+        event, before = cupy.cuda.Event(), time.perf_counter()
+        event.record(self.stream)
+        event.synchronize()
+        unsure = time.perf_counter() - before
+        return (event, before + unsure / 2), unsure
+
+    def profiled(self, name: str) -> AbstractContextManager[None]:
+        from cupyx.profiler import time_range  # which nobody else needs
+
+        return time_range(name)
+
     @_operation
     def load(self, columns: np.ndarray | cupy.ndarray) -> cupy.ndarray:
         """Columns that are on the device already stay where they are."""
         if isinstance(columns, cupy.ndarray):
             return columns
         self.count("load", uploaded=columns.nbytes)
+        self._inside.uploaded = getattr(self._inside, "uploaded", 0) + columns.nbytes
         return self.staging.upload(np.ascontiguousarray(columns), self.stream)
 
     # Round 0: traces.

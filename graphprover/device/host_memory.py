@@ -1,6 +1,7 @@
 """The host's memory: how much of it there is for this process."""
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -8,10 +9,28 @@ from pathlib import Path
 
 
 class HostMemory:
-    """Where a CPU's arrays are: nothing is kept of it between proofs."""
+    """Where a CPU's arrays are: nothing is kept of it between proofs. What is held is what the process holds."""
 
     keeps = False
     identity = "host"
+
+    def __init__(self) -> None:
+        self._most, self._peak = 0, 0
+        self.reset()
+
+    def held(self) -> int:
+        held = resident()
+        self._peak = max(self._peak, held)
+        return held
+
+    def reset(self) -> None:
+        self._most, self._peak = most_resident(), 0
+
+    @property
+    def peak(self) -> int:
+        """The process's own where it has risen; where it has not, what was held at most whenever it was looked at."""
+        most = most_resident()
+        return most if most > self._most else max(self._peak, self.held())
 
     @property
     def total(self) -> int:
@@ -39,9 +58,26 @@ def host_memory(root: Path = Path("/")) -> int:
 def resident() -> int:
     """Bytes of memory that this process has now; 0 where nobody says."""
     try:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        return int(os.pread(_statm(os.getpid()), 100, 0).split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
         return 0
+
+
+@cache
+def _statm(process: int) -> int:
+    """This process's file, open: a look costs 3 µs so, and 50 otherwise."""
+    return os.open(f"/proc/{process}/statm", os.O_RDONLY | os.O_CLOEXEC)
+
+
+def most_resident() -> int:
+    """The most bytes of memory that this process has had."""
+    if sys.platform == "linux":  # where ru_maxrss begins with that of the process which started this one
+        found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
+        if found:
+            return 1024 * int(found[1])
+    import resource  # only where there is POSIX
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def _limits(root: Path) -> Iterator[int]:

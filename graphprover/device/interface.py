@@ -44,11 +44,32 @@ class Memory(Protocol):
     def total(self) -> int:
         """Bytes that there are, for all processes."""
 
+    def held(self) -> int:
+        """Bytes in use by this process: of the host's memory, for whatever."""
+
+    @property
+    def peak(self) -> int:
+        """Bytes in use at most since `reset`, as far as was seen."""
+
+    def reset(self) -> None:
+        """Begin a new measurement of `peak`."""
+
     def reserved(self) -> int:
         """Bytes that this process keeps from others, in use or not; 0 where it keeps none."""
 
     def trim(self, keep: int = 0) -> None:
         """Give others what is not in use, but ``keep`` bytes in all."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a device has done for the thread that reads."""
+
+    mark: Any  # where the device stands, of which `Device.times` says when that was
+    launches: int = 0  # of kernels
+    uploaded: int = 0  # bytes of traces that crossed the bus
+    downloaded: int = 0  # bytes of results that crossed the bus
+    waited: float = 0.0  # seconds in which Python did nothing but wait: for a GPU's results, for a CPU's kernels
 
 
 class Device(Protocol):
@@ -63,6 +84,10 @@ class Device(Protocol):
         """The module of its arrays: NumPy, or CuPy, which has the same functions."""
 
     @property
+    def model(self) -> str | None:
+        """What a GPU is called, for people; None for a CPU."""
+
+    @property
     def memory(self) -> Memory:
         """Where they are."""
 
@@ -71,6 +96,15 @@ class Device(Protocol):
 
         What runs within raises MemoryError where the device has no memory left, DeviceLost where it has failed.
         """
+
+    def reading(self) -> Reading:
+        """What this thread has had the device do, inside of a task; waits for nothing."""
+
+    def times(self, marks: Sequence[Any]) -> list[float]:
+        """When the device came to the marks of readings, by the host's time.perf_counter; waits for the device."""
+
+    def profiled(self, name: str) -> AbstractContextManager[None]:
+        """A range of NVTX around what this thread enqueues within, for NVIDIA's profilers; on a CPU, nothing."""
 
     def load(self, columns: np.ndarray) -> Array:
         """A host array on the device."""

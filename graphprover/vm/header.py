@@ -29,7 +29,8 @@ def header_of(proof: Proof | ProofInPieces) -> Header:
     if not numbers[0] or len(numbers[0]) + 1 != len(values[0]):
         raise VerificationError("not a proof about an execution: the first table does not name the others")
     for index, head in enumerate(heads):
-        if head != (numbers[index] if index else (0, *numbers[0])) or len(head) != len(values[index]):
+        own = numbers[index] if index else (0, *numbers[0])
+        if not head or head != own or len(head) != len(values[index]):
             raise VerificationError(f"piece {index}: not of an execution: its head does not name its other tables")
         if heights[index].pop(0) != MIN_ROWS:
             raise VerificationError(f"piece {index}: its head has not {MIN_ROWS} rows")

@@ -10,6 +10,7 @@ under a name that depends on all of the source, the headers included.
 """
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterable
 from functools import cache
@@ -100,6 +101,7 @@ class _Parameters(threading.local):
         self.address = self._extra.ctypes.data
         self.launched = 0  # kernels, by this thread
         self.downloaded = 0  # bytes, by this thread
+        self.waited = 0.0  # seconds, by this thread
 
     def fill(self, kernel: str, arguments: tuple[object, ...]) -> None:
         """Raises ValueError for what is no argument."""
@@ -162,13 +164,21 @@ def launched() -> int:
 
 def to_host(array: cupy.ndarray) -> np.ndarray:
     """An array's words on the host; waits for them."""
+    started = time.perf_counter()
+    words = array.get()
+    _parameters.waited += time.perf_counter() - started
     _parameters.downloaded += array.nbytes
-    return array.get()
+    return words
 
 
 def downloaded() -> int:
     """How many bytes this thread has had from `to_host`."""
     return _parameters.downloaded
+
+
+def waited() -> float:
+    """How many seconds this thread has spent in `to_host`."""
+    return _parameters.waited
 
 
 def empty_arrays(shapes: Iterable[tuple[int, ...]]) -> list[cupy.ndarray]:

@@ -18,7 +18,8 @@ from distributed import Client, Status
 from graphprover import Statement, cluster, members, prove, settings
 from graphprover.cluster import ClusterError, joined
 from graphprover.examples import memory
-from graphprover.prover import prepare, prove_prepared
+from graphprover.prepared import prepare
+from graphprover.prover import prove_prepared
 from graphprover.recipe import Recipe
 from graphprover.statement import Table
 from tests.cluster.processes import by_hand, in_background, pids, workers

@@ -18,7 +18,7 @@ from graphprover import Proof, Statement, prove, settings
 from graphprover.cluster import ClusterError, Errand, Outcome, joined
 from graphprover.device import CpuDevice, DeviceLost
 from graphprover.examples import memory, synthetic
-from graphprover.prover import Prepared, prepare
+from graphprover.prepared import Prepared, prepare
 from tests.cluster.once import DIES, STOPS, Once
 from tests.cluster.processes import by_hand, in_background, pids, proving, until, workers
 from tests.graphs.test_faults import BYTES

@@ -22,8 +22,8 @@ from graphprover.examples.synthetic import table
 from graphprover.field import P
 from graphprover.graphs.plan import make_plan
 from graphprover.kernels.operands import Height
+from graphprover.prepared import prepare
 from graphprover.protocol.parameters import Parameters
-from graphprover.prover import prepare
 from tests.graphs.test_proof import FEW
 from tests.kernels.words import random_words
 from tests.naive_device import NaiveDevice

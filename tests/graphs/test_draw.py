@@ -8,13 +8,14 @@ from xml.etree import ElementTree
 
 import pytest
 
+from graphprover.browser import PAPER
 from graphprover.device.interface import CPU_BATCH, CUDA_BATCH
 from graphprover.examples import memory
 from graphprover.graphs.ceilings import BUTTERFLIES, BYTES, Ceilings, Modelled, assumed
 from graphprover.graphs.costs import Cost
 from graphprover.graphs.plan import Plan, make_plan
 from graphprover.graphs.plan_html import plan_html
-from graphprover.graphs.plan_svg import CHARACTER, COLOURS, COLUMNS, PAPER, column_of, plan_svg
+from graphprover.graphs.plan_svg import CHARACTER, COLOURS, COLUMNS, column_of, plan_svg
 from graphprover.graphs.plan_text import time_text
 from graphprover.prepared import checked_traces, prepare
 from graphprover.protocol.layout import make_layout
@@ -145,7 +146,7 @@ def test_colours_stand_out(theme: int) -> None:
     for paper in ("paper", "band"):
         behind = PAPER[paper][theme]
         assert all(contrast(both[theme], behind) >= 3 for both in (*COLOURS.values(), PAPER["barrier"]))
-        assert all(contrast(PAPER[ink][theme], behind) >= 4.5 for ink in ("ink", "faint"))
+        assert all(contrast(PAPER[ink][theme], behind) >= 4.5 for ink in ("ink", "faint", "link", "alarm"))
 
 
 class Page(HTMLParser):

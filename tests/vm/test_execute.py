@@ -194,18 +194,18 @@ CLAIMS = [*li(T1, 600 << 20), *store(OUTPUT_BASE), *leave()]
 
 TAKEN = """
 import sys
-from graphprover.facts import peak_memory
+from graphprover.device.host_memory import most_resident
 from graphprover.vm.elf import load_elf
 from graphprover.vm.execute import execute, prepare
 from graphprover.vm.faults import GuestFault
 prepare()
 code, limit, record = sys.stdin.buffer.read(), int(sys.argv[1]), sys.argv[2] == "True"
-before = peak_memory()
+before = most_resident()
 try:
     execute(load_elf(code), max_memory=limit, record=record)
 except GuestFault as fault:
     print(fault.fault)
-print(peak_memory() - before)
+print(most_resident() - before)
 """
 
 

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from graphprover import VerificationError, prove, verify
+from graphprover.cli import main
+from graphprover.options import OK, USAGE
 from graphprover.pieces import Pieces
 from graphprover.proof_in_pieces import ProofInPieces, proof_from_bytes
 from graphprover.protocol.pieces import Joint
@@ -27,7 +29,8 @@ from graphprover.vm.statement import Machine
 from graphprover.vm.table_numbers import TableNumber
 from graphprover.vm.windows import windows_of
 from tests.graphs.test_proof import FEW
-from tests.vm.assemble import image, leave, li
+from tests.vm.assemble import CODE, Segment, elf, image, leave, li, words
+from tests.vm.assemble import X as EXECUTABLE
 from tests.vm.programs import X, Y
 from tests.vm.test_shape import header, in_one
 from tests.vm.test_windows import far_accesses
@@ -78,8 +81,9 @@ def test_runs_in_pieces_are_proved(name: str, data: bytes, pieces: int, stated: 
 
 
 def copying(code: int = 0) -> Machine:
-    """Exits with ``code``."""
+    """Exits with ``code``; the word is there in each of three windows."""
     words = [*li(X, INPUT_BASE), Instruction(Op.LD, Y, X, imm=8), *li(X, OUTPUT_BASE)]
+    words += [Instruction(Op.ADDI, 13 + i, Y) for i in range(6)]
     words += [*li(12, 8), Instruction(Op.SD, rs1=X, rs2=12), Instruction(Op.SD, rs1=X, rs2=Y, imm=8)]
     return Machine(image([*words, *leave(code)]))
 
@@ -151,8 +155,9 @@ def test_pieces_in_another_order() -> None:
     for order in ((0, 2, 1), (1, 0, 2), (2, 1, 0)):
         proofs = tuple(proof.proofs[i] for i in order)
         joint = Joint(tuple(proof.joint.digests[i] for i in order))
-        refused(ProofInPieces(proof.joint, proofs), "piece [0-2]")
-        refused(ProofInPieces(joint, proofs), "piece [0-2]")
+        cause = "does not name the others" if order[0] else "piece [0-2]|different nonces|before the last piece"
+        refused(ProofInPieces(proof.joint, proofs), cause)
+        refused(ProofInPieces(joint, proofs), cause)
 
 
 def test_the_order_of_windows_is_the_clocks() -> None:
@@ -175,7 +180,8 @@ def test_a_window_is_missing_or_there_twice() -> None:
     for chosen in ((0, 2), (0, 1, 1, 2)):
         refused(proved(with_tables([tables[i] for i in chosen], [shares[i] for i in chosen])), "do not balance|cycles")
         proofs = tuple(proof.proofs[i] for i in chosen)
-        refused(ProofInPieces(Joint(tuple(proof.joint.digests[i] for i in chosen)), proofs), "piece")
+        joint = Joint(tuple(proof.joint.digests[i] for i in chosen))
+        refused(ProofInPieces(joint, proofs), "cycles|piece|different nonces|lookup challenges")
 
 
 @pytest.mark.parametrize("place", range(3))
@@ -232,4 +238,25 @@ def test_heads_name_the_tables(index: int) -> None:
         replace(proofs[index], log_heights=(6,), public_values=((),)),
     ):
         changed = (*proofs[:index], piece, *proofs[index + 1 :])
-        refused(replace(honest()[2], proofs=changed), f"piece {index}: |first table does not name")
+        refused(replace(honest()[2], proofs=changed), f"piece {index}|first table does not name")
+
+
+def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    guest, key, proof, alone = (str(tmp_path / name) for name in ("guest.elf", "vk", "proof", "alone"))
+    Path(guest).write_bytes(elf([Segment(CODE, words(leave(0)), EXECUTABLE)]))
+    assert main(["setup", guest, "-o", key]) == OK
+    run = ["prove", guest, "--security", "20"]
+    assert main([*run, "--pieces", "2", "-o", proof]) == OK
+    for command in (["verify", proof, key, "--security", "20"], ["verify", proof, guest, "--security", "20"]):
+        assert main(command) == OK
+    assert main(["inspect", proof, key]) == OK and "piece" in capsys.readouterr().out
+    assert main(["plan", guest, "--window", "1"]) == OK and "committed cells a cycle" in capsys.readouterr().out
+    assert main([*run, "-o", alone]) == main([*run, "--window", "9", "-o", proof]) == OK  # all of it in one window
+    assert Path(proof).read_bytes() == Path(alone).read_bytes()
+    capsys.readouterr()
+    for options, cause in (
+        (["--pieces", "9"], "cut into 1 to"),
+        (["--pieces", "2", "--window", "1"], "not both"),
+    ):
+        assert main([*run, *options]) == USAGE and cause in capsys.readouterr().err
+    assert main(["prove", "examples/fibonacci", "--window", "9"]) == USAGE and "no guest" in capsys.readouterr().err

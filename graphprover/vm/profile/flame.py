@@ -8,6 +8,7 @@ window is.
 from xml.sax.saxutils import escape, quoteattr
 from zlib import crc32
 
+from graphprover.browser import PAPER, colours
 from graphprover.vm.profile.tree import FAMILY, FUNCTION, LINE, NO_FUNCTION, TABLE, Frame
 
 WIDTH, ROW, TOP = 1200, 18, 108  # pixels: of the picture, of a frame, above the frames
@@ -24,15 +25,17 @@ _LEGEND = {  # by kind of frame: its colour and what is written beside it
 }
 _HELP = ("cell: a field element that the proof commits to", f"cycle: an instruction; not drawn: below {LEAST:.2%}")
 
-_STYLE = """
-svg.flame{font:11px ui-monospace,monospace;background:#fff}
-.flame text{fill:#111;pointer-events:none}.flame .head{fill:#222;font-size:14px}.flame .hint{fill:#555}
-.flame .says{fill:#222}.flame .act{pointer-events:auto;cursor:pointer;text-decoration:underline;fill:#0057b8}
-.flame .f{cursor:pointer}.flame .f:hover rect{stroke:#000;stroke-width:1.5}
+_STYLE = (
+    colours(PAPER)
+    + """
+svg.flame{font:11px ui-monospace,monospace;background:var(--paper)}
+.flame text{fill:#111;pointer-events:none}.flame .head{fill:var(--ink);font-size:14px}.flame .hint{fill:var(--faint)}
+.flame .says{fill:var(--ink)}
+.flame .act{pointer-events:auto;cursor:pointer;text-decoration:underline;fill:var(--link)}
+.flame .f{cursor:pointer}.flame .f:hover rect{stroke:var(--ink);stroke-width:1.5}
 .flame .above rect{opacity:.7}.flame .found rect{fill:#d6f !important}
-@media(prefers-color-scheme:dark){svg.flame{background:#16181c}.flame .head,.flame .says{fill:#eee}
-.flame .hint{fill:#aaa}.flame .act{fill:#8bf}.flame .f:hover rect{stroke:#fff}}
 """
+)
 
 # Of the elements: data-x and data-w, where a frame is in the whole (0 to 1); data-d, its depth; data-n, its name. No
 # character that XML gives a meaning to.

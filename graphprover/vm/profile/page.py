@@ -4,23 +4,13 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
+from graphprover.browser import Cell, label, page, table
 from graphprover.vm.profile.flame import drawing
 from graphprover.vm.profile.tree import FAMILY, FUNCTION, LINE, NO_FUNCTION, PADDING, TABLE, Frame, by_function
 
 MOST = 40  # rows of a table, by each measure
 
-_STYLE = """
-:root{color-scheme:light dark;--paper:#fff;--ink:#111;--faint:#57606a}
-@media(prefers-color-scheme:dark){:root{--paper:#16181c;--ink:#eee;--faint:#9aa4b0}}
-body{font:14px system-ui,sans-serif;margin:16px;max-width:1400px;background:var(--paper);color:var(--ink)}
-h2{font-size:1.1rem;margin:24px 0 4px}p,small{color:var(--faint)}p{margin:4px 0}.scroll{overflow-x:auto}
-table{border-collapse:collapse;font-variant-numeric:tabular-nums}
-td,th{padding:2px 10px;text-align:right;white-space:nowrap;border-bottom:1px solid #8884}
-td:first-child,th:first-child{text-align:left;position:sticky;left:0;background:var(--paper)}
-td:first-child{font-family:ui-monospace,monospace;white-space:normal;overflow-wrap:anywhere;min-width:9em}
-small{display:inline-block;min-width:4em}
-@media(max-width:600px){td,th{padding:2px 5px}}
-"""
+_STYLE = "body{max-width:1400px}td:first-child{font-family:ui-monospace,monospace}"
 
 
 def html(root: Frame, title: str, by: str) -> str:
@@ -39,12 +29,8 @@ def html(root: Frame, title: str, by: str) -> str:
             parts.append(_table(name, (kind, "cells", "cycles"), rows_of, (root.cells, root.cycles)))
     others, note = ("table", "cells", "padding"), "Tables that no instruction is a row of; padding: idle rows."
     parts.append(_table(NO_FUNCTION.strip("[]").capitalize(), others, _others(root), (root.cells,) * 2, note))
-    return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}: where {by} go</title>'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<style>{_STYLE}</style></head><body>"
-        f"{drawing(root, title, by)}{''.join(parts)}</body></html>\n"
-    )
+    body = f"<figure>{drawing(root, title, by)}</figure>{''.join(parts)}"
+    return page(f"{title}: where {by} go", body, _STYLE)
 
 
 def _by_name(root: Frame, kind: str) -> dict[str, tuple[int, int]]:
@@ -79,15 +65,12 @@ def _most(items, measures, by):  # type: ignore[no-untyped-def]
 def _table(
     title: str, heads: Sequence[str], rows: Iterable[Sequence[Any]], wholes: Sequence[int], note: str = ""
 ) -> str:
-    head = "".join(f"<th>{escape(cell)}</th>" for cell in heads)
-    body = "".join(
-        f"<tr><td>{escape(str(name))}</td>"
-        + "".join(
-            f"<td>{n:,} <small>{n / max(whole, 1):.1%}</small></td>" if n else "<td></td>"
-            for n, whole in zip(numbers, wholes, strict=True)
-        )
-        + "</tr>"
-        for name, *numbers in rows
+    body = (
+        [label(str(of)), *(_share(n, whole) for n, whole in zip(numbers, wholes, strict=True))] for of, *numbers in rows
     )
     said = f"<p>{escape(note)}</p>" if note else ""
-    return f'<h2>{escape(title)}</h2>{said}<div class="scroll"><table><tr>{head}</tr>{body}</table></div>'
+    return f"<h2>{escape(title)}</h2>{said}{table(heads, body)}"
+
+
+def _share(number: int, whole: int) -> Cell:
+    return Cell(f"{number:,}", number, f"{number / max(whole, 1):.1%}") if number else Cell("", 0)

@@ -1,0 +1,283 @@
+"""The page of one proof: what to conclude, then times, rounds, tables, memory, security and size."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from graphprover.browser import Cell, label, page, table
+from graphprover.graphs.plan_svg import share_text
+from graphprover.graphs.plan_text import bytes_text, time_text
+from graphprover.observation import Observation, Round, SeenTask
+from graphprover.pages import charts
+from graphprover.pages.conclusion import MODELLED, findings, ratio_text, sentence
+from graphprover.pages.parts import (
+    MOST,
+    STYLE,
+    findings_html,
+    floor_cell,
+    group_of,
+    groups,
+    ratio_cell,
+    rounds_legend,
+    seconds_cell,
+    short,
+)
+
+
+def proof_page(seen: Observation) -> str:
+    """An HTML file that needs no network. Raises FileError without bokeh."""
+    line = _time_line(seen)
+    script, drawn = charts.embedded({"times": line, "memory": charts.lines(_memory(seen), _unit(seen)[0], line)})
+    title = f"Report of {_named(seen)}"
+    body = f"""<h1>{escape(short(_named(seen)))}</h1>
+<p>{escape(_where(seen))}</p>
+<p class="said">{escape(sentence(seen))}</p>
+{findings_html(findings(seen))}
+<p>{MODELLED} marks what is modelled: a floor is the shortest time that the plan's operations and bytes can take at the
+assumed rates ({escape(seen.ceilings)}); tables that share a task share its time as the plan divides it.
+{_device_text(seen)}</p>
+<h2>Time line</h2>
+{rounds_legend(groups(seen))}
+<p>Drag to zoom, or turn the wheel with Ctrl; the charts move together. {_lanes_text(seen)}</p>
+<figure>{drawn["times"]}</figure>
+<h2>Memory</h2>
+{_memory_legend(seen)}
+<figure>{drawn["memory"]}</figure>
+<div class="columns wide">
+<section><h2>Rounds</h2>
+<p>Seconds in which one of its tasks ran; what Python took is the sum over its tasks.</p>
+{_rounds(seen)}</section>
+<section><h2>Tables in rounds</h2>
+<p>The slowest first; the small figure is the share of the round.</p>
+{_table_times(seen)}</section>
+</div>
+<h2>Tables</h2>
+<p>Seconds of each table by round.</p>
+{_tables(seen)}
+<h2>Stages</h2>
+{_stages(seen)}
+<div class="columns">
+<section><h2>Security by round</h2>{_security(seen)}</section>
+<section><h2>Proof by part</h2>{_sizes(seen)}</section>
+<section><h2>Parameters</h2>{facts(_parameters(seen))}</section>
+<section><h2>Statement and machine</h2>{facts(_machine(seen))}</section>
+<section><h2>Versions</h2>{facts(seen.versions.items())}</section>
+</div>
+{script}"""
+    return page(title, body, STYLE)
+
+
+def facts(rows: Iterable[tuple[str, object]]) -> str:
+    """Names and what they are."""
+    return table((), [(label(text), label(str(value))) for text, value in rows])
+
+
+def _named(seen: Observation) -> str:
+    return seen.name or "a proof"
+
+
+def _where(seen: Observation) -> str:
+    machine = seen.machine
+    on = machine.gpu or f"{machine.threads} threads of {machine.cpu}"
+    worker = f", by worker {seen.worker}" if seen.worker else ""
+    return f"Proved on {on} ({seen.device}){worker}, {len(seen.tables)} tables."
+
+
+def _on_gpu(seen: Observation) -> bool:
+    return seen.device != "cpu"
+
+
+def _time_line(seen: Observation) -> "charts.Plot":
+    boxes = [
+        charts.Box(
+            "stages", one.start, one.end, charts.OTHER, f"{one.name}\n{time_text(one.seconds)}", faint=number % 2 == 1
+        )
+        for number, one in enumerate(seen.stages)
+    ]
+    for task in seen.tasks:
+        colour, title = charts.COLOURS[group_of(task.round)], _details(seen, task)
+        boxes.append(charts.Box(f"thread {task.thread}", task.start, task.end, colour, title))
+        if _on_gpu(seen):
+            boxes.append(charts.Box("GPU", task.device_start, task.device_end, colour, title))
+    threads = [f"thread {number}" for number in sorted({task.thread for task in seen.tasks})]
+    lanes = ["stages", *(["GPU"] if _on_gpu(seen) else []), *threads]
+    first = min((task.start for task in seen.tasks), default=0.0)
+    last = max((task.device_end for task in seen.tasks), default=seen.end)
+    edge = 0.01 * (last - first)
+    return charts.time_line(lanes, boxes, (max(first - edge, 0.0), min(last + edge, seen.end)), seen.end)
+
+
+def _device_text(seen: Observation) -> str:
+    """What bounds a round."""
+    return f"The host is Python; the device is {'the GPU' if _on_gpu(seen) else 'what compiled kernels do'}."
+
+
+def _lanes_text(seen: Observation) -> str:
+    if _on_gpu(seen):
+        return "GPU: what ran there, by its own clock; threads: what the host did meanwhile, which enqueues it."
+    return "A lane for each thread."
+
+
+def _details(seen: Observation, task: SeenTask) -> str:
+    """What pointing at a task says."""
+    planned = task.planned
+    said = [f"{task.round} of {short(task.name)}", f"{time_text(task.device_seconds)} from {task.device_start:.3f} s"]
+    said.append(f"Python took {time_text(task.worked)}")
+    if planned.seconds:
+        ratio = ratio_text(task.device_seconds / planned.seconds)
+        said.append(f"{ratio} its floor, {MODELLED} {time_text(planned.seconds)} for {planned.bound}")
+    if _on_gpu(seen):
+        said.append(f"{task.launches} launches, {bytes_text(task.uploaded)} up, {bytes_text(task.downloaded)} down")
+    if len(task.tables) > 1:
+        said.append(f"{len(task.tables)} tables share it")
+    return "\n".join([*said, f"{bytes_text(task.held)} held after it"])
+
+
+def _unit(seen: Observation) -> tuple[str, int]:
+    most = max(seen.memory.peak, seen.memory.before + seen.memory.planned)
+    return ("GiB", 1 << 30) if most >= 2 << 30 else ("MiB", 1 << 20)
+
+
+def _memory(seen: Observation) -> list[charts.Line]:
+    """What was held after each task, what the plan says of that, and the peaks of both."""
+    _, unit = _unit(seen)
+    tasks, before = sorted(seen.tasks, key=lambda task: task.device_end), seen.memory.before
+    measured, planned = charts.COLOURS["commit"], charts.COLOURS["lookups"]
+    return [
+        charts.Line("held", [(task.device_end, task.held / unit) for task in tasks], measured),
+        charts.Line("planned", [(task.device_end, (before + task.planned.held) / unit) for task in tasks], planned),
+        charts.Line("peak", [(0.0, seen.memory.peak / unit)], measured, dashed=True),
+        charts.Line("planned peak", [(0.0, (before + seen.memory.planned) / unit)], planned, dashed=True),
+    ]
+
+
+def _memory_legend(seen: Observation) -> str:
+    memory, drawn = seen.memory, _memory(seen)
+    foreseen = memory.before + memory.planned
+    says = (
+        "held by the device after each task" if _on_gpu(seen) else "held by the process after each task",
+        f"{MODELLED} by the plan, above what was held before",
+        f"peak: {bytes_text(memory.peak)}",
+        f"{MODELLED} peak by the plan: {bytes_text(foreseen)}, of it {bytes_text(memory.before)} held before",
+    )
+    parts = (
+        f'<li><i class="line{" dashed" * line.dashed}" style="border-color:{line.colour}"></i>{escape(text)}</li>'
+        for line, text in zip(drawn, says, strict=True)
+    )
+    return f'<ul class="legend">{"".join(parts)}</ul>'
+
+
+def _rounds(seen: Observation) -> str:
+    proving, gpu = seen.seconds("prove"), _on_gpu(seen)
+    heads = ["round", "seconds", "floor", "times floor", "floor is for", "bound by", "Python", "tasks"]
+    return table(
+        [*heads, *(["launches", "up", "down"] if gpu else [])], [_round(one, proving, gpu) for one in seen.rounds]
+    )
+
+
+def _round(one: Round, proving: float, gpu: bool) -> list[Cell]:
+    cells = [
+        label(one.round),
+        seconds_cell(one.seconds, proving),
+        floor_cell(one.floor),
+        ratio_cell(one.ratio),
+        label(one.bound),
+        label(one.limited_by),
+        Cell(time_text(one.worked), one.worked),
+        Cell(f"{one.tasks:,}", one.tasks),
+    ]
+    bus = [Cell(bytes_text(count), count) for count in (one.uploaded, one.downloaded)]
+    return [*cells, Cell(f"{one.launches:,}", one.launches), *bus] if gpu else cells
+
+
+def _table_times(seen: Observation) -> str:
+    of_round = {one.round: one.seconds for one in seen.rounds}
+    rows = [
+        [
+            label(seen.tables[one.table].name),
+            label(one.round),
+            seconds_cell(one.seconds, of_round[one.round], f"{MODELLED} " if one.modelled else ""),
+            floor_cell(one.floor),
+            ratio_cell(one.ratio),
+            Cell(f"{seen.tables[one.table].rows:,}", seen.tables[one.table].rows),
+            Cell(f"{seen.tables[one.table].columns:,}", seen.tables[one.table].columns),
+        ]
+        for one in sorted(seen.table_times, key=lambda one: -one.seconds)
+    ]
+    return table(("table", "round", "seconds", "floor", "times floor", "rows", "columns"), rows, MOST)
+
+
+def _tables(seen: Observation) -> str:
+    times = {(one.table, one.round): one for one in seen.table_times}
+    rounds = list(dict.fromkeys(one.round for one in seen.table_times))
+    sums = {
+        number: sum(times[number, of].seconds for of in rounds if (number, of) in times)
+        for number in range(len(seen.tables))
+    }
+    most = max((one.seconds for one in seen.table_times), default=0.0)
+    rows = []
+    for number in sorted(sums, key=lambda number: -sums[number]):
+        cells = [label(seen.tables[number].name), seconds_cell(sums[number], sum(sums.values()))]
+        for of in rounds:
+            one = times.get((number, of))
+            mark = f"{MODELLED} " if one and one.modelled else ""
+            seconds = one.seconds if one else 0.0
+            cells.append(
+                Cell(f"{mark}{time_text(seconds)}" if one else "", seconds, part=seconds / most if most else 0.0)
+            )
+        rows.append(cells)
+    return table(("table", "all", *rounds), rows, MOST)
+
+
+def _stages(seen: Observation) -> str:
+    floors = {"prove": sum(one.floor for one in seen.rounds)}
+    rows = []
+    for stage in seen.stages:
+        floor = floors.get(stage.name, 0.0)
+        by = f"{stage.name} (worker)" if stage.by_worker else stage.name
+        rows.append(
+            [
+                label(by),
+                seconds_cell(stage.seconds, seen.end),
+                floor_cell(floor),
+                ratio_cell(stage.seconds / floor if floor else None),
+            ]
+        )
+    return table(("stage", "seconds", "floor", "times floor"), rows)
+
+
+def _security(seen: Observation) -> str:
+    found = seen.security.regime
+    rows = []
+    for one in found.rounds:
+        bits = one.bits
+        text = f"{bits:.1f}" if bits < float("inf") else "no challenge is bad"
+        rows.append([label(one.name), Cell(text, min(bits, 1e9)), Cell(f"{one.pow_bits}", one.pow_bits)])
+    return table(("round", "bits", "of them by work"), rows) + f"<p>{escape(seen.security.conclusion)}</p>"
+
+
+def _sizes(seen: Observation) -> str:
+    total = sum(seen.sizes.values())
+    rows = [
+        [label(part), Cell(bytes_text(size), size, share_text(size, total), size / total)]
+        for part, size in seen.sizes.items()
+    ]
+    return table(("part", "bytes"), [*rows, [label("all"), Cell(f"{total:,} B", total)]])
+
+
+def _parameters(seen: Observation) -> Sequence[tuple[str, object]]:
+    from dataclasses import asdict
+
+    return [(name.replace("_", " "), value) for name, value in asdict(seen.parameters).items()]
+
+
+def _machine(seen: Observation) -> Sequence[tuple[str, object]]:
+    machine = seen.machine
+    found: list[tuple[str, object]] = [
+        ("statement", seen.label),
+        ("host", machine.host),
+        ("processor", machine.cpu),
+        ("cores", machine.cores),
+    ]
+    found += [("threads", machine.threads), ("device", seen.device), ("its memory", bytes_text(machine.memory))]
+    found += [("GPU", machine.gpu)] if machine.gpu else []
+    return [*found, ("executor", seen.executor), *([("worker", seen.worker)] if seen.worker else [])]
