@@ -218,7 +218,8 @@ def _proven(layouts: Sequence[Layout], security: float, proximity: str) -> Secur
 
 @lru_cache(maxsize=16)
 def _security(layouts: tuple[Layout, ...]) -> Security:
-    return analyse([shape_of(layout.tables, layout.log_heights) for layout in layouts], layouts[0].parameters)
+    shapes = [shape_of(layout.tables, layout.log_heights) for layout in layouts]
+    return analyse(shapes, layouts[0].parameters)
 
 
 def check_level(proof: Proof | ProofInPieces, security: float) -> None:
