@@ -30,9 +30,10 @@ from graphprover.protocol.layout import Layout, make_layout
 from graphprover.protocol.parameters import RATES, Parameters
 from graphprover.protocol.proof import Cap, decode, encode
 from graphprover.protocol.security import JOHNSON_PROXIMITY, choose, shape_of
+from graphprover.protocol.verification import check_batch
 from graphprover.recipe import Recipe
 from graphprover.statement import Statement, Table, as_columns, binding_digest
-from graphprover.verifier import check_batch, verify
+from graphprover.verifier import verify
 
 T = TypeVar("T")
 

@@ -29,7 +29,7 @@ from graphprover.field import (
 from graphprover.kernels.operands import Height, Operands
 from graphprover.protocol.constraints import Evaluations, Selectors, evaluate_nodes, fold_constraints, join_coordinates
 from graphprover.protocol.hashing import keccak256
-from graphprover.verifier import fold_groups
+from graphprover.protocol.verification import fold_groups
 from graphprover.vm import kernels
 from graphprover.vm.clock import FAR, SLOT_A, SLOT_B, SLOT_D, SLOTS
 from graphprover.vm.kernels.keys import Keys

@@ -20,7 +20,8 @@ LAYERS = (
     ("field", "files", "compiled", "leaving", "notebook", "terminal", "settings", "__init__"),
     ("air",),  # how tables are described
     ("protocol",),  # what prover and verifier agree on
-    ("envelope", "recipe", "statement", "checker", "verifier", "export"),  # what a user holds
+    # what a user holds
+    ("envelope", "recipe", "statement", "pieces", "proof_in_pieces", "checker", "verifier", "export"),
     ("kernels",),  # the arithmetic of the prover
     ("device",),  # where it runs
     ("admission",),  # how much of it at once

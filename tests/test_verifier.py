@@ -10,7 +10,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from graphprover import verifier
 from graphprover.air import Air, TableBuilder
 from graphprover.envelope import Proof
 from graphprover.field import (
@@ -29,15 +28,16 @@ from graphprover.field import (
     reverse_bits,
     root_of_unity,
 )
-from graphprover.protocol import backend
+from graphprover.protocol import backend, verification
 from graphprover.protocol.challenger import Challenger
 from graphprover.protocol.constraints import selectors_at
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.hashing import keccak256
 from graphprover.protocol.proof import BatchProof, decode, exts_to_words, rows_by_height, words_to_exts
+from graphprover.protocol.verification import evaluate, fold_groups
 from graphprover.prover import prepare, prove, prove_prepared
 from graphprover.statement import Statement, Table
-from graphprover.verifier import evaluate, fold_groups, verify
+from graphprover.verifier import verify
 from tests.cheating import forge
 from tests.interop.mutations import mutations
 from tests.interop.tables import GRINDING, PLAIN, Bytes, Fibonacci, Limbs, fibonacci, limbs, squares
@@ -271,22 +271,22 @@ def test_vectors_are_refused_under_another_binding(name: str) -> None:
         other.check(vector.proof)
 
 
-def rows(vector: vectors.Vector, proof: BatchProof) -> list[verifier.Rows]:
+def rows(vector: vectors.Vector, proof: BatchProof) -> list[verification.Rows]:
     """The queried rows of each round."""
     return [rows_by_height(*pair) for pair in zip(vector.layout.rounds, proof.round_queries, strict=True)]
 
 
 def reduced_openings(vector: vectors.Vector, proof: BatchProof, **changed: Ext) -> None:
     """The verifier's ninth check alone, with some challenges changed."""
-    challenges = verifier._replay(vector.layout, vector.proof, vector.public_values, vector.cap, vector.binding)
-    verifier._reduce_openings(vector.layout, proof, rows(vector, proof), replace(challenges, **changed))  # type: ignore[arg-type]
+    challenges = verification._replay(vector.layout, vector.proof, vector.public_values, vector.cap, vector.binding)
+    verification._reduce_openings(vector.layout, proof, rows(vector, proof), replace(challenges, **changed))  # type: ignore[arg-type]
 
 
 def test_a_query_of_an_opening_point_is_refused() -> None:
     """It would divide by zero. No challenge does so by chance."""
     vector = vectors.load("counter")
     layout = vector.layout
-    challenges = verifier._replay(layout, vector.proof, vector.public_values, vector.cap, vector.binding)
+    challenges = verification._replay(layout, vector.proof, vector.public_values, vector.cap, vector.binding)
     index = reverse_bits(int(challenges.queries[0]), layout.log_max_rows)
     point = GENERATOR * pow(root_of_unity(layout.log_max_rows), index, P)
     reduced_openings(vector, vector.proof)
@@ -313,9 +313,9 @@ def test_every_query_ends_at_the_final_polynomial(query: int, amount: Ext) -> No
     """A polynomial that differs in one coordinate, and not where this one query ends."""
     vector = vectors.load("mixed")
     layout, proof = vector.layout, vector.proof
-    challenges = verifier._replay(layout, proof, vector.public_values, vector.cap, vector.binding)
-    reduced = verifier._reduce_openings(layout, proof, rows(vector, proof), challenges)
-    verifier._check_folds(layout, proof, challenges, reduced)
+    challenges = verification._replay(layout, proof, vector.public_values, vector.cap, vector.binding)
+    reduced = verification._reduce_openings(layout, proof, rows(vector, proof), challenges)
+    verification._check_folds(layout, proof, challenges, reduced)
     log_final = layout.folded_log_heights[-1]
     ends = [q >> (layout.log_max_rows - log_final) for q in challenges.queries.tolist()]
     assert len(ends) == 9 and len(set(ends)) > 1
@@ -323,7 +323,7 @@ def test_every_query_ends_at_the_final_polynomial(query: int, amount: Ext) -> No
     constant, linear, *rest = proof.final_polynomial
     other = (ext_sub(constant, ext_scale(amount, x)), ext_add(linear, amount), *rest)
     with pytest.raises(VerificationError, match="a query does not fold to the final polynomial"):
-        verifier._check_folds(layout, replace(proof, final_polynomial=other), challenges, reduced)
+        verification._check_folds(layout, replace(proof, final_polynomial=other), challenges, reduced)
 
 
 def test_a_prover_gives_the_commitment_that_it_has_made(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -345,8 +345,8 @@ def test_a_prover_gives_the_commitment_that_it_has_made(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("amount", UNITS)
 def test_constraints_hold_in_all_coordinates(amount: Ext) -> None:
     vector = vectors.load("counter")
-    challenges = verifier._replay(vector.layout, vector.proof, vector.public_values, vector.cap, vector.binding)
-    verifier._check_constraints(vector.layout, vector.proof, (), challenges, 0)
+    challenges = verification._replay(vector.layout, vector.proof, vector.public_values, vector.cap, vector.binding)
+    verification._check_constraints(vector.layout, vector.proof, (), challenges, 0)
     (opened,) = vector.proof.openings
     (first, *others), *chunks = map(words_to_exts, opened.quotient)
     # Times the vanishing polynomial it makes a difference of ``amount``.
@@ -355,7 +355,7 @@ def test_constraints_hold_in_all_coordinates(amount: Ext) -> None:
     quotient = (exts_to_words([ext_add(first, off), *others]),)
     changed = replace(vector.proof, openings=(replace(opened, quotient=quotient),))
     with pytest.raises(VerificationError, match="the constraints do not hold"):
-        verifier._check_constraints(vector.layout, changed, (), challenges, 0)
+        verification._check_constraints(vector.layout, changed, (), challenges, 0)
 
 
 @pytest.mark.parametrize("amount", UNITS)
@@ -364,7 +364,7 @@ def test_buses_balance_in_all_coordinates(amount: Ext, monkeypatch: pytest.Monke
     first, second = vector.proof.terminals
     assert first is not None
     changed = replace(vector.proof, terminals=(ext_add(first, amount), second))
-    monkeypatch.setattr(verifier, "_check_constraints", lambda *_: None)
+    monkeypatch.setattr(verification, "_check_constraints", lambda *_: None)
     # Terminals are absorbed, so that later proofs of work would fail before they are added up.
     monkeypatch.setattr(Challenger, "check_work", lambda self, *_: (self, True))
     with pytest.raises(VerificationError, match="the buses do not balance"):

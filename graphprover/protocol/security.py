@@ -14,6 +14,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from math import ceil, inf, log2, sqrt
 
 from graphprover.air.description import AirDescription
@@ -283,33 +284,43 @@ def query_bits(num_queries: int, agreeing: float) -> float:
     return -num_queries * log2(agreeing)
 
 
-def most_bits(parameters: Parameters) -> float:
-    """A bound on the bits of any proof with these parameters, whatever it is of: those of its queries, at any m."""
+def most_bits(parameters: Parameters, pieces: int = 1) -> float:
+    """A bound on the bits of any proof in so many pieces with these parameters, whatever it is of: those of its
+    queries, at any m."""
     agreeing = min(agreement(parameters.log_blowup, UNIQUE), sqrt(2.0**-parameters.log_blowup))
-    return min(query_bits(parameters.num_queries, agreeing) + parameters.query_pow_bits, HASH_BITS)
+    return min(query_bits(parameters.num_queries, agreeing) + parameters.query_pow_bits - log2(pieces), HASH_BITS)
 
 
-def _rounds(shape: Shape, parameters: Parameters, multiplicity: int) -> tuple[ChallengeError, ...]:
-    """All rounds at one decoding radius, queries and hash last."""
+def _rounds(pieces: Sequence[Shape], parameters: Parameters, multiplicity: int) -> tuple[ChallengeError, ...]:
+    """All rounds at one decoding radius, queries and hash last.
+
+    Of several pieces: any of them may fail, so each error is that of the worst one times their number. The lookups are
+    one round for all, in which any trace that one piece may still claim goes with any one of every other.
+    """
     log_blowup = parameters.log_blowup
-    traces = list_size(log_blowup, multiplicity)
+    traces, count_bits = list_size(log_blowup, multiplicity), log2(len(pieces))
 
-    def challenge(name: str, errors: float, pow_field: str | None) -> ChallengeError:
+    def challenge(name: str, errors: float, pow_field: str | None, lost_bits: float = count_bits) -> ChallengeError:
         pow_bits = getattr(parameters, pow_field) if pow_field else 0
-        bits = max(FIELD_BITS - log2(errors), 0.0) + pow_bits if errors else inf
+        bits = max(FIELD_BITS - log2(errors) - lost_bits, 0.0) + pow_bits if errors else inf
         return ChallengeError(name, bits, pow_field, pow_bits)
 
+    others_bits = (len(pieces) - 1) * log2(traces)  # traces^pieces is beyond floating point
+    batching = max(batching_errors(shape, log_blowup, multiplicity) for shape in pieces)
     rounds = [
-        challenge("lookups", traces * lookup_errors(shape), "lookup_pow_bits"),
-        challenge("constraints", traces * constraint_errors(shape), None),
-        challenge("out of domain", traces * out_of_domain_errors(shape), "ood_pow_bits"),
-        challenge("batching", batching_errors(shape, log_blowup, multiplicity), "batch_pow_bits"),
+        challenge("lookups", traces * sum(lookup_errors(shape) for shape in pieces), "lookup_pow_bits", others_bits),
+        challenge("constraints", traces * max(constraint_errors(shape) for shape in pieces), None),
+        challenge("out of domain", traces * max(out_of_domain_errors(shape) for shape in pieces), "ood_pow_bits"),
+        challenge("batching", batching, "batch_pow_bits"),
     ]
-    for log_dimension, degree in folds(shape, parameters):
-        errors = degree * exceptional(log_dimension, log_blowup, multiplicity)
+    degrees: dict[int, int] = {}
+    for log_dimension, degree in chain.from_iterable(folds(shape, parameters) for shape in pieces):
+        degrees[log_dimension] = max(degree, degrees.get(log_dimension, 0))
+    for log_dimension in sorted(degrees, reverse=True):
+        errors = degrees[log_dimension] * exceptional(log_dimension, log_blowup, multiplicity)
         rounds.append(challenge(f"fold to 2^{log_dimension + log_blowup}", errors, "commit_pow_bits"))
     bits = query_bits(parameters.num_queries, agreement(log_blowup, multiplicity)) + parameters.query_pow_bits
-    rounds.append(ChallengeError("queries", bits, "query_pow_bits", parameters.query_pow_bits))
+    rounds.append(ChallengeError("queries", bits - count_bits, "query_pow_bits", parameters.query_pow_bits))
     rounds.append(ChallengeError("hash", HASH_BITS, None, 0))
     return tuple(rounds)
 
@@ -319,13 +330,28 @@ def _algebraic(rounds: Sequence[ChallengeError]) -> float:
     return min(challenge.bits for challenge in rounds[:-2])
 
 
-def analyse(shape: Shape, parameters: Parameters) -> Security:
-    """The provable security of proofs of this shape with these parameters.
+def _pieces(shape: Shape | Sequence[Shape]) -> Sequence[Shape]:
+    """The shape of each piece. Raises ValueError without any, or where they have tuples of different greatest widths,
+    which their heads make the same."""
+    pieces = [shape] if isinstance(shape, Shape) else list(shape)
+    if len({piece.max_tuple_width for piece in pieces}) != 1:
+        raise ValueError(f"{len(pieces)} shapes that are not of the pieces of one statement")
+    return pieces
+
+
+def _shortest(pieces: Sequence[Shape]) -> int:
+    """log2 of the rows of the shortest table."""
+    return min(table.log_height for shape in pieces for table in shape.tables)
+
+
+def analyse(shape: Shape | Sequence[Shape], parameters: Parameters) -> Security:
+    """The provable security of proofs of this shape, or of pieces of these shapes, with these parameters.
 
     Raises ValueError where the protocol has no proof: with a table not taller than the final polynomial is long, unless
     that is a constant.
     """
-    shortest = min(table.log_height for table in shape.tables)
+    pieces = _pieces(shape)
+    shortest = _shortest(pieces)
     if 0 < parameters.log_final_poly_len >= shortest:
         raise ValueError(
             f"the final polynomial has 2^{parameters.log_final_poly_len} coefficients, but a table has "
@@ -333,7 +359,7 @@ def analyse(shape: Shape, parameters: Parameters) -> Security:
         )
 
     def johnson(multiplicity: int) -> Regime:
-        return Regime(multiplicity, _rounds(shape, parameters, multiplicity))
+        return Regime(multiplicity, _rounds(pieces, parameters, multiplicity))
 
     def excess(multiplicity: int) -> float:
         rounds = johnson(multiplicity).rounds
@@ -344,15 +370,19 @@ def analyse(shape: Shape, parameters: Parameters) -> Security:
     crossing = bisect_right(multiplicities, 0.0, key=excess)
     around = multiplicities[max(crossing - 1, 0) : crossing + 1]
     return Security(
-        unique=Regime(UNIQUE, _rounds(shape, parameters, UNIQUE)),
+        unique=Regime(UNIQUE, _rounds(pieces, parameters, UNIQUE)),
         johnson=max(map(johnson, around), key=lambda regime: regime.bits),
     )
 
 
 def choose(
-    shape: Shape, target_bits: float = 128, log_blowup: int = 1, proximity: str = JOHNSON_PROXIMITY
+    shape: Shape | Sequence[Shape],
+    target_bits: float = 128,
+    log_blowup: int = 1,
+    proximity: str = JOHNSON_PROXIMITY,
 ) -> Parameters:
-    """The parameters with the fewest queries that prove `target_bits` for this shape, at rate 2^-log_blowup.
+    """The parameters with the fewest queries that prove `target_bits` for this shape, or for pieces of these shapes, at
+    rate 2^-log_blowup.
 
     Only by the results of ``proximity`` (`PROXIMITIES`). Queries are ground by QUERY_POW_BITS, other rounds as little
     as these queries allow and by at most OTHER_POW_BITS. Raises ValueError for a level that the hash, the field or 1000
@@ -363,11 +393,11 @@ def choose(
         raise ValueError(
             f"{target_bits} bits are out of reach: collisions of Keccak-256 limit every proof to {HASH_BITS:.0f} bits"
         )
-    shortest = min(table.log_height for table in shape.tables)
+    pieces = _pieces(shape)
     most = Parameters(
         log_blowup=log_blowup,
         num_queries=Parameters.RANGES["num_queries"][1],
-        log_final_poly_len=max(min(shortest - 1, MAX_LOG_FINAL_POLY_LEN), 0),
+        log_final_poly_len=max(min(_shortest(pieces) - 1, MAX_LOG_FINAL_POLY_LEN), 0),
         max_log_arity=MAX_LOG_ARITY,
         cap_height=CAP_HEIGHT,
         lookup_pow_bits=OTHER_POW_BITS,
@@ -381,10 +411,11 @@ def choose(
     multiplicities = range(LEAST_MULTIPLICITY, most_multiplicity + 1)
 
     def algebraic(multiplicity: int) -> float:
-        return _algebraic(_rounds(shape, most, multiplicity))
+        return _algebraic(_rounds(pieces, most, multiplicity))
 
     def queries(multiplicity: int) -> int:
-        return max(ceil((wanted - QUERY_POW_BITS) / query_bits(1, agreement(log_blowup, multiplicity))), 1)
+        bits = wanted + log2(len(pieces)) - QUERY_POW_BITS
+        return max(ceil(bits / query_bits(1, agreement(log_blowup, multiplicity))), 1)
 
     # The largest multiplicity asks for the fewest queries; the least one with as few, for the least grinding.
     allowed = multiplicities[: bisect_right(multiplicities, -wanted, key=lambda m: -algebraic(m))]
@@ -393,7 +424,7 @@ def choose(
         options.append(allowed[bisect_left(allowed, -queries(allowed[-1]), key=lambda m: -queries(m))])
     options = [multiplicity for multiplicity in options if queries(multiplicity) <= most.num_queries]
     if not options:
-        reachable = analyse(shape, most).by(proximity)
+        reachable = analyse(pieces, most).by(proximity)
         raise ValueError(
             f"{target_bits} bits are out of reach by {reachable.name}: with {most.num_queries} queries and all "
             f"grinding allowed, {reachable.binding.name} limits this shape to {reachable.bits:.1f} bits; "
@@ -402,7 +433,7 @@ def choose(
     multiplicity = min(options, key=queries)
 
     ground = {field: 0 for field in asdict(most) if field.endswith("pow_bits")} | {"query_pow_bits": QUERY_POW_BITS}
-    for challenge in _rounds(shape, most, multiplicity)[:-2]:
+    for challenge in _rounds(pieces, most, multiplicity)[:-2]:
         if challenge.pow_field:
             missing = ceil(wanted - (challenge.bits - challenge.pow_bits)) if challenge.bits < inf else 0
             ground[challenge.pow_field] = max(ground[challenge.pow_field], missing)

@@ -66,7 +66,8 @@ def _absorb_exts(challenger: Challenger, values: Iterable[Ext]) -> Challenger:
     return challenger.absorb_words(*chain.from_iterable(values))
 
 
-def _check_work(challenger: Challenger, bits: int, nonce: int, guarded: str) -> Challenger:
+def check_work(challenger: Challenger, bits: int, nonce: int, guarded: str) -> Challenger:
+    """The state after a proof of work; raises VerificationError, naming what it guards, where the nonce fails."""
     challenger, passed = challenger.check_work(bits, nonce)
     if not passed:
         raise VerificationError(
@@ -109,7 +110,7 @@ def absorb_main(
 def draw_lookup_challenges(challenger: Challenger, layout: Layout, nonce: int) -> tuple[Challenger, Ext, Ext]:
     """sigma and tau of the lookup argument."""
     bits = layout.parameters.lookup_pow_bits
-    challenger, sigma = _check_work(challenger, bits, nonce, "the lookup challenges").sample_ext()
+    challenger, sigma = check_work(challenger, bits, nonce, "the lookup challenges").sample_ext()
     challenger, tau = challenger.sample_ext()
     return challenger, sigma, tau
 
@@ -130,7 +131,7 @@ def absorb_quotient(challenger: Challenger, cap: Cap) -> Challenger:
 
 def draw_zeta(challenger: Challenger, layout: Layout, nonce: int) -> tuple[Challenger, Ext]:
     """The out-of-domain point."""
-    return _check_work(challenger, layout.parameters.ood_pow_bits, nonce, "the out-of-domain point").sample_ext()
+    return check_work(challenger, layout.parameters.ood_pow_bits, nonce, "the out-of-domain point").sample_ext()
 
 
 # The opening argument.
@@ -157,7 +158,7 @@ def absorb_openings(challenger: Challenger, layout: Layout, openings: Iterable[b
 def draw_batching_challenge(challenger: Challenger, layout: Layout, nonce: int) -> tuple[Challenger, Ext]:
     """The challenge that batches all openings into one codeword a height."""
     bits = layout.parameters.batch_pow_bits
-    return _check_work(challenger, bits, nonce, "the batching challenge").sample_ext()
+    return check_work(challenger, bits, nonce, "the batching challenge").sample_ext()
 
 
 # FRI.
@@ -187,7 +188,7 @@ def absorb_fold(challenger: Challenger, cap: Cap) -> Challenger:
 
 def draw_fold_challenge(challenger: Challenger, layout: Layout, nonce: int) -> tuple[Challenger, Ext]:
     """The challenge of one fold."""
-    return _check_work(challenger, layout.parameters.commit_pow_bits, nonce, "a folding challenge").sample_ext()
+    return check_work(challenger, layout.parameters.commit_pow_bits, nonce, "a folding challenge").sample_ext()
 
 
 def absorb_final_polynomial(challenger: Challenger, coefficients: Sequence[Ext]) -> Challenger:
@@ -197,5 +198,5 @@ def absorb_final_polynomial(challenger: Challenger, coefficients: Sequence[Ext])
 
 def draw_queries(challenger: Challenger, layout: Layout, nonce: int) -> list[int]:
     """The queried rows of the tallest codeword, repetitions included: the end of the transcript."""
-    challenger = _check_work(challenger, layout.parameters.query_pow_bits, nonce, "the queries")
+    challenger = check_work(challenger, layout.parameters.query_pow_bits, nonce, "the queries")
     return challenger.sample_bits(layout.log_max_rows, layout.parameters.num_queries)[1]

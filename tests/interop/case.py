@@ -10,9 +10,10 @@ from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.layout import Layout, make_layout
 from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.proof import decode
+from graphprover.protocol.verification import check_batch
 from graphprover.prover import prove
 from graphprover.statement import Statement, binding_digest
-from graphprover.verifier import check_batch, verify
+from graphprover.verifier import verify
 from tests.interop import plonky3
 
 

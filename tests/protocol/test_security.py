@@ -215,7 +215,7 @@ def test_exceptional_constants_by_brute_force():
 def test_best_multiplicity_beats_all_others(log_blowup):
     params = replace(PLAIN, log_blowup=log_blowup, num_queries=250 // log_blowup)
     best = analyse(PUBLISHED, params).johnson.bits
-    rounds = (security._rounds(PUBLISHED, params, m) for m in range(3, 3000))
+    rounds = (security._rounds([PUBLISHED], params, m) for m in range(3, 3000))
     assert best == max(min(challenge.bits for challenge in row) for row in rounds)
 
 

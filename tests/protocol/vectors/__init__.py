@@ -20,7 +20,7 @@ from graphprover.protocol.layout import Layout, make_layout
 from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.preprocessed import preprocessed_cap
 from graphprover.protocol.proof import BatchProof, decode
-from graphprover.verifier import check_batch
+from graphprover.protocol.verification import check_batch
 
 FOLDER = Path(__file__).parent
 NAMES = sorted(path.parent.name for path in FOLDER.glob("*/payload.bin"))
