@@ -61,8 +61,7 @@ def admitted(device: Device, needed: int, where: str = "") -> Iterator[None]:
     """
     if getattr(_inside, "admitted", False):
         raise RuntimeError("this thread has been admitted already: a proof inside of another could wait for ever")
-    memory = device.memory
-    setting = POOL if memory.keeps else MEMORY_LIMIT
+    memory, setting = device.memory, _setting(device)
     budget = bytes_of(setting, memory.total)
     what = f"{where or 'the proof'} needs {needed:,} bytes"
     if needed > budget:
@@ -84,6 +83,18 @@ def admitted(device: Device, needed: int, where: str = "") -> Iterator[None]:
             yield
     finally:
         _inside.admitted = False
+
+
+def largest(device: Device) -> int:
+    """Bytes that `admitted` refuses no proof: those of a device's memory that proofs may hold."""
+    budget = bytes_of(_setting(device), device.memory.total)
+    if device.memory.keeps or _process_limit is None:
+        return budget
+    return max(0, min(budget, _process_limit - resident()))
+
+
+def _setting(device: Device) -> str:
+    return POOL if device.memory.keeps else MEMORY_LIMIT
 
 
 def limit_process(limit: int | None) -> None:

@@ -3,45 +3,77 @@
 import logging
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, TypeGuard, TypeVar
+from typing import Any, TypeVar, overload
 
 import numpy as np
 from dask.delayed import Delayed
 
-from graphprover.admission import admitted
-from graphprover.air.description import AirDescription
+from graphprover.admission import admitted, largest
 from graphprover.checker import warn
-from graphprover.device import Array, Device
+from graphprover.dealing import deal
+from graphprover.device import Device
 from graphprover.device.choose import CPU, device_for
 from graphprover.envelope import Proof
 from graphprover.graphs import proof as proof_graph
 from graphprover.graphs.batches import batches
 from graphprover.graphs.executor_names import LOCAL, THREADS
 from graphprover.graphs.executors import executor_for
+from graphprover.graphs.keys import PieceNumber
+from graphprover.graphs.pieces import PiecesPlan, plan_pieces
 from graphprover.graphs.plan import Peak, peak_of
 from graphprover.graphs.progress import Tell
 from graphprover.graphs.query import Proven
 from graphprover.graphs.tasks import Graph
-from graphprover.protocol.layout import Layout, make_layout
-from graphprover.protocol.parameters import RATES, Parameters
-from graphprover.protocol.proof import Cap, decode, encode
-from graphprover.protocol.security import JOHNSON_PROXIMITY, choose, shape_of
-from graphprover.protocol.verification import check_batch
-from graphprover.recipe import Recipe
-from graphprover.statement import Statement, Table, as_columns, binding_digest
-from graphprover.verifier import verify
+from graphprover.pieces import Pieces, pieces_of
+from graphprover.piecewise import prove_pieces
+from graphprover.prepared import Prepared, PreparedPieces, is_on_gpu, prepare, prepare_pieces
+from graphprover.proof_in_pieces import Piece, ProofInPieces
+from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.layout import Layout
+from graphprover.protocol.parameters import Parameters
+from graphprover.protocol.proof import BatchProof, Cap, decode, encode
+from graphprover.protocol.security import JOHNSON_PROXIMITY
+from graphprover.protocol.verification import check_batch, check_piece
+from graphprover.statement import Statement, binding_digest
+from graphprover.verifier import check_in_common, verify
+
+Caps = Cap | tuple[Cap | None, ...] | None  # of pieces, one each
 
 T = TypeVar("T")
+Subject = TypeVar("Subject", Prepared, PreparedPieces)
 
 _log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
 
 
+@overload
 def prove(
     statement: Statement,
+    executor: Any = ...,
+    security: float = ...,
+    rate: int = ...,
+    parameters: Parameters | None = ...,
+    device: Device | str = ...,
+    proximity: str = ...,
+    progress: bool | Tell = ...,
+) -> Proof: ...
+@overload
+def prove(
+    statement: Statement | Pieces,
+    executor: Any = ...,
+    security: float = ...,
+    rate: int = ...,
+    parameters: Parameters | None = ...,
+    device: Device | str = ...,
+    proximity: str = ...,
+    progress: bool | Tell = ...,
+    pieces: int | Sequence[Sequence[int]] = ...,
+) -> Proof | ProofInPieces: ...
+def prove(
+    statement: Statement | Pieces,
     executor: Any = THREADS,
     security: float = 128,
     rate: int = 2,
@@ -49,7 +81,8 @@ def prove(
     device: Device | str = "auto",
     proximity: str = JOHNSON_PROXIMITY,
     progress: bool | Tell = False,
-) -> Proof:
+    pieces: int | Sequence[Sequence[int]] = 1,
+) -> Proof | ProofInPieces:
     """Prove ``statement``, whose tables all have traces.
 
     ``executor``: ``"threads"`` (default), ``"sync"``, a ``distributed.Client``, a scheduler's address or file,
@@ -60,7 +93,8 @@ def prove(
     ``"cuda:1"``, a `Device`, or ``"auto"``, the first GPU where there is one. The bytes of the proof depend on neither
     executor nor device. Where ``"auto"`` has chosen a GPU whose memory does not suffice, a warning says so and the CPU
     makes the whole proof. ``progress``: True draws a bar on stderr, in a terminal or a notebook; a function is called
-    with the tasks that have ended, those in all, and the one that begins.
+    with the tasks that have ended, those in all, and the one that begins. ``pieces``: in how many pieces the proof is,
+    or the indices of the tables of each, rising (docs/architecture.md#pieces); a statement in pieces has its own.
 
     Raises ValueError for a malformed trace or a level that cannot be reached; MemoryError, naming round and table,
     where memory ends; `graphprover.device.DeviceLost` where a GPU fails, which this process must not use again;
@@ -68,71 +102,55 @@ def prove(
     table gives a proof that does not verify: `graphprover.check` names the row. Columns and public values that nothing
     reads are told in warnings.
     """
-    warn(statement)
-    proof, _ = prove_prepared(prepare(statement, security, rate, parameters, proximity), executor, device, progress)
+    for part in [statement] if isinstance(statement, Statement) else statement.statements:
+        warn(part)
+    if isinstance(statement, Statement):
+        statement = in_pieces(statement, pieces)
+    prepared: Prepared | PreparedPieces
+    if isinstance(statement, Pieces):
+        prepared = prepare_pieces(statement, security, rate, parameters, proximity)
+    else:
+        prepared = prepare(statement, security, rate, parameters, proximity)
+    proof, _ = prove_prepared(prepared, executor, device, progress)
     if executor not in LOCAL:
         verify(proof, statement, security=0)  # by whom it was made does not matter
     return proof
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """A statement that is ready to be proved, as values and arrays, which travel to workers."""
-
-    label: str
-    layout: Layout  # the shape of the proof
-    traces: tuple[Array | Recipe, ...]  # of each table, checked: uint64 (columns, rows), or how a device makes it
-    preprocessed: Mapping[int, np.ndarray]  # the preprocessed columns, by table
-    public_values: tuple[tuple[int, ...], ...]  # of each table
-
-
-def prepare(
-    statement: Statement,
-    security: float = 128,
-    rate: int = 2,
-    parameters: Parameters | None = None,
-    proximity: str = JOHNSON_PROXIMITY,
-) -> Prepared:
-    """Check the traces of a statement and choose the shape of its proof; arguments and errors are those of `prove`."""
-    # 1. Traces: check every one against its table.
-    traces = checked_traces(statement)
-    # 2. Layout: heights and parameters give the shape of the proof.
-    log_heights = [trace.shape[1].bit_length() - 1 for trace in traces]
-    if parameters is None:
-        if rate not in RATES:
-            raise ValueError(f"rate 1/{rate}: choose 1/2, 1/4 or 1/8")
-        parameters = choose(shape_of(statement.descriptions, log_heights), security, RATES[rate], proximity)
-    layout = make_layout(statement.descriptions, log_heights, parameters)
-    tables = enumerate(statement.tables)
-    preprocessed = {i: table.preprocessed for i, table in tables if table.preprocessed is not None}
-    public_values = tuple(tuple(int(value) for value in table.public_values or ()) for table in statement.tables)
-    return Prepared(statement.label, layout, traces, preprocessed, public_values)
+def in_pieces(statement: Statement, pieces: int | Sequence[Sequence[int]]) -> Statement | Pieces:
+    """The statement in so many pieces, or with these tables in each; raises ValueError where that cannot be."""
+    if pieces == 1:
+        return statement
+    return deal(statement, pieces) if isinstance(pieces, int) else pieces_of(statement, pieces)
 
 
 @dataclass(frozen=True)
 class Made:
     """A proof that its maker has verified, and what it took."""
 
-    proof: Proof
-    preprocessed_cap: Cap | None  # the maker's own commitment to the preprocessed columns
+    proof: Proof | ProofInPieces
+    preprocessed_cap: Caps  # the maker's own commitment to the preprocessed columns
     seconds: Mapping[str, float]  # by stage: "wait" for memory, "prove", "verify"; a job adds "prepare" before
     peak_bytes: int  # of the device's memory, as planned
     kept: bool = False  # it was there before, and nothing was made
+    pieces: tuple[Mapping[str, float], ...] = ()  # seconds of each, by stage: "commit", "prove", "verify" if one by one
 
 
 def make(
-    prepared: Prepared,
+    prepared: Prepared | PreparedPieces,
     executor: str = THREADS,
     device: Device | str = "auto",
     progress: bool | Tell = False,
-    check: Callable[[Proof, Cap | None], object] | None = None,
+    check: Callable[[Any, Any], object] | None = None,
 ) -> Made:
     """A proof by a device of this process, once its memory has room, verified before anyone sees it.
 
     ``check`` verifies it, given the commitment that it was made with, where the caller knows more about it than its
-    tables. Raises what `prove` raises; MemoryError, before anything runs, where the proof can never fit;
-    VerificationError where it does not convince.
+    tables; pieces are verified one by one without it. Raises what `prove` raises; MemoryError, before anything runs,
+    where the proof can never fit; VerificationError where it does not convince.
     """
+    if isinstance(prepared, PreparedPieces):
+        return _make_pieces(prepared, executor, device, progress, check)
 
     def by(prepared: Prepared, device: Device) -> Made:
         peak = _peak(prepared, device)
@@ -152,11 +170,75 @@ def make(
     return _on_device(prepared, device, by)
 
 
+def _make_pieces(
+    prepared: PreparedPieces,
+    executor: str,
+    device: Device | str,
+    progress: bool | Tell,
+    check: Callable[[ProofInPieces, Caps], object] | None,
+) -> Made:
+    """`make` of a proof in pieces."""
+
+    def by(prepared: PreparedPieces, device: Device) -> Made:
+        plan = plan_for(prepared, device)
+        bytes_ = plan.peak.bytes + sum(_given_bytes(piece, device) for piece in prepared.pieces)
+        times = [time.perf_counter()]
+        layouts, batches = [piece.layout for piece in prepared.pieces], list[BatchProof]()
+
+        def check_one(piece: Piece, cap: Cap | None) -> None:
+            batches.append(_check_piece(layouts[piece.index], piece, cap))
+
+        with admitted(device, bytes_, str(plan.peak)):
+            times.append(time.perf_counter())
+            with _told(progress) as tell:
+                made = prove_pieces(prepared, device, executor, plan, tell, None if check else check_one)
+            times.append(time.perf_counter())
+        if check:
+            check(made.proof, made.preprocessed_caps)
+        else:
+            check_in_common(layouts, batches[::-1])
+        times.append(time.perf_counter())
+        stages = zip(("wait", "prove", "verify"), pairwise(times), strict=True)
+        seconds = {stage: end - start for stage, (start, end) in stages}
+        return Made(made.proof, made.preprocessed_caps, seconds, bytes_, pieces=made.seconds)
+
+    return _on_device(prepared, device, by)
+
+
+def plan_for(prepared: PreparedPieces, device: Device) -> PiecesPlan:
+    """What the device keeps of each piece, as far as there is room."""
+    layouts = [(piece.layout, piece.traces) for piece in prepared.pieces]
+    given = sum(_given_bytes(piece, device) for piece in prepared.pieces)
+    return plan_pieces(
+        layouts,
+        largest(device) - given,
+        log_batch_rows=device.log_batch_rows,
+        threads=device.threads,
+        loaded=device.memory.keeps,
+    )
+
+
+def _check_piece(layout: Layout, piece: Piece, cap: Cap | None) -> BatchProof:
+    """What is in it; raises VerificationError where it does not prove the tables of its layout."""
+    proof, number = piece.proof, PieceNumber(piece.index, len(piece.joint.digests))
+    try:
+        batch, binding = decode(proof.payload, layout), binding_digest(layout, proof.label, cap)
+        check_piece(layout, batch, proof.public_values, cap, binding, piece.joint, piece.index)
+    except VerificationError as error:
+        raise VerificationError(f"{number}: {error}") from error
+    return batch
+
+
 def _peak(prepared: Prepared, device: Device) -> Peak:
     """What a proof takes of a device's memory; on a CPU with the arrays that it proves, of which a GPU gets copies."""
     peak = peak_of(prepared.layout, device, prepared.traces)
+    return replace(peak, bytes=peak.bytes + _given_bytes(prepared, device))
+
+
+def _given_bytes(prepared: Prepared, device: Device) -> int:
+    """Of the arrays that a CPU proves, which a GPU gets copies of."""
     arrays = [*prepared.traces, *prepared.preprocessed.values()] if device.kind == CPU else []
-    return replace(peak, bytes=peak.bytes + sum(array.nbytes for array in arrays if isinstance(array, np.ndarray)))
+    return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
 
 
 def _check(layout: Layout, proof: Proof, cap: Cap | None) -> None:
@@ -166,8 +248,11 @@ def _check(layout: Layout, proof: Proof, cap: Cap | None) -> None:
 
 
 def prove_prepared(
-    prepared: Prepared, executor: Any = THREADS, device: Device | str = "auto", progress: bool | Tell = False
-) -> tuple[Proof, Cap | None]:
+    prepared: Prepared | PreparedPieces,
+    executor: Any = THREADS,
+    device: Device | str = "auto",
+    progress: bool | Tell = False,
+) -> tuple[Any, Any]:
     """The proof, and the commitment to the preprocessed columns that it has made, if any, for `verify`.
 
     Nothing of a cluster's is a commitment to rely on: there is none then. Arguments and errors are those of `prove`.
@@ -177,10 +262,18 @@ def prove_prepared(
 
         with _told(progress) as tell, joined(executor) as cluster:
             return cluster.prove(_on_host(prepared), device, tell), None
+    if isinstance(prepared, PreparedPieces):
+
+        def by(prepared: PreparedPieces, device: Device) -> tuple[ProofInPieces, Caps]:
+            with _told(progress) as tell:
+                made = prove_pieces(prepared, device, executor, plan_for(prepared, device), tell)
+            return made.proof, made.preprocessed_caps
+
+        return _on_device(prepared, device, by)
     return _on_device(prepared, device, lambda prepared, device: _prove(prepared, device, executor, progress))
 
 
-def _on_device(prepared: Prepared, device: Device | str, by: Callable[[Prepared, Device], T]) -> T:
+def _on_device(prepared: Subject, device: Device | str, by: Callable[[Subject, Device], T]) -> T:
     """What ``by`` makes by the device, and once more by the CPU where ``"auto"`` has chosen a GPU that is too small."""
     chosen = device_for(device) if isinstance(device, str) else device
     try:
@@ -194,9 +287,11 @@ def _on_device(prepared: Prepared, device: Device | str, by: Callable[[Prepared,
     return by(_on_host(prepared), cpu)
 
 
-def _on_host(prepared: Prepared) -> Prepared:
+def _on_host(prepared: Subject) -> Subject:
     """The same, with no trace on a GPU: so it travels."""
-    return replace(prepared, traces=tuple(trace.get() if _is_on_gpu(trace) else trace for trace in prepared.traces))
+    if isinstance(prepared, PreparedPieces):
+        return replace(prepared, pieces=tuple(map(_on_host, prepared.pieces)))
+    return replace(prepared, traces=tuple(trace.get() if is_on_gpu(trace) else trace for trace in prepared.traces))
 
 
 def _prove(prepared: Prepared, device: Device, executor: Any, progress: bool | Tell) -> tuple[Proof, Cap | None]:
@@ -231,43 +326,3 @@ def _told(progress: bool | Tell) -> AbstractContextManager[Tell | None]:
 
         return bar()
     return nullcontext(progress or None)
-
-
-def checked_traces(statement: Statement) -> tuple[Array | Recipe, ...]:
-    """The traces, uint64 (columns, rows), or their recipes; raises ValueError where one is missing or malformed."""
-    traces: list[Array | Recipe] = []
-    for table, air in zip(statement.tables, statement.descriptions, strict=True):
-        if table.main is None:
-            raise ValueError(f"table {air.name}: no trace to prove")
-        columns = _columns(table, air)
-        values = table.public_values or ()
-        if len(values) != air.num_public_values:
-            raise ValueError(f"table {air.name}: {len(values)} public values instead of {air.num_public_values}")
-        if table.preprocessed is not None and table.preprocessed.shape[1] != columns.shape[1]:
-            raise ValueError(
-                f"table {air.name}: {columns.shape[1]} rows, but {table.preprocessed.shape[1]} preprocessed rows"
-            )
-        traces.append(columns)
-    return tuple(traces)
-
-
-def _columns(table: Table, air: AirDescription) -> Array | Recipe:
-    """A table's trace. One that lies on a GPU stays there, and its words, as a recipe's, are taken to be below p."""
-    what, main = f"trace of table {air.name}", table.main
-    assert main is not None
-    if isinstance(main, Recipe):
-        columns, rows = main.shape
-        if columns != air.main_width or rows & (rows - 1) or not rows:
-            raise ValueError(f"{what}: its recipe gives {main.shape}; expected ({air.main_width}, a power of two)")
-        return main
-    if not _is_on_gpu(main):
-        return as_columns(main, air.main_width, what)
-    if main.dtype != np.uint64 or main.ndim != 2 or main.shape[0] != air.main_width or not main.flags.c_contiguous:
-        raise ValueError(f"{what}: {main.dtype} {main.shape}; expected contiguous uint64 ({air.main_width}, rows)")
-    if main.shape[1] & (main.shape[1] - 1) or not main.shape[1]:
-        raise ValueError(f"{what}: {main.shape[1]} rows; the number of rows must be a power of two")
-    return main
-
-
-def _is_on_gpu(array: Any) -> TypeGuard[Any]:
-    return hasattr(array, "__cuda_array_interface__")

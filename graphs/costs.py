@@ -50,18 +50,17 @@ def butterflies(columns: int, log_size: int) -> int:
     return columns * log_size << max(log_size - 1, 0) if log_size else 0
 
 
-def kept_by_size(layout: Layout) -> int:
-    """Bytes of what a device keeps by size: twiddles, points, fold factors, selectors."""
-    longest = layout.log_max_rows
-    for log_height, log_chunks in zip(layout.log_heights, layout.log_chunks, strict=True):
-        longest = max(longest, log_height + log_chunks)
-    shapes = set(zip(layout.log_heights, layout.log_chunks, strict=True))
-    selectors = sum(4 * WORD_BYTES << (log_height + log_chunks) for log_height, log_chunks in shapes)
-    points = sum(WORD_BYTES << log_rows for log_rows in layout.fri_log_heights)
-    folds = sum(
-        WORD_BYTES << (log_rows + log_arity - 1)
-        for log_rows, log_arity in zip(layout.folded_log_heights, layout.fold_log_arities, strict=True)
-    )
+def kept_by_size(*layouts: Layout) -> int:
+    """Bytes of what a device keeps by size over all pieces of a proof: twiddles, points, fold factors, selectors."""
+    sizes, rows, folded = set[tuple[int, int]](), set[int](), set[tuple[int, int]]()
+    for layout in layouts:
+        sizes |= set(zip(layout.log_heights, layout.log_chunks, strict=True))
+        rows |= set(layout.fri_log_heights)
+        folded |= set(zip(layout.folded_log_heights, layout.fold_log_arities, strict=True))
+    longest = max(*rows, *(log_height + log_chunks for log_height, log_chunks in sizes))
+    selectors = sum(4 * WORD_BYTES << (log_height + log_chunks) for log_height, log_chunks in sizes)
+    points = sum(WORD_BYTES << log_rows for log_rows in rows)
+    folds = sum(WORD_BYTES << (log_rows + log_arity - 1) for log_rows, log_arity in folded)
     return (2 * WORD_BYTES << longest) // 7 + selectors + points + folds
 
 
@@ -102,6 +101,14 @@ class Costs:
             return sum(map(self.of_table[round_], self.tables[name]), Cost())
         return self.rounds[round_](name)
 
+    def alone(self, table: int) -> Cost:
+        """What a table costs in the rounds that work on each by itself, and of hashing its rows."""
+        hashed = sum(
+            permutations(m.width) << m.log_rows for r in self.layout.rounds for m in r.matrices if m.table == table
+        )
+        rounds = (self.of_table | {opening.DEEP: self.deep_of_table}).values()
+        return sum((cost(table) for cost in rounds), Cost(permutations=hashed))
+
     def by_table(self, round_: str, name: str) -> dict[int, Cost]:
         """What each table costs of a task that tables share, or have alone; empty for tasks of all tables."""
         if round_ in (trace.task_round(MAIN), trace.task_round(PREPROCESSED)):
@@ -114,6 +121,7 @@ class Costs:
         parameters = self.layout.parameters
         bits = {
             transcript.BEGIN: 0,
+            transcript.DIGEST: 0,
             transcript.LOOKUP: parameters.lookup_pow_bits if self.layout.lookup_tables else 0,
             transcript.CONSTRAINT: 0,
             transcript.ZETA: parameters.ood_pow_bits,

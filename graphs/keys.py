@@ -3,7 +3,17 @@
 from collections.abc import Hashable
 from typing import Any, NamedTuple
 
-Key = tuple[str, str, str, str]  # the first word of the round, the round, the name, the proof's token
+Key = tuple[str, ...]  # the first word of the round, the round, the name, the piece if there are several, the token
+
+
+class PieceNumber(NamedTuple):
+    """Which piece of a proof."""
+
+    index: int  # from 0
+    count: int  # of all pieces
+
+    def __str__(self) -> str:
+        return f"piece {self.index} of {self.count}"
 
 
 class Place(NamedTuple):
@@ -16,16 +26,22 @@ class Place(NamedTuple):
         return f"{self.round} of {self.name}"
 
 
-def key_of(round_: str, name: str, token: str) -> Key:
-    """The key of a task.
+def key_of(round_: str, name: str, token: str, piece: PieceNumber | None = None) -> Key:
+    """The key of a task, in a proof that has pieces also by its piece.
 
     Dask groups tasks on its dashboard by the first part of their keys: that is the round up to its first ``_``, so that
     a proof has a dozen groups at most. ``token`` tells the tasks from those of other proofs.
     """
-    return round_.partition("_")[0], round_, name, token
+    return round_.partition("_")[0], round_, name, *([str(piece)] if piece else []), token
 
 
 def place_of(key: Hashable) -> Place:
     """What `key_of` was given, of a task of a proof."""
     parts: Any = key
     return Place(*parts[1:3])
+
+
+def words_of(key: Hashable) -> str:
+    """A task of a proof as errors, logs and bars call it: its place, after its piece if the proof has several."""
+    parts: Any = key
+    return ": ".join([*parts[3:-1], str(place_of(key))])

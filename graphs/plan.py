@@ -7,19 +7,23 @@ The tasks and their dependencies are those of the graph itself, built on empty t
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from functools import cached_property
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
+from dask.delayed import Delayed
 from dask.order import order
 
 from graphprover.device.interface import CPU_BATCH, Array, Device
 from graphprover.graphs import proof
 from graphprover.graphs.batches import batches
 from graphprover.graphs.costs import Cost, Costs, kept_by_size
-from graphprover.graphs.keys import place_of
+from graphprover.graphs.keys import PieceNumber, place_of
+from graphprover.graphs.proof import Keep
 from graphprover.graphs.tasks import Graph
 from graphprover.notebook import html
+from graphprover.protocol.hashing import DIGEST_BYTES
 from graphprover.protocol.layout import Layout
+from graphprover.protocol.pieces import Joint
 from graphprover.recipe import Recipe
 
 
@@ -52,6 +56,7 @@ class Plan:
     layout: Layout
     tasks: Mapping[str, Task]
     costs: Costs  # the model that they follow
+    held: frozenset[str] = frozenset()  # tasks whose values are there before, and stay until they are not needed
 
     def __repr__(self) -> str:
         return f"<{self._title}>"
@@ -90,11 +95,11 @@ class Plan:
             for needed in self.tasks[key].needs:
                 last_use[needed] = position
         freed_at: dict[int, int] = {}
-        live = kept_by_size(self.layout)
+        live = kept_by_size(self.layout) + sum(self.tasks[key].cost.kept for key in self.held)
         peak = Peak(live, "", "")
         for position, key in enumerate(keys):
             task = self.tasks[key]
-            live += task.cost.kept
+            live += 0 if key in self.held else task.cost.kept
             beside = [self.tasks[other] for other in keys[position + 1 : position + threads]]
             others = sum(t.cost.kept + t.cost.scratch for t in beside if t.round == task.round)
             if (now := live + task.cost.scratch + others) > peak.bytes:
@@ -112,23 +117,57 @@ def make_plan(
     ``main``: the traces where they are known (`prover.checked_traces`); the proof itself makes those that are recipes.
     ``loaded``: it copies the others to the device, which has memory of its own.
     """
+    graph = Graph(_NO_DEVICE, "", batches(layout, log_batch_rows))
+    return _plan(graph, layout, proof.build(graph, *_empty(layout, main)), main, loaded)
+
+
+def make_plans_of_piece(
+    layout: Layout,
+    keep: Keep,
+    log_batch_rows: int = CPU_BATCH,
+    main: Sequence[Array | Recipe] = (),
+    loaded: bool = False,
+) -> tuple[Plan, Plan]:
+    """The plans of the two graphs of a piece: until it has committed, and from what it keeps to its proof.
+
+    Other arguments are those of `make_plan`.
+    """
+    given, batched = _empty(layout, main), batches(layout, log_batch_rows)
+    graphs = [Graph(_NO_DEVICE, "", batched, PieceNumber(0, 2)) for _ in range(3)]
+    nodes = proof.begin(graphs[0], *given).kept(layout, keep)
+    graphs[2].kept.update({node.key: None for node in nodes})
+    first = _plan(graphs[1], layout, proof.committing(graphs[1], *given, keep), main, loaded)
+    last = proof.finishing(graphs[2], *given, Joint((bytes(DIGEST_BYTES),) * 2), 0)
+    return first, _plan(graphs[2], layout, last, main, loaded)
+
+
+_NO_DEVICE = cast(Device, None)  # of graphs that are never run
+
+
+def _empty(layout: Layout, main: Sequence[Array | Recipe]) -> tuple[Any, ...]:
+    """What a graph is built of, with no columns and no values in it but the recipes that are known."""
     empty = {table: np.empty((air.main_width, 0), dtype=np.uint64) for table, air in enumerate(layout.tables)}
     preprocessed = {table: empty[table] for table in layout.preprocessed_tables}
-    traces = empty | dict(enumerate(main))
     public_values = [(0,) * air.num_public_values for air in layout.tables]
-    device = cast(Device, None)  # the graph is never run
-    batched = batches(layout, log_batch_rows)
-    task = proof.build(Graph(device, "", batched), layout, "", traces, preprocessed, public_values)
-    graph = dict(task.__dask_graph__())
-    made = [table for table, trace in traces.items() if isinstance(trace, Recipe)]
-    costs = Costs(layout, batched, made, loaded)
-    positions = order(graph)
-    tasks = {}
-    for key in sorted(graph, key=positions.__getitem__):
+    return layout, "", empty | dict(enumerate(main)), preprocessed, public_values
+
+
+def _plan(graph: Graph, layout: Layout, task: Delayed, main: Sequence[Array | Recipe], loaded: bool) -> Plan:
+    """The plan of a graph."""
+    made = [table for table, trace in enumerate(main) if isinstance(trace, Recipe)]
+    costs = Costs(layout, graph.batches, made, loaded)
+    found = dict(task.__dask_graph__())
+    positions = order(found)
+    tasks, held = {}, set()
+    for key in sorted(found, key=positions.__getitem__):
         place = place_of(key)
-        needs = tuple(sorted(str(place_of(needed)) for needed in graph[key].dependencies))
-        tasks[str(place)] = Task(*place, needs, costs.of(*place))
-    return Plan(layout, tasks, costs)
+        needs = tuple(sorted(str(place_of(needed)) for needed in found[key].dependencies))
+        cost = costs.of(*place)
+        if key in graph.kept:
+            held.add(str(place))
+            cost = Cost(kept=cost.kept)
+        tasks[str(place)] = Task(*place, needs, cost)
+    return Plan(layout, tasks, costs, frozenset(held))
 
 
 _peaks: dict[object, Peak] = {}  # of shapes that were proved

@@ -5,9 +5,9 @@ from typing import Any
 
 from dask.callbacks import Callback
 
-from graphprover.graphs.keys import place_of
+from graphprover.graphs.keys import words_of
 
-# Tasks that have ended, tasks in all, and the task that begins, as "round of tables": "" at the end.
+# Tasks that have ended, tasks in all, and the task that begins, as `keys.words_of` it: "" at the end.
 Tell = Callable[[int, int, str], None]
 
 
@@ -28,7 +28,7 @@ class _Following(Callback):
     def _pretask(self, key: Hashable, dsk: Any, state: Any) -> None:
         ended = len(state["finished"])
         total = ended + sum(len(state[kind]) for kind in ("running", "ready", "waiting"))
-        self._tell(ended, total, str(place_of(key)))
+        self._tell(ended, total, words_of(key))
 
     def _finish(self, dsk: Any, state: Any, errored: bool) -> None:
         if not errored:

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from dask._task_spec import Dict, List, Task, TaskRef
+from dask._task_spec import Dict, List, Task, TaskRef, cull
 from dask.delayed import Delayed
 
 from graphprover.device import Device, DeviceLost
 from graphprover.graphs.batches import Batch
-from graphprover.graphs.keys import Key, Place, key_of
+from graphprover.graphs.keys import Key, PieceNumber, key_of, words_of
 
 _log = logging.getLogger(__name__)
 
@@ -30,22 +30,28 @@ class Graph:
     device: Device  # that the tasks run on
     token: str  # tells the keys from those of other proofs
     batches: Sequence[Batch]  # whose tables share tasks
+    piece: PieceNumber | None = None  # that it makes of a proof; None: the whole proof
+    kept: dict[Key, Any] = field(default_factory=dict)  # values that are there; each goes as its task takes it
     tasks: dict[Key, Task] = field(default_factory=dict)
 
     def task(self, round_: str, name: str, function: Callable[..., Any], *inputs: Any, **fixed: Any) -> Node:
         """``function(device, *inputs, **fixed)`` as a task.
 
         ``inputs`` are tasks, lists and dictionaries of them, or None; ``fixed`` is known before the graph runs.
-        MemoryError and DeviceLost say which task raised them.
+        MemoryError and DeviceLost say which task raised them. A task whose value is kept only takes it.
         """
-        key, place = key_of(round_, name, self.token), Place(round_, name)
+        key = key_of(round_, name, self.token, self.piece)
         assert key not in self.tasks, key
-        self.tasks[key] = Task(key, partial(_run, place, self.device, function, fixed), *map(_node, inputs))
+        if key in self.kept:
+            self.tasks[key] = Task(key, partial(self.kept.pop, key))
+        else:
+            run = partial(_run, words_of(key), self.device, function, fixed)
+            self.tasks[key] = Task(key, run, *map(_node, inputs))
         return Node(key)
 
     def delayed(self, result: Node) -> Delayed:
-        """The graph as a Dask collection whose value is that of one task."""
-        return Delayed(result.key, self.tasks)
+        """The graph as a Dask collection whose value is that of one task, without what is kept already or not needed."""
+        return Delayed(result.key, cull(self.tasks, [result.key]))
 
 
 def _node(value: Any) -> Any:
@@ -56,7 +62,7 @@ def _node(value: Any) -> Any:
     return value
 
 
-def _run(place: Place, device: Device, function: Callable[..., Any], fixed: dict[str, Any], *inputs: Any) -> Any:
+def _run(place: str, device: Device, function: Callable[..., Any], fixed: dict[str, Any], *inputs: Any) -> Any:
     started = time.perf_counter()
     try:
         with device.task():

@@ -14,15 +14,18 @@ from graphprover.device import Device, Tree
 from graphprover.field import ZERO, Ext
 from graphprover.graphs.batches import merged
 from graphprover.graphs.commit import Extensions
-from graphprover.protocol import transcript
+from graphprover.graphs.keys import PieceNumber
+from graphprover.protocol import pieces, transcript
 from graphprover.protocol.challenger import Challenger
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.lookup import lookup_prefixes
+from graphprover.protocol.pieces import Joint
 from graphprover.protocol.proof import TableOpenings, opened_values
 from graphprover.statement import binding_digest
 
 TRANSCRIPT = "transcript"
 BEGIN, LOOKUP, CONSTRAINT, ZETA, BATCHING, QUERIES = "begin", "lookup", "constraint", "zeta", "batching", "queries"
+DIGEST = "digest"  # of a piece, where its transcript waits for the others
 
 
 def fold_step(number: int) -> str:
@@ -55,11 +58,15 @@ def begin(
     layout: Layout,
     label: str,
     public_values: Sequence[Sequence[int]],
+    piece: PieceNumber | None,
 ) -> Challenger:
     """Bind the statement, then absorb the main commitment, the public values and the preprocessed commitment."""
     # The statement comes first: a prover who could choose it last would fit its constraints to the challenges.
     preprocessed_cap = None if preprocessed is None else device.cap(preprocessed)
-    state = transcript.begin(layout, binding_digest(layout, label, preprocessed_cap))
+    binding = binding_digest(layout, label, preprocessed_cap)
+    if piece is not None:
+        binding = pieces.piece_binding(binding, piece.count, piece.index)
+    state = transcript.begin(layout, binding)
     return transcript.absorb_main(state, device.cap(tree), public_values, preprocessed_cap)
 
 
@@ -72,6 +79,19 @@ def lookup_challenges(device: Device, state: Challenger, *, layout: Layout) -> D
     nonce = device.grind(state.grinding_seed(), layout.parameters.lookup_pow_bits)
     state, sigma, tau = transcript.draw_lookup_challenges(state, layout, nonce)
     return Drawn(state, LookupChallenges(lookup_prefixes(layout.tables, sigma, tau), tau), nonce)
+
+
+def joint_lookup_challenges(
+    device: Device, state: Challenger, *, layout: Layout, piece: PieceNumber, joint: Joint, nonce: int
+) -> Drawn:
+    """Draw σ and τ of all pieces, after the one proof of work for them; raises RuntimeError for another digest."""
+    # After all main columns of all pieces, for what a bus carries may be in any of them; and each piece goes on with
+    # what they were drawn from, so that it cannot be finished with others (security.lookup_errors).
+    if pieces.digest_of(state) != joint.digests[piece.index]:
+        raise RuntimeError(f"{piece}: made again, it is another: a recipe has not given twice what it gave first")
+    sigma, tau = pieces.draw_lookup_challenges(joint, layout.parameters, nonce)
+    prefixes = lookup_prefixes(layout.tables, sigma, tau)
+    return Drawn(pieces.resume(state, joint, nonce), LookupChallenges(prefixes, tau), nonce)
 
 
 def constraint_challenge(device: Device, drawn: Drawn, tree: Tree | None, lookups: Sequence[Extensions]) -> Drawn:

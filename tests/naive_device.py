@@ -94,16 +94,17 @@ kernels.TWINS["naive"] = __name__
 
 def fill_lanes(device: "NaiveDevice", cells: Sequence[Cell], lanes: Lanes) -> None:
     a, b, d = lanes.values
+    held = dict(zip(*(column.tolist() for column in lanes.held), strict=True))
     for cell in cells:
         for i, (cycle, entry) in enumerate(zip(lanes.cycles.tolist(), lanes.entries.tolist(), strict=True)):
             word = 0 if cell.source is None else int(cell.source[entry if cell.kind == Kind.ENTRY else cycle])
             clock, slot = divmod(word, SLOTS)
-            left = word and cell.kind in (Kind.OLD_LOW, Kind.OLD_HIGH)
-            old = int({SLOT_A: a, SLOT_B: b, SLOT_D: d}[slot][clock - 1]) if left else 0
-            now = SLOTS * (cycle + 1) + cell.slot
+            old, now = held.get(word, 0), SLOTS * (lanes.first_clock + cycle) + cell.slot
+            if clock >= lanes.first_clock and cell.kind in (Kind.OLD_LOW, Kind.OLD_HIGH):
+                old = int({SLOT_A: a, SLOT_B: b, SLOT_D: d}[slot][clock - lanes.first_clock])
             cell.target[i] = {
                 Kind.ONE: 1,
-                Kind.CLOCK: cycle + 1,
+                Kind.CLOCK: lanes.first_clock + cycle,
                 Kind.ENTRY: word,
                 Kind.LOW: word % 2**32,
                 Kind.HIGH: word >> 32,

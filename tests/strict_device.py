@@ -85,7 +85,8 @@ kernels.TWINS["strict"] = __name__
 def fill_lanes(device: "StrictDevice", cells: Sequence[Cell], lanes: Lanes) -> None:
     assert all(isinstance(cell.target, StrictArray) for cell in cells)
     there = [Cell(unwrapped(cell.target), cell.kind, unwrapped(cell.source), cell.slot) for cell in cells]
-    kernels.fill_lanes(device.cpu, there, Lanes(*map(unwrapped, (lanes.cycles, lanes.entries, list(lanes.values)))))
+    arrays = map(unwrapped, (lanes.cycles, lanes.entries, list(lanes.values)))
+    kernels.fill_lanes(device.cpu, there, Lanes(*arrays, lanes.first_clock, unwrapped(list(lanes.held))))
 
 
 def count_keys(device: "StrictDevice", main: StrictArray, keys: Keys, counts: StrictArray) -> None:

@@ -28,7 +28,7 @@ LAYERS = (
     ("vm",),  # the machine: its statements, and kernels of its own
     ("graphs",),  # the rounds
     ("cluster", "local_cluster", "members"),  # where workers make whole proofs; they name `worker` in text
-    ("prover", "delayed", "smallest"),
+    ("prepared", "dealing", "piecewise", "prover", "delayed", "smallest"),
     ("examples", "programs"),  # what may be proved
     ("jobs",),  # proofs to make, as they travel
     ("worker",),

@@ -11,8 +11,8 @@ from graphprover.device import CpuDevice
 from graphprover.graphs import trace
 from graphprover.graphs.keys import key_of, place_of
 from graphprover.graphs.tasks import Graph
+from graphprover.prepared import checked_traces, prepare
 from graphprover.protocol.layout import MAIN
-from graphprover.prover import checked_traces, prepare
 from graphprover.recipe import Recipe
 from graphprover.statement import with_traces
 from tests.graphs.test_proof import FEW

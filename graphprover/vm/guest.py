@@ -3,13 +3,16 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 from graphprover.envelope import Proof
+from graphprover.pieces import Pieces
+from graphprover.proof_in_pieces import ProofInPieces
 from graphprover.protocol.errors import VerificationError
 from graphprover.statement import Statement
 from graphprover.vm import claim
 from graphprover.vm.elf import load_elf
+from graphprover.vm.header import header_of
 from graphprover.vm.key import PREFIX as KEY_PREFIX
 from graphprover.vm.key import Key
 from graphprover.vm.statement import Machine, ProgramStatements
@@ -47,7 +50,13 @@ class Guest:
     label: str  # of its proofs: the file's name and the program's hash
     machine: ProgramStatements
 
-    def statement_of(self, proof: Proof) -> Statement:
+    @overload
+    def statement_of(self, proof: Proof) -> Statement: ...
+
+    @overload
+    def statement_of(self, proof: Proof | ProofInPieces) -> Statement | Pieces: ...
+
+    def statement_of(self, proof: Proof | ProofInPieces) -> Statement | Pieces:
         """What ``proof`` claims to prove about the program; raises VerificationError where it names another.
 
         The prover chose that name, and nothing is verified by it: it says in plain words why the proof would fail.
@@ -70,15 +79,31 @@ class Guest:
 
         return execute(self.compiled().image, data or b"", **limits)
 
-    def statement_for(self, data: bytes | None, *, state_input: bool = False, **limits: Unpack[Limits]) -> Statement:
-        """What a prover proves about the program's run on ``data``, and with ``state_input`` that it was on that."""
+    def statement_for(
+        self,
+        data: bytes | None,
+        *,
+        state_input: bool = False,
+        pieces: int | None = None,
+        window: int | None = None,
+        **limits: Unpack[Limits],
+    ) -> Statement | Pieces:
+        """What a prover proves about the program's run on ``data``, and with ``state_input`` that it was on that.
+
+        ``pieces``: how many windows of cycles the run is cut into, a piece each; or ``window``: of how many cycles.
+        Where that makes one, the statement is in no pieces. Raises ValueError for more pieces than cycles.
+        """
         # Here, because verifying needs no compiler.
         from graphprover.vm.execute import execute
-        from graphprover.vm.run_statement import statement_of_run
+        from graphprover.vm.run_statement import pieces_of_run, statement_of_run
+        from graphprover.vm.windows import windows_of
 
         machine = self.compiled()
         run = execute(machine.image, data or b"", **limits, record=True)
-        return statement_of_run(machine, run, self.label, state_input=state_input)
+        windows = windows_of(run.cycles, pieces, window)
+        if len(windows) == 1:
+            return statement_of_run(machine, run, self.label, state_input=state_input)
+        return pieces_of_run(machine, run, windows, self.label, state_input=state_input)
 
     def describe(self, public_values: Sequence[Sequence[int]]) -> dict[str, str]:
         """What a proof with these public values says."""
@@ -89,9 +114,15 @@ class Guest:
         return claim.claim_of(public_values).to_json()
 
 
-def claimed(statement: Statement) -> claim.Claim:
+def claimed(statement: Statement | Pieces) -> claim.Claim:
     """What a proof of this statement about a run will say."""
-    return claim.claim_of([table.public_values or () for table in statement.tables])
+    tables = statement.statements[0].tables[1:] if isinstance(statement, Pieces) else statement.tables
+    return claim.claim_of([table.public_values or () for table in tables])
+
+
+def claim_in(proof: Proof | ProofInPieces) -> claim.Claim:
+    """What a proof says; raises VerificationError where it makes no sense."""
+    return claim.claim_of(header_of(proof).first)
 
 
 def other_exit_code(code: int, wanted: int | str | None) -> str | None:

@@ -21,7 +21,10 @@ class Unprovable(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """The cycles family by family, in each of them by kind of instruction (by ways it can go), then by time."""
+    """The cycles of a run, or of a window and counted from its first, family by family.
+
+    In each of them by kind of instruction (by ways it can go), then by time.
+    """
 
     order: np.ndarray  # uint32 (cycles,)
     entries: np.ndarray  # uint32 (cycles,), the row of the program table that each of them meets
@@ -78,7 +81,7 @@ def _provable(machine: Machine, record: Record, run: Run) -> Iterator[tuple[str,
             at = int(record.index[cycles[0]])
             pc = machine.image.code_base + 4 * at
             line = disassemble(int(machine.image.code[at]), pc)
-            raise Unprovable(f"cycle {cycles[0]}, pc {pc:#x}: {line}: no table proves this")
+            raise Unprovable(f"cycle {run.start + cycles[0]}, pc {pc:#x}: {line}: no table proves this")
 
 
 @njit(cache=True)

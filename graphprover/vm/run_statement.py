@@ -1,10 +1,14 @@
-"""The statement about one run: which tables it needs, and how a device makes the trace of each."""
+"""The statement about one run, by itself or in pieces: which tables it needs, and how a device makes their traces."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
+from graphprover.air import Air
+from graphprover.pieces import Pieces
+from graphprover.protocol.pieces import check_count
 from graphprover.recipe import Recipe
 from graphprover.statement import Statement, Table
 from graphprover.vm.claim import MAX_PROVED_OUTPUT, MAX_STATED_INPUT
@@ -27,10 +31,12 @@ from graphprover.vm.traces.rows import host_rows
 from graphprover.vm.traces.run import Run, load_run, run_of
 from graphprover.vm.traces.state import output_words, state_recipes
 from graphprover.vm.version import FAMILY_NUMBERS
+from graphprover.vm.windows import held_before, record_of
 
-__all__ = ["Unprovable", "statement_of_run"]
+__all__ = ["Unprovable", "pieces_of_run", "statement_of_run"]
 
 _Numbered = tuple[int, Recipe | np.ndarray]  # a table's number and its trace
+_Other = tuple[int, Air, Recipe]  # the same of one that is no family's, which looks up numbers
 
 
 def statement_of_run(
@@ -40,6 +46,29 @@ def statement_of_run(
 
     Raises ValueError for an execution without a record, Unprovable for one that has no proof.
     """
+    (tables,), _ = _tables(machine, execution, [range(execution.cycles)], state_input)
+    return Statement(tables, label)
+
+
+def pieces_of_run(
+    machine: Machine, execution: Execution, windows: Sequence[range], label: str = "", *, state_input: bool = False
+) -> Pieces:
+    """The same in pieces, one for each of the run's windows, which `windows.windows_of` gives.
+
+    Raises ValueError, too, where these are not the whole run in order, or fewer than two.
+    """
+    check_count(len(windows))
+    bounds = [0, *(window.stop for window in windows)]
+    in_order = [range(start, end) for start, end in pairwise(bounds) if start < end]
+    if list(windows) != in_order or bounds[-1] != execution.cycles:
+        raise ValueError(f"not the windows of a run of {execution.cycles:,} cycles, one behind the other: {windows}")
+    return machine.in_pieces(*_tables(machine, execution, windows, state_input), label)
+
+
+def _tables(
+    machine: Machine, execution: Execution, windows: Sequence[range], state_input: bool
+) -> tuple[list[list[Table]], list[list[int]]]:
+    """The tables of each window, with recipes for their traces, and the numbers of all but the boundary, the first."""
     record = execution.record
     if record is None:
         raise ValueError("an execution without a record cannot be proved")
@@ -51,20 +80,26 @@ def statement_of_run(
     output = output_words(execution, record.memory)
     stated = region(execution.input) if state_input else np.zeros(0, dtype=np.uint64)
 
-    tables = _traces(machine, record, output, stated)
-    numbers = [number for number, _ in tables]
+    state = [
+        (number, machine.air(number, 0, len(output), len(stated)), recipe)
+        for number, recipe in state_recipes(machine, record.registers, record.memory, len(output), stated)
+    ]
+    traces = [_traces(machine, record, window, [] if i else state) for i, window in enumerate(windows)]
+    numbers = [[number for number, _ in piece] for piece in traces]
+    mains = [[trace for _, trace in piece] for piece in traces]
     words: dict[int, list[int]] = {TableNumber.OUTPUT: _public(output), TableNumber.STATED_INPUT: _public(stated)}
+    values = [[words.get(number, []) for number in piece] for piece in numbers]
     first_row = np.zeros((1, MIN_ROWS), dtype=np.uint64)
     first_row[0, 0] = 1
-    mains = [first_row, *(trace for _, trace in tables)]
-    boundary = [execution.cycles, *limbs(execution.exit_code), *numbers]
-    values = [boundary, *(words.get(number, ()) for number in numbers)]
-    heights = [main.shape[1] for main in mains]
+    mains[0].insert(0, first_row)
+    values[0].insert(0, [execution.cycles, *limbs(execution.exit_code), *numbers[0]])
+    heights = [[main.shape[1] for main in piece] for piece in mains]
     try:
         airs = machine.tables(execution.cycles, numbers, heights, len(output), len(stated))
     except ValueError as error:
         raise Unprovable(f"this run has no proof: {error}") from error
-    return Statement([Table(*table) for table in zip(airs, values, mains, strict=True)], label)
+    pieces = zip(airs, values, mains, strict=True)
+    return [[Table(*table) for table in zip(*piece, strict=True)] for piece in pieces], numbers
 
 
 def _public(words: np.ndarray) -> list[int]:
@@ -72,13 +107,14 @@ def _public(words: np.ndarray) -> list[int]:
     return [limb for word in words.tolist() for limb in limbs(word)]
 
 
-def _traces(machine: Machine, record: Record, output: np.ndarray, stated: np.ndarray) -> list[_Numbered]:
-    """The tables beside the boundary that a run needs, in order of their numbers.
+def _traces(machine: Machine, record: Record, window: range, state: Sequence[_Other]) -> list[_Numbered]:
+    """The tables beside the boundary that a window of the run needs, in order of their numbers.
 
-    ``output`` and ``stated`` are the words of the public output and of a stated input, uint64.
+    ``state``: the tables of registers and memory, which one window has.
     """
-    run = run_of(machine, record)
-    parted = partition(machine, record, run)
+    own = record_of(record, window)
+    run = run_of(machine, own, window.start, held_before(record, window))
+    parted = partition(machine, own, run)
     run = replace(run, order=parted.order, entries=parted.entries)
     loaded = Recipe("record", load_run, {"run": run})
 
@@ -92,15 +128,14 @@ def _traces(machine: Machine, record: Record, output: np.ndarray, stated: np.nda
 
     rows = rows_for(machine.entries.shape[1])
     program = Recipe("program", program_trace, {"entries": parted.entries, "rows": rows}, shape=(1, rows))
-    others: list[tuple[int, Recipe]] = [(TableNumber.PROGRAM, program)]
-    others += state_recipes(machine, record.registers, record.memory, len(output), stated)
-    others += ((TableNumber.BUMP, recipe) for recipe in _bump_recipes(machine, late, loaded))
+    bump = machine.air(TableNumber.BUMP, 0, 0)
+    others: list[_Other] = [(TableNumber.PROGRAM, machine.program(), program), *state]
+    others += ((TableNumber.BUMP, bump, recipe) for recipe in _bump_recipes(bump, late, loaded))
 
     looking = [(recipe, _step(machine, table).describe()) for table, recipe in families]
-    looking += [(recipe, machine.air(number, 0, len(output), len(stated)).describe()) for number, recipe in others]
-    others += count_recipes(looking).items()
-
-    found: list[_Numbered] = [(int(number), recipe) for number, recipe in others]
+    looking += [(recipe, air.describe()) for _, air, recipe in others]
+    found: list[_Numbered] = [(int(number), recipe) for number, recipe in count_recipes(looking).items()]
+    found += [(int(number), recipe) for number, _, recipe in others]
     if KECCAK_CALL in parted.shares:
         found += _keccak_traces(machine, run, *parted.shares[KECCAK_CALL])
     found += [(table.number, recipe) for table, recipe in families]
@@ -122,9 +157,9 @@ def _family_recipes(machine: Machine, table: FamilyTable, run: Recipe, start: in
         yield Recipe(table.family, family_trace, fixed, (run,), (air.main_width, height))
 
 
-def _bump_recipes(machine: Machine, late: Sequence[Late], run: Recipe) -> Iterator[Recipe]:
+def _bump_recipes(bump: Air, late: Sequence[Late], run: Recipe) -> Iterator[Recipe]:
     """The tables of all bumps, in order."""
-    air = machine.air(TableNumber.BUMP, 0, 0).describe()
+    air = bump.describe()
     count = sum(len(bumps.places) for bumps in late)
     for height, first, last in packing(TableNumber.BUMP, cells_per_row(air)).shares(count):
         fixed = {"late": late_between(late, first, last), "height": height}

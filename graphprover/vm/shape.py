@@ -1,10 +1,11 @@
-"""Which tables a statement about an execution has, and how tall each is.
+"""Which tables a statement about an execution has, in each of its pieces, and how tall each is.
 
 The prover goes from what a run uses to heights; the verifier goes back, from the tables that a proof names to the uses
 that lead to them, and refuses a shape that none do. So it accepts no shape that honest proving never makes.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from operator import itemgetter
@@ -19,7 +20,12 @@ MAX_ROWS = 1 << MAX_LOG_ROWS
 MANY = 1 << 12  # instructions of a family from which on several share a row
 SPLIT_CELLS = 1 << 20  # idle cells from which on a table is split into two
 SEVERAL = frozenset({TableNumber.BUMP, TableNumber.KECCAK_F})  # a statement may have any number of these
-
+# With preprocessed columns, a copy of which serves the lookups of each piece.
+OF_EVERY_PIECE = (TableNumber.PROGRAM, TableNumber.HALVES, TableNumber.BYTE_PAIRS, TableNumber.POWERS)
+# Where registers and words begin and end: elsewhere as well they would have a second history.
+OF_FIRST_PIECE = frozenset({TableNumber.REGISTERS, TableNumber.IMAGE, TableNumber.ZERO, TableNumber.INPUT}) | {
+    TableNumber.OUTPUT, TableNumber.ZERO_ABOVE, TableNumber.STATED_INPUT, TableNumber.ZERO_BETWEEN,
+}  # fmt: skip
 
 _TABLE_NUMBERS = frozenset(map(int, TableNumber))
 KECCAK_CALL = "keccak_call"  # the family that needs the permutation
@@ -95,8 +101,22 @@ def packing(number: int, cells: int) -> Packing:
     return Packing(BUMP_LANES if number == TableNumber.BUMP else FAMILY_TABLES[number].lanes, 1, cells)
 
 
-def check_numbers(numbers: Sequence[int], required: Collection[int]) -> None:
-    """Raises ValueError unless an execution may have these tables beside the boundary; all have the ``required``."""
+def check_numbers(pieces: Sequence[Sequence[int]], required: Collection[int]) -> None:
+    """Raises ValueError unless an execution may have these tables beside the boundary, which is in the first piece.
+
+    ``required``: what that piece has at least. Every other has those of ``OF_EVERY_PIECE`` and the last one the exit.
+    """
+    last = len(pieces) - 1
+    for index, numbers in enumerate(pieces):
+        with _naming(index, len(pieces)):
+            _check_piece(numbers, OF_EVERY_PIECE if index else required, exits=index == last)
+            once = next((number for number in numbers if index and number in OF_FIRST_PIECE), None)
+            if once is not None:
+                raise ValueError(f"the table {name_of(once)} stands in piece 0 and in no other")
+
+
+def _check_piece(numbers: Sequence[int], required: Collection[int], exits: bool) -> None:
+    """The same for what concerns one piece alone; ``exits``: whether the run does in it."""
     present = set(numbers)
     unknown = next((number for number in numbers if number not in FAMILY_TABLES and number not in _TABLE_NUMBERS), None)
     if unknown is not None:
@@ -109,8 +129,9 @@ def check_numbers(numbers: Sequence[int], required: Collection[int]) -> None:
     missing = min(set(required) - present, default=None)
     if missing is not None:
         raise ValueError(f"the table {name_of(missing)}, which every statement has, is missing")
-    if _ONCE.isdisjoint(present):
-        raise ValueError("the exit, which every run ends with, is missing")
+    if exits == _ONCE.isdisjoint(present):
+        end = "is missing" if exits else "stands before the last piece"
+        raise ValueError(f"the exit, which every run ends with, {end}")
     if (TableNumber.INPUT in present and TableNumber.STATED_INPUT in present) or (
         TableNumber.ZERO_BETWEEN in present and TableNumber.STATED_INPUT not in present
     ):
@@ -118,22 +139,42 @@ def check_numbers(numbers: Sequence[int], required: Collection[int]) -> None:
     if {TableNumber.KECCAK_F in present, TableNumber.EVEN in present} != {not _CALLS.isdisjoint(present)}:
         raise ValueError("calls of the permutation, its tables and its even numbers are not all there, or all absent")
     families = [FAMILY_TABLES[number].family for number in sorted(present - _TABLE_NUMBERS)]
+    if not families:
+        raise ValueError("no cycle is proved")
     twice = next((a for a, b in pairwise(families) if a == b), None)
     if twice is not None:
         raise ValueError(f"the family {twice} has tables of different lanes")
 
 
 def check_heights(
+    pieces: Sequence[Sequence[int]],
+    heights: Sequence[Sequence[int]],
+    cycles: int,
+    cells: Callable[[int], int],
+    rows: Callable[[int], range],
+) -> None:
+    """Raises ValueError unless some execution of so many cycles, cut into windows, has tables of these heights.
+
+    ``pieces``: their numbers, which are checked; ``cells``: committed cells of a row of a table; ``rows``: how many a
+    table that is there once may need.
+    """
+    least = most = 0
+    for index, (numbers, own) in enumerate(zip(pieces, heights, strict=True)):
+        with _naming(index, len(pieces)):
+            proved = _cycles_proved(numbers, own, cycles, cells, rows)
+        least, most = least + proved[0], most + proved[-1]
+    if not least <= cycles <= most:
+        raise ValueError(f"tables of families for another number of cycles than {cycles:,}")
+
+
+def _cycles_proved(
     numbers: Sequence[int],
     heights: Sequence[int],
     cycles: int,
     cells: Callable[[int], int],
     rows: Callable[[int], range],
-) -> None:
-    """Raises ValueError unless some execution of so many cycles has tables of these heights; ``numbers`` are checked.
-
-    ``cells``: committed cells of a row of a table; ``rows``: how many a table that is there once may need.
-    """
+) -> range:
+    """How many cycles the families of a piece may prove, of so many in all; raises ValueError where none lead to it."""
     uses: dict[int, range] = {}
     for number, group in groupby(zip(numbers, heights, strict=True), key=itemgetter(0)):
         own = [height for _, height in group]
@@ -154,8 +195,16 @@ def check_heights(
         if not counts:
             raise ValueError(f"tables {name_of(number)} of these heights: no number of uses leads to them")
     proved = [uses[number] for number in FAMILY_TABLES.keys() & uses]
-    if not sum(counts[0] for counts in proved) <= cycles <= sum(counts[-1] for counts in proved):
-        raise ValueError(f"tables of families for another number of cycles than {cycles:,}")
+    return range(sum(counts[0] for counts in proved), sum(counts[-1] for counts in proved) + 1)
+
+
+@contextmanager
+def _naming(index: int, pieces: int) -> Iterator[None]:
+    """Errors about a piece say which."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"piece {index}: {error}" if pieces > 1 else str(error)) from None
 
 
 def _common(a: range, b: range) -> range:

@@ -1,6 +1,7 @@
 """Statements about a program: which tables they have, and what is public.
 
-What a proof says is in claim.py; the statement about one run, with its traces, is made in run_statement.py.
+What a proof says is in claim.py; the statement about one run, with its traces, is made in run_statement.py. It may be
+in pieces, each about a window of the run's cycles (windows.py): the first one has the boundary, registers and memory.
 
 A statement has only the tables that an execution needs. Which ones is public: the first table's public values name the
 others, the verifier builds those tables and no others, and the challenger starts from their description. Leaving a
@@ -9,14 +10,18 @@ messages that nothing but the right table gives. A table twice would give a word
 not a family's may be there once: ``shape`` says what may be there, ``times`` how much of it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import chain
+from typing import overload
 
 import numpy as np
 
 from graphprover.air import Air
 from graphprover.envelope import Proof
+from graphprover.pieces import Pieces, in_pieces
+from graphprover.proof_in_pieces import ProofInPieces
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.parameters import RATES
 from graphprover.protocol.proof import least_bytes
@@ -26,11 +31,12 @@ from graphprover.vm.cost import cells_per_row
 from graphprover.vm.elf import Image, program_hash
 from graphprover.vm.entries import program_entries
 from graphprover.vm.families import FAMILIES, Outcome, outcomes
+from graphprover.vm.header import header_of
 from graphprover.vm.io import INPUT_BASE, MEMORY_END, OUTPUT_BASE
 from graphprover.vm.isa import ILLEGAL, Instruction, Instructions, Op, decode_all
 from graphprover.vm.limbs import HALF
 from graphprover.vm.record import registers_accessed
-from graphprover.vm.shape import MIN_ROWS, check_heights, check_numbers, rows_for
+from graphprover.vm.shape import MIN_ROWS, OF_EVERY_PIECE, check_heights, check_numbers, rows_for
 from graphprover.vm.table_numbers import FAMILY_TABLES, TableNumber
 from graphprover.vm.tables.bump import Bump
 from graphprover.vm.tables.fixed import BytePairs, Halves, Powers
@@ -91,13 +97,15 @@ class ProgramStatements:
 
     @property
     def required(self) -> tuple[TableNumber, ...]:
-        """The tables that every statement has: those with preprocessed columns, so that there is one commitment."""
+        """The tables that every statement has, or its first piece, in order: those with preprocessed columns.
+
+        So there is one commitment to them, and another one to those of all other pieces, ``shape.OF_EVERY_PIECE``.
+        """
         image = () if self.data() is None else (TableNumber.IMAGE,)
-        lookups = (TableNumber.HALVES, TableNumber.BYTE_PAIRS, TableNumber.POWERS)
-        return (TableNumber.PROGRAM, TableNumber.REGISTERS, *image, *lookups)
+        return tuple(sorted((*OF_EVERY_PIECE, TableNumber.REGISTERS, *image)))
 
     def air(self, number: int, tables: int, output_words: int, input_words: int = 0) -> Air:
-        """The table with this number, 0 for the boundary, in a statement of so many tables.
+        """The table with this number, 0 for the boundary, in a statement, or a first piece, of so many tables.
 
         ``input_words``: of a stated input, 0 where none is. Raises ValueError for data that the program does not bring.
         """
@@ -150,23 +158,31 @@ class ProgramStatements:
         return range(needed, needed + 1)
 
     def tables(
-        self, cycles: int, numbers: Sequence[int], heights: Sequence[int], output_words: int, input_words: int
-    ) -> list[Air]:
-        """The boundary and the tables with these numbers, of so many rows, the boundary's first.
+        self,
+        cycles: int,
+        numbers: Sequence[Sequence[int]],
+        heights: Sequence[Sequence[int]],
+        output_words: int,
+        input_words: int,
+    ) -> list[list[Air]]:
+        """The tables with these numbers, of so many rows, piece by piece; in the first one the boundary before them.
 
         Prover and verifier call it: raises ValueError for a shape that honest proving never makes, and where times
-        could wrap around.
+        could wrap around, in all pieces together.
         """
         check_numbers(numbers, self.required)
-        airs = [self.air(number, 1 + len(numbers), output_words, input_words) for number in (0, *numbers)]
-        if heights[0] != MIN_ROWS:
-            raise ValueError(f"the boundary has {heights[0]:,} rows, not {MIN_ROWS}")
-        check_times(zip(airs, heights, strict=True))
+        first, *others = numbers
+        known = {number: self.air(number, 1 + len(first), output_words, input_words) for number in {0}.union(*numbers)}
+        airs = [[known[number] for number in piece] for piece in ((0, *first), *others)]
+        (boundary, *own), *rest = heights
+        if boundary != MIN_ROWS:
+            raise ValueError(f"the boundary has {boundary:,} rows, not {MIN_ROWS}")
+        check_times(zip(chain(*airs), chain(*heights), strict=True))
         check_heights(
             numbers,
-            heights[1:],
+            [own, *rest],
             cycles,
-            cells=lambda number: cells_per_row(airs[1 + numbers.index(number)].describe()),
+            cells=lambda number: cells_per_row(known[number].describe()),
             rows=lambda number: self.rows(number, output_words, input_words),
         )
         return airs
@@ -176,34 +192,53 @@ class ProgramStatements:
         return Table(air)
 
     def statement(self, tables: Sequence[Table], label: str) -> Statement:
-        """The statement with these tables."""
+        """The statement, or the piece of one, with these tables."""
         return Statement(tables, label)
 
-    def statement_of(self, proof: Proof) -> Statement:
+    def in_pieces(self, tables: Sequence[Sequence[Table]], numbers: Sequence[Sequence[int]], label: str) -> Pieces:
+        """Pieces with these tables; ``numbers``: those beside the boundary, which is the first of all."""
+        (first, *others) = numbers
+        return in_pieces(tables, [(0, *first), *others], MIN_ROWS, label, self.statement)
+
+    @overload
+    def statement_of(self, proof: Proof) -> Statement: ...
+
+    @overload
+    def statement_of(self, proof: Proof | ProofInPieces) -> Statement | Pieces: ...
+
+    def statement_of(self, proof: Proof | ProofInPieces) -> Statement | Pieces:
         """The statement that a proof about this program claims to prove; raises VerificationError for none."""
         rate = 1 << proof.parameters.log_blowup
         if proof.parameters.log_blowup not in LOG_BLOWUPS:
             raise VerificationError(f"a proof at rate 1/{rate}; executions are proved at rates 1/2, 1/4 and 1/8")
-        first = proof.public_values[0] if proof.public_values else ()
-        numbers = first[3:]
-        if not numbers or len(numbers) + 1 != len(proof.log_heights):
-            raise VerificationError("not a proof about an execution: the first table does not name the others")
-        heights = [1 << log_rows for log_rows in proof.log_heights]
+        header = header_of(proof)
+        first, *_ = header.numbers
         try:
-            check_numbers(numbers, self.required)  # before the claim, which is read from these tables
-            claim_of(proof.public_values)
+            check_numbers(header.numbers, self.required)  # before the claim, which is read from these tables
+            claim_of(header.first)
             words = [
-                len(proof.public_values[1 + numbers.index(number)]) // 2 if number in numbers else 0
+                len(header.first[1 + first.index(number)]) // 2 if number in first else 0
                 for number in (TableNumber.OUTPUT, TableNumber.STATED_INPUT)
             ]
             # The output has a column for each word: what is not opened is not described.
-            if len(proof.payload) < least_bytes(len(heights), words[0], proof.parameters):
-                raise VerificationError("the proof ends inside its tables: their openings are longer than it is")
-            airs = self.tables(first[0], numbers, heights, *words)
+            for i, piece in enumerate((proof,) if isinstance(proof, Proof) else proof.proofs):
+                if len(piece.payload) < least_bytes(len(piece.log_heights), 0 if i else words[0], proof.parameters):
+                    raise VerificationError("the proof ends inside its tables: their openings are longer than it is")
+            airs = self.tables(header.first[0][0], header.numbers, header.heights, *words)
         except ValueError as error:
             raise VerificationError(f"no statement about this machine: {error}") from None
-        tables = [self.table(air, rows) for air, rows in zip(airs, heights, strict=True)]
-        return self.statement(tables, proof.label)
+        tables = [
+            [self.table(air, rows) for air, rows in zip(*piece, strict=True)]
+            for piece in zip(airs, header.heights, strict=True)
+        ]
+        if isinstance(proof, Proof):
+            return self.statement(tables[0], proof.label)
+        return self.in_pieces(tables, header.numbers, proof.label)
+
+
+def is_first(tables: Iterable[Table]) -> bool:
+    """Whether these are the tables of a statement, or of the first piece of one."""
+    return any(isinstance(table.air, RegisterFile) for table in tables)
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,12 +265,13 @@ class Machine(ProgramStatements):
     def statement(self, tables: Sequence[Table], label: str) -> Statement:
         """A statement that shares its commitments with all others about the program: they have the same columns."""
         statement = Statement(tables, label)
-        object.__setattr__(statement, "_caps", self._caps)
+        object.__setattr__(statement, "_caps", self._caps[is_first(tables)])
         return statement
 
     @cached_property
-    def _caps(self) -> dict[tuple[int, int], tuple[bytes, ...]]:
-        return {}
+    def _caps(self) -> dict[bool, dict[tuple[int, int], tuple[bytes, ...]]]:
+        """Of statements and first pieces, and of other pieces."""
+        return {True: {}, False: {}}
 
     def data(self) -> ImageMemory | None:
         addresses, values = self.image.addresses, self.image.values

@@ -29,8 +29,9 @@ def test_the_array_functions_that_recipes_use_are_there() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 64, 9_000])
-def test_cells_of_lanes(count, device) -> None:  # type: ignore[no-untyped-def]
-    expected, cells, lanes = test_lanes.case(count, count)
+@pytest.mark.parametrize("start", [0, 1_000_000])
+def test_cells_of_lanes(start, count, device) -> None:  # type: ignore[no-untyped-def]
+    expected, cells, lanes = test_lanes.case(count, count, start)
     fill_lanes(CpuDevice(1), cells, lanes)
     with device.task():
         target = cupy.zeros(expected.shape, dtype=np.uint64)
@@ -38,7 +39,8 @@ def test_cells_of_lanes(count, device) -> None:  # type: ignore[no-untyped-def]
             Cell(target[i], cell.kind, None if cell.source is None else device.load(cell.source), cell.slot)
             for i, cell in enumerate(cells)
         ]
-        loaded = Lanes(device.load(lanes.cycles), device.load(lanes.entries), [*map(device.load, lanes.values)])
+        values, held = ([*map(device.load, columns)] for columns in (lanes.values, lanes.held))
+        loaded = Lanes(device.load(lanes.cycles), device.load(lanes.entries), values, lanes.first_clock, held)
         fill_lanes(device, there, loaded)
         np.testing.assert_array_equal(target.get(), expected)
 

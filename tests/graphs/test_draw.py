@@ -16,8 +16,8 @@ from graphprover.graphs.plan import Plan, make_plan
 from graphprover.graphs.plan_html import plan_html
 from graphprover.graphs.plan_svg import CHARACTER, COLOURS, COLUMNS, PAPER, column_of, plan_svg
 from graphprover.graphs.plan_text import time_text
+from graphprover.prepared import checked_traces, prepare
 from graphprover.protocol.layout import make_layout
-from graphprover.prover import checked_traces, prepare
 from tests.graphs.test_proof import FEW, example
 from tests.recipes import as_recipes
 

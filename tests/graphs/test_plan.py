@@ -18,8 +18,8 @@ from graphprover.graphs.keys import place_of
 from graphprover.graphs.plan import make_plan
 from graphprover.graphs.plan_text import peak_text, plan_rows
 from graphprover.graphs.tasks import Graph
+from graphprover.prepared import checked_traces, prepare
 from graphprover.protocol.layout import make_layout
-from graphprover.prover import checked_traces, prepare
 from tests.graphs.test_proof import FEW, example
 from tests.recipes import as_recipes
 

@@ -20,8 +20,8 @@ from graphprover.graphs import proof as proof_graph
 from graphprover.graphs.batches import batches
 from graphprover.graphs.keys import place_of
 from graphprover.graphs.tasks import Graph
+from graphprover.prepared import checked_traces, prepare
 from graphprover.protocol.parameters import Parameters
-from graphprover.prover import checked_traces, prepare
 from tests.naive_device import NaiveDevice
 from tests.random_statements import random_statement
 from tests.recipes import as_recipes

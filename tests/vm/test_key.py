@@ -58,8 +58,11 @@ def test_a_keys_hash_covers_all_of_it() -> None:
     """Commitments that are not the program's, under the program's hash, give another hash of the key."""
     key = make_key(Machine(PROGRAM))
     assert key.program_hash == Machine(PROGRAM).program_hash and key.hash == make_key(Machine(PROGRAM)).hash
-    other = replace(key, caps={**key.caps, 2: bytes(32)})
-    assert other.program_hash == key.program_hash and other.hash != key.hash
+    for other in (
+        replace(key, caps={**key.caps, 2: bytes(32)}),
+        replace(key, piece_caps={**key.piece_caps, 3: bytes(32)}),
+    ):
+        assert other.program_hash == key.program_hash and other.hash != key.hash
 
 
 def test_inspect_says_what_a_key_is_for_and_whether_it_is_a_programs(
@@ -81,14 +84,16 @@ def test_inspect_says_what_a_key_is_for_and_whether_it_is_a_programs(
     assert "not the key of" in capsys.readouterr().err
     for forged, cause in (
         (replace(made, caps={**made.caps, 3: bytes(32)}), "commits to another program"),
+        (replace(made, piece_caps={**made.piece_caps, 1: bytes(32)}), "commits to another program"),
         (replace(made, entry=made.entry + 4), "another entry"),
     ):
         Path(key).write_bytes(forged.to_bytes())
         assert main(["inspect", key, guest]) == FAILED
         assert cause in capsys.readouterr().err
-    Path(key).write_bytes(b"graphprover key\x01" + bytes(146))
-    assert main(["inspect", key]) == USAGE
-    assert "make it again" in capsys.readouterr().err
+    for version, size in ((1, 162), (2, 194), (4, 290)):
+        Path(key).write_bytes((b"graphprover key" + bytes([version])).ljust(size, b"\0"))
+        assert main(["inspect", key]) == USAGE
+        assert "make it again" in capsys.readouterr().err
 
 
 def test_a_hostile_key_costs_no_memory() -> None:

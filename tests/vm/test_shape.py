@@ -2,29 +2,34 @@
 
 import random
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import pytest
 
 from graphprover import VerificationError
 from graphprover.envelope import Proof
+from graphprover.proof_in_pieces import ProofInPieces
 from graphprover.protocol.parameters import Parameters
+from graphprover.protocol.pieces import Joint
 from graphprover.statement import Statement
 from graphprover.vm import shape
 from graphprover.vm.cost import cells_per_row
 from graphprover.vm.execute import execute
+from graphprover.vm.header import header_of
 from graphprover.vm.io import INPUT_BASE, OUTPUT_BASE
 from graphprover.vm.isa import Instruction, Op
-from graphprover.vm.run_statement import statement_of_run
-from graphprover.vm.shape import MAX_ROWS, MIN_ROWS, SEVERAL, Packing, lanes_for, packing
+from graphprover.vm.run_statement import pieces_of_run, statement_of_run
+from graphprover.vm.shape import SEVERAL, Packing, lanes_for, packing
 from graphprover.vm.statement import Machine
 from graphprover.vm.table_numbers import FAMILY_TABLES, PER_FAMILY, TableNumber
+from graphprover.vm.windows import windows_of
 from tests.vm.assemble import image, leave, li
 from tests.vm.programs import X, Y, everything
 
 PARAMETERS = Parameters(1, 10, 0, 3, 0, 0, 0, 0, 0, 0)
-SEARCHED = 3000  # headers
+SEARCHED = 6000  # headers
 
 
 @pytest.mark.parametrize(("uses", "rows", "cells"), [(4, 1, 3), (1, 1, 40), (1, 24, 3), (4, 1, 4000), (1, 24, 2185)])
@@ -51,19 +56,22 @@ def test_counts_are_the_inverse_of_heights(uses: int, rows: int, cells: int, mon
 
 
 @cache
-def runs() -> list[tuple[Machine, Proof]]:
-    """Proofs of zeros of runs that have every table between them."""
+def runs() -> list[tuple[Machine, Proof | ProofInPieces]]:
+    """Proofs of zeros of runs that have every table between them, each by itself and in pieces."""
     loop = [*li(X, 20000), Instruction(Op.ADDI, X, X, imm=-1), Instruction(Op.BNE, rs1=X, imm=-4)]
     reads = [*li(X, INPUT_BASE), Instruction(Op.LD, Y, X), Instruction(Op.LD, Y, X, imm=800)]
     writes = [*li(X, OUTPUT_BASE), *li(Y, 3), Instruction(Op.SD, rs1=X, rs2=Y), Instruction(Op.SD, rs1=X, imm=80)]
     stores = [*li(X, 1 << 20), Instruction(Op.SD, rs1=X), Instruction(Op.ADD, X, 12, 12)]
     images = [everything(3), image([*li(12, 7), *loop, *reads, *writes, *stores, *leave()])]
-    found = []
+    found: list[tuple[Machine, Proof | ProofInPieces]] = []
     for program in images:
         machine, execution = Machine(program), execute(program, b"input", record=True)
-        stated = (statement_of_run(machine, execution, state_input=state_input) for state_input in (False, True))
-        found += [(machine, header(statement)) for statement in stated]
-    assert {number for _, proof in found for number in numbers_of(proof) if number < PER_FAMILY} == {*TableNumber}
+        windows = windows_of(execution.cycles, 3)
+        for state_input in (False, True):
+            found.append((machine, header(statement_of_run(machine, execution, state_input=state_input))))
+            pieces = pieces_of_run(machine, execution, windows, state_input=state_input)
+            found.append((machine, in_one(tuple(map(header, pieces.statements)))))
+    assert {number for _, proof in found for number in tables_of(proof) if number < PER_FAMILY} == {*TableNumber}
     return found
 
 
@@ -73,20 +81,56 @@ def header(stated: Statement) -> Proof:
     return Proof("", PARAMETERS, heights, values, bytes(1 << 20))
 
 
-def numbers_of(proof: Proof) -> tuple[int, ...]:
-    return proof.public_values[0][3:]
+def in_one(proofs: tuple[Proof, ...]) -> ProofInPieces:
+    return ProofInPieces(Joint((bytes(32),) * len(proofs)), proofs)
 
 
-def changed(proof: Proof, rng: random.Random) -> Proof:
-    """The header with some tables more or less, in other order, of other heights, or for other cycles."""
-    cycles, lo, hi = proof.public_values[0][:3]
-    tables = [
-        list(table) for table in zip(numbers_of(proof), proof.log_heights[1:], proof.public_values[1:], strict=True)
-    ]
-    boundary = proof.log_heights[0]
+def tables_of(proof: Proof | ProofInPieces) -> list[int]:
+    return [number for piece in header_of(proof).numbers for number in piece]
+
+
+@dataclass
+class Claimed:
+    """What a header says, for changing it."""
+
+    cycles: int
+    boundary: int  # log2 of its rows
+    pieces: list[list[list[Any]]]  # of each piece the tables beside the boundary: number, log2 of rows, public values
+
+
+def claimed(proof: Proof | ProofInPieces) -> Claimed:
+    numbers, (first, *_) = header_of(proof).numbers, header_of(proof).first
+    proofs = (proof,) if isinstance(proof, Proof) else proof.proofs
+    pieces = []
+    for own, piece in zip(numbers, proofs, strict=True):
+        others = slice(len(piece.log_heights) - len(own), None)
+        tables = zip(own, piece.log_heights[others], piece.public_values[others], strict=True)
+        pieces.append([list(table) for table in tables])
+    return Claimed(first[0], proofs[0].log_heights[len(proofs) > 1], pieces)
+
+
+def stating(claim: Claimed, alone: bool) -> Proof | ProofInPieces:
+    """A header that says so."""
+    proofs = []
+    for index, tables in enumerate(claim.pieces):
+        numbers, heights, values = zip(*tables, strict=True)
+        if not index:
+            first = (claim.cycles, 0, 0, *numbers)
+            numbers, heights, values = (0, *numbers), (claim.boundary, *heights), (first, *values)
+        if not alone:
+            heights, values = (6, *heights), (numbers, *values)
+        proofs.append(Proof("", PARAMETERS, heights, values, bytes(1 << 20)))
+    return proofs[0] if alone else in_one(tuple(proofs))
+
+
+def changed(proof: Proof | ProofInPieces, rng: random.Random) -> Proof | ProofInPieces:
+    """The header with some tables more or less, in other order or pieces, of other heights, or for other cycles."""
+    claim = claimed(proof)
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
+        index = rng.randrange(len(claim.pieces))
+        tables, other = claim.pieces[index], rng.choice(claim.pieces)
         i, j = rng.randrange(len(tables)), rng.randrange(len(tables))
-        match rng.randrange(9):
+        match rng.randrange(12 if len(claim.pieces) > 1 else 9):
             case 0:
                 tables.insert(i, list(tables[i]))
             case 1:
@@ -97,26 +141,48 @@ def changed(proof: Proof, rng: random.Random) -> Proof:
                 tables.append([rng.choice((0, *TableNumber, *FAMILY_TABLES)), rng.randint(5, 9), ()])
                 tables.sort(key=lambda table: table[0])
             case 4:
-                cycles = max(0, cycles + rng.randint(-5000, 5000))
+                claim.cycles = max(0, claim.cycles + rng.randint(-5000, 5000))
             case 5:
-                boundary += rng.choice((-1, 1))
+                claim.boundary += rng.choice((-1, 1))
             case 6:
                 tables.insert(i + 1, [tables[i][0], max(tables[i][1] - rng.randint(1, 2), 0), tables[i][2]])
             case 7 if len(tables) > 1:
                 del tables[i]
+            case 9:
+                other.append(list(tables[i]))
+                other.sort(key=lambda table: table[0])
+            case 10 if len(tables) > 1:
+                other.append(tables.pop(i))
+                other.sort(key=lambda table: table[0])
+            case 11 if index and other is not claim.pieces[0]:
+                claim.pieces.insert(rng.randint(1, len(claim.pieces)), [list(table) for table in tables])
+                if rng.random() < 0.5:
+                    claim.pieces.remove(tables)
             case _:
                 tables[i][1] = max(tables[i][1] + rng.choice((-2, -1, 1, 2)), 0)
-    numbers, heights, values = zip(*tables, strict=True)
-    return replace(proof, log_heights=(boundary, *heights), public_values=((cycles, lo, hi, *numbers), *values))
+    return stating(claim, isinstance(proof, Proof))
 
 
 # What honest proving makes, said once more, by trying all numbers of uses
 
 
-def is_made(machine: Machine, proof: Proof) -> bool:
+def is_made(machine: Machine, proof: Proof | ProofInPieces) -> bool:
     """Whether some run of this machine has these tables."""
-    numbers, cycles = numbers_of(proof), proof.public_values[0][0]
-    heights = [1 << log for log in proof.log_heights]
+    claim = claimed(proof)
+    found, last = [], len(claim.pieces) - 1
+    for index, tables in enumerate(claim.pieces):
+        numbers, logs, _ = zip(*tables, strict=True)
+        if not may_stand(machine, numbers, logs, not index, index == last):
+            return False
+        found.append(uses_of(numbers, [1 << log for log in logs], claim.cycles))
+    if claim.boundary != 6 or not all(all(uses.values()) for uses in found):
+        return False
+    proved = [counts for uses in found for number, counts in uses.items() if number in FAMILY_TABLES]
+    return sum(map(min, proved)) <= claim.cycles <= sum(map(max, proved))
+
+
+def may_stand(machine: Machine, numbers: Sequence[int], logs: Sequence[int], first: bool, last: bool) -> bool:
+    """Whether a piece has these tables, whatever heights depend on their uses; all of it is its own first and last."""
     singles = [number for number in numbers if number < PER_FAMILY]
     families = [number for number in numbers if number >= PER_FAMILY]
     if not {*singles} <= {*TableNumber} or not {*families} <= {*FAMILY_TABLES}:
@@ -124,40 +190,43 @@ def is_made(machine: Machine, proof: Proof) -> bool:
     once = [number for number in singles if number not in SEVERAL]
     call = [number for number in families if FAMILY_TABLES[number].family == "keccak_call"]
     names = {FAMILY_TABLES[number].family: number for number in families}
+    fixed = {TableNumber.PROGRAM, TableNumber.HALVES, TableNumber.BYTE_PAIRS, TableNumber.POWERS}
     if (
         list(numbers) != sorted(numbers)
         or len(once) != len(set(once))
-        or not {*machine.required} <= {*singles}
-        or (TableNumber.IMAGE in singles) != (machine.data() is not None)
+        or not fixed <= {*singles}
+        or (not first and not {*singles} <= fixed | {TableNumber.BUMP, TableNumber.KECCAK_F, TableNumber.EVEN})
+        or (first and TableNumber.REGISTERS not in singles)
+        or (first and (TableNumber.IMAGE in singles) != (machine.data() is not None))
         or (TableNumber.INPUT in singles and TableNumber.STATED_INPUT in singles)
         or (TableNumber.ZERO_BETWEEN in singles and TableNumber.STATED_INPUT not in singles)
         or bool(call) != (TableNumber.KECCAK_F in singles)
         or bool(call) != (TableNumber.EVEN in singles)
         or len(names) != len({*families})
-        or "halt" not in names
-        or heights[0] != MIN_ROWS
-        or min(heights) < MIN_ROWS
-        or max(heights) > MAX_ROWS
+        or ("halt" in names) != last
+        or not names
+        or min(logs) < 6
+        or max(logs) > 26
     ):
         return False
-    fixed = {
+    heights = {
         TableNumber.REGISTERS: 6,
         TableNumber.HALVES: 16,
         TableNumber.BYTE_PAIRS: 16,
         TableNumber.POWERS: 6,
         TableNumber.OUTPUT: 6,
     }
-    fixed |= {TableNumber.STATED_INPUT: 6, TableNumber.PROGRAM: machine.program().rows.bit_length() - 1}
+    heights |= {TableNumber.STATED_INPUT: 6, TableNumber.PROGRAM: machine.program().rows.bit_length() - 1}
     data = machine.data()
-    fixed |= {TableNumber.IMAGE: 0 if data is None else data.rows.bit_length() - 1}
-    for number, log in zip(numbers, proof.log_heights[1:], strict=True):
-        if (number in fixed and log != fixed[TableNumber(number)]) or (number == TableNumber.EVEN and log > 12):
-            return False
-    return uses_exist(machine, numbers, heights[1:], cycles)
+    heights |= {TableNumber.IMAGE: 0 if data is None else data.rows.bit_length() - 1}
+    return not any(
+        (number in heights and log != heights[TableNumber(number)]) or (number == TableNumber.EVEN and log > 12)
+        for number, log in zip(numbers, logs, strict=True)
+    )
 
 
-def uses_exist(machine: Machine, numbers: Sequence[int], heights: Sequence[int], cycles: int) -> bool:
-    """Whether some numbers of uses give these heights, and so many cycles in all."""
+def uses_of(numbers: Sequence[int], heights: Sequence[int], cycles: int) -> dict[int, set[int]]:
+    """All numbers of uses that give a piece's tables these heights, by number."""
     uses: dict[int, set[int]] = {}
     for number in {*numbers} - ({*TableNumber} - SEVERAL):
         own = tuple(height for other, height in zip(numbers, heights, strict=True) if other == number)
@@ -169,10 +238,7 @@ def uses_exist(machine: Machine, numbers: Sequence[int], heights: Sequence[int],
                 uses[number] &= {1}
             if table.family == "keccak_call":
                 uses[number] &= uses.setdefault(TableNumber.KECCAK_F, uses_of_permutations(numbers, heights))
-    if not all(uses.values()):
-        return False
-    proved = [counts for number, counts in uses.items() if number in FAMILY_TABLES]
-    return sum(map(min, proved)) <= cycles <= sum(map(max, proved))
+    return uses
 
 
 def uses_of_permutations(numbers: Sequence[int], heights: Sequence[int]) -> set[int]:
@@ -200,6 +266,6 @@ def test_shapes_are_accepted_that_honest_proving_makes_and_no_others() -> None:
                 accepted = bool(machine.statement_of(proof))
             except VerificationError:
                 accepted = False
-            assert accepted == is_made(machine, proof), (numbers_of(proof), proof.log_heights)
+            assert accepted == is_made(machine, proof), claimed(proof)
             verdicts[accepted] += 1
     assert min(verdicts.values()) > SEARCHED // 100, verdicts

@@ -13,12 +13,12 @@ class Kind(IntEnum):
     """What a cell of the cycle i is, where entry is its row of the program table."""
 
     ONE = 0
-    CLOCK = 1  # i + 1
+    CLOCK = 1  # first_clock + i
     ENTRY = 2  # source[entry]
     LOW = 3  # the lower limb of source[i]
     HIGH = 4  # the upper one
     RECENT = 5  # source[i], or now - 1 where that is more than FAR before now, the time of the access at ``slot``
-    OLD_LOW = 6  # the lower limb of what the access at the time source[i] left in a register; 0 where that is 0
+    OLD_LOW = 6  # the lower limb of what the access at the time source[i] left in a register
     OLD_HIGH = 7  # the upper one
 
 
@@ -46,3 +46,5 @@ class Lanes:
     cycles: Any  # uint32 (lanes,)
     entries: Any  # uint32 (lanes,)
     values: Sequence[Any]  # uint64, by cycle: rs1, rs2 and rd
+    first_clock: int  # of cycle 0
+    held: Sequence[Any]  # uint64: times before that clock, and what the accesses at these times left in registers

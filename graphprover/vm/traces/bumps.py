@@ -36,7 +36,7 @@ def late_accesses(run: Run, step: Step, first: int, last: int) -> list[Late]:
     cycles, entries = run.order[first:last], run.entries[first:last]
     for access in accesses_of(step):
         if access.cell in TIMES:
-            late = _late(cycles, run.cycles[TIMES[access.cell]], access.slot)
+            late = _late(cycles, run.cycles[TIMES[access.cell]], access.slot, run.start)
         else:
             rows = host_rows(run, cycles, entries)
             late = np.flatnonzero(rows.now + access.slot - rows.before(access) > FAR)
@@ -49,12 +49,12 @@ def late_accesses(run: Run, step: Step, first: int, last: int) -> list[Late]:
 
 
 @njit(cache=True)
-def _late(cycles, t, slot):
-    """The places of the cycles whose access at ``slot`` comes too late after t."""
+def _late(cycles, t, slot, start):
+    """The places of the cycles, counted from ``start``, whose access at ``slot`` comes too late after t."""
     found = np.empty(len(cycles), dtype=np.int64)
     count = 0
     for i in range(len(cycles)):
-        if _time_of(_clock_of(np.int64(cycles[i])), slot) - np.int64(t[cycles[i]]) > FAR:
+        if _time_of(_clock_of(start + np.int64(cycles[i])), slot) - np.int64(t[cycles[i]]) > FAR:
             found[count] = i
             count += 1
     return found[:count].copy()

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from graphprover.device import Array, Device
+from graphprover.vm.clock import clock_of
 from graphprover.vm.kernels import fill_lanes
 from graphprover.vm.kernels.lanes import Cell, Kind, Lanes
 from graphprover.vm.tables.step import Step
@@ -30,7 +31,8 @@ def write_step(device: Device, run: Run, step: Step, trace: Array, cycles: Array
         if name in step.names
     }
     values = [run.cycles[name] for name in ("a", "b", "c")]
-    fill_lanes(device, list(copied.values()), Lanes(cycles, entries, values))
+    held = [run.held[name] for name in ("t", "value")]
+    fill_lanes(device, list(copied.values()), Lanes(cycles, entries, values, clock_of(run.start), held))
     rest = {name: view for name, view in vars(columns).items() if name not in copied}
 
     def piece(first: int, last: int) -> None:

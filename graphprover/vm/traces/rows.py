@@ -63,7 +63,7 @@ class Rows:
 
     @cached_property
     def clk(self) -> Array:
-        return clock_of(self._cycles.astype(np.uint64))
+        return self._cycles.astype(np.uint64) + np.uint64(clock_of(self._run.start))
 
     @cached_property
     def now(self) -> Array:
@@ -105,11 +105,14 @@ class Rows:
     @cached_property
     def old_d(self) -> Array:
         """The value of rd before: what the access at t_d left there."""
-        where, columns, t = self.arrays.where, self._run.cycles, self.t_d
-        cycle, slot = (t >> LOG_SLOTS).astype(np.int64) - 1, t & (SLOTS - 1)  # -1 where there was none
-        value = where(slot == SLOT_D, columns["c"][cycle], columns["a"][cycle])
-        value = where(slot == SLOT_B, columns["b"][cycle], value)
-        return where(t == 0, np.uint64(0), value)
+        arrays, columns, held, t = self.arrays, self._run.cycles, self._run.held, self.t_d
+        cycle, slot = (t >> LOG_SLOTS).astype(np.int64) - clock_of(self._run.start), t & (SLOTS - 1)
+        before = cycle < 0
+        cycle = arrays.where(before, 0, cycle)
+        value = arrays.where(slot == SLOT_D, columns["c"][cycle], columns["a"][cycle])
+        value = arrays.where(slot == SLOT_B, columns["b"][cycle], value)
+        place = arrays.minimum(arrays.searchsorted(held["t"], t), len(held["t"]) - 1)
+        return arrays.where(before, held["value"][place], value)
 
     @property
     def word(self) -> Array:

@@ -27,4 +27,5 @@ def fill_lanes(device: "CudaDevice", cells: Sequence[Cell], lanes: Lanes) -> Non
         launch(
             compiled(text("lanes.cu")), "fill_lanes", (blocks_for(count, _THREADS), len(cells)), _THREADS,
             cupy.asarray(words), lanes.cycles.data.ptr, lanes.entries.data.ptr, *lanes.values, count,
+            lanes.first_clock, *lanes.held, len(lanes.held[0]),
         )  # fmt: skip
