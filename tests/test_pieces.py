@@ -125,7 +125,7 @@ def test_buses_of_two_widths() -> None:
 @pytest.mark.parametrize(
     ("shares", "reason"),
     [
-        ([[0, 1, 2]], "2 to 4096 pieces"),
+        ([[0, 1, 2]], "2 to 1024 pieces"),
         ([[0, 1], [1, 2]], "table 1 is in two pieces"),
         ([[0], [2]], "table 1 is in no piece"),
         ([[0, 1], [2, 3]], "there is no table 3"),

@@ -15,7 +15,7 @@ from graphprover.protocol.transcript import check_work
 
 PIECE_MAGIC = b"graphprover piece 1"
 JOINT_MAGIC = b"graphprover joint 1"
-LEAST_PIECES, MOST_PIECES = 2, 1 << 12
+LEAST_PIECES, MOST_PIECES = 2, 1 << 10
 
 
 @dataclass(frozen=True)

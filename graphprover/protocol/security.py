@@ -12,7 +12,8 @@ docs/security.md has the argument, its assumptions, and comparisons with other c
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from math import ceil, inf, log2, sqrt
@@ -288,27 +289,29 @@ def most_bits(parameters: Parameters, pieces: int = 1) -> float:
     """A bound on the bits of any proof in so many pieces with these parameters, whatever it is of: those of its
     queries, at any m."""
     agreeing = min(agreement(parameters.log_blowup, UNIQUE), sqrt(2.0**-parameters.log_blowup))
-    return min(query_bits(parameters.num_queries, agreeing) + parameters.query_pow_bits - log2(pieces), HASH_BITS)
+    bits = max(query_bits(parameters.num_queries, agreeing) - log2(pieces), 0.0)
+    return min(bits + parameters.query_pow_bits, HASH_BITS)
 
 
-def _rounds(pieces: Sequence[Shape], parameters: Parameters, multiplicity: int) -> tuple[ChallengeError, ...]:
+def _rounds(pieces: Counter[Shape], parameters: Parameters, multiplicity: int) -> tuple[ChallengeError, ...]:
     """All rounds at one decoding radius, queries and hash last.
 
     Of several pieces: any of them may fail, so each error is that of the worst one times their number. The lookups are
     one round for all, in which any trace that one piece may still claim goes with any one of every other.
     """
     log_blowup = parameters.log_blowup
-    traces, count_bits = list_size(log_blowup, multiplicity), log2(len(pieces))
+    traces, count_bits = list_size(log_blowup, multiplicity), log2(pieces.total())
 
     def challenge(name: str, errors: float, pow_field: str | None, lost_bits: float = count_bits) -> ChallengeError:
         pow_bits = getattr(parameters, pow_field) if pow_field else 0
         bits = max(FIELD_BITS - log2(errors) - lost_bits, 0.0) + pow_bits if errors else inf
         return ChallengeError(name, bits, pow_field, pow_bits)
 
-    others_bits = (len(pieces) - 1) * log2(traces)  # traces^pieces is beyond floating point
+    others_bits = (pieces.total() - 1) * log2(traces)  # traces^pieces is beyond floating point
+    fractions = sum(alike * lookup_errors(shape) for shape, alike in pieces.items())
     batching = max(batching_errors(shape, log_blowup, multiplicity) for shape in pieces)
     rounds = [
-        challenge("lookups", traces * sum(lookup_errors(shape) for shape in pieces), "lookup_pow_bits", others_bits),
+        challenge("lookups", traces * fractions, "lookup_pow_bits", others_bits),
         challenge("constraints", traces * max(constraint_errors(shape) for shape in pieces), None),
         challenge("out of domain", traces * max(out_of_domain_errors(shape) for shape in pieces), "ood_pow_bits"),
         challenge("batching", batching, "batch_pow_bits"),
@@ -319,8 +322,9 @@ def _rounds(pieces: Sequence[Shape], parameters: Parameters, multiplicity: int) 
     for log_dimension in sorted(degrees, reverse=True):
         errors = degrees[log_dimension] * exceptional(log_dimension, log_blowup, multiplicity)
         rounds.append(challenge(f"fold to 2^{log_dimension + log_blowup}", errors, "commit_pow_bits"))
-    bits = query_bits(parameters.num_queries, agreement(log_blowup, multiplicity)) + parameters.query_pow_bits
-    rounds.append(ChallengeError("queries", bits - count_bits, "query_pow_bits", parameters.query_pow_bits))
+    bits = max(query_bits(parameters.num_queries, agreement(log_blowup, multiplicity)) - count_bits, 0.0)
+    pow_bits = parameters.query_pow_bits
+    rounds.append(ChallengeError("queries", bits + pow_bits, "query_pow_bits", pow_bits))
     rounds.append(ChallengeError("hash", HASH_BITS, None, 0))
     return tuple(rounds)
 
@@ -330,16 +334,16 @@ def _algebraic(rounds: Sequence[ChallengeError]) -> float:
     return min(challenge.bits for challenge in rounds[:-2])
 
 
-def _pieces(shape: Shape | Sequence[Shape]) -> Sequence[Shape]:
-    """The shape of each piece. Raises ValueError without any, or where they have tuples of different greatest widths,
+def _pieces(shape: Shape | Sequence[Shape]) -> Counter[Shape]:
+    """How many pieces have each shape. Raises ValueError without any, or where they have tuples of different greatest widths,
     which their heads make the same."""
-    pieces = [shape] if isinstance(shape, Shape) else list(shape)
+    pieces = Counter([shape] if isinstance(shape, Shape) else shape)
     if len({piece.max_tuple_width for piece in pieces}) != 1:
-        raise ValueError(f"{len(pieces)} shapes that are not of the pieces of one statement")
+        raise ValueError(f"{pieces.total()} shapes that are not of the pieces of one statement")
     return pieces
 
 
-def _shortest(pieces: Sequence[Shape]) -> int:
+def _shortest(pieces: Iterable[Shape]) -> int:
     """log2 of the rows of the shortest table."""
     return min(table.log_height for shape in pieces for table in shape.tables)
 
@@ -414,7 +418,7 @@ def choose(
         return _algebraic(_rounds(pieces, most, multiplicity))
 
     def queries(multiplicity: int) -> int:
-        bits = wanted + log2(len(pieces)) - QUERY_POW_BITS
+        bits = wanted + log2(pieces.total()) - QUERY_POW_BITS
         return max(ceil(bits / query_bits(1, agreement(log_blowup, multiplicity))), 1)
 
     # The largest multiplicity asks for the fewest queries; the least one with as few, for the least grinding.

@@ -13,6 +13,7 @@ from graphprover.programs import load_packaged
 from graphprover.protocol import security
 from graphprover.protocol.layout import make_layout
 from graphprover.protocol.parameters import Parameters
+from graphprover.protocol.pieces import MOST_PIECES
 from graphprover.protocol.security import (
     FIELD_BITS,
     PROXIMITIES,
@@ -25,6 +26,7 @@ from graphprover.protocol.security import (
     exceptional,
     folds,
     list_size,
+    most_bits,
     shape_of,
 )
 
@@ -165,6 +167,83 @@ def test_bits_of_128_by_unique_decoding_alone(log_blowup: int, unique: float) ->
     assert analyse(MILLION, chosen).by("johnson").bits == 128
 
 
+@pytest.mark.parametrize(
+    ("log_blowup", "published"),
+    [
+        (1, (217, 219, 221, 233, 270, 275, 280)),
+        (2, (109, 110, 111, 115, 166, 169, 172)),
+        (3, (73, 73, 74, 77, 135, 138, 140)),
+    ],
+)
+def test_queries_of_pieces(log_blowup: int, published: tuple[int, ...]) -> None:
+    """The table of docs/security.md: pieces that are all like a million cycles."""
+    counts = (1, 2, 4, 8, 16, 64, 256)
+    assert tuple(choose([MILLION] * count, 128, log_blowup).num_queries for count in counts) == published
+
+
+pieces = st.lists(shapes, min_size=1, max_size=5).map(
+    lambda drawn: [replace(shape, max_tuple_width=drawn[0].max_tuple_width) for shape in drawn]
+)
+
+
+@given(shapes, parameters)
+def test_one_piece_is_a_proof_by_itself(shape: Shape, params: Parameters) -> None:
+    assert analyse([shape], params) == analyse(shape, params)
+
+
+@given(pieces, parameters)
+def test_rounds_of_pieces(shapes: list[Shape], params: Parameters) -> None:
+    """By the sentences of docs/security.md, from rounds of each piece by itself."""
+    loss = math.log2(len(shapes))
+    for multiplicity in (UNIQUE, 3, 70):
+        alone = [{r.name: r for r in security._rounds(Counter([shape]), params, multiplicity)} for shape in shapes]
+        together = {r.name: r for r in security._rounds(Counter(shapes), params, multiplicity)}
+        assert together.keys() == {name for rounds in alone for name in rounds}
+        fractions = sum(t.interactions * 2**t.log_height for shape in shapes for t in shape.tables)
+        candidates = 1 if multiplicity == UNIQUE else (multiplicity + 0.5) * 2 ** (params.log_blowup / 2)
+        for name, found in together.items():
+            assert found.pow_bits == next(rounds[name].pow_bits for rounds in alone if name in rounds)
+            if name == "lookups" and fractions:
+                errors = math.log2(fractions * (max(shapes[0].max_tuple_width, 1) + 1))
+                errors += len(shapes) * math.log2(candidates)
+                assert found.bits == pytest.approx(max(FIELD_BITS - errors, 0) + params.lookup_pow_bits)
+            elif name == "hash":
+                assert found.bits == 128
+            elif name != "lookups":
+                worst = min(rounds[name].bits for rounds in alone if name in rounds)
+                assert found.bits == pytest.approx(max(worst - loss, found.pow_bits))
+            else:
+                assert found.bits == math.inf
+
+
+@given(pieces, parameters)
+def test_another_piece_never_raises_the_level(shapes: list[Shape], params: Parameters) -> None:
+    assert analyse(shapes, params).bits <= analyse(shapes[1:] or shapes, params).bits
+
+
+@given(pieces, st.integers(40, 110), st.integers(1, 3))
+def test_parameters_for_pieces_reach_the_level(shapes: list[Shape], target: int, log_blowup: int) -> None:
+    try:
+        chosen = choose(shapes, target, log_blowup)
+    except ValueError:
+        return
+    assert analyse(shapes, chosen).bits >= target
+    assert most_bits(chosen, len(shapes)) >= analyse(shapes, chosen).bits
+
+
+def test_shapes_of_different_statements() -> None:
+    with pytest.raises(ValueError, match="not of the pieces of one statement"):
+        analyse([MILLION, replace(MILLION, max_tuple_width=3)], PLAIN)
+    with pytest.raises(ValueError, match="0 shapes"):
+        analyse([], PLAIN)
+
+
+def test_thousands_of_pieces_are_within_floating_point() -> None:
+    few = choose([MILLION] * MOST_PIECES, 100)
+    assert analyse([MILLION] * MOST_PIECES, few).regime.name == "unique decoding"
+    assert analyse([MILLION] * MOST_PIECES, few).johnson.bits == few.lookup_pow_bits
+
+
 def test_where_multiplicities_end_counts() -> None:
     """Tables of one row have exceptional challenges that do not grow with m, so that only its end limits the bits."""
     assert analyse(Shape((TableShape(0, 1, 1, 4, 0),), 0), PLAIN).johnson.multiplicity == 1 << 16
@@ -215,7 +294,7 @@ def test_exceptional_constants_by_brute_force():
 def test_best_multiplicity_beats_all_others(log_blowup):
     params = replace(PLAIN, log_blowup=log_blowup, num_queries=250 // log_blowup)
     best = analyse(PUBLISHED, params).johnson.bits
-    rounds = (security._rounds([PUBLISHED], params, m) for m in range(3, 3000))
+    rounds = (security._rounds(Counter([PUBLISHED]), params, m) for m in range(3, 3000))
     assert best == max(min(challenge.bits for challenge in row) for row in rounds)
 
 

@@ -1,0 +1,106 @@
+"""What pieces draw in common, written down once more from docs/protocol.md, section 16."""
+
+import struct
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from Crypto.Hash import keccak
+
+from graphprover.field import P
+from graphprover.protocol.challenger import Challenger
+from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.parameters import Parameters
+from graphprover.protocol.pieces import (
+    MOST_PIECES,
+    Joint,
+    digest_of,
+    draw_lookup_challenges,
+    piece_binding,
+    resume,
+)
+
+DIGESTS = tuple(bytes([i]) * 32 for i in range(3))
+JOINT = Joint(DIGESTS)
+PARAMETERS = Parameters(1, 1, 0, 1, 0, 5, 0, 0, 0, 0)
+
+
+def keccak256(data: bytes) -> bytes:
+    return keccak.new(digest_bits=256, data=data).digest()
+
+
+def joint_seed(digests: tuple[bytes, ...] = DIGESTS) -> bytes:
+    return keccak256(b"graphprover joint 1" + struct.pack("<I", len(digests)) + b"".join(digests))
+
+
+def work(seed: bytes, bits: int) -> int:
+    """The least nonce."""
+    squeezed = keccak256(seed)
+    nonce = 0
+    while int.from_bytes(keccak256(squeezed + struct.pack("<Q", nonce)), "big") % 2**bits:
+        nonce += 1
+    return nonce
+
+
+def test_a_piece_is_bound_with_its_place() -> None:
+    binding = keccak256(b"tables")
+    expected = keccak256(b"graphprover piece 1" + struct.pack("<II", 7, 3) + binding)
+    assert piece_binding(binding, 7, 3) == expected
+    assert len({piece_binding(binding, *place) for place in ((7, 3), (7, 4), (8, 3), (3, 7))}) == 4
+
+
+def test_a_digest_is_of_all_that_was_absorbed() -> None:
+    state = Challenger(bytes(32)).absorb(b"commitments")
+    assert digest_of(state) == keccak256(bytes(32) + b"commitments")
+
+
+def test_both_challenges_come_from_all_digests_and_the_nonce() -> None:
+    assert JOINT.seed == joint_seed()
+    nonce = work(joint_seed(), 5)
+    # Squeeze a byte, absorb the nonce, sample 5 bits and six elements: each digest is read from its end.
+    output, words = b"", []
+    pending = keccak256(joint_seed()) + struct.pack("<Q", nonce)
+    while len(words) < 7:
+        if len(output) < 8:
+            pending = keccak256(pending)
+            output = pending[::-1]
+        words.append(int.from_bytes(output[:8], "little"))
+        output = output[8:]
+    assert words[0] % 32 == 0 and all(word < P for word in words)
+    sigma, tau = draw_lookup_challenges(JOINT, PARAMETERS, nonce)
+    assert (*sigma, *tau) == tuple(words[1:])
+    assert JOINT.grinding_seed == keccak256(joint_seed())
+
+
+def test_other_digests_draw_others() -> None:
+    free = replace(PARAMETERS, lookup_pow_bits=0)
+    changed: list[tuple[bytes, ...]] = [
+        DIGESTS[::-1],
+        DIGESTS[:2],
+        (*DIGESTS, bytes(32)),
+        (*DIGESTS[:2], bytes(32)),
+    ]
+    drawn = [draw_lookup_challenges(Joint(digests), free, 0) for digests in (DIGESTS, *changed)]
+    assert len(set(drawn)) == len(drawn)
+
+
+def test_a_nonce_must_pass() -> None:
+    nonce = work(joint_seed(), 5)
+    for wrong in (n for n in range(nonce + 5) if n < nonce):
+        with pytest.raises(VerificationError, match="before the lookup challenges of all pieces"):
+            draw_lookup_challenges(JOINT, PARAMETERS, wrong)
+    with pytest.raises(VerificationError):
+        draw_lookup_challenges(JOINT, replace(PARAMETERS, lookup_pow_bits=0), 1)
+
+
+def test_a_piece_goes_on_with_seed_and_nonce() -> None:
+    state = Challenger(bytes(32)).absorb(b"commitments")
+    resumed = resume(state, JOINT, 9)
+    assert resumed.pending == bytes(32) + b"commitments" + joint_seed() + struct.pack("<Q", 9)
+    assert not resumed.output
+
+
+@pytest.mark.parametrize("digests", [(), DIGESTS[:1], (b"x" * 31, b"y" * 32), (bytes(32),) * (MOST_PIECES + 1)])
+def test_what_is_joint_to_no_proof(digests: Any) -> None:
+    with pytest.raises(ValueError, match=r"a digest has 32 bytes|pieces"):
+        Joint(digests)
