@@ -40,6 +40,7 @@ from graphprover.programs import (
     open_program,
     packaged_names,
 )
+from graphprover.proof_in_pieces import ProofInPieces, proof_from_bytes
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.parameters import RATES
 from graphprover.protocol.security import JOHNSON_PROXIMITY, PROXIMITIES
@@ -576,7 +577,7 @@ def _say_proof(proof: Proof, path: Path, options: argparse.Namespace) -> None:
 def run_export(options: argparse.Namespace) -> int:
     """``graphprover export``"""
     try:
-        proof = Proof.from_bytes(read_proof(options.proof))
+        proof = proof_from_bytes(read_proof(options.proof))
         program = _program_of(proof, options)
         if isinstance(program, Guest) and isinstance(program.machine, Key):
             raise UsageError(
@@ -585,8 +586,8 @@ def run_export(options: argparse.Namespace) -> int:
         files = export(proof, program.statement_of(proof))
     except VerificationError as error:
         raise VerificationError(f"{options.proof}: {error}") from error
-    make_folder(options.folder)
     for name, data in files.items():
+        make_folder((options.folder / name).parent)
         write(options.folder / name, data)
     written = {name: _file(options.folder / name, data) for name, data in files.items()}
     found = {"program": program.name, "release": RELEASE, "files": list(written.values())}
@@ -678,7 +679,7 @@ def _prepared(program: Program | Guest, statement: Statement, options: argparse.
         raise UsageError(f"{program.name}: {error}") from error
 
 
-def _program_of(proof: Proof, options: argparse.Namespace) -> Program | Guest:
+def _program_of(proof: Proof | ProofInPieces, options: argparse.Namespace) -> Program | Guest:
     """The program named on the command line, else the packaged example that the proof names; never other code."""
     if options.program:
         return open_program(options.program)

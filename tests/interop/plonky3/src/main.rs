@@ -26,7 +26,7 @@ use crate::transcript::ByteChallenger;
 const USAGE: &str = "usage:
   graphprover-interop prove --statement S.json --traces T.bin --proof OUT [--repeat N]
   graphprover-interop verify --statement S.json --proof IN
-  graphprover-interop verify --pieces FOLDER        (statement0.json, payload0.bin and on)
+  graphprover-interop verify --pieces FOLDER        (0/statement.json, 0/payload.bin, then those in 1)
   graphprover-interop verify --list FILE|-          (lines: statement, tab, proof, and so on for all pieces of a proof;
                                                      one verdict line each)
   graphprover-interop transcript --statement S.json (--traces T.bin | --proof IN)
@@ -147,17 +147,17 @@ fn peak_bytes() -> Result<u64> {
         .ok_or_else(|| "no VmHWM in /proc/self/status".into())
 }
 
-/// Verifies a proof in pieces: of each the statement and the payload, as `graphprover export` names them.
+/// Verifies a proof in pieces as `graphprover export` writes them: a folder for each, named by its index.
 fn verify_folder(folder: &Path) -> Result<Result<()>> {
     let mut setups = Vec::new();
     let mut proofs = Vec::new();
-    for index in 0.. {
-        let statement = folder.join(format!("statement{index}.json"));
-        if !statement.exists() {
+    for index in 0usize.. {
+        let piece = folder.join(index.to_string());
+        if !piece.exists() {
             break;
         }
-        setups.push(Setup::read(&statement)?);
-        proofs.push(read(&folder.join(format!("payload{index}.bin")))?);
+        setups.push(Setup::read(&piece.join("statement.json"))?);
+        proofs.push(read(&piece.join("payload.bin"))?);
     }
     Ok(pieces::verify(&setups.iter().collect::<Vec<_>>(), &proofs))
 }
