@@ -26,6 +26,7 @@ from typing import Any
 
 from graphprover import examples
 from graphprover.envelope import MAX_LABEL_BYTES, Proof
+from graphprover.proof_in_pieces import ProofInPieces
 from graphprover.statement import Statement, Table
 from graphprover.vm.elf import MAGIC, ElfError
 from graphprover.vm.guest import HASH_CHARACTERS, Guest, load_guest
@@ -57,7 +58,7 @@ class Program:
         # One for all proofs, for it keeps its commitments.
         return Statement([Table(air) for air in self.module.tables()], self.label)
 
-    def statement_of(self, proof: Proof) -> Statement:
+    def statement_of(self, proof: Proof | ProofInPieces) -> Statement:
         """What ``proof`` claims to prove: the same, whatever the proof."""
         return self.statement()
 

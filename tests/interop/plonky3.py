@@ -32,8 +32,9 @@ def binary() -> Path:
 @cache
 def sources() -> dict[str, Path]:
     """The folder of each crate that the program is built from, in the release that it pins."""
-    binary()  # they are there then
-    found = json.loads(_cargo("metadata", "--format-version", "1", "--locked", "--offline"))
+    binary()  # they are there then, those of other systems need not be
+    options = ("--format-version", "1", "--locked", "--offline", "--filter-platform", "host-tuple")
+    found = json.loads(_cargo("metadata", *options))
     return {package["name"]: Path(package["manifest_path"]).parent for package in found["packages"]}
 
 

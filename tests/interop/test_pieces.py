@@ -19,8 +19,8 @@ from graphprover.export import PAYLOAD, STATEMENT, export, statement_json
 from graphprover.field import ZERO, ext_add, ext_sub
 from graphprover.options import OK
 from graphprover.pieces import Head, Pieces, pieces_of
-from graphprover.proof_in_pieces import Piece, ProofInPieces
 from graphprover.programs import load_packaged
+from graphprover.proof_in_pieces import Piece, ProofInPieces
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.pieces import Joint
@@ -264,8 +264,10 @@ def with_terminal(batch: BatchProof, less: tuple[int, int, int], more: tuple[int
 def test_refused_unless_all_pieces_are_there_in_order(tmp_path: Path) -> None:
     first, second, third = write(tmp_path / "own", case("3 pieces").proof, case("3 pieces").pieces)
     two = write(tmp_path / "two", case("2 pieces").proof, case("2 pieces").pieces)
-    labelled = proved(TABLES, IN_THREE, PLAIN, "another")
-    other = write(tmp_path / "other", labelled.proof, labelled.pieces)
+    shuffled = TABLES[6].main
+    assert shuffled is not None
+    another = proved([*TABLES[:6], replace(TABLES[6], main=shuffled + np.uint64(1)), TABLES[7]], IN_THREE, PLAIN)
+    other = write(tmp_path / "other", another.proof, another.pieces)
     ground = write(tmp_path / "ground", case("3 pieces, grinding").proof, case("3 pieces, grinding").pieces)
     reasons = {
         "piece 1 in place of piece 0": files(second, first, third),
@@ -276,16 +278,17 @@ def test_refused_unless_all_pieces_are_there_in_order(tmp_path: Path) -> None:
         "piece 2 is of another proof": files(first, second, ground[2]),
         "a statement that is no piece": plain(tmp_path),
         # The contents of other pieces, for the statements of these.
-        "piece 0: panic: not what the lookup challenges were drawn from": [
-            *(first / STATEMENT, two[0] / PAYLOAD),
-            *files(second, third),
+        "piece 0: ": [first / STATEMENT, two[0] / PAYLOAD, *files(second, third)],
+        "piece 1: ": [*files(first), second / STATEMENT, other[1] / PAYLOAD, *files(third)],
+        "piece 2: panic: not what the lookup challenges were drawn from": [
+            *files(first, second),
+            *(third / STATEMENT, other[2] / PAYLOAD),
         ],
-        "piece 1: panic: not what the lookup challenges were drawn from": [
+        "piece 1: air 1": [
             *files(first),
-            *(second / STATEMENT, other[1] / PAYLOAD),
-            *files(third),
+            *(second / STATEMENT, third / PAYLOAD),
+            *(third / STATEMENT, second / PAYLOAD),
         ],
-        "piece 1: ": [*files(first), *(second / STATEMENT, third / PAYLOAD), *(third / STATEMENT, second / PAYLOAD)],
     }
     verdicts = plonky3.verify_all([files(first, second, third), *reasons.values()])
     assert verdicts[0] is None
@@ -304,57 +307,60 @@ def plain(folder: Path) -> list[Path]:
 
 @pytest.mark.parametrize("name", ["3 pieces", "3 pieces, grinding"])
 def test_refused_for_other_digests(name: str, tmp_path: Path) -> None:
-    """A challenge drawn from what some piece did not commit to."""
-    folders = write(tmp_path, case(name).proof, case(name).pieces)
-    for index in range(3):
+    """A challenge drawn from what some piece did not commit to, or not from all that is there."""
+    folders, digests = write(tmp_path, case(name).proof, case(name).pieces), case(name).proof.joint.digests
+    others = [tuple(flip(digest) if i == j else digest for i, digest in enumerate(digests)) for j in range(3)]
+    for given in (*others, digests[:2]):
         for folder in folders:
             text = json.loads((folder / STATEMENT).read_text())
-            digest = case(name).proof.joint.digests[index]
-            text["piece"]["digests"][index] = (digest[:-1] + bytes([digest[-1] ^ 1])).hex()
-            (tmp_path / folder.name / "other.json").write_text(json.dumps(text))
-        given = [path for folder in folders for path in (folder / "other.json", folder / PAYLOAD)]
-        (verdict,) = plonky3.verify_all([given])
-        assert verdict is not None and "piece " in verdict
+            text["piece"]["digests"] = [digest.hex() for digest in given]
+            (folder / "other.json").write_text(json.dumps(text))
+        paths = [path for folder in folders[: len(given)] for path in (folder / "other.json", folder / PAYLOAD)]
+        (verdict,) = plonky3.verify_all([paths])
+        assert verdict is not None and "piece 0: " in verdict
+
+
+def flip(digest: bytes) -> bytes:
+    """One bit of it."""
+    return digest[:-1] + bytes([digest[-1] ^ 1])
 
 
 # The numbers of buses, which tie pieces together, are not left to heads.
 
 
-def numbered(folder: Path, *heads: Head, widest: bool = False) -> str:
-    """The verdict on two pieces with these heads and no proof."""
-    asked = list(squares(8, 64))
-    own = [[shuffle(8), asked[0]], [shuffle(8), asked[1], *(limbs(8) if widest else ())]]
-    joint, paths = Joint((bytes(32), bytes(32))), list[Path]()
-    proof: Any = None  # of which nothing is read
-    for index, (head, tables) in enumerate(zip(heads, own, strict=True)):
-        given = [Table(head, [0] * head.num_public_values, np.zeros((1, 8), dtype=np.uint64)), *tables]
-        heights = list(map(plonky3.log_height, given))
-        text = statement_json(PLAIN, given, heights, bytes(32), Piece(joint, index, proof))
-        paths += (folder / f"{index}.json", folder / "empty")
-        paths[-2].write_text(text)
-        paths[-1].write_bytes(b"")
-    (verdict,) = plonky3.verify_all([paths])
-    assert verdict is not None
-    return verdict
-
-
 class Sending(Head):
-    """Its column is not zero."""
+    """Its column need not be zero."""
 
     def define(self, t: Any) -> None:
         for name, width in self.buses:
             t.provide(Bus(name), [t.none] * width, t.none)
 
 
+def numbered(folder: Path, *buses: Sequence[tuple[str, int]], head: type[Head] = Head) -> str:
+    """The verdict on two pieces whose heads name these buses, without a proof; each has a local lookup."""
+    own = [[shuffle(8), table] for table in squares(8, 64)]
+    joint, paths = Joint((bytes(32), bytes(32))), list[Path]()
+    proof: Any = None  # of which nothing is read
+    for index, (named, tables) in enumerate(zip(buses, own, strict=True)):
+        given = [Table(head(named, 2), (0, 0), np.zeros((1, 8), dtype=np.uint64)), *tables]
+        heights = [plonky3.log_height(table) for table in given]
+        paths += (folder / f"{index}.json", folder / "empty")
+        paths[-2].write_text(statement_json(PLAIN, given, heights, bytes(32), Piece(joint, index, proof)))
+        paths[-1].touch()
+    (verdict,) = plonky3.verify_all([paths])
+    assert verdict is not None
+    return verdict
+
+
 def test_numbers_of_buses_are_checked(tmp_path: Path) -> None:
-    squares_, one, two = ("squares", 2), ("unused 0", 2), ("unused 1", 2)
-    fine = numbered(tmp_path, Head([squares_], 2), Head([squares_, one], 2))
-    assert "piece 0: not a proof" in fine
-    other = numbered(tmp_path, Head([squares_], 2), Head([one, squares_], 2))
-    assert "piece 1: a bus has another number than in another piece" in other
-    shared = numbered(tmp_path, Head([squares_], 2), Head([squares_], 2))
-    assert "piece 1: a bus or local lookup has the number of another one in another piece" in shared
-    wide = numbered(tmp_path, Head([squares_], 2), Head([squares_, ("unused 0", 3)], 2))
-    assert "the widest tuples of the pieces differ" in wide
-    sending = numbered(tmp_path, Head([squares_], 2), Sending([squares_, one], 2))
-    assert "piece 1: its first table sends something" in sending
+    bus, unused, wider = ("squares", 2), ("unused 0", 2), ("unused 0", 3)
+    assert "piece 0: not a proof" in numbered(tmp_path, [bus], [bus, unused])
+    reasons = {
+        "piece 1: a bus has another number than in another piece": [unused, bus],
+        "piece 1: a bus or local lookup has the number of another one in another piece": [bus],
+        "the widest tuples of the pieces differ": [bus, wider],
+    }
+    for reason, buses in reasons.items():
+        assert reason in numbered(tmp_path, [bus], buses)
+    sending = numbered(tmp_path, [bus], [bus, unused], head=Sending)
+    assert "piece 0: its first table sends something" in sending
