@@ -30,7 +30,9 @@ from graphprover.options import (
     check_device,
     check_streams,
     configured,
+    count,
 )
+from graphprover.pieces import Pieces
 from graphprover.programs import (
     Program,
     ProgramError,
@@ -57,6 +59,7 @@ from graphprover.vm.key import Key
 from graphprover.vm.statement import Machine
 
 if TYPE_CHECKING:
+    from graphprover.device.choose import Profile
     from graphprover.jobs import Job
     from graphprover.prover import Made
 
@@ -190,6 +193,7 @@ def _add_prove(command: Command) -> None:
         help="of a guest: the proof also states its input, of at most 64 KiB, which `verify --input` compares",
     )
     demands.add_exit_code(subparser, "prove a run that ends with this exit code (default 0), which may be `any`")
+    _with_pieces(subparser)
     subparser.add_argument(
         "-o", "--output", type=Path, default=Path("proof.bin"), metavar="FILE", help="default proof.bin"
     )
@@ -296,6 +300,7 @@ def _add_plan(command: Command) -> None:
     )
     _with_program(subparser)
     _with_level(subparser)
+    _with_pieces(subparser)
     subparser.add_argument(
         "--device",
         default="auto",
@@ -345,6 +350,17 @@ def _with_input(subparser: argparse.ArgumentParser) -> None:
     vm.with_limits(subparser)
 
 
+def _with_pieces(subparser: argparse.ArgumentParser) -> None:
+    subparser.add_argument(
+        "--pieces",
+        type=count,
+        default=1,
+        metavar="N",
+        help="in so many pieces, which a device makes one after another in the memory of one: the tables are dealt to "
+        "them, the run of a guest is cut",
+    )
+
+
 def _with_proximity(subparser: argparse.ArgumentParser) -> None:
     subparser.add_argument(
         "--proximity",
@@ -385,7 +401,9 @@ def run_prove(options: argparse.Namespace) -> int:
         from dask.diagnostics import Profiler
 
         from graphprover.jobs import Job, Prover
-    prover = Prover(program, security=options.security, rate=options.rate, proximity=options.proximity)
+        from graphprover.prover import verify_made
+    level = {"security": options.security, "rate": options.rate, "proximity": options.proximity}
+    prover = Prover(program, **level, pieces=options.pieces)
     job = Job(prover, data, program.name, options.commit_input, options.exit_code or 0, limits)
     try:
         with configured(options), Profiler() as tasks:
@@ -395,7 +413,7 @@ def run_prove(options: argparse.Namespace) -> int:
         proof = made.proof
         with stage("verify"):
             own = program.statement_of(proof)
-            verdict = verify(proof, own, options.security, options.proximity, preprocessed=made.preprocessed_cap)
+            verdict = verify_made(proof, own, options.security, options.proximity, made.preprocessed_cap)
             job.check_claim(proof)
     except OtherExitCode:
         raise
@@ -461,7 +479,7 @@ def run_verify(options: argparse.Namespace) -> int:
         check_writable(options.output)
     data = read_proof(options.proof)
     try:
-        proof = Proof.from_bytes(data)
+        proof = proof_from_bytes(data)
         check_level(proof, options.security)  # before the statement, which may be expensive to make
         program = _program_of(proof, options)
         demands.refuse(program, options)
@@ -611,6 +629,8 @@ def run_plan(options: argparse.Namespace) -> int:
         profile = profile_of(options.device)
     except ValueError as error:
         raise UsageError(f"--device: {error}") from error
+    if options.pieces > 1:
+        return _plan_in_pieces(profile, options)
     program, statement = _program_and_statement(options)
     prepared = _prepared(program, statement, options)
     plan = make_plan(prepared.layout, profile.log_batch_rows, prepared.traces)
@@ -626,6 +646,34 @@ def run_plan(options: argparse.Namespace) -> int:
             times = assumed(profile.kind, profile.threads)
             write(path, draw(plan, program.name, times, profile.threads).encode())
     report.say(found, describe, options)
+    return OK
+
+
+def _plan_in_pieces(profile: "Profile", options: argparse.Namespace) -> int:
+    if options.svg or options.html:
+        raise UsageError("--pieces: a picture is of one piece")
+    from graphprover.device.choose import CPU
+    from graphprover.graphs.pieces import On, plan_keeping
+    from graphprover.graphs.plan_text import pieces_peak_text, pieces_rows
+    from graphprover.graphs.proof import Keep
+    from graphprover.prover import in_pieces
+
+    program, data, limits = _run(options)
+    try:
+        if isinstance(program, Guest):
+            statement = program.statement_for(data, pieces=options.pieces, **limits)
+        else:
+            statement = in_pieces(program.statement_for(data), options.pieces)
+    except ValueError as error:
+        raise UsageError(f"{program.name}: {error}") from error
+    shapes = _prepared(program, statement, options).shapes
+    on = On(profile.log_batch_rows, profile.threads, profile.kind != CPU)
+    plans = {keep: plan_keeping(shapes, on, keep) for keep in Keep}
+
+    def describe() -> list[report.Block]:
+        return [report.Section(pieces_rows(plans)), f"on {profile}", pieces_peak_text(plans)]
+
+    report.say({"program": program.name, **facts.plan_in_pieces(plans, profile)}, describe, options)
     return OK
 
 
@@ -649,9 +697,11 @@ def run_check(options: argparse.Namespace) -> int:
 def _program_and_statement(options: argparse.Namespace) -> tuple[Program | Guest, Statement]:
     """The program asked for, and its statement about the input."""
     program, data, limits = _run(options)
-    if isinstance(program, Guest):
-        return program, program.statement_for(data, state_input=getattr(options, "commit_input", False), **limits)
-    return program, program.statement_for(data)
+    if not isinstance(program, Guest):
+        return program, program.statement_for(data)
+    statement = program.statement_for(data, state_input=getattr(options, "commit_input", False), **limits)
+    assert isinstance(statement, Statement)
+    return program, statement
 
 
 def _run(options: argparse.Namespace) -> tuple[Program | Guest, bytes | None, Limits]:
@@ -669,12 +719,12 @@ def _run(options: argparse.Namespace) -> tuple[Program | Guest, bytes | None, Li
     return program, data, limits
 
 
-def _prepared(program: Program | Guest, statement: Statement, options: argparse.Namespace) -> Any:
-    """The statement with its checked traces and the layout of the proof asked for: `prover.Prepared`."""
-    from graphprover.prover import prepare
+def _prepared(program: Program | Guest, statement: Statement | Pieces, options: argparse.Namespace) -> Any:
+    """The statement with its checked traces and the layout of the proof asked for, as `prepared.ready` gives it."""
+    from graphprover.prepared import ready
 
     try:
-        return prepare(statement, options.security, options.rate, proximity=options.proximity)
+        return ready(statement, options.security, options.rate, proximity=options.proximity)
     except ValueError as error:
         raise UsageError(f"{program.name}: {error}") from error
 

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from dask.diagnostics.profile import TaskData
 
     from graphprover.device.choose import Profile
+    from graphprover.graphs.pieces import PiecesPlan
     from graphprover.graphs.plan import Plan
+    from graphprover.graphs.proof import Keep
     from graphprover.jobs import Result
 
 Facts = dict[str, Any]
@@ -143,8 +145,31 @@ def plan(made: Plan, profile: Profile) -> Facts:
         {"key": key, "round": task.round, "name": task.name, "needs": list(task.needs), **asdict(task.cost)}
         for key, task in made.tasks.items()
     ]
-    device = {"device": profile.kind, "threads": profile.threads, "batch_rows": 1 << profile.log_batch_rows}
-    return {"tasks": tasks, "total": asdict(made.total), **device, "peak_bytes": made.peak_bytes(profile.threads)}
+    peak = made.peak_bytes(profile.threads)
+    return {"tasks": tasks, "total": asdict(made.total), **_device(profile), "peak_bytes": peak}
+
+
+def plan_in_pieces(plans: Mapping[Keep, PiecesPlan], profile: Profile) -> Facts:
+    """What each piece of a proof costs, and the peak, by what a device keeps of pieces that wait."""
+    pieces = [
+        {
+            "tables": [air.name for air in piece.layout.tables],
+            "log_rows": list(piece.layout.log_heights),
+            "tasks": sum(piece.tasks),
+            "total": asdict(piece.cost),
+            "kept_bytes": {keep.name.lower(): plan.pieces[index].kept for keep, plan in plans.items()},
+        }
+        for index, piece in enumerate(next(iter(plans.values())).pieces)
+    ]
+    return {
+        "pieces": pieces,
+        **_device(profile),
+        "peak_bytes": {keep.name.lower(): plan.peak.bytes for keep, plan in plans.items()},
+    }
+
+
+def _device(profile: Profile) -> Facts:
+    return {"device": profile.kind, "threads": profile.threads, "batch_rows": 1 << profile.log_batch_rows}
 
 
 def job(
@@ -158,9 +183,9 @@ def job(
 ) -> Facts:
     """What has become of a job of a batch: its proof's file or an error, and why a proof that was there is not kept."""
     says = rows = None
-    if result.proof is not None:
-        says = program.to_json(result.proof.public_values)
-        rows = sum(1 << log_rows for log_rows in result.proof.log_heights)
+    if isinstance(found := result.proof, Proof):
+        says = program.to_json(found.public_values)
+        rows = sum(1 << log_rows for log_rows in found.log_heights)
     return {
         "name": name,
         "outcome": "failed" if error else "kept" if result.kept else "made",

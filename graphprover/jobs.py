@@ -15,16 +15,17 @@ from graphprover.device import Device
 from graphprover.envelope import Proof
 from graphprover.files import FileError, read_input, read_proof
 from graphprover.graphs.executor_names import LOCAL, THREADS
+from graphprover.prepared import Prepared, PreparedPieces, ready
 from graphprover.programs import Packed, Program, ProgramError, open_program, pack, unpack
+from graphprover.proof_in_pieces import ProofInPieces, proof_from_bytes
 from graphprover.protocol.errors import VerificationError
-from graphprover.protocol.proof import Cap
 from graphprover.protocol.security import JOHNSON_PROXIMITY
-from graphprover.prover import Made, Prepared, make, prepare
-from graphprover.verifier import Verdict, check_level, verify
-from graphprover.vm.claim import Claim, claim_of
+from graphprover.prover import Made, in_pieces, make, verify_made
+from graphprover.verifier import Verdict, check_level
+from graphprover.vm.claim import Claim
 from graphprover.vm.execute import Execution, half_of_memory
 from graphprover.vm.faults import OtherExitCode
-from graphprover.vm.guest import ANY, Guest, Limits, claimed, other_exit_code
+from graphprover.vm.guest import ANY, Guest, Limits, claim_in, claimed, other_exit_code
 from graphprover.vm.key import Key
 from graphprover.vm.setup import make_key
 
@@ -39,8 +40,8 @@ class Prover:
         sha256.verify(proof)
 
     ``program``: what `graphprover prove` takes, a path or ``examples/NAME``, or one that is open. The options are those
-    of `prove`. It travels to workers as bytes: the ELF file, or the sources of a ``.py`` program, without executor and
-    device.
+    of `prove`; a guest's pieces are windows of its run. It travels to workers as bytes: the ELF file, or the sources of
+    a ``.py`` program, without executor and device.
 
     Raises ProgramError for what is no program. What its tables leave unread is told in warnings.
     """
@@ -54,10 +55,11 @@ class Prover:
         proximity: str = JOHNSON_PROXIMITY,
         executor: Any = THREADS,
         device: Device | str = "auto",
+        pieces: int = 1,
     ) -> None:
         self.program = program if isinstance(program, Program | Guest) else open_program(os.fspath(program))
         self.security, self.rate, self.proximity = security, rate, proximity
-        self.executor, self.device = executor, device
+        self.executor, self.device, self.pieces = executor, device, pieces
         if isinstance(self.program, Program):
             warn(self.program.statement())
 
@@ -71,7 +73,7 @@ class Prover:
         return pack(self.program)
 
     def __getstate__(self) -> dict[str, Any]:
-        options = {"security": self.security, "rate": self.rate, "proximity": self.proximity}
+        options = {name: getattr(self, name) for name in ("security", "rate", "proximity", "pieces")}
         return options | {"_packed": self._packed, "executor": THREADS, "device": "auto"}
 
     def execute(self, data: bytes = b"", **limits: Unpack[Limits]) -> Execution:
@@ -88,7 +90,7 @@ class Prover:
         state_input: bool = False,
         exit_code: int | str = 0,
         **limits: Unpack[Limits],
-    ) -> Prepared:
+    ) -> Prepared | PreparedPieces:
         """The statement about a run on ``data`` with its traces, and the shape of its proof."""
         return Job(self, data, "", state_input, exit_code, limits).prepared()
 
@@ -99,7 +101,7 @@ class Prover:
         state_input: bool = False,
         exit_code: int | str = 0,
         **limits: Unpack[Limits],
-    ) -> Proof:
+    ) -> Proof | ProofInPieces:
         """Prove a run on ``data``; by an executor that is a cluster, one of its workers runs the guest, too.
 
         ``state_input``: the proof of a guest states its input. ``exit_code``: of a guest, or ``"any"``; a run that ends
@@ -115,21 +117,21 @@ class Prover:
         from graphprover.cluster import joined  # which loads Dask's distributed
 
         with joined(self.executor) as cluster:
-            proof: Proof = cluster.prove(job, self.device)
+            proof: Proof | ProofInPieces = cluster.prove(job, self.device)
         self.verify(proof)
         job.check_claim(proof)
         return proof
 
-    def verify(self, proof: Proof | bytes) -> Verdict:
+    def verify(self, proof: Proof | ProofInPieces | bytes) -> Verdict:
         """Check that this is a proof of this program with the security asked for: arguments and errors of `verify`.
 
         What it says of the program is in the verdict's public values, and ``program.describe`` gives that in words.
         """
-        return self._verify(proof if isinstance(proof, Proof) else Proof.from_bytes(proof))
+        return self._verify(proof_from_bytes(proof) if isinstance(proof, bytes) else proof)
 
-    def _verify(self, proof: Proof, cap: Cap | None = None) -> Verdict:
+    def _verify(self, proof: Proof | ProofInPieces, caps: Any = None) -> Verdict:
         check_level(proof, self.security)  # before the statement, which may be expensive to make
-        return verify(proof, self.program.statement_of(proof), self.security, self.proximity, preprocessed=cap)
+        return verify_made(proof, self.program.statement_of(proof), self.security, self.proximity, caps)
 
     def key(self) -> Key:
         """The verifying key of a guest; raises ValueError for tables, which have none."""
@@ -167,20 +169,22 @@ class Job:
         """What to call it: by its name, or by its program's, without the hash."""
         return self.name or self.prover.program.label.split(" ")[0]
 
-    def prepared(self) -> Prepared:
+    def prepared(self) -> Prepared | PreparedPieces:
         """The statement about this run with its traces: executes the guest.
 
         Raises what `Prover.prove` raises before there is a proof.
         """
         prover, program = self.prover, self.prover.program
         if isinstance(program, Guest):
-            statement = program.statement_for(self._input(), state_input=self.state_input, **self.limits)
+            statement = program.statement_for(
+                self._input(), state_input=self.state_input, pieces=prover.pieces, **self.limits
+            )
             self._check_exit_code(claimed(statement).exit_code)
         elif self.state_input or self.limits or self.exit_code not in (0, ANY):
             raise ProgramError(f"{program.name}: no guest, so it has no input to state, no exit code and no limits")
         else:
-            statement = program.statement_for(self._input())
-        return prepare(statement, prover.security, prover.rate, proximity=prover.proximity)
+            statement = in_pieces(program.statement_for(self._input()), prover.pieces)
+        return ready(statement, prover.security, prover.rate, proximity=prover.proximity)
 
     def claim(self) -> Claim:
         """What a proof of a guest's run would say, without its record."""
@@ -189,23 +193,23 @@ class Job:
         self._check_exit_code(run.exit_code)
         return Claim(run.output, run.exit_code, run.cycles, self._stated())
 
-    def valid(self) -> Proof | None:
+    def valid(self) -> Proof | ProofInPieces | None:
         """The proof that is there, where it is valid and of this program; whether of this run, it does not say."""
         data = self._existing()
         if data is None:
             return None
         try:
-            proof = Proof.from_bytes(data)
+            proof = proof_from_bytes(data)
             self.prover.verify(proof)
         except VerificationError as error:
             _log.info("%s: the proof that is there is not good enough, so it is made again: %s", self.label, error)
             return None
         return proof
 
-    def check_claim(self, proof: Proof) -> None:
+    def check_claim(self, proof: Proof | ProofInPieces) -> None:
         """Raises VerificationError where a proof of the guest says what was not asked for, as far as that is known."""
         if isinstance(self.prover.program, Guest):
-            claim = claim_of(proof.public_values)
+            claim = claim_in(proof)
             self._check_exit_code(claim.exit_code)
             if claim.input != self._stated():
                 raise VerificationError(f"{self.label}: the proof states another input, or states one or none unasked")
@@ -243,7 +247,7 @@ class Result:
     tries: int = 1
 
     @property
-    def proof(self) -> Proof | None:
+    def proof(self) -> Proof | ProofInPieces | None:
         """None where there is an error."""
         return self.made.proof if self.made else None
 
@@ -258,34 +262,44 @@ class Result:
         return self.made.seconds if self.made else {}
 
 
-def made(subject: Job | Prepared, executor: str = THREADS, device: Device | str = "auto") -> Made:
+def made(subject: Job | Prepared | PreparedPieces, executor: str = THREADS, device: Device | str = "auto") -> Made:
     """A proof by a device of this process, or the one that is there already; it has been verified.
 
     A `Job`'s is verified against its program, as `graphprover prove` does it. Errors are those of `Prover.prove`, and
     FileError for an input that cannot be read.
     """
-    if isinstance(subject, Prepared):
+    if isinstance(subject, Prepared | PreparedPieces):
         return make(subject, executor, device)
     started = time.perf_counter()
 
-    def kept(proof: Proof) -> Made:
+    def kept(proof: Proof | ProofInPieces) -> Made:
         return Made(proof, None, {"verify": time.perf_counter() - started}, 0, kept=True)
 
     proof = subject.valid()
     guest = isinstance(subject.prover.program, Guest)
-    if proof and guest and claim_of(proof.public_values) == subject.claim():
+    if proof and guest and claim_in(proof) == subject.claim():
         return kept(proof)
     prepared = subject.prepared()
-    if proof and not guest and _says(proof) == (prepared.public_values, prepared.layout.log_heights):
+    if proof and not guest and _says(proof) == _to_say(prepared):
         return kept(proof)
     prepare_seconds = time.perf_counter() - started
     result = make(prepared, executor, device, check=subject.prover._verify)
     return replace(result, seconds={"prepare": prepare_seconds, **result.seconds})
 
 
-def _says(proof: Proof) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]:
-    """What a proof of tables says, as in a `Verdict`."""
-    return proof.public_values, proof.log_heights
+Says = list[tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]]  # of each piece, as in a `Verdict`
+
+
+def _says(proof: Proof | ProofInPieces) -> Says:
+    """What a proof of tables says."""
+    proofs = proof.proofs if isinstance(proof, ProofInPieces) else (proof,)
+    return [(piece.public_values, piece.log_heights) for piece in proofs]
+
+
+def _to_say(prepared: Prepared | PreparedPieces) -> Says:
+    """What a proof will say."""
+    pieces = prepared.pieces if isinstance(prepared, PreparedPieces) else (prepared,)
+    return [(piece.public_values, piece.layout.log_heights) for piece in pieces]
 
 
 def packed(job: Job, device: Device | str) -> bytes:

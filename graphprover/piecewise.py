@@ -56,12 +56,12 @@ def prove_pieces(
 
     # Rounds 0 and 1 of each piece.
     committed = []
-    for number, piece, piece_plan in zip(numbers, prepared.pieces, plan.pieces, strict=True):
+    for number, piece, planned in zip(numbers, prepared.pieces, plan.pieces, strict=True):
         started = time.perf_counter()
         graph = Graph(device, token, batches(piece.layout, device.log_batch_rows), number)
-        committed.append(run(proof_graph.committing(graph, *_given(piece), piece_plan.keep)))
+        committed.append(run(proof_graph.committing(graph, *_given(piece), keep=planned.keep)))
         seconds[number.index]["commit"] = time.perf_counter() - started
-        _log.debug("%s has committed, and keeps %s: %d bytes", number, piece_plan.keep.name, piece_plan.kept)
+        _log.debug("%s has committed, and keeps %s: %d bytes", number, planned.keep.name, planned.kept)
 
     # σ and τ, of all of them.
     joint = Joint(tuple(piece.digest for piece in committed))
@@ -97,7 +97,7 @@ def _finished(
     """A piece's proof, and its commitment to preprocessed columns."""
     layout = piece.layout
     graph = Graph(device, token, batches(layout, device.log_batch_rows), number, committed.kept)
-    proven = run(proof_graph.finishing(graph, *_given(piece), joint, nonce))
+    proven = run(proof_graph.finishing(graph, *_given(piece), joint=joint, nonce=nonce))
     proof = Proof(piece.label, layout.parameters, layout.log_heights, piece.public_values, encode(proven.proof))
     return proof, proven.preprocessed_cap
 

@@ -1,7 +1,7 @@
 """A statement that is ready to be proved: its traces checked, and the shape of its proof chosen."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -26,6 +26,10 @@ class Prepared:
     preprocessed: Mapping[int, np.ndarray]  # the preprocessed columns, by table
     public_values: tuple[tuple[int, ...], ...]  # of each table
 
+    def on_host(self) -> "Prepared":
+        """The same, with no trace on a GPU: so it travels."""
+        return replace(self, traces=tuple(trace.get() if _is_on_gpu(trace) else trace for trace in self.traces))
+
 
 @dataclass(frozen=True)
 class PreparedPieces:
@@ -37,6 +41,15 @@ class PreparedPieces:
     def label(self) -> str:
         """That of all pieces."""
         return self.pieces[0].label
+
+    @property
+    def shapes(self) -> list[tuple[Layout, tuple[Array | Recipe, ...]]]:
+        """The layout and the traces of each."""
+        return [(piece.layout, piece.traces) for piece in self.pieces]
+
+    def on_host(self) -> "PreparedPieces":
+        """The same, with no trace on a GPU: so it travels."""
+        return PreparedPieces(tuple(piece.on_host() for piece in self.pieces))
 
 
 def prepare(
@@ -69,6 +82,19 @@ def prepare_pieces(
         [1 << log_height for layout in layouts for log_height in layout.log_heights],
     )
     return PreparedPieces(prepared)
+
+
+def ready(
+    statement: Statement | Pieces,
+    security: float = 128,
+    rate: int = 2,
+    parameters: Parameters | None = None,
+    proximity: str = JOHNSON_PROXIMITY,
+) -> Prepared | PreparedPieces:
+    """The same of either."""
+    if isinstance(statement, Pieces):
+        return prepare_pieces(statement, security, rate, parameters, proximity)
+    return prepare(statement, security, rate, parameters, proximity)
 
 
 def _prepared(
@@ -121,7 +147,7 @@ def _columns(table: Table, air: AirDescription) -> Array | Recipe:
         if columns != air.main_width or rows & (rows - 1) or not rows:
             raise ValueError(f"{what}: its recipe gives {main.shape}; expected ({air.main_width}, a power of two)")
         return main
-    if not is_on_gpu(main):
+    if not _is_on_gpu(main):
         return as_columns(main, air.main_width, what)
     if main.dtype != np.uint64 or main.ndim != 2 or main.shape[0] != air.main_width or not main.flags.c_contiguous:
         raise ValueError(f"{what}: {main.dtype} {main.shape}; expected contiguous uint64 ({air.main_width}, rows)")
@@ -130,6 +156,5 @@ def _columns(table: Table, air: AirDescription) -> Array | Recipe:
     return main
 
 
-def is_on_gpu(array: Any) -> TypeGuard[Any]:
-    """Whether it is an array of CuPy's."""
+def _is_on_gpu(array: Any) -> TypeGuard[Any]:
     return hasattr(array, "__cuda_array_interface__")

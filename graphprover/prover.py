@@ -23,14 +23,14 @@ from graphprover.graphs.batches import batches
 from graphprover.graphs.executor_names import LOCAL, THREADS
 from graphprover.graphs.executors import executor_for
 from graphprover.graphs.keys import PieceNumber
-from graphprover.graphs.pieces import PiecesPlan, plan_pieces
+from graphprover.graphs.pieces import On, PiecesPlan, plan_pieces
 from graphprover.graphs.plan import Peak, peak_of
 from graphprover.graphs.progress import Tell
 from graphprover.graphs.query import Proven
 from graphprover.graphs.tasks import Graph
 from graphprover.pieces import Pieces, pieces_of
 from graphprover.piecewise import prove_pieces
-from graphprover.prepared import Prepared, PreparedPieces, is_on_gpu, prepare, prepare_pieces
+from graphprover.prepared import Prepared, PreparedPieces, ready
 from graphprover.proof_in_pieces import Piece, ProofInPieces
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.layout import Layout
@@ -39,7 +39,7 @@ from graphprover.protocol.proof import BatchProof, Cap, decode, encode
 from graphprover.protocol.security import JOHNSON_PROXIMITY
 from graphprover.protocol.verification import check_batch, check_piece
 from graphprover.statement import Statement, binding_digest
-from graphprover.verifier import check_in_common, verify
+from graphprover.verifier import Verdict, check_in_common, verify, verify_pieces
 
 Caps = Cap | tuple[Cap | None, ...] | None  # of pieces, one each
 
@@ -106,11 +106,7 @@ def prove(
         warn(part)
     if isinstance(statement, Statement):
         statement = in_pieces(statement, pieces)
-    prepared: Prepared | PreparedPieces
-    if isinstance(statement, Pieces):
-        prepared = prepare_pieces(statement, security, rate, parameters, proximity)
-    else:
-        prepared = prepare(statement, security, rate, parameters, proximity)
+    prepared = ready(statement, security, rate, parameters, proximity)
     proof, _ = prove_prepared(prepared, executor, device, progress)
     if executor not in LOCAL:
         verify(proof, statement, security=0)  # by whom it was made does not matter
@@ -207,15 +203,9 @@ def _make_pieces(
 
 def plan_for(prepared: PreparedPieces, device: Device) -> PiecesPlan:
     """What the device keeps of each piece, as far as there is room."""
-    layouts = [(piece.layout, piece.traces) for piece in prepared.pieces]
     given = sum(_given_bytes(piece, device) for piece in prepared.pieces)
-    return plan_pieces(
-        layouts,
-        largest(device) - given,
-        log_batch_rows=device.log_batch_rows,
-        threads=device.threads,
-        loaded=device.memory.keeps,
-    )
+    on = On(device.log_batch_rows, device.threads, device.memory.keeps)
+    return plan_pieces(prepared.shapes, on, largest(device) - given)
 
 
 def _check_piece(layout: Layout, piece: Piece, cap: Cap | None) -> BatchProof:
@@ -261,7 +251,7 @@ def prove_prepared(
         from graphprover.cluster import joined  # which loads Dask's distributed
 
         with _told(progress) as tell, joined(executor) as cluster:
-            return cluster.prove(_on_host(prepared), device, tell), None
+            return cluster.prove(prepared.on_host(), device, tell), None
     if isinstance(prepared, PreparedPieces):
 
         def by(prepared: PreparedPieces, device: Device) -> tuple[ProofInPieces, Caps]:
@@ -271,6 +261,17 @@ def prove_prepared(
 
         return _on_device(prepared, device, by)
     return _on_device(prepared, device, lambda prepared, device: _prove(prepared, device, executor, progress))
+
+
+def verify_made(
+    proof: Proof | ProofInPieces, statement: Statement | Pieces, security: float, proximity: str, caps: Any
+) -> Verdict:
+    """`verify` by who has made the proof, and with it commitments to the preprocessed columns."""
+    if not isinstance(proof, ProofInPieces):
+        return verify(proof, statement, security, proximity, preprocessed=caps)
+    if isinstance(statement, Pieces):
+        return verify_pieces(proof, statement, security, proximity, preprocessed=caps)
+    return verify(proof, statement, security, proximity)
 
 
 def _on_device(prepared: Subject, device: Device | str, by: Callable[[Subject, Device], T]) -> T:
@@ -284,14 +285,7 @@ def _on_device(prepared: Subject, device: Device | str, by: Callable[[Subject, D
             raise
         reason = str(error)
     _log.warning("graphprover: the GPU's memory does not suffice, so the CPU makes the proof: %s", reason)
-    return by(_on_host(prepared), cpu)
-
-
-def _on_host(prepared: Subject) -> Subject:
-    """The same, with no trace on a GPU: so it travels."""
-    if isinstance(prepared, PreparedPieces):
-        return replace(prepared, pieces=tuple(map(_on_host, prepared.pieces)))
-    return replace(prepared, traces=tuple(trace.get() if is_on_gpu(trace) else trace for trace in prepared.traces))
+    return by(prepared.on_host(), cpu)
 
 
 def _prove(prepared: Prepared, device: Device, executor: Any, progress: bool | Tell) -> tuple[Proof, Cap | None]:

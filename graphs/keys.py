@@ -1,12 +1,14 @@
 """What the tasks of a proof are called; without Dask, for those who only read keys."""
 
 from collections.abc import Hashable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 Key = tuple[str, ...]  # the first word of the round, the round, the name, the piece if there are several, the token
 
 
-class PieceNumber(NamedTuple):
+@dataclass(frozen=True)
+class PieceNumber:
     """Which piece of a proof."""
 
     index: int  # from 0

@@ -53,48 +53,50 @@ class PiecesPlan:
         return peak
 
 
-def plan_pieces(
-    pieces: Sequence[tuple[Layout, Sequence[Array | Recipe]]],
-    budget: int,
-    *,
-    log_batch_rows: int,
-    threads: int,
-    loaded: bool,
-) -> PiecesPlan:
-    """What to keep so that the proof takes at most so many bytes, if that can be; traces are given by piece.
+@dataclass(frozen=True)
+class On:
+    """What a plan depends on of a device."""
+
+    log_batch_rows: int
+    threads: int
+    loads: bool  # its memory is its own
+
+
+Given = Sequence[tuple[Layout, Sequence[Array | Recipe]]]  # each piece and its traces
+
+
+def plan_pieces(pieces: Given, device: On, budget: int) -> PiecesPlan:
+    """What to keep so that the proof takes at most so many bytes, if that can be.
 
     First all trees, for they are the most hashing for the fewest bytes; then traces; then extensions.
     """
-
-    def piece_plan(index: int, keep: Keep) -> PiecePlan:
-        layout, main = pieces[index]
-        made = tuple(isinstance(trace, Recipe) for trace in main)
-        shape = layout, made, keep, log_batch_rows, threads, loaded
-        if shape not in _plans:
-            if len(_plans) >= _SHAPES:
-                _plans.clear()
-            _plans[shape] = _planned(layout, main, keep, log_batch_rows, threads, loaded)
-        return _plans[shape]
-
-    plan = PiecesPlan(tuple(piece_plan(index, Keep.NOTHING) for index in range(len(pieces))))
+    plan = plan_keeping(pieces, device, Keep.NOTHING)
     for keep in list(Keep)[1:]:
+        with_more = plan_keeping(pieces, device, keep).pieces
         for index in reversed(range(len(pieces))):
-            more = PiecesPlan((*plan.pieces[:index], piece_plan(index, keep), *plan.pieces[index + 1 :]))
+            more = PiecesPlan((*plan.pieces[:index], with_more[index], *plan.pieces[index + 1 :]))
             if more.peak.bytes <= budget:
                 plan = more
     return plan
+
+
+def plan_keeping(pieces: Given, device: On, keep: Keep) -> PiecesPlan:
+    """The plan where that is kept of each piece."""
+    return PiecesPlan(tuple(_planned(layout, main, device, keep) for layout, main in pieces))
 
 
 _plans: dict[object, PiecePlan] = {}  # of shapes that were planned
 _SHAPES = 1000  # that are kept
 
 
-def _planned(
-    layout: Layout, main: Sequence[Array | Recipe], keep: Keep, log_batch_rows: int, threads: int, loaded: bool
-) -> PiecePlan:
-    plans = make_plans_of_piece(layout, keep, log_batch_rows, main, loaded)
-    peak = max((plan.peak(threads) for plan in plans), key=lambda peak: peak.bytes)
-    kept = sum(plans[1].tasks[key].cost.kept for key in plans[1].held)
-    cost = plans[0].total + plans[1].total
-    first, last = (len(plan.tasks) for plan in plans)
-    return PiecePlan(layout, keep, kept, peak, cost, (first, last))
+def _planned(layout: Layout, main: Sequence[Array | Recipe], device: On, keep: Keep) -> PiecePlan:
+    shape = layout, tuple(isinstance(trace, Recipe) for trace in main), device, keep
+    if shape not in _plans:
+        if len(_plans) >= _SHAPES:
+            _plans.clear()
+        first, last = make_plans_of_piece(layout, keep, device.log_batch_rows, main, device.loads)
+        peak = max(first.peak(device.threads), last.peak(device.threads), key=lambda peak: peak.bytes)
+        kept = sum(last.tasks[key].cost.kept for key in last.held)
+        tasks = len(first.tasks), len(last.tasks)
+        _plans[shape] = PiecePlan(layout, keep, kept, peak, first.total + last.total, tasks)
+    return _plans[shape]

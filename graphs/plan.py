@@ -17,7 +17,7 @@ from graphprover.device.interface import CPU_BATCH, Array, Device
 from graphprover.graphs import proof
 from graphprover.graphs.batches import batches
 from graphprover.graphs.costs import Cost, Costs, kept_by_size
-from graphprover.graphs.keys import PieceNumber, place_of
+from graphprover.graphs.keys import Key, PieceNumber, place_of
 from graphprover.graphs.proof import Keep
 from graphprover.graphs.tasks import Graph
 from graphprover.notebook import html
@@ -135,9 +135,9 @@ def make_plans_of_piece(
     given, batched = _empty(layout, main), batches(layout, log_batch_rows)
     graphs = [Graph(_NO_DEVICE, "", batched, PieceNumber(0, 2)) for _ in range(3)]
     nodes = proof.begin(graphs[0], *given).kept(layout, keep)
-    graphs[2].kept.update({node.key: None for node in nodes})
-    first = _plan(graphs[1], layout, proof.committing(graphs[1], *given, keep), main, loaded)
-    last = proof.finishing(graphs[2], *given, Joint((bytes(DIGEST_BYTES),) * 2), 0)
+    graphs[2].kept.update((cast(Key, node.key), None) for node in nodes)
+    first = _plan(graphs[1], layout, proof.committing(graphs[1], *given, keep=keep), main, loaded)
+    last = proof.finishing(graphs[2], *given, joint=Joint((bytes(DIGEST_BYTES),) * 2), nonce=0)
     return first, _plan(graphs[2], layout, last, main, loaded)
 
 

@@ -1,8 +1,10 @@
 """A plan as text: the rows of a table, and figures for people."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
+from graphprover.graphs.pieces import PiecesPlan
 from graphprover.graphs.plan import Plan, Task
+from graphprover.graphs.proof import Keep
 from graphprover.graphs.transcript import TRANSCRIPT
 
 
@@ -19,6 +21,26 @@ def plan_rows(plan: Plan) -> list[tuple[str, ...]]:
 def peak_text(plan: Plan, threads: int) -> str:
     """The most memory that the proof takes, with so many tasks side by side."""
     return f"peak memory beyond the traces: {bytes_text(plan.peak_bytes(threads))}"
+
+
+def pieces_rows(plans: Mapping[Keep, PiecesPlan]) -> list[tuple[str, ...]]:
+    """A row a piece: what it is, what it costs once, its own peak, and what stays of it by what is kept."""
+    rows: list[tuple[str, ...]] = [
+        ("piece", "tables", "rows", "multiply", "butterfly", "Keccak-f", "peak", "trees", "+ traces", "+ extensions")
+    ]
+    for index, piece in enumerate(plans[Keep.ALL].pieces):
+        cost, layout = piece.cost, piece.layout
+        counts = map(count_text, (cost.multiplications, cost.butterflies, cost.permutations))
+        kept = [bytes_text(plans[keep].pieces[index].kept) for keep in Keep if keep]
+        size = str(len(layout.tables)), f"up to 2^{max(layout.log_heights)}"
+        rows.append((str(index), *size, *counts, bytes_text(piece.peak.bytes), *kept))
+    return rows
+
+
+def pieces_peak_text(plans: Mapping[Keep, PiecesPlan]) -> str:
+    """The most memory that the proof takes in pieces, by what is kept."""
+    least, most = (bytes_text(plans[keep].peak.bytes) for keep in (Keep.NOTHING, Keep.ALL))
+    return f"peak memory beyond the traces: {least} where nothing of a piece is kept, {most} where all is"
 
 
 def _rounds(plan: Plan, task: Task) -> Iterable[str]:

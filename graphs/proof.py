@@ -85,6 +85,7 @@ def committing(
     main: Traces,
     preprocessed: Mapping[int, Array],
     public_values: Sequence[Sequence[int]],
+    *,
     keep: Keep,
 ) -> Delayed:
     """The task whose value is what a piece has `Committed` to."""
@@ -100,6 +101,7 @@ def finishing(
     main: Traces,
     preprocessed: Mapping[int, Array],
     public_values: Sequence[Sequence[int]],
+    *,
     joint: Joint,
     nonce: int,
 ) -> Delayed:

@@ -50,8 +50,9 @@ class Graph:
         return Node(key)
 
     def delayed(self, result: Node) -> Delayed:
-        """The graph as a Dask collection whose value is that of one task, without what is kept already or not needed."""
-        return Delayed(result.key, cull(self.tasks, [result.key]))
+        """What one task needs, of which nothing is kept yet, as a Dask collection of its value."""
+        tasks: dict[Any, Any] = {**self.tasks}
+        return Delayed(result.key, cull(tasks, [result.key]))
 
 
 def _node(value: Any) -> Any:

@@ -19,7 +19,7 @@ from graphprover.device import CpuDevice
 from graphprover.examples.synthetic import statement
 from graphprover.graphs.ceilings import Ceilings
 from graphprover.graphs.plan import make_plan
-from graphprover.prover import prepare
+from graphprover.prepared import prepare
 from rounds import report, timed
 
 

@@ -20,7 +20,7 @@ from graphprover.device.choose import device_for
 from graphprover.examples import synthetic
 from graphprover.graphs.ceilings import Ceilings
 from graphprover.graphs.plan import make_plan
-from graphprover.prover import prepare
+from graphprover.prepared import prepare
 from rounds import Synchronised, report, timed
 
 

@@ -39,7 +39,12 @@ def test_equal_tables_are_dealt_equally() -> None:
 
 
 def test_taller_and_wider_tables_weigh_more() -> None:
-    tables = [synthetic.table(8, 20, 4), synthetic.table(9, 20, 4), synthetic.table(9, 40, 4), synthetic.table(9, 40, 8)]
+    tables = [
+        synthetic.table(8, 20, 4),
+        synthetic.table(9, 20, 4),
+        synthetic.table(9, 40, 4),
+        synthetic.table(9, 40, 8),
+    ]
     weights = table_seconds(Statement(tables))
     assert weights == sorted(weights) and weights[1] > 1.8 * weights[0]
 

@@ -84,7 +84,7 @@ class Guest:
         data: bytes | None,
         *,
         state_input: bool = False,
-        pieces: int | None = None,
+        pieces: int = 1,
         window: int | None = None,
         **limits: Unpack[Limits],
     ) -> Statement | Pieces:

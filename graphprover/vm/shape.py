@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from operator import itemgetter
 
-from graphprover.vm.table_numbers import FAMILY_TABLES, LANES, FamilyTable, TableNumber, name_of
+from graphprover.vm.table_numbers import BOUNDARY, FAMILY_TABLES, LANES, FamilyTable, TableNumber, name_of
 from graphprover.vm.tables.bump import BUMP_LANES
 from graphprover.vm.tables.keccak_f import ROUNDS
 
@@ -22,10 +22,11 @@ SPLIT_CELLS = 1 << 20  # idle cells from which on a table is split into two
 SEVERAL = frozenset({TableNumber.BUMP, TableNumber.KECCAK_F})  # a statement may have any number of these
 # With preprocessed columns, a copy of which serves the lookups of each piece.
 OF_EVERY_PIECE = (TableNumber.PROGRAM, TableNumber.HALVES, TableNumber.BYTE_PAIRS, TableNumber.POWERS)
-# Where registers and words begin and end: elsewhere as well they would have a second history.
-OF_FIRST_PIECE = frozenset({TableNumber.REGISTERS, TableNumber.IMAGE, TableNumber.ZERO, TableNumber.INPUT}) | {
-    TableNumber.OUTPUT, TableNumber.ZERO_ABOVE, TableNumber.STATED_INPUT, TableNumber.ZERO_BETWEEN,
-}  # fmt: skip
+# Where the run, registers and words begin and end: elsewhere as well they would have a second history.
+OF_FIRST_PIECE = frozenset({
+    BOUNDARY, TableNumber.REGISTERS, TableNumber.IMAGE, TableNumber.ZERO, TableNumber.INPUT, TableNumber.OUTPUT,
+    TableNumber.ZERO_ABOVE, TableNumber.STATED_INPUT, TableNumber.ZERO_BETWEEN,
+})  # fmt: skip
 
 _TABLE_NUMBERS = frozenset(map(int, TableNumber))
 KECCAK_CALL = "keccak_call"  # the family that needs the permutation
@@ -109,10 +110,10 @@ def check_numbers(pieces: Sequence[Sequence[int]], required: Collection[int]) ->
     last = len(pieces) - 1
     for index, numbers in enumerate(pieces):
         with _naming(index, len(pieces)):
-            _check_piece(numbers, OF_EVERY_PIECE if index else required, exits=index == last)
             once = next((number for number in numbers if index and number in OF_FIRST_PIECE), None)
             if once is not None:
                 raise ValueError(f"the table {name_of(once)} stands in piece 0 and in no other")
+            _check_piece(numbers, OF_EVERY_PIECE if index else required, exits=index == last)
 
 
 def _check_piece(numbers: Sequence[int], required: Collection[int], exits: bool) -> None:

@@ -8,6 +8,8 @@ from enum import IntEnum
 
 from graphprover.vm.version import FAMILY_NUMBERS
 
+BOUNDARY = 0
+
 
 class TableNumber(IntEnum):
     """The tables beside the boundary and those of families."""
@@ -52,4 +54,6 @@ FAMILY_TABLES = {table.number: table for table in _TABLES}  # all there are, by 
 
 def name_of(number: int) -> str:
     """The name of a table, for people."""
+    if number == BOUNDARY:
+        return "boundary"
     return FAMILY_TABLES[number].family if number in FAMILY_TABLES else TableNumber(number).name.lower()

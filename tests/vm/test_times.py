@@ -11,19 +11,21 @@ from graphprover import VerificationError, check, prove, verify
 from graphprover.air import TableBuilder
 from graphprover.envelope import Proof
 from graphprover.field import P
+from graphprover.pieces import Pieces
 from graphprover.statement import Statement, Table, with_traces
 from graphprover.vm import statement as program_statement
 from graphprover.vm.buses import REGISTER_BASE, VM, Tag, message
 from graphprover.vm.claim import claim_of
 from graphprover.vm.execute import execute
 from graphprover.vm.isa import A0, A7, Instruction, Op
-from graphprover.vm.run_statement import statement_of_run
+from graphprover.vm.run_statement import pieces_of_run, statement_of_run
 from graphprover.vm.statement import Machine
 from graphprover.vm.table_numbers import TableNumber
 from graphprover.vm.tables import bump
 from graphprover.vm.tables.bump import Bump
 from graphprover.vm.tables.step import paired
 from graphprover.vm.times import check_times
+from graphprover.vm.windows import windows_of
 from tests.vm.assemble import image, li
 
 SCALE = 1 << 20  # of the steps of a bump, so that 2^12 of them lead around p instead of 2^32
@@ -54,53 +56,72 @@ def long_steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     program_statement._same_for_all.cache_clear()
 
 
-def circle() -> Statement:
-    """The run of PROGRAM, but that the exit reads FALSE_CODE from a0: an access that follows itself, around p."""
-    program = Machine(image(PROGRAM))
-    honest = with_traces(statement_of_run(program, execute(program.image, record=True)))
-    numbers = list(honest.tables[0].public_values or ())[3:]
-    tables = dict(zip((0, *numbers), honest.tables, strict=True))
+def circle(count: int = 1) -> Statement | Pieces:
+    """The run of PROGRAM, but that the exit reads FALSE_CODE from a0: an access that follows itself, around p.
 
-    def edited(number: int) -> Any:
-        table = tables[number]
+    In so many pieces, one or two, each of which has as many of the bumps.
+    """
+    program = Machine(image(PROGRAM))
+    run = execute(program.image, record=True)
+    if count == 1:
+        whole = statement_of_run(program, run)
+        honest, numbers = [whole.tables], [list(whole.tables[0].public_values or ())[3:]]
+        numbers[0].insert(0, 0)
+    else:
+        pieces = pieces_of_run(program, run, windows_of(run.cycles, count))
+        honest, numbers = [piece.tables[1:] for piece in pieces.statements], [list(share) for share in pieces.shares]
+    made = [with_traces(Statement(tables)).tables for tables in honest]
+    tables = [dict(zip(*named, strict=True)) for named in zip(numbers, made, strict=True)]
+
+    def edited(piece: int, number: int) -> Any:
+        table = tables[piece][number]
         main = np.array(table.main, dtype=np.uint64)
-        tables[number] = replace(table, main=main)
+        tables[piece][number] = replace(table, main=main)
         return table.air.view(main)
 
     exit_at, before = 9, 8  # when the second cycle reads a0, and when it claims that the access before was
-    halt = edited(numbers[-1])
+    halt = edited(-1, numbers[-1][-1])
     assert halt.b_at[0, 0] == REGISTER_BASE + A0 and halt.b_t[0, 0] == 0
     halt.b_t[0, 0], halt.b_lo[0, 0] = before, FALSE_CODE
-    registers = edited(TableNumber.REGISTERS)
+    registers = edited(0, TableNumber.REGISTERS)
     assert registers.t[A0] == exit_at
     registers.t[A0] = 0
+    halves = edited(-1, TableNumber.HALVES)
+    halves.half[exit_at - 1] -= 1
+    halves.half[0] += 1
 
     step = (1 << 32) - 1
     lanes = (P - 1) // (SCALE * step)
     assert lanes * SCALE * step == P - 1
-    air = LongBump()
-    trace, c = air.zeros(lanes // bump.BUMP_LANES)
     times = [(exit_at + i * SCALE * step) % P for i in range(lanes)]
     assert (times[-1] + SCALE * step) % P == before
-    c.on[:], c.at[:], c.lo[:] = 1, REGISTER_BASE + A0, FALSE_CODE
-    c.t[:] = np.array(times, dtype=np.uint64).reshape(-1, bump.BUMP_LANES).T
-    c.step_low[:], c.step_high[:] = (step - 1) & 0xFFFF, (step - 1) >> 16
-    tables[TableNumber.BUMP] = Table(air, (), trace)
+    own = lanes // count
+    for piece in range(count):
+        air = LongBump()
+        trace, c = air.zeros(own // bump.BUMP_LANES)
+        c.on[:], c.at[:], c.lo[:] = 1, REGISTER_BASE + A0, FALSE_CODE
+        c.t[:] = np.array(times[piece * own : (piece + 1) * own], dtype=np.uint64).reshape(-1, bump.BUMP_LANES).T
+        c.step_low[:], c.step_high[:] = (step - 1) & 0xFFFF, (step - 1) >> 16
+        tables[piece][TableNumber.BUMP] = Table(air, (), trace)
+        halves = edited(piece, TableNumber.HALVES)
+        for half in ((step - 1) & 0xFFFF, (step - 1) >> 16):
+            halves.half[half] += own
 
-    halves = edited(TableNumber.HALVES)
-    halves.half[exit_at - 1] -= 1
-    for half, looked_up in ((0, 1), ((step - 1) & 0xFFFF, lanes), ((step - 1) >> 16, lanes)):
-        halves.half[half] += looked_up
+    boundary, *others = sorted(tables[0])
+    first = (run.cycles, FALSE_CODE, 0, *others)
+    tables[0][boundary] = Table(program.air(0, 1 + len(others), 0), first, tables[0][boundary].main)
+    ordered = [[own[number] for number in sorted(own)] for own in tables]
+    if count == 1:
+        return Statement(ordered[0])
+    return program.in_pieces(ordered, [others, *(sorted(own) for own in tables[1:])], "")
 
-    numbers = sorted([*numbers, int(TableNumber.BUMP)])
-    tables[0] = Table(program.air(0, 1 + len(numbers), 0), (2, FALSE_CODE, 0, *numbers), tables[0].main)
-    return Statement([tables[number] for number in (0, *numbers)])
 
-
-def test_a_circle_around_p_is_refused(long_steps: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everything else in the proof of a false exit code is as it should be."""
-    program, false = Machine(image(PROGRAM)), circle()
-    assert execute(program.image).exit_code == 0 and not check(false)
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_circle_around_p_is_refused(long_steps: None, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    """Everything else in the proof of a false exit code is as it should be, in one piece or with half in each."""
+    program, false = Machine(image(PROGRAM)), circle(count)
+    whole = false if count == 1 else Statement([table for piece in false.statements for table in piece.tables[1:]])
+    assert execute(program.image).exit_code == 0 and not check(whole)
     proof = prove(false, security=80)
     with monkeypatch.context() as patch:
         patch.setattr(program_statement, "check_times", lambda tables: None)
@@ -132,6 +153,31 @@ def test_all_bumps_together_are_bounded() -> None:
             program.statement_of(with_bumps(proof, *log_rows))
     for log_rows in ([26], [25, 24], [20, 19, 18]):
         assert len(program.statement_of(with_bumps(proof, *log_rows)).tables) == len(honest.tables) + len(log_rows)
+
+
+def test_bumps_of_all_pieces_together_are_bounded() -> None:
+    """As many as are too many for one piece are too many in two."""
+    program = Machine(image(PROGRAM))
+    run = execute(program.image, record=True)
+    honest = pieces_of_run(program, run, windows_of(run.cycles, 2))
+    numbers = [[number for number in share if number] for share in honest.shares]
+    heights = [
+        [table.main.shape[1] for table in piece.tables[1:] if table.main is not None] for piece in honest.statements
+    ]
+
+    def with_bump(log_rows: tuple[int, int]) -> tuple[list[list[int]], list[list[int]]]:
+        named, tall = [list(own) for own in numbers], [list(own) for own in heights]
+        for piece, log in enumerate(log_rows):
+            at = sum(number < TableNumber.BUMP for number in named[piece])
+            if log:
+                named[piece].insert(at, int(TableNumber.BUMP))
+                tall[piece].insert(at + (not piece), 1 << log)
+        return named, tall
+
+    for log_rows in ((26, 0), (0, 26), (25, 24), (24, 25)):
+        program.tables(run.cycles, *with_bump(log_rows), 0, 0)
+    with pytest.raises(ValueError, match="could wrap around p"):
+        program.tables(run.cycles, *with_bump((26, 26)), 0, 0)
 
 
 def test_times_count_over_all_tables() -> None:
