@@ -3,7 +3,7 @@
 import json
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain
@@ -29,7 +29,7 @@ from graphprover.prover import prove
 from graphprover.statement import Statement, Table
 from graphprover.verifier import layout_of_proof, verify
 from tests.interop import plonky3
-from tests.interop.mutations import mutations
+from tests.interop.mutations import flipped, mutations
 from tests.interop.tables import GRINDING, PLAIN, fibonacci, limbs, power, shuffle, squares, statements
 from tests.interop.test_interop import CAP_LENGTH
 
@@ -180,13 +180,6 @@ def test_the_sum_of_terminals_is_the_last_check_and_alone_in_its_error() -> None
 
 
 # What must be refused.
-
-
-def flipped(payload: bytes, count: int) -> Iterator[bytes]:
-    """With one bit flipped, at places spread over all of it."""
-    for i in range(count):
-        at = i * len(payload) // count
-        yield payload[:at] + bytes([payload[at] ^ 1 << i % 8]) + payload[at + 1 :]
 
 
 @pytest.mark.parametrize("name", PROOFS)
