@@ -4,12 +4,13 @@ A proof that was merely damaged fails somewhere, most often because its challeng
 own work shows only against a prover who knows the protocol and obeys it in all but one thing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import dask
 import numpy as np
+from dask.delayed import Delayed
 
 from graphprover.device import Device, Tree
 from graphprover.device.interface import CPU_BATCH
@@ -18,11 +19,16 @@ from graphprover.field import Ext, P, ext_add, ext_inv, ext_mul, ext_sub
 from graphprover.graphs import opening
 from graphprover.graphs import proof as proof_graph
 from graphprover.graphs.batches import batches
+from graphprover.graphs.keys import PieceNumber
+from graphprover.graphs.proof import Keep
 from graphprover.graphs.tasks import Graph
 from graphprover.kernels.operands import Operands
+from graphprover.pieces import Pieces
+from graphprover.proof_in_pieces import ProofInPieces
 from graphprover.protocol.constraints import Evaluations, fold_constraints, join_coordinates, selectors_at
 from graphprover.protocol.layout import make_layout
 from graphprover.protocol.parameters import Parameters
+from graphprover.protocol.pieces import Joint
 from graphprover.protocol.preprocessed import preprocessed_cap
 from graphprover.protocol.proof import TableOpenings, encode, exts_to_words, words_to_exts
 from graphprover.statement import Statement
@@ -48,6 +54,49 @@ def forge(
     task = proof_graph.build(graph, layout, statement.label, traces, fixed | (preprocessed or {}), values)
     payload = encode(dask.compute(task, scheduler="synchronous")[0].proof)
     return Proof(statement.label, parameters, layout.log_heights, values, payload)
+
+
+def forge_pieces(
+    pieces: Pieces,
+    parameters: Parameters,
+    devices: Mapping[int, Device] | None = None,
+    numbers: Sequence[PieceNumber] | None = None,
+    joint: Callable[[Joint], Joint] = lambda honest: honest,
+    nonces: Mapping[int, int] | None = None,
+) -> ProofInPieces:
+    """A proof of a statement in pieces by its traces, true or false.
+
+    ``devices``: that may lie, by piece; ``numbers``: what each piece takes itself for; ``joint``: what challenges are
+    drawn from, given what they should be; ``nonces``: of pieces that use others.
+    """
+    count, committed, layouts, given = len(pieces.statements), [], [], []
+    numbers = numbers or [PieceNumber(index, count) for index in range(count)]
+    for statement in pieces.statements:
+        traces = {i: np.asarray(table.main, dtype=np.uint64) for i, table in enumerate(statement.tables)}
+        log_heights = [trace.shape[1].bit_length() - 1 for trace in traces.values()]
+        layouts.append(make_layout(statement.descriptions, log_heights, parameters))
+        fixed = {i: table.preprocessed for i, table in enumerate(statement.tables) if table.preprocessed is not None}
+        values = tuple(tuple(table.public_values or ()) for table in statement.tables)
+        given.append((layouts[-1], statement.label, traces, fixed, values))
+
+    def graph(index: int) -> Graph:
+        device = (devices or {}).get(index) or NaiveDevice()
+        return Graph(device, "test", batches(layouts[index], CPU_BATCH), numbers[index])
+
+    def compute(task: Delayed) -> Any:
+        return dask.compute(task, scheduler="synchronous")[0]
+
+    for index in range(count):
+        committed.append(compute(proof_graph.committing(graph(index), *given[index], Keep.NOTHING)))
+    drawn_from = joint(Joint(tuple(piece.digest for piece in committed)))
+    nonce = NaiveDevice().grind(drawn_from.grinding_seed, parameters.lookup_pow_bits)
+    proofs = []
+    for index in range(count):
+        own = (nonces or {}).get(index, nonce)
+        proven = compute(proof_graph.finishing(graph(index), *given[index], drawn_from, own))
+        _, label, _, _, values = given[index]
+        proofs.append(Proof(label, parameters, layouts[index].log_heights, values, encode(proven.proof)))
+    return ProofInPieces(drawn_from, tuple(proofs))
 
 
 class OtherTable(NaiveDevice):

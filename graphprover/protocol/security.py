@@ -335,8 +335,8 @@ def _algebraic(rounds: Sequence[ChallengeError]) -> float:
 
 
 def _pieces(shape: Shape | Sequence[Shape]) -> Counter[Shape]:
-    """How many pieces have each shape. Raises ValueError without any, or where they have tuples of different greatest widths,
-    which their heads make the same."""
+    """How many pieces have each shape. Raises ValueError without any, or where their widest tuples are not alike, as
+    heads make them."""
     pieces = Counter([shape] if isinstance(shape, Shape) else shape)
     if len({piece.max_tuple_width for piece in pieces}) != 1:
         raise ValueError(f"{pieces.total()} shapes that are not of the pieces of one statement")
@@ -428,7 +428,7 @@ def choose(
         options.append(allowed[bisect_left(allowed, -queries(allowed[-1]), key=lambda m: -queries(m))])
     options = [multiplicity for multiplicity in options if queries(multiplicity) <= most.num_queries]
     if not options:
-        reachable = analyse(pieces, most).by(proximity)
+        reachable = analyse(shape, most).by(proximity)
         raise ValueError(
             f"{target_bits} bits are out of reach by {reachable.name}: with {most.num_queries} queries and all "
             f"grinding allowed, {reachable.binding.name} limits this shape to {reachable.bits:.1f} bits; "
