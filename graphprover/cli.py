@@ -48,7 +48,7 @@ from graphprover.protocol.parameters import RATES
 from graphprover.protocol.security import JOHNSON_PROXIMITY, PROXIMITIES
 from graphprover.protocol.transcript import RELEASE
 from graphprover.statement import Statement
-from graphprover.verifier import Verdict, check_level, layout_of_proof, verify
+from graphprover.verifier import Verdict, check_level, layouts_of_proof, verify
 from graphprover.vm import cli as vm
 from graphprover.vm import new_guest
 from graphprover.vm.claim import claim_of
@@ -550,8 +550,7 @@ def run_inspect(options: argparse.Namespace) -> int:
         report.say(made, lambda: [*report.statement_report(made), *report.security_report(security)], options)
         return OK
     try:
-        proof = Proof.from_bytes(read_proof(path))
-        _say_proof(proof, path, options)
+        _say_proof(proof_from_bytes(read_proof(path)), path, options)
     except VerificationError as error:
         raise VerificationError(f"{path}: {error}") from error
     return OK
@@ -575,16 +574,16 @@ def _say_key(key: Key, options: argparse.Namespace) -> None:
     report.say(found, lambda: [*report.key_report(found), *own], options)
 
 
-def _say_proof(proof: Proof, path: Path, options: argparse.Namespace) -> None:
+def _say_proof(proof: Proof | ProofInPieces, path: Path, options: argparse.Namespace) -> None:
     """What a proof says about itself and, where its program is known, how large its parts are and what it is worth."""
     found = facts.header(proof) | {"sizes": None, "security": None}
     if not options.program and proof.label not in packaged_names():
         hint = f"for sizes and security, name its program: graphprover inspect {path} PROGRAM"
         report.say(found, lambda: [*report.header_report(found), hint], options)
         return
-    layout = layout_of_proof(proof, _program_of(proof, options).statement_of(proof))
-    security = facts.security_of(layout)
-    found |= {"sizes": facts.sizes(proof, layout), "security": facts.security(security)}
+    layouts = layouts_of_proof(proof, _program_of(proof, options).statement_of(proof))
+    security = facts.security_of(*layouts)
+    found |= {"sizes": facts.sizes(proof, *layouts), "security": facts.security(security)}
 
     def describe() -> list[report.Block]:
         sizes = report.sizes_section(found["sizes"])

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from graphprover.envelope import Proof
 from graphprover.graphs.keys import place_of
 from graphprover.programs import Program
+from graphprover.proof_in_pieces import ProofInPieces
 from graphprover.protocol.hashing import DIGEST_BYTES
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.proof import EXT_BYTES, BatchProof, decode, opened_values
@@ -48,11 +49,13 @@ def verdict(program: Program | Guest, found: Verdict) -> Facts:
     return {"program": program.name, "program_hash": program_hash, "says": says, **security}
 
 
-def header(proof: Proof) -> Facts:
-    """What a proof says about itself; nothing of it is verified."""
+def header(proof: Proof | ProofInPieces) -> Facts:
+    """What a proof says about itself; nothing of it is verified. Its pieces number their tables themselves."""
     tables = [
-        {"log_rows": log_rows, "public_values": len(values)}
-        for log_rows, values in zip(proof.log_heights, proof.public_values, strict=True)
+        ({"piece": index} if isinstance(proof, ProofInPieces) else {})
+        | {"log_rows": log_rows, "public_values": len(values)}
+        for index, piece in enumerate(plain(proof))
+        for log_rows, values in zip(piece.log_heights, piece.public_values, strict=True)
     ]
     parameters = asdict(proof.parameters)
     return {"program": proof.label, "release": RELEASE, "tables": tables, "parameters": parameters}
@@ -92,9 +95,14 @@ def statement(layout: Layout) -> Facts:
     return {"tables": tables, "parameters": asdict(layout.parameters)}
 
 
-def security_of(layout: Layout) -> Security:
-    """The provable security of proofs of this layout."""
-    return analyse(shape_of(layout.tables, layout.log_heights), layout.parameters)
+def plain(proof: Proof | ProofInPieces) -> tuple[Proof, ...]:
+    """The proof of each piece, or the one that is in no pieces."""
+    return proof.proofs if isinstance(proof, ProofInPieces) else (proof,)
+
+
+def security_of(*layouts: Layout) -> Security:
+    """The provable security of proofs of this layout, or of pieces of these."""
+    return analyse([shape_of(layout.tables, layout.log_heights) for layout in layouts], layouts[0].parameters)
 
 
 def bits_by(found: Security) -> Facts:
@@ -116,9 +124,12 @@ def security(found: Security) -> Facts:
     return {"bits": found.bits, "bits_by": bits_by(found), **limit}
 
 
-def sizes(proof: Proof, layout: Layout) -> dict[str, int]:
-    """Bytes of each part of a proof; raises VerificationError for a malformed one."""
-    parts = payload_sizes(decode(proof.payload, layout), layout)
+def sizes(proof: Proof | ProofInPieces, *layouts: Layout) -> dict[str, int]:
+    """Bytes of each part of a proof, of all its pieces; raises VerificationError for a malformed one."""
+    parts: dict[str, int] = {}
+    for piece, layout in zip(plain(proof), layouts, strict=True):
+        for part, size in payload_sizes(decode(piece.payload, layout), layout).items():
+            parts[part] = parts.get(part, 0) + size
     rest = len(proof.to_bytes()) - sum(parts.values())
     return parts | {"header, public values, nonces, lengths": rest}
 

@@ -89,9 +89,12 @@ def _aligned(section: Section) -> Iterable[str]:
 
 def header_report(header: Facts) -> list[Block]:
     """What a proof says about itself."""
-    rows: list[Sequence[object]] = [("table", "rows", "public values")]
-    for number, table in enumerate(header["tables"]):
-        rows.append((number, f"2^{table['log_rows']}", table["public_values"]))
+    tables = header["tables"]
+    pieces = [table["piece"] for table in tables if "piece" in table]
+    rows: list[Sequence[object]] = [(*["piece"] * bool(pieces), "table", "rows", "public values")]
+    for number, table in enumerate(tables):
+        place = (pieces[number], number - pieces.index(pieces[number])) if pieces else (number,)
+        rows.append((*place, f"2^{table['log_rows']}", table["public_values"]))
     names = {"program": repr(header["program"]), "format": f"p3-batch-stark {header['release']}"}
     return [names, Section(rows, "tables"), parameters_section(header["parameters"])]
 

@@ -80,8 +80,7 @@ def verify(
         order = [place[table] for table in range(len(statement.tables))]
         values = tuple(found.public_values[i] for i in order)
         return replace(found, public_values=values, log_heights=tuple(found.log_heights[i] for i in order))
-    if isinstance(statement, Pieces):
-        raise VerificationError(f"the proof is not in pieces, the statement is in {len(statement.statements)}")
+    statement = plain_statement(statement)
     check_level(proof, security)
     layout = layout_of_proof(proof, statement)
     proven = _proven([layout], security, proximity)
@@ -108,12 +107,7 @@ def verify_pieces(
     tables of each piece in turn. An error names the piece where there is one to blame.
     """
     check_level(proof, security)
-    if len(proof.proofs) != len(pieces.statements):
-        raise VerificationError(f"the proof is in {len(proof.proofs)} pieces, not in {len(pieces.statements)}")
-    layouts = []
-    for index, (of_piece, statement) in enumerate(zip(proof.proofs, pieces.statements, strict=True)):
-        with _blamed(index):
-            layouts.append(layout_of_proof(of_piece, statement))
+    layouts = layouts_of_proof(proof, pieces)
     proven = _proven(layouts, security, proximity)
     batches = []
     for index, (of_piece, layout) in enumerate(zip(proof.proofs, layouts, strict=True)):
@@ -168,6 +162,27 @@ def pieces_stated(proof: ProofInPieces, statement: Statement) -> Pieces:
         return pieces_of(statement, shares)
     except ValueError as error:
         raise VerificationError(str(error)) from None
+
+
+def layouts_of_proof(proof: Proof | ProofInPieces, statement: Statement | Pieces) -> list[Layout]:
+    """`layout_of_proof` of each piece, or of a proof that is in none; an error names the piece."""
+    if isinstance(proof, Proof):
+        return [layout_of_proof(proof, plain_statement(statement))]
+    pieces = statement if isinstance(statement, Pieces) else pieces_stated(proof, statement)
+    if len(proof.proofs) != len(pieces.statements):
+        raise VerificationError(f"the proof is in {len(proof.proofs)} pieces, not in {len(pieces.statements)}")
+    layouts = []
+    for index, (of_piece, own) in enumerate(zip(proof.proofs, pieces.statements, strict=True)):
+        with _blamed(index):
+            layouts.append(layout_of_proof(of_piece, own))
+    return layouts
+
+
+def plain_statement(statement: Statement | Pieces) -> Statement:
+    """The statement of a proof that is not in pieces; VerificationError for one that is."""
+    if isinstance(statement, Pieces):
+        raise VerificationError(f"the proof is not in pieces, the statement is in {len(statement.statements)}")
+    return statement
 
 
 def _check_piece(

@@ -3,8 +3,9 @@
     python -m tests.mutate_proofs [--count 1000000] [--seed 0] [--kernels]
 
 Every mutation takes an honest proof of one of some small statements, a guest with its key among them, and changes its
-bytes (flips, cuts, insertions, pieces of another proof or place, words), its header, or parts of its payload, which is
-encoded again. Bytes that are not changed do not count. NumPy alone judges them, or with --kernels the prover's kernels.
+bytes (flips, cuts, insertions, parts of another proof or place, words), its header, or parts of its payload, which is
+encoded again; of a proof in pieces also their digests, their number and their order. Bytes that are not changed do not
+count. NumPy alone judges them, or with --kernels the prover's kernels.
 It prints how many were tried and accepted, exceptions of other kinds, the reasons, and the rate; the exit code is 0 if
 nothing was wrong.
 """
@@ -16,7 +17,7 @@ import re
 import struct
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -26,15 +27,18 @@ import numpy as np
 
 from graphprover import Air, Bus, Proof, Statement, Table, VerificationError, prove, verify
 from graphprover.field import P
+from graphprover.pieces import Pieces, pieces_of
+from graphprover.proof_in_pieces import PIECES_MAGIC, ProofInPieces
 from graphprover.protocol.backend import NUMPY_ONLY
 from graphprover.protocol.layout import make_layout
 from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.proof import BatchProof, decode, encode
 from graphprover.vm.elf import load_elf
 from graphprover.vm.execute import execute
-from graphprover.vm.run_statement import statement_of_run
+from graphprover.vm.run_statement import pieces_of_run, statement_of_run
 from graphprover.vm.setup import make_key
 from graphprover.vm.statement import Machine
+from graphprover.vm.windows import windows_of
 
 GUEST = Path(__file__).parents[1] / "examples/guests/fib_iterative.elf"
 # Few queries, so that a proof is small and most of it matters to each verdict. Grinding refuses at once what changes a
@@ -93,6 +97,26 @@ class Case:
         verify(proof, self.statement_of(proof), security=0)
 
 
+@dataclass(frozen=True)
+class CaseInPieces:
+    """An honest proof in pieces, and how it is judged."""
+
+    proof: ProofInPieces
+    statement_of: Callable[[ProofInPieces], Statement | Pieces]
+    pieces: Pieces
+
+    @cached_property
+    def of_pieces(self) -> list[Case]:
+        """Each piece as if it were a proof by itself."""
+        both = zip(self.proof.proofs, self.pieces.statements, strict=True)
+        return [Case(proof, lambda _, stated=statement: stated) for proof, statement in both]
+
+    def judge(self, data: bytes) -> None:
+        """Raises VerificationError unless the bytes prove the case's statement."""
+        proof = ProofInPieces.from_bytes(data)
+        verify(proof, self.statement_of(proof), security=0)
+
+
 @dataclass
 class Found:
     """What came of some mutations."""
@@ -126,10 +150,31 @@ def cases() -> list[Case]:
     return made
 
 
-def mutated(rng: random.Random, case: Case, donor: bytes) -> bytes:
-    """Other bytes than the case's, perhaps with pieces of ``donor``, the bytes of another proof."""
+def cases_in_pieces() -> list[CaseInPieces]:
+    """Honest proofs in pieces: of tables under different parameters, and of a guest with its key."""
+    made = []
+    for seed, (parameters, shares) in enumerate(zip(PARAMETERS, ([[0], [1]], [[1], [0]], [[0], [1]]), strict=True)):
+        statement = numbers(8, seed)
+        pieces = pieces_of(statement, shares)
+        proof = prove(pieces, "sync", parameters=parameters, device="cpu")
+        made.append(CaseInPieces(proof, lambda _, stated=statement: stated, pieces))
+    machine = Machine(load_elf(GUEST.read_bytes()))
+    run = execute(machine.image, struct.pack("<Q", 3), record=True)
+    pieces = pieces_of_run(machine, run, windows_of(run.cycles, 3), "guest")
+    proof = prove(pieces, "sync", parameters=PARAMETERS[0], device="cpu")
+    made.append(CaseInPieces(proof, make_key(machine).statement_of, pieces))
+    return made
+
+
+def mutated(rng: random.Random, case: Case | CaseInPieces, donor: bytes) -> bytes:
+    """Other bytes than the case's, perhaps with parts of ``donor``, the bytes of another proof."""
     data = case.proof.to_bytes()
     while True:
+        if isinstance(case, CaseInPieces):
+            changed = _in_pieces(rng, case, data, donor)
+            if changed is not None and changed != data:
+                return changed
+            continue
         match rng.randrange(6):
             case 0:
                 changed = _header(rng, case.proof)
@@ -139,6 +184,44 @@ def mutated(rng: random.Random, case: Case, donor: bytes) -> bytes:
                 changed = _bytes(rng, data, donor)
         if changed is not None and changed != data:
             return changed
+
+
+def _in_pieces(rng: random.Random, case: CaseInPieces, data: bytes, donor: bytes) -> bytes | None:
+    """The same for a proof in pieces; None where nothing came of it."""
+    digests, pieces = list(case.proof.joint.digests), [piece.to_bytes() for piece in case.proof.proofs]
+    one, other = (rng.randrange(len(pieces)) for _ in range(2))
+    match rng.randrange(8):
+        case 0:
+            digests[one] = rng.choice((digests[other], bytes(32), rng.randbytes(32), bytes(31) + digests[one][31:]))
+        case 1:  # with their digests or without
+            pieces[one], pieces[other] = pieces[other], pieces[one]
+            if rng.random() < 0.5:
+                digests[one], digests[other] = digests[other], digests[one]
+        case 2:
+            pieces[one] = pieces[other]
+            if rng.random() < 0.5:
+                digests[one] = digests[other]
+        case 3 if rng.random() < 0.5:
+            del pieces[one], digests[one]
+        case 3:
+            pieces.insert(one, pieces[other])
+            digests.insert(one, rng.choice((digests[other], bytes(32))))
+        case 4:
+            changed = _header(rng, case.proof.proofs[one])
+            if changed is None:
+                return None
+            pieces[one] = changed
+        case 5:
+            changed = _contents(rng, case.of_pieces[one])
+            if changed is None:
+                return None
+            pieces[one] = changed
+        case 6:
+            pieces[one] = _bytes(rng, pieces[one], donor)
+        case _:
+            return _bytes(rng, data, donor)
+    parts = [PIECES_MAGIC, struct.pack("<I", len(pieces)), *digests]
+    return b"".join([*parts, *(struct.pack("<Q", len(piece)) + piece for piece in pieces)])
 
 
 def _bytes(rng: random.Random, data: bytes, donor: bytes) -> bytes:
@@ -239,7 +322,7 @@ def _changed(rng: random.Random, part: Any) -> Any:
     return None
 
 
-def mutate(count: int, seed: int, all_cases: list[Case]) -> Found:
+def mutate(count: int, seed: int, all_cases: Sequence[Case | CaseInPieces]) -> Found:
     """Judge so many mutations."""
     rng, found = random.Random(seed), Found()
     encoded = [case.proof.to_bytes() for case in all_cases]
@@ -268,7 +351,7 @@ def main() -> int:
     options = parser.parse_args()
     if not options.kernels:
         os.environ[NUMPY_ONLY] = "1"
-    all_cases = cases()
+    all_cases = [*cases(), *cases_in_pieces()]
     print("proofs of", ", ".join(f"{len(case.proof.to_bytes()):,} bytes" for case in all_cases))
     started = time.perf_counter()
     found = mutate(options.count, options.seed, all_cases)

@@ -53,5 +53,5 @@ def test_pieces_that_cannot_be_are_refused() -> None:
     _, statement = random_statement(1, tables=3)
     with pytest.raises(ValueError, match="4 pieces of 3 tables"):
         deal(statement, 4)
-    with pytest.raises(ValueError, match="2 to 4096 pieces"):
+    with pytest.raises(ValueError, match="2 to 1024 pieces"):
         deal(statement, 1)

@@ -3,7 +3,7 @@
 import pytest
 
 from graphprover.protocol import backend
-from tests.mutate_proofs import Case, cases, mutate
+from tests.mutate_proofs import Case, cases, cases_in_pieces, mutate
 
 
 def test_twenty_thousand_damaged_proofs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -21,6 +21,26 @@ def test_twenty_thousand_damaged_proofs(monkeypatch: pytest.MonkeyPatch) -> None
         "the constraints do not hold",
         "the main commitment: a Merkle path",
         "the commitment of fold",
+        "final polynomial",
+        "no statement about this machine",
+    ):
+        assert any(part in reason for reason in found.reasons), part
+
+
+def test_four_thousand_damaged_proofs_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(backend.NUMPY_ONLY, "1")
+    found = mutate(4_000, 1, cases_in_pieces())
+    assert not found.accepted and not found.other
+    assert sum(found.reasons.values()) == 4_000
+    for part in (
+        "other parameters than piece",
+        "is in no piece",
+        "not what the lookup challenges were drawn from",
+        "different nonces before the lookup challenges",
+        "the buses do not balance",
+        "the proof of work before the queries",
+        "the constraints do not hold",
+        "a Merkle path",
         "final polynomial",
         "no statement about this machine",
     ):

@@ -108,5 +108,5 @@ def test_windows_that_are_not_the_run() -> None:
         [range(end), range(end, end)],
         [],
     ):
-        with pytest.raises(ValueError, match=r"windows of a run|2 to 4096 pieces"):
+        with pytest.raises(ValueError, match=r"windows of a run|2 to 1024 pieces"):
             pieces_of_run(machine, run, windows)
