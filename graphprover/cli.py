@@ -355,10 +355,12 @@ def _with_pieces(subparser: argparse.ArgumentParser) -> None:
     subparser.add_argument(
         "--pieces",
         type=count,
-        default=1,
         metavar="N",
         help="in so many pieces, which a device makes one after another in the memory of one: the tables are dealt to "
-        "them, the run of a guest is cut",
+        "them, the run of a guest is cut into windows (default 1; for a guest more, where the device's memory asks it)",
+    )
+    subparser.add_argument(
+        "--window", type=count, metavar="CYCLES", help="of a guest: a piece for each window of so many cycles"
     )
 
 
@@ -404,7 +406,7 @@ def run_prove(options: argparse.Namespace) -> int:
         from graphprover.jobs import Job, Prover
         from graphprover.prover import verify_made
     level = {"security": options.security, "rate": options.rate, "proximity": options.proximity}
-    prover = Prover(program, **level, pieces=options.pieces)
+    prover = Prover(program, **level, pieces=options.pieces, window=options.window)
     job = Job(prover, data, program.name, options.commit_input, options.exit_code or 0, limits)
     try:
         with configured(options), Profiler() as tasks:
@@ -452,7 +454,7 @@ def _made_here(job: "Job", options: argparse.Namespace, stage: Stage) -> "Made":
     from graphprover.prover import make
 
     with stage("trace"):
-        prepared = job.prepared()
+        prepared = job.prepared(options.device)
     progress = sys.stderr.isatty() and DEBUG not in os.environ
     with stage("prove"):
         return make(prepared, options.executor, options.device, progress, check=lambda proof, cap: None)
@@ -629,10 +631,10 @@ def run_plan(options: argparse.Namespace) -> int:
         profile = profile_of(options.device)
     except ValueError as error:
         raise UsageError(f"--device: {error}") from error
-    if options.pieces > 1:
-        return _plan_in_pieces(profile, options)
-    program, statement = _program_and_statement(options)
+    program, statement = _program_and_pieces(options)
     prepared = _prepared(program, statement, options)
+    if isinstance(statement, Pieces):
+        return _plan_in_pieces(program, statement, prepared, profile, options)
     plan = make_plan(prepared.layout, profile.log_batch_rows, prepared.traces)
     cells = committed_cells(statement) if isinstance(program, Guest) else None
     found = {"program": program.name, **facts.plan(plan, profile), "committed_cells": cells}
@@ -649,31 +651,26 @@ def run_plan(options: argparse.Namespace) -> int:
     return OK
 
 
-def _plan_in_pieces(profile: "Profile", options: argparse.Namespace) -> int:
+def _plan_in_pieces(
+    program: Program | Guest, statement: Pieces, prepared: Any, profile: "Profile", options: argparse.Namespace
+) -> int:
     if options.svg or options.html:
         raise UsageError("--pieces: a picture is of one piece")
     from graphprover.device.choose import CPU
     from graphprover.graphs.pieces import On, plan_keeping
     from graphprover.graphs.plan_text import pieces_peak_text, pieces_rows
     from graphprover.graphs.proof import Keep
-    from graphprover.prover import in_pieces
 
-    program, data, limits = _run(options)
-    try:
-        if isinstance(program, Guest):
-            statement = program.statement_for(data, pieces=options.pieces, **limits)
-        else:
-            statement = in_pieces(program.statement_for(data), options.pieces)
-    except ValueError as error:
-        raise UsageError(f"{program.name}: {error}") from error
-    shapes = _prepared(program, statement, options).shapes
     on = On(profile.log_batch_rows, profile.threads, profile.kind != CPU)
-    plans = {keep: plan_keeping(shapes, on, keep) for keep in Keep}
+    plans = {keep: plan_keeping(prepared.shapes, on, keep) for keep in Keep}
+    cells = committed_cells(statement) if isinstance(program, Guest) else None
+    found = {"program": program.name, **facts.plan_in_pieces(plans, profile), "committed_cells": cells}
 
     def describe() -> list[report.Block]:
-        return [report.Section(pieces_rows(plans)), f"on {profile}", pieces_peak_text(plans)]
+        tail = [] if cells is None else report.cells_report(cells, claimed(statement).cycles)
+        return [report.Section(pieces_rows(plans)), f"on {profile}", pieces_peak_text(plans), *tail]
 
-    report.say({"program": program.name, **facts.plan_in_pieces(plans, profile)}, describe, options)
+    report.say(found, describe, options)
     return OK
 
 
@@ -704,6 +701,20 @@ def _program_and_statement(options: argparse.Namespace) -> tuple[Program | Guest
     return program, statement
 
 
+def _program_and_pieces(options: argparse.Namespace) -> tuple[Program | Guest, Statement | Pieces]:
+    """The same in the pieces asked for."""
+    from graphprover.prover import in_pieces
+
+    program, data, limits = _run(options)
+    pieces = options.pieces or 1
+    try:
+        if isinstance(program, Guest):
+            return program, program.statement_for(data, pieces=pieces, window=options.window, **limits)
+        return program, in_pieces(program.statement_for(data), pieces)
+    except ValueError as error:
+        raise UsageError(f"{program.name}: {error}") from error
+
+
 def _run(options: argparse.Namespace) -> tuple[Program | Guest, bytes | None, Limits]:
     """The program asked for, its input, and the limits of a guest's run; UsageError where another is given those."""
     program = open_program(options.program)
@@ -714,6 +725,8 @@ def _run(options: argparse.Namespace) -> tuple[Program | Guest, bytes | None, Li
             raise UsageError(f"--{min(limits).replace('_', '-')}: {program.name} is no guest, and has no cycles")
         if getattr(options, "commit_input", False):
             raise UsageError(f"--commit-input: {program.name} is no guest; what its proofs say is up to its tables")
+        if getattr(options, "window", None) is not None:
+            raise UsageError(f"--window: {program.name} is no guest, and has no cycles: --pieces deals its tables")
         if getattr(options, "exit_code", None) is not None:
             raise UsageError(f"--exit-code: only guests have one, and {program.name} is none")
     return program, data, limits

@@ -12,20 +12,24 @@ from typing import Any, Unpack
 
 from graphprover.checker import warn
 from graphprover.device import Device
+from graphprover.device.choose import device_for
 from graphprover.envelope import Proof
 from graphprover.files import FileError, read_input, read_proof
+from graphprover.fitting import fitting
 from graphprover.graphs.executor_names import LOCAL, THREADS
+from graphprover.pieces import Pieces
 from graphprover.prepared import Prepared, PreparedPieces, ready
 from graphprover.programs import Packed, Program, ProgramError, open_program, pack, unpack
 from graphprover.proof_in_pieces import ProofInPieces, proof_from_bytes
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.security import JOHNSON_PROXIMITY
 from graphprover.prover import Made, in_pieces, make, verify_made
+from graphprover.statement import Statement
 from graphprover.verifier import Verdict, check_level
 from graphprover.vm.claim import Claim
 from graphprover.vm.execute import Execution, half_of_memory
 from graphprover.vm.faults import OtherExitCode
-from graphprover.vm.guest import ANY, Guest, Limits, claim_in, claimed, other_exit_code
+from graphprover.vm.guest import ANY, Guest, Limits, claim_in, other_exit_code
 from graphprover.vm.key import Key
 from graphprover.vm.setup import make_key
 
@@ -40,8 +44,9 @@ class Prover:
         sha256.verify(proof)
 
     ``program``: what `graphprover prove` takes, a path or ``examples/NAME``, or one that is open. The options are those
-    of `prove`; a guest's pieces are windows of its run. It travels to workers as bytes: the ELF file, or the sources of
-    a ``.py`` program, without executor and device.
+    of `prove`; a guest's pieces are windows of its run, so many of them or of so many cycles (``window``). Where
+    neither is given, its proof is in one piece, or in as many as make it fit the device. It travels to workers as bytes:
+    the ELF file, or the sources of a ``.py`` program, without executor and device.
 
     Raises ProgramError for what is no program. What its tables leave unread is told in warnings.
     """
@@ -55,11 +60,15 @@ class Prover:
         proximity: str = JOHNSON_PROXIMITY,
         executor: Any = THREADS,
         device: Device | str = "auto",
-        pieces: int = 1,
+        pieces: int | None = None,
+        window: int | None = None,
     ) -> None:
         self.program = program if isinstance(program, Program | Guest) else open_program(os.fspath(program))
         self.security, self.rate, self.proximity = security, rate, proximity
-        self.executor, self.device, self.pieces = executor, device, pieces
+        self.executor, self.device = executor, device
+        self.pieces, self.window = pieces, window
+        if window is not None and isinstance(self.program, Program):
+            raise ProgramError(f"{self.program.name}: no guest, so it has no window of cycles")
         if isinstance(self.program, Program):
             warn(self.program.statement())
 
@@ -73,7 +82,7 @@ class Prover:
         return pack(self.program)
 
     def __getstate__(self) -> dict[str, Any]:
-        options = {name: getattr(self, name) for name in ("security", "rate", "proximity", "pieces")}
+        options = {name: getattr(self, name) for name in ("security", "rate", "proximity", "pieces", "window")}
         return options | {"_packed": self._packed, "executor": THREADS, "device": "auto"}
 
     def execute(self, data: bytes = b"", **limits: Unpack[Limits]) -> Execution:
@@ -169,21 +178,38 @@ class Job:
         """What to call it: by its name, or by its program's, without the hash."""
         return self.name or self.prover.program.label.split(" ")[0]
 
-    def prepared(self) -> Prepared | PreparedPieces:
+    def prepared(self, device: Device | str | None = None) -> Prepared | PreparedPieces:
         """The statement about this run with its traces: executes the guest.
 
-        Raises what `Prover.prove` raises before there is a proof.
+        A run is cut so that its proof fits ``device``, where that is given and the prover was not told how to. Raises
+        what `Prover.prove` raises before there is a proof.
         """
-        prover, program = self.prover, self.prover.program
+        program = self.prover.program
         if isinstance(program, Guest):
-            statement = program.statement_for(
-                self._input(), state_input=self.state_input, pieces=prover.pieces, **self.limits
-            )
-            self._check_exit_code(claimed(statement).exit_code)
-        elif self.state_input or self.limits or self.exit_code not in (0, ANY):
+            return self._prepared_run(program, device)
+        if self.state_input or self.limits or self.exit_code not in (0, ANY):
             raise ProgramError(f"{program.name}: no guest, so it has no input to state, no exit code and no limits")
-        else:
-            statement = in_pieces(program.statement_for(self._input()), prover.pieces)
+        return self._ready(in_pieces(program.statement_for(self._input()), self._pieces))
+
+    @property
+    def _pieces(self) -> int:
+        return 1 if self.prover.pieces is None else self.prover.pieces
+
+    def _prepared_run(self, guest: Guest, device: Device | str | None) -> Prepared | PreparedPieces:
+        prover, run = self.prover, guest.record(self._input(), **self.limits)
+        self._check_exit_code(run.exit_code)
+
+        def cut(pieces: int) -> Prepared | PreparedPieces:
+            return self._ready(
+                guest.statement_about(run, state_input=self.state_input, pieces=pieces, window=prover.window)
+            )
+
+        if device is None or prover.pieces is not None or prover.window is not None:
+            return cut(self._pieces)
+        return fitting(cut, run.cycles, device_for(device) if isinstance(device, str) else device)
+
+    def _ready(self, statement: Statement | Pieces) -> Prepared | PreparedPieces:
+        prover = self.prover
         return ready(statement, prover.security, prover.rate, proximity=prover.proximity)
 
     def claim(self) -> Claim:
@@ -279,7 +305,7 @@ def made(subject: Job | Prepared | PreparedPieces, executor: str = THREADS, devi
     guest = isinstance(subject.prover.program, Guest)
     if proof and guest and claim_in(proof) == subject.claim():
         return kept(proof)
-    prepared = subject.prepared()
+    prepared = subject.prepared(device)
     if proof and not guest and _says(proof) == _to_say(prepared):
         return kept(proof)
     prepare_seconds = time.perf_counter() - started

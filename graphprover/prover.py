@@ -219,6 +219,13 @@ def _check_piece(layout: Layout, piece: Piece, cap: Cap | None) -> BatchProof:
     return batch
 
 
+def peak_bytes(prepared: Prepared | PreparedPieces, device: Device) -> int:
+    """What a proof takes of a device's memory at least."""
+    if isinstance(prepared, Prepared):
+        return _peak(prepared, device).bytes
+    return plan_for(prepared, device).peak.bytes + sum(_given_bytes(piece, device) for piece in prepared.pieces)
+
+
 def _peak(prepared: Prepared, device: Device) -> Peak:
     """What a proof takes of a device's memory; on a CPU with the arrays that it proves, of which a GPU gets copies."""
     peak = peak_of(prepared.layout, device, prepared.traces)

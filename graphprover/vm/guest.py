@@ -79,6 +79,28 @@ class Guest:
 
         return execute(self.compiled().image, data or b"", **limits)
 
+    def record(self, data: bytes | None = None, **limits: Unpack[Limits]) -> "Execution":
+        """The same with the record that a proof is made of."""
+        from graphprover.vm.execute import execute  # as above
+
+        return execute(self.compiled().image, data or b"", **limits, record=True)
+
+    def statement_about(
+        self, run: "Execution", *, state_input: bool = False, pieces: int = 1, window: int | None = None
+    ) -> Statement | Pieces:
+        """What a prover proves about a recorded run of the program, and with ``state_input`` on which input it was.
+
+        ``pieces``: how many windows of cycles the run is cut into, a piece each; or ``window``: of how many cycles.
+        Where that makes one, the statement is in no pieces. Raises ValueError for more pieces than cycles.
+        """
+        from graphprover.vm.run_statement import pieces_of_run, statement_of_run  # as above
+        from graphprover.vm.windows import windows_of
+
+        machine, windows = self.compiled(), windows_of(run.cycles, pieces, window)
+        if len(windows) == 1:
+            return statement_of_run(machine, run, self.label, state_input=state_input)
+        return pieces_of_run(machine, run, windows, self.label, state_input=state_input)
+
     def statement_for(
         self,
         data: bytes | None,
@@ -88,22 +110,9 @@ class Guest:
         window: int | None = None,
         **limits: Unpack[Limits],
     ) -> Statement | Pieces:
-        """What a prover proves about the program's run on ``data``, and with ``state_input`` that it was on that.
-
-        ``pieces``: how many windows of cycles the run is cut into, a piece each; or ``window``: of how many cycles.
-        Where that makes one, the statement is in no pieces. Raises ValueError for more pieces than cycles.
-        """
-        # Here, because verifying needs no compiler.
-        from graphprover.vm.execute import execute
-        from graphprover.vm.run_statement import pieces_of_run, statement_of_run
-        from graphprover.vm.windows import windows_of
-
-        machine = self.compiled()
-        run = execute(machine.image, data or b"", **limits, record=True)
-        windows = windows_of(run.cycles, pieces, window)
-        if len(windows) == 1:
-            return statement_of_run(machine, run, self.label, state_input=state_input)
-        return pieces_of_run(machine, run, windows, self.label, state_input=state_input)
+        """The same about the program's run on ``data``."""
+        run = self.record(data, **limits)
+        return self.statement_about(run, state_input=state_input, pieces=pieces, window=window)
 
     def describe(self, public_values: Sequence[Sequence[int]]) -> dict[str, str]:
         """What a proof with these public values says."""
