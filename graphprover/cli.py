@@ -276,9 +276,10 @@ def _add_export(command: Command) -> None:
         "export",
         run_export,
         "Write a proof as Plonky3's own verifier reads it.",
-        "The folder gets statement.json, the tables that are proven, and payload.bin, Plonky3's proof. All of the "
-        "statement but public values, heights and parameters comes from the program, not from the proof; nothing is "
-        "verified here. docs/interop.md says how to build a verifier on Plonky3 that takes the two.",
+        "The folder gets statement.json, the tables that are proven, and payload.bin, Plonky3's proof; of a proof in "
+        "pieces a folder of the two for each. All of the statement but public values, heights and parameters comes "
+        "from the program, not from the proof; nothing is verified here. docs/interop.md says how to build a verifier "
+        "on Plonky3 that takes them.",
         ["proof.bin", "proof.bin guest.elf -o plonky3"],
     )
     subparser.add_argument("proof", type=Path, metavar="PROOF", help="a proof file")
@@ -603,7 +604,7 @@ def _say_proof(proof: Proof | ProofInPieces, path: Path, options: argparse.Names
 def run_export(options: argparse.Namespace) -> int:
     """``graphprover export``"""
     try:
-        proof = Proof.from_bytes(read_proof(options.proof))
+        proof = proof_from_bytes(read_proof(options.proof))
         program = _program_of(proof, options)
         if isinstance(program, Guest) and isinstance(program.machine, Key):
             raise UsageError(
@@ -612,8 +613,8 @@ def run_export(options: argparse.Namespace) -> int:
         files = export(proof, program.statement_of(proof))
     except VerificationError as error:
         raise VerificationError(f"{options.proof}: {error}") from error
-    make_folder(options.folder)
     for name, data in files.items():
+        make_folder((options.folder / name).parent)
         write(options.folder / name, data)
     written = {name: _file(options.folder / name, data) for name, data in files.items()}
     found = {"program": program.name, "release": RELEASE, "files": list(written.values())}

@@ -1,4 +1,4 @@
-"""What Plonky3's own verifier reads of a proof: its statement as JSON, and its bytes.
+"""What Plonky3's own verifier reads of a proof or of each of its pieces: its statement as JSON, and its bytes.
 
 docs/interop.md says how to verify with them, and what the JSON holds.
 """
@@ -8,42 +8,68 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 
 from graphprover.envelope import Proof
+from graphprover.pieces import Pieces
+from graphprover.proof_in_pieces import Piece, ProofInPieces
+from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.parameters import Parameters
 from graphprover.statement import Statement, Table, binding_digest
-from graphprover.verifier import layout_of_proof
+from graphprover.verifier import layout_of_proof, pieces_stated
 
 STATEMENT, PAYLOAD = "statement.json", "payload.bin"  # names of files
 
 
-def export(proof: Proof, statement: Statement) -> dict[str, bytes]:
-    """The two files, by name; nothing is verified.
+def export(proof: Proof | ProofInPieces, statement: Statement | Pieces) -> dict[str, bytes]:
+    """The two files by name, of pieces in a folder each, named by its index; nothing is verified.
 
-    All but the label, the heights, the parameters and the public values comes from ``statement``, not from the proof.
-    Raises VerificationError where the header of the proof does not fit the statement.
+    All but the label, the heights, the parameters, the public values and the digests of pieces comes from
+    ``statement``, not from the proof. Raises VerificationError where a header does not fit the statement.
     """
+    if isinstance(proof, Proof) and isinstance(statement, Statement):
+        return _files(proof, statement)
+    if isinstance(proof, Proof):
+        raise VerificationError("the proof is not in pieces, the statement is")
+    pieces = pieces_stated(proof, statement) if isinstance(statement, Statement) else statement
+    if len(pieces.statements) != len(proof.proofs):
+        raise VerificationError(f"the proof is in {len(proof.proofs)} pieces, not in {len(pieces.statements)}")
+    return {
+        f"{piece.index}/{name}": data
+        for piece, of_piece in zip(proof.pieces, pieces.statements, strict=True)
+        for name, data in _files(piece.proof, of_piece, piece).items()
+    }
+
+
+def _files(proof: Proof, statement: Statement, piece: Piece | None = None) -> dict[str, bytes]:
     layout = layout_of_proof(proof, statement)
     cap = statement.preprocessed_cap(proof.parameters.log_blowup, proof.parameters.cap_height)
     binding = binding_digest(layout, proof.label, cap)
     tables = zip(statement.tables, proof.public_values, strict=True)
     stated = [replace(table, public_values=values) for table, values in tables]
-    encoded = statement_json(proof.parameters, stated, proof.log_heights, binding)
+    encoded = statement_json(proof.parameters, stated, proof.log_heights, binding, piece)
     return {STATEMENT: encoded.encode(), PAYLOAD: proof.payload}
 
 
-def statement_json(parameters: Parameters, tables: Sequence[Table], log_heights: Sequence[int], binding: bytes) -> str:
-    """Tables with their public values and log2 of their rows, and the 32 bytes that the transcript starts from."""
-    return json.dumps(
-        {
-            "parameters": asdict(parameters),
-            "binding": binding.hex(),
-            "tables": [
-                {
-                    "air": table.air.describe().to_json(),
-                    "log_height": log_height,
-                    "public_values": [int(value) for value in table.public_values or ()],
-                    "preprocessed": None if table.preprocessed is None else table.preprocessed.tolist(),
-                }
-                for table, log_height in zip(tables, log_heights, strict=True)
-            ],
-        }
-    )
+def statement_json(
+    parameters: Parameters,
+    tables: Sequence[Table],
+    log_heights: Sequence[int],
+    binding: bytes,
+    piece: Piece | None = None,
+) -> str:
+    """Tables with their public values and log2 of their rows, and the 32 bytes that the transcript starts from, or that
+    the piece's do."""
+    encoded = {
+        "parameters": asdict(parameters),
+        "binding": binding.hex(),
+        "tables": [
+            {
+                "air": table.air.describe().to_json(),
+                "log_height": log_height,
+                "public_values": [int(value) for value in table.public_values or ()],
+                "preprocessed": None if table.preprocessed is None else table.preprocessed.tolist(),
+            }
+            for table, log_height in zip(tables, log_heights, strict=True)
+        ],
+    }
+    if piece is not None:
+        encoded["piece"] = {"index": piece.index, "digests": [digest.hex() for digest in piece.joint.digests]}
+    return json.dumps(encoded)

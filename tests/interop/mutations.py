@@ -21,6 +21,13 @@ def mutations(rng: random.Random, payload: bytes, layout: Layout, count: int) ->
             yield mutant
 
 
+def flipped(payload: bytes, count: int) -> Iterator[bytes]:
+    """The payload ``count`` times, each with one bit flipped, at places spread over all of it."""
+    for i in range(count):
+        at = i * len(payload) // count
+        yield payload[:at] + bytes([payload[at] ^ 1 << i % 8]) + payload[at + 1 :]
+
+
 def _spoil_bytes(rng: random.Random, payload: bytes) -> bytes:
     at = rng.randrange(len(payload))
     kind = rng.choice(("flip", "set", "insert", "delete", "repeat", "cut", "extend", "long varint"))

@@ -25,14 +25,17 @@ BINDING = bytes(range(32))  # a binding for tests that bind nothing in particula
 @cache
 def binary() -> Path:
     """The crate's program, built on first use. Skips the calling test where there is no Rust (see REQUIRE)."""
-    cargo = shutil.which("cargo") or shutil.which("cargo", path=str(Path.home() / ".cargo/bin"))
-    if cargo is None:
-        if os.environ.get(REQUIRE) == "1":
-            pytest.fail(f"{REQUIRE}=1, but there is no cargo to build {CRATE} with")
-        pytest.skip(f"no cargo to build {CRATE} with")
-    # From the crate's folder, or cargo overlooks its .cargo/config.toml.
-    subprocess.run([cargo, "build", "--release", "--locked", "--quiet"], cwd=CRATE, check=True)
+    _cargo("build", "--release", "--locked", "--quiet")
     return CRATE / "target/release/graphprover-interop"
+
+
+@cache
+def sources() -> dict[str, Path]:
+    """The folder of each crate that the program is built from, in the release that it pins."""
+    binary()  # they are there then, those of other systems need not be
+    options = ("--format-version", "1", "--locked", "--offline", "--filter-platform", "host-tuple")
+    found = json.loads(_cargo("metadata", *options))
+    return {package["name"]: Path(package["manifest_path"]).parent for package in found["packages"]}
 
 
 def write_statement(path: Path, parameters: Parameters, tables: Sequence[Table], binding: bytes = BINDING) -> None:
@@ -96,9 +99,20 @@ def verify(statement: Path, proof: Path) -> str | None:
     return output.stderr.strip() if output.returncode else None
 
 
-def verify_all(pairs: Iterable[tuple[Path, Path]]) -> list[str | None]:
-    """`verify` for many statements and proofs in one process; quick where neighbours share a statement."""
-    lines = "".join(f"{statement}\t{proof}\n" for statement, proof in pairs)
+def verify_pieces(folder: Path) -> str | None:
+    """`verify` of a proof in pieces, as it was exported."""
+    output = _run("verify", "--pieces", folder)
+    if output.returncode > 1:
+        raise RuntimeError(output.stderr)
+    return output.stderr.strip() if output.returncode else None
+
+
+def verify_all(proofs: Iterable[Sequence[Path]]) -> list[str | None]:
+    """`verify` for many proofs in one process, each given by its statement and file, or by those of all its pieces.
+
+    Quick where neighbours share statements.
+    """
+    lines = "".join("\t".join(map(str, paths)) + "\n" for paths in proofs)
     output = _run("verify", "--list", "-", stdin=lines)
     if output.returncode:
         raise RuntimeError(output.stderr)
@@ -133,6 +147,16 @@ def decode(proof: Path) -> dict[str, Any]:
     if output.returncode:
         raise RuntimeError(output.stderr)
     return json.loads(output.stdout)
+
+
+def _cargo(*arguments: str) -> str:
+    cargo = shutil.which("cargo") or shutil.which("cargo", path=str(Path.home() / ".cargo/bin"))
+    if cargo is None:
+        if os.environ.get(REQUIRE) == "1":
+            pytest.fail(f"{REQUIRE}=1, but there is no cargo to build {CRATE} with")
+        pytest.skip(f"no cargo to build {CRATE} with")
+    # From the crate's folder, or cargo overlooks its .cargo/config.toml.
+    return subprocess.run([cargo, *arguments], cwd=CRATE, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def _run(*arguments: str | Path, threads: int = 1, stdin: str = "") -> subprocess.CompletedProcess[str]:

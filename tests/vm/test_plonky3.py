@@ -1,5 +1,6 @@
 """Plonky3 accepts our proofs of every guest, on input that exercises it, and not for another output or exit code."""
 
+import json
 import random
 import struct
 from dataclasses import replace
@@ -7,13 +8,19 @@ from pathlib import Path
 
 import pytest
 
+from graphprover.export import PAYLOAD, STATEMENT, export
 from graphprover.programs import open_program
+from graphprover.proof_in_pieces import ProofInPieces
+from graphprover.prover import prove
 from graphprover.statement import Table, with_traces
 from graphprover.vm.table_numbers import TableNumber
 from tests.interop import plonky3
 from tests.interop.case import Case
+from tests.interop.mutations import flipped
 from tests.interop.tables import PLAIN
 
+PIECES = 3
+FLIPS = 20  # of bits of each piece
 GUESTS = Path(__file__).parents[2] / "examples/guests"
 STATED = "sha256"  # the guest whose proof states its input
 JSON = b'{"a": [1, -2.5e3, true, null], "b\\u00e9": {"c": "x\\n"}, "d": [[], {}]}'
@@ -67,3 +74,34 @@ def another_value(table: Table, index: int) -> Table:
     values = list(table.public_values or ())
     values[index] ^= 1
     return replace(table, public_values=values)
+
+
+def test_plonky3_accepts_a_guest_in_pieces(tmp_path: Path) -> None:
+    """And refuses it with a flipped bit in any piece, for another exit code, and for other cycles."""
+    program = open_program(str(GUESTS / "fib_iterative.elf"))
+    statement = program.statement_for(inputs()["fib_iterative"], pieces=PIECES)
+    proof = prove(statement, "sync", parameters=PLAIN)
+    assert isinstance(proof, ProofInPieces)
+    folders = [tmp_path / str(index) for index in range(PIECES)]
+    for folder in folders:
+        folder.mkdir()
+    for name, data in export(proof, program.statement_of(proof)).items():
+        (tmp_path / name).write_bytes(data)
+    honest = [[folder / STATEMENT, folder / PAYLOAD] for folder in folders]
+
+    proofs = [honest]
+    for index, folder in enumerate(folders):
+        for number, payload in enumerate(flipped(proof.proofs[index].payload, FLIPS)):
+            file = folder / f"flipped{number}.bin"
+            file.write_bytes(payload)
+            proofs.append([*honest[:index], [folder / STATEMENT, file], *honest[index + 1 :]])
+    stated = json.loads((folders[0] / STATEMENT).read_text())
+    for value in range(2):  # of the boundary, which follows the head of the first piece
+        stated["tables"][1]["public_values"][value] ^= 1
+        other = folders[0] / f"other{value}.json"
+        other.write_text(json.dumps(stated))
+        stated["tables"][1]["public_values"][value] ^= 1
+        proofs.append([[other, folders[0] / PAYLOAD], *honest[1:]])
+    first, *others = plonky3.verify_all([path for pair in each for path in pair] for each in proofs)
+    assert first is None
+    assert len(others) == PIECES * FLIPS + 2 and all(others)

@@ -30,6 +30,17 @@ pub struct Description {
     preprocessed_next: bool,
 }
 
+impl Description {
+    /// Whether whatever the table sends or provides, it does zero times: a constraint on every row says so.
+    pub fn sends_nothing(&self) -> bool {
+        let is_zero = |node: usize| match self.nodes[node] {
+            (10, negated, _) => self.constraints.contains(&(negated as usize)),
+            _ => self.constraints.contains(&node),
+        };
+        self.locals.is_empty() && self.globals.iter().all(|global| is_zero(global.multiplicity))
+    }
+}
+
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Local {

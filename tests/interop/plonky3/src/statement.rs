@@ -2,17 +2,19 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use p3_field::PrimeField64;
 use p3_matrix::dense::RowMajorMatrix;
 use serde::Deserialize;
 
 use crate::air::{Description, Table};
+use crate::piece::{Digest, Piece, Sponge};
 use crate::profile::Val;
 
 pub type Result<T> = std::result::Result<T, String>;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {
     pub log_blowup: usize,
@@ -39,16 +41,26 @@ struct TableJson {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+struct PieceJson {
+    index: usize,
+    digests: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct StatementJson {
     parameters: Parameters,
     binding: String,
+    /// Missing of a proof that is not in pieces.
+    piece: Option<PieceJson>,
     tables: Vec<TableJson>,
 }
 
 pub struct Statement {
     pub parameters: Parameters,
-    /// Initial state of the challenger.
-    pub binding: [u8; 32],
+    /// Initial state of the challenger of these tables in a proof by themselves.
+    binding: Digest,
+    pub piece: Option<Arc<Piece>>,
     pub tables: Vec<Table>,
     pub log_heights: Vec<usize>,
     pub public_values: Vec<Vec<Val>>,
@@ -62,6 +74,7 @@ impl Statement {
         let mut statement = Self {
             parameters: json.parameters,
             binding: digest(&json.binding)?,
+            piece: json.piece.map(piece).transpose()?.map(Arc::new),
             tables: Vec::new(),
             log_heights: Vec::new(),
             public_values: Vec::new(),
@@ -91,6 +104,11 @@ impl Statement {
             statement.tables.push(Table::new(table.air, preprocessed)?);
         }
         Ok(statement)
+    }
+
+    /// Where the transcript starts.
+    pub fn sponge(&self) -> Sponge {
+        Sponge::new(&self.binding, self.piece.as_ref(), self.parameters.lookup_pow_bits > 0)
     }
 
     /// The main traces: for each table its columns and rows, then the columns one after the other, all u64 LE.
@@ -144,10 +162,25 @@ fn matrix(columns: &[Vec<u64>], height: usize) -> Result<RowMajorMatrix<Val>> {
     Ok(RowMajorMatrix::new(values, columns.len()))
 }
 
-fn digest(text: &str) -> Result<[u8; 32]> {
+fn piece(json: PieceJson) -> Result<Piece> {
+    let digests = json
+        .digests
+        .iter()
+        .map(|text| digest(text))
+        .collect::<Result<Vec<_>>>()?;
+    if digests.len() < 2 || json.index >= digests.len() {
+        return Err(format!("there is no piece {} of {}", json.index, digests.len()));
+    }
+    Ok(Piece {
+        index: json.index,
+        digests,
+    })
+}
+
+fn digest(text: &str) -> Result<Digest> {
     let bytes = (text.is_ascii() && text.len() == 64)
         .then(|| (0..64).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16)))
         .and_then(|pairs| pairs.collect::<std::result::Result<Vec<u8>, _>>().ok())
-        .ok_or("binding is not 64 hexadecimal digits")?;
+        .ok_or("a digest is not 64 hexadecimal digits")?;
     Ok(bytes.try_into().expect("64 digits are 32 bytes"))
 }

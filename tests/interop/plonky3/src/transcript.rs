@@ -3,8 +3,9 @@
 use std::fmt::Write;
 use std::sync::{Arc, Mutex};
 
-use p3_challenger::{ByteGrindingChallenger, CanObserve, CanSample, HashChallenger};
-use p3_keccak::Keccak256Hash;
+use p3_challenger::{ByteGrindingChallenger, CanObserve, CanSample};
+
+use crate::piece::Sponge;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Direction {
@@ -53,27 +54,27 @@ enum Recorder {
     Transcript(Arc<Mutex<Log>>),
 }
 
-/// `HashChallenger<u8, Keccak256Hash, 32>` with an optional log.
+/// A sponge with an optional log.
 pub struct ByteChallenger {
-    inner: HashChallenger<u8, Keccak256Hash, 32>,
+    inner: Sponge,
     recorder: Recorder,
 }
 
 impl ByteChallenger {
-    pub fn new(binding: &[u8; 32]) -> Self {
+    pub fn new(inner: Sponge) -> Self {
         Self {
-            inner: HashChallenger::new(binding.to_vec(), Keccak256Hash),
+            inner,
             recorder: Recorder::Silent,
         }
     }
 
     /// As [`Self::new`], and the log that fills while a proof is made or checked.
-    pub fn recording(binding: &[u8; 32]) -> (Self, Arc<Mutex<Log>>) {
+    pub fn recording(inner: Sponge) -> (Self, Arc<Mutex<Log>>) {
         let log = Arc::new(Mutex::new(Log::default()));
-        log.lock().unwrap().push(Direction::Start, binding);
+        log.lock().unwrap().push(Direction::Start, &inner.start);
         let challenger = Self {
             recorder: Recorder::Template(log.clone()),
-            ..Self::new(binding)
+            ..Self::new(inner)
         };
         (challenger, log)
     }

@@ -1,0 +1,157 @@
+//! A piece's transcript: its lookup challenges are drawn from what all pieces of the proof have committed to.
+//!
+//! This is graphprover/protocol/pieces.py. Plonky3 draws lookup challenges right after it has absorbed the commitments
+//! to main and preprocessed columns: its first draw of a transcript. Here they come from another challenger, that of
+//! all pieces; then the piece goes on from where it was.
+
+use std::sync::Arc;
+
+use p3_challenger::{ByteGrindingChallenger, CanFinalizeDigest, CanObserve, CanSample, HashChallenger};
+use p3_keccak::Keccak256Hash;
+use p3_symmetric::CryptographicHasher;
+
+pub type Digest = [u8; 32];
+type Hash = HashChallenger<u8, Keccak256Hash, 32>;
+
+const PIECE_MAGIC: &[u8] = b"graphprover piece 1";
+const JOINT_MAGIC: &[u8] = b"graphprover joint 1";
+const NONCE_BYTES: usize = 8;
+
+/// Which piece of which proof.
+pub struct Piece {
+    pub index: usize,
+    /// Of each piece, in order of index: what it absorbs before the lookup challenges.
+    pub digests: Vec<Digest>,
+}
+
+impl Piece {
+    /// Initial state of the piece's challenger; `tables` is that of its tables in a proof by themselves.
+    fn binding(&self, tables: &Digest) -> Digest {
+        keccak(&[
+            PIECE_MAGIC,
+            &number(self.digests.len()),
+            &number(self.index),
+            tables.as_slice(),
+        ])
+    }
+
+    /// What the lookup challenges of all pieces are drawn from.
+    fn seed(&self) -> Digest {
+        keccak(&[JOINT_MAGIC, &number(self.digests.len()), self.digests.as_flattened()])
+    }
+}
+
+fn number(value: usize) -> [u8; 4] {
+    u32::try_from(value).expect("few pieces").to_le_bytes()
+}
+
+fn keccak(parts: &[&[u8]]) -> Digest {
+    Keccak256Hash.hash_iter(parts.concat())
+}
+
+/// `HashChallenger<u8, Keccak256Hash, 32>`, that of a piece with a detour.
+#[derive(Clone)]
+pub struct Sponge {
+    /// The bytes that it starts from.
+    pub start: Digest,
+    own: Hash,
+    stage: Stage,
+}
+
+#[derive(Clone)]
+enum Stage {
+    /// Nothing but `own`: a proof by itself, or a piece whose lookup challenges are drawn.
+    Own,
+    /// A piece before its lookup challenges. `work`: whether a proof of work comes before them.
+    Committing { piece: Arc<Piece>, work: bool },
+    /// A piece at its lookup challenges, which come from `joint`; `nonce` is that of the proof of work before them.
+    Drawing { joint: Hash, seed: Digest, nonce: Vec<u8> },
+}
+
+impl Sponge {
+    /// Of the tables with this binding, in a proof by themselves or in a piece of one.
+    pub fn new(tables: &Digest, piece: Option<&Arc<Piece>>, work: bool) -> Self {
+        let (start, stage) = match piece {
+            None => (*tables, Stage::Own),
+            Some(piece) => (
+                piece.binding(tables),
+                Stage::Committing {
+                    piece: piece.clone(),
+                    work,
+                },
+            ),
+        };
+        Self {
+            start,
+            own: Hash::new(start.to_vec(), Keccak256Hash),
+            stage,
+        }
+    }
+
+    /// The challenger that draws.
+    fn drawing(&self) -> &Hash {
+        match &self.stage {
+            Stage::Drawing { joint, .. } => joint,
+            _ => &self.own,
+        }
+    }
+}
+
+impl CanObserve<u8> for Sponge {
+    fn observe(&mut self, value: u8) {
+        self.observe_slice(&[value]);
+    }
+
+    fn observe_slice(&mut self, values: &[u8]) {
+        if values.is_empty() {
+            return;
+        }
+        if let Stage::Drawing { joint, seed, nonce } = &mut self.stage {
+            if nonce.len() < NONCE_BYTES {
+                nonce.extend_from_slice(values);
+                assert!(nonce.len() <= NONCE_BYTES, "something else than a nonce is absorbed");
+                joint.observe_slice(values);
+                return;
+            }
+            // The commitment to permutation columns: the lookup challenges are drawn.
+            self.own.observe_slice(seed);
+            self.own.observe_slice(nonce);
+            self.stage = Stage::Own;
+        }
+        self.own.observe_slice(values);
+    }
+}
+
+impl CanSample<u8> for Sponge {
+    fn sample(&mut self) -> u8 {
+        if let Stage::Committing { piece, work } = &self.stage {
+            // A piece that commits to something else is refused here, as by a panic all that Plonky3 asserts.
+            assert!(
+                self.own.clone().finalize() == piece.digests[piece.index],
+                "not what the lookup challenges were drawn from"
+            );
+            let seed = piece.seed();
+            self.stage = Stage::Drawing {
+                joint: Hash::new(seed.to_vec(), Keccak256Hash),
+                seed,
+                // Without work Plonky3 absorbs no nonce and wants it to be 0.
+                nonce: if *work { Vec::new() } else { vec![0; NONCE_BYTES] },
+            };
+        }
+        match &mut self.stage {
+            Stage::Drawing { joint, .. } => joint.sample(),
+            _ => self.own.sample(),
+        }
+    }
+}
+
+impl ByteGrindingChallenger for Sponge {
+    fn find_witness<const W: usize, const S: usize>(
+        &self,
+        num_candidates: u64,
+        encode: impl Fn(u64) -> [u8; W] + Sync,
+        accepts: impl Fn([u8; S]) -> bool + Sync,
+    ) -> Option<u64> {
+        self.drawing().find_witness(num_candidates, encode, accepts)
+    }
+}

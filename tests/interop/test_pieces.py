@@ -1,0 +1,359 @@
+"""Plonky3's verifier judges proofs in pieces: each piece by `verify_batch`, the sum of all terminals outside of it."""
+
+import json
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from graphprover.air import Bus
+from graphprover.cli import main
+from graphprover.export import PAYLOAD, STATEMENT, export, statement_json
+from graphprover.field import ZERO, ext_add, ext_sub
+from graphprover.options import OK
+from graphprover.pieces import Head, Pieces, pieces_of
+from graphprover.programs import load_packaged
+from graphprover.proof_in_pieces import Piece, ProofInPieces
+from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.parameters import Parameters
+from graphprover.protocol.pieces import Joint
+from graphprover.protocol.proof import BatchProof, decode, encode
+from graphprover.prover import prove
+from graphprover.statement import Statement, Table
+from graphprover.verifier import layout_of_proof, verify
+from tests.interop import plonky3
+from tests.interop.mutations import flipped, mutations
+from tests.interop.tables import GRINDING, PLAIN, fibonacci, limbs, power, shuffle, squares, statements
+from tests.interop.test_interop import CAP_LENGTH
+
+MIXED = statements()["mixed"][0]
+# Both buses, bytes and squares, have each end in another piece, and two pieces have a local lookup.
+TABLES = [fibonacci(8), *limbs(32), shuffle(16), *squares(8, 64), shuffle(8), power(16)]
+IN_TWO = ((0, 1, 3, 5), (2, 4, 6, 7))
+IN_THREE = ((0, 1, 3, 5), (2, 7), (4, 6))
+PROOFS = {
+    "2 pieces": (PLAIN, IN_TWO),
+    "3 pieces": (PLAIN, IN_THREE),
+    "3 pieces, grinding": (GRINDING, IN_THREE),
+    "2 pieces, mixed": (MIXED, IN_TWO),
+}
+FLIPS = 100  # of bits of each piece
+MUTATIONS = 40  # of each piece
+
+
+@dataclass(frozen=True)
+class Case:
+    """A proof in pieces."""
+
+    pieces: Pieces
+    proof: ProofInPieces
+
+    @property
+    def payloads(self) -> list[bytes]:
+        return [proof.payload for proof in self.proof.proofs]
+
+    def decoded(self) -> list[BatchProof]:
+        """Each piece's contents."""
+        given = zip(self.proof.proofs, self.pieces.statements, strict=True)
+        return [decode(proof.payload, layout_of_proof(proof, statement)) for proof, statement in given]
+
+    def with_payloads(self, payloads: Sequence[bytes]) -> ProofInPieces:
+        """The proof with other contents of its pieces."""
+        proofs = zip(self.proof.proofs, payloads, strict=True)
+        return ProofInPieces(self.proof.joint, tuple(replace(proof, payload=payload) for proof, payload in proofs))
+
+    def our_verdict(self, payloads: Sequence[bytes]) -> str | None:
+        try:
+            verify(self.with_payloads(payloads), self.pieces, security=0)
+        except VerificationError as error:
+            return str(error)
+        return None
+
+    def their_verdicts(self, folder: Path, proofs: Sequence[Sequence[bytes]]) -> list[str | None]:
+        """Plonky3's on contents of its pieces."""
+        given, known = [], dict[bytes, Path]()
+        statements = [piece / STATEMENT for piece in write(folder, self.proof, self.pieces)]
+        for payloads in proofs:
+            for payload in payloads:
+                if payload not in known:
+                    known[payload] = folder / f"{len(known)}.bin"
+                    known[payload].write_bytes(payload)
+            files = [known[payload] for payload in payloads]
+            given.append([path for pair in zip(statements, files, strict=True) for path in pair])
+        return plonky3.verify_all(given)
+
+
+def write(folder: Path, proof: ProofInPieces, statement: Pieces | Statement) -> list[Path]:
+    """Exports the proof; the folders of its pieces."""
+    for name, data in export(proof, statement).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
+    return [folder / str(index) for index in range(len(proof.proofs))]
+
+
+def proved(tables: Sequence[Table], shares: Sequence[Sequence[int]], parameters: Parameters, label: str = "") -> Case:
+    pieces = pieces_of(Statement(tables, label), shares)
+    proof = prove(pieces, "sync", parameters=parameters)
+    assert isinstance(proof, ProofInPieces)
+    return Case(pieces, proof)
+
+
+@cache
+def case(name: str) -> Case:
+    parameters, shares = PROOFS[name]
+    return proved(TABLES, shares, parameters)
+
+
+def files(*folders: Path) -> list[Path]:
+    """Of these pieces, in this order."""
+    return list(chain.from_iterable((folder / STATEMENT, folder / PAYLOAD) for folder in folders))
+
+
+@pytest.mark.parametrize("name", PROOFS)
+def test_accepted(name: str, tmp_path: Path) -> None:
+    """Though no piece has terminals that sum to zero, which `verify_batch` would accept outright."""
+    proof, pieces = case(name).proof, case(name).pieces
+    assert verify(proof, Statement(TABLES), security=0).pieces == len(proof.proofs)
+    for batch in case(name).decoded():
+        assert total([batch]) != ZERO
+    write(tmp_path, proof, pieces)
+    assert plonky3.verify_pieces(tmp_path) is None
+    assert export(proof, pieces) == export(proof, Statement(TABLES))
+
+
+def test_one_whose_pieces_balance_is_accepted(tmp_path: Path) -> None:
+    """Then `verify_batch` finds nothing wrong."""
+    balanced = proved(TABLES, ((0, 1, 2), (3, 4, 5, 6, 7)), GRINDING)
+    assert [total([batch]) for batch in balanced.decoded()] == [ZERO, ZERO]
+    write(tmp_path, balanced.proof, balanced.pieces)
+    assert plonky3.verify_pieces(tmp_path) is None
+
+
+@pytest.mark.parametrize("name", PROOFS)
+def test_plonky3_proves_the_same_bytes(name: str, tmp_path: Path) -> None:
+    """Its prover, given the digests of all pieces, draws what ours draws."""
+    given = zip(write(tmp_path, case(name).proof, case(name).pieces), case(name).pieces.statements, strict=True)
+    for (folder, statement), payload in zip(given, case(name).payloads, strict=True):
+        plonky3.write_traces(tmp_path / "traces", statement.tables)
+        plonky3.prove(folder / STATEMENT, tmp_path / "traces", tmp_path / "proof")
+        assert (tmp_path / "proof").read_bytes() == payload
+
+
+def test_exported_from_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    proof = prove(load_packaged("examples/memory").statement_for(None), security=60, pieces=2)
+    assert isinstance(proof, ProofInPieces)
+    proof.save("proof.bin")
+    assert main(["export", "proof.bin", "-o", "out"]) == OK
+    assert plonky3.verify_pieces(tmp_path / "out") is None
+    Path("out/1", PAYLOAD).write_bytes(proof.proofs[0].payload)
+    assert plonky3.verify_pieces(tmp_path / "out") is not None
+
+
+# What `verify_piece` in tests/interop/plonky3/src/setup.rs takes for granted.
+
+
+def test_the_sum_of_terminals_is_the_last_check_and_alone_in_its_error() -> None:
+    crates = plonky3.sources()
+    verifier = (crates["p3-batch-stark"] / "src/verifier/mod.rs").read_text()
+    _, verify_batch = verifier.split("pub fn verify_batch<")
+    assert verify_batch.endswith("    lookup_gadget.verify_terminal_sum(lookup_terminals)?;\n\n    Ok(())\n}\n")
+    # No earlier way to be accepted, and no other place that checks the sum or gives its error.
+    assert len(re.findall(r"\bOk\(\(\)\)|\breturn Ok\b", verify_batch)) == 1
+    assert verifier.count("verify_terminal_sum") == 1
+    found = {}
+    for crate, folder in crates.items():
+        for file in folder.glob("src/**/*.rs") if crate.startswith("p3-") else ():
+            if file.name != "tests.rs" and "TerminalSumNonZero" in (text := file.read_text()):
+                found[f"{crate}/{file.name}"] = [line.strip() for line in text.splitlines() if "SumNonZero" in line]
+    assert found == {
+        "p3-lookup/logup.rs": ["return Err(LookupError::TerminalSumNonZero);"],
+        "p3-lookup/types.rs": ["TerminalSumNonZero,"],
+    }
+
+
+# What must be refused.
+
+
+@pytest.mark.parametrize("name", PROOFS)
+def test_refused_with_one_bit_flipped(name: str, tmp_path: Path) -> None:
+    payloads, mutants = case(name).payloads, list[list[bytes]]()
+    for index, payload in enumerate(payloads):
+        mutants += ([*payloads[:index], other, *payloads[index + 1 :]] for other in flipped(payload, FLIPS))
+    verdicts = case(name).their_verdicts(tmp_path, [payloads, *mutants])
+    assert verdicts[0] is None and len(verdicts) == 1 + FLIPS * len(payloads)
+    for number, verdict in enumerate(verdicts[1:]):
+        assert verdict is not None and f"piece {number // FLIPS}: " in verdict
+
+
+@pytest.mark.parametrize("name", PROOFS)
+def test_refused_with_other_contents(name: str, tmp_path: Path) -> None:
+    payloads, mutants = case(name).payloads, list[list[bytes]]()
+    given = zip(case(name).proof.proofs, case(name).pieces.statements, strict=True)
+    for index, (proof, statement) in enumerate(given):
+        spoiled = mutations(random.Random(name), proof.payload, layout_of_proof(proof, statement), MUTATIONS)
+        mutants += ([*payloads[:index], other, *payloads[index + 1 :]] for other in spoiled)
+    for mutant, their in zip(mutants, case(name).their_verdicts(tmp_path, mutants), strict=True):
+        our = case(name).our_verdict(mutant)
+        assert our is not None, their
+        assert their is not None or CAP_LENGTH.search(our), our
+
+
+@pytest.mark.parametrize("parameters", [PLAIN, GRINDING], ids=["plain", "grinding"])
+def test_refused_with_terminals_that_were_forged_to_cancel(parameters: Parameters, tmp_path: Path) -> None:
+    """A table provides once more than is asked for: each piece holds by itself, and only the sum says no."""
+    tables = list(TABLES)
+    main = tables[4].main
+    assert main is not None
+    spoiled = main.copy()
+    spoiled[1, 2] += np.uint64(1)
+    tables[4] = replace(tables[4], main=spoiled)
+    false = proved(tables, IN_THREE, parameters)
+    batches = false.decoded()
+    missing = total(batches)
+    assert missing != ZERO
+    forged = [[with_terminal(batch, missing) if i == j else batch for i, batch in enumerate(batches)] for j in range(3)]
+    assert all(total(each) == ZERO for each in forged)
+    honest, *others = false.their_verdicts(
+        tmp_path, [false.payloads, *([encode(batch) for batch in each] for each in forged)]
+    )
+    assert honest is not None and "the lookup terminals of all pieces do not add up to zero" in honest
+    for index, verdict in enumerate(others):
+        assert verdict is not None and f"piece {index}: " in verdict
+
+
+def test_refused_where_two_pieces_shift_their_terminals(tmp_path: Path) -> None:
+    """The sum of all remains."""
+    first, second, third = case("3 pieces").decoded()
+    shifted = [with_terminal(first, (5, 0, 0)), with_terminal(second, (0, 0, 0), (5, 0, 0)), third]
+    assert total(shifted) == ZERO
+    (verdict,) = case("3 pieces").their_verdicts(tmp_path, [[encode(batch) for batch in shifted]])
+    assert verdict is not None and "piece 0: " in verdict
+
+
+def total(batches: Sequence[BatchProof]) -> tuple[int, int, int]:
+    """The sum of all terminals."""
+    found = ZERO
+    for terminal in chain.from_iterable(batch.terminals for batch in batches):
+        found = found if terminal is None else ext_add(found, terminal)
+    return found
+
+
+def with_terminal(batch: BatchProof, less: tuple[int, int, int], more: tuple[int, int, int] = ZERO) -> BatchProof:
+    """With one terminal, not the head's, so much less and more."""
+    at = max(i for i, terminal in enumerate(batch.terminals) if terminal is not None)
+    terminals = list(batch.terminals)
+    terminals[at] = ext_add(ext_sub(terminals[at] or ZERO, less), more)
+    return replace(batch, terminals=tuple(terminals))
+
+
+def test_refused_unless_all_pieces_are_there_in_order(tmp_path: Path) -> None:
+    first, second, third = write(tmp_path / "own", case("3 pieces").proof, case("3 pieces").pieces)
+    two = write(tmp_path / "two", case("2 pieces").proof, case("2 pieces").pieces)
+    shuffled = TABLES[6].main
+    assert shuffled is not None
+    another = proved([*TABLES[:6], replace(TABLES[6], main=shuffled + np.uint64(1)), TABLES[7]], IN_THREE, PLAIN)
+    other = write(tmp_path / "other", another.proof, another.pieces)
+    ground = write(tmp_path / "ground", case("3 pieces, grinding").proof, case("3 pieces, grinding").pieces)
+    reasons = {
+        "piece 1 in place of piece 0": files(second, first, third),
+        "2 pieces of 3": files(first, second),
+        "3 pieces of 2": files(two[0], second, third),
+        "piece 0 in place of piece 1": files(first, first, third),
+        "piece 1 is of another proof": files(first, other[1], third),
+        "piece 2 is of another proof": files(first, second, ground[2]),
+        "a statement that is no piece": plain(tmp_path),
+        # The contents of other pieces, for the statements of these.
+        "piece 0: ": [first / STATEMENT, two[0] / PAYLOAD, *files(second, third)],
+        "piece 1: ": [*files(first), second / STATEMENT, other[1] / PAYLOAD, *files(third)],
+        "piece 2: panic: not what the lookup challenges were drawn from": [
+            *files(first, second),
+            *(third / STATEMENT, other[2] / PAYLOAD),
+        ],
+        "piece 1: air 1": [
+            *files(first),
+            *(second / STATEMENT, third / PAYLOAD),
+            *(third / STATEMENT, second / PAYLOAD),
+        ],
+    }
+    verdicts = plonky3.verify_all([files(first, second, third), *reasons.values()])
+    assert verdicts[0] is None
+    for reason, verdict in zip(reasons, verdicts[1:], strict=True):
+        assert verdict is not None and reason in verdict
+
+
+def plain(folder: Path) -> list[Path]:
+    """Two proofs that are not in pieces, in place of pieces."""
+    tables = [fibonacci(8)]
+    proof = prove(Statement(tables), "sync", parameters=PLAIN)
+    for name, data in export(proof, Statement(tables)).items():
+        (folder / name).write_bytes(data)
+    return files(folder, folder)
+
+
+@pytest.mark.parametrize("name", ["3 pieces", "3 pieces, grinding"])
+def test_refused_for_other_digests(name: str, tmp_path: Path) -> None:
+    """A challenge drawn from what some piece did not commit to, or not from all that is there."""
+    folders, digests = write(tmp_path, case(name).proof, case(name).pieces), case(name).proof.joint.digests
+    others = [tuple(flip(digest) if i == j else digest for i, digest in enumerate(digests)) for j in range(3)]
+    for given in (*others, digests[:2]):
+        for folder in folders:
+            text = json.loads((folder / STATEMENT).read_text())
+            text["piece"]["digests"] = [digest.hex() for digest in given]
+            (folder / "other.json").write_text(json.dumps(text))
+        paths = [path for folder in folders[: len(given)] for path in (folder / "other.json", folder / PAYLOAD)]
+        (verdict,) = plonky3.verify_all([paths])
+        assert verdict is not None and "piece 0: " in verdict
+
+
+def flip(digest: bytes) -> bytes:
+    """One bit of it."""
+    return digest[:-1] + bytes([digest[-1] ^ 1])
+
+
+# The numbers of buses, which tie pieces together, are not left to heads.
+
+
+class Sending(Head):
+    """Its column need not be zero."""
+
+    def define(self, t: Any) -> None:
+        for name, width in self.buses:
+            t.provide(Bus(name), [t.none] * width, t.none)
+
+
+def numbered(folder: Path, *buses: Sequence[tuple[str, int]], head: type[Head] = Head) -> str:
+    """The verdict on two pieces whose heads name these buses, without a proof; each has a local lookup."""
+    own = [[shuffle(8), table] for table in squares(8, 64)]
+    joint, paths = Joint((bytes(32), bytes(32))), list[Path]()
+    proof: Any = None  # of which nothing is read
+    for index, (named, tables) in enumerate(zip(buses, own, strict=True)):
+        given = [Table(head(named, 2), (0, 0), np.zeros((1, 8), dtype=np.uint64)), *tables]
+        heights = [plonky3.log_height(table) for table in given]
+        paths += (folder / f"{index}.json", folder / "empty")
+        paths[-2].write_text(statement_json(PLAIN, given, heights, bytes(32), Piece(joint, index, proof)))
+        paths[-1].touch()
+    (verdict,) = plonky3.verify_all([paths])
+    assert verdict is not None
+    return verdict
+
+
+def test_numbers_of_buses_are_checked(tmp_path: Path) -> None:
+    bus, unused, wider = ("squares", 2), ("unused 0", 2), ("unused 0", 3)
+    assert "piece 0: not a proof" in numbered(tmp_path, [bus], [bus, unused])
+    reasons = {
+        "piece 1: a bus has another number than in another piece": [unused, bus],
+        "piece 1: a bus or local lookup has the number of another one in another piece": [bus],
+        "the widest tuples of the pieces differ": [bus, wider],
+    }
+    for reason, buses in reasons.items():
+        assert reason in numbered(tmp_path, [bus], buses)
+    sending = numbered(tmp_path, [bus], [bus, unused], head=Sending)
+    assert "piece 0: its first table sends something" in sending
