@@ -5,8 +5,10 @@ each process, in which it says what its proofs hold, which of them wait, and wha
 long as its process lives, so that one that is killed holds nothing any more.
 
 Nothing waits for ever but for proofs that run. A thread has at most one grant, given as a whole, so proofs do not wait
-for each other in a circle. Memory that a pool keeps beyond its proofs is given back by a thread of its process as soon
-as somebody waits, and is not waited for longer than `PATIENCE`. A process that is stopped while it waits is passed.
+for each other in a circle. What is kept between two parts of a proof has a grant of its own (`keep`), and is dropped as
+soon as the next that waits could run without it. Memory that a pool keeps beyond its proofs is given back by a thread
+of its process as soon as somebody waits, and is not waited for longer than `PATIENCE`. A process that is stopped while
+it waits is passed.
 """
 
 import itertools
@@ -16,9 +18,9 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import IO
@@ -49,15 +51,15 @@ class TooLarge(MemoryError):
 
 
 @contextmanager
-def admitted(device: Device, needed: int, where: str = "") -> Iterator[None]:
+def admitted(device: Device, needed: int, where: str = "", instead: "Kept | None" = None) -> Iterator[None]:
     """Wait until ``needed`` bytes of a device's memory are free of other proofs, of this process or others; hold them.
 
     All of them together hold at most what `graphprover.pool` says of a GPU's memory, or `graphprover.memory-limit` of
     the host's, as this process has it set. The heaviest that waits is next, and lighter ones wait behind it. A wait of
     some seconds is told in a line that says who holds what.
 
-    ``where``: the task that needs most (`Plan.peak`). Raises TooLarge at once where the proof could never be admitted;
-    RuntimeError in a thread that is inside already.
+    ``where``: the task that needs most (`Plan.peak`); ``instead``: what is kept meanwhile and is part of it. Raises
+    TooLarge at once where the proof could never be admitted; RuntimeError in a thread that is inside already.
     """
     if getattr(_inside, "admitted", False):
         raise RuntimeError("this thread has been admitted already: a proof inside of another could wait for ever")
@@ -79,10 +81,28 @@ def admitted(device: Device, needed: int, where: str = "") -> Iterator[None]:
     ledger = _ledger(device)
     _inside.admitted = True
     try:
-        with ledger.granted(needed, budget) if ledger else nullcontext():
+        with ledger.granted(needed, budget, instead) if ledger else nullcontext():
             yield
     finally:
         _inside.admitted = False
+
+
+def keep(device: Device, bytes_: int, drop: Callable[[], object]) -> "Kept":
+    """Hold memory while nobody works with it; ``drop``, called by any thread, gives it up, where a proof waits for it.
+
+    It waits for nothing: what is kept has been there before, within a grant.
+    """
+    ledger = _ledger(device)
+    kept = Kept(bytes_, drop)
+    if ledger:
+        ledger.keep(kept, bytes_of(_setting(device), device.memory.total))
+    return kept
+
+
+def sharing(device: Device) -> int:
+    """How many processes prove on a device, with this one."""
+    ledger = _ledger(device)
+    return max(1, len(ledger.entries())) if ledger else 1
 
 
 def largest(device: Device) -> int:
@@ -126,6 +146,7 @@ class Entry:
     held: list[Need] = field(default_factory=list)  # of its proofs that run
     waits: list[Need] = field(default_factory=list)  # of those that do not yet
     stopped: bool = False  # it gives no sign of life
+    idle: int = 0  # bytes, of those held, that nobody works with: they are dropped where that helps another
 
     def taken(self, more: int = 0, kept: bool = True) -> int:
         """Bytes that others cannot have, with ``more`` for another proof: those of its proofs lie in its pool."""
@@ -146,6 +167,25 @@ def grantable(need: Need, own: Entry, entries: Iterable[Entry], budget: int, pat
     return with_it == own.taken(0, patient) or others + with_it <= budget
 
 
+@dataclass(eq=False)
+class Kept:
+    """Memory that is kept between two parts of a proof."""
+
+    bytes: int
+    drop: Callable[[], object]
+    ended: bool = False  # set by whoever is done with it, in any thread; soon it is not held any more
+    need: Need | None = None  # in the ledger
+
+
+def in_the_way(entries: Iterable[Entry], budget: int) -> bool:
+    """Whether the next proof that waits could run if what is idle were dropped, and not before."""
+    entries = list(entries)
+    waits = [need for entry in entries if not entry.stopped for need in entry.waits]
+    held = sum(need.bytes for entry in entries for need in entry.held)
+    idle = sum(entry.idle for entry in entries)
+    return bool(waits) and budget - idle < held - idle + min(waits).bytes <= budget
+
+
 class Ledger:
     """What the proofs on one device hold, as all processes of this user see it; this process writes its own entry."""
 
@@ -154,6 +194,8 @@ class Ledger:
         folder.mkdir(mode=0o700, exist_ok=True)
         self._folder, self._device = folder, device
         self._numbers = itertools.count()
+        self._keeping: list[Kept] = []
+        self._watching = threading.Lock()  # of `_keeping`, and of the thread that looks after it
         self.own = Entry(f"{os.getpid()}-{secrets.token_hex(4)}")
         with self._locked():  # before anyone sees the file, it is locked
             self._file = os.open(folder / f"{self.own.process}.json", os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
@@ -161,14 +203,14 @@ class Ledger:
             self._write()
 
     @contextmanager
-    def granted(self, needed: int, budget: int) -> Iterator[None]:
-        """Wait until ``needed`` bytes fit into the budget, and hold them."""
+    def granted(self, needed: int, budget: int, instead: Kept | None = None) -> Iterator[None]:
+        """Wait until ``needed`` bytes fit into the budget, and hold them, ``instead`` of what is kept."""
         need = Need(-needed, time.monotonic(), next(self._numbers), self.own.process)
         try:
             with self._locked():
                 self.own.waits.append(need)
                 self._write()
-            self._wait(need, budget)
+            self._wait(need, budget, instead)
             yield
         finally:
             kept = self._reserved()
@@ -179,7 +221,7 @@ class Ledger:
                         place.remove(need)
                 self._write()
 
-    def _wait(self, need: Need, budget: int) -> None:
+    def _wait(self, need: Need, budget: int, instead: Kept | None) -> None:
         """Until the ledger has granted it."""
         tell_after = PATIENCE
         while True:
@@ -187,9 +229,10 @@ class Ledger:
             patient = waited < PATIENCE
             entries = self.entries()
             # Looked at without the lock first, so that a process which is stopped hardly ever has it.
-            if grantable(need, self.own, entries, budget, patient):
+            if grantable(need, self._without(instead), entries, budget, patient):
                 with self._locked():
-                    if grantable(need, self.own, self.entries(bury=True), budget, patient):
+                    if grantable(need, self._without(instead), self.entries(bury=True), budget, patient):
+                        self._forget_kept([instead] if instead else [])
                         self.own.waits.remove(need)
                         self.own.held.append(need)
                         self._write()
@@ -199,6 +242,49 @@ class Ledger:
                 _log.warning("graphprover: %s", self._told(need, entries, budget))
             os.utime(self._file)  # a sign of life
             time.sleep(POLL * max(len(entries), 1))
+
+    def _without(self, kept: Kept | None) -> Entry:
+        """The own entry, as if that were not kept."""
+        if kept is None or kept.need not in self.own.held:
+            return self.own
+        return replace(self.own, held=[need for need in self.own.held if need != kept.need])
+
+    def keep(self, kept: Kept, budget: int) -> None:
+        """Hold what is kept, until it has ended or is in another's way."""
+        with self._watching, self._locked():
+            kept.need = Need(-kept.bytes, time.monotonic(), next(self._numbers), self.own.process)
+            self.own.held.append(kept.need)
+            self.own.idle += kept.bytes
+            self._write()
+            self._keeping.append(kept)
+            if len(self._keeping) == 1:
+                threading.Thread(target=self._look_after, args=(budget,), name="kept", daemon=True).start()
+
+    def _look_after(self, budget: int) -> None:
+        """Drops what is in the way of others, and forgets what has ended; ends with the last that is kept."""
+        while True:
+            time.sleep(LOOK)
+            with self._watching:
+                kept = [kept for kept in self._keeping if not kept.ended]
+                if kept and not self.gone() and in_the_way(self.entries(), budget):
+                    kept[0].drop()
+                    kept[0].ended = True
+                ended = [kept for kept in self._keeping if kept.ended]
+                if ended:
+                    with self._locked():
+                        self._forget_kept(ended)
+                        self._write()
+                self._keeping = [kept for kept in self._keeping if not kept.ended]
+                if not self._keeping:
+                    return
+
+    def _forget_kept(self, ended: Iterable[Kept]) -> None:
+        """Not held any more, or by a proof; needs the lock."""
+        for kept in ended:
+            if kept.need in self.own.held:
+                self.own.held.remove(kept.need)
+                self.own.idle -= kept.bytes
+            kept.ended = True
 
     def _told(self, need: Need, entries: list[Entry], budget: int) -> str:
         """A line about a wait."""
@@ -218,7 +304,7 @@ class Ledger:
                     stopped = time.time() - os.stat(file.fileno()).st_mtime > STOPPED
                     entry = json.load(file)
                     held, waits = ([Need(*need) for need in entry[place]] for place in ("held", "waits"))
-                    found.append(Entry(path.stem, entry["kept"], held, waits, stopped))
+                    found.append(Entry(path.stem, entry["kept"], held, waits, stopped, entry.get("idle", 0)))
                 elif bury:
                     path.unlink()
         return found
@@ -226,7 +312,8 @@ class Ledger:
     def _write(self) -> None:
         """The own entry, which needs the lock."""
         held, waits = ([astuple(need) for need in place] for place in (self.own.held, self.own.waits))
-        text = json.dumps({"kept": self.own.kept, "held": held, "waits": waits}).encode()
+        own = {"kept": self.own.kept, "held": held, "waits": waits, "idle": self.own.idle}
+        text = json.dumps(own).encode()
         os.pwrite(self._file, text, 0)
         os.ftruncate(self._file, len(text))
 

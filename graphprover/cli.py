@@ -471,6 +471,8 @@ def _made_by_worker(job: "Job", options: argparse.Namespace, stage: Timing) -> "
     """A proof by a worker of a cluster, which runs the program, too; it is to be verified here."""
     from graphprover.batch import prove_many
 
+    if job.count() > 1:
+        return _made_in_pieces(job, options, stage)
     with stage("cluster"), batch_cli.bar(1) as draw:
 
         def begun(job: "Job", worker: str) -> None:
@@ -481,6 +483,18 @@ def _made_by_worker(job: "Job", options: argparse.Namespace, stage: Timing) -> "
     if result.made is None:
         raise result.error or AssertionError("neither a proof nor an error")
     return result.made
+
+
+def _made_in_pieces(job: "Job", options: argparse.Namespace, stage: Timing) -> "Made":
+    """The same of one whose pieces are made by several workers."""
+    from graphprover.jobs import made_by_cluster
+    from graphprover.prover import Made
+    from graphprover.terminal import bar
+
+    drawn = sys.stderr.isatty() and DEBUG not in os.environ
+    with stage("cluster"), bar() if drawn else nullcontext() as tell:
+        proof = made_by_cluster(job, options.executor, options.device, tell)
+    return Made(proof, None, {}, 0)
 
 
 def run_verify(options: argparse.Namespace) -> int:

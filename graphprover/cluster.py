@@ -1,4 +1,4 @@
-"""Proofs on a Dask cluster: each whole, by one worker, on that worker's device.
+"""Proofs on a Dask cluster: each whole, by one worker, on that worker's device. Those in pieces: `cluster_pieces`.
 
 Nothing runs before every worker is known to fit, and workers that come later are looked at before they get anything
 (`graphprover.members`). What travels is bytes, which the task itself unpacks: what cannot be imported fails the task
@@ -36,7 +36,7 @@ CONNECT = "10s"  # a scheduler that does not answer in this time is not there
 BEGUN = "graphprover-begun"  # the topic under which workers tell which task they begin
 EVENTS = "graphprover"  # the topic of what clients and workers warn of, for `Client.get_events`
 MOST_SPANS = 1000  # of a run: a scheduler keeps what it has seen of a span for ever
-_PROVE = "__import__('graphprover.worker', fromlist=['worker']).prove(payload)"
+_TASK = "__import__('graphprover.worker', fromlist=['worker']).{}(**given)"
 
 _log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
 _clusters: "WeakKeyDictionary[Client, Cluster]" = WeakKeyDictionary()  # so that a client's workers are asked once
@@ -48,8 +48,11 @@ class Errand:
     """Something that a worker is to prove."""
 
     name: str  # for people: in logs and on the dashboard
-    payload: Callable[[], bytes]  # what `graphprover.worker.prove` takes; called whenever it is sent
+    payload: Callable[[], bytes]  # what the task takes; called whenever it is sent
     weight: int = 0  # those of more weight go first
+    task: str = "prove"  # the function of `graphprover.worker`
+    held: "Outcome | None" = None  # of another, whose value the task takes too, where it lies; only in a first try
+    stays: bool = False  # its value stays on the worker, until `Cluster.release`
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,10 +60,11 @@ class Outcome:
     """What came of an errand."""
 
     errand: Errand
-    value: bytes | None  # what `graphprover.worker.prove` gave, or
+    value: Any  # what the task gave, bytes for most; or
     error: Exception | None
     worker: str  # the address of the last that had it; empty if none had
     tries: int  # how many times a worker began it
+    kept: "_Try | None" = None  # what stays
 
 
 @contextmanager
@@ -122,6 +126,16 @@ class Cluster:
         with closing(_Run(self._client, self._members, self._tries, device, begun)) as run:
             yield from run.outcomes(iter(errands))
 
+    def workers(self, device: Device | str) -> int:
+        """How many there are for a device, at least one."""
+        return max(1, len(self._members.fit(device)))
+
+    def release(self, outcome: Outcome) -> None:
+        """Let its worker forget what stays of it."""
+        if outcome.kept:
+            self._tries.pop(str(outcome.kept.future.key), None)
+            outcome.kept.future.release()
+
     def _hear(self, event: tuple[float, dict[str, str]]) -> None:
         """A worker has begun a task, of ours or of another client."""
         _, told = event
@@ -150,9 +164,9 @@ class _Open:
     failures: int = 0
     outcome: Outcome | None = None
 
-    def end(self, value: bytes | None, error: Exception | None) -> None:
+    def end(self, value: Any, error: Exception | None, kept: _Try | None = None) -> None:
         last = self.workers[-1] if self.workers else ""
-        self.outcome = Outcome(self.errand, value, error, last, len(self.workers))
+        self.outcome = Outcome(self.errand, value, error, last, len(self.workers), kept)
 
 
 class _Run:
@@ -183,7 +197,7 @@ class _Run:
             at_once = max(1, 2 * len(self._members.fit(self._device)))
             for errand in islice(errands, max(0, at_once - len(self._open))):
                 self._open.append(_Open(errand))
-                self._submit(self._open[-1])
+                self._submit(self._open[-1], errand.held)
             if not self._open:
                 return
             self._wait()
@@ -204,7 +218,7 @@ class _Run:
             one.stopped = ""
             self._release(one)
 
-    def _submit(self, opened: _Open, avoid: str = "") -> None:
+    def _submit(self, opened: _Open, held: Outcome | None = None, avoid: str = "") -> None:
         """To any worker; never to one that has stopped, nor, if there are others, to the one to avoid."""
         fit = self._members.fit(self._device)
         chosen = (fit - {avoid} or fit) if avoid or self._members.silent else set()
@@ -221,8 +235,8 @@ class _Run:
         ):
             future = self._client.submit(
                 eval,
-                _PROVE,
-                {"payload": payload},
+                _TASK.format(opened.errand.task),
+                {"given": {"payload": payload} | self._at_hand(held)},
                 key=_key(opened.errand.name, own),
                 resources=self._needed,
                 workers=sorted(chosen) or None,
@@ -231,6 +245,12 @@ class _Run:
             )
         opened.tries.append(_Try(future))
         self._heard[str(future.key)] = opened.tries[-1]
+
+    def _at_hand(self, held: Outcome | None) -> dict[str, Future]:
+        """What a task takes of another's worker, where it is not lost with that."""
+        if held is None or held.kept is None or held.kept.future.status not in ("finished", "pending"):
+            return {}
+        return {} if self._members.silent & set(held.kept.workers[-1:]) else {"held": held.kept.future}
 
     def _wait(self) -> None:
         """Until one ends, for a look's time at most; raises ClusterError where the scheduler is gone."""
@@ -251,10 +271,14 @@ class _Run:
             ) from error
 
     def _tell_begun(self, opened: _Open) -> None:
+        if opened.errand.held and (kept := opened.errand.held.kept):
+            for worker in kept.workers[max(kept.told, 1) :]:
+                self._log(opened.errand.held.errand, f"lost its worker; {worker} begins it again")
+            kept.told = max(kept.told, len(kept.workers))
         for one in opened.tries:
             for worker in one.workers[one.told :]:
                 if one.told:
-                    self._log(opened, f"lost its worker; {worker} begins it again")
+                    self._log(opened.errand, f"lost its worker; {worker} begins it again")
                 one.told += 1
                 opened.workers.append(worker)
                 self._begun(opened.errand, worker)
@@ -276,11 +300,16 @@ class _Run:
 
     def _take(self, opened: _Open, one: _Try) -> None:
         try:
-            opened.end(one.future.result(timeout=ANSWER_SECONDS), None)
+            value = one.future.result(timeout=ANSWER_SECONDS)
         except Exception as error:
             self._gone(error)
             if one.future.status == "finished":  # else its worker died with it, and what comes of it now is seen later
                 self._again(opened, one, "is proved, but the proof does not come")
+        else:
+            stays = opened.errand.stays
+            opened.end(value, None, one if stays else None)
+            if stays:
+                opened.tries.remove(one)
 
     def _failed(self, opened: _Open, one: _Try, error: Exception) -> None:
         if isinstance(error, KilledWorker):
@@ -299,10 +328,10 @@ class _Run:
 
     def _again(self, opened: _Open, one: _Try, why: str, avoid: str = "") -> None:
         """Submit once more, in place of one try."""
-        self._log(opened, f"{why}; it is submitted again")
+        self._log(opened.errand, f"{why}; it is submitted again")
         opened.tries.remove(one)
         self._release(one)
-        self._submit(opened, avoid)
+        self._submit(opened, avoid=avoid)
 
     def _look(self) -> None:
         """See who is there and which worker has what, and help what has been lost.
@@ -328,13 +357,15 @@ class _Run:
             waiting = [one for one in opened.tries if one.future.status == "pending"]
             for one in waiting:
                 address = where.get(one.future.key, "")
+                if not address and (needed := opened.errand.held) and needed.kept:
+                    address = where.get(needed.kept.future.key, "")  # which is lost, and made first
                 one.stopped = address if address in silent else ""
                 one.nowhere = one.nowhere + 1 if fit - members.paused and not address else 0
                 if one.nowhere == 2 and one.future.status == "pending":  # once it may be on its way
                     self._again(opened, one, "is with no worker")
             if fit and waiting and all(one.stopped for one in opened.tries) and not opened.outcome:
                 since = f"{float(setting(SILENCE)):g} s"
-                self._log(opened, f"nothing from {waiting[-1].stopped} for {since}; it is given to another")
+                self._log(opened.errand, f"nothing from {waiting[-1].stopped} for {since}; it is given to another")
                 self._submit(opened)
 
     def _release(self, one: _Try) -> None:
@@ -345,10 +376,10 @@ class _Run:
         else:
             one.future.release()
 
-    def _log(self, opened: _Open, line: str) -> None:
-        _log.warning("graphprover: prove-%s: %s", opened.errand.name, line)
+    def _log(self, errand: Errand, line: str) -> None:
+        _log.warning("graphprover: prove-%s: %s", errand.name, line)
         with suppress(OSError):  # whether the scheduler is gone others will see
-            self._client.log_event(EVENTS, {"job": opened.errand.name, "line": line})
+            self._client.log_event(EVENTS, {"job": errand.name, "line": line})
 
 
 def _key(name: str, own: bool) -> tuple[str, ...]:

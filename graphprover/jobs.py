@@ -4,7 +4,7 @@ import logging
 import os
 import pickle
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +17,7 @@ from graphprover.envelope import Proof
 from graphprover.files import FileError, read_input, read_proof
 from graphprover.fitting import fitting
 from graphprover.graphs.executor_names import LOCAL, THREADS
+from graphprover.graphs.progress import Tell
 from graphprover.observation import give, stage
 from graphprover.pieces import Pieces
 from graphprover.prepared import Prepared, PreparedPieces, ready
@@ -124,10 +125,7 @@ class Prover:
         job = Job(self, data, "", state_input, exit_code, limits)
         if self.executor in LOCAL:
             return made(job, self.executor, self.device).proof
-        from graphprover.cluster import joined  # which loads Dask's distributed
-
-        with joined(self.executor) as cluster:
-            proof: Proof | ProofInPieces = cluster.prove(job, self.device)
+        proof = made_by_cluster(job, self.executor, self.device)
         self.verify(proof)
         job.check_claim(proof)
         return proof
@@ -178,6 +176,13 @@ class Job:
     def label(self) -> str:
         """What to call it: by its name, or by its program's, without the hash."""
         return self.name or self.prover.program.label.split(" ")[0]
+
+    def count(self) -> int:
+        """In how many pieces its proof was asked for; runs a guest where windows were."""
+        program, window = self.prover.program, self.prover.window
+        if window is None or not isinstance(program, Guest):
+            return self._pieces
+        return -(-self.prover.execute(self._input() or b"", **self.limits).cycles // window)
 
     def prepared(self, device: Device | str | None = None) -> Prepared | PreparedPieces:
         """The statement about this run with its traces: executes the guest.
@@ -313,6 +318,32 @@ def made(subject: Job | Prepared | PreparedPieces, executor: str = THREADS, devi
     prepare_seconds = time.perf_counter() - started
     result = make(prepared, executor, device, check=subject.prover._verify)
     return _given(replace(result, seconds={"prepare": prepare_seconds, **result.seconds}), subject.label)
+
+
+def made_by_cluster(
+    job: Job, executor: Any, device: Device | str = "auto", tell: Tell | None = None
+) -> Proof | ProofInPieces:
+    """A proof by workers: the whole by one, or each of the pieces that were asked for by one of them.
+
+    It is to be verified here. Errors are those of `Prover.prove`.
+    """
+    from graphprover.cluster import joined  # which loads Dask's distributed
+    from graphprover.cluster_pieces import prove_parts
+
+    with joined(executor) as cluster:
+        count = job.count()
+        if count == 1:
+            whole: Proof | ProofInPieces = cluster.prove(job, device, tell)
+            return whole
+        parts = [job] * count if isinstance(job.prover.program, Guest) else _pieces_of(job)
+        return prove_parts(cluster, job.label, parts, device, tell)
+
+
+def _pieces_of(job: Job) -> Sequence[Prepared]:
+    """Of a statement of tables, which are made here."""
+    prepared = job.prepared()
+    assert isinstance(prepared, PreparedPieces)
+    return prepared.on_host().pieces
 
 
 def _given(made: Made, name: str = "") -> Made:

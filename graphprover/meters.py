@@ -6,10 +6,10 @@ The figures travel with a worker's heartbeats, and the warnings as events, where
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from functools import cache, partial
-from typing import Any
+from typing import Any, TypeVar
 
 from distributed import Worker
 from distributed.metrics import context_meter
@@ -20,12 +20,15 @@ from graphprover.device.choose import device_for
 from graphprover.device.host_memory import resident
 from graphprover.graphs.activities import EXECUTE, HOST, VERIFY, WAITING, activity, shares
 from graphprover.graphs.executor_names import THREADS
-from graphprover.graphs.observe import timed
+from graphprover.graphs.observe import TaskTime, timed
 from graphprover.jobs import Job, made
 from graphprover.observation import observed
+from graphprover.one_piece import Finished, Held
 from graphprover.prepared import Prepared, PreparedPieces
 from graphprover.prover import Made
 from graphprover.vm.guest import Guest, claim_in
+
+P = TypeVar("P", Held, Finished)
 
 STAGES = {"prepare": EXECUTE, "wait": WAITING, "verify": VERIFY}  # of `Made.seconds`
 COUNTED = {"proofs": "Proofs made.", "cycles": "Cycles of guests proved.", "cells": "Cells that proofs commit to."}
@@ -87,17 +90,33 @@ def metered(subject: Job | Prepared | PreparedPieces, device: Device | str, obse
     METERS.use(device)
     with timed() as tasks, observed() if observe else nullcontext():
         result = made(subject, THREADS, device)
-    seconds = {STAGES[stage]: taken for stage, taken in result.seconds.items() if stage in STAGES}
+    seconds = _told(result.seconds, tasks)
     if not result.kept:
+        METERS.add(seconds, _cycles(subject, result), result.cells)
+    return result
+
+
+def metered_piece(make: Callable[[Device], P], device: Device | str) -> P:
+    """What ``make`` makes of a piece by the device, in a task of Dask's; no proof is counted."""
+    own = METERS.use(device)
+    with timed() as tasks:
+        result = make(own)
+    METERS.seconds.update(_told(result.seconds, tasks))
+    return result
+
+
+def _told(stages: Mapping[str, float], tasks: Sequence[TaskTime]) -> dict[str, float]:
+    """Seconds by activity, which Dask hears."""
+    seconds = {STAGES[stage]: taken for stage, taken in stages.items() if stage in STAGES}
+    if "prove" in stages:
         inside = shares((activity(task.round), task.start, task.end) for task in tasks)
-        seconds |= inside | {HOST: max(result.seconds["prove"] - sum(inside.values()), 0.0)}
+        seconds |= inside | {HOST: max(stages["prove"] - sum(inside.values()), 0.0)}
         for name, moved in {UPLOAD: "uploaded", DOWNLOAD: "downloaded"}.items():
             if total := sum(getattr(task, moved) for task in tasks):
                 context_meter.digest_metric(name, total, "bytes")
-        METERS.add(seconds, _cycles(subject, result), result.cells)
     for name, taken in seconds.items():
         context_meter.digest_metric(name, taken, "seconds")
-    return result
+    return seconds
 
 
 def install(worker: Worker) -> None:

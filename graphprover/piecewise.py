@@ -1,9 +1,10 @@
-"""Proving in pieces: one after another on one device, each in two graphs, with one draw for all of them between."""
+"""Proving in pieces: two graphs each, and one draw for all between; here one after another on one device."""
 
 import logging
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +13,11 @@ from graphprover.envelope import Proof
 from graphprover.graphs import proof as proof_graph
 from graphprover.graphs.batches import batches
 from graphprover.graphs.executors import executor_for
-from graphprover.graphs.keys import PieceNumber
+from graphprover.graphs.keys import Key, PieceNumber
 from graphprover.graphs.observe import in_ranges, observer_for
 from graphprover.graphs.pieces import PiecesPlan
 from graphprover.graphs.progress import Tell
+from graphprover.graphs.proof import Committed, Keep
 from graphprover.graphs.tasks import Around, Graph
 from graphprover.prepared import Prepared, PreparedPieces
 from graphprover.proof_in_pieces import Piece, ProofInPieces
@@ -50,11 +52,15 @@ def prove_pieces(
     ``check``: verifies each piece as it is made. Raises what the graphs raise, naming the piece; RuntimeError where a
     piece that is made again is another, since a recipe of its traces is not pure.
     """
-    observer = observer_for(device)
-    around: Around | None = observer.task if observer else None
-    around = in_ranges(device, around) if setting(NVTX) else around
-    run, token = _running(executor, device, plan.tasks, tell), uuid.uuid4().hex[:8]
-    count = len(prepared.pieces)
+    with watched(device) as around:
+        task = InPieces(device, _running(executor, device, plan.tasks, tell), uuid.uuid4().hex[:8], around)
+        return _prove_pieces(prepared, task, plan, check)
+
+
+def _prove_pieces(
+    prepared: PreparedPieces, task: "InPieces", plan: PiecesPlan, check: Callable[[Piece, Cap | None], object] | None
+) -> MadeInPieces:
+    device, count = task.device, len(prepared.pieces)
     numbers = [PieceNumber(index, count) for index in range(count)]
     seconds: list[dict[str, float]] = [{} for _ in numbers]
 
@@ -62,36 +68,74 @@ def prove_pieces(
     committed = []
     for number, piece, planned in zip(numbers, prepared.pieces, plan.pieces, strict=True):
         started = time.perf_counter()
-        graph = Graph(device, token, batches(piece.layout, device.log_batch_rows), number, around=around)
-        committed.append(run(proof_graph.committing(graph, *_given(piece), keep=planned.keep)))
+        committed.append(task.commit(number, piece, planned.keep))
         seconds[number.index]["commit"] = time.perf_counter() - started
         _log.debug("%s has committed, and keeps %s: %d bytes", number, planned.keep.name, planned.kept)
 
     # σ and τ, of all of them.
     joint = Joint(tuple(piece.digest for piece in committed))
-    with device.task():
-        nonce = device.grind(joint.grinding_seed, prepared.pieces[0].layout.parameters.lookup_pow_bits)
+    nonce = grind(device, joint, prepared.pieces[0].layout.parameters.lookup_pow_bits)
 
     # The other rounds of each: of the last one first, of which most is there.
     proofs: dict[int, tuple[Proof, Cap | None]] = {}
     for number in reversed(numbers):
         started = time.perf_counter()
         piece = prepared.pieces[number.index]
-        graph = Graph(device, token, batches(piece.layout, device.log_batch_rows), number, committed.pop().kept, around)
-        proven = run(proof_graph.finishing(graph, *_given(piece), joint=joint, nonce=nonce))
-        parameters, log_heights = piece.layout.parameters, piece.layout.log_heights
-        proof = Proof(piece.label, parameters, log_heights, piece.public_values, encode(proven.proof))
-        cap = proven.preprocessed_cap
-        proofs[number.index] = proof, cap
+        proof, cap = proofs[number.index] = task.finish(number, piece, committed.pop().kept, joint, nonce)
         proved = time.perf_counter()
         seconds[number.index]["prove"] = proved - started
         if check:
             check(Piece(joint, number.index, proof), cap)
             seconds[number.index]["verify"] = time.perf_counter() - proved
-    if observer:
-        observer.tell()
     made, caps = zip(*(proofs[number.index] for number in numbers), strict=True)
     return MadeInPieces(ProofInPieces(joint, made), caps, tuple(seconds))
+
+
+@dataclass(frozen=True)
+class InPieces:
+    """Pieces of one proof, by a device that keeps their arrays between the two graphs."""
+
+    device: Device
+    run: Run
+    token: str  # of the proof: in the keys of what is kept, too
+    around: Around | None = None
+
+    def commit(self, number: PieceNumber, piece: Prepared, keep: Keep) -> Committed:
+        """Rounds 0 and 1 of a piece."""
+        committed: Committed = self.run(
+            proof_graph.committing(self._graph(number, piece, {}), *_given(piece), keep=keep)
+        )
+        return committed
+
+    def finish(
+        self, number: PieceNumber, piece: Prepared, kept: dict[Key, Any], joint: Joint, nonce: int
+    ) -> tuple[Proof, Cap | None]:
+        """Its other rounds, which use up what was ``kept``, and make again what was not."""
+        graph = self._graph(number, piece, kept)
+        proven = self.run(proof_graph.finishing(graph, *_given(piece), joint=joint, nonce=nonce))
+        parameters, log_heights = piece.layout.parameters, piece.layout.log_heights
+        proof = Proof(piece.label, parameters, log_heights, piece.public_values, encode(proven.proof))
+        return proof, proven.preprocessed_cap
+
+    def _graph(self, number: PieceNumber, piece: Prepared, kept: dict[Key, Any]) -> Graph:
+        batched = batches(piece.layout, self.device.log_batch_rows)
+        return Graph(self.device, self.token, batched, number, kept, self.around)
+
+
+def grind(device: Device, joint: Joint, bits: int) -> int:
+    """The nonce before σ, for all pieces."""
+    with device.task():
+        return device.grind(joint.grinding_seed, bits)
+
+
+@contextmanager
+def watched(device: Device) -> Iterator[Around | None]:
+    """What is done around each task, for whoever has asked to see them."""
+    observer = observer_for(device)
+    around: Around | None = observer.task if observer else None
+    yield in_ranges(device, around) if setting(NVTX) else around
+    if observer:
+        observer.tell()
 
 
 def _given(piece: Prepared) -> tuple[Any, ...]:

@@ -95,7 +95,7 @@ def prove(
 
     ``executor``: ``"threads"`` (default), ``"sync"``, a ``distributed.Client``, a scheduler's address or file,
     ``"cuda"`` or ``"processes"`` for a cluster on this host that lasts as long as this call: on a cluster one worker
-    makes the whole proof on its own device, and it is verified here (docs/cluster.md).
+    makes the whole proof, or each piece of it, on its own device, and it is verified here (docs/cluster.md).
     ``security``: provable bits, from which the parameters are chosen at rate 1/``rate`` (2, 4 or 8), unless
     ``parameters`` gives them; with ``proximity="unique"`` by unique decoding alone. ``device``: ``"cpu"``, ``"cuda"``,
     ``"cuda:1"``, a `Device`, or ``"auto"``, the first GPU where there is one. The bytes of the proof depend on neither
@@ -175,7 +175,7 @@ def make(
         stages = [Stage(name, on_clock(start), on_clock(end)) for name, (start, end) in spans.items()]
         observation = observe().with_stages(stages) if observe else None
         seconds = {name: end - start for name, (start, end) in spans.items()}
-        return Made(proof, cap, seconds, peak.bytes, cells=_cells(prepared.layout), observation=observation)
+        return Made(proof, cap, seconds, peak.bytes, cells=cells_of(prepared.layout), observation=observation)
 
     return _on_device(prepared, device, by)
 
@@ -191,12 +191,12 @@ def _make_pieces(
 
     def by(prepared: PreparedPieces, device: Device) -> Made:
         plan = plan_for(prepared, device)
-        bytes_ = plan.peak.bytes + sum(_given_bytes(piece, device) for piece in prepared.pieces)
+        bytes_ = plan.peak.bytes + sum(given_bytes(piece, device) for piece in prepared.pieces)
         times = [time.perf_counter()]
         layouts, batches = [piece.layout for piece in prepared.pieces], list[BatchProof]()
 
         def check_one(piece: Piece, cap: Cap | None) -> None:
-            batches.append(_check_piece(layouts[piece.index], piece, cap))
+            batches.append(check_made_piece(layouts[piece.index], piece, cap))
 
         with admitted(device, bytes_, str(plan.peak)):
             times.append(time.perf_counter())
@@ -210,7 +210,7 @@ def _make_pieces(
         times.append(time.perf_counter())
         stages = zip(("wait", "prove", "verify"), pairwise(times), strict=True)
         seconds = {stage: end - start for stage, (start, end) in stages}
-        cells = sum(map(_cells, layouts))
+        cells = sum(map(cells_of, layouts))
         return Made(made.proof, made.preprocessed_caps, seconds, bytes_, pieces=made.seconds, cells=cells)
 
     return _on_device(prepared, device, by)
@@ -218,13 +218,15 @@ def _make_pieces(
 
 def plan_for(prepared: PreparedPieces, device: Device) -> PiecesPlan:
     """What the device keeps of each piece, as far as there is room."""
-    given = sum(_given_bytes(piece, device) for piece in prepared.pieces)
-    on = On(device.log_batch_rows, device.threads, device.memory.keeps)
-    return plan_pieces(prepared.shapes, on, largest(device) - given)
+    given = sum(given_bytes(piece, device) for piece in prepared.pieces)
+    return plan_pieces(prepared.shapes, On.of(device), largest(device) - given)
 
 
-def _check_piece(layout: Layout, piece: Piece, cap: Cap | None) -> BatchProof:
-    """What is in it; raises VerificationError where it does not prove the tables of its layout."""
+def check_made_piece(layout: Layout, piece: Piece, cap: Cap | None) -> BatchProof:
+    """What is in a piece that was made here, with ``cap``.
+
+    Raises VerificationError where it does not prove the tables of its layout.
+    """
     proof, number = piece.proof, PieceNumber(piece.index, len(piece.joint.digests))
     try:
         batch, binding = decode(proof.payload, layout), binding_digest(layout, proof.label, cap)
@@ -238,22 +240,23 @@ def peak_bytes(prepared: Prepared | PreparedPieces, device: Device) -> int:
     """What a proof takes of a device's memory at least."""
     if isinstance(prepared, Prepared):
         return _peak(prepared, device).bytes
-    return plan_for(prepared, device).peak.bytes + sum(_given_bytes(piece, device) for piece in prepared.pieces)
+    return plan_for(prepared, device).peak.bytes + sum(given_bytes(piece, device) for piece in prepared.pieces)
 
 
 def _peak(prepared: Prepared, device: Device) -> Peak:
     """What a proof takes of a device's memory; on a CPU with the arrays that it proves, of which a GPU gets copies."""
     peak = peak_of(prepared.layout, device, prepared.traces)
-    return replace(peak, bytes=peak.bytes + _given_bytes(prepared, device))
+    return replace(peak, bytes=peak.bytes + given_bytes(prepared, device))
 
 
-def _given_bytes(prepared: Prepared, device: Device) -> int:
+def given_bytes(prepared: Prepared, device: Device) -> int:
     """Of the arrays that a CPU proves, which a GPU gets copies of."""
     arrays = [*prepared.traces, *prepared.preprocessed.values()] if device.kind == CPU else []
     return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
 
 
-def _cells(layout: Layout) -> int:
+def cells_of(layout: Layout) -> int:
+    """Of all tables."""
     sized = zip(layout.tables, layout.log_heights, strict=True)
     return sum(cells_per_row(air) << log_rows for air, log_rows in sized)
 
@@ -276,8 +279,11 @@ def prove_prepared(
     """
     if executor not in LOCAL:
         from graphprover.cluster import joined  # which loads Dask's distributed
+        from graphprover.cluster_pieces import prove_parts
 
         with _told(progress) as tell, joined(executor) as cluster:
+            if isinstance(prepared, PreparedPieces):
+                return prove_parts(cluster, prepared.label, prepared.on_host().pieces, device, tell), None
             return cluster.prove(prepared.on_host(), device, tell), None
     if isinstance(prepared, PreparedPieces):
 

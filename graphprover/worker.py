@@ -1,4 +1,4 @@
-"""What a worker of a Dask cluster does for us: it makes whole proofs, on its own device.
+"""What a worker of a Dask cluster does for us: it makes proofs, or pieces of one, on its own device.
 
 `graphprover.cluster` names this module in text, so that a worker without it fails a task and lives. A worker that is
 started with it, ``dask worker … --preload graphprover.worker``, joins once it is warm.
@@ -11,7 +11,8 @@ import os
 import pickle
 import tempfile
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 
 from distributed import Worker, WorkerPlugin, get_worker
@@ -21,7 +22,8 @@ from graphprover.cluster import BEGUN
 from graphprover.device import CpuDevice, Device, DeviceLost
 from graphprover.device.choose import AUTO, CPU, profile_of
 from graphprover.members import READY, enlist
-from graphprover.meters import METERS, install, metered
+from graphprover.meters import METERS, install, metered, metered_piece
+from graphprover.one_piece import Held, Part, commit_one, finish_one
 from graphprover.smallest import prove_smallest
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
@@ -34,8 +36,36 @@ _proving = threading.Lock()  # a proof takes all threads of its worker
 def prove(payload: bytes) -> bytes:
     """A pickled `graphprover.prover.Made` of what `graphprover.jobs.packed` gives.
 
+    Raises what `graphprover.jobs.made` does.
+    """
+    with _task() as worker:
+        subject, device, observe = pickle.loads(payload)
+        return pickle.dumps(metered(subject, _own(device, worker), observe))
+
+
+def commit(payload: bytes) -> Held:
+    """A piece that has committed, and whose arrays stay; the payload: the fields of a `graphprover.one_piece.Part`."""
+    with _task() as worker:
+        (fields,) = pickle.loads(payload)
+        part = Part(*fields)
+        return metered_piece(lambda device: commit_one(part, device), _own(part.device, worker))
+
+
+def finish(payload: bytes, held: Held | None = None) -> bytes:
+    """A pickled `graphprover.one_piece.Finished`; ``held``: what `commit` has left here, if it has."""
+    with _task() as worker:
+        fields, joint, nonce = pickle.loads(payload)
+        part = Part(*fields)
+        made = metered_piece(lambda device: finish_one(part, joint, nonce, held, device), _own(part.device, worker))
+        return pickle.dumps(made)
+
+
+@contextmanager
+def _task() -> Iterator[Worker]:
+    """Around whatever proves, one at a time.
+
     A GPU that fails takes its process with it, since nothing can use it there any more: the nanny starts another, and
-    the scheduler gives the proof to whom it likes. Raises what `graphprover.jobs.made` does.
+    the scheduler gives the proof to whom it likes.
     """
     worker = get_worker()
     with _proving:
@@ -43,9 +73,8 @@ def prove(payload: bytes) -> bytes:
         install(worker)
         _keep_freed()
         try:
-            subject, device, observe = pickle.loads(payload)
             limit_process(worker.memory_manager.memory_limit if worker.nanny else None)
-            return pickle.dumps(metered(subject, _own(device, worker), observe))
+            yield worker
         except DeviceLost as error:  # before another proof begins
             _log.critical("graphprover: this worker ends: %s", error)
             logging.shutdown()

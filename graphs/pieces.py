@@ -7,7 +7,7 @@ piece is there while those after it are made.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from graphprover.device import Array
+from graphprover.device import Array, Device
 from graphprover.graphs.costs import Cost, kept_by_size
 from graphprover.graphs.keys import PieceNumber
 from graphprover.graphs.plan import Peak, make_plans_of_piece
@@ -59,6 +59,10 @@ class On:
     log_batch_rows: int
     threads: int
     loads: bool  # its memory is its own
+
+    @classmethod
+    def of(cls, device: Device) -> "On":
+        return cls(device.log_batch_rows, device.threads, device.memory.keeps)
 
 
 Given = Sequence[tuple[Layout, Sequence[Array | Recipe]]]  # each piece and its traces

@@ -28,10 +28,11 @@ LAYERS = (
     ("admission",),  # how much of it at once
     ("vm",),  # the machine: its statements, and kernels of its own
     ("graphs",),  # the rounds
-    ("cluster", "local_cluster", "members"),  # where workers make whole proofs; they name `worker` in text
+    ("cluster", "cluster_pieces", "local_cluster", "members"),  # where workers prove; they name `worker` in text
     ("prepared", "dealing", "piecewise", "prover", "fitting", "delayed", "smallest"),
     ("examples", "programs"),  # what may be proved
     ("jobs",),  # proofs to make, as they travel
+    ("one_piece",),  # one piece of a proof, whose others are made elsewhere
     ("worker", "meters"),
     ("batch",),
     # the command line: what commands share, commands, all of it
@@ -50,7 +51,7 @@ UPWARD = {  # imports inside of functions that go up, and why
 
 HOMES = {  # the only modules that import what is heavy
     "dask": ("settings", "graphs", "options", "cluster", "local_cluster", "members", "delayed", "prover"),
-    "distributed": ("batch_cli", "cluster", "local_cluster", "members", "meters", "worker"),
+    "distributed": ("batch_cli", "cluster", "cluster_pieces", "local_cluster", "members", "meters", "worker"),
     "numba": ("compiled", "kernels.cpu"),
     "llvmlite": ("kernels.cpu",),
     "cupy": ("device", "kernels.cuda", "vm.kernels.cuda"),

@@ -1,0 +1,185 @@
+"""One piece of a proof whose others are made elsewhere: it commits, and is finished once all have.
+
+What it keeps between the two is in the memory of the process, and nowhere else: whoever gets it from another process
+has the digest alone, and makes the rest again.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+from weakref import WeakSet, WeakValueDictionary, finalize
+
+from graphprover import admission
+from graphprover.admission import admitted, largest, sharing
+from graphprover.device import Device
+from graphprover.envelope import Proof
+from graphprover.graphs.executor_names import THREADS
+from graphprover.graphs.executors import executor_for
+from graphprover.graphs.keys import Key, PieceNumber
+from graphprover.graphs.pieces import On, PiecePlan, plan_keeping, plan_pieces
+from graphprover.graphs.plan import Peak
+from graphprover.graphs.proof import Keep
+from graphprover.jobs import Job
+from graphprover.piecewise import InPieces, watched
+from graphprover.prepared import Prepared, PreparedPieces
+from graphprover.proof_in_pieces import Piece
+from graphprover.protocol.pieces import Joint
+from graphprover.prover import cells_of, check_made_piece, given_bytes
+
+Source = Prepared | PreparedPieces
+
+_runs: "WeakValueDictionary[str, PreparedPieces]" = WeakValueDictionary()  # by token: runs whose pieces are held here
+_held: "WeakSet[Held]" = WeakSet()
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A piece that is to be made, as it travels."""
+
+    subject: Job | Prepared  # the piece; or the guest's run that is cut into pieces
+    number: PieceNumber
+    token: str  # of the proof
+    device: Device | str
+    waiting: int  # how many pieces of the proof each process may have to hold at once, with this one
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A piece that was made and verified here."""
+
+    proof: Proof
+    seconds: Mapping[str, float]  # by stage: "prepare", "wait", "prove", "verify"
+    cells: int
+    again: bool  # what it had kept was lost, and is made again
+
+
+class Store:
+    """What a piece keeps, until somebody takes it or it is dropped, by whatever thread."""
+
+    def __init__(self) -> None:
+        self._values: dict[Key, Any] = {}
+        self.grant: admission.Kept | None = None
+
+    def fill(self, values: dict[Key, Any], device: Device, bytes_: int) -> None:
+        self._values = values
+        self.grant = admission.keep(device, bytes_, self.drop)
+
+    def take(self) -> dict[Key, Any]:
+        """All of it; what is used of it then goes."""
+        values, self._values = self._values, {}
+        return values
+
+    def drop(self) -> None:
+        """Gives it up. It waits for nothing, so that a garbage collector may call it."""
+        self._values = {}
+        if self.grant:
+            self.grant.ended = True
+
+
+class Held:
+    """A piece that has committed, and what is kept of it in this process; elsewhere, what the draw needs alone."""
+
+    def __init__(self, digest: bytes, lookup_pow_bits: int) -> None:
+        self.digest, self.lookup_pow_bits = digest, lookup_pow_bits
+        self.source: Source | None = None  # what it is a piece of, as `_sources` gives it
+        self.token, self.keep, self.nbytes = "", Keep.NOTHING, 0
+        self.seconds: Mapping[str, float] = {}
+        self.store = Store()
+        finalize(self, self.store.drop).atexit = False
+
+    def __sizeof__(self) -> int:
+        """In bytes: Dask decides by it where the piece is finished."""
+        return object.__sizeof__(self) + self.nbytes
+
+    def __reduce__(self) -> Any:
+        return Held, (self.digest, self.lookup_pow_bits)
+
+
+def commit_one(part: Part, device: Device) -> Held:
+    """Rounds 0 and 1 of a piece, of which is kept what the device's memory allows.
+
+    Raises what `graphprover.jobs.made` raises before there is a proof.
+    """
+    times = [time.perf_counter()]
+    source = _source(part)
+    piece = _piece(source, part.number)
+    times.append(time.perf_counter())
+    planned = _planned(piece, part, device)
+    peak = _peak(piece, planned.keep, device)
+    with admitted(device, peak.bytes, f"{part.number}: {peak}"):
+        times.append(time.perf_counter())
+        with watched(device) as around:
+            committed = _by(device, part, around).commit(part.number, piece, planned.keep)
+        held = Held(committed.digest, piece.layout.parameters.lookup_pow_bits)
+        held.source, held.token, held.keep = source, part.token, planned.keep
+        held.nbytes = planned.kept + given_bytes(piece, device)
+        held.store.fill(committed.kept, device, held.nbytes)
+    times.append(time.perf_counter())
+    held.seconds = _stages(times)
+    _held.add(held)
+    return held
+
+
+def finish_one(part: Part, joint: Joint, nonce: int, held: Held | None, device: Device) -> Finished:
+    """The other rounds, from what was kept, or from the beginning; the piece is verified by itself.
+
+    Raises what `graphprover.jobs.made` raises; RuntimeError where the piece is another than the one that has committed.
+    """
+    times = [time.perf_counter()]
+    source = held.source if held and held.source else _source(part)
+    piece, store = _piece(source, part.number), held.store if held else Store()
+    times.append(time.perf_counter())
+    peaks = [_peak(piece, keep, device) for keep in (Keep.NOTHING, held.keep if held else Keep.NOTHING)]
+    peak = max(peaks, key=lambda peak: peak.bytes)
+    with admitted(device, peak.bytes, f"{part.number}: {peak}", store.grant):
+        kept = store.take()
+        again = not kept and (held is None or held.keep != Keep.NOTHING)
+        times.append(time.perf_counter())
+        with watched(device) as around:
+            proof, cap = _by(device, part, around).finish(part.number, piece, kept, joint, nonce)
+        store.drop()
+    times.append(time.perf_counter())
+    check_made_piece(piece.layout, Piece(joint, part.number.index, proof), cap)
+    times.append(time.perf_counter())
+    return Finished(proof, _stages(times), cells_of(piece.layout), again)
+
+
+def _source(part: Part) -> Source:
+    """What the piece is one of. A guest runs once for all of them that are made here at about the same time."""
+    if isinstance(part.subject, Prepared):
+        return part.subject
+    prepared = _runs.get(part.token)
+    if prepared is None:
+        made = part.subject.prepared()
+        assert isinstance(made, PreparedPieces) and len(made.pieces) == part.number.count
+        prepared = _runs[part.token] = made
+    return prepared
+
+
+def _piece(source: Source, number: PieceNumber) -> Prepared:
+    return source.pieces[number.index] if isinstance(source, PreparedPieces) else source
+
+
+def _planned(piece: Prepared, part: Part, device: Device) -> PiecePlan:
+    """What to keep of it, if all pieces that this process may have to hold are like it."""
+    budget = largest(device) // sharing(device) - given_bytes(piece, device)
+    plan = plan_pieces([(piece.layout, piece.traces)] * part.waiting, On.of(device), budget)
+    before = sum(held.token == part.token for held in _held)
+    return plan.pieces[min(before, part.waiting - 1)]
+
+
+def _peak(piece: Prepared, keep: Keep, device: Device) -> Peak:
+    """Of one piece by itself, with the arrays that a CPU is given."""
+    peak = plan_keeping([(piece.layout, piece.traces)], On.of(device), keep).peak
+    return replace(peak, bytes=peak.bytes + given_bytes(piece, device))
+
+
+def _by(device: Device, part: Part, around: Any) -> InPieces:
+    return InPieces(device, executor_for(THREADS, device.threads), part.token, around)
+
+
+def _stages(times: list[float]) -> dict[str, float]:
+    """Seconds by stage, from when each begins."""
+    names = ("prepare", "wait", "prove", "verify")
+    return {name: times[i + 1] - times[i] for i, name in enumerate(names[: len(times) - 1])}
