@@ -1,0 +1,178 @@
+"""Pieces of one proof by two workers: the same bytes, and a lost worker costs only what it held."""
+
+import os
+import re
+import signal
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import dask
+import pytest
+from distributed import Client, Worker
+
+from graphprover import ProofInPieces, Prover, Statement, cluster, prove, settings
+from graphprover.cluster import BEGUN, ClusterError
+from graphprover.device import CpuDevice
+from graphprover.examples import memory
+from tests.cluster.once import DIES, STOPS, Once
+from tests.cluster.processes import ROOT, in_background, pids, until, workers
+from tests.graphs.test_proof import FEW, example
+
+GUEST = ROOT / "examples/guests/fib_iterative.elf"
+INPUT = bytes([9] + 7 * [0])
+SINGLE = [[0], [1], [2], [3]]
+
+Begun = dict[tuple[int, str], list[str]]  # workers that began it, by piece and "commit" or "finish"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def patience() -> Iterator[None]:
+    """A machine may be slow."""
+    with dask.config.set({settings.WAIT: 200}):
+        yield
+
+
+@pytest.fixture(scope="module")
+def pair() -> Iterator[Client]:
+    """Two workers, of which whatever dies comes again."""
+    with workers(2) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def statement() -> Statement:
+    """Of four tables, twice the example's."""
+    tables = example(memory).tables
+    return Statement([*tables, *tables][:4])
+
+
+@pytest.fixture(scope="module")
+def proof(statement: Statement) -> ProofInPieces:
+    made = prove(statement, "sync", parameters=FEW, device=CpuDevice(1), pieces=SINGLE)
+    assert isinstance(made, ProofInPieces)
+    return made
+
+
+def await_both(pair: Client) -> None:
+    """Until both may have proofs."""
+
+    def both_fit() -> bool:
+        joined._members.look()
+        return len(joined._members.fit("cpu")) == 2
+
+    with cluster.joined(pair) as joined:
+        until(both_fit, 120)
+
+
+def left(client: Client) -> list[Any]:
+    """What workers and scheduler have of proofs."""
+
+    def of_worker(dask_worker: Worker) -> list[str]:
+        from graphprover import admission
+
+        held = [str(need) for ledger in admission._ledgers.values() for need in ledger.own.held]
+        return [*map(str, dask_worker.data), *held]
+
+    def of_scheduler(dask_scheduler: Any) -> list[str]:
+        return list(map(str, dask_scheduler.tasks))
+
+    found: list[Any] = [*client.run(of_worker).values(), client.run_on_scheduler(of_scheduler)]
+    return list(chain.from_iterable(found))
+
+
+def begun(client: Client, seen: int = 0) -> Begun:
+    """Who has begun what, after the first events."""
+    found: Begun = {}
+    for _, event in client.get_events(BEGUN)[seen:]:
+        match = re.search(r"piece (\d+) of \d+: (\w+)", event["key"])
+        if match:
+            found.setdefault((int(match[1]), match[2]), []).append(event["worker"])
+    return found
+
+
+@pytest.mark.parametrize("pieces", [2, 3])
+def test_a_statement_has_the_same_bytes(pair: Client, statement: Statement, pieces: int) -> None:
+    told: list[tuple[int, int, str]] = []
+    made = prove(statement, pair, parameters=FEW, pieces=pieces, progress=lambda *progress: told.append(progress))
+    assert made == prove(statement, "sync", parameters=FEW, device="cpu", pieces=pieces)
+    assert (
+        told[-1] == (2 * pieces, 2 * pieces, "") and (0, 2 * pieces, f"statement: piece 0 of {pieces}: commit") in told
+    )
+    until(lambda: not left(pair))
+
+
+@pytest.mark.parametrize("cut", [{"pieces": 2}, {"pieces": 3}, {"window": 50}])
+def test_a_run_has_the_same_bytes_and_runs_once_a_worker(pair: Client, cut: dict[str, int]) -> None:
+    here = Prover(GUEST, security=40, executor="sync", device="cpu", **cut).prove(INPUT)
+    made = Prover(GUEST, security=40, executor=pair, **cut).prove(INPUT)
+    assert made.to_bytes() == here.to_bytes()
+    until(lambda: not left(pair))
+
+
+def test_two_proofs_at_once(pair: Client, statement: Statement, proof: ProofInPieces) -> None:
+    made = [in_background(lambda: prove(statement, pair, parameters=FEW, pieces=SINGLE)) for _ in range(2)]
+    assert [future.result(120) for future in made] == [proof, proof]
+    until(lambda: not left(pair))
+
+
+@pytest.mark.parametrize(
+    ("operation", "phase"),
+    [("extend", "commit"), ("lookup_columns", "finish"), ("quotient", "finish"), ("gather", "finish")],
+)
+def test_a_worker_that_dies_loses_what_it_held(
+    pair: Client,
+    statement: Statement,
+    proof: ProofInPieces,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    operation: str,
+    phase: str,
+) -> None:
+    await_both(pair)
+    seen, before = len(pair.get_events(BEGUN)), set(pids(pair))
+    device: Any = Once(operation, tmp_path / "dies", DIES)
+    assert prove(statement, pair, parameters=FEW, device=device, pieces=SINGLE) == proof
+    (dead,) = before - set(pids(pair))
+    tries = begun(pair, seen)
+    lost = {piece for (piece, _), by in tries.items() if by[0] == dead}
+    assert lost != set(range(4)) and {piece for (piece, _), by in tries.items() if len(by) > 1} <= lost
+    (died,) = [piece for (piece, of), by in tries.items() if of == phase and dead in by and len(by) > 1]
+    assert f"piece {died} of 4: {phase}: lost its worker; tcp://" in caplog.text
+    told = {int(piece) for piece in re.findall(r"piece (\d) of 4: \w+: lost its worker", caplog.text)}
+    assert told == {piece for (piece, _), by in tries.items() if len(by) > 1}
+    assert "from the beginning" not in caplog.text
+    until(lambda: not left(pair))
+
+
+def test_a_stopped_worker_loses_its_pieces(
+    pair: Client, statement: Statement, proof: ProofInPieces, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    await_both(pair)
+    marker = tmp_path / "stops"
+    device: Any = Once("quotient", marker, STOPS)
+    try:
+        with dask.config.set({settings.SILENCE: 3}):
+            assert prove(statement, pair, parameters=FEW, device=device, pieces=SINGLE) == proof
+        made_again = set(re.findall(r"piece (\d) of 4: finish: made from the beginning", caplog.text))
+        assert 1 <= len(made_again) <= 3
+    finally:
+        os.kill(int(marker.read_text()), signal.SIGKILL)
+    await_both(pair)
+
+
+@pytest.mark.parametrize("ends", ["interrupted", "gone"])
+def test_a_client_that_ends_leaves_nothing(pair: Client, statement: Statement, ends: str) -> None:
+    await_both(pair)
+    other = Client(pair.scheduler.address)
+
+    def tell(ended: int, total: int, task: str) -> None:
+        if ended == 3:
+            if ends == "interrupted":
+                raise KeyboardInterrupt
+            other.close()
+
+    with other, pytest.raises((KeyboardInterrupt, ClusterError)):
+        prove(statement, other, parameters=FEW, pieces=SINGLE, progress=tell)
+    until(lambda: not left(pair))
