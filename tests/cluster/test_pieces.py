@@ -13,7 +13,7 @@ import pytest
 from distributed import Client, Worker
 
 from graphprover import ProofInPieces, Prover, Statement, cluster, prove, settings
-from graphprover.cluster import BEGUN, ClusterError
+from graphprover.cluster import BEGUN
 from graphprover.device import CpuDevice
 from graphprover.examples import memory
 from tests.cluster.once import DIES, STOPS, Once
@@ -97,14 +97,13 @@ def test_a_statement_has_the_same_bytes(pair: Client, statement: Statement, piec
     told: list[tuple[int, int, str]] = []
     made = prove(statement, pair, parameters=FEW, pieces=pieces, progress=lambda *progress: told.append(progress))
     assert made == prove(statement, "sync", parameters=FEW, device="cpu", pieces=pieces)
-    assert (
-        told[-1] == (2 * pieces, 2 * pieces, "") and (0, 2 * pieces, f"statement: piece 0 of {pieces}: commit") in told
-    )
+    assert told[-1] == (2 * pieces, 2 * pieces, "")
+    assert {f"statement: piece {piece} of {pieces}: finish" for piece in range(pieces)} <= {task for *_, task in told}
     until(lambda: not left(pair))
 
 
-@pytest.mark.parametrize("cut", [{"pieces": 2}, {"pieces": 3}, {"window": 50}])
-def test_a_run_has_the_same_bytes_and_runs_once_a_worker(pair: Client, cut: dict[str, int]) -> None:
+@pytest.mark.parametrize("cut", [{"pieces": 2}, {"window": 50}])
+def test_a_run_has_the_same_bytes(pair: Client, cut: dict[str, int]) -> None:
     here = Prover(GUEST, security=40, executor="sync", device="cpu", **cut).prove(INPUT)
     made = Prover(GUEST, security=40, executor=pair, **cut).prove(INPUT)
     assert made.to_bytes() == here.to_bytes()
@@ -169,10 +168,10 @@ def test_a_client_that_ends_leaves_nothing(pair: Client, statement: Statement, e
 
     def tell(ended: int, total: int, task: str) -> None:
         if ended == 3:
-            if ends == "interrupted":
-                raise KeyboardInterrupt
-            other.close()
+            if ends == "gone":
+                other.close()
+            raise KeyboardInterrupt
 
-    with other, pytest.raises((KeyboardInterrupt, ClusterError)):
+    with other, pytest.raises(KeyboardInterrupt):
         prove(statement, other, parameters=FEW, pieces=SINGLE, progress=tell)
     until(lambda: not left(pair))
