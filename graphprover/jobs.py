@@ -113,7 +113,8 @@ class Prover:
         exit_code: int | str = 0,
         **limits: Unpack[Limits],
     ) -> Proof | ProofInPieces:
-        """Prove a run on ``data``; by an executor that is a cluster, one of its workers runs the guest, too.
+        """Prove a run on ``data``; by an executor that is a cluster, its workers run the guest, too: one of them, or
+        those that share the pieces asked for.
 
         ``state_input``: the proof of a guest states its input. ``exit_code``: of a guest, or ``"any"``; a run that ends
         with another one is not proved. The proof has been verified, by this process, and has the bytes that
