@@ -175,6 +175,7 @@ class Kept:
     drop: Callable[[], object]
     ended: bool = False  # set by whoever is done with it, in any thread; soon it is not held any more
     need: Need | None = None  # in the ledger
+    wanted: Need | None = None  # of the proof that waits to go on with it
 
 
 def in_the_way(entries: Iterable[Entry], budget: int) -> bool:
@@ -207,6 +208,8 @@ class Ledger:
         """Wait until ``needed`` bytes fit into the budget, and hold them, ``instead`` of what is kept."""
         need = Need(-needed, time.monotonic(), next(self._numbers), self.own.process)
         try:
+            if instead:
+                instead.wanted = need
             with self._locked():
                 self.own.waits.append(need)
                 self._write()
@@ -266,9 +269,11 @@ class Ledger:
             time.sleep(LOOK)
             with self._watching:
                 kept = [kept for kept in self._keeping if not kept.ended]
-                if kept and not self.gone() and in_the_way(self.entries(), budget):
-                    kept[0].drop()
-                    kept[0].ended = True
+                if kept and not self.gone() and in_the_way(entries := self.entries(), budget):
+                    first = min(need for entry in entries if not entry.stopped for need in entry.waits)
+                    for one in [one for one in kept if one.wanted != first][:1]:
+                        one.drop()
+                        one.ended = True
                 ended = [kept for kept in self._keeping if kept.ended]
                 if ended:
                     with self._locked():

@@ -361,9 +361,9 @@ def _with_pieces(subparser: argparse.ArgumentParser) -> None:
         "--pieces",
         type=count,
         metavar="N",
-        help="in so many pieces, which a device makes one after another in the memory of one, and the workers of a cluster "
-        "side by side: the tables are dealt to "
-        "them, the run of a guest is cut into windows (default 1; for a guest more, where the device's memory asks it)",
+        help="in so many pieces, which a device makes one after another in the memory of one, and the workers of a "
+        "cluster side by side: the tables are dealt to them, the run of a guest is cut into windows (default 1; for a "
+        "guest more, where the device's memory asks it)",
     )
     subparser.add_argument(
         "--window", type=count, metavar="CYCLES", help="of a guest: a piece for each window of so many cycles"

@@ -83,7 +83,8 @@ class Held:
     def __init__(self, digest: bytes, lookup_pow_bits: int) -> None:
         self.digest, self.lookup_pow_bits = digest, lookup_pow_bits
         self.source: Source | None = None  # what it is a piece of, as `_sources` gives it
-        self.token, self.keep, self.nbytes = "", Keep.NOTHING, 0
+        self.token, self.nbytes = "", 0
+        self.keep: Keep | None = None  # nothing is known of it elsewhere
         self.seconds: Mapping[str, float] = {}
         self.store = Store()
         finalize(self, self.store.drop).atexit = False
@@ -130,11 +131,12 @@ def finish_one(part: Part, joint: Joint, nonce: int, held: Held | None, device: 
     source = held.source if held and held.source else _source(part)
     piece, store = _piece(source, part.number), held.store if held else Store()
     times.append(time.perf_counter())
-    peaks = [_peak(piece, keep, device) for keep in (Keep.NOTHING, held.keep if held else Keep.NOTHING)]
+    planned = held.keep if held else None
+    peaks = [_peak(piece, keep or Keep.NOTHING, device) for keep in (Keep.NOTHING, planned)]
     peak = max(peaks, key=lambda peak: peak.bytes)
     with admitted(device, peak.bytes, f"{part.number}: {peak}", store.grant):
         kept = store.take()
-        again = not kept and (held is None or held.keep != Keep.NOTHING)
+        again = not kept and planned != Keep.NOTHING
         times.append(time.perf_counter())
         with watched(device) as around:
             proof, cap = _by(device, part, around).finish(part.number, piece, kept, joint, nonce)

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from fractions import Fraction
 from multiprocessing import get_context
 from pathlib import Path
@@ -20,7 +21,18 @@ import dask
 import pytest
 
 from graphprover import admission
-from graphprover.admission import Entry, Ledger, Need, TooLarge, admitted, grantable, limit_process
+from graphprover.admission import (
+    Entry,
+    Kept,
+    Ledger,
+    Need,
+    TooLarge,
+    admitted,
+    grantable,
+    in_the_way,
+    keep,
+    limit_process,
+)
 from graphprover.device import CpuDevice
 from graphprover.examples import synthetic
 from graphprover.files import private_folder
@@ -296,3 +308,54 @@ def test_a_ledger_that_was_removed_is_begun_again(own_folder: Path) -> None:
     with admitted(memory, 100):
         assert [entry.taken() for entry in admission._ledgers["removed"].entries()] == [100]
     assert own_folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_what_is_kept_is_held_until_it_ends() -> None:
+    own, dropped = device(100, identity="kept"), threading.Event()
+    with admitted(own, 80):
+        kept = keep(own, 30, dropped.set)
+    ledger = admission._ledgers["kept"]
+    assert ledger.own.taken() == ledger.own.idle == 30
+    with admitted(own, 70):
+        time.sleep(3 * admission.LOOK)
+        assert not dropped.is_set()
+    with admitted(own, 100, instead=kept):  # without a wait
+        assert ledger.own.taken() == 100 and ledger.own.idle == 0
+    assert not dropped.is_set()
+    ended = keep(own, 30, dropped.set)
+    ended.ended = True
+    until(lambda: not ledger.own.taken() and not ledger.own.idle)
+    assert not dropped.is_set()
+
+
+def test_what_is_kept_is_dropped_where_a_proof_waits_for_it_alone() -> None:
+    """Even if it waits itself: two that keep and wait for each other's would wait for ever."""
+    own, dropped = device(100, identity="in the way"), list[int]()
+    kept = [keep(own, 40, lambda number=number: dropped.append(number)) for number in range(2)]  # type: ignore[misc]
+    with ThreadPoolExecutor(2) as pool:
+        for _ in pool.map(lambda number: _instead(own, kept[number]), range(2)):
+            pass
+    assert len(dropped) == 1
+    assert not admission._ledgers["in the way"].own.taken()
+
+
+def _instead(own: Any, kept: Kept) -> None:
+    with admitted(own, 90, instead=kept):
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    ("held", "idle", "waits", "way"),
+    [
+        (80, 30, 50, True),
+        (80, 30, 20, False),  # it fits
+        (80, 30, 51, False),  # it waits for what runs
+        (80, 0, 50, False),
+        (80, 30, None, False),
+    ],
+)
+def test_what_is_in_the_way(held: int, idle: int, waits: int | None, way: bool) -> None:
+    one = Entry("1", held=[Need(-held, 0.0, 0, "1")], idle=idle)
+    other = Entry("2", waits=[] if waits is None else [Need(-waits, 0.0, 0, "2")])
+    assert in_the_way([one, other], 100) == way
+    assert not in_the_way([one, replace(other, stopped=True)], 100)

@@ -1,0 +1,83 @@
+"""One piece by itself: whatever is left of it when it is finished, the bytes are the same."""
+
+import gc
+import pickle
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from graphprover import ProofInPieces, admission, prove
+from graphprover.device import CpuDevice
+from graphprover.examples import memory
+from graphprover.graphs.keys import PieceNumber
+from graphprover.graphs.proof import Keep
+from graphprover.one_piece import Finished, Held, Part, commit_one, finish_one
+from graphprover.pieces import pieces_of
+from graphprover.piecewise import grind
+from graphprover.prepared import prepare_pieces
+from graphprover.protocol.pieces import Joint
+from tests.graphs.test_proof import FEW, example
+
+DEVICE = CpuDevice(1)
+SHARES = [[0], [1]]
+
+
+def travelled(held: Held) -> Held:
+    found: Held = pickle.loads(pickle.dumps(held))
+    return found
+
+
+def dropped(held: Held) -> Held:
+    held.store.drop()
+    return held
+
+
+@pytest.fixture(scope="module")
+def proof() -> ProofInPieces:
+    made = prove(example(memory), "sync", parameters=FEW, device=DEVICE, pieces=SHARES)
+    assert isinstance(made, ProofInPieces)
+    return made
+
+
+@pytest.fixture
+def parts() -> list[Part]:
+    prepared = prepare_pieces(pieces_of(example(memory), SHARES), parameters=FEW)
+    return [Part(piece, PieceNumber(index, 2), "token", "cpu", 2) for index, piece in enumerate(prepared.pieces)]
+
+
+@pytest.mark.parametrize(
+    ("left", "again"),
+    [(lambda held: held, False), (travelled, True), (dropped, True), (lambda held: None, True)],
+    ids=["all", "its digest", "dropped", "nothing"],
+)
+def test_the_bytes(proof: ProofInPieces, parts: list[Part], left: Callable[[Held], Any], again: bool) -> None:
+    held = [commit_one(part, DEVICE) for part in parts]
+    joint = Joint(tuple(one.digest for one in held))
+    assert joint == proof.joint
+    nonce = grind(DEVICE, joint, held[0].lookup_pow_bits)
+    made: list[Finished] = [
+        finish_one(part, joint, nonce, left(one), DEVICE) for part, one in zip(parts, held, strict=True)
+    ]
+    assert tuple(one.proof for one in made) == proof.proofs
+    assert [one.again for one in made] == [again] * 2
+
+
+def test_what_is_held_travels_as_a_digest_and_goes_with_its_object(parts: list[Part]) -> None:
+    held = commit_one(parts[0], DEVICE)
+    grant, elsewhere = held.store.grant, travelled(held)
+    assert held.keep == Keep.ALL and grant and not grant.ended and sys.getsizeof(held) > grant.bytes > 1000
+    assert elsewhere.digest == held.digest and elsewhere.store.grant is None and sys.getsizeof(elsewhere) < 200
+    assert len(pickle.dumps(held)) < 200
+    del held
+    gc.collect()
+    assert grant.ended
+
+
+def test_another_piece_is_refused(parts: list[Part]) -> None:
+    held = [commit_one(part, DEVICE) for part in parts]
+    joint = Joint((held[1].digest, held[0].digest))
+    with pytest.raises(RuntimeError, match="piece 0 of 2: made again, it is another"):
+        finish_one(parts[0], joint, 0, held[0], DEVICE)
+    assert admission.sharing(DEVICE) >= 1
