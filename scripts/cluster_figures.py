@@ -322,7 +322,7 @@ def prove_share(here: Here, number: int, processes: int, meet: Any) -> None:
 
 
 def overhead(here: Here) -> Figures:
-    """Seconds a proof of small batches, here and by a cluster of one worker in turns, and the median of their ratios."""
+    """Seconds a proof of small batches, here and by a cluster of one worker in turns; the median of their ratios."""
     jobs = fibs(4, here.sizes.cycles)
     spent: dict[str, list[float]] = {"here": [], "cluster": []}
     results: dict[str, list[Result]] = {"here": [], "cluster": []}
