@@ -15,7 +15,8 @@ from graphprover.graphs.batches import batches
 from graphprover.graphs.plan import Plan, make_plan
 from graphprover.observation import DEVICE as BY_DEVICE
 from graphprover.observation import HOST, Observation, Stage, clock, covered, observing
-from graphprover.prover import make, prepare
+from graphprover.prepared import prepare
+from graphprover.prover import make
 from graphprover.settings import NVTX
 from tests.graphs.test_proof import FEW, example
 from tests.late_device import LATE, LateDevice

@@ -20,7 +20,7 @@ from graphprover.pages.batch import batch_page
 from graphprover.pages.charts import COLOURS, OTHER
 from graphprover.pages.parts import groups
 from graphprover.pages.proof import proof_page
-from graphprover.prover import prepare
+from graphprover.prepared import prepare
 from tests.chromium import opened, screenshot
 from tests.graphs.test_draw import contrast
 from tests.graphs.test_proof import FEW, example
