@@ -437,8 +437,6 @@ def run_prove(options: argparse.Namespace) -> int:
     with stage("write"):
         write(options.output, encoded)
     found = facts.verdict(program, verdict) | {"proof": _file(options.output, encoded)}
-    if asks(options) and not made.observation:
-        _log.warning("graphprover: nothing was seen of a proof in pieces, so there is no report")
     if made.observation:
         seen = made.observation.named(job.label).with_stages(stages)
         save_proof(seen, options)
