@@ -44,8 +44,8 @@ def _events(process: int, seen: Observation, shift: float) -> Iterator[Event]:
         yield span(STAGES, stage.name, stage.start, stage.end, "stage")
     for index, piece in enumerate(seen.pieces):
         for stage in piece.stages:
-            args = {"piece": index, "keeps": piece.keep, "planned bytes kept": piece.kept}
-            yield span(PIECES, f"{stage.name} of piece {index}", stage.start, stage.end, "piece", **args)
+            says = {"piece": index, "keeps": piece.keep, "planned bytes kept": piece.kept}
+            yield span(PIECES, f"{stage.name} of piece {index}", stage.start, stage.end, "piece", **says)
     for task in seen.tasks:
         name, args = f"{task.round} of {task.name}", _args(seen, task)
         yield span(FIRST_THREAD + task.thread, name, task.start, task.end, "host", **args)
@@ -60,6 +60,8 @@ def _args(seen: Observation, task: SeenTask) -> Mapping[str, object]:
     tables = ", ".join(seen.tables[part.table].name for part in task.tables)
     piece = {} if task.piece is None else {"piece": task.piece}
     counts = {"launches": task.launches, "bytes up": task.uploaded, "bytes down": task.downloaded}
-    return piece | {"tables": tables, "waited ms": task.waited * 1e3, **counts, "bytes held": task.held} | {
-        f"planned {name}": value for name, value in asdict(task.planned).items()
-    }
+    return (
+        piece
+        | {"tables": tables, "waited ms": task.waited * 1e3, **counts, "bytes held": task.held}
+        | {f"planned {name}": value for name, value in asdict(task.planned).items()}
+    )

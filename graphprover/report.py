@@ -147,7 +147,11 @@ def times_report(times: Facts) -> list[Block]:
     if pieces := times.get("pieces"):
         names = list(pieces[0]["seconds"])
         rows = [
-            (str(index), *(f"{piece['seconds'][name]:.3f}" for name in names), f"{piece['kept_bytes'] / 2**20:,.1f} MiB")
+            (
+                str(index),
+                *(f"{piece['seconds'][name]:.3f}" for name in names),
+                f"{piece['kept_bytes'] / 2**20:,.1f} MiB",
+            )
             for index, piece in enumerate(pieces)
         ]
         report.append(Section([("piece", *names, "kept, by the plan"), *rows]))

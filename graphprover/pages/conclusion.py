@@ -28,11 +28,7 @@ def slowest(seen: Observation) -> Round | None:
 def findings(seen: Observation) -> list[Finding]:
     """All of them, the most important first."""
     proving, worst = seen.seconds("prove"), slowest(seen)
-    found = [
-        Finding(
-            "whole time", time_text(seen.end), f"{time_text(proving)} of it in {_graph(seen)}"
-        )
-    ]
+    found = [Finding("whole time", time_text(seen.end), f"{time_text(proving)} of it in {_graph(seen)}")]
     if worst:
         share = f"{time_text(worst.seconds)}, {share_text(worst.seconds, proving)} of the graph"
         found += [Finding("slowest round", worst.round, share), _slowest_part(seen, worst), _bound(worst)]

@@ -104,7 +104,7 @@ def _time_line(seen: Observation) -> "charts.Plot":
     for index, piece in enumerate(seen.pieces):
         for stage in piece.stages:
             says = f"piece {index}: {stage.name}\n{time_text(stage.seconds)} from {stage.start:.3f} s"
-            boxes.append(charts.Box("pieces", stage.start, stage.end, PARTS[stage.name], says))
+            boxes.append(charts.Box("pieces", stage.start, stage.end, PARTS[stage.name], says, index % 2 == 1))
     for task in seen.tasks:
         colour, title = charts.COLOURS[group_of(task.round)], _details(seen, task)
         boxes.append(charts.Box(f"thread {task.thread}", task.start, task.end, colour, title))
@@ -132,7 +132,10 @@ def _lanes_text(seen: Observation) -> str:
 def _details(seen: Observation, task: SeenTask) -> str:
     """What pointing at a task says."""
     planned, piece = task.planned, "" if task.piece is None else f", piece {task.piece}"
-    said = [f"{task.round} of {short(task.name)}{piece}", f"{time_text(task.device_seconds)} from {task.device_start:.3f} s"]
+    said = [
+        f"{task.round} of {short(task.name)}{piece}",
+        f"{time_text(task.device_seconds)} from {task.device_start:.3f} s",
+    ]
     said.append(f"Python took {time_text(task.worked)}")
     if planned.seconds:
         ratio = ratio_text(task.device_seconds / planned.seconds)
