@@ -146,15 +146,11 @@ def times_report(times: Facts) -> list[Block]:
     report: list[Block] = [Section(stages)]
     if pieces := times.get("pieces"):
         names = list(pieces[0]["seconds"])
-        rows = [
-            (
-                str(index),
-                *(f"{piece['seconds'][name]:.3f}" for name in names),
-                f"{piece['kept_bytes'] / 2**20:,.1f} MiB",
-            )
-            for index, piece in enumerate(pieces)
-        ]
-        report.append(Section([("piece", *names, "kept, by the plan"), *rows]))
+        rows: list[Sequence[object]] = [("piece", *names, "kept, by the plan")]
+        for index, piece in enumerate(pieces):
+            seconds = (f"{piece['seconds'][name]:.3f}" for name in names)
+            rows.append((index, *seconds, f"{piece['kept_bytes'] / 2**20:,.1f} MiB"))
+        report.append(Section(rows))
     if times["rounds"]:
         rounds = [(row["round"], row["tasks"], f"{row['seconds']:.3f}") for row in times["rounds"]]
         report.append(Section([("round", "tasks", "seconds"), *rounds]))

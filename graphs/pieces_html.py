@@ -1,6 +1,6 @@
 """The plan of a proof in pieces as a page: its picture, a table of the pieces, and what each round takes."""
 
-from graphprover.browser import Cell, label, page, table
+from graphprover.browser import Cell, page, table
 from graphprover.graphs.ceilings import Assumed
 from graphprover.graphs.costs import Cost
 from graphprover.graphs.pieces import plan_keeping
@@ -23,7 +23,8 @@ def pieces_html(times: PiecesTimes, program: str, assumed: Assumed) -> str:
     return page(
         f"Plan of {program}",
         f"<figure>{pieces_svg(times, program, assumed)}</figure>\n"
-        f"<h2>Pieces</h2>\n<p>Times and peaks where all is kept of a piece until it is finished.</p>\n{_pieces(times)}\n"
+        "<h2>Pieces</h2>\n<p>Times and peaks where all is kept of a piece until it is finished.</p>\n"
+        f"{_pieces(times)}\n"
         f"<h2>Rounds</h2>\n<p>Of all pieces together, where all is kept.</p>\n{by_round(rounds, assumed)}",
     )
 

@@ -5,11 +5,23 @@ from collections.abc import Iterator
 from graphprover.browser import colours
 from graphprover.graphs.ceilings import Assumed
 from graphprover.graphs.pieces_times import COMMIT, FINISH, Part, PiecesTimes, Timed
-from graphprover.graphs.plan_svg import CHARACTER, MARGIN, STYLE, WIDTH, Drawing, drawing, framed, headed, text, titled
+from graphprover.graphs.plan_svg import (
+    CHARACTER,
+    MARGIN,
+    STYLE,
+    WIDTH,
+    Drawing,
+    cut,
+    drawing,
+    framed,
+    headed,
+    text,
+    titled,
+)
 from graphprover.graphs.plan_text import bytes_text, time_text
 
 LEFT, RIGHT = MARGIN + 90, WIDTH - MARGIN - 90  # of the charts
-ROW, ROWS = 16, 480  # the highest row of a piece; the height of all rows at most
+ROW, ROWS = 16, 320  # the highest row of a piece; the height of all rows at most
 WRITTEN = 12  # the least height of a row that has its name beside it
 MEMORY, GAP = 80, 26  # heights: of a chart of memory, above and below it
 
@@ -56,8 +68,11 @@ def _charts(times: PiecesTimes, program: str, assumed: Assumed) -> Drawing:
     parts, top = [*headed_with_legend(title, figures, assumed)], 150.0
     for what, timed in both.items():
         peak = timed.plan.peak
-        says = f"Where {what} is kept of a piece: {time_text(timed.seconds)} by the model, peak memory beyond the traces "
-        parts.append(text(MARGIN, top, f"{says}{bytes_text(peak.bytes)} in {peak}", 13, "ink strong"))
+        says = (
+            f"Where {what} is kept of a piece: {time_text(timed.seconds)} by the model, peak memory beyond the traces "
+            f"{bytes_text(peak.bytes)} in {peak}"
+        )
+        parts.append(text(MARGIN, top, cut(says, WIDTH - 2 * MARGIN, 13), 13, "ink strong"))
         top += 12
         scale = (RIGHT - LEFT) / longest
         rows = min(ROW, ROWS / len(times.pieces))
@@ -134,7 +149,8 @@ def _memory(timed: Timed, top: float, scale: float, unit: float) -> Iterator[str
     peaks = line([part.peak for part in timed.parts])
     yield f'<path class="peak" d="M{LEFT} {bottom - unit * timed.parts[0].peak:.1f}{peaks}"/>'
     yield f'<path class="axis" d="M{LEFT} {bottom}H{RIGHT}"/>'
-    yield text(LEFT - 8, bottom - unit * timed.plan.peak.bytes + 8, bytes_text(timed.plan.peak.bytes), 10, "faint", "end")
+    top_of_peak = min(bottom - unit * timed.plan.peak.bytes + 8, bottom - 12)  # above the 0
+    yield text(LEFT - 8, top_of_peak, bytes_text(timed.plan.peak.bytes), 10, "faint", "end")
     yield text(LEFT - 8, bottom, "0", 10, "faint", "end")
     yield text(LEFT, bottom + 14, "0", 10, "faint")
     yield text(LEFT + scale * timed.seconds, bottom + 14, time_text(timed.seconds), 10, "faint", "end")

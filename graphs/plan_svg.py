@@ -166,8 +166,8 @@ def drawing(plan: Plan, title: str, assumed: Assumed, threads: int) -> Drawing:
 
 def headed(title: str, figures: str, assumed: Assumed) -> Iterator[str]:
     """What stands above a picture."""
-    yield text(MARGIN, 34, _cut(title, WIDTH - 2 * MARGIN, 25), 18, "ink strong")
-    yield text(MARGIN, 56, _cut(figures, WIDTH - 2 * MARGIN, 12), 12)
+    yield text(MARGIN, 34, cut(title, WIDTH - 2 * MARGIN, 25), 18, "ink strong")
+    yield text(MARGIN, 56, cut(figures, WIDTH - 2 * MARGIN, 12), 12)
     yield text(MARGIN, 74, f"Assumed: {assumed.name}. {assumed.ceilings}.", 12, "faint")
 
 
@@ -310,7 +310,7 @@ def _row(row: Row, top: float, frame: Frame) -> Iterator[str]:
     base = top + ROW - 5
     title = f"{row.title}\n{time_text(row.seconds)}, {share_text(row.seconds, frame.total)}"
     yield f'<g clip-path="url(#plan-names)">{titled(title)}'
-    yield f"{text(MARGIN + 3, base, _cut(row.name, LABEL - 10, 11), 11)}</g>"
+    yield f"{text(MARGIN + 3, base, cut(row.name, LABEL - 10, 11), 11)}</g>"
     yield text(MARGIN + LABEL + SIZE - 10, base, row.size, 10, "faint", "end")
     for number, boxes in enumerate(row.cells):
         yield from _cell(boxes, frame.lefts[number], top, frame)
@@ -345,7 +345,7 @@ def text(x: float, y: float, words: str, size: int, kind: str = "ink", anchor: s
     return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" font-size="{size}"{placed}>{escape(words)}</text>'
 
 
-def _cut(text: str, width: float, size: int) -> str:
+def cut(text: str, width: float, size: int) -> str:
     most = int(width / (size * CHARACTER))
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
