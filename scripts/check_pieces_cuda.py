@@ -8,7 +8,7 @@ memory       a run in one piece and in --pieces on one GPU, and again with 0.35 
 long         a run of --long-cycles in as many pieces as fit --long-pool million bytes of one GPU
 cluster      a run in as many pieces as there are GPUs, and in twice as many, on all of them; one GPU in one piece
 sharing      the same by --processes of one GPU, and one process in one piece
-faults       a worker killed at several moments of a run in 8 pieces
+faults       a worker killed at several moments of a run in --fault-pieces
 
 Seconds are those from the recorded run to the proof's bytes: neither running the guest nor verifying counts. By a
 cluster they are what is left of the whole without what these two take by themselves. Memory is that of the device.
@@ -25,7 +25,7 @@ from checks import Bar, Host, Part, check, parser_of
 from cluster_figures import say
 from pieces_figures import SHARE, Sizes
 
-ON_CPUS = Sizes(60_000, 3, 100_000, 1_000, fault_cycles=60_000, processes=2, turns=1)
+ON_CPUS = Sizes(60_000, 3, 100_000, 1_000, fault_cycles=40_000, fault_pieces=3, processes=2, turns=1)
 LEAST = {4: 3.5, 8: 6.5}  # times one device, by so many
 AS_PLANNED = 1.02  # of the planned bytes: a plan does not know how a pool rounds
 

@@ -8,6 +8,7 @@ import argparse
 import json
 import os
 import platform
+import shutil
 import signal
 import subprocess
 import sys
@@ -127,6 +128,8 @@ def describe(devices: list[str]) -> None:
     print(f"{os.cpu_count()} cores; 5 M squares in Python: {squares:.3f} s")
     versions = {"graphprover": __version__, "Python": platform.python_version(), "dask": dask.__version__}
     print(", ".join(f"{name} {version}" for name, version in versions.items()), flush=True)
+    if devices[0] != "cpu" and len(devices) > 1 and (tool := shutil.which("nvidia-smi")):
+        print(subprocess.run([tool, "topo", "-m"], capture_output=True, text=True).stdout, flush=True)
     for name in devices:
         if name != "cpu":
             import cupy

@@ -1,9 +1,10 @@
 """What check_pieces_cuda.py measures, each in a process of its own that sees its devices and no others."""
 
 import os
+import re
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,17 +14,16 @@ from typing import Any
 
 import dask
 import numpy as np
+from distributed import get_task_stream
 
 import checkout  # noqa: F401 (finds the package)
 from cluster_figures import FIB, GUESTS, Figures, Here, fib, fib_input, random_tables, say, seconds_of
 from graphprover import Prover, prove, verify
 from graphprover.admission import TooLarge
-from graphprover.batch import prove_many
 from graphprover.cluster import EVENTS
 from graphprover.device.choose import device_for
 from graphprover.device.host_memory import most_resident
 from graphprover.fitting import fitting
-from graphprover.jobs import Result
 from graphprover.prepared import Prepared, PreparedPieces, ready
 from graphprover.proof_in_pieces import ProofInPieces
 from graphprover.prover import Made, in_pieces, make, plan_for
@@ -35,7 +35,6 @@ from graphprover.vm.guest import Guest
 NUMBERS = (1, 2, 3)  # of pieces, whose bytes are compared
 SEEDS = (2, 5, 8)  # of statements of three tables
 SHARE = 0.35  # of the memory that one piece takes, for all of them
-FAULTY_PIECES = 8
 MOMENTS = (0.1, 0.3, 0.5, 0.7, 0.9)  # of an undisturbed proof's time, at which a worker is killed
 
 
@@ -48,6 +47,7 @@ class Sizes:
     long_cycles: int = 64_000_000  # of a run that does not fit
     long_pool: int = 24_000  # millions of bytes that its proof may hold
     fault_cycles: int = 8_000_000  # of a run whose workers are killed
+    fault_pieces: int = 8
     processes: int = 4  # that share a device
     turns: int = 3  # each way
 
@@ -268,27 +268,38 @@ def by_cluster(here: Here, pieces: int, per_device: int | None) -> Figures:
             "run": median(seconds_of(guest().record, data) for _ in range(3)),
             "verify": median(seconds_of(prover.verify, proof) for _ in range(3)),
         }
-        spent = [seconds_of(prover.prove, data) for _ in range(here.sizes.turns)]
-        result = only(prove_many([prover.job(data)], client, here.kind))
-    say(f"{pieces} pieces by {workers} workers: " + ", ".join(f"{seconds:.3f}" for seconds in spent) + " s, of which "
-        + ", ".join(f"{name} {seconds:.3f}" for name, seconds in apart.items()) + " by themselves")  # fmt: skip
-    say(f"    as a job of a batch{by_stage(result.made) if result.made else f': {result.error}'}")
+        spent = []
+        for _ in range(here.sizes.turns):
+            with get_task_stream(client) as tasks:
+                spent.append(seconds_of(prover.prove, data))
+    seen = [f"{seconds:.3f}" for seconds in spent], [f"{name} {seconds:.3f}" for name, seconds in apart.items()]
+    say(f"{pieces} pieces by {workers} workers: {', '.join(seen[0])} s, with {', '.join(seen[1])} by themselves")
+    say_tasks(tasks.data)
     whole = min(spent)
     return {"whole": whole, "proof": whole - sum(apart.values())}
 
 
-def only(results: Iterator[Result]) -> Result:
-    (result,) = results
-    return result
+def say_tasks(tasks: Sequence[Any]) -> None:
+    """When the tasks of a proof begin and end, from the begin of the first, and by how many workers."""
+    groups: dict[str, list[tuple[float, float]]] = {}
+    for task in tasks:
+        (spent,) = (each for each in task["startstops"] if each["action"] == "compute")
+        found = re.search(r": (\w+)\W*$", str(task["key"]))
+        groups.setdefault(found[1] if found else "whole proof", []).append((spent["start"], spent["stop"]))
+    first = min((start for spans in groups.values() for start, _ in spans), default=0)
+    for name, spans in groups.items():
+        starts, ends = ([f"{at - first:.3f}" for at in sorted(ats)] for ats in zip(*spans, strict=True))
+        say(f"    {len(spans)} {name}: begun at {' '.join(starts)}, ended at {' '.join(ends)}")
+    say(f"    by {len({task['worker'] for task in tasks})} workers")
 
 
 def faulty(here: Here) -> Figures:
     """How many proofs have other bytes where a worker is killed meanwhile, by the moment."""
-    data, figures = fib_input(here.sizes.fault_cycles), Figures()
-    expected = Prover(FIB, device=here.kind, pieces=FAULTY_PIECES).prove(data).to_bytes()
+    data, pieces, figures = fib_input(here.sizes.fault_cycles), here.sizes.fault_pieces, Figures()
+    expected = Prover(FIB, device=here.kind, pieces=pieces).prove(data).to_bytes()
     with here.cluster(2 if here.kind == "cuda" else 1) as client, ThreadPoolExecutor(1) as pool:
         number = here.warm(client, 100_000)
-        prover = Prover(FIB, device=here.kind, executor=client, pieces=FAULTY_PIECES)
+        prover = Prover(FIB, device=here.kind, executor=client, pieces=pieces)
         undisturbed = seconds_of(prover.prove, data)
         for moment in MOMENTS:
             client.wait_for_workers(number, timeout=60)
