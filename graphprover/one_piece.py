@@ -114,7 +114,7 @@ def commit_one(part: Part, device: Device) -> Held:
             committed = _by(device, part, around).commit(part.number, piece, planned.keep)
         held = Held(committed.digest, piece.layout.parameters.lookup_pow_bits)
         held.source, held.token, held.keep = source, part.token, planned.keep
-        held.nbytes = planned.kept + given_bytes(piece, device)
+        held.nbytes = planned.kept + given_bytes(device, piece)
         held.store.fill(committed.kept, device, held.nbytes)
     times.append(time.perf_counter())
     held.seconds = _stages(times)
@@ -165,7 +165,7 @@ def _piece(source: Source, number: PieceNumber) -> Prepared:
 
 def _planned(piece: Prepared, part: Part, device: Device) -> PiecePlan:
     """What to keep of it, if all pieces that this process may have to hold are like it."""
-    budget = largest(device) // sharing(device) - given_bytes(piece, device)
+    budget = largest(device) // sharing(device) - given_bytes(device, piece)
     plan = plan_pieces([(piece.layout, piece.traces)] * part.waiting, On.of(device), budget)
     before = sum(held.token == part.token for held in _held)
     return plan.pieces[min(before, part.waiting - 1)]
@@ -174,7 +174,7 @@ def _planned(piece: Prepared, part: Part, device: Device) -> PiecePlan:
 def _peak(piece: Prepared, keep: Keep, device: Device) -> Peak:
     """Of one piece by itself, with the arrays that a CPU is given."""
     peak = plan_keeping([(piece.layout, piece.traces)], On.of(device), keep).peak
-    return replace(peak, bytes=peak.bytes + given_bytes(piece, device))
+    return replace(peak, bytes=peak.bytes + given_bytes(device, piece))
 
 
 def _by(device: Device, part: Part, around: Any) -> InPieces:

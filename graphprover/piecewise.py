@@ -1,11 +1,12 @@
 """Proving in pieces: two graphs each, and one draw for all between; here one after another on one device."""
 
 import logging
-import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from itertools import accumulate
 from typing import Any
 
 from graphprover.device import Device
@@ -14,15 +15,17 @@ from graphprover.graphs import proof as proof_graph
 from graphprover.graphs.batches import batches
 from graphprover.graphs.executors import executor_for
 from graphprover.graphs.keys import Key, PieceNumber
-from graphprover.graphs.observe import in_ranges, observer_for
+from graphprover.graphs.observe import GraphOfProof, in_ranges, observer_for
 from graphprover.graphs.pieces import PiecesPlan
 from graphprover.graphs.progress import Tell
 from graphprover.graphs.proof import Committed, Keep
 from graphprover.graphs.tasks import Around, Graph
+from graphprover.observation import Observation, Stage, clock, observing
 from graphprover.prepared import Prepared, PreparedPieces
 from graphprover.proof_in_pieces import Piece, ProofInPieces
 from graphprover.protocol.pieces import Joint
 from graphprover.protocol.proof import Cap, encode
+from graphprover.seeing import Sight, made_in
 from graphprover.settings import NVTX, setting
 
 _log = logging.getLogger(__name__)
@@ -37,6 +40,7 @@ class MadeInPieces:
     proof: ProofInPieces
     preprocessed_caps: tuple[Cap | None, ...]  # each piece's own commitment to its preprocessed columns
     seconds: tuple[Mapping[str, float], ...]  # of each piece, by stage: "commit", "prove", "verify"
+    observe: Callable[[], Observation] | None  # gives what was seen, if somebody has asked
 
 
 def prove_pieces(
@@ -52,24 +56,37 @@ def prove_pieces(
     ``check``: verifies each piece as it is made. Raises what the graphs raise, naming the piece; RuntimeError where a
     piece that is made again is another, since a recipe of its traces is not pure.
     """
-    with watched(device) as around:
-        task = InPieces(device, _running(executor, device, plan.tasks, tell), uuid.uuid4().hex[:8], around)
-        return _prove_pieces(prepared, task, plan, check)
+    began, observer = clock(), observer_for(device)
+    seen: list[GraphOfProof] = []
+    run, token = _running(executor, device, plan.tasks, tell), uuid.uuid4().hex[:8]
+    count = len(prepared.pieces)
+    numbers, waiting = [PieceNumber(index, count) for index in range(count)], plan.waiting
+    firsts = [0, *accumulate(len(piece.layout.tables) for piece in prepared.pieces)]
+    stages: list[list[Stage]] = [[] for _ in numbers]
 
+    def new_graph(piece: Prepared, number: PieceNumber, kept: dict[Key, Any]) -> Graph:
+        around: Around | None = partial(observer.task, graph=len(seen)) if observer else None
+        around = in_ranges(device, around) if setting(NVTX) else around
+        return Graph(device, token, batches(piece.layout, device.log_batch_rows), number, kept, around)
 
-def _prove_pieces(
-    prepared: PreparedPieces, task: "InPieces", plan: PiecesPlan, check: Callable[[Piece, Cap | None], object] | None
-) -> MadeInPieces:
-    device, count = task.device, len(prepared.pieces)
-    numbers = [PieceNumber(index, count) for index in range(count)]
-    seconds: list[dict[str, float]] = [{} for _ in numbers]
+    def run_seen(task: Any, piece: Prepared, number: PieceNumber, live: int) -> Any:
+        if observer:
+            seen.append(GraphOfProof(task, piece.layout, made_in(piece), live, number.index, firsts[number.index]))
+        return run(task)
+
+    @contextmanager
+    def stage(name: str, number: PieceNumber) -> Iterator[None]:
+        started = clock()
+        yield
+        stages[number.index].append(Stage(name, started, clock()))
 
     # Rounds 0 and 1 of each piece.
     committed = []
     for number, piece, planned in zip(numbers, prepared.pieces, plan.pieces, strict=True):
-        started = time.perf_counter()
-        committed.append(task.commit(number, piece, planned.keep))
-        seconds[number.index]["commit"] = time.perf_counter() - started
+        with stage("commit", number):
+            graph = new_graph(piece, number, {})
+            task = proof_graph.committing(graph, *_given(piece), keep=planned.keep)
+            committed.append(run_seen(task, piece, number, waiting[number.index]))
         _log.debug("%s has committed, and keeps %s: %d bytes", number, planned.keep.name, planned.kept)
 
     # σ and τ, of all of them.
@@ -79,16 +96,28 @@ def _prove_pieces(
     # The other rounds of each: of the last one first, of which most is there.
     proofs: dict[int, tuple[Proof, Cap | None]] = {}
     for number in reversed(numbers):
-        started = time.perf_counter()
         piece = prepared.pieces[number.index]
-        proof, cap = proofs[number.index] = task.finish(number, piece, committed.pop().kept, joint, nonce)
-        proved = time.perf_counter()
-        seconds[number.index]["prove"] = proved - started
+        with stage("prove", number):
+            graph = new_graph(piece, number, committed.pop().kept)
+            task = proof_graph.finishing(graph, *_given(piece), joint=joint, nonce=nonce)
+            kept = plan.pieces[number.index].kept
+            proven = run_seen(task, piece, number, waiting[number.index] + kept)
+            parameters, log_heights = piece.layout.parameters, piece.layout.log_heights
+            proof = Proof(piece.label, parameters, log_heights, piece.public_values, encode(proven.proof))
+        proofs[number.index] = proof, proven.preprocessed_cap
         if check:
-            check(Piece(joint, number.index, proof), cap)
-            seconds[number.index]["verify"] = time.perf_counter() - proved
+            with stage("verify", number):
+                check(Piece(joint, number.index, proof), proven.preprocessed_cap)
+
     made, caps = zip(*(proofs[number.index] for number in numbers), strict=True)
-    return MadeInPieces(ProofInPieces(joint, made), caps, tuple(seconds))
+    proof_in_pieces, observe = ProofInPieces(joint, made), None
+    if observer:
+        observer.tell()
+    if observer and observing():
+        sight = Sight(device, executor, observer, seen, Stage("prove", began, clock()))
+        observe = partial(sight.in_pieces, prepared, proof_in_pieces, plan, stages)
+    seconds = tuple({one.name: one.seconds for one in of_piece} for of_piece in stages)
+    return MadeInPieces(proof_in_pieces, caps, seconds, observe)
 
 
 @dataclass(frozen=True)

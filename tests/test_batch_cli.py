@@ -133,6 +133,34 @@ def test_a_job_that_fails_ends_no_other(capsys: pytest.CaptureFixture[str]) -> N
     assert {"prepare", "prove", "verify"} <= made["seconds"].keys() and made["peak_bytes"] > 1 << 20
 
 
+def test_jobs_in_pieces_say_what_others_say(folder: Path) -> None:
+    (folder / "jobs.toml").write_text("""
+[defaults]
+security = 20
+output = "proofs/{name}.bin"
+[[job]]
+name = "run"
+program = "fib.elf"
+input = "300"
+[[job]]
+name = "run in pieces"
+program = "fib.elf"
+input = "300"
+pieces = 2
+[[job]]
+name = "tables"
+program = "examples/memory"
+[[job]]
+name = "tables in pieces"
+program = "examples/memory"
+pieces = 2
+""")
+    found = batch()
+    for name in ("run", "tables"):
+        assert found[name]["says"] and found[name]["says"] == found[f"{name} in pieces"]["says"]
+    assert batch("--resume")["total"]["kept"] == 4
+
+
 def test_resuming_keeps_what_is_good_and_makes_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
     tables, _, _ = BATCH.partition('[[job]]\nprogram = "fib')
     Path("jobs.toml").write_text(tables + '[[job]]\nprogram = "leaves.elf"\nexit_code = "any"')
@@ -177,7 +205,7 @@ def test_a_batch_that_is_ended_can_be_resumed(sent: str, ending: str) -> None:
     number = signal.Signals[sent]
     Path("jobs.toml").write_text(BATCH.partition('[[job]]\nprogram = "fib')[0])
     Path("inputs/5").write_bytes(b"wait")  # the shortest comes last
-    running = process()
+    running = process("--report", "seen.json", "--report", "seen.html")
     until(Path("begun").exists, running)
     running.send_signal(number)
     _, error = running.communicate(timeout=60)
@@ -187,6 +215,9 @@ def test_a_batch_that_is_ended_can_be_resumed(sent: str, ending: str) -> None:
     told = [f"graphprover: {ending}: 2 of 3 proofs are written; --resume continues"] if ending else []
     assert [line for line in lines[2:] if line] == told
     assert sorted(os.listdir("proofs")) == ["3.bin", "4.bin"]
+    assert Path("seen.html").exists() == Path("seen.json").exists() == bool(ending)
+    if ending:
+        assert [one["name"] for one in json.loads(Path("seen.json").read_text())] == ["3", "4"]
     assert [json.loads(line)["name"] for line in Path("summary").read_text().splitlines()] == ["3", "4"]
 
     Path("go").touch()

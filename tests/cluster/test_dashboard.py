@@ -22,7 +22,7 @@ from graphprover.jobs import packed
 from graphprover.local_cluster import started
 from graphprover.meters import CELLS, CYCLES, MEMORY, POOL, PROOFS
 from graphprover.options import OK
-from graphprover.prover import prepare
+from graphprover.prepared import prepare
 from graphprover.settings import DASHBOARD
 from tests.cluster.once import Once
 from tests.cluster.processes import ROOT, until

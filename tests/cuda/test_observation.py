@@ -7,7 +7,8 @@ import pytest
 from graphprover import Statement, observed, prove
 from graphprover.examples import keccak
 from graphprover.observation import Observation
-from graphprover.prover import make, prepare
+from graphprover.prepared import prepare
+from graphprover.prover import make
 from tests.graphs.test_proof import FEW, example
 from tests.random_statements import random_statement
 from tests.recipes import as_recipes
