@@ -493,6 +493,8 @@ def _made_in_pieces(job: "Job", options: argparse.Namespace, stage: Timing) -> "
     from graphprover.prover import Made
     from graphprover.terminal import bar
 
+    if asks(options):
+        _log.warning("graphprover: nothing is seen of pieces that several workers make, so there is no report")
     drawn = sys.stderr.isatty() and DEBUG not in os.environ
     with stage("cluster"), bar() if drawn else nullcontext() as tell:
         proof = made_by_cluster(job, options.executor, options.device, tell)
