@@ -141,6 +141,8 @@ class _Reader:
             if own := [key for key in _OF_GUESTS if key in job]:
                 return self.wrong(place, own[0], f"only guests have that, and {program.name} is none")
             options = {key: value for key, value in options.items() if key not in _OF_GUESTS}
+        if "pieces" in options and "window" in options:
+            return self.wrong(place, "window", "it says how many pieces there are: leave out pieces")
         inputs: Sequence[Path | None] = self._inputs(options["input"]) if "input" in options else [None]
         if not inputs:
             self.wrong(place, "input", f"{self._folder / options['input']}: no such file")

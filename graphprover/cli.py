@@ -32,7 +32,7 @@ from graphprover.options import (
     asks,
     bits,
     check_device,
-    check_streams,
+    check_files,
     configured,
     count,
     report_files,
@@ -98,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code. Errors are one line on stderr; `__main__` has the signals."""
     options = parser().parse_args(arguments)
     try:
-        check_streams(options)
+        check_files(options)
         return options.command(options)
     except BrokenPipeError:  # whoever reads our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -187,6 +187,8 @@ def _add_prove(command: Command) -> None:
             "examples/keccak --input README.md -o proof.bin",
             "tables.py --rate 8 -o small.bin",
             "guest.elf --input data -o proof.bin",
+            "guest.elf --input data --pieces 4 --pool 20GiB",
+            "guest.elf --input data --report out.html",
             "examples/keccak --executor tcp://10.0.0.1:8786",
         ],
     )
@@ -198,7 +200,7 @@ def _add_prove(command: Command) -> None:
         help="of a guest: the proof also states its input, of at most 64 KiB, which `verify --input` compares",
     )
     demands.add_exit_code(subparser, "prove a run that ends with this exit code (default 0), which may be `any`")
-    _with_pieces(subparser)
+    _with_pieces(subparser, "1; for a guest more, where the device's memory asks it")
     subparser.add_argument(
         "-o", "--output", type=Path, default=Path("proof.bin"), metavar="FILE", help="default proof.bin"
     )
@@ -306,7 +308,7 @@ def _add_plan(command: Command) -> None:
     )
     _with_program(subparser)
     _with_level(subparser)
-    _with_pieces(subparser)
+    _with_pieces(subparser, "1")
     subparser.add_argument(
         "--device",
         default="auto",
@@ -356,15 +358,16 @@ def _with_input(subparser: argparse.ArgumentParser) -> None:
     vm.with_limits(subparser)
 
 
-def _with_pieces(subparser: argparse.ArgumentParser) -> None:
-    subparser.add_argument(
+def _with_pieces(subparser: argparse.ArgumentParser, default: str) -> None:
+    group = subparser.add_mutually_exclusive_group()
+    group.add_argument(
         "--pieces",
         type=count,
         metavar="N",
         help="in so many pieces, which a device makes one after another in the memory of one: the tables are dealt to "
-        "them, the run of a guest is cut into windows (default 1; for a guest more, where the device's memory asks it)",
+        f"them, the run of a guest is cut into windows (default {default})",
     )
-    subparser.add_argument(
+    group.add_argument(
         "--window", type=count, metavar="CYCLES", help="of a guest: a piece for each window of so many cycles"
     )
 
@@ -446,7 +449,7 @@ def run_prove(options: argparse.Namespace) -> int:
     def describe() -> list[report.Block]:
         size = {"proof": f"{_place(options.output)}, {len(encoded):,} bytes"}
         times = report.times_report(found["report"]) if "report" in found else []
-        return [program.describe(verdict.public_values) | _security_line(verdict) | size, *times]
+        return [program.describe(verdict.public_values) | _worth(verdict) | size, *times]
 
     report.say(found, describe, options)
     return OK
@@ -500,14 +503,14 @@ def run_verify(options: argparse.Namespace) -> int:
 
     def describe() -> list[report.Block]:
         described = program.describe(verdict.public_values)
-        return [{"program": program.name} | described | _security_line(verdict), "valid"]
+        return [{"program": program.name} | described | _worth(verdict), "valid"]
 
     report.say({"valid": True} | facts.verdict(program, verdict), describe, options)
     return OK
 
 
-def _security_line(verdict: Verdict) -> dict[str, str]:
-    return {"security": verdict.security.summary}
+def _worth(verdict: Verdict) -> dict[str, str]:
+    return ({"pieces": str(verdict.pieces)} if verdict.pieces > 1 else {}) | {"security": verdict.security.summary}
 
 
 def run_setup(options: argparse.Namespace) -> int:

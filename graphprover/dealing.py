@@ -34,7 +34,7 @@ def deal(statement: Statement, pieces: int) -> Pieces:
     """
     check_count(pieces)
     if pieces > len(statement.tables):
-        raise ValueError(f"{pieces} pieces of {len(statement.tables)} tables: each has one or more")
+        raise ValueError(f"{pieces} pieces, each with a table or more: the statement has {len(statement.tables)}")
     weights = table_seconds(statement)
     loads = [(0.0, piece) for piece in range(pieces)]
     heapify(loads)

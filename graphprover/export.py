@@ -10,10 +10,9 @@ from dataclasses import asdict, replace
 from graphprover.envelope import Proof
 from graphprover.pieces import Pieces
 from graphprover.proof_in_pieces import Piece, ProofInPieces
-from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.parameters import Parameters
 from graphprover.statement import Statement, Table, binding_digest
-from graphprover.verifier import layout_of_proof, pieces_stated
+from graphprover.verifier import layout_of_proof, statements_of
 
 STATEMENT, PAYLOAD = "statement.json", "payload.bin"  # names of files
 
@@ -24,16 +23,12 @@ def export(proof: Proof | ProofInPieces, statement: Statement | Pieces) -> dict[
     All but the label, the heights, the parameters, the public values and the digests of pieces comes from
     ``statement``, not from the proof. Raises VerificationError where a header does not fit the statement.
     """
-    if isinstance(proof, Proof) and isinstance(statement, Statement):
-        return _files(proof, statement)
+    statements = statements_of(proof, statement)
     if isinstance(proof, Proof):
-        raise VerificationError("the proof is not in pieces, the statement is")
-    pieces = pieces_stated(proof, statement) if isinstance(statement, Statement) else statement
-    if len(pieces.statements) != len(proof.proofs):
-        raise VerificationError(f"the proof is in {len(proof.proofs)} pieces, not in {len(pieces.statements)}")
+        return _files(proof, statements[0])
     return {
         f"{piece.index}/{name}": data
-        for piece, of_piece in zip(proof.pieces, pieces.statements, strict=True)
+        for piece, of_piece in zip(proof.pieces, statements, strict=True)
         for name, data in _files(piece.proof, of_piece, piece).items()
     }
 

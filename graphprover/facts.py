@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from graphprover.proof_in_pieces import ProofInPieces
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.transcript import RELEASE
 from graphprover.verifier import Verdict
-from graphprover.vm.guest import Guest
+from graphprover.vm.guest import Guest, claim_in
 from graphprover.vm.key import Key
 from graphprover.vm.version import MACHINE_VERSION
 
@@ -132,9 +133,9 @@ def job(
 ) -> Facts:
     """What has become of a job of a batch: its proof's file or an error, and why a proof that was there is not kept."""
     says = rows = None
-    if isinstance(found := result.proof, Proof):
-        says = program.to_json(found.public_values)
-        rows = sum(1 << log_rows for log_rows in found.log_heights)
+    if found := result.proof:
+        says = _says(program, found)
+        rows = sum(1 << log_rows for piece in proofs_of(found) for log_rows in piece.log_heights)
     return {
         "name": name,
         "outcome": "failed" if error else "kept" if result.kept else "made",
@@ -150,6 +151,16 @@ def job(
         "again": again,
         "error": message(error) if error else None,
     }
+
+
+def _says(program: Program | Guest, proof: Proof | ProofInPieces) -> Facts:
+    """What a valid proof says of its program, as `verdict` has it."""
+    if isinstance(program, Guest):
+        return claim_in(proof).to_json()
+    if isinstance(proof, Proof):
+        return program.to_json(proof.public_values)
+    pieces = (zip(piece.public_values[0], piece.public_values[1:], strict=True) for piece in proof.proofs)
+    return program.to_json([values for _, values in sorted(chain.from_iterable(pieces))])  # heads say which tables
 
 
 def message(error: BaseException) -> str:

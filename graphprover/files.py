@@ -9,7 +9,9 @@ from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 
-MAX_PROOF_BYTES = 256 << 20  # a thousand times a usual proof
+MAX_PROOF_BYTES = 256 << 20  # a hundred times a usual proof
+PIECES_MAGIC = b"graphprover pieces\x01"  # a proof in pieces begins with it
+MAX_PIECES_BYTES = 8 << 30  # of one: as many pieces as there may be, of twice the usual bytes
 
 STREAM = Path("-")  # standard input where a file is read, standard output where one is written
 
@@ -29,14 +31,20 @@ def read_input(path: Path) -> bytes:
 
 
 def read_proof(path: Path) -> bytes:
-    """The contents of a proof file of at most MAX_PROOF_BYTES, whatever its size claims to be; raises FileError."""
+    """The contents of a proof file, whatever its size claims to be; raises FileError.
+
+    At most MAX_PROOF_BYTES, of a proof in pieces MAX_PIECES_BYTES.
+    """
     try:
         with nullcontext(sys.stdin.buffer) if path == STREAM else path.open("rb") as file:
-            data = file.read(MAX_PROOF_BYTES + 1)
+            data, most = file.read(MAX_PROOF_BYTES + 1), MAX_PROOF_BYTES
+            if len(data) > most and data.startswith(PIECES_MAGIC):
+                most = MAX_PIECES_BYTES
+                data += file.read(most + 1 - len(data))
     except OSError as error:
         raise FileError(f"{path}: {error.strerror}") from error
-    if len(data) > MAX_PROOF_BYTES:
-        raise FileError(f"{path}: more than {MAX_PROOF_BYTES >> 20} MiB, which no proof needs")
+    if len(data) > most:
+        raise FileError(f"{path}: more than {most >> 20} MiB, which no proof needs")
     return data
 
 

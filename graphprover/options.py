@@ -5,6 +5,7 @@ import logging
 import math
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -33,13 +34,18 @@ def outputs(options: argparse.Namespace) -> list[Path]:
     return _paths(options, WRITTEN)
 
 
-def check_streams(options: argparse.Namespace) -> None:
-    """Raises UsageError where standard input or output would serve two purposes."""
+def check_files(options: argparse.Namespace) -> None:
+    """Raises UsageError where standard input, standard output or a file that is written would serve two purposes."""
     if _paths(options, READ).count(STREAM) > 1:
         raise UsageError("standard input (-) can be read once")
     written = outputs(options).count(STREAM)
     if written > 1 or (written and getattr(options, "json", False)):
         raise UsageError("standard output (-) takes one thing: a file, or what --json prints")
+    reports = getattr(options, "report", None) or ()
+    files = [path for path in [*outputs(options), *reports] if path not in (None, STREAM)]
+    for path, times in Counter(map(Path.resolve, files)).items():
+        if times > 1:
+            raise UsageError(f"{path}: two files of this command would be written there")
 
 
 def _paths(options: argparse.Namespace, names: Sequence[str]) -> list[Path]:

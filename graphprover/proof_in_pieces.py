@@ -8,14 +8,13 @@ from os import PathLike
 from pathlib import Path
 
 from graphprover.envelope import Proof
-from graphprover.files import read_proof, write
+from graphprover.files import PIECES_MAGIC, read_proof, write
 from graphprover.notebook import html
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.hashing import DIGEST_BYTES
 from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.pieces import Joint, check_count
 
-PIECES_MAGIC = b"graphprover pieces\x01"
 PIECE_MAGIC = b"graphprover piece\x01"
 
 

@@ -189,7 +189,7 @@ def _make_pieces(
 
     def by(prepared: PreparedPieces, device: Device) -> Made:
         plan = plan_for(prepared, device)
-        bytes_ = plan.peak.bytes + sum(_given_bytes(piece, device) for piece in prepared.pieces)
+        bytes_ = plan.peak.bytes + _given_bytes(device, *prepared.pieces)
         times = [time.perf_counter()]
         layouts, batches = [piece.layout for piece in prepared.pieces], list[BatchProof]()
 
@@ -228,9 +228,8 @@ def _stages(times: Sequence[float]) -> list[Stage]:
 
 def plan_for(prepared: PreparedPieces, device: Device) -> PiecesPlan:
     """What the device keeps of each piece, as far as there is room."""
-    given = sum(_given_bytes(piece, device) for piece in prepared.pieces)
     on = On(device.log_batch_rows, device.threads, device.memory.keeps)
-    return plan_pieces(prepared.shapes, on, largest(device) - given)
+    return plan_pieces(prepared.shapes, on, largest(device) - _given_bytes(device, *prepared.pieces))
 
 
 def _check_piece(layout: Layout, piece: Piece, cap: Cap | None) -> BatchProof:
@@ -248,19 +247,19 @@ def peak_bytes(prepared: Prepared | PreparedPieces, device: Device) -> int:
     """What a proof takes of a device's memory at least."""
     if isinstance(prepared, Prepared):
         return _peak(prepared, device).bytes
-    return plan_for(prepared, device).peak.bytes + sum(_given_bytes(piece, device) for piece in prepared.pieces)
+    return plan_for(prepared, device).peak.bytes + _given_bytes(device, *prepared.pieces)
 
 
 def _peak(prepared: Prepared, device: Device) -> Peak:
     """What a proof takes of a device's memory; on a CPU with the arrays that it proves, of which a GPU gets copies."""
     peak = peak_of(prepared.layout, device, prepared.traces)
-    return replace(peak, bytes=peak.bytes + _given_bytes(prepared, device))
+    return replace(peak, bytes=peak.bytes + _given_bytes(device, prepared))
 
 
-def _given_bytes(prepared: Prepared, device: Device) -> int:
+def _given_bytes(device: Device, *pieces: Prepared) -> int:
     """Of the arrays that a CPU proves, which a GPU gets copies of."""
-    arrays = [*prepared.traces, *prepared.preprocessed.values()] if device.kind == CPU else []
-    return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
+    arrays = [array for piece in pieces for array in (*piece.traces, *piece.preprocessed.values())]
+    return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray)) if device.kind == CPU else 0
 
 
 def _cells(layout: Layout) -> int:

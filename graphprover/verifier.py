@@ -7,6 +7,7 @@ from functools import lru_cache
 from itertools import chain
 
 from graphprover.air.description import check_multiplicity_bound
+from graphprover.anatomy import security_of
 from graphprover.envelope import Proof
 from graphprover.field import ZERO, ext_sum
 from graphprover.notebook import html
@@ -15,7 +16,7 @@ from graphprover.proof_in_pieces import Piece, ProofInPieces, proof_from_bytes
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.layout import Layout, make_layout
 from graphprover.protocol.proof import BatchProof, Cap, decode
-from graphprover.protocol.security import JOHNSON_PROXIMITY, Security, analyse, most_bits, shape_of
+from graphprover.protocol.security import JOHNSON_PROXIMITY, Security, most_bits
 from graphprover.protocol.verification import check_batch, check_piece, total_of
 from graphprover.statement import Statement, binding_digest
 
@@ -81,7 +82,7 @@ def verify(
         order = [place[table] for table in range(len(statement.tables))]
         values = tuple(found.public_values[i] for i in order)
         return replace(found, public_values=values, log_heights=tuple(found.log_heights[i] for i in order))
-    statement = plain_statement(statement)
+    (statement,) = statements_of(proof, statement)
     check_level(proof, security)
     layout = layout_of_proof(proof, statement)
     proven = _proven([layout], security, proximity)
@@ -167,23 +168,26 @@ def pieces_stated(proof: ProofInPieces, statement: Statement) -> Pieces:
 
 def layouts_of_proof(proof: Proof | ProofInPieces, statement: Statement | Pieces) -> list[Layout]:
     """`layout_of_proof` of each piece, or of a proof that is in none; an error names the piece."""
+    statements = statements_of(proof, statement)
     if isinstance(proof, Proof):
-        return [layout_of_proof(proof, plain_statement(statement))]
-    pieces = statement if isinstance(statement, Pieces) else pieces_stated(proof, statement)
-    if len(proof.proofs) != len(pieces.statements):
-        raise VerificationError(f"the proof is in {len(proof.proofs)} pieces, not in {len(pieces.statements)}")
+        return [layout_of_proof(proof, statements[0])]
     layouts = []
-    for index, (of_piece, own) in enumerate(zip(proof.proofs, pieces.statements, strict=True)):
+    for index, (of_piece, own) in enumerate(zip(proof.proofs, statements, strict=True)):
         with _blamed(index):
             layouts.append(layout_of_proof(of_piece, own))
     return layouts
 
 
-def plain_statement(statement: Statement | Pieces) -> Statement:
-    """The statement of a proof that is not in pieces; VerificationError for one that is."""
-    if isinstance(statement, Pieces):
-        raise VerificationError(f"the proof is not in pieces, the statement is in {len(statement.statements)}")
-    return statement
+def statements_of(proof: Proof | ProofInPieces, statement: Statement | Pieces) -> tuple[Statement, ...]:
+    """The statement of each piece, or the one of a proof in none; VerificationError where its pieces are other ones."""
+    if isinstance(proof, Proof):
+        if isinstance(statement, Pieces):
+            raise VerificationError(f"the proof is not in pieces, the statement is in {len(statement.statements)}")
+        return (statement,)
+    pieces = statement if isinstance(statement, Pieces) else pieces_stated(proof, statement)
+    if len(proof.proofs) != len(pieces.statements):
+        raise VerificationError(f"the proof is in {len(proof.proofs)} pieces, not in {len(pieces.statements)}")
+    return pieces.statements
 
 
 def _check_piece(
@@ -207,7 +211,7 @@ def _blamed(index: int) -> Iterator[None]:
 
 def _proven(layouts: Sequence[Layout], security: float, proximity: str) -> Security:
     """What proofs of these layouts, one a piece, are worth; raises VerificationError for less than was asked for."""
-    proven = _security(tuple(layouts))
+    proven = _security(*layouts)
     regime = proven.by(proximity)
     if not regime.bits >= security:  # so that a NaN asks for more than there is
         raise VerificationError(
@@ -216,10 +220,7 @@ def _proven(layouts: Sequence[Layout], security: float, proximity: str) -> Secur
     return proven
 
 
-@lru_cache(maxsize=16)
-def _security(layouts: tuple[Layout, ...]) -> Security:
-    shapes = [shape_of(layout.tables, layout.log_heights) for layout in layouts]
-    return analyse(shapes, layouts[0].parameters)
+_security = lru_cache(maxsize=16)(security_of)
 
 
 def check_level(proof: Proof | ProofInPieces, security: float) -> None:

@@ -157,8 +157,8 @@ def check_sharing(host: Host) -> Iterator[Bar]:
 
 
 def check_overhead(host: Host) -> Iterator[Bar]:
-    found = host.figures(measure.overhead, 1)
-    yield Bar("overhead of a cluster of one worker", 100 * (found["cluster"] / found["here"] - 1), most=3, unit="%")
+    ratio = host.figures(measure.overhead, 1)["ratio"]
+    yield Bar("overhead of a cluster of one worker", 100 * (ratio - 1), most=3, unit="%")
 
 
 def check_flat(host: Host) -> Iterator[Bar]:

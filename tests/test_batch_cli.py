@@ -133,6 +133,34 @@ def test_a_job_that_fails_ends_no_other(capsys: pytest.CaptureFixture[str]) -> N
     assert {"prepare", "prove", "verify"} <= made["seconds"].keys() and made["peak_bytes"] > 1 << 20
 
 
+def test_jobs_in_pieces_say_what_others_say(folder: Path) -> None:
+    (folder / "jobs.toml").write_text("""
+[defaults]
+security = 20
+output = "proofs/{name}.bin"
+[[job]]
+name = "run"
+program = "fib.elf"
+input = "300"
+[[job]]
+name = "run in pieces"
+program = "fib.elf"
+input = "300"
+pieces = 2
+[[job]]
+name = "tables"
+program = "examples/memory"
+[[job]]
+name = "tables in pieces"
+program = "examples/memory"
+pieces = 2
+""")
+    found = batch()
+    for name in ("run", "tables"):
+        assert found[name]["says"] and found[name]["says"] == found[f"{name} in pieces"]["says"]
+    assert batch("--resume")["total"]["kept"] == 4
+
+
 def test_resuming_keeps_what_is_good_and_makes_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
     tables, _, _ = BATCH.partition('[[job]]\nprogram = "fib')
     Path("jobs.toml").write_text(tables + '[[job]]\nprogram = "leaves.elf"\nexit_code = "any"')

@@ -95,6 +95,7 @@ def test_defaults_are_those_of_prove_and_jobs_come_before_them() -> None:
         (GUEST + "exit_code = 'all'", "job 1: exit_code: 'all' is not a number .*"),
         (GUEST + "commit_input = 1", "job 1: commit_input: 1 is not true or false"),
         (GUEST + "max_cycles = 0", "job 1: max_cycles: 0 is not a number"),
+        (GUEST + "pieces = 2\nwindow = 9", "job 1: window: it says how many pieces there are: leave out pieces"),
         (FIRST + "max_cycles = 9", "job 1: max_cycles: only guests have that, and examples/memory is none"),
         ('[[job]]\noutput = "a"', "job 1: program: missing; give .*"),
         ('[[job]]\nprogram = "examples/memory"', "job 1: output: missing; give .*"),

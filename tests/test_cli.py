@@ -348,8 +348,8 @@ def test_plan(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_plan_checks_traces_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    script = "import graphprover.prover as prover\ncheck, checked = prover._columns, []\n"
-    script += "prover._columns = lambda table, air: (checked.append(air.name), check(table, air))[1]\n"
+    script = "import graphprover.prepared as prepared\ncheck, checked = prepared._columns, []\n"
+    script += "prepared._columns = lambda table, air: (checked.append(air.name), check(table, air))[1]\n"
     script += "import atexit\natexit.register(lambda: print(checked))"
     done = process(folder, script, "plan", "examples/memory", "--device", "cpu")
     assert done.returncode == OK and done.stdout.endswith("['reads', 'memory']\n"), done.stderr
@@ -453,11 +453,13 @@ def test_a_program_in_pieces(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     proof = tmp_path / "proof.bin"
     memory = "examples/memory"
     assert main(["prove", memory, "--pieces", "2", "-o", str(proof)]) == OK
+    assert "pieces      2\n" in capsys.readouterr().out
     whole = tmp_path / "whole.bin"
     assert main(["prove", memory, "-o", str(whole)]) == OK and proof.stat().st_size > whole.stat().st_size
     capsys.readouterr()
     assert main(["verify", str(proof), memory, "--expect", "worth=99"]) == OK
-    assert "valid" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "pieces      2\n" in out and "valid" in out
     assert main(["inspect", str(proof)]) == OK
     assert "piece" in capsys.readouterr().out
     assert main(["plan", memory, "--pieces", "2"]) == OK
@@ -467,7 +469,7 @@ def test_a_program_in_pieces(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     found = json.loads(capsys.readouterr().out)
     assert [len(piece["tables"]) for piece in found["pieces"]] == [2, 2] and found["peak_bytes"]["all"]
     assert main(["prove", memory, "--pieces", "3", "-o", str(proof)]) == USAGE
-    assert "3 pieces of 2 tables" in capsys.readouterr().err
+    assert "3 pieces, each with a table or more: the statement has 2" in capsys.readouterr().err
     pictures = [tmp_path / "plan.svg", tmp_path / "plan.html"]
     assert main(["plan", memory, "--pieces", "2", "--svg", str(pictures[0]), "--html", str(pictures[1])]) == OK
     assert all("2 pieces, " in picture.read_text() for picture in pictures)
@@ -495,17 +497,8 @@ def test_reports_of_guests_in_pieces(tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     guest = str(Path(__file__).parents[1] / "examples/guests/fib_iterative.elf")
     (tmp_path / "input").write_bytes((30).to_bytes(8, "little"))
-    options = [
-        "--input",
-        str(tmp_path / "input"),
-        "--pieces",
-        "3",
-        "--security",
-        "30",
-        "-o",
-        str(tmp_path / "proof.bin"),
-    ]
-    assert main(["prove", guest, *options, "--report", str(out)]) == OK
+    options = f"--input {tmp_path}/input --pieces 3 --security 30 -o {tmp_path}/proof.bin --report {out}".split()
+    assert main(["prove", guest, *options]) == OK
     found = json.loads(out.read_text())
     heads = [table["piece"] for table in found["tables"] if table["name"] == "0.head"]
     assert heads == [0, 1, 2] and len(found["tables"]) == sum(piece["tables"] for piece in found["pieces"])

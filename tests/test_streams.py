@@ -115,6 +115,30 @@ def test_what_is_read_as_a_proof_is_bounded(
     assert main(["verify", "-"]) == USAGE and "-: more than" in capsys.readouterr().err
 
 
+def test_proofs_in_pieces_are_longer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(files, "MAX_PROOF_BYTES", 1 << 10)
+    monkeypatch.setattr(files, "MAX_PIECES_BYTES", 3 << 10)
+    path = tmp_path / "proof"
+    path.write_bytes(data := files.PIECES_MAGIC + bytes(2 << 10))
+    assert files.read_proof(path) == data
+    path.write_bytes(files.PIECES_MAGIC + bytes(3 << 10))
+    with pytest.raises(files.FileError, match="more than"):
+        files.read_proof(path)
+
+
+def test_two_files_of_a_command_are_two(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = str(tmp_path / "out.json")
+    prove = ["prove", "examples/fibonacci", "-o"]
+    for options in (
+        [*prove, out, "--report", out],
+        [*prove, str(tmp_path / "proof"), "--report", out, "--trace", f"{tmp_path}/./out.json"],
+        ["plan", "examples/fibonacci", "--svg", out, "--html", out],
+    ):
+        assert main(options) == USAGE
+        assert "out.json: two files of this command would be written there" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
 def test_in_python_too(stdin) -> None:  # type: ignore[no-untyped-def]
     stdin(b"noise")
     with pytest.raises(VerificationError, match=r"^-: "):
