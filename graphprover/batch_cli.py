@@ -106,7 +106,16 @@ def run_batch(options: argparse.Namespace) -> int:
         check_device(options)
         jobs = _jobs(entries, options.resume)
         progress = _Progress(len(jobs), draw)
-        with last_words(progress.written), watching as given:
+
+        def words() -> str:
+            """For whoever is interrupted, after the report of what was seen until then; it must not fail."""
+            try:
+                save_batch(progress.results, seen, options)
+            except Exception as error:
+                return f"{progress.written()}; there is no report: {facts.message(error)}"
+            return progress.written()
+
+        with last_words(words), watching as given:
             try:
                 with _span(options):
                     for result in prove_many(jobs, options.executor, options.device, progress.begun):
@@ -117,7 +126,7 @@ def run_batch(options: argparse.Namespace) -> int:
                         given.clear()
             except Exception:
                 if progress.results:
-                    print(f"graphprover: {progress.written()}", file=sys.stderr)
+                    print(f"graphprover: {words()}", file=sys.stderr)
                 raise
         total = progress.total() | {"seconds": time.perf_counter() - started}
         summarise(total)

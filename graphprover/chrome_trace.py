@@ -7,7 +7,7 @@ from typing import Any
 from graphprover.observation import Observation, SeenTask
 
 STAGES, FIRST_THREAD = 0, 1  # rows of a process: its stages, its threads
-DEVICE = 1000  # the row of a GPU's stream
+PIECES, DEVICE = 999, 1000  # the rows of pieces and of a GPU's stream
 
 Event = dict[str, Any]
 
@@ -16,7 +16,7 @@ def chrome_trace(observations: Sequence[Observation]) -> dict[str, Any]:
     """The object that a trace's file holds, in microseconds since the first of them began.
 
     Each task is an event on its thread, named "round of table", and on a GPU another on its stream. A counter shows the
-    memory that the device held.
+    memory that the device held. Pieces have a row for when each commits, is proved and is verified.
     """
     began = min((seen.began for seen in observations), default=0.0)
     events = [event for number, seen in enumerate(observations) for event in _events(number, seen, seen.began - began)]
@@ -38,8 +38,14 @@ def _events(process: int, seen: Observation, shift: float) -> Iterator[Event]:
         yield named("thread_name", FIRST_THREAD + thread, f"thread {thread}")
     if on_gpu:
         yield named("thread_name", DEVICE, "GPU stream")
+    if seen.pieces:
+        yield named("thread_name", PIECES, "pieces")
     for stage in seen.stages:
         yield span(STAGES, stage.name, stage.start, stage.end, "stage")
+    for index, piece in enumerate(seen.pieces):
+        for stage in piece.stages:
+            says = {"piece": index, "keeps": piece.keep, "planned bytes kept": piece.kept}
+            yield span(PIECES, f"{stage.name} of piece {index}", stage.start, stage.end, "piece", **says)
     for task in seen.tasks:
         name, args = f"{task.round} of {task.name}", _args(seen, task)
         yield span(FIRST_THREAD + task.thread, name, task.start, task.end, "host", **args)
@@ -52,7 +58,10 @@ def _events(process: int, seen: Observation, shift: float) -> Iterator[Event]:
 def _args(seen: Observation, task: SeenTask) -> Mapping[str, object]:
     """What is shown of a task that is clicked."""
     tables = ", ".join(seen.tables[part.table].name for part in task.tables)
+    piece = {} if task.piece is None else {"piece": task.piece}
     counts = {"launches": task.launches, "bytes up": task.uploaded, "bytes down": task.downloaded}
-    return {"tables": tables, "waited ms": task.waited * 1e3, **counts, "bytes held": task.held} | {
-        f"planned {name}": value for name, value in asdict(task.planned).items()
-    }
+    return (
+        piece
+        | {"tables": tables, "waited ms": task.waited * 1e3, **counts, "bytes held": task.held}
+        | {f"planned {name}": value for name, value in asdict(task.planned).items()}
+    )

@@ -440,8 +440,6 @@ def run_prove(options: argparse.Namespace) -> int:
     with stage("write"):
         write(options.output, encoded)
     found = facts.verdict(program, verdict) | {"proof": _file(options.output, encoded)}
-    if asks(options) and not made.observation:
-        _log.warning("graphprover: nothing was seen of a proof in pieces, so there is no report")
     if made.observation:
         seen = made.observation.named(job.label).with_stages(stages)
         save_proof(seen, options)
@@ -664,10 +662,12 @@ def run_plan(options: argparse.Namespace) -> int:
 def _plan_in_pieces(
     program: Program | Guest, statement: Pieces, prepared: Any, profile: "Profile", options: argparse.Namespace
 ) -> int:
-    if options.svg or options.html:
-        raise UsageError("--pieces: a picture is of one piece")
     from graphprover.device.choose import CPU
+    from graphprover.graphs.ceilings import assumed
     from graphprover.graphs.pieces import On, plan_keeping
+    from graphprover.graphs.pieces_html import pieces_html
+    from graphprover.graphs.pieces_svg import pieces_svg
+    from graphprover.graphs.pieces_times import PiecesTimes
     from graphprover.graphs.plan_text import pieces_peak_text, pieces_rows
     from graphprover.graphs.proof import Keep
 
@@ -680,6 +680,11 @@ def _plan_in_pieces(
         tail = [] if cells is None else report.cells_report(cells, claimed(statement).cycles)
         return [report.Section(pieces_rows(plans)), f"on {profile}", pieces_peak_text(plans), *tail]
 
+    for path, draw in ((options.svg, pieces_svg), (options.html, pieces_html)):
+        if path:
+            rates = assumed(profile.kind, profile.threads)
+            times = PiecesTimes(prepared.shapes, on, rates.ceilings)
+            write(path, draw(times, program.name, rates).encode())
     report.say(found, describe, options)
     return OK
 

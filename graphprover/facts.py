@@ -175,7 +175,10 @@ def one_line(text: str) -> str:
 
 
 def times(*seen: Observation) -> Facts:
-    """Seconds of each stage and round, of all proofs together, and the most memory that a device held."""
+    """Seconds of each stage and round, of all proofs together, and the most memory that a device held.
+
+    Of a single proof that is in pieces, also seconds of each.
+    """
     stages: dict[str, float] = {}
     rounds: dict[str, Facts] = {}
     for one in seen:
@@ -187,4 +190,10 @@ def times(*seen: Observation) -> Facts:
             row["tasks"] += part.tasks
             row["seconds"] += part.seconds
     peak = max((one.memory.peak for one in seen), default=0)
-    return {"stages": stages, "rounds": list(rounds.values()), "peak_memory_bytes": peak}
+    found = {"stages": stages, "rounds": list(rounds.values()), "peak_memory_bytes": peak}
+    if len(seen) == 1 and seen[0].pieces:
+        found["pieces"] = [
+            {"seconds": {stage.name: stage.seconds for stage in piece.stages}, "kept_bytes": piece.kept}
+            for piece in seen[0].pieces
+        ]
+    return found

@@ -40,6 +40,10 @@ class Stage:
     def seconds(self) -> float:
         return self.end - self.start
 
+    def moved(self, seconds: float) -> Stage:
+        """The same, later by so much."""
+        return replace(self, start=self.start + seconds, end=self.end + seconds)
+
 
 @dataclass(frozen=True)
 class Machine:
@@ -92,6 +96,7 @@ class SeenTask:
     held: int  # bytes that the device holds after the task: of a GPU's pool; on a CPU the process's resident memory
     tables: tuple[Share, ...]  # whose work it is; empty for what is of all tables. Shares of several are modelled
     planned: Planned
+    piece: int | None = None  # of the proof, from 0; None where it has none
 
     @property
     def worked(self) -> float:
@@ -110,6 +115,26 @@ class SeenTable:
     name: str  # in tasks, such as 3.add
     rows: int
     columns: int  # of its trace
+    piece: int | None = None  # of the proof, from 0; None where it has none
+
+    def __str__(self) -> str:
+        return self.name if self.piece is None else f"piece {self.piece}: {self.name}"
+
+
+@dataclass(frozen=True)
+class SeenPiece:
+    """A piece of a proof, which is made in two parts: it commits, and once all have, it is proved."""
+
+    tables: int  # its head among them
+    keep: str  # what the device keeps of it between the two: nothing, trees, traces too, all
+    kept: int  # bytes of that, by the plan
+    planned: int  # bytes, beyond those before the proof, that the plan foresees at most while it is made
+    stages: tuple[Stage, ...]  # commit, prove and, where pieces are verified one by one, verify
+    sizes: Mapping[str, int]  # bytes of it in the proof, by part
+
+    def seconds(self, stage: str = "") -> float:
+        """How long a stage took, or all of them."""
+        return sum(one.seconds for one in self.stages if stage in ("", one.name))
 
 
 @dataclass(frozen=True)
@@ -167,6 +192,7 @@ class Sums:
 
     rounds: tuple[Round, ...]
     idle: float
+    of_pieces: tuple[tuple[Round, ...], ...]
 
 
 @dataclass(frozen=True, repr=False)
@@ -190,6 +216,7 @@ class Observation:
     security: Security
     sizes: Mapping[str, int]  # bytes of the proof by part
     sums: Sums | None = None  # where tasks were left out
+    pieces: tuple[SeenPiece, ...] = ()  # that the proof is in, if it is
 
     def __repr__(self) -> str:
         return (
@@ -209,21 +236,31 @@ class Observation:
 
     @property
     def idle(self) -> float:
-        """Seconds of the graph in which no task ran on host or device: those of the scheduler."""
+        """Seconds of the graph in which no task ran on host or device: those of the scheduler.
+
+        Of pieces, of all their graphs; the time in which one is verified is not idle.
+        """
         if self.sums:
             return self.sums.idle
         spans = [span for t in self.tasks for span in ((t.start, t.end), (t.device_start, t.device_end))]
+        spans += [(one.start, one.end) for piece in self.pieces for one in piece.stages if one.name == "verify"]
         return self.seconds("prove") - covered(spans)
 
     @property
     def rounds(self) -> tuple[Round, ...]:
-        """The sums of each round, in the order in which they began."""
+        """The sums of each round, over all pieces, in the order in which they began."""
+        return self.sums.rounds if self.sums else _rounds(self.tasks)
+
+    @property
+    def rounds_of_pieces(self) -> tuple[tuple[Round, ...], ...]:
+        """`rounds` of each piece."""
         if self.sums:
-            return self.sums.rounds
-        of_round: dict[str, list[SeenTask]] = {}
-        for task in self.tasks:
-            of_round.setdefault(task.round, []).append(task)
-        return tuple(_round(name, tasks) for name, tasks in of_round.items())
+            return self.sums.of_pieces
+        tasks: list[list[SeenTask]] = [[] for _ in self.pieces]
+        for task in self.tasks if self.pieces else ():
+            assert task.piece is not None
+            tasks[task.piece].append(task)
+        return tuple(map(_rounds, tasks))
 
     @property
     def table_times(self) -> list[TableTime]:
@@ -247,7 +284,7 @@ class Observation:
     def with_stages(self, stages: Sequence[Stage]) -> Observation:
         """The same with what this process did besides, on `clock`; of two stages of a name the one given counts."""
         names = {stage.name for stage in stages}
-        kept = [_moved(stage, self.began) for stage in self.stages if stage.by_worker or stage.name not in names]
+        kept = [stage.moved(self.began) for stage in self.stages if stage.by_worker or stage.name not in names]
         both = sorted([*kept, *stages], key=lambda stage: stage.start)
         began = min([stage.start for stage in both], default=self.began)
         tasks = tuple(
@@ -260,7 +297,12 @@ class Observation:
             )
             for task in self.tasks
         )
-        return replace(self, began=began, stages=tuple(_moved(stage, -began) for stage in both), tasks=tasks)
+        pieces = tuple(
+            replace(piece, stages=tuple(stage.moved(self.began - began) for stage in piece.stages))
+            for piece in self.pieces
+        )
+        moved = tuple(stage.moved(-began) for stage in both)
+        return replace(self, began=began, stages=moved, tasks=tasks, pieces=pieces)
 
     def named(self, name: str) -> Observation:
         """The same, of a job that is called so."""
@@ -272,10 +314,17 @@ class Observation:
 
     def brief(self) -> Observation:
         """The same without tasks."""
-        return replace(self, tasks=(), sums=Sums(self.rounds, self.idle))
+        return replace(self, tasks=(), sums=Sums(self.rounds, self.idle, self.rounds_of_pieces))
 
     def summary(self) -> dict[str, Any]:
         """The times of the proof by stage and round, and its memory, as JSON has them."""
+        pieces = {
+            "pieces": [
+                asdict(piece)
+                | {"seconds": piece.seconds(), "stages": _stages_facts(piece.stages), "rounds": _rounds_facts(rounds)}
+                for piece, rounds in zip(self.pieces, self.rounds_of_pieces, strict=True)
+            ]
+        }
         return {
             "name": self.name,
             "label": self.label,
@@ -284,11 +333,11 @@ class Observation:
             "executor": self.executor,
             "worker": self.worker or None,
             "device": self.device,
-            "stages": [asdict(stage) | {"seconds": stage.seconds} for stage in self.stages],
+            "stages": _stages_facts(self.stages),
             "idle": self.idle,
-            "rounds": [asdict(one) | {"ratio": one.ratio} for one in self.rounds],
+            "rounds": _rounds_facts(self.rounds),
             "memory": asdict(self.memory),
-        }
+        } | (pieces if self.pieces else {})
 
     def to_json(self) -> dict[str, Any]:
         """All of it, as docs/cli.md documents it: what ``--report out.json`` writes."""
@@ -297,11 +346,11 @@ class Observation:
             "machine": asdict(self.machine),
             "ceilings": self.ceilings,
             "parameters": asdict(self.parameters),
-            "tables": [asdict(table) for table in self.tables],
+            "tables": [_facts(table) for table in self.tables],
             "table_times": [asdict(one) | {"ratio": one.ratio} for one in self.table_times],
             "security": security_facts(self.security),
             "sizes": dict(self.sizes),
-            "tasks": [asdict(task) for task in self.tasks],
+            "tasks": [_facts(task) for task in self.tasks],
         }
         return {"format": FORMAT} | self.summary() | more
 
@@ -317,6 +366,26 @@ def covered(spans: Sequence[Span]) -> float:
         total += max(end - max(start, reached), 0.0)
         reached = max(reached, end)
     return total
+
+
+def _rounds(tasks: Sequence[SeenTask]) -> tuple[Round, ...]:
+    of_round: dict[str, list[SeenTask]] = {}
+    for task in tasks:
+        of_round.setdefault(task.round, []).append(task)
+    return tuple(_round(name, tasks) for name, tasks in of_round.items())
+
+
+def _stages_facts(stages: Sequence[Stage]) -> list[dict[str, Any]]:
+    return [asdict(stage) | {"seconds": stage.seconds} for stage in stages]
+
+
+def _rounds_facts(rounds: Sequence[Round]) -> list[dict[str, Any]]:
+    return [asdict(one) | {"ratio": one.ratio} for one in rounds]
+
+
+def _facts(one: SeenTask | SeenTable) -> dict[str, Any]:
+    """Its fields; without its piece where there is none."""
+    return {name: value for name, value in asdict(one).items() if name != "piece" or value is not None}
 
 
 def _round(name: str, tasks: Sequence[SeenTask]) -> Round:
@@ -340,10 +409,6 @@ def _round(name: str, tasks: Sequence[SeenTask]) -> Round:
         max(floors, key=floors.__getitem__),
         HOST if worked > sum(task.device_seconds for task in tasks) / 2 else DEVICE,
     )
-
-
-def _moved(stage: Stage, seconds: float) -> Stage:
-    return replace(stage, start=stage.start + seconds, end=stage.end + seconds)
 
 
 _OFFSET = time.time() - time.perf_counter()

@@ -1,10 +1,12 @@
 """Proving in pieces: one after another on one device, each in two graphs, with one draw for all of them between."""
 
 import logging
-import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from itertools import accumulate
 from typing import Any
 
 from graphprover.device import Device
@@ -12,15 +14,17 @@ from graphprover.envelope import Proof
 from graphprover.graphs import proof as proof_graph
 from graphprover.graphs.batches import batches
 from graphprover.graphs.executors import executor_for
-from graphprover.graphs.keys import PieceNumber
-from graphprover.graphs.observe import in_ranges, observer_for
+from graphprover.graphs.keys import Key, PieceNumber
+from graphprover.graphs.observe import GraphOfProof, in_ranges, observer_for
 from graphprover.graphs.pieces import PiecesPlan
 from graphprover.graphs.progress import Tell
 from graphprover.graphs.tasks import Around, Graph
+from graphprover.observation import Observation, Stage, clock, observing
 from graphprover.prepared import Prepared, PreparedPieces
 from graphprover.proof_in_pieces import Piece, ProofInPieces
 from graphprover.protocol.pieces import Joint
 from graphprover.protocol.proof import Cap, encode
+from graphprover.seeing import Sight, made_in
 from graphprover.settings import NVTX, setting
 
 _log = logging.getLogger(__name__)
@@ -35,6 +39,7 @@ class MadeInPieces:
     proof: ProofInPieces
     preprocessed_caps: tuple[Cap | None, ...]  # each piece's own commitment to its preprocessed columns
     seconds: tuple[Mapping[str, float], ...]  # of each piece, by stage: "commit", "prove", "verify"
+    observe: Callable[[], Observation] | None  # gives what was seen, if somebody has asked
 
 
 def prove_pieces(
@@ -50,21 +55,37 @@ def prove_pieces(
     ``check``: verifies each piece as it is made. Raises what the graphs raise, naming the piece; RuntimeError where a
     piece that is made again is another, since a recipe of its traces is not pure.
     """
-    observer = observer_for(device)
-    around: Around | None = observer.task if observer else None
-    around = in_ranges(device, around) if setting(NVTX) else around
+    began, observer = clock(), observer_for(device)
+    seen: list[GraphOfProof] = []
     run, token = _running(executor, device, plan.tasks, tell), uuid.uuid4().hex[:8]
     count = len(prepared.pieces)
-    numbers = [PieceNumber(index, count) for index in range(count)]
-    seconds: list[dict[str, float]] = [{} for _ in numbers]
+    numbers, waiting = [PieceNumber(index, count) for index in range(count)], plan.waiting
+    firsts = [0, *accumulate(len(piece.layout.tables) for piece in prepared.pieces)]
+    stages: list[list[Stage]] = [[] for _ in numbers]
+
+    def new_graph(piece: Prepared, number: PieceNumber, kept: dict[Key, Any]) -> Graph:
+        around: Around | None = partial(observer.task, graph=len(seen)) if observer else None
+        around = in_ranges(device, around) if setting(NVTX) else around
+        return Graph(device, token, batches(piece.layout, device.log_batch_rows), number, kept, around)
+
+    def run_seen(task: Any, piece: Prepared, number: PieceNumber, live: int) -> Any:
+        if observer:
+            seen.append(GraphOfProof(task, piece.layout, made_in(piece), live, number.index, firsts[number.index]))
+        return run(task)
+
+    @contextmanager
+    def stage(name: str, number: PieceNumber) -> Iterator[None]:
+        started = clock()
+        yield
+        stages[number.index].append(Stage(name, started, clock()))
 
     # Rounds 0 and 1 of each piece.
     committed = []
     for number, piece, planned in zip(numbers, prepared.pieces, plan.pieces, strict=True):
-        started = time.perf_counter()
-        graph = Graph(device, token, batches(piece.layout, device.log_batch_rows), number, around=around)
-        committed.append(run(proof_graph.committing(graph, *_given(piece), keep=planned.keep)))
-        seconds[number.index]["commit"] = time.perf_counter() - started
+        with stage("commit", number):
+            graph = new_graph(piece, number, {})
+            task = proof_graph.committing(graph, *_given(piece), keep=planned.keep)
+            committed.append(run_seen(task, piece, number, waiting[number.index]))
         _log.debug("%s has committed, and keeps %s: %d bytes", number, planned.keep.name, planned.kept)
 
     # σ and τ, of all of them.
@@ -75,23 +96,28 @@ def prove_pieces(
     # The other rounds of each: of the last one first, of which most is there.
     proofs: dict[int, tuple[Proof, Cap | None]] = {}
     for number in reversed(numbers):
-        started = time.perf_counter()
         piece = prepared.pieces[number.index]
-        graph = Graph(device, token, batches(piece.layout, device.log_batch_rows), number, committed.pop().kept, around)
-        proven = run(proof_graph.finishing(graph, *_given(piece), joint=joint, nonce=nonce))
-        parameters, log_heights = piece.layout.parameters, piece.layout.log_heights
-        proof = Proof(piece.label, parameters, log_heights, piece.public_values, encode(proven.proof))
-        cap = proven.preprocessed_cap
-        proofs[number.index] = proof, cap
-        proved = time.perf_counter()
-        seconds[number.index]["prove"] = proved - started
+        with stage("prove", number):
+            graph = new_graph(piece, number, committed.pop().kept)
+            task = proof_graph.finishing(graph, *_given(piece), joint=joint, nonce=nonce)
+            kept = plan.pieces[number.index].kept
+            proven = run_seen(task, piece, number, waiting[number.index] + kept)
+            parameters, log_heights = piece.layout.parameters, piece.layout.log_heights
+            proof = Proof(piece.label, parameters, log_heights, piece.public_values, encode(proven.proof))
+        proofs[number.index] = proof, proven.preprocessed_cap
         if check:
-            check(Piece(joint, number.index, proof), cap)
-            seconds[number.index]["verify"] = time.perf_counter() - proved
+            with stage("verify", number):
+                check(Piece(joint, number.index, proof), proven.preprocessed_cap)
+
+    made, caps = zip(*(proofs[number.index] for number in numbers), strict=True)
+    proof_in_pieces, observe = ProofInPieces(joint, made), None
     if observer:
         observer.tell()
-    made, caps = zip(*(proofs[number.index] for number in numbers), strict=True)
-    return MadeInPieces(ProofInPieces(joint, made), caps, tuple(seconds))
+    if observer and observing():
+        sight = Sight(device, executor, observer, seen, Stage("prove", began, clock()))
+        observe = partial(sight.in_pieces, prepared, proof_in_pieces, plan, stages)
+    seconds = tuple({one.name: one.seconds for one in of_piece} for of_piece in stages)
+    return MadeInPieces(proof_in_pieces, caps, seconds, observe)
 
 
 def _given(piece: Prepared) -> tuple[Any, ...]:

@@ -6,7 +6,6 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import pairwise
 from typing import Any, TypeVar, overload
 
@@ -14,7 +13,7 @@ import numpy as np
 from dask.delayed import Delayed
 
 from graphprover.admission import admitted, largest
-from graphprover.anatomy import security_of, sizes_of
+from graphprover.anatomy import sizes_of
 from graphprover.checker import warn
 from graphprover.dealing import deal
 from graphprover.device import Device
@@ -22,17 +21,17 @@ from graphprover.device.choose import CPU, device_for
 from graphprover.envelope import Proof
 from graphprover.graphs import proof as proof_graph
 from graphprover.graphs.batches import batches
-from graphprover.graphs.ceilings import assumed
+from graphprover.graphs.costs import kept_by_size
 from graphprover.graphs.executor_names import LOCAL, THREADS
 from graphprover.graphs.executors import executor_for
 from graphprover.graphs.keys import PieceNumber
-from graphprover.graphs.observe import Observer, in_ranges, machine, observer_for, seen_tables, versions
+from graphprover.graphs.observe import GraphOfProof, in_ranges, observer_for
 from graphprover.graphs.pieces import On, PiecesPlan, plan_pieces
 from graphprover.graphs.plan import Peak, peak_of
 from graphprover.graphs.progress import Tell
 from graphprover.graphs.query import Proven
 from graphprover.graphs.tasks import Around, Graph
-from graphprover.observation import Memory, Observation, Stage, clock, give, observing, on_clock, stage
+from graphprover.observation import Observation, Stage, clock, give, observing, on_clock, stage
 from graphprover.pieces import Pieces, pieces_of
 from graphprover.piecewise import prove_pieces
 from graphprover.prepared import Prepared, PreparedPieces, ready
@@ -43,7 +42,7 @@ from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.proof import BatchProof, Cap, decode, encode
 from graphprover.protocol.security import JOHNSON_PROXIMITY
 from graphprover.protocol.verification import check_batch, check_piece
-from graphprover.recipe import Recipe
+from graphprover.seeing import Sight, made_in
 from graphprover.settings import NVTX, setting
 from graphprover.statement import Statement, binding_digest
 from graphprover.verifier import Verdict, check_in_common, verify, verify_pieces
@@ -171,10 +170,9 @@ def make(
         else:
             _check(prepared.layout, proof, cap)
         times.append(time.perf_counter())
-        spans = dict(zip(("wait", "prove", "verify"), pairwise(times), strict=True))
-        stages = [Stage(name, on_clock(start), on_clock(end)) for name, (start, end) in spans.items()]
+        stages = _stages(times)
         observation = observe().with_stages(stages) if observe else None
-        seconds = {name: end - start for name, (start, end) in spans.items()}
+        seconds = {stage.name: stage.seconds for stage in stages}
         return Made(proof, cap, seconds, peak.bytes, cells=_cells(prepared.layout), observation=observation)
 
     return _on_device(prepared, device, by)
@@ -208,12 +206,24 @@ def _make_pieces(
         else:
             check_in_common(layouts, batches[::-1])
         times.append(time.perf_counter())
-        stages = zip(("wait", "prove", "verify"), pairwise(times), strict=True)
-        seconds = {stage: end - start for stage, (start, end) in stages}
-        cells = sum(map(_cells, layouts))
-        return Made(made.proof, made.preprocessed_caps, seconds, bytes_, pieces=made.seconds, cells=cells)
+        stages = _stages(times)
+        return Made(
+            made.proof,
+            made.preprocessed_caps,
+            {stage.name: stage.seconds for stage in stages},
+            bytes_,
+            pieces=made.seconds,
+            cells=sum(map(_cells, layouts)),
+            observation=made.observe().with_stages(stages) if made.observe else None,
+        )
 
     return _on_device(prepared, device, by)
+
+
+def _stages(times: Sequence[float]) -> list[Stage]:
+    """Those of `make`, between these times of time.perf_counter."""
+    spans = zip(("wait", "prove", "verify"), pairwise(times), strict=True)
+    return [Stage(name, on_clock(start), on_clock(end)) for name, (start, end) in spans]
 
 
 def plan_for(prepared: PreparedPieces, device: Device) -> PiecesPlan:
@@ -283,6 +293,8 @@ def prove_prepared(
         def by(prepared: PreparedPieces, device: Device) -> tuple[ProofInPieces, Caps]:
             with _told(progress) as tell:
                 made = prove_pieces(prepared, device, executor, plan_for(prepared, device), tell)
+            if made.observe:
+                give(made.observe())
             return made.proof, made.preprocessed_caps
 
         return _on_device(prepared, device, by)
@@ -338,46 +350,17 @@ def _prove(
         proven = executor_for(executor, device.threads, tell)(task)
     # 5. Wrap it for the user.
     proof = wrapped(proven, prepared.label, layout, prepared.public_values)
-    seconds, observe = clock() - began, None
+    proving, observe = Stage("prove", began, clock()), None
     if observer:
         observer.tell()
     if observer and observing():
-        observe = partial(_observation, prepared, proof, proven, device, executor, began, seconds, observer, task)
+        graph = GraphOfProof(task, layout, made_in(prepared), kept_by_size(layout))
+        sight = Sight(device, executor, observer, [graph], proving)
+
+        def observe() -> Observation:
+            return sight.whole(prepared, sizes_of(proof, layout, decoded=proven.proof))
+
     return proof, proven.preprocessed_cap, observe
-
-
-def _observation(
-    prepared: Prepared,
-    proof: Proof,
-    proven: Proven,
-    device: Device,
-    executor: str,
-    began: float,
-    seconds: float,
-    observer: Observer,
-    task: Delayed,
-) -> Observation:
-    """What was seen of a proof that began at a time of `clock`."""
-    layout = prepared.layout
-    made = [table for table, trace in enumerate(prepared.traces) if isinstance(trace, Recipe)]
-    return Observation(
-        name=prepared.label,
-        label=prepared.label,
-        began=began,
-        versions=versions(device.kind != CPU),
-        machine=machine(device),
-        executor=executor,
-        worker="",
-        device=device.kind,
-        parameters=layout.parameters,
-        tables=seen_tables(layout),
-        stages=(Stage("prove", 0.0, seconds),),
-        tasks=observer.tasks(task, layout, made, began),
-        memory=Memory(observer.before, device.memory.peak, peak_of(layout, device, prepared.traces).bytes),
-        ceilings=str(assumed(device.kind, device.threads)),
-        security=security_of(layout),
-        sizes=sizes_of(proof, layout, decoded=proven.proof),
-    )
 
 
 def proof_task(prepared: Prepared, device: Device, token: str, around: Around | None = None) -> Delayed:

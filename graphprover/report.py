@@ -141,9 +141,16 @@ def sizes_section(sizes: dict[str, int]) -> Section:
 
 
 def times_report(times: Facts) -> list[Block]:
-    """Seconds of each stage and round, and the process's peak memory."""
+    """Seconds of each stage, piece and round, and the process's peak memory."""
     stages = [("stage", "seconds"), *((name, f"{seconds:.3f}") for name, seconds in times["stages"].items())]
     report: list[Block] = [Section(stages)]
+    if pieces := times.get("pieces"):
+        names = list(pieces[0]["seconds"])
+        rows: list[Sequence[object]] = [("piece", *names, "kept, by the plan")]
+        for index, piece in enumerate(pieces):
+            seconds = (f"{piece['seconds'][name]:.3f}" for name in names)
+            rows.append((index, *seconds, f"{piece['kept_bytes'] / 2**20:,.1f} MiB"))
+        report.append(Section(rows))
     if times["rounds"]:
         rounds = [(row["round"], row["tasks"], f"{row['seconds']:.3f}") for row in times["rounds"]]
         report.append(Section([("round", "tasks", "seconds"), *rounds]))

@@ -21,7 +21,7 @@ from graphprover.device import Device
 from graphprover.device.interface import Reading
 from graphprover.graphs.batches import batches, named
 from graphprover.graphs.ceilings import Ceilings, assumed
-from graphprover.graphs.costs import Cost, Costs, kept_by_size
+from graphprover.graphs.costs import Cost, Costs
 from graphprover.graphs.keys import Place, place_of
 from graphprover.graphs.tasks import Around
 from graphprover.observation import Machine, Planned, SeenTable, SeenTask, Share, observing, on_clock
@@ -32,10 +32,23 @@ GPU_PACKAGES = ("cupy", "cupy-cuda12x", "cupy-cuda13x", "rmm", "rmm-cu12", "rmm-
 
 
 @dataclass(frozen=True)
+class GraphOfProof:
+    """One of the graphs that make a proof: of a proof in pieces there are two a piece."""
+
+    task: Delayed
+    layout: Layout
+    made: Sequence[int]  # the tables whose traces it makes
+    live: int  # bytes that the device holds before it, by the plan
+    piece: int | None = None
+    tables: int = 0  # of the pieces before
+
+
+@dataclass(frozen=True)
 class _Ran:
     """A task as the host saw it; when the device came to it is read at the end."""
 
     place: Place
+    graph: int  # number of its graph in the proof
     thread: int  # as the process knows it
     start: float  # of time.perf_counter
     end: float
@@ -84,14 +97,15 @@ class Observer:
         self.before = device.memory.held()  # bytes
 
     @contextmanager
-    def task(self, place: Place) -> Iterator[None]:
-        """Around a task; one that fails is forgotten."""
+    def task(self, place: Place, graph: int = 0) -> Iterator[None]:
+        """Around a task of one of the proof's graphs; one that fails is forgotten."""
         with self._device.task():
             start = time.perf_counter()
             first = self._device.reading()
             yield
             last, end = self._device.reading(), time.perf_counter()
-            self._ran.append(_Ran(place, threading.get_ident(), start, end, first, last, self._device.memory.held()))
+            thread, held = threading.get_ident(), self._device.memory.held()
+            self._ran.append(_Ran(place, graph, thread, start, end, first, last, held))
 
     def tell(self) -> None:
         """Give whoever has asked by `timed` what ran; waits for the device."""
@@ -107,15 +121,20 @@ class Observer:
         with self._device.task():
             return iter(self._device.times([reading.mark for one in ran for reading in (one.first, one.last)]))
 
-    def tasks(self, graph: Delayed, layout: Layout, made: Sequence[int], began: float) -> tuple[SeenTask, ...]:
+    def tasks(self, graphs: Sequence[GraphOfProof], began: float) -> tuple[SeenTask, ...]:
         """All that ran, by when they began, beside what is planned of them; waits for the device.
 
-        ``made``: the tables whose traces the proof makes. ``began``: of `clock`, the 0 of the times.
+        ``began``: of `clock`, the 0 of the times.
         """
         device, ran = self._device, sorted(self._ran, key=lambda one: one.start)
-        plan = _plan(layout, device.log_batch_rows, tuple(made), device.memory.keeps, device.kind, device.threads)
-        ended = [one.place for one in sorted(ran, key=lambda one: one.end)]
-        held = _planned_memory(ended, graph, plan, kept_by_size(layout))
+        ended: list[list[Place]] = [[] for _ in graphs]
+        for one in sorted(ran, key=lambda one: one.end):
+            ended[one.graph].append(one.place)
+        plans, held = [], []
+        for graph, places in zip(graphs, ended, strict=True):
+            made, keeps = tuple(graph.made), device.memory.keeps
+            plans.append(_plan(graph.layout, device.log_batch_rows, made, keeps, device.kind, device.threads))
+            held.append(_planned_memory(places, graph.task, plans[-1], graph.live))
         numbers: dict[int, int] = {}
         times = self._of_device(ran)
         zero = began - on_clock(0)
@@ -132,8 +151,9 @@ class Observer:
                 uploaded=one.last.uploaded - one.first.uploaded,
                 downloaded=one.last.downloaded - one.first.downloaded,
                 held=one.held,
-                tables=plan[one.place].shares,
-                planned=replace(plan[one.place].planned, held=held[one.place]),
+                tables=_numbered(plans[one.graph][one.place].shares, graphs[one.graph].tables),
+                planned=replace(plans[one.graph][one.place].planned, held=held[one.graph][one.place]),
+                piece=graphs[one.graph].piece,
             )
             for one in ran
         )
@@ -192,6 +212,11 @@ def _shares(costs: Mapping[int, Cost], ceilings: Ceilings) -> tuple[Share, ...]:
     return tuple(Share(table, seconds / total) for table, seconds in times.items() if seconds)
 
 
+def _numbered(shares: tuple[Share, ...], first: int) -> tuple[Share, ...]:
+    """The same, of a piece whose first table has this number."""
+    return tuple(replace(share, table=first + share.table) for share in shares) if first else shares
+
+
 def _planned_memory(ended: Sequence[Place], graph: Delayed, plan: Mapping[Place, _Part], live: int) -> dict[Place, int]:
     """Bytes that the plan says are held as each task ends, in the order in which they ended, from ``live`` on.
 
@@ -211,11 +236,12 @@ def _planned_memory(ended: Sequence[Place], graph: Delayed, plan: Mapping[Place,
     return found
 
 
-def seen_tables(layout: Layout) -> tuple[SeenTable, ...]:
-    """The tables of a statement."""
+def seen_tables(layout: Layout, piece: int | None = None) -> tuple[SeenTable, ...]:
+    """The tables of a statement, or of a piece of one."""
     airs = zip(layout.tables, layout.log_heights, strict=True)
     return tuple(
-        SeenTable(named(layout, table), 1 << log_rows, air.main_width) for table, (air, log_rows) in enumerate(airs)
+        SeenTable(named(layout, table), 1 << log_rows, air.main_width, piece)
+        for table, (air, log_rows) in enumerate(airs)
     )
 
 

@@ -6,6 +6,7 @@ piece is there while those after it are made.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from graphprover.device import Array
 from graphprover.graphs.costs import Cost, kept_by_size
@@ -41,15 +42,21 @@ class PiecesPlan:
         return sum(sum(piece.tasks) for piece in self.pieces)
 
     @property
+    def waiting(self) -> list[int]:
+        """Bytes that are held of other pieces and by size while each piece is made."""
+        return list(accumulate((piece.kept for piece in self.pieces[:-1]), initial=self.by_size))
+
+    @property
+    def peaks(self) -> list[int]:
+        """The most bytes that are held at once while each piece is made."""
+        return [waiting + piece.peak.bytes for waiting, piece in zip(self.waiting, self.pieces, strict=True)]
+
+    @property
     def peak(self) -> Peak:
         """The most memory that the proof holds at once; its task is named with its piece."""
-        waiting, most, peak = self.by_size, 0, Peak(0, "", "")
-        for index, piece in enumerate(self.pieces):
-            if (now := waiting + piece.peak.bytes) > most:
-                most, number = now, PieceNumber(index, len(self.pieces))
-                peak = Peak(now, f"{number}: {piece.peak.round}", piece.peak.name)
-            waiting += piece.kept
-        return peak
+        most, index = max((bytes_, -index) for index, bytes_ in enumerate(self.peaks))
+        number, peak = PieceNumber(-index, len(self.pieces)), self.pieces[-index].peak
+        return Peak(most, f"{number}: {peak.round}", peak.name)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """A plan as a page: its picture, what each round takes, and all tasks in a table that a click sorts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from graphprover.browser import Cell, label, page, table
 from graphprover.graphs.ceilings import Assumed
@@ -18,18 +18,24 @@ def plan_html(plan: Plan, program: str, assumed: Assumed, threads: int) -> str:
     rounds: dict[str, list[Cost]] = {}
     for task in plan.tasks.values():
         rounds.setdefault(task.round, []).append(task.cost)
-    by_round = (
-        [label(of), Cell(str(len(costs)), len(costs)), *_costs(costs, assumed, total)] for of, costs in rounds.items()
-    )
     by_task = (
         [label(task.round), label(task.name), *_costs([task.cost], assumed, total)] for task in plan.tasks.values()
     )
     return page(
         f"Plan of {program}",
         f"<figure>{plan_svg(plan, program, assumed, threads)}</figure>\n"
-        f"<h2>Rounds</h2>\n{table(('round', 'tasks', *COLUMNS), by_round)}\n"
+        f"<h2>Rounds</h2>\n{by_round(rounds, assumed)}\n"
         f"<h2>Tasks</h2>\n{table(('round', 'of', *COLUMNS), by_task)}",
     )
+
+
+def by_round(rounds: Mapping[str, Sequence[Cost]], assumed: Assumed) -> str:
+    """A table of what each round takes, of the costs of its tasks."""
+    total = sum(assumed.ceilings.modelled(cost).seconds for costs in rounds.values() for cost in costs)
+    rows = (
+        [label(of), Cell(str(len(costs)), len(costs)), *_costs(costs, assumed, total)] for of, costs in rounds.items()
+    )
+    return table(("round", "tasks", *COLUMNS), rows)
 
 
 def _costs(costs: Sequence[Cost], assumed: Assumed, total: float) -> list[Cell]:

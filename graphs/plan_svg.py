@@ -111,8 +111,33 @@ class Row:
         return sum(box.seconds for cell in self.cells for box in cell)
 
 
+@dataclass(frozen=True)
+class Drawing:
+    """A picture without its frame."""
+
+    title: str
+    figures: str  # what it says in words
+    height: int  # it is as wide as all are
+    parts: Sequence[str]  # of SVG
+
+
 def plan_svg(plan: Plan, program: str, assumed: Assumed, threads: int) -> str:
     """An SVG file that stands alone: a name, figures and a legend, then the rows; details are in its titles."""
+    return framed(drawing(plan, f"Plan of {program}", assumed, threads), STYLE)
+
+
+def framed(drawn: Drawing, style: str) -> str:
+    """An SVG file of one picture."""
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="plan" viewBox="0 0 {WIDTH} {drawn.height}" width="{WIDTH}" '
+        f'height="{drawn.height}" role="img" aria-labelledby="plan-title plan-text">'
+    )
+    named = f'<title id="plan-title">{escape(drawn.title)}</title><desc id="plan-text">{escape(drawn.figures)}</desc>'
+    return "\n".join([head, named, f"<style>{style}</style>", *drawn.parts, "</svg>", ""])
+
+
+def drawing(plan: Plan, title: str, assumed: Assumed, threads: int) -> Drawing:
+    """The rows and columns of a plan."""
     groups = _rows(plan, assumed)
     rows = [row for group in groups for row in group]
     frame = _frame(rows)
@@ -124,14 +149,8 @@ def plan_svg(plan: Plan, program: str, assumed: Assumed, threads: int) -> str:
         f"peak memory beyond the traces {bytes_text(peak.bytes)} in {peak}"
     )
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="plan" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" '
-        f'height="{height}" role="img" aria-labelledby="plan-title plan-text">',
-        f'<title id="plan-title">Plan of {escape(program)}</title><desc id="plan-text">{escape(figures)}</desc>',
-        f"<style>{STYLE}</style>",
         f'<clipPath id="plan-names"><rect x="{MARGIN}" y="0" width="{LABEL - 6}" height="{height}"/></clipPath>',
-        _text(MARGIN, 34, _cut(f"Plan of {program}", WIDTH - 2 * MARGIN, 25), 18, "ink strong"),
-        _text(MARGIN, 56, _cut(figures, WIDTH - 2 * MARGIN, 12), 12),
-        _text(MARGIN, 74, f"Assumed: {assumed.name}. {assumed.ceilings}.", 12, "faint"),
+        *headed(title, figures, assumed),
         *_legend(92),
     ]
     top, drawn = TOP, list[str]()
@@ -142,7 +161,14 @@ def plan_svg(plan: Plan, program: str, assumed: Assumed, threads: int) -> str:
             drawn += _row(row, top, frame)
             top += ROW
         top += GAP
-    return "\n".join([*parts, *_head(rows, frame, bottom), *drawn, "</svg>", ""])
+    return Drawing(title, figures, height, [*parts, *_head(rows, frame, bottom), *drawn])
+
+
+def headed(title: str, figures: str, assumed: Assumed) -> Iterator[str]:
+    """What stands above a picture."""
+    yield text(MARGIN, 34, cut(title, WIDTH - 2 * MARGIN, 25), 18, "ink strong")
+    yield text(MARGIN, 56, cut(figures, WIDTH - 2 * MARGIN, 12), 12)
+    yield text(MARGIN, 74, f"Assumed: {assumed.name}. {assumed.ceilings}.", 12, "faint")
 
 
 def _rows(plan: Plan, assumed: Assumed) -> list[list[Row]]:
@@ -248,12 +274,12 @@ def _legend(y: float) -> Iterator[str]:
     x = float(MARGIN)
     for name, kind in [*((f"bound by {bound}", bound) for bound in BOUNDS), (UNKNOWN, "")]:
         yield _box(x, y, 12, kind)
-        yield _text(x + 17, y + 10, name, 12)
+        yield text(x + 17, y + 10, name, 12)
         x += 17 + len(name) * 12 * CHARACTER + 14
     yield f'<line class="barrier" x1="{x + 6:.1f}" x2="{x + 6:.1f}" y1="{y - 2}" y2="{y + 13}"/>'
-    yield _text(x + 14, y + 10, "the transcript draws", 12)
-    for line, text in enumerate(EXPLAINED):
-        yield _text(MARGIN, y + 30 + 15 * line, text, 11, "faint")
+    yield text(x + 14, y + 10, "the transcript draws", 12)
+    for line, words in enumerate(EXPLAINED):
+        yield text(MARGIN, y + 30 + 15 * line, words, 11, "faint")
 
 
 def _head(rows: Sequence[Row], frame: Frame, bottom: float) -> Iterator[str]:
@@ -262,9 +288,9 @@ def _head(rows: Sequence[Row], frame: Frame, bottom: float) -> Iterator[str]:
         left, right = frame.lefts[number : number + 2]
         boxes = [box for row in rows for box in row.cells[number]]
         seconds = sum(box.seconds for box in boxes)
-        yield _text(left, TOP - 44, column.name, 13, "ink strong")
-        yield _text(left, TOP - 30, time_text(seconds) if seconds else "no model", 10, "faint")
-        yield _text(left, TOP - 18, share_text(seconds, frame.total) if seconds else "", 10, "faint")
+        yield text(left, TOP - 44, column.name, 13, "ink strong")
+        yield text(left, TOP - 30, time_text(seconds) if seconds else "no model", 10, "faint")
+        yield text(left, TOP - 18, share_text(seconds, frame.total) if seconds else "", 10, "faint")
         x, width = left, right - left - 10
         for bound in BOUNDS if seconds else ():
             part = width * sum(box.seconds for box in boxes if box.bound == bound) / seconds
@@ -275,21 +301,21 @@ def _head(rows: Sequence[Row], frame: Frame, bottom: float) -> Iterator[str]:
         if number < len(COLUMNS) - 1:
             yield f'<line class="{kind}" x1="{right - 5:.1f}" x2="{right - 5:.1f}" y1="{TOP - 52}" y2="{bottom}"/>'
         if column.draws:
-            yield _text(right - 5, TOP - 57, column.draws, 11, "ink", "middle")
-    yield _text(WIDTH - MARGIN, TOP - 44, "all", 13, "ink strong", "end")
-    yield _text(WIDTH - MARGIN, TOP - 30, time_text(frame.total), 10, "faint", "end")
+            yield text(right - 5, TOP - 57, column.draws, 11, "ink", "middle")
+    yield text(WIDTH - MARGIN, TOP - 44, "all", 13, "ink strong", "end")
+    yield text(WIDTH - MARGIN, TOP - 30, time_text(frame.total), 10, "faint", "end")
 
 
 def _row(row: Row, top: float, frame: Frame) -> Iterator[str]:
     base = top + ROW - 5
     title = f"{row.title}\n{time_text(row.seconds)}, {share_text(row.seconds, frame.total)}"
-    yield f'<g clip-path="url(#plan-names)">{_title(title)}'
-    yield f"{_text(MARGIN + 3, base, _cut(row.name, LABEL - 10, 11), 11)}</g>"
-    yield _text(MARGIN + LABEL + SIZE - 10, base, row.size, 10, "faint", "end")
+    yield f'<g clip-path="url(#plan-names)">{titled(title)}'
+    yield f"{text(MARGIN + 3, base, cut(row.name, LABEL - 10, 11), 11)}</g>"
+    yield text(MARGIN + LABEL + SIZE - 10, base, row.size, 10, "faint", "end")
     for number, boxes in enumerate(row.cells):
         yield from _cell(boxes, frame.lefts[number], top, frame)
     if row.seconds:
-        yield _text(WIDTH - MARGIN - 3, base, time_text(row.seconds), 10, "faint", "end")
+        yield text(WIDTH - MARGIN - 3, base, time_text(row.seconds), 10, "faint", "end")
 
 
 def _cell(boxes: Sequence[Box], left: float, top: float, frame: Frame) -> Iterator[str]:
@@ -301,25 +327,25 @@ def _cell(boxes: Sequence[Box], left: float, top: float, frame: Frame) -> Iterat
         x += width
     seconds = sum(box.seconds for box in boxes)
     if seconds >= SHOWN * frame.total > 0:
-        yield _text(x + 4, top + ROW - 5, time_text(seconds), 10, "faint")
+        yield text(x + 4, top + ROW - 5, time_text(seconds), 10, "faint")
 
 
 def _box(x: float, y: float, width: float, bound: str, title: str = "", height: float = BOX) -> str:
     kind = f"k{BOUNDS.index(bound)}" if bound else "unknown"
     size = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height}"'
-    return f'<rect class="{kind}" {size}>{_title(title)}</rect>'
+    return f'<rect class="{kind}" {size}>{titled(title)}</rect>'
 
 
-def _title(text: str) -> str:
+def titled(text: str) -> str:
     return f"<title>{escape(text)}</title>" if text else ""
 
 
-def _text(x: float, y: float, text: str, size: int, kind: str = "ink", anchor: str = "start") -> str:
+def text(x: float, y: float, words: str, size: int, kind: str = "ink", anchor: str = "start") -> str:
     placed = "" if anchor == "start" else f' text-anchor="{anchor}"'
-    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" font-size="{size}"{placed}>{escape(text)}</text>'
+    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" font-size="{size}"{placed}>{escape(words)}</text>'
 
 
-def _cut(text: str, width: float, size: int) -> str:
+def cut(text: str, width: float, size: int) -> str:
     most = int(width / (size * CHARACTER))
     return text if len(text) <= most else f"{text[: most - 1]}…"
 

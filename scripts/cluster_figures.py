@@ -61,7 +61,7 @@ class Here:
 
     kind: str  # cuda or cpu
     devices: int
-    sizes: Sizes
+    sizes: Any  # as many as its measurements ask for
 
     @property
     def own(self) -> str:
@@ -322,26 +322,23 @@ def prove_share(here: Here, number: int, processes: int, meet: Any) -> None:
 
 
 def overhead(here: Here) -> Figures:
-    """Seconds a proof of half the short batch, here and by a cluster of one worker: the least of two turns each."""
-    jobs = fibs(max(2, here.sizes.proofs // 2), here.sizes.cycles)
+    """Seconds a proof of small batches, here and by a cluster of one worker in turns; the median of their ratios."""
+    jobs = fibs(4, here.sizes.cycles)
     spent: dict[str, list[float]] = {"here": [], "cluster": []}
-    results: dict[str, list[Result]] = {}
+    results: dict[str, list[Result]] = {"here": [], "cluster": []}
     with here.cluster(1) as client:
         here.warm(client, here.sizes.cycles)
         here.prove(jobs[:1], "threads")
-        for _ in range(2):
+        for _ in range(max(2, here.sizes.proofs // len(jobs))):
             for way, executor in (("here", "threads"), ("cluster", client)):
                 begun = time.perf_counter()
-                results[way] = list(here.results(jobs, executor))
+                results[way] += here.results(jobs, executor)
                 spent[way].append((time.perf_counter() - begun) / len(jobs))
     for way, seconds in spent.items():
-        say(
-            f"{way}: "
-            + ", ".join(f"{value:.4f}" for value in seconds)
-            + " s a proof, of which "
-            + stages_of(results[way])
-        )
-    return {way: min(seconds) for way, seconds in spent.items()}
+        say(f"{way}: " + ", ".join(f"{value:.4f}" for value in seconds) + " s a proof")
+        say("    " + stages_of(results[way]))
+    ratio = median(cluster / own for own, cluster in zip(spent["here"], spent["cluster"], strict=True))
+    return {way: median(seconds) for way, seconds in spent.items()} | {"ratio": ratio}
 
 
 def growth(here: Here) -> Figures:

@@ -205,7 +205,7 @@ def test_a_batch_that_is_ended_can_be_resumed(sent: str, ending: str) -> None:
     number = signal.Signals[sent]
     Path("jobs.toml").write_text(BATCH.partition('[[job]]\nprogram = "fib')[0])
     Path("inputs/5").write_bytes(b"wait")  # the shortest comes last
-    running = process()
+    running = process("--report", "seen.json", "--report", "seen.html")
     until(Path("begun").exists, running)
     running.send_signal(number)
     _, error = running.communicate(timeout=60)
@@ -215,6 +215,9 @@ def test_a_batch_that_is_ended_can_be_resumed(sent: str, ending: str) -> None:
     told = [f"graphprover: {ending}: 2 of 3 proofs are written; --resume continues"] if ending else []
     assert [line for line in lines[2:] if line] == told
     assert sorted(os.listdir("proofs")) == ["3.bin", "4.bin"]
+    assert Path("seen.html").exists() == Path("seen.json").exists() == bool(ending)
+    if ending:
+        assert [one["name"] for one in json.loads(Path("seen.json").read_text())] == ["3", "4"]
     assert [json.loads(line)["name"] for line in Path("summary").read_text().splitlines()] == ["3", "4"]
 
     Path("go").touch()

@@ -470,7 +470,48 @@ def test_a_program_in_pieces(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert [len(piece["tables"]) for piece in found["pieces"]] == [2, 2] and found["peak_bytes"]["all"]
     assert main(["prove", memory, "--pieces", "3", "-o", str(proof)]) == USAGE
     assert "3 pieces, each with a table or more: the statement has 2" in capsys.readouterr().err
-    assert main(["plan", memory, "--pieces", "2", "--svg", str(tmp_path / "plan.svg")]) == USAGE
+    pictures = [tmp_path / "plan.svg", tmp_path / "plan.html"]
+    assert main(["plan", memory, "--pieces", "2", "--svg", str(pictures[0]), "--html", str(pictures[1])]) == OK
+    assert all("2 pieces, " in picture.read_text() for picture in pictures)
+
+
+def test_reports_of_pieces(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = [str(tmp_path / name) for name in ("proof.bin", "out.json", "out.html", "trace.json")]
+    files = ["-o", names[0], "--report", names[1], "--report", names[2], "--trace", names[3], "--report"]
+    assert main(["prove", "examples/memory", "--pieces", "2", *files]) == OK
+    shown = capsys.readouterr()
+    found = json.loads(Path(names[1]).read_text())
+    assert not shown.err and re.search(r"^  piece +commit +prove +kept, by the plan$", shown.out, re.M)
+    assert [[stage["name"] for stage in piece["stages"]] for piece in found["pieces"]] == [["commit", "prove"]] * 2
+    stages = {stage["name"]: stage for stage in found["stages"]}
+    assert [*stages] == ["imports", "prepare", "wait", "prove", "verify", "write"]
+    for piece in found["pieces"]:
+        assert all(stages["prove"]["start"] <= stage["start"] for stage in piece["stages"])
+    assert "in 2 pieces" in Path(names[2]).read_text() and "commit of piece 1" in Path(names[3]).read_text()
+    assert main(["prove", "examples/memory", "--pieces", "2", "-o", names[0], "--report", "--json"]) == OK
+    told = json.loads(capsys.readouterr().out)["report"]["pieces"]
+    assert [set(piece["seconds"]) for piece in told] == [{"commit", "prove"}] * 2
+
+
+def test_reports_of_guests_in_pieces(tmp_path: Path) -> None:
+    out = tmp_path / "out.json"
+    guest = str(Path(__file__).parents[1] / "examples/guests/fib_iterative.elf")
+    (tmp_path / "input").write_bytes((30).to_bytes(8, "little"))
+    options = [
+        "--input",
+        str(tmp_path / "input"),
+        "--pieces",
+        "3",
+        "--security",
+        "30",
+        "-o",
+        str(tmp_path / "proof.bin"),
+    ]
+    assert main(["prove", guest, *options, "--report", str(out)]) == OK
+    found = json.loads(out.read_text())
+    heads = [table["piece"] for table in found["tables"] if table["name"] == "0.head"]
+    assert heads == [0, 1, 2] and len(found["tables"]) == sum(piece["tables"] for piece in found["pieces"])
+    assert {task["piece"] for task in found["tasks"]} == {0, 1, 2}
 
 
 def test_a_report_has_a_file_that_can_be_written(capsys: pytest.CaptureFixture[str]) -> None:

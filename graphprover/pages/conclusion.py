@@ -1,12 +1,13 @@
 """What to conclude from a proof that was seen: what is slowest, what bounds it, and how far it is from its floor."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from graphprover.graphs.plan_svg import share_text
 from graphprover.graphs.plan_text import bytes_text, time_text
 from graphprover.observation import HOST, Observation, Round
 
-SLOWEST_PART = "slowest in it"
+SLOWEST_PART, SLOWEST_PIECE = "slowest in it", "slowest piece"
 MODELLED = "≈"  # before a figure that is modelled
 
 
@@ -27,16 +28,13 @@ def slowest(seen: Observation) -> Round | None:
 def findings(seen: Observation) -> list[Finding]:
     """All of them, the most important first."""
     proving, worst = seen.seconds("prove"), slowest(seen)
-    found = [
-        Finding(
-            "whole time", time_text(seen.end), f"{time_text(proving)} of it in the graph of {len(seen.tasks)} tasks"
-        )
-    ]
+    found = [Finding("whole time", time_text(seen.end), f"{time_text(proving)} of it in {_graph(seen)}")]
     if worst:
         share = f"{time_text(worst.seconds)}, {share_text(worst.seconds, proving)} of the graph"
         found += [Finding("slowest round", worst.round, share), _slowest_part(seen, worst), _bound(worst)]
         found.append(_floor("against its floor", worst.seconds, worst.floor))
     found += [_slowest_table(seen)] if seen.table_times else []
+    found += [_slowest_piece(seen)] if seen.pieces else []
     found.append(_floor("graph against floors", proving, sum(one.floor for one in seen.rounds)))
     busy, worked = sum(task.device_seconds for task in seen.tasks), sum(task.worked for task in seen.tasks)
     found += [
@@ -62,7 +60,7 @@ def sentence(seen: Observation) -> str:
     return (
         f"The proof took {whole.figure}, {whole.beside}. The slowest round is {worst.round}: "
         f"{by_name['slowest round'].beside}. Slowest in it is {part.figure}: {part.beside}. "
-        f"The round is bound by {bound.figure}: {bound.beside}. {far}"
+        f"The round is bound by {bound.figure}: {bound.beside}. {far}{_slowest_of_pieces(by_name)}"
     )
 
 
@@ -79,7 +77,7 @@ def _slowest_part(seen: Observation, worst: Round) -> Finding:
     said += [f"{ratio_text(part.ratio)} its floor"] if part.ratio else []
     if len(task.tables) > 1 and task.device_seconds > part.seconds:
         said.append(f"{len(task.tables)} tables together in one task {longest}")
-    return Finding(SLOWEST_PART, f"table {seen.tables[part.table].name}", ", ".join(said))
+    return Finding(SLOWEST_PART, f"table {seen.tables[part.table]}", ", ".join(said))
 
 
 def _slowest_table(seen: Observation) -> Finding:
@@ -90,7 +88,25 @@ def _slowest_table(seen: Observation) -> Finding:
     mark = f"{MODELLED} " if any(one.modelled for one in seen.table_times if one.table == table) else ""
     share = share_text(sums[table], sum(sums.values()))
     figure = f"{mark}{time_text(sums[table])} in all rounds, {share} of what tables took"
-    return Finding("slowest table", seen.tables[table].name, figure)
+    return Finding("slowest table", str(seen.tables[table]), figure)
+
+
+def _graph(seen: Observation) -> str:
+    tasks = f"{len(seen.tasks)} tasks"
+    return f"the {tasks} of {len(seen.pieces)} pieces" if seen.pieces else f"the graph of {tasks}"
+
+
+def _slowest_piece(seen: Observation) -> Finding:
+    seconds = [piece.seconds() for piece in seen.pieces]
+    slowest_one = max(range(len(seconds)), key=seconds.__getitem__)
+    share = share_text(seconds[slowest_one], sum(seconds))
+    beside = f"{time_text(seconds[slowest_one])}, {share} of what the {len(seconds)} pieces took"
+    return Finding(SLOWEST_PIECE, f"piece {slowest_one}", beside)
+
+
+def _slowest_of_pieces(by_name: Mapping[str, Finding]) -> str:
+    found = by_name.get(SLOWEST_PIECE)
+    return f" The slowest piece is {found.figure}: {found.beside}." if found else ""
 
 
 def _bound(worst: Round) -> Finding:

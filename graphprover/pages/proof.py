@@ -16,11 +16,17 @@ from graphprover.pages.parts import (
     floor_cell,
     group_of,
     groups,
+    legend,
     ratio_cell,
     rounds_legend,
     seconds_cell,
     short,
 )
+
+# The stages of a piece: how their lane shows them.
+COMMIT, PROVE, VERIFY = "commit", "prove", "verify"
+SAYS = {COMMIT: "commits", PROVE: "is proved", VERIFY: "is verified"}
+PARTS = {COMMIT: charts.COLOURS["commit"], PROVE: charts.COLOURS["quotient"], VERIFY: charts.OTHER}
 
 
 def proof_page(seen: Observation) -> str:
@@ -42,9 +48,10 @@ assumed rates ({escape(seen.ceilings)}); tables that share a task share its time
 <h2>Memory</h2>
 {_memory_legend(seen)}
 <figure>{drawn["memory"]}</figure>
-<div class="columns wide">
+{_pieces(seen) if seen.pieces else ""}<div class="columns wide">
 <section><h2>Rounds</h2>
-<p>Seconds in which one of its tasks ran; what Python took is the sum over its tasks.</p>
+<p>Seconds in which one of its tasks ran{", of all pieces" * bool(seen.pieces)}; what Python took is the sum over its
+tasks.</p>
 {_rounds(seen)}</section>
 <section><h2>Tables in rounds</h2>
 <p>The slowest first; the small figure is the share of the round.</p>
@@ -79,7 +86,8 @@ def _where(seen: Observation) -> str:
     machine = seen.machine
     on = machine.gpu or f"{machine.threads} threads of {machine.cpu}"
     worker = f", by worker {seen.worker}" if seen.worker else ""
-    return f"Proved on {on} ({seen.device}){worker}, {len(seen.tables)} tables."
+    pieces = f" in {len(seen.pieces)} pieces" if seen.pieces else ""
+    return f"Proved on {on} ({seen.device}){worker}, {len(seen.tables)} tables{pieces}."
 
 
 def _on_gpu(seen: Observation) -> bool:
@@ -93,13 +101,17 @@ def _time_line(seen: Observation) -> "charts.Plot":
         )
         for number, one in enumerate(seen.stages)
     ]
+    for index, piece in enumerate(seen.pieces):
+        for stage in piece.stages:
+            says = f"piece {index}: {stage.name}\n{time_text(stage.seconds)} from {stage.start:.3f} s"
+            boxes.append(charts.Box("pieces", stage.start, stage.end, PARTS[stage.name], says, index % 2 == 1))
     for task in seen.tasks:
         colour, title = charts.COLOURS[group_of(task.round)], _details(seen, task)
         boxes.append(charts.Box(f"thread {task.thread}", task.start, task.end, colour, title))
         if _on_gpu(seen):
             boxes.append(charts.Box("GPU", task.device_start, task.device_end, colour, title))
     threads = [f"thread {number}" for number in sorted({task.thread for task in seen.tasks})]
-    lanes = ["stages", *(["GPU"] if _on_gpu(seen) else []), *threads]
+    lanes = ["stages", *(["pieces"] if seen.pieces else []), *(["GPU"] if _on_gpu(seen) else []), *threads]
     first = min((task.start for task in seen.tasks), default=0.0)
     last = max((task.device_end for task in seen.tasks), default=seen.end)
     edge = 0.01 * (last - first)
@@ -119,8 +131,11 @@ def _lanes_text(seen: Observation) -> str:
 
 def _details(seen: Observation, task: SeenTask) -> str:
     """What pointing at a task says."""
-    planned = task.planned
-    said = [f"{task.round} of {short(task.name)}", f"{time_text(task.device_seconds)} from {task.device_start:.3f} s"]
+    planned, piece = task.planned, "" if task.piece is None else f", piece {task.piece}"
+    said = [
+        f"{task.round} of {short(task.name)}{piece}",
+        f"{time_text(task.device_seconds)} from {task.device_start:.3f} s",
+    ]
     said.append(f"Python took {time_text(task.worked)}")
     if planned.seconds:
         ratio = ratio_text(task.device_seconds / planned.seconds)
@@ -147,7 +162,20 @@ def _memory(seen: Observation) -> list[charts.Line]:
         charts.Line("planned", [(task.device_end, (before + task.planned.held) / unit) for task in tasks], planned),
         charts.Line("peak", [(0.0, seen.memory.peak / unit)], measured, dashed=True),
         charts.Line("planned peak", [(0.0, (before + seen.memory.planned) / unit)], planned, dashed=True),
+        *([charts.Line("kept", _kept(seen, unit), charts.COLOURS["DEEP"])] if seen.pieces else []),
     ]
+
+
+def _kept(seen: Observation, unit: int) -> list[tuple[float, float]]:
+    """What the plan says is held of pieces that wait, above what was held before, from when each has committed to when
+    it is to be proved."""
+    changes = [(stage.end, piece.kept) for piece in seen.pieces for stage in piece.stages if stage.name == COMMIT]
+    changes += [(stage.start, -piece.kept) for piece in seen.pieces for stage in piece.stages if stage.name == PROVE]
+    points, held = [(seen.pieces[0].stages[0].start, seen.memory.before / unit)], seen.memory.before
+    for time, bytes_ in sorted(changes):
+        held += bytes_
+        points.append((time, held / unit))
+    return points
 
 
 def _memory_legend(seen: Observation) -> str:
@@ -158,12 +186,50 @@ def _memory_legend(seen: Observation) -> str:
         f"{MODELLED} by the plan, above what was held before",
         f"peak: {bytes_text(memory.peak)}",
         f"{MODELLED} peak by the plan: {bytes_text(foreseen)}, of it {bytes_text(memory.before)} held before",
+        *([f"{MODELLED} kept of pieces that wait, by the plan, above what was held before"] if seen.pieces else []),
     )
     parts = (
         f'<li><i class="line{" dashed" * line.dashed}" style="border-color:{line.colour}"></i>{escape(text)}</li>'
         for line, text in zip(drawn, says, strict=True)
     )
     return f'<ul class="legend">{"".join(parts)}</ul>'
+
+
+def _pieces(seen: Observation) -> str:
+    """Each piece, and what it took of each round."""
+    of_pieces = [{one.round: one for one in rounds} for rounds in seen.rounds_of_pieces]
+    whole = sum(piece.seconds() for piece in seen.pieces)
+    stages = [stage.name for stage in seen.pieces[0].stages]
+    rows, by_round = [], []
+    for index, (piece, rounds) in enumerate(zip(seen.pieces, of_pieces, strict=True)):
+        name, size = Cell(f"piece {index}", index), sum(piece.sizes.values())
+        floor = sum(one.floor for one in rounds.values())
+        rows.append(
+            [
+                name,
+                seconds_cell(piece.seconds(), whole),
+                *(Cell(time_text(piece.seconds(stage)), piece.seconds(stage)) for stage in stages),
+                floor_cell(floor),
+                Cell(f"{piece.tables:,}", piece.tables),
+                label(piece.keep),
+                Cell(f"{MODELLED} {bytes_text(piece.kept)}", piece.kept),
+                Cell(f"{MODELLED} {bytes_text(piece.planned)}", piece.planned),
+                Cell(bytes_text(size), size),
+            ]
+        )
+        seconds = {one.round: rounds[one.round].seconds if one.round in rounds else 0.0 for one in seen.rounds}
+        most = max((one.seconds for found in seen.rounds_of_pieces for one in found), default=0.0)
+        ran = (Cell(time_text(time), time, part=time / most if most else 0.0) for time in seconds.values())
+        by_round.append([name, seconds_cell(sum(seconds.values()), sum(one.seconds for one in seen.rounds)), *ran])
+    heads = ("piece", "all", *stages, "floor", "tables", "keeps", "kept", "peak", "in the proof")
+    return f"""<h2>Pieces</h2>
+<p>Each commits, and waits until all have; then they are proved, the last one first. What is kept of a piece while it
+waits, and the peak while it is made with what is kept of others, are by the plan. Colours of their lane:</p>
+{legend({says: PARTS[name] for name, says in SAYS.items() if name in stages})}
+{table(heads, rows, MOST)}
+<p>Seconds of each piece by round.</p>
+{table(("piece", "all", *(one.round for one in seen.rounds)), by_round, MOST)}
+"""
 
 
 def _rounds(seen: Observation) -> str:
@@ -193,7 +259,7 @@ def _table_times(seen: Observation) -> str:
     of_round = {one.round: one.seconds for one in seen.rounds}
     rows = [
         [
-            label(seen.tables[one.table].name),
+            label(str(seen.tables[one.table])),
             label(one.round),
             seconds_cell(one.seconds, of_round[one.round], f"{MODELLED} " if one.modelled else ""),
             floor_cell(one.floor),
@@ -216,7 +282,7 @@ def _tables(seen: Observation) -> str:
     most = max((one.seconds for one in seen.table_times), default=0.0)
     rows = []
     for number in sorted(sums, key=lambda number: -sums[number]):
-        cells = [label(seen.tables[number].name), seconds_cell(sums[number], sum(sums.values()))]
+        cells = [label(str(seen.tables[number])), seconds_cell(sums[number], sum(sums.values()))]
         for of in rounds:
             one = times.get((number, of))
             mark = f"{MODELLED} " if one and one.modelled else ""

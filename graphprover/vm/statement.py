@@ -25,6 +25,7 @@ from graphprover.proof_in_pieces import ProofInPieces
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.parameters import RATES
 from graphprover.protocol.proof import least_bytes
+from graphprover.protocol.security import CAP_HEIGHT
 from graphprover.statement import Statement, Table
 from graphprover.vm.claim import claim_of
 from graphprover.vm.cost import cells_per_row
@@ -277,6 +278,11 @@ class Machine(ProgramStatements):
         statement = Statement(tables, label)
         object.__setattr__(statement, "_caps", self._caps[is_first(tables)])
         return statement
+
+    def commit(self, log_blowup: int) -> None:
+        """Make the commitment that all statements about the program share, ahead of the first proof to verify."""
+        tables = [Table(self.air(number, 0, 0)) for number in self.required]
+        self.statement(tables, "").preprocessed_cap(log_blowup, CAP_HEIGHT)
 
     @cached_property
     def _caps(self) -> dict[bool, dict[tuple[int, int], tuple[bytes, ...]]]:

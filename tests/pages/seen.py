@@ -3,10 +3,15 @@
 from dataclasses import replace
 from functools import cache
 
-from graphprover import prove
-from graphprover.examples import memory
+from graphprover import Statement, prove
+from graphprover.device import CpuDevice
+from graphprover.examples import memory, synthetic
 from graphprover.observation import Observation, Share, observed
+from graphprover.pieces import pieces_of
+from graphprover.prepared import prepare_pieces
+from graphprover.prover import make
 from tests.graphs.test_proof import FEW, example
+from tests.recipes import as_recipes
 
 HOSTILE = "</script><script>throw 'x'</script>"
 
@@ -17,6 +22,18 @@ def on_cpu() -> Observation:
     with observed() as seen:
         prove(example(memory), executor="threads", parameters=FEW)
     return replace(seen[0], name="memory")
+
+
+@cache
+def in_pieces() -> Observation:
+    """The proof of three tables in a piece each, whose traces the proof makes, verified piece by piece."""
+    statement = as_recipes(Statement([synthetic.table(6, 20, 5), synthetic.table(9, 50, 5), synthetic.table(6, 20, 5)]))
+    prepared = prepare_pieces(pieces_of(statement, [[0], [1], [2]]), parameters=FEW)
+    make(prepared, "sync", CpuDevice(1))  # kernels compile
+    with observed():
+        found = make(prepared, "sync", CpuDevice(1)).observation
+    assert found
+    return found
 
 
 def on_gpu() -> Observation:

@@ -24,7 +24,7 @@ from graphprover.prepared import prepare
 from tests.chromium import opened, screenshot
 from tests.graphs.test_draw import contrast
 from tests.graphs.test_proof import FEW, example
-from tests.pages.seen import HOSTILE, on_cpu, on_gpu
+from tests.pages.seen import HOSTILE, in_pieces, on_cpu, on_gpu
 
 
 def job(name: str, outcome: str = "made", **more: Any) -> dict[str, Any]:
@@ -66,6 +66,18 @@ def test_a_proof_of_a_gpu_has_a_lane_of_it_and_its_bus() -> None:
     assert '"GPU"' in dom and ">launches<" in dom and ">up<" in dom and ">down<" in dom and "from 0.0" in dom
 
 
+def test_a_proof_in_pieces_has_a_lane_and_tables_of_them() -> None:
+    seen = in_pieces()
+    page = proof_page(seen)
+    dom = opened(page)
+    assert "6 tables in 3 pieces" in dom and "The slowest piece is piece 1" in dom and '"pieces"' in dom
+    assert "piece 1: 1.synthetic" in dom and ">is verified</li>" in dom and "kept of pieces that wait" in dom
+    heads = re.findall(r"<th[^>]*><button>(.*?)</button>", dom.partition("<h2>Rounds</h2>")[0])
+    assert heads[:5] == ["piece", "all", "commit", "prove", "verify"]
+    assert [name for name in heads if name in {one.round for one in seen.rounds}] == [one.round for one in seen.rounds]
+    assert "Pieces" not in proof_page(on_cpu()).partition("<script")[0]
+
+
 def test_a_batch_is_shown_with_all_jobs() -> None:
     jobs, seen = batch()
     dom = opened(batch_page("jobs.toml", jobs, seen))
@@ -102,6 +114,7 @@ def test_pages_are_drawn_in_the_colours_of_the_window(tmp_path: Path, width: int
     plan = make_plan(prepare(example(memory), parameters=FEW).layout)
     pages = {
         "proof": proof_page(on_cpu()),
+        "pieces": proof_page(in_pieces()),
         "batch": batch_page("jobs.toml", *batch()),
         "plan": plan_html(plan, "memory", assumed("cpu", 2), 2),
     }
@@ -121,7 +134,7 @@ def test_pages_are_drawn_in_the_colours_of_the_window(tmp_path: Path, width: int
 
 def test_a_page_is_no_wider_than_its_window() -> None:
     """What is wider scrolls inside itself."""
-    for page in (proof_page(on_gpu()), batch_page("jobs.toml", *batch())):
+    for page in (proof_page(on_gpu()), proof_page(in_pieces()), batch_page("jobs.toml", *batch())):
         measure = "setTimeout(() => document.title = `wide ${document.documentElement.scrollWidth - innerWidth}`, 3000)"
         assert re.search(r"<title>wide (-\d+|0)</title>", opened(page, measure))
 

@@ -1,0 +1,88 @@
+"""What was seen of a proof, put together once it is made: by one graph, or by the graphs of its pieces."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from graphprover.anatomy import security_of, sizes_of
+from graphprover.device import Device
+from graphprover.device.choose import CPU
+from graphprover.graphs.ceilings import assumed
+from graphprover.graphs.observe import GraphOfProof, Observer, machine, seen_tables, versions
+from graphprover.graphs.pieces import PiecesPlan
+from graphprover.graphs.plan import peak_of
+from graphprover.observation import Memory, Observation, SeenPiece, SeenTable, Stage
+from graphprover.prepared import Prepared, PreparedPieces
+from graphprover.proof_in_pieces import ProofInPieces
+from graphprover.recipe import Recipe
+
+
+@dataclass(frozen=True)
+class Sight:
+    """How a proof was made and what saw it, to be asked once it has ended."""
+
+    device: Device
+    executor: str
+    observer: Observer
+    graphs: Sequence[GraphOfProof]
+    proving: Stage  # on `observation.clock`
+
+    def whole(self, prepared: Prepared, sizes: Mapping[str, int]) -> Observation:
+        """Of a proof that is in no pieces."""
+        peak = peak_of(prepared.layout, self.device, prepared.traces).bytes
+        return self._observation([prepared], seen_tables(prepared.layout), peak, sizes)
+
+    def in_pieces(
+        self, prepared: PreparedPieces, proof: ProofInPieces, plan: PiecesPlan, stages: Sequence[Sequence[Stage]]
+    ) -> Observation:
+        """Of a proof in pieces; ``stages`` of each piece, on the same clock."""
+        layouts = [piece.layout for piece in prepared.pieces]
+        tables = [table for index, layout in enumerate(layouts) for table in seen_tables(layout, index)]
+        pieces = tuple(
+            SeenPiece(
+                len(layout.tables),
+                planned.keep.name.lower(),
+                planned.kept,
+                peak,
+                tuple(one.moved(-self.proving.start) for one in of_piece),
+                sizes_of(one, layout),
+            )
+            for layout, planned, peak, of_piece, one in zip(
+                layouts, plan.pieces, plan.peaks, stages, proof.proofs, strict=True
+            )
+        )
+        sizes = sizes_of(proof, *layouts)
+        return self._observation(prepared.pieces, tables, plan.peak.bytes, sizes, pieces)
+
+    def _observation(
+        self,
+        prepared: Sequence[Prepared],
+        tables: Sequence[SeenTable],
+        peak: int,
+        sizes: Mapping[str, int],
+        pieces: tuple[SeenPiece, ...] = (),
+    ) -> Observation:
+        device, began, label = self.device, self.proving.start, prepared[0].label
+        return Observation(
+            name=label,
+            label=label,
+            began=began,
+            versions=versions(device.kind != CPU),
+            machine=machine(device),
+            executor=self.executor,
+            worker="",
+            device=device.kind,
+            parameters=prepared[0].layout.parameters,
+            tables=tuple(tables),
+            stages=(self.proving.moved(-began),),
+            tasks=self.observer.tasks(self.graphs, began),
+            memory=Memory(self.observer.before, device.memory.peak, peak),
+            ceilings=str(assumed(device.kind, device.threads)),
+            security=security_of(*(piece.layout for piece in prepared)),
+            sizes=sizes,
+            pieces=pieces,
+        )
+
+
+def made_in(prepared: Prepared) -> list[int]:
+    """The tables whose traces the proof makes."""
+    return [table for table, trace in enumerate(prepared.traces) if isinstance(trace, Recipe)]

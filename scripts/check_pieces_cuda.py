@@ -1,0 +1,103 @@
+"""Proofs in pieces on the GPUs of this host: the same bytes, and the time and memory of pieces.
+
+    python scripts/check_pieces_cuda.py [--only bytes,memory,long,cluster,sharing,faults]
+    python scripts/check_pieces_cuda.py --devices cpu cpu   # on CPUs, a core each, with small sizes
+
+bytes        guests and tables in 1, 2 and 3 pieces by the CPU and each GPU; every piece verifies by itself, too
+memory       a run in one piece and in --pieces on one GPU, and again with 0.35 of the memory that one piece takes
+long         a run of --long-cycles in as many pieces as fit --long-pool million bytes of one GPU
+cluster      a run in as many pieces as there are GPUs, and in twice as many, on all of them; one GPU in one piece
+sharing      the same by --processes of one GPU, and one process in one piece
+faults       a worker killed at several moments of a run in --fault-pieces
+
+Seconds are those from the recorded run to the proof's bytes: neither running the guest nor verifying counts. By a
+cluster they are what is left of the whole without what these two take by themselves. Memory is that of the device.
+
+Every measurement (pieces_figures.py) is a process of its own that sees its devices only, and is ended when the time of
+its part is over. The table at the end has a line for each bar; the exit status is 1 if one is not met.
+"""
+
+from collections.abc import Iterator
+
+import checkout  # noqa: F401 (finds the package)
+import pieces_figures as measure
+from checks import Bar, Host, Part, check, parser_of
+from cluster_figures import say
+from pieces_figures import SHARE, Sizes
+
+ON_CPUS = Sizes(60_000, 3, 100_000, 1_000, fault_cycles=40_000, fault_pieces=3, processes=2, turns=1)
+LEAST = {4: 3.5, 8: 6.5}  # times one device, by so many
+AS_PLANNED = 1.02  # of the planned bytes: a plan does not know how a pool rounds
+
+
+def check_bytes(host: Host) -> Iterator[Bar]:
+    for device, wrong in host.figures(measure.other_bytes).items():
+        yield Bar(f"proofs in pieces that are wrong: {device}", wrong, most=0)
+
+
+def check_memory(host: Host) -> Iterator[Bar]:
+    found, pieces = host.figures(measure.memory, 1), host.sizes.pieces
+    what = f"{pieces} pieces / one, {host.sizes.cycles:,} cycles"
+    say(f"memory where it is not short, {what}: {found['pieces peak'] / found['one peak']:.3f}")
+    yield Bar(f"time, {what}", found["pieces"] / found["one"], most=1.12)
+    yield Bar(f"time, little memory, {what}", found["short"] / found["one"], most=1.12)
+    yield Bar(f"memory, little memory, {what}", found["short peak"] / found["one peak"], most=SHARE)
+    for way in ("one", "pieces", "short"):
+        yield from as_planned(host, f"{what}: {way}", found[f"{way} peak"], found[f"{way} planned"])
+
+
+def check_long(host: Host) -> Iterator[Bar]:
+    found = host.figures(measure.long, 1)
+    limit = host.sizes.long_pool * 1e6
+    yield Bar(f"planned / limit, {host.sizes.long_cycles:,} cycles", found["planned"] / limit, most=1)
+    yield from as_planned(host, f"{host.sizes.long_cycles:,} cycles", found["peak"], found["planned"])
+
+
+def as_planned(host: Host, what: str, peak: float, planned: float) -> Iterator[Bar]:
+    """Of a GPU alone: a CPU's memory has all else that the process needs in it."""
+    if not host.on_cpus:
+        yield Bar(f"memory / planned, {what}", peak / planned, most=AS_PLANNED)
+
+
+def check_cluster(host: Host) -> Iterator[Bar]:
+    # On CPUs with one process a core: two must reach 1.6.
+    number = len(host.devices)
+    least = 0.8 * number if host.on_cpus else LEAST.get(number, 0.925 * number)
+    one = host.figures(measure.here_in_one, 1)["seconds"]
+    for pieces in dict.fromkeys((max(2, number), 2 * number)):
+        found, what = (
+            host.figures(measure.by_cluster, pieces=pieces, per_device=1),
+            f"{pieces} pieces on {number} devices",
+        )
+        say(f"{what} / one piece on one, with the run and verifying: {one / found['whole']:.2f}")
+        yield Bar(f"{what} / one piece on one", one / found["proof"], least=least)
+
+
+def check_sharing(host: Host) -> Iterator[Bar]:
+    one, processes = host.figures(measure.here_in_one, 1)["seconds"], host.sizes.processes
+    for pieces in (processes, 2 * processes):
+        found = host.figures(measure.by_cluster, 1, pieces=pieces, per_device=processes)
+        yield Bar(f"{pieces} pieces by {processes} processes / one by one", one / found["proof"], least=2.2)
+
+
+def check_faults(host: Host) -> Iterator[Bar]:
+    for what, differ in host.figures(measure.faulty).items():
+        yield Bar(f"other bytes, {what}", differ, most=0)
+
+
+PARTS: dict[str, Part] = {
+    "bytes": (check_bytes, 150),
+    "memory": (check_memory, 120),
+    "long": (check_long, 150),
+    "cluster": (check_cluster, 150),
+    "sharing": (check_sharing, 150),
+    "faults": (check_faults, 150),
+}
+
+
+def main() -> None:
+    check(parser_of(__doc__, PARTS, Sizes()), PARTS, Sizes(), ON_CPUS, measure.compile_all)
+
+
+if __name__ == "__main__":
+    main()
