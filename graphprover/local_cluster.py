@@ -8,6 +8,7 @@ import logging
 import os
 import signal
 import threading
+import warnings
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
@@ -134,6 +135,8 @@ class _Processes:
 
     async def _run(self) -> None:
         shown = setting(DASHBOARD)
+        if shown:  # a line says where it is, wherever that was asked to be
+            warnings.filterwarnings("ignore", r"\s*Port \d+ is already in use", module=r"distributed\.node")
         async with Scheduler(
             host=_HOST,
             dashboard=bool(shown),

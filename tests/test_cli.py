@@ -497,17 +497,8 @@ def test_reports_of_guests_in_pieces(tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     guest = str(Path(__file__).parents[1] / "examples/guests/fib_iterative.elf")
     (tmp_path / "input").write_bytes((30).to_bytes(8, "little"))
-    options = [
-        "--input",
-        str(tmp_path / "input"),
-        "--pieces",
-        "3",
-        "--security",
-        "30",
-        "-o",
-        str(tmp_path / "proof.bin"),
-    ]
-    assert main(["prove", guest, *options, "--report", str(out)]) == OK
+    options = f"--input {tmp_path}/input --pieces 3 --security 30 -o {tmp_path}/proof.bin --report {out}".split()
+    assert main(["prove", guest, *options]) == OK
     found = json.loads(out.read_text())
     heads = [table["piece"] for table in found["tables"] if table["name"] == "0.head"]
     assert heads == [0, 1, 2] and len(found["tables"]) == sum(piece["tables"] for piece in found["pieces"])
