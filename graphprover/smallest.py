@@ -2,14 +2,16 @@
 
 from graphprover.device import Device
 from graphprover.prover import prove
+from graphprover.verifier import verify
 from graphprover.vm.execute import execute, smallest
 from graphprover.vm.run_statement import statement_of_run
 from graphprover.vm.statement import Machine
 
 
 def prove_smallest(device: Device | str) -> None:
-    """Run and prove it, which takes every kernel of a CPU, and on a GPU all but those of other tables."""
+    """Run, prove and verify it, which takes every kernel of a CPU, and on a GPU all but those of other tables."""
     machine = Machine(smallest())
     execute(machine.image)
     execution = execute(machine.image, record=True)
-    prove(statement_of_run(machine, execution), device=device)
+    statement = statement_of_run(machine, execution)
+    verify(prove(statement, device=device), statement)

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -46,6 +47,7 @@ class Once:
             except FileExistsError:
                 return method(*arguments)
             if self.happens == DIES:
+                time.sleep(0.2)  # what the worker tells is out by then
                 os.kill(os.getpid(), signal.SIGKILL)
             elif self.happens == STOPS:
                 self.marker.write_text(str(os.getpid()))

@@ -91,7 +91,7 @@ def test_seconds_by_activity_add_up(client: Client, results: list[Result]) -> No
 
 def test_figures_with_heartbeats(client: Client, results: list[Result]) -> None:
     assert sum(figures(client, PROOFS)) == len(results)
-    assert min(figures(client, CYCLES)) > 0 and min(figures(client, CELLS)) > 0
+    assert max(figures(client, CYCLES)) > 0 and max(figures(client, CELLS)) > 0  # one may have made all
     assert min(figures(client, MEMORY)) > 50 << 20  # a process with its kernels
     assert figures(client, POOL) == [0, 0]  # no GPU
 

@@ -199,12 +199,12 @@ def test_proofs_outlive_all_workers(pair: Client) -> None:
 
 def lose_device() -> None:
     """What this process proves next loses its device."""
-    from graphprover import worker
+    from graphprover import meters
 
     def lost(*arguments: object) -> None:
         raise DeviceLost("as a test wants it")
 
-    worker.made = lost
+    meters.made = lost  # type: ignore[assignment]
 
 
 def test_a_lost_device_ends_its_worker_and_no_proof(pair: Client, prepared: Prepared, proof: Proof) -> None:
