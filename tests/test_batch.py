@@ -103,7 +103,7 @@ class FakeCluster:
             if number == 1:
                 yield Outcome(errand, None, OSError("lost"), "tcp://1", 2)
                 continue
-            job, by = pickle.loads(errand.payload())
+            job, by, _ = pickle.loads(errand.payload())
             assert by == device == "cpu"
             yield Outcome(errand, pickle.dumps(made(job, "threads", by)), None, f"tcp://{number}", 1)
 

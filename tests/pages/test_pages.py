@@ -70,7 +70,7 @@ def test_a_proof_in_pieces_has_a_lane_and_tables_of_them() -> None:
     seen = in_pieces()
     page = proof_page(seen)
     dom = opened(page)
-    assert "6 tables in 3 pieces" in dom and "The slowest piece is piece 1" in dom and '"pieces"' in dom
+    assert "6 tables in 3 pieces" in dom and re.search(r"The slowest piece is piece \d:", dom) and '"pieces"' in dom
     assert "piece 1: 1.synthetic" in dom and ">is verified</li>" in dom and "kept of pieces that wait" in dom
     heads = re.findall(r"<th[^>]*><button>(.*?)</button>", dom.partition("<h2>Rounds</h2>")[0])
     assert heads[:5] == ["piece", "all", "commit", "prove", "verify"]
