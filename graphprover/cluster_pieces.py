@@ -17,6 +17,7 @@ from graphprover.cluster import Cluster, Errand, Outcome
 from graphprover.device import CpuDevice, Device
 from graphprover.graphs.keys import PieceNumber
 from graphprover.graphs.progress import Tell
+from graphprover.graphs.transcript import joint_nonce
 from graphprover.proof_in_pieces import ProofInPieces
 from graphprover.protocol.pieces import Joint
 
@@ -75,17 +76,10 @@ def prove_parts(
             done([errand(number, "commit") for number in numbers], committed.__setitem__)
             states = [committed[number.index].value for number in numbers]
             joint = Joint(tuple(state.digest for state in states))
-            nonce = _nonce(joint, states[0].lookup_pow_bits)
+            nonce = joint_nonce(CpuDevice(1), joint, states[0].lookup_pow_bits)  # little work
             finishing = [errand(number, "finish", joint, nonce, held=committed[number.index]) for number in numbers]
             done(finishing, take)
     finally:
         for outcome in committed.values():
             cluster.release(outcome)
     return ProofInPieces(joint, tuple(made[number.index].proof for number in numbers))
-
-
-def _nonce(joint: Joint, bits: int) -> int:
-    """That of the one proof of work, which is little work."""
-    device = CpuDevice(1)
-    with device.task():
-        return device.grind(joint.grinding_seed, bits)

@@ -10,10 +10,10 @@ from graphprover.checker import warn
 from graphprover.device import Device
 from graphprover.device.choose import device_for
 from graphprover.graphs.keys import key_of
-from graphprover.prepared import prepare
+from graphprover.prepared import prepare, wrapped
 from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.security import JOHNSON_PROXIMITY
-from graphprover.prover import proof_task, wrapped
+from graphprover.prover import proof_task
 from graphprover.statement import Statement
 
 

@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Unpack
 
+from graphprover.anatomy import proofs_of
 from graphprover.checker import warn
 from graphprover.device import Device
 from graphprover.device.choose import device_for
@@ -370,8 +371,7 @@ Says = list[tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]]  # of each piec
 
 def _says(proof: Proof | ProofInPieces) -> Says:
     """What a proof of tables says."""
-    proofs = proof.proofs if isinstance(proof, ProofInPieces) else (proof,)
-    return [(piece.public_values, piece.log_heights) for piece in proofs]
+    return [(piece.public_values, piece.log_heights) for piece in proofs_of(proof)]
 
 
 def _to_say(prepared: Prepared | PreparedPieces) -> Says:

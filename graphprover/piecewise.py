@@ -20,11 +20,12 @@ from graphprover.graphs.pieces import PiecesPlan
 from graphprover.graphs.progress import Tell
 from graphprover.graphs.proof import Committed, Keep
 from graphprover.graphs.tasks import Around, Graph
+from graphprover.graphs.transcript import joint_nonce
 from graphprover.observation import Observation, Stage, clock, observing
-from graphprover.prepared import Prepared, PreparedPieces
+from graphprover.prepared import Prepared, PreparedPieces, wrapped
 from graphprover.proof_in_pieces import Piece, ProofInPieces
 from graphprover.protocol.pieces import Joint
-from graphprover.protocol.proof import Cap, encode
+from graphprover.protocol.proof import Cap
 from graphprover.seeing import Sight, made_in
 from graphprover.settings import NVTX, setting
 
@@ -64,15 +65,16 @@ def prove_pieces(
     firsts = [0, *accumulate(len(piece.layout.tables) for piece in prepared.pieces)]
     stages: list[list[Stage]] = [[] for _ in numbers]
 
-    def new_graph(piece: Prepared, number: PieceNumber, kept: dict[Key, Any]) -> Graph:
-        around: Around | None = partial(observer.task, graph=len(seen)) if observer else None
-        around = in_ranges(device, around) if setting(NVTX) else around
-        return Graph(device, token, batches(piece.layout, device.log_batch_rows), number, kept, around)
+    def by(number: PieceNumber, live: int) -> InPieces:
+        piece = prepared.pieces[number.index]
 
-    def run_seen(task: Any, piece: Prepared, number: PieceNumber, live: int) -> Any:
-        if observer:
-            seen.append(GraphOfProof(task, piece.layout, made_in(piece), live, number.index, firsts[number.index]))
-        return run(task)
+        def run_seen(task: Any) -> Any:
+            if observer:
+                seen.append(GraphOfProof(task, piece.layout, made_in(piece), live, number.index, firsts[number.index]))
+            return run(task)
+
+        around: Around | None = partial(observer.task, graph=len(seen)) if observer else None
+        return InPieces(device, run_seen, token, in_ranges(device, around) if setting(NVTX) else around)
 
     @contextmanager
     def stage(name: str, number: PieceNumber) -> Iterator[None]:
@@ -84,30 +86,24 @@ def prove_pieces(
     committed = []
     for number, piece, planned in zip(numbers, prepared.pieces, plan.pieces, strict=True):
         with stage("commit", number):
-            graph = new_graph(piece, number, {})
-            task = proof_graph.committing(graph, *_given(piece), keep=planned.keep)
-            committed.append(run_seen(task, piece, number, waiting[number.index]))
+            committed.append(by(number, waiting[number.index]).commit(number, piece, planned.keep))
         _log.debug("%s has committed, and keeps %s: %d bytes", number, planned.keep.name, planned.kept)
 
     # σ and τ, of all of them.
     joint = Joint(tuple(piece.digest for piece in committed))
-    nonce = grind(device, joint, prepared.pieces[0].layout.parameters.lookup_pow_bits)
+    nonce = joint_nonce(device, joint, prepared.pieces[0].layout.parameters.lookup_pow_bits)
 
     # The other rounds of each: of the last one first, of which most is there.
     proofs: dict[int, tuple[Proof, Cap | None]] = {}
     for number in reversed(numbers):
         piece = prepared.pieces[number.index]
         with stage("prove", number):
-            graph = new_graph(piece, number, committed.pop().kept)
-            task = proof_graph.finishing(graph, *_given(piece), joint=joint, nonce=nonce)
-            kept = plan.pieces[number.index].kept
-            proven = run_seen(task, piece, number, waiting[number.index] + kept)
-            parameters, log_heights = piece.layout.parameters, piece.layout.log_heights
-            proof = Proof(piece.label, parameters, log_heights, piece.public_values, encode(proven.proof))
-        proofs[number.index] = proof, proven.preprocessed_cap
+            finisher = by(number, waiting[number.index] + plan.pieces[number.index].kept)
+            proof, cap = finisher.finish(number, piece, committed.pop().kept, joint, nonce)
+        proofs[number.index] = proof, cap
         if check:
             with stage("verify", number):
-                check(Piece(joint, number.index, proof), proven.preprocessed_cap)
+                check(Piece(joint, number.index, proof), cap)
 
     made, caps = zip(*(proofs[number.index] for number in numbers), strict=True)
     proof_in_pieces, observe = ProofInPieces(joint, made), None
@@ -142,19 +138,11 @@ class InPieces:
         """Its other rounds, which use up what was ``kept``, and make again what was not."""
         graph = self._graph(number, piece, kept)
         proven = self.run(proof_graph.finishing(graph, *_given(piece), joint=joint, nonce=nonce))
-        parameters, log_heights = piece.layout.parameters, piece.layout.log_heights
-        proof = Proof(piece.label, parameters, log_heights, piece.public_values, encode(proven.proof))
-        return proof, proven.preprocessed_cap
+        return wrapped(proven, piece.label, piece.layout, piece.public_values), proven.preprocessed_cap
 
     def _graph(self, number: PieceNumber, piece: Prepared, kept: dict[Key, Any]) -> Graph:
         batched = batches(piece.layout, self.device.log_batch_rows)
         return Graph(self.device, self.token, batched, number, kept, self.around)
-
-
-def grind(device: Device, joint: Joint, bits: int) -> int:
-    """The nonce before σ, for all pieces."""
-    with device.task():
-        return device.grind(joint.grinding_seed, bits)
 
 
 @contextmanager

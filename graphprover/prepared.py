@@ -8,9 +8,12 @@ import numpy as np
 
 from graphprover.air.description import AirDescription, check_multiplicity_bound
 from graphprover.device import Array
+from graphprover.envelope import Proof
+from graphprover.graphs.query import Proven
 from graphprover.pieces import Pieces
 from graphprover.protocol.layout import Layout, make_layout
 from graphprover.protocol.parameters import RATES, Parameters
+from graphprover.protocol.proof import encode
 from graphprover.protocol.security import JOHNSON_PROXIMITY, choose, shape_of
 from graphprover.recipe import Recipe
 from graphprover.statement import Statement, Table, as_columns
@@ -50,6 +53,11 @@ class PreparedPieces:
     def on_host(self) -> "PreparedPieces":
         """The same, with no trace on a GPU: so it travels."""
         return PreparedPieces(tuple(piece.on_host() for piece in self.pieces))
+
+
+def wrapped(proven: Proven, label: str, layout: Layout, public_values: tuple[tuple[int, ...], ...]) -> Proof:
+    """What the graph gives, for the user."""
+    return Proof(label, layout.parameters, layout.log_heights, public_values, encode(proven.proof))
 
 
 def prepare(

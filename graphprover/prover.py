@@ -29,17 +29,16 @@ from graphprover.graphs.observe import GraphOfProof, in_ranges, observer_for
 from graphprover.graphs.pieces import On, PiecesPlan, plan_pieces
 from graphprover.graphs.plan import Peak, peak_of
 from graphprover.graphs.progress import Tell
-from graphprover.graphs.query import Proven
 from graphprover.graphs.tasks import Around, Graph
 from graphprover.observation import Observation, Stage, clock, give, observing, on_clock, stage
 from graphprover.pieces import Pieces, pieces_of
 from graphprover.piecewise import prove_pieces
-from graphprover.prepared import Prepared, PreparedPieces, ready
+from graphprover.prepared import Prepared, PreparedPieces, ready, wrapped
 from graphprover.proof_in_pieces import Piece, ProofInPieces
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.parameters import Parameters
-from graphprover.protocol.proof import BatchProof, Cap, decode, encode
+from graphprover.protocol.proof import BatchProof, Cap, decode
 from graphprover.protocol.security import JOHNSON_PROXIMITY
 from graphprover.protocol.verification import check_batch, check_piece
 from graphprover.seeing import Sight, made_in
@@ -377,11 +376,6 @@ def proof_task(prepared: Prepared, device: Device, token: str, around: Around | 
     layout, traces, fixed = prepared.layout, dict(enumerate(prepared.traces)), dict(prepared.preprocessed)
     graph = Graph(device, token, batches(layout, device.log_batch_rows), around=around)
     return proof_graph.build(graph, layout, prepared.label, traces, fixed, prepared.public_values)
-
-
-def wrapped(proven: Proven, label: str, layout: Layout, public_values: tuple[tuple[int, ...], ...]) -> Proof:
-    """What the graph gives, for the user."""
-    return Proof(label, layout.parameters, layout.log_heights, public_values, encode(proven.proof))
 
 
 def _told(progress: bool | Tell) -> AbstractContextManager[Tell | None]:

@@ -81,6 +81,12 @@ def lookup_challenges(device: Device, state: Challenger, *, layout: Layout) -> D
     return Drawn(state, LookupChallenges(lookup_prefixes(layout.tables, sigma, tau), tau), nonce)
 
 
+def joint_nonce(device: Device, joint: Joint, bits: int) -> int:
+    """That of the proof of work before the lookup challenges of all pieces."""
+    with device.task():
+        return device.grind(joint.grinding_seed, bits)
+
+
 def joint_lookup_challenges(
     device: Device, state: Challenger, *, layout: Layout, piece: PieceNumber, joint: Joint, nonce: int
 ) -> Drawn:

@@ -13,9 +13,9 @@ from graphprover.device import CpuDevice
 from graphprover.examples import memory
 from graphprover.graphs.keys import PieceNumber
 from graphprover.graphs.proof import Keep
+from graphprover.graphs.transcript import joint_nonce
 from graphprover.one_piece import Finished, Held, Part, commit_one, finish_one
 from graphprover.pieces import pieces_of
-from graphprover.piecewise import grind
 from graphprover.prepared import prepare_pieces
 from graphprover.protocol.pieces import Joint
 from tests.graphs.test_proof import FEW, example
@@ -56,7 +56,7 @@ def test_the_bytes(proof: ProofInPieces, parts: list[Part], left: Callable[[Held
     held = [commit_one(part, DEVICE) for part in parts]
     joint = Joint(tuple(one.digest for one in held))
     assert joint == proof.joint
-    nonce = grind(DEVICE, joint, held[0].lookup_pow_bits)
+    nonce = joint_nonce(DEVICE, joint, held[0].lookup_pow_bits)
     made: list[Finished] = [
         finish_one(part, joint, nonce, left(one), DEVICE) for part, one in zip(parts, held, strict=True)
     ]
