@@ -42,7 +42,7 @@ from graphprover.vm.table_numbers import FAMILY_TABLES, TableNumber
 from graphprover.vm.tables.bump import Bump
 from graphprover.vm.tables.fixed import BytePairs, Halves, Powers
 from graphprover.vm.tables.keccak_f import DIGITS, Even, KeccakF
-from graphprover.vm.tables.program import ProgramTable
+from graphprover.vm.tables.program import FIELDS, ProgramTable
 from graphprover.vm.tables.state import (
     STATED_LANES,
     Boundary,
@@ -301,6 +301,16 @@ class Machine(ProgramStatements):
     def instructions(self) -> Instructions:
         """The decoded words of the code."""
         return decode_all(self.image.code)
+
+    @cached_property
+    def instruction_of_entry(self) -> np.ndarray:
+        """The number in the code of each row's instruction, int64 (rows,), which rises."""
+        return (self.entries[FIELDS.index("pc")].astype(np.int64) - self.image.code_base) // 4
+
+    @cached_property
+    def first_entry(self) -> np.ndarray:
+        """Where the rows of each instruction begin, and the last one's end: int64 (instructions + 1,)."""
+        return np.searchsorted(self.instruction_of_entry, np.arange(len(self.instructions.op) + 1))
 
     @cached_property
     def outcomes(self) -> tuple[tuple[Outcome, ...], ...]:

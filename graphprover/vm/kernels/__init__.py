@@ -37,3 +37,8 @@ def count_keys(device: Device, main: Array, keys: Keys, counts: Array) -> None:
     """
     keys.require(len(main), len(counts))
     _twin(device).count_keys(device, main, keys, counts)
+
+
+def count_entries(device: Device, entries: Array, counts: Array) -> None:
+    """Add how often each number is among ``entries``, uint32 (n,), to ``counts``, uint64, which has a place for all."""
+    _twin(device).count_entries(device, entries, counts)

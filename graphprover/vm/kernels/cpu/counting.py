@@ -1,4 +1,4 @@
-"""How often the rows of a trace ask for each number."""
+"""How often the rows of a trace ask for each number, and cycles meet each entry."""
 
 import numpy as np
 
@@ -52,3 +52,14 @@ def count_keys(device: Device, main: np.ndarray, keys: Keys, counts: np.ndarray)
     device.split_rows(piece, main.shape[1])
     for own in made:
         np.add(counts, own, out=counts)
+
+
+@njit(nogil=True, cache=True)
+def _count_entries(entries, counts):
+    for entry in entries:
+        counts[np.uint64(entry)] += np.uint64(1)
+
+
+def count_entries(device: Device, entries: np.ndarray, counts: np.ndarray) -> None:
+    """See ``graphprover.vm.kernels.count_entries``."""
+    _count_entries(entries, counts)

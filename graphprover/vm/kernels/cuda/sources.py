@@ -4,18 +4,23 @@ from functools import cache
 from pathlib import Path
 
 from graphprover.kernels.cuda.sources import source
-from graphprover.vm.clock import FAR, LOG_SLOTS, SLOT_B, SLOT_D, SLOTS
+from graphprover.vm.clock import FAR, SLOT_MEMORY, SLOTS
 from graphprover.vm.kernels import keys
 from graphprover.vm.kernels.lanes import Kind
 from graphprover.vm.limbs import LIMB_BITS, LIMB_MASK
 
 _FOLDER = Path(__file__).parent
-_LANES = {"FAR": FAR, "LOG_SLOTS": LOG_SLOTS, "SLOTS": SLOTS, "SLOT_B": SLOT_B, "SLOT_D": SLOT_D}
+_LANES = {"FAR": FAR, "SLOTS": SLOTS, "SLOT_MEMORY": SLOT_MEMORY}
 _LIMBS = {"LIMB_BITS": LIMB_BITS, "LIMB_MASK": LIMB_MASK}
 _KEYS = ("TERMS_END", "CONSTANT", "FLAG", "FIRST", "NUMBERS", "KEY_WORDS", "COLUMN", "WEIGHT", "TERM_WORDS")
+COUNT_PIECE, COUNT_SLOTS = 1 << 14, 1 << 11  # entries of a block, and how many of them it counts by itself
 _DEFINES = {
     "lanes.cu": {**_LANES, **_LIMBS, **{f"KIND_{kind.name}": int(kind) for kind in Kind}},
-    "counting.cu": {name: getattr(keys, name) for name in _KEYS},
+    "counting.cu": {
+        **{name: getattr(keys, name) for name in _KEYS},
+        "COUNT_PIECE": COUNT_PIECE,
+        "COUNT_SLOTS": COUNT_SLOTS,
+    },
 }
 
 
