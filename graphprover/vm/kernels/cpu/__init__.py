@@ -2,5 +2,6 @@
 
 from graphprover.vm.kernels.cpu.counting import count_keys
 from graphprover.vm.kernels.cpu.lanes import fill_lanes
+from graphprover.vm.kernels.cpu.replay import census, replay
 
-__all__ = ["count_keys", "fill_lanes"]
+__all__ = ["census", "count_keys", "fill_lanes", "replay"]
