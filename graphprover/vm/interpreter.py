@@ -23,18 +23,15 @@ from graphprover.vm.profile.counters import (
     FLAGS,
     JUMP,
     OTHER,
-    WAYS,
     access,
     late_of_call,
     late_registers,
     maybe_late,
     touch,
     touch_of_call,
-    way_of_others,
-    way_of_place,
-    way_of_sum,
 )
 from graphprover.vm.record import INTERVAL, NO_REGISTER, REGISTERS, AccessedRegisters
+from graphprover.vm.ways import WAYS, way_of_call, way_of_place, way_of_shift, way_of_sum
 
 PAGE_WORDS = 512
 PAGE_BYTES = 8 * PAGE_WORDS
@@ -480,7 +477,8 @@ def run(code, state, store, limit, tape, counters):
         if counters is not None:
             step = steps[_U(WAYS * index + way)]
             if step & OTHER:
-                step = steps[_U(WAYS * index + way_of_others(op, a, b))]
+                way = way_of_call(a) if op == Op.ECALL else way_of_shift(b)
+                step = steps[_U(WAYS * index + way)]
             entry = step >> FLAGS
             at = _U(start + entry)
             counts[at] += 1

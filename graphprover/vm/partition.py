@@ -7,7 +7,7 @@ is that of its groups, and in each of them that of time; a family's are neighbou
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -16,13 +16,14 @@ from graphprover.device import Array, Device
 from graphprover.vm import shape
 from graphprover.vm.families import FAMILIES, IN_PLACE
 from graphprover.vm.isa import disassemble
-from graphprover.vm.kernels import census
-from graphprover.vm.kernels.tape import ACCESSES, NO_STEP, Tape
+from graphprover.vm.kernels import census, replay
+from graphprover.vm.kernels.tape import ACCESSES, NO_STEP, Tape, empty_cycles
+from graphprover.vm.record import INTERVAL, LOG_INTERVAL
 from graphprover.vm.statement import Machine
 from graphprover.vm.tables.program import FIELDS
 from graphprover.vm.traces.accesses import Access, accesses_of
 from graphprover.vm.version import FAMILY_NUMBERS
-from graphprover.vm.ways import entries_by_way, kinds
+from graphprover.vm.ways import WAYS, entries_by_way, kinds
 
 _NAMES = {number: name for name, number in FAMILY_NUMBERS.items()}
 _IN_PLACE = np.array([_NAMES.get(number, "").endswith(IN_PLACE) for number in range(max(_NAMES) + 1)])
@@ -95,7 +96,7 @@ def partition(machine: Machine, device: Device, tape: Tape) -> Partition:
         ])  # fmt: skip
         words = device.fetch(found)
     refused, totals, late = np.split(words, [2, 2 + len(groups.family)])
-    _check(machine, refused)
+    _check(machine, device, tape, refused)
     many = np.bincount(groups.kind, weights=totals)  # cycles of each kind
     of_family = np.zeros(len(_IN_PLACE))
     np.add.at(of_family, groups.family, many[groups.kind])
@@ -123,16 +124,29 @@ def _families(
     return shares, tuple(found)
 
 
-def _check(machine: Machine, refused: np.ndarray) -> None:
+def _check(machine: Machine, device: Device, tape: Tape, refused: np.ndarray) -> None:
     """Raises Unprovable for a cycle that no family proves, or that no single bump helps."""
-    unproved, far = refused.tolist()
+    unproved, unreached = refused.tolist()
     if unproved != NO_STEP:
-        cycle, at = divmod(unproved, 1 << 32)
+        at = _instruction_of(machine, device, tape, unproved)
         pc = machine.image.code_base + 4 * at
         line = disassemble(int(machine.image.code[at]), pc)
-        raise Unprovable(f"cycle {cycle}, pc {pc:#x}: {line}: no table proves this")
-    if far != NO_STEP:
-        raise Unprovable(f"cycle {far >> 32}: a value was not accessed for more than 2^30 cycles")
+        raise Unprovable(f"cycle {unproved}, pc {pc:#x}: {line}: no table proves this")
+    if unreached != NO_STEP:
+        raise Unprovable(f"cycle {unreached}: a value was not accessed for more than 2^30 cycles")
+
+
+def _instruction_of(machine: Machine, device: Device, tape: Tape, cycle: int) -> int:
+    """The instruction of a cycle: its number in the code."""
+    interval = (cycle - tape.start) >> LOG_INTERVAL
+    one = slice(interval, interval + 1)
+    snapshot = {name: getattr(tape, name)[one] for name in ("index", "at", "values", "times")}
+    alone = replace(tape, **snapshot, start=tape.start + INTERVAL * interval, first=cycle, last=cycle + 1)
+    number = np.repeat(np.arange(len(machine.instructions.op), dtype=np.uint64), WAYS)
+    with device.task():
+        cycles = empty_cycles(device, 1, len(tape.old))
+        replay(device, alone, device.load(number), device.load(np.zeros((1, 1), dtype=np.uint32)), cycles)
+        return int(device.fetch(cycles.entry)[0])
 
 
 def groups_of(machine: Machine) -> Groups:

@@ -8,7 +8,7 @@ import numpy as np
 from graphprover.device import Array, Device
 from graphprover.vm.interpreter import predecode
 from graphprover.vm.kernels import replay
-from graphprover.vm.kernels.tape import Cycles, Tape
+from graphprover.vm.kernels.tape import Cycles, Tape, empty_cycles
 from graphprover.vm.partition import Partition, count
 from graphprover.vm.record import INTERVAL, LOG_INTERVAL, Record, registers_accessed
 from graphprover.vm.statement import Machine
@@ -61,9 +61,3 @@ def program_columns(device: Device, machine: Machine) -> dict[str, Array]:
     columns = dict(zip(names, np.ascontiguousarray(machine.entries), strict=True))
     offset = machine.instructions.imm.view(np.uint64)[machine.instruction_of_entry]
     return {name: device.load(column) for name, column in (columns | {"offset": offset}).items()}
-
-
-def empty_cycles(device: Device, cycles: int, accesses: int) -> Cycles:
-    """Room for so many cycles with so many accesses; words after accesses that are no stores' stay 0."""
-    narrow, wide = (device.arrays.empty((rows, cycles), dtype=f"uint{bits}") for rows, bits in ((3, 32), (7, 64)))
-    return Cycles(*narrow, *wide, device.arrays.zeros(accesses, dtype="uint64"))

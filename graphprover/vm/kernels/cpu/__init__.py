@@ -1,6 +1,7 @@
 """The machine's kernels on a CPU, compiled by Numba; see ``graphprover.vm.kernels``."""
 
-from graphprover.vm.kernels.cpu.counting import count_keys
+from graphprover.vm.kernels.cpu.counting import count_entries, count_keys
 from graphprover.vm.kernels.cpu.lanes import fill_lanes
+from graphprover.vm.kernels.cpu.replay import census, replay
 
-__all__ = ["count_keys", "fill_lanes"]
+__all__ = ["census", "count_entries", "count_keys", "fill_lanes", "replay"]
