@@ -13,7 +13,19 @@ from graphprover.vm.kernels.keys import Keys
 from graphprover.vm.kernels.lanes import Cell, Lanes
 from graphprover.vm.kernels.tape import Cycles, Tape
 
-_SAME = ("arange", "concatenate", "cumsum", "empty", "full", "minimum", "roll", "searchsorted", "stack", "where", "zeros")
+_SAME = (
+    "arange",
+    "concatenate",
+    "cumsum",
+    "empty",
+    "full",
+    "minimum",
+    "roll",
+    "searchsorted",
+    "stack",
+    "where",
+    "zeros",
+)
 
 
 class StrictArray(np.ndarray):

@@ -22,8 +22,6 @@ from graphprover.vm.record import Record
 from graphprover.vm.shape import KECCAK_CALL, MIN_ROWS, lanes_for, packing, rows_for
 from graphprover.vm.statement import Machine
 from graphprover.vm.table_numbers import FamilyTable, TableNumber
-from graphprover.vm.tables.keccak_f import even_trace
-from graphprover.vm.tables.keccak_f import trace as keccak_f_trace
 from graphprover.vm.tables.step import Step
 from graphprover.vm.traces.bumps import bump_trace, bumps
 from graphprover.vm.traces.counts import count_recipes, program_trace
@@ -42,7 +40,8 @@ def statement_of_run(
 ) -> Statement:
     """The statement about an execution, with recipes for its traces; with ``state_input`` it says on which input.
 
-    ``device``: what replays the run for the heights of its tables, by default the CPU. Raises ValueError for an execution without a record, Unprovable for one that has no proof.
+    ``device``: what replays the run for the heights of its tables, by default the CPU. Raises ValueError for an
+    execution without a record, Unprovable for one that has no proof.
     """
     (tables,), _ = _tables(machine, execution, [range(execution.cycles)], state_input, device)
     return Statement(tables, label)
@@ -141,7 +140,7 @@ def _traces(
     found: list[_Numbered] = [(int(number), recipe) for number, recipe in count_recipes(looking).items()]
     found += [(int(number), recipe) for number, _, recipe in others]
     if KECCAK_CALL in parted.shares:
-        found += _keccak_traces(machine, run, *parted.shares[KECCAK_CALL])
+        raise NotImplementedError
     found += [(table.number, recipe) for table, recipe in families]
     return sorted(found, key=lambda numbered: numbered[0])
 
@@ -168,18 +167,3 @@ def _bump_recipes(bump: Air, late: Sequence[Late], run: Recipe) -> Iterator[Reci
     for height, first, last in packing(TableNumber.BUMP, cells_per_row(air)).shares(sum(some.count for some in late)):
         fixed = {"first": first, "last": last, "height": height}
         yield Recipe("bump", bump_trace, fixed, (made,), (air.main_width, height))
-
-
-def _keccak_traces(machine: Machine, run: Run, start: int, end: int) -> Iterator[tuple[int, np.ndarray]]:
-    """The traces of the permutation, whose calls are numbered by clocks, and of even numbers.
-
-    They are made here and now, because how many even numbers there are shows in the former only.
-    """
-    cells = cells_per_row(machine.air(TableNumber.KECCAK_F, 0, 0).describe())
-    traces = []
-    for height, first, last in packing(TableNumber.KECCAK_F, cells).shares(end - start):
-        chosen = slice(start + first, start + last)
-        rows = host_rows(run, run.order[chosen], run.entries[chosen])
-        traces.append(keccak_f_trace(rows.clk, rows.words("old"), height))
-    yield from ((int(TableNumber.KECCAK_F), trace) for trace in traces)
-    yield int(TableNumber.EVEN), even_trace(traces, MIN_ROWS)

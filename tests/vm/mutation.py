@@ -6,8 +6,9 @@ that may notice: a constraint, a lookup, an input that is not what was there. A 
 check notices is a hole; one that exactly one check notices shows that the table needs this check.
 """
 
+import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -81,7 +82,7 @@ def families(execution: Execution, most: int = 400) -> list[Family]:
     # One more word, for whoever has no second one: where none was accessed, it might as well be any.
     more = {name: np.append(getattr(run, name), 1).astype(getattr(run, name).dtype) for name in ("old", "clock")}
     run = replace(run, cycles=replace(run.cycles, new=np.append(run.cycles.new, np.uint64(1))), **more)
-    columns = [field.name for field in fields(Cycles) if field.name != "new"]
+    columns = [field.name for field in dataclasses.fields(Cycles) if field.name != "new"]
     found = []
     for name in FAMILIES:
         entry_of = {

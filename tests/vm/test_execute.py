@@ -326,7 +326,7 @@ Cells = dict[int, tuple[int, int]]  # place -> value and time of its last access
 
 
 def replay(execution: Execution) -> None:
-    """Follow every access of the replayed record in Python: each finds the value and the time that the last one left."""
+    """Follow every access of a replayed record in Python: each finds the value and time that the last one left."""
     program, record = execution.image, execution.record
     assert record is not None
     machine, code = Machine(program), decode_all(program.code)

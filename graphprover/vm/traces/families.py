@@ -53,7 +53,12 @@ def _copies(run: Run, step: Step, chosen: slice) -> dict[str, tuple[Any, ...]]:
             cells[access.cell] = Kind.RECENT, getattr(cycles, TIMES[access.cell])[chosen], None, access.slot
         elif access.cell == "m_t":
             cells[access.cell] = Kind.RECENT_CLOCK, run.clock, at, access.slot
-    for name, *source in (("a", cycles.a[chosen]), ("b", cycles.b[chosen]), ("old", cycles.d[chosen]), ("m", run.old, at)):
+    for name, *source in (
+        ("a", cycles.a[chosen]),
+        ("b", cycles.b[chosen]),
+        ("old", cycles.d[chosen]),
+        ("m", run.old, at),
+    ):
         cells[f"{name}_lo"] = Kind.LOW, *source
         cells[f"{name}_hi"] = Kind.HIGH, *source
     return cells
