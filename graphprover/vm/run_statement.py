@@ -21,14 +21,12 @@ from graphprover.vm.record import Record
 from graphprover.vm.shape import KECCAK_CALL, MIN_ROWS, lanes_for, packing, rows_for
 from graphprover.vm.statement import Machine
 from graphprover.vm.table_numbers import FamilyTable, TableNumber
-from graphprover.vm.tables.keccak_f import even_trace
-from graphprover.vm.tables.keccak_f import trace as keccak_f_trace
 from graphprover.vm.tables.step import Step
 from graphprover.vm.traces.bumps import Late, bump_trace, late_accesses, late_between
 from graphprover.vm.traces.counts import count_recipes, program_trace
 from graphprover.vm.traces.families import family_trace
-from graphprover.vm.traces.rows import host_rows
-from graphprover.vm.traces.run import Run, load_run, run_of
+from graphprover.vm.traces.keccak import calls_of, keccak_recipes
+from graphprover.vm.traces.run import load_run, run_of
 from graphprover.vm.traces.state import output_words, state_recipes
 from graphprover.vm.version import FAMILY_NUMBERS
 from graphprover.vm.windows import held_before, record_of
@@ -137,7 +135,10 @@ def _traces(machine: Machine, record: Record, window: range, state: Sequence[_Ot
     found: list[_Numbered] = [(int(number), recipe) for number, recipe in count_recipes(looking).items()]
     found += [(int(number), recipe) for number, _, recipe in others]
     if KECCAK_CALL in parted.shares:
-        found += _keccak_traces(machine, run, *parted.shares[KECCAK_CALL])
+        start, end = parted.shares[KECCAK_CALL]
+        found += keccak_recipes(
+            machine, Recipe("calls", calls_of, {"start": start, "end": end}, (loaded,)), end - start
+        )
     found += [(table.number, recipe) for table, recipe in families]
     return sorted(found, key=lambda numbered: numbered[0])
 
@@ -164,18 +165,3 @@ def _bump_recipes(bump: Air, late: Sequence[Late], run: Recipe) -> Iterator[Reci
     for height, first, last in packing(TableNumber.BUMP, cells_per_row(air)).shares(count):
         fixed = {"late": late_between(late, first, last), "height": height}
         yield Recipe("bump", bump_trace, fixed, (run,), (air.main_width, height))
-
-
-def _keccak_traces(machine: Machine, run: Run, start: int, end: int) -> Iterator[tuple[int, np.ndarray]]:
-    """The traces of the permutation, whose calls are numbered by clocks, and of even numbers.
-
-    They are made here and now, because how many even numbers there are shows in the former only.
-    """
-    cells = cells_per_row(machine.air(TableNumber.KECCAK_F, 0, 0).describe())
-    traces = []
-    for height, first, last in packing(TableNumber.KECCAK_F, cells).shares(end - start):
-        chosen = slice(start + first, start + last)
-        rows = host_rows(run, run.order[chosen], run.entries[chosen])
-        traces.append(keccak_f_trace(rows.clk, rows.words("old"), height))
-    yield from ((int(TableNumber.KECCAK_F), trace) for trace in traces)
-    yield int(TableNumber.EVEN), even_trace(traces, MIN_ROWS)
