@@ -130,6 +130,25 @@ def count_keys(device: "StrictDevice", main: StrictArray, keys: Keys, counts: St
     kernels.count_keys(device.cpu, unwrapped(main), keys, unwrapped(counts))
 
 
+def permuted(device: "StrictDevice", states: StrictArray) -> StrictArray:
+    assert type(states) is StrictArray
+    return wrapped(kernels.permuted(device.cpu, unwrapped(states)))
+
+
+def fill_keccak_f(
+    device: "StrictDevice", states: StrictArray, clocks: StrictArray, first: int, last: int, main: StrictArray
+) -> None:
+    assert type(states) is type(clocks) is type(main) is StrictArray
+    kernels.fill_keccak_f(device.cpu, unwrapped(states), unwrapped(clocks), first, last, unwrapped(main))
+
+
+def count_evens(
+    device: "StrictDevice", states: StrictArray, first: int, last: int, rows: int, counts: StrictArray
+) -> None:
+    assert type(states) is type(counts) is StrictArray
+    kernels.count_evens(device.cpu, unwrapped(states), first, last, rows, unwrapped(counts))
+
+
 class StrictDevice:
     """The operations that traces are made by, on one piece of all rows."""
 

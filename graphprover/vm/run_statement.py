@@ -26,6 +26,7 @@ from graphprover.vm.tables.step import Step
 from graphprover.vm.traces.bumps import bump_trace, bumps
 from graphprover.vm.traces.counts import count_recipes, program_trace
 from graphprover.vm.traces.families import family_trace
+from graphprover.vm.traces.keccak import calls_of, keccak_recipes
 from graphprover.vm.traces.run import load_run, load_tape
 from graphprover.vm.traces.state import output_words, state_recipes
 
@@ -140,7 +141,9 @@ def _traces(
     found: list[_Numbered] = [(int(number), recipe) for number, recipe in count_recipes(looking).items()]
     found += [(int(number), recipe) for number, _, recipe in others]
     if KECCAK_CALL in parted.shares:
-        raise NotImplementedError
+        start, end = parted.shares[KECCAK_CALL]
+        calls = Recipe("calls", calls_of, {"start": start, "end": end}, (run,))
+        found += keccak_recipes(machine, calls, end - start)
     found += [(table.number, recipe) for table, recipe in families]
     return sorted(found, key=lambda numbered: numbered[0])
 

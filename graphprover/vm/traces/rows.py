@@ -8,7 +8,8 @@ import numpy as np
 from graphprover.device import Array, Device
 from graphprover.field import array_sub
 from graphprover.vm.clock import FAR, SLOT_MEMORY, clock_of, time_of
-from graphprover.vm.tables.keccak_f import WORDS, rounds
+from graphprover.vm.kernels import permuted
+from graphprover.vm.tables.keccak_f import WORDS
 from graphprover.vm.traces.accesses import Access
 from graphprover.vm.traces.run import Run
 
@@ -81,7 +82,7 @@ class Rows:
     def words(self, name: str) -> Array:
         """``old`` or ``new`` of the words of a host call, (words, cycles)."""
         words = self.arrays.stack([self._run.old[self._at + i] for i in range(WORDS)])
-        return words if name == "old" else rounds(words)[-1]
+        return words if name == "old" else permuted(self.device, words)
 
     def inverse_of_difference(self, x: Array, y: Array) -> Array:
         """1 / (x - y) in the field, 0 where they are equal."""

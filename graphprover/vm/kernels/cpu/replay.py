@@ -159,11 +159,10 @@ def _replay(tape, code_base, start, first, last, steps, census, written, begin, 
                     if crosses:
                         value |= old[at + _1] << (_64 - shift)
                     c = loaded(op, value)
-                elif cycle >= first:
-                    if written is not None:
-                        written.new[at] = stored(old[at], b, size, shift)
-                        if crosses:
-                            written.new[at + _1] = stored_behind(old[at + _1], b, size, shift)
+                elif cycle >= first and written is not None:
+                    written.new[at] = stored(old[at], b, size, shift)
+                    if crosses:
+                        written.new[at + _1] = stored_behind(old[at + _1], b, size, shift)
             elif op == Op.ECALL:
                 if a != _U(EXIT):
                     accesses = WORDS

@@ -8,19 +8,22 @@ from graphprover.vm.clock import FAR, SLOT_MEMORY, SLOTS
 from graphprover.vm.kernels import keys
 from graphprover.vm.kernels.lanes import Kind
 from graphprover.vm.limbs import LIMB_BITS, LIMB_MASK
+from graphprover.vm.tables.keccak_f import EVENS, FIRST_COLUMNS, IOTA_BITS, ROUNDS
 
 _FOLDER = Path(__file__).parent
 _LANES = {"FAR": FAR, "SLOTS": SLOTS, "SLOT_MEMORY": SLOT_MEMORY}
 _LIMBS = {"LIMB_BITS": LIMB_BITS, "LIMB_MASK": LIMB_MASK}
 _KEYS = ("TERMS_END", "CONSTANT", "FLAG", "FIRST", "NUMBERS", "KEY_WORDS", "COLUMN", "WEIGHT", "TERM_WORDS")
 COUNT_PIECE, COUNT_SLOTS = 1 << 14, 1 << 11  # entries of a block, and how many of them it counts by itself
-_DEFINES = {
+_KECCAK_F = {"EVENS": EVENS, "IOTA_BITS": len(IOTA_BITS), "ROUNDS": ROUNDS}
+_DEFINES: dict[str, dict[str, int]] = {
     "lanes.cu": {**_LANES, **_LIMBS, **{f"KIND_{kind.name}": int(kind) for kind in Kind}},
     "counting.cu": {
         **{name: getattr(keys, name) for name in _KEYS},
         "COUNT_PIECE": COUNT_PIECE,
         "COUNT_SLOTS": COUNT_SLOTS,
     },
+    "keccak_f.cu": {**_KECCAK_F, **{name.upper(): column for name, column in FIRST_COLUMNS.items()}},
 }
 
 
