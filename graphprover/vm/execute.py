@@ -221,7 +221,7 @@ class _Run:
             end = min(int(self.state.position[CYCLE]) + SLICE, self.max_cycles)
             if tape is not None:
                 status = interpreter.record(self.code, self.state, self.store, end, tape)
-                self._check_memory()
+                self._check_memory(after=int(status == EXITED))
             else:
                 status = interpreter.run(self.code, self.state, self.store, end, None, counters)
             if counters is not None and watch is not None:
@@ -284,14 +284,14 @@ class _Run:
         """Bytes of pages and of the record."""
         return PAGE_BYTES * self.pages + self.recorded
 
-    def _check_memory(self) -> None:
+    def _check_memory(self, after: int) -> None:
         """Count the record; raises GuestFault where it passes the limit with the pages."""
         cycles, accesses = int(self.state.position[CYCLE]), int(self.state.position[ACCESSES])
         words = (_CLOCK_BYTES + len(Memory.__annotations__) * 8) * PAGE_WORDS * self.pages
         self.recorded = _ACCESS_BYTES * accesses + _SNAPSHOT_BYTES * (cycles // INTERVAL + 1) + words
         if self._taken() > self.max_memory:
             detail = f"{self.max_memory:,} bytes: a run of {cycles:,} cycles and its record take {self._taken():,}"
-            raise self._fault(Fault.MEMORY_LIMIT, f"{detail}; allow more with --max-memory")
+            raise self._fault(Fault.MEMORY_LIMIT, f"{detail}; allow more with --max-memory", after)
 
     def _output(self) -> bytes:
         """What lies in the output's region, page by page, so that no more is held; raises as its length does."""

@@ -173,7 +173,8 @@ def test_the_memory_limit_counts_the_output() -> None:
 
 def test_the_memory_limit_counts_the_record() -> None:
     program = image([NOP] * 1000 + leave())
-    needed = 84 * 1003 + 4 + 8 * 34 + PAGE * (6 * 2 + 1)  # a page: itself, its times, its words as listed
+    # A page: itself, clocks of 4 bytes for its words, and the words as listed, 4 each; and a snapshot.
+    needed = 2 * (PAGE + PAGE // 2 + 4 * PAGE) + 4 + 8 + 2 * 33 * 8
     execution = execute(program, max_memory=needed, record=True)
     assert execution.record is not None and execution.memory_bytes == 2 * PAGE
     with pytest.raises(

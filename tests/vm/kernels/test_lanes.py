@@ -26,14 +26,16 @@ def case(seed: int, count: int, start: int = 0) -> tuple[np.ndarray, list[Cell],
     # Times around the border of what is far.
     now = time_of(clock_of(start + cycles.astype(np.uint64)))
     times = np.maximum(now, FAR + 4) - rng.integers(FAR - 4, FAR + 4, count, dtype=np.uint64)
-    clocks = np.append(times // 4, [0, 0]).astype(np.uint32)
-    there = rng.integers(0, count + 2, count, dtype=np.uint32)
+    clocks = (times // 4 * (rng.random(count) < 0.9)).astype(np.uint32)
+    there = rng.permutation(count).astype(np.uint32)
+    elsewhere = np.empty_like(clocks)
+    elsewhere[there] = clocks
     of_program = rng.integers(0, ENTRIES, count, dtype=np.uint32)
     given = [
         (Kind.ONE,), (Kind.CLOCK, cycles), (Kind.COPY, program, of_program), (Kind.COPY, words[:count].copy()),
         (Kind.LOW, words[:count].copy()), (Kind.LOW, words, there), (Kind.HIGH, words[:count].copy()),
         (Kind.HIGH, words, there), (Kind.RECENT, times), (Kind.RECENT, times, None, 3),
-        (Kind.RECENT_CLOCK, clocks, there, 2), (Kind.RECENT_CLOCK, clocks[:count].copy(), None, 2),
+        (Kind.RECENT_CLOCK, elsewhere, there, 2), (Kind.RECENT_CLOCK, clocks, None, 2),
     ]  # fmt: skip
     assert {kind for kind, *_ in given} == set(Kind)
     target = np.zeros((len(given), count), dtype=np.uint64)
