@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from graphprover.device import Array
 
 INTERVAL = 1024  # cycles between snapshots
-STATE = 33  # registers of a snapshot
+STATE = 33  # registers that a snapshot holds: all but NO_REGISTER
 NO_STEP = 2**64 - 1
 
 # The columns of what comes late: rs1, rs1 where that is rd and accessed as such, rs2, rd, the word and the second word

@@ -159,7 +159,7 @@ def _replay(tape, code_base, start, first, last, steps, census, written, begin, 
                     if crosses:
                         value |= old[at + _1] << (_64 - shift)
                     c = loaded(op, value)
-                elif cycle >= first:
+                elif cycle >= first:  # noqa: SIM102 (only by itself the next one leaves this out of a census)
                     if written is not None:
                         written.new[at] = stored(old[at], b, size, shift)
                         if crosses:

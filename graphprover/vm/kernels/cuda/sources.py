@@ -4,18 +4,42 @@ from functools import cache
 from pathlib import Path
 
 from graphprover.kernels.cuda.sources import source
-from graphprover.vm.clock import FAR, LOG_SLOTS, SLOT_B, SLOT_D, SLOTS
-from graphprover.vm.kernels import keys
+from graphprover.vm.clock import FAR, LOG_SLOTS, SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, SLOTS
+from graphprover.vm.io import EXIT
+from graphprover.vm.isa import Op
+from graphprover.vm.kernels import keys, tape
 from graphprover.vm.kernels.lanes import Kind
 from graphprover.vm.limbs import LIMB_BITS, LIMB_MASK
+from graphprover.vm.record import NO_REGISTER
+from graphprover.vm.tables.bump import REACH
+from graphprover.vm.tables.keccak_f import WORDS
+from graphprover.vm.ways import FAR_BASE, WAYS
 
 _FOLDER = Path(__file__).parent
 _LANES = {"FAR": FAR, "LOG_SLOTS": LOG_SLOTS, "SLOTS": SLOTS, "SLOT_B": SLOT_B, "SLOT_D": SLOT_D}
 _LIMBS = {"LIMB_BITS": LIMB_BITS, "LIMB_MASK": LIMB_MASK}
 _KEYS = ("TERMS_END", "CONSTANT", "FLAG", "FIRST", "NUMBERS", "KEY_WORDS", "COLUMN", "WEIGHT", "TERM_WORDS")
+_COLUMNS = ("A", "A_IN_PLACE", "B", "D", "M", "WORD")
+_TAPE = ("INTERVAL", "STATE", "NO_STEP", "ACCESSES", "UNPROVED", "UNREACHED")
+_MACHINE = {
+    "NO_REGISTER": NO_REGISTER,
+    "WORDS": WORDS,
+    "WAYS": WAYS,
+    "FAR_BASE": FAR_BASE,
+    "EXIT": EXIT,
+    "REACH": REACH,
+}
+_REPLAY = {
+    **{"FAR": FAR, "SLOTS": SLOTS, "SLOT_A": SLOT_A, "SLOT_B": SLOT_B, "SLOT_MEMORY": SLOT_MEMORY, "SLOT_D": SLOT_D},
+    **_MACHINE,
+    **{name: getattr(tape, name) for name in _TAPE},
+    **{f"LATE_{name}": getattr(tape, name) for name in _COLUMNS},
+    **{f"OP_{op.name}": int(op) for op in Op},
+}
 _DEFINES = {
     "lanes.cu": {**_LANES, **_LIMBS, **{f"KIND_{kind.name}": int(kind) for kind in Kind}},
     "counting.cu": {name: getattr(keys, name) for name in _KEYS},
+    "replay.cu": _REPLAY,
 }
 
 
