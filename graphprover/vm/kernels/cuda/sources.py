@@ -4,7 +4,8 @@ from functools import cache
 from pathlib import Path
 
 from graphprover.kernels.cuda.sources import source
-from graphprover.vm.clock import FAR, LOG_SLOTS, SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, SLOTS
+from graphprover.vm import clock
+from graphprover.vm.clock import FAR, LOG_SLOTS, SLOT_B, SLOT_D, SLOTS
 from graphprover.vm.io import EXIT
 from graphprover.vm.isa import Op
 from graphprover.vm.kernels import keys, tape
@@ -19,22 +20,17 @@ _FOLDER = Path(__file__).parent
 _LANES = {"FAR": FAR, "LOG_SLOTS": LOG_SLOTS, "SLOTS": SLOTS, "SLOT_B": SLOT_B, "SLOT_D": SLOT_D}
 _LIMBS = {"LIMB_BITS": LIMB_BITS, "LIMB_MASK": LIMB_MASK}
 _KEYS = ("TERMS_END", "CONSTANT", "FLAG", "FIRST", "NUMBERS", "KEY_WORDS", "COLUMN", "WEIGHT", "TERM_WORDS")
-_COLUMNS = ("A", "A_IN_PLACE", "B", "D", "M", "WORD")
-_TAPE = ("INTERVAL", "STATE", "NO_STEP", "ACCESSES", "UNPROVED", "UNREACHED")
-_MACHINE = {
+_REPLAY = {
+    **{name: getattr(clock, name) for name in ("FAR", "SLOTS", "SLOT_A", "SLOT_B", "SLOT_MEMORY", "SLOT_D")},
+    **{name: getattr(tape, name) for name in ("INTERVAL", "STATE", "NO_STEP", "ACCESSES", "UNPROVED", "UNREACHED")},
+    **{f"LATE_{name}": getattr(tape, name) for name in ("A", "A_IN_PLACE", "B", "D", "M", "WORD")},
+    **{f"OP_{op.name}": int(op) for op in Op},
     "NO_REGISTER": NO_REGISTER,
-    "WORDS": WORDS,
     "WAYS": WAYS,
     "FAR_BASE": FAR_BASE,
     "EXIT": EXIT,
+    "WORDS": WORDS,
     "REACH": REACH,
-}
-_REPLAY = {
-    **{"FAR": FAR, "SLOTS": SLOTS, "SLOT_A": SLOT_A, "SLOT_B": SLOT_B, "SLOT_MEMORY": SLOT_MEMORY, "SLOT_D": SLOT_D},
-    **_MACHINE,
-    **{name: getattr(tape, name) for name in _TAPE},
-    **{f"LATE_{name}": getattr(tape, name) for name in _COLUMNS},
-    **{f"OP_{op.name}": int(op) for op in Op},
 }
 _DEFINES = {
     "lanes.cu": {**_LANES, **_LIMBS, **{f"KIND_{kind.name}": int(kind) for kind in Kind}},
