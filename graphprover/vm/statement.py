@@ -41,8 +41,8 @@ from graphprover.vm.shape import MIN_ROWS, OF_EVERY_PIECE, check_heights, check_
 from graphprover.vm.table_numbers import FAMILY_TABLES, TableNumber
 from graphprover.vm.tables.bump import Bump
 from graphprover.vm.tables.fixed import BytePairs, Halves, Powers
-from graphprover.vm.tables.keccak_f import DIGITS, Even, KeccakF
-from graphprover.vm.tables.program import ProgramTable
+from graphprover.vm.tables.keccak_f import EVENS, Even, KeccakF
+from graphprover.vm.tables.program import FIELDS, ProgramTable
 from graphprover.vm.tables.state import (
     STATED_LANES,
     Boundary,
@@ -57,7 +57,6 @@ from graphprover.vm.tables.state import (
 from graphprover.vm.times import check_times
 
 LOG_BLOWUPS = tuple(RATES.values())  # of proofs about programs
-MOST_EVEN = 8**DIGITS  # numbers whose digits are even
 
 
 _AIRS: dict[int, Callable[[], Air]] = {
@@ -153,13 +152,12 @@ class ProgramStatements:
         if number in regions:
             start, end = regions[TableNumber(number)]
             return range(1, Region.needed((end - start) // 8) + 1)
-        if number == TableNumber.EVEN:
-            return range(1, MOST_EVEN + 1)
         needed = {
             TableNumber.PROGRAM: self.program().rows,
             TableNumber.IMAGE: 0 if data is None else data.rows,
             TableNumber.HALVES: HALF,
             TableNumber.BYTE_PAIRS: HALF,
+            TableNumber.EVEN: EVENS,
             TableNumber.STATED_INPUT: -(-input_words // STATED_LANES),
         }.get(TableNumber(number), 1)
         return range(needed, needed + 1)
@@ -301,6 +299,16 @@ class Machine(ProgramStatements):
     def instructions(self) -> Instructions:
         """The decoded words of the code."""
         return decode_all(self.image.code)
+
+    @cached_property
+    def instruction_of_entry(self) -> np.ndarray:
+        """The number in the code of each row's instruction, int64 (rows,), which rises."""
+        return (self.entries[FIELDS.index("pc")].astype(np.int64) - self.image.code_base) // 4
+
+    @cached_property
+    def first_entry(self) -> np.ndarray:
+        """Where the rows of each instruction begin, and the last one's end: int64 (instructions + 1,)."""
+        return np.searchsorted(self.instruction_of_entry, np.arange(len(self.instructions.op) + 1))
 
     @cached_property
     def outcomes(self) -> tuple[tuple[Outcome, ...], ...]:

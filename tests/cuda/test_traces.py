@@ -7,11 +7,11 @@ from graphprover import prove, verify
 from graphprover.device import CpuDevice
 from tests.graphs.test_proof import FEW
 from tests.strict_device import _SAME
-from tests.vm.kernels import test_counting, test_lanes
-from tests.vm.test_traces import HOSTS, INPUTS, all_families, guest, same_words
+from tests.vm.kernels import test_counting, test_keccak_f, test_lanes
+from tests.vm.test_traces import INPUTS, all_families, guest, same_words
 
 cupy = pytest.importorskip("cupy")
-from graphprover.vm.kernels import count_keys, fill_lanes  # noqa: E402
+from graphprover.vm.kernels import count_keys, fill_lanes, permuted  # noqa: E402
 from graphprover.vm.kernels.lanes import Cell, Lanes  # noqa: E402
 
 pytestmark = pytest.mark.gpu
@@ -64,7 +64,7 @@ def test_inverses(device) -> None:  # type: ignore[no-untyped-def]
 @pytest.mark.parametrize("name", INPUTS)
 def test_guests(name, device) -> None:  # type: ignore[no-untyped-def]
     made = same_words(guest(name), device)
-    assert all(isinstance(table.main, cupy.ndarray) for table in made.tables[1:] if table.air.name not in HOSTS)
+    assert all(isinstance(table.main, cupy.ndarray) for table in made.tables[1:])
 
 
 @pytest.mark.parametrize("many", [1, 4096])
@@ -79,3 +79,13 @@ def test_proofs(device) -> None:  # type: ignore[no-untyped-def]
     assert prove(stated, executor="sync", parameters=FEW, device=device) == expected
     assert device.usage["fill_lanes"].launches and device.usage["count_keys"].launches
     verify(expected, stated, security=0)
+
+
+@pytest.mark.parametrize("case", test_keccak_f.CASES)
+def test_permutations(case, device) -> None:  # type: ignore[no-untyped-def]
+    expected = test_keccak_f.traces(CpuDevice(1), *case)
+    with device.task():
+        for there, here in zip(test_keccak_f.traces(device, *case), expected, strict=True):
+            np.testing.assert_array_equal(there.get(), here)
+        states = test_keccak_f.states(case[0])
+        np.testing.assert_array_equal(permuted(device, device.load(states)).get(), permuted(CpuDevice(1), states))

@@ -215,13 +215,13 @@ def may_stand(machine: Machine, numbers: Sequence[int], logs: Sequence[int], fir
         TableNumber.BYTE_PAIRS: 16,
         TableNumber.POWERS: 6,
         TableNumber.OUTPUT: 6,
+        TableNumber.EVEN: 12,
     }
     heights |= {TableNumber.STATED_INPUT: 6, TableNumber.PROGRAM: machine.program().rows.bit_length() - 1}
     data = machine.data()
     heights |= {TableNumber.IMAGE: 0 if data is None else data.rows.bit_length() - 1}
     return not any(
-        (number in heights and log != heights[TableNumber(number)]) or (number == TableNumber.EVEN and log > 12)
-        for number, log in zip(numbers, logs, strict=True)
+        (number in heights and log != heights[TableNumber(number)]) for number, log in zip(numbers, logs, strict=True)
     )
 
 

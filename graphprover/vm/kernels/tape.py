@@ -10,10 +10,9 @@ family; groups are numbered in the order of the partition.
 
 from dataclasses import dataclass
 
-from graphprover.device import Array
+from graphprover.device import Array, Device
+from graphprover.vm.record import INTERVAL
 
-INTERVAL = 1024  # cycles between snapshots
-STATE = 33  # registers that a snapshot holds: all but NO_REGISTER
 NO_STEP = 2**64 - 1
 
 # The columns of what comes late: rs1, rs1 where that is rd and accessed as such, rs2, rd, the word and the second word
@@ -34,8 +33,8 @@ class Tape:
     clock: Array  # uint32 (accesses,), of the access before; 0 where there was none
     index: Array  # uint32 (n,), the instruction about to run
     at: Array  # uint32 (n,), how many of these accesses came before
-    values: Array  # uint64 (n, STATE), of the registers
-    times: Array  # uint64 (n, STATE), of their last accesses
+    values: Array  # uint64 (n, REGISTERS), of the registers
+    times: Array  # uint64 (n, REGISTERS), of their last accesses
     start: int  # the cycle of the first snapshot, a multiple of INTERVAL
     first: int  # the window's first cycle, before start + INTERVAL
     last: int  # behind its last one
@@ -67,3 +66,9 @@ class Cycles:
     t_b: Array  # uint64, rs1 = rs2: the access at SLOT_A
     t_d: Array  # uint64, rd = rs1 or rs2: the access at SLOT_A or SLOT_B
     new: Array  # uint64 (accesses,), words after the accesses of stores; others are not written
+
+
+def empty_cycles(device: Device, cycles: int, accesses: int) -> Cycles:
+    """Room for so many cycles with so many accesses; words after accesses that are no stores' stay 0."""
+    narrow, wide = (device.arrays.empty((rows, cycles), dtype=f"uint{bits}") for rows, bits in ((3, 32), (7, 64)))
+    return Cycles(*narrow, *wide, device.arrays.zeros(accesses, dtype="uint64"))

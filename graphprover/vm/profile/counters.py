@@ -19,11 +19,8 @@ from graphprover.vm.families import IN_PLACE
 from graphprover.vm.isa import Instructions, Op
 from graphprover.vm.profile.calls import LINKS, Calls
 from graphprover.vm.record import NO_REGISTER
-from graphprover.vm.tables.keccak_f import WORDS
 from graphprover.vm.version import FAMILY_NUMBERS
 from graphprover.vm.ways import CALL, SHIFT, entries_by_way, kinds
-
-MAX_STATES = 1 << 19  # of permutations that are kept at a time; as many as a slice of a run has cycles
 
 FLAGS = 2  # bits of a step below its entry:
 JUMP, OTHER = 1, 2  # it may be a call or a return; its way is that of a shift or a host call
@@ -46,11 +43,7 @@ class Counters(NamedTuple):
     late: np.ndarray  # int64 (counters,), and how many of its accesses came late
     registers: np.ndarray  # int64 (34,), times of the last accesses
     pool: np.ndarray  # int64, those of the words of the pool
-    states: np.ndarray  # uint64 (MAX_STATES, 25), before permutations
-    position: np.ndarray  # int64 (3,): states that are there; that are wanted; late accesses of a host call
-
-
-STATES, WANTED, LATE = range(3)
+    of_call: np.ndarray  # int64 (1,): late accesses of a host call
 
 
 def steps_of(code: Instructions, first: np.ndarray, families: np.ndarray) -> np.ndarray:
@@ -112,18 +105,14 @@ def touch(times, place, cycle):
 @njit(nogil=True, cache=True)
 def touch_of_call(counters, word, place, value, cycle):
     """A host call is about to change a word, which holds ``value``, the ``word``-th of its words."""
-    position = counters.position
-    position[LATE] += touch(counters.pool, place, cycle)
-    if position[WANTED] != 0:
-        counters.states[position[STATES], word] = value
-        position[STATES] += _I(word == WORDS - 1)
+    counters.of_call[0] += touch(counters.pool, place, cycle)
 
 
 @njit(nogil=True, cache=True)
 def late_of_call(counters):
     """How many words of the host call came late."""
-    late = counters.position[LATE]
-    counters.position[LATE] = 0
+    late = counters.of_call[0]
+    counters.of_call[0] = 0
     return late
 
 
@@ -140,7 +129,5 @@ def start(calls: Calls, steps: np.ndarray, in_place: np.ndarray, room: int, word
     counts, late = np.zeros((2, room + len(in_place)), dtype=np.int64)
     registers = np.zeros(NO_REGISTER + 1, dtype=np.int64)
     registers[NO_REGISTER] = _NEVER
-    states = np.zeros((MAX_STATES, WORDS), dtype=np.uint64)
-    pool = np.zeros(words, dtype=np.int64)
-    position = np.array([0, 1, 0], dtype=np.int64)
-    return Counters(calls, steps, in_place, room, counts, late, registers, pool, states, position)
+    pool, of_call = np.zeros(words, dtype=np.int64), np.zeros(1, dtype=np.int64)
+    return Counters(calls, steps, in_place, room, counts, late, registers, pool, of_call)

@@ -9,7 +9,6 @@ others run on the host before that. run_statement.py says which of them a run ne
 - families.py: the trace of a family. Cells that are copies of the record are written by the machine's own kernels
   (``vm/kernels``), the rest by the family's ``witness``;
 - bumps.py: which accesses come too late, and the trace of their bumps;
-- state.py: the traces of registers and memory; counts.py: those of the fixed tables and of the program.
-
-The permutation's traces are made beside its table, in ``vm/tables/keccak_f.py``.
+- state.py: the traces of registers and memory; counts.py: those of the fixed tables and of the program;
+- keccak.py: those of the permutation and of the even numbers it looks up.
 """

@@ -11,9 +11,9 @@ from graphprover.vm import clock
 from graphprover.vm.io import EXIT
 from graphprover.vm.isa import Op
 from graphprover.vm.kernels import tape as columns
-from graphprover.vm.kernels.tape import INTERVAL, STATE, UNPROVED, UNREACHED, WORD, Cycles, Tape
+from graphprover.vm.kernels.tape import UNPROVED, UNREACHED, WORD, Cycles, Tape
 from graphprover.vm.operations import SIZES, computed, loaded, stored, stored_behind, taken
-from graphprover.vm.record import NO_REGISTER
+from graphprover.vm.record import INTERVAL, NO_REGISTER, REGISTERS
 from graphprover.vm.tables.bump import REACH
 from graphprover.vm.tables.keccak_f import WORDS
 from graphprover.vm.ways import FAR_BASE, WAYS, way_of_place, way_of_shift, way_of_sum
@@ -106,7 +106,7 @@ def _replay(tape, code_base, start, first, last, steps, census, written, begin, 
         groups = len(written.places)
     own = np.zeros(groups, dtype=np.uint32)
     for k in range(begin, end):
-        for i in range(STATE):
+        for i in range(REGISTERS):
             x[i] = tape.values[k, i]
             t[i] = tape.times[k, i]
         index = _I(tape.index[k])
@@ -159,11 +159,10 @@ def _replay(tape, code_base, start, first, last, steps, census, written, begin, 
                     if crosses:
                         value |= old[at + _1] << (_64 - shift)
                     c = loaded(op, value)
-                elif cycle >= first:  # noqa: SIM102 (only by itself the next one leaves this out of a census)
-                    if written is not None:
-                        written.new[at] = stored(old[at], b, size, shift)
-                        if crosses:
-                            written.new[at + _1] = stored_behind(old[at + _1], b, size, shift)
+                elif cycle >= first and written is not None:
+                    written.new[at] = stored(old[at], b, size, shift)
+                    if crosses:
+                        written.new[at + _1] = stored_behind(old[at + _1], b, size, shift)
             elif op == Op.ECALL:
                 if a != _U(EXIT):
                     accesses = WORDS

@@ -4,7 +4,11 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-_MODULES = {"fill_lanes": "lanes", "count_keys": "counting", "census": "replay", "replay": "replay"}
+_MODULES = {
+    "fill_lanes": "lanes", "count_keys": "counting", "count_entries": "counting",
+    "permuted": "keccak_f", "fill_keccak_f": "keccak_f", "count_evens": "keccak_f",
+    "census": "replay", "replay": "replay",
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Callable[..., Any]:

@@ -123,9 +123,9 @@ __device__ __forceinline__ void replayed(
     const Tape& tape, const u64* steps, u64 interval, u64 never, u64* write, const Each& each) {
     extern __shared__ u64 shared[];
     Registers x = {shared + threadIdx.x}, t = {shared + (NO_REGISTER + 1) * blockDim.x + threadIdx.x};
-    for (u32 i = 0; i < STATE; i++) {
-        x[i] = __ldg(tape.values + STATE * interval + i);
-        t[i] = __ldg(tape.times + STATE * interval + i);
+    for (u32 i = 0; i < REGISTERS; i++) {
+        x[i] = __ldg(tape.values + REGISTERS * interval + i);
+        t[i] = __ldg(tape.times + REGISTERS * interval + i);
     }
     x[NO_REGISTER] = 0;
     t[NO_REGISTER] = never;
