@@ -63,7 +63,8 @@ def replay(device: Device, tape: Tape, steps: Array, places: Array, cycles: Cycl
     """Write what the cycles of a window were.
 
     ``places`` is uint32 (groups, intervals): where the first cycle of each group in each interval goes; further ones go
-    behind. It is only read. Cycles that no table proves are not written. Raises ValueError for a tape that is none.
+    behind. What it holds afterwards is of no use. Cycles that no table proves are not written. Raises ValueError for a
+    tape that is none.
     """
     tape.require()
     _twin(device).replay(device, tape, steps, places, cycles)
