@@ -11,7 +11,7 @@ from tests.vm.kernels import test_counting, test_keccak_f, test_lanes
 from tests.vm.test_traces import INPUTS, all_families, guest, same_words
 
 cupy = pytest.importorskip("cupy")
-from graphprover.vm.kernels import count_keys, fill_lanes, permuted  # noqa: E402
+from graphprover.vm.kernels import count_entries, count_keys, fill_lanes, permuted  # noqa: E402
 from graphprover.vm.kernels.lanes import Cell, Lanes  # noqa: E402
 
 pytestmark = pytest.mark.gpu
@@ -35,13 +35,14 @@ def test_cells_of_lanes(start, count, device) -> None:  # type: ignore[no-untype
     fill_lanes(CpuDevice(1), cells, lanes)
     with device.task():
         target = cupy.zeros(expected.shape, dtype=np.uint64)
+
+        def loaded(array):  # type: ignore[no-untyped-def]
+            return None if array is None else device.load(array)
+
         there = [
-            Cell(target[i], cell.kind, None if cell.source is None else device.load(cell.source), cell.slot)
-            for i, cell in enumerate(cells)
+            Cell(target[i], cell.kind, loaded(cell.source), loaded(cell.at), cell.slot) for i, cell in enumerate(cells)
         ]
-        values, held = ([*map(device.load, columns)] for columns in (lanes.values, lanes.held))
-        loaded = Lanes(device.load(lanes.cycles), device.load(lanes.entries), values, lanes.first_clock, held)
-        fill_lanes(device, there, loaded)
+        fill_lanes(device, there, Lanes(device.load(lanes.cycles), lanes.first_clock))
         np.testing.assert_array_equal(target.get(), expected)
 
 
@@ -52,6 +53,18 @@ def test_counts(rows, device) -> None:  # type: ignore[no-untyped-def]
     with device.task():
         counts = cupy.ones(len(expected), dtype=np.uint64)
         count_keys(device, device.load(main), keys, counts)
+        np.testing.assert_array_equal(counts.get(), expected)
+
+
+@pytest.mark.parametrize("size", [1, 31, 16_384, 100_001])
+def test_entries(size, device) -> None:  # type: ignore[no-untyped-def]
+    """Few and many of them are different, more than a block counts by itself."""
+    entries = np.random.default_rng(size).integers(0, [3, 50_000][size > 50_000], size, dtype=np.uint32)
+    expected = np.ones(50_000, dtype=np.uint64)
+    count_entries(CpuDevice(1), entries, expected)
+    with device.task():
+        counts = cupy.ones(50_000, dtype=np.uint64)
+        count_entries(device, device.load(entries), counts)
         np.testing.assert_array_equal(counts.get(), expected)
 
 

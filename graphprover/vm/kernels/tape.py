@@ -1,4 +1,4 @@
-"""A window of a run as it is recorded, and what replaying it gives: formats of cpu/replay.py and cuda/replay.cu.
+"""A window of a run as it is recorded, and what replaying it gives: formats of cpu/tape.py and cuda/tape.cu.
 
 Each interval is replayed by itself, from its snapshot on. A loaded value is a part of the words before the access, so
 that no memory is needed.

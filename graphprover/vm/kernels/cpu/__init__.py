@@ -3,7 +3,7 @@
 from graphprover.vm.kernels.cpu.counting import count_entries, count_keys
 from graphprover.vm.kernels.cpu.keccak_f import count_evens, fill_keccak_f, permuted
 from graphprover.vm.kernels.cpu.lanes import fill_lanes
-from graphprover.vm.kernels.cpu.replay import census, replay
+from graphprover.vm.kernels.cpu.tape import census, replay
 
 __all__ = [
     "census",

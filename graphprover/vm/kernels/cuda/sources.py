@@ -44,7 +44,7 @@ _DEFINES: dict[str, dict[str, int]] = {
         "COUNT_SLOTS": COUNT_SLOTS,
     },
     "keccak_f.cu": {**_KECCAK_F, **{name.upper(): column for name, column in FIRST_COLUMNS.items()}},
-    "replay.cu": _REPLAY,
+    "tape.cu": _REPLAY,
 }
 
 

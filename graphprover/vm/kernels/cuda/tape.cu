@@ -1,5 +1,5 @@
 // Replays a window, a thread for each interval: counts what its cycles need, or writes down what they were.
-// cpu/replay.py is its twin and tape.py has the formats; operations, slots, columns and ways are defines.
+// cpu/tape.py is its twin and tape.py has the formats; operations, slots, columns and ways are defines.
 //
 // Registers lie in shared memory, [register][thread], so that threads that name different ones do not meet. Threads of a
 // warp run different code. What differs little is one path without branches: comparisons, loads and stores, divisions.

@@ -1,4 +1,4 @@
-"""Replays a window (``replay.cu``)."""
+"""Replays a window (``tape.cu``)."""
 
 from typing import TYPE_CHECKING
 
@@ -48,6 +48,6 @@ def _launch(name: str, tape: Tape, *arguments: object) -> None:
     many = intervals // (_BLOCKS * multiprocessors(cupy.cuda.runtime.getDevice()))
     threads = min(1 << many.bit_length(), _WARP)
     launch(
-        compiled(text("replay.cu")), name, blocks_for(intervals, threads), threads, *arguments,
+        compiled(text("tape.cu")), name, blocks_for(intervals, threads), threads, *arguments,
         shared=_SHARED * threads,
     )  # fmt: skip
