@@ -7,7 +7,7 @@ from graphprover import prove, verify
 from graphprover.device import CpuDevice
 from tests.graphs.test_proof import FEW
 from tests.strict_device import _SAME
-from tests.vm.kernels import test_counting, test_keccak_f, test_lanes
+from tests.vm.kernels import test_counting, test_keccak_f, test_lanes, test_tape
 from tests.vm.test_traces import INPUTS, all_families, guest, same_words
 
 cupy = pytest.importorskip("cupy")
@@ -66,6 +66,38 @@ def test_entries(size, device) -> None:  # type: ignore[no-untyped-def]
         counts = cupy.ones(50_000, dtype=np.uint64)
         count_entries(device, device.load(entries), counts)
         np.testing.assert_array_equal(counts.get(), expected)
+
+
+@pytest.mark.parametrize("window", test_tape.WINDOWS, ids=str)
+@pytest.mark.parametrize("program", test_tape.PROGRAMS)
+def test_replayed_windows(program, window, device) -> None:  # type: ignore[no-untyped-def]
+    same_window(device, test_tape.case(test_tape.PROGRAMS[program], *window))
+
+
+def test_replayed_windows_with_late_accesses(device) -> None:  # type: ignore[no-untyped-def]
+    program = test_tape.PROGRAMS["everything"]
+    same_window(device, test_tape.case(program, 0, 1 << 20, later=1 << 28))
+    same_window(device, test_tape.case(program, 0, 1 << 20, later=1 << 31))
+
+
+@pytest.mark.parametrize("blocks", [16, 4, 1])
+def test_replayed_windows_of_many_intervals(blocks, device, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    """A window again and again, as if it were a long run: in blocks of several threads, which go apart."""
+    expected = test_tape.repeated(test_tape.case(test_tape.PROGRAMS["everything"], 0, 2048), 3_000)
+    monkeypatch.setattr("graphprover.vm.kernels.cuda.tape._BLOCKS", blocks)
+    same_window(device, expected)
+
+
+def same_window(device, expected) -> None:  # type: ignore[no-untyped-def]
+    """What the device makes of a window is what it should be."""
+    with device.task():
+        counts, late, refused = (words.get() for words in test_tape.counted(device, expected))
+        cycles = test_tape.written(device, expected)
+        np.testing.assert_array_equal(counts, expected.counts)
+        np.testing.assert_array_equal(late - np.uint64(1), expected.late)
+        np.testing.assert_array_equal(refused, expected.refused)
+        for name, column in vars(cycles).items():
+            np.testing.assert_array_equal(column.get(), getattr(expected.cycles, name), err_msg=name)
 
 
 def test_inverses(device) -> None:  # type: ignore[no-untyped-def]

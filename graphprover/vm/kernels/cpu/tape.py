@@ -62,7 +62,7 @@ class _Tape(NamedTuple):
     code: np.ndarray
     old: np.ndarray
     clock: np.ndarray
-    index: np.ndarray
+    instruction: np.ndarray
     at: np.ndarray
     values: np.ndarray
     times: np.ndarray
@@ -109,7 +109,7 @@ def _replay(tape, code_base, start, first, last, steps, census, written, begin, 
         for i in range(REGISTERS):
             x[i] = tape.values[k, i]
             t[i] = tape.times[k, i]
-        index = _I(tape.index[k])
+        index = _I(tape.instruction[k])
         at = _U(tape.at[k])
         if written is not None:
             for i in range(groups):
@@ -138,7 +138,7 @@ def _replay(tape, code_base, start, first, last, steps, census, written, begin, 
                         c = _U(code_base) + _U(4 * index + 4)
                     if op == Op.JALR:
                         following = _I((((a + imm) & ~_1) - _U(code_base)) >> _U(2))
-                        way = _I(a >> _LIMB_BITS != _0)
+                        way = int(a >> _LIMB_BITS != _0)
                     else:
                         following = index + _I(imm)
                 elif taken(op, a, b):
@@ -150,7 +150,7 @@ def _replay(tape, code_base, start, first, last, steps, census, written, begin, 
                 size = SIZES[op - Op.LB]
                 shift = _8 * (address & _7)
                 crosses = (address & _7) + size > _8
-                accesses = 1 + _I(crosses)
+                accesses = 1 + int(crosses)
                 way = way_of_place(address, size)
                 if a >> _LIMB_BITS != _0:
                     way = FAR_BASE
