@@ -25,12 +25,13 @@ def family_trace(device: Device, run: Run, *, step: Step, height: int, first: in
 def write_step(device: Device, run: Run, step: Step, trace: Array, first: int, last: int) -> None:
     """Writes the lanes that execute these cycles of the order, lane by lane, to the trace of a family, which is 0."""
     columns = step.view(trace)
+    order = run.cycles.order[first:last]
     copied = {
         name: Cell(getattr(columns, name).reshape(-1)[: last - first], *what)
-        for name, what in _copies(run, step, slice(first, last)).items()
+        for name, what in _copies(run, step, order).items()
         if name in step.names
     }
-    fill_lanes(device, list(copied.values()), Lanes(run.cycles.cycle[first:last], clock_of(run.start)))
+    fill_lanes(device, list(copied.values()), Lanes(order, clock_of(run.start)))
     rest = {name: view for name, view in vars(columns).items() if name not in copied}
 
     def piece(begin: int, end: int) -> None:
@@ -41,26 +42,21 @@ def write_step(device: Device, run: Run, step: Step, trace: Array, first: int, l
         device.split_rows(piece, last - first)
 
 
-def _copies(run: Run, step: Step, chosen: slice) -> dict[str, tuple[Any, ...]]:
-    """What cells are that follow from their names; a family has some of them."""
+def _copies(run: Run, step: Step, order: Array) -> dict[str, tuple[Any, ...]]:
+    """What cells are that follow from their names; a family has some of them. ``order``: of its cycles."""
     cycles = run.cycles
-    entry, at = cycles.entry[chosen], cycles.at[chosen]
-    cells: dict[str, tuple[Any, ...]] = {"on": (Kind.ONE,), "clk": (Kind.CLOCK, cycles.cycle[chosen])}
+    entry, at = cycles.entry[order], cycles.at[order]
+    cells: dict[str, tuple[Any, ...]] = {"on": (Kind.ONE,), "clk": (Kind.CLOCK, order)}
     for name in ("pc", "a_at", "b_at", "d_at", "imm", "imm2", "following"):
         cells[name] = Kind.COPY, run.program[name], entry
     for access in accesses_of(step):
         if access.cell in TIMES:
-            cells[access.cell] = Kind.RECENT, getattr(cycles, TIMES[access.cell])[chosen], None, access.slot
+            cells[access.cell] = Kind.RECENT, getattr(cycles, TIMES[access.cell]), order, access.slot
         elif access.cell == "m_t":
             cells[access.cell] = Kind.RECENT_CLOCK, run.clock, at, access.slot
-    for name, *source in (
-        ("a", cycles.a[chosen]),
-        ("b", cycles.b[chosen]),
-        ("old", cycles.d[chosen]),
-        ("m", run.old, at),
-    ):
-        cells[f"{name}_lo"] = Kind.LOW, *source
-        cells[f"{name}_hi"] = Kind.HIGH, *source
+    for name, values in (("a", cycles.a), ("b", cycles.b), ("old", cycles.d), ("m", run.old)):
+        source = values, at if name == "m" else order
+        cells |= {f"{name}_lo": (Kind.LOW, *source), f"{name}_hi": (Kind.HIGH, *source)}
     return cells
 
 

@@ -25,10 +25,8 @@ class Rows:
 
     def __init__(self, device: Device, run: Run, chosen: Any) -> None:
         self.device, self.arrays = device, device.arrays
-        self._run, self._chosen = run, chosen
-        self._cycles, self._entries, self._at = (
-            getattr(run.cycles, name)[chosen] for name in ("cycle", "entry", "at")
-        )  # fmt: skip
+        self._run, self._cycles = run, run.cycles.order[chosen]
+        self._entries, self._at = run.cycles.entry[self._cycles], run.cycles.at[self._cycles]
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -36,7 +34,7 @@ class Rows:
         if name in self._run.program:
             value = self._run.program[name][self._entries]
         else:
-            value = getattr(self._run.cycles, name)[self._chosen]
+            value = getattr(self._run.cycles, name)[self._cycles]
         setattr(self, name, value)
         return value
 
