@@ -119,10 +119,9 @@ def _traces(
 
     ``state``: the tables of registers and memory, which one window has.
     """
-    given = {"machine": machine, "record": record, "window": window}
-    tape = Recipe("record", load_tape, given)
+    tape = Recipe("record", load_tape, {"machine": machine, "record": record, "window": window})
     with device.task():
-        parted = partition(machine, device, load_tape(device, **given))
+        parted = partition(machine, device, load_tape(device, machine=machine, record=record, window=window))
     run = Recipe("replay", load_run, {"machine": machine, "partition": parted}, (tape,))
 
     families: list[tuple[FamilyTable, Recipe]] = []

@@ -70,5 +70,7 @@ class Cycles:
 
 def empty_cycles(device: Device, cycles: int, accesses: int) -> Cycles:
     """Room for so many cycles with so many accesses; words after accesses that are no stores' stay 0."""
-    narrow, wide = (device.arrays.empty((rows, cycles), dtype=f"uint{bits}") for rows, bits in ((3, 32), (7, 64)))
-    return Cycles(*narrow, *wide, device.arrays.zeros(accesses, dtype="uint64"))
+    arrays = device.arrays
+    order, entry, at = arrays.empty((3, cycles), dtype="uint32")
+    a, b, c, d, t_a, t_b, t_d = arrays.empty((7, cycles), dtype="uint64")
+    return Cycles(order, entry, at, a, b, c, d, t_a, t_b, t_d, arrays.zeros(accesses, dtype="uint64"))
