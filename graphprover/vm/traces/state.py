@@ -74,6 +74,13 @@ def state_recipes(
 # Few words, so that the host makes these traces.
 
 
+def boundary(device: Device) -> Array:
+    """The trace of the boundary."""
+    trace = np.zeros((1, MIN_ROWS), dtype=np.uint64)
+    trace[0, 0] = 1
+    return device.load(trace)
+
+
 def register_file(device: Device, *, registers: Registers) -> Array:
     """The trace of the register file."""
     trace = np.zeros((3, MIN_ROWS), dtype=np.uint64)
