@@ -235,7 +235,9 @@ class ProgramStatements:
                 for number in (TableNumber.OUTPUT, TableNumber.STATED_INPUT)
             ]
             # Public words take time to describe: what is not opened is not described.
-            for piece, numbers in zip((proof,) if isinstance(proof, Proof) else proof.proofs, header.numbers, strict=True):
+            for piece, numbers in zip(
+                (proof,) if isinstance(proof, Proof) else proof.proofs, header.numbers, strict=True
+            ):
                 opened = sum(self._opened(number, *words) for number in numbers)
                 if len(piece.payload) < least_bytes(len(piece.log_heights), opened, proof.parameters):
                     raise VerificationError("the proof ends inside its tables: their openings are longer than it is")
