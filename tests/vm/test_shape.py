@@ -61,7 +61,8 @@ def runs() -> list[tuple[Machine, Proof | ProofInPieces]]:
     loop = [*li(X, 20000), Instruction(Op.ADDI, X, X, imm=-1), Instruction(Op.BNE, rs1=X, imm=-4)]
     reads = [*li(X, INPUT_BASE), Instruction(Op.LD, Y, X), Instruction(Op.LD, Y, X, imm=800)]
     output = li(Y, 9000)  # bytes, in more rows than the least
-    writes = [*li(X, OUTPUT_BASE), *output, Instruction(Op.SD, rs1=X, rs2=Y), Instruction(Op.SD, rs1=X, imm=80)]
+    writes = [*li(X, OUTPUT_BASE), *output, Instruction(Op.SD, rs1=X, rs2=Y), Instruction(Op.ADD, X, X, Y)]
+    writes.append(Instruction(Op.SD, rs1=X, imm=80))
     stores = [*li(X, 1 << 20), Instruction(Op.SD, rs1=X), Instruction(Op.ADD, X, 12, 12)]
     images = [everything(3), image([*li(12, 7), *loop, *reads, *writes, *stores, *leave()])]
     found: list[tuple[Machine, Proof | ProofInPieces]] = []
