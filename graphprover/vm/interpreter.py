@@ -89,11 +89,11 @@ class Store(NamedTuple):
 
 
 class Tape(NamedTuple):
-    """What is recorded: arrays of `record.Record`, ``index`` by another name, with room for what comes, and when all was accessed last."""
+    """What is recorded: the arrays of `record.Record`, with room for what comes, and when all was accessed last."""
 
     old: np.ndarray  # uint64
     clock: np.ndarray  # uint32
-    instruction: np.ndarray  # uint32
+    instruction: np.ndarray  # uint32, `Record.index`
     at: np.ndarray  # uint64
     values: np.ndarray  # uint64 (snapshots, REGISTERS)
     times: np.ndarray  # uint64 (snapshots, REGISTERS)
