@@ -134,7 +134,7 @@ def test_several_tables_of_permutations_and_bumps(monkeypatch: pytest.MonkeyPatc
     code = [*li(5, DATA + 1024), *reads, *call * 5, *loop, *reads, *call, *leave()]
     execution = execute(image(code, bytes(4096)), record=True)
     machine = Machine(execution.image)
-    stated = statement_of_run(machine, execution)
+    stated = with_traces(statement_of_run(machine, execution))
     assert [names(stated).count(name) for name in ("keccak_f", "bump")] == [2, 2]
     assert not check(stated)
     proof = prove(stated, security=80)
