@@ -31,9 +31,9 @@ from graphprover.protocol.constraints import Selectors
 from graphprover.protocol.hashing import keccak256
 from graphprover.protocol.verification import fold_groups
 from graphprover.vm import kernels
-from graphprover.vm.clock import FAR, SLOT_MEMORY, SLOTS
+from graphprover.vm.clock import FAR
 from graphprover.vm.kernels.keys import Keys
-from graphprover.vm.kernels.lanes import Cell, Kind, Lanes
+from graphprover.vm.kernels.lanes import IMMEDIATE, LOG_SOURCES, Code, Lanes, Op
 from tests.naive_constraints import Evaluations, evaluate_nodes, fold_constraints, join_coordinates
 
 Columns = list[list[int]]
@@ -93,21 +93,52 @@ def groups(codeword: np.ndarray, log_arity: int) -> np.ndarray:
 kernels.TWINS["naive"] = __name__
 
 
-def fill_lanes(device: "NaiveDevice", cells: Sequence[Cell], lanes: Lanes) -> None:
-    for cell in cells:
-        for i, cycle in enumerate(lanes.cycles.tolist()):
-            word = 0 if cell.source is None else int(cell.source[i if cell.at is None else cell.at[i]])
-            now = SLOTS * (lanes.first_clock + cycle) + cell.slot
-            t = SLOTS * word + SLOT_MEMORY if cell.kind == Kind.RECENT_CLOCK and word else word
-            cell.target[i] = {
-                Kind.ONE: 1,
-                Kind.COPY: word,
-                Kind.LOW: word % 2**32,
-                Kind.HIGH: word >> 32,
-                Kind.CLOCK: lanes.first_clock + word,
-                Kind.RECENT: now - 1 if now - t > FAR else t,
-                Kind.RECENT_CLOCK: now - 1 if now - t > FAR else t,
-            }[cell.kind]
+def fill_lanes(device: "NaiveDevice", code: Code, lanes: Lanes, main: np.ndarray) -> None:
+    height = main.shape[1]
+    for number in range(height * code.lanes):
+        among, row = divmod(number, height)
+        registers = [0] * 256
+        for word, immediate in code.words.tolist():
+            op, d, a, b = (word >> 8 * i & 255 for i in range(4))
+            x, y = registers[a], immediate if b == IMMEDIATE else registers[b]
+            if op == Op.STORE:
+                column = immediate % 2**32 + among * (immediate >> 32)
+                main[column, row] = (x >> d) % 2 ** (64 - b) if number < lanes.count else 0
+            elif number < lanes.count:
+                registers[d] = _computed(op, x, y, immediate, lanes, number, registers) % 2**64
+
+
+def _computed(op: int, x: int, y: int, immediate: int, lanes: Lanes, lane: int, registers: list[int]) -> int:
+    """What an instruction puts into its register, mod 2^64."""
+
+    def word(place: int, source: int) -> int:
+        return int(lanes.sources[source][place])
+
+    offset, source = divmod(immediate, 1 << LOG_SOURCES)
+    results: dict[int, Callable[[], int]] = {
+        Op.CONSTANT: lambda: immediate,
+        Op.LANE: lambda: word(lane, source),
+        Op.LANE_NARROW: lambda: word(lane, source),
+        Op.CLOCK: lambda: word(lane, source) + lanes.first_clock,
+        Op.AT: lambda: word(x + offset, source),
+        Op.AT_NARROW: lambda: word(x + offset, source),
+        Op.ADD: lambda: x + y,
+        Op.SUB: lambda: x - y,
+        Op.MUL: lambda: x * y,
+        Op.DIV: lambda: x // y,
+        Op.AND: lambda: x & y,
+        Op.OR: lambda: x | y,
+        Op.XOR: lambda: x ^ y,
+        Op.LEFT: lambda: x << y,
+        Op.RIGHT: lambda: x >> y,
+        Op.EQUAL: lambda: int(x == y),
+        Op.LESS: lambda: int(x < y),
+        Op.FIELD_SUB: lambda: (x - y) % P,
+        Op.RECENT: lambda: y - 1 if (y - x) % 2**64 > FAR else x,
+        Op.INVERSE: lambda: pow(x, P - 2, P),
+        Op.SELECT: lambda: y if x else registers[immediate],
+    }
+    return results[op]()
 
 
 def count_keys(device: "NaiveDevice", main: np.ndarray, keys: Keys, counts: np.ndarray) -> None:

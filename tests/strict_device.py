@@ -1,6 +1,6 @@
 """A device whose arrays are as strange to NumPy's as a GPU's are: it finds on a CPU what would fail or wait there."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, NoReturn
@@ -10,7 +10,7 @@ import numpy as np
 from graphprover.device import CpuDevice
 from graphprover.vm import kernels
 from graphprover.vm.kernels.keys import Keys
-from graphprover.vm.kernels.lanes import Cell, Lanes
+from graphprover.vm.kernels.lanes import Code, Lanes
 from graphprover.vm.kernels.tape import Cycles, Tape
 
 _SAME = (
@@ -96,12 +96,11 @@ class _Arrays:
 kernels.TWINS["strict"] = __name__
 
 
-def fill_lanes(device: "StrictDevice", cells: Sequence[Cell], lanes: Lanes) -> None:
-    assert all(isinstance(cell.target, StrictArray) for cell in cells)
-    there = [
-        Cell(unwrapped(cell.target), cell.kind, unwrapped(cell.source), unwrapped(cell.at), cell.slot) for cell in cells
-    ]
-    kernels.fill_lanes(device.cpu, there, Lanes(unwrapped(lanes.cycles), lanes.first_clock))
+def fill_lanes(device: "StrictDevice", code: Code, lanes: Lanes, main: StrictArray) -> None:
+    assert type(code.words) is np.ndarray
+    assert all(type(array) is StrictArray for array in (main, *lanes.sources.values()))
+    there = {number: unwrapped(source) for number, source in lanes.sources.items()}
+    kernels.fill_lanes(device.cpu, code, replace(lanes, sources=there), unwrapped(main))
 
 
 def count_entries(device: "StrictDevice", entries: StrictArray, counts: StrictArray) -> None:

@@ -14,8 +14,8 @@ Memory: ``load(source, index)`` and ``store(target, index, x)`` move the words i
 first word, of a C-contiguous uint64 array of any number of dimensions, of a ``CPointer(uint64)``, or of an integer
 address. ``load_rows(source, index, stride, count)`` gives a tuple of ``count`` (a literal) vectors that lie ``stride``
 words apart, ``store_rows`` is its inverse, and ``splat_rows`` gives vectors of one word each; ``gather``/``scatter``
-take a vector of indices, ``load_word`` and ``store_word`` move one uint64, ``prefetch`` announces a load. No alignment
-is needed, no bounds are checked.
+take a vector of indices, ``load_word`` and ``store_word`` move one uint64, ``load_half`` gives one uint32, ``prefetch``
+announces a load. No alignment is needed, no bounds are checked.
 Field: a *word* is any 64-bit value read mod p, a *canonical* word is below p. Everything takes and gives words, unless
 its docstring says more; ``canonical`` makes the one out of the other and is due before a store that leaves a kernel.
 ``add_canonical`` (a cheaper add) and ``sub_canonical`` take a second operand already known to be canonical (what was
@@ -272,6 +272,18 @@ def load_word(_context, source, index):
     def codegen(context, b, signature, arguments):
         pointer = pointer_to(context, b, arguments[0], signature.args[0])
         return b.load(b.gep(pointer, [context.cast(b, arguments[1], signature.args[1], types.int64)]))
+
+    return types.uint64(source, index), codegen
+
+
+@intrinsic
+def load_half(_context, source, index):
+    """The 32 bits number ``index`` behind an address, as a uint64."""
+
+    def codegen(context, b, signature, arguments):
+        pointer = b.inttoptr(context.cast(b, arguments[0], signature.args[0], types.int64), _I32.as_pointer())
+        index = context.cast(b, arguments[1], signature.args[1], types.int64)
+        return b.zext(b.load(b.gep(pointer, [index])), _I64)
 
     return types.uint64(source, index), codegen
 

@@ -1,5 +1,7 @@
 """Traces that the GPU makes are the CPU's, word for word, and the record is all that goes up."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,6 @@ from tests.vm.test_traces import INPUTS, all_families, guest, same_words
 
 cupy = pytest.importorskip("cupy")
 from graphprover.vm.kernels import count_entries, count_keys, fill_lanes, permuted  # noqa: E402
-from graphprover.vm.kernels.lanes import Cell, Lanes  # noqa: E402
 
 pytestmark = pytest.mark.gpu
 
@@ -28,22 +29,17 @@ def test_the_array_functions_that_recipes_use_are_there() -> None:
     assert all(hasattr(cupy, name) for name in (*_SAME, "asarray"))
 
 
-@pytest.mark.parametrize("count", [1, 64, 9_000])
+@pytest.mark.parametrize(("count", "height"), [(0, 8), (1, 8), (13, 8), (9_000, 8192), (8192, 4096), (600, 1024)])
 @pytest.mark.parametrize("start", [0, 1_000_000])
-def test_cells_of_lanes(start, count, device) -> None:  # type: ignore[no-untyped-def]
-    expected, cells, lanes = test_lanes.case(count, count, start)
-    fill_lanes(CpuDevice(1), cells, lanes)
+def test_cells_of_lanes(start, count, height, device) -> None:  # type: ignore[no-untyped-def]
+    code, lanes = test_lanes.case(count, start)
+    expected = np.ones((code.width, height), dtype=np.uint64)
+    fill_lanes(CpuDevice(1), code, lanes, expected)
     with device.task():
-        target = cupy.zeros(expected.shape, dtype=np.uint64)
-
-        def loaded(array):  # type: ignore[no-untyped-def]
-            return None if array is None else device.load(array)
-
-        there = [
-            Cell(target[i], cell.kind, loaded(cell.source), loaded(cell.at), cell.slot) for i, cell in enumerate(cells)
-        ]
-        fill_lanes(device, there, Lanes(device.load(lanes.cycles), lanes.first_clock))
-        np.testing.assert_array_equal(target.get(), expected)
+        there = replace(lanes, sources={number: device.load(source) for number, source in lanes.sources.items()})
+        main = cupy.ones(expected.shape, dtype=np.uint64)
+        fill_lanes(device, code, there, main)
+        np.testing.assert_array_equal(main.get(), expected)
 
 
 @pytest.mark.parametrize("rows", [8, 64, 2048])

@@ -28,7 +28,7 @@ from graphprover.vm.limbs import PER_HALF
 from graphprover.vm.statement import Machine
 from graphprover.vm.tables.multiply import Divide, carries
 from graphprover.vm.tables.step import Step
-from graphprover.vm.traces.families import write_step
+from graphprover.vm.traces.families import family_trace
 from graphprover.vm.traces.rows import Rows
 from tests.vm.in_time import in_time, instructions
 
@@ -99,8 +99,7 @@ def families(execution: Execution, most: int = 400) -> list[Family]:
         entry[cycles] = [entry_of[i] for i in index[cycles].tolist()]
         own = replace(run, cycles=replace(run.cycles, order=cycles.astype(np.uint32), entry=entry))
         rows = Rows(device, own, slice(None))
-        main = np.zeros((step.describe().main_width, len(cycles)), dtype=np.uint64)
-        write_step(device, own, step, main, 0, len(cycles))
+        main = family_trace(device, own, step=step, height=len(cycles), first=0, last=len(cycles))
         fits = np.broadcast_to(step.fits(rows), len(cycles)).copy()
         following = following_of[cycles].astype(np.uint64)
         stores = np.isin(machine.instructions.op[index[cycles]], [int(op) for op in STORES])

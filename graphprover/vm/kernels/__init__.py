@@ -5,13 +5,12 @@ well, which gives what is general: pieces of rows, streams, and the count of wha
 are in lanes.py, keys.py and tape.py.
 """
 
-from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
 from graphprover.device import Array, Device
 from graphprover.vm.kernels.keys import Keys
-from graphprover.vm.kernels.lanes import Cell, Lanes
+from graphprover.vm.kernels.lanes import Code, Lanes
 from graphprover.vm.kernels.tape import Cycles, Tape
 from graphprover.vm.tables.keccak_f import EVENS, ROUNDS, WIDTH, WORDS
 
@@ -23,12 +22,14 @@ def _twin(device: Device) -> Any:
     return import_module(TWINS[device.kind])
 
 
-def fill_lanes(device: Device, cells: Sequence[Cell], lanes: Lanes) -> None:
-    """Write the cells of all lanes of a table that are copies.
+def fill_lanes(device: Device, code: Code, lanes: Lanes, main: Array) -> None:
+    """Write the cells of all lanes of a table: those that execute something, and zeros for idle ones.
 
-    Raises ValueError for a cell of other lanes, and for arrays that are not contiguous.
+    ``main`` is uint64 (columns, rows), contiguous. Raises ValueError for lanes that do not fit it, and for sources that
+    are not there or not what the code reads.
     """
-    _twin(device).fill_lanes(device, cells, lanes)
+    lanes.require(code, main)
+    _twin(device).fill_lanes(device, code, lanes, main)
 
 
 def count_keys(device: Device, main: Array, keys: Keys, counts: Array) -> None:

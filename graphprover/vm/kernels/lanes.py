@@ -1,51 +1,121 @@
-"""The cells of a lane that follow from their names: what a kernel copies to them from the run and the program.
+"""Code that computes the cells of lanes, as cpu/lanes.py and cuda/lanes.cu run it.
 
-The kernels are cpu/lanes.py and cuda/lanes.cu.
+Every lane of a table runs the same instructions, which are without jumps, on registers of its own, words of 64 bits.
+Arithmetic is mod 2^64; shifts are by less than 64.
+
+An instruction is two words: op, d, a, b, eight bits each from the lowest on, and the immediate. x is register a; y is
+register b, or where b is IMMEDIATE the immediate; the result goes to register d.
 """
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 from typing import Any
 
+import numpy as np
 
-class Kind(IntEnum):
-    """What the cell of a lane is, where x is what it has of the source."""
+IMMEDIATE = 255
+MOST_SOURCES = 64
+LOG_SOURCES = 8  # bits of an immediate that hold the number of a source
 
-    ONE = 0  # no source
-    COPY = 1  # x
-    LOW = 2  # the lower limb of x
-    HIGH = 3  # the upper one
-    CLOCK = 4  # x + first_clock, for a cycle x
-    RECENT = 5  # the time x, or now - 1 where that is more than FAR before now, the time of the access at ``slot``
-    RECENT_CLOCK = 6  # the same of the time of an access of memory at the clock x, which is 0 where x is
+
+class Op(IntEnum):
+    """What an instruction does."""
+
+    # Writes the cell (x >> d) & (2^64 - 1 >> b): the immediate's lower half is its column in the first lane of a row,
+    # the upper half how many further each lane's is. A lane that executes nothing writes 0.
+    STORE = 0
+
+    CONSTANT = 1  # the immediate
+    LANE = 2  # what the lane has of the source that is the immediate
+    LANE_NARROW = 3  # the same of a source of uint32
+    CLOCK = 4  # that, plus the first clock
+    AT = 5  # of the source that is the immediate's lowest byte, the word x + (immediate >> LOG_SOURCES)
+    AT_NARROW = 6
+
+    ADD = 7  # x + y
+    SUB = 8
+    MUL = 9
+    DIV = 10
+    AND = 11
+    OR = 12
+    XOR = 13
+    LEFT = 14  # x << y
+    RIGHT = 15
+    EQUAL = 16  # 1 where x = y, else 0
+    LESS = 17
+    FIELD_SUB = 18  # x - y mod p, for canonical words
+    RECENT = 19  # the time x, or y - 1 where x is more than FAR before y
+    INVERSE = 20  # 1 / x mod p; 0 for 0
+    SELECT = 21  # y where x is not 0, else the register that is the immediate; b is none
+
+
+NARROW = (Op.LANE_NARROW, Op.CLOCK, Op.AT_NARROW)
+BY_LANE = (Op.LANE, Op.LANE_NARROW, Op.CLOCK)
+LOADS = (*BY_LANE, Op.AT, Op.AT_NARROW)
 
 
 @dataclass(frozen=True, eq=False)
-class Cell:
-    """One cell of all lanes."""
+class Code:
+    """What the lanes of a table run."""
 
-    target: Any  # uint64 (lanes,), a column of a trace or several that lie one behind the other
-    kind: Kind
-    source: Any = None  # uint64, of CLOCK and RECENT_CLOCK uint32
-    at: Any = None  # uint32 (lanes,), where a lane finds its own in the source; in its own place, if there are none
-    slot: int = 0  # of RECENT and RECENT_CLOCK
+    words: np.ndarray  # uint64 (instructions, 2)
+    registers: int
+    lanes: int  # of a row
 
-    def require(self, lanes: "Lanes") -> None:
-        """Raises ValueError for a cell of other lanes, and for arrays that are not contiguous or of another dtype."""
-        if self.target.shape != lanes.cycles.shape:
-            raise ValueError(f"a cell of {self.target.shape} lanes among {lanes.cycles.shape}")
-        if not all(array is None or array.flags.c_contiguous for array in (self.target, self.source, self.at)):
-            raise ValueError("a cell, its source or its places are not contiguous")
-        wide = "uint32" if self.kind in (Kind.CLOCK, Kind.RECENT_CLOCK) else "uint64"
-        if self.source is not None and self.source.dtype != wide:
-            raise ValueError(f"a source of {self.source.dtype}, not {wide}")
-        if self.at is not None and (self.at.dtype != "uint32" or self.at.shape != lanes.cycles.shape):
-            raise ValueError(f"places {self.at.dtype} {self.at.shape} of {lanes.cycles.shape} lanes")
+    @cached_property
+    def loads(self) -> Mapping[int, set[Op]]:
+        """How each source is read."""
+        found: dict[int, set[Op]] = {}
+        for word, immediate in self.words.tolist():
+            if word & 255 in LOADS:
+                found.setdefault(immediate & (1 << LOG_SOURCES) - 1, set()).add(Op(word & 255))
+        return found
+
+    @cached_property
+    def width(self) -> int:
+        """How many columns of a trace the cells reach over."""
+        stores = [immediate for word, immediate in self.words.tolist() if word & 255 == Op.STORE]
+        return max((1 + store % 2**32 + (self.lanes - 1) * (store >> 32) for store in stores), default=0)
 
 
 @dataclass(frozen=True, eq=False)
 class Lanes:
-    """What the lanes of a table execute."""
+    """What the first lanes of a table execute; the others are idle."""
 
-    cycles: Any  # uint32 (lanes,), on their device
+    count: int  # of those lanes
     first_clock: int  # of cycle 0
+    sources: Mapping[int, Any]  # contiguous arrays by number: uint64, or uint32 where they are read as that
+
+    def require(self, code: Code, main: Any) -> None:
+        """Raises ValueError for a trace that is no room for the lanes, and for other sources than the code reads."""
+        width, height = main.shape
+        if width < code.width or not 0 <= self.count <= code.lanes * height:
+            raise ValueError(f"{self.count} lanes do not fit a trace of {width} columns and {height} rows")
+        if main.dtype != "uint64" or not main.flags.c_contiguous:
+            raise ValueError(f"a trace of {main.dtype} that is not contiguous words")
+        for number, ops in code.loads.items():
+            source = self.sources.get(number)
+            if source is None or number >= MOST_SOURCES:
+                raise ValueError(f"there is no source {number}")
+            wide = {"uint32" if op in NARROW else "uint64" for op in ops}
+            if wide != {str(source.dtype)} or source.ndim != 1 or not source.flags.c_contiguous:
+                raise ValueError(f"source {number} is {source.dtype} {source.shape}")
+            if not ops.isdisjoint(BY_LANE) and len(source) != self.count:
+                raise ValueError(f"source {number} has {len(source)} for {self.count} lanes")
+
+    def addresses(self, of: Callable[[Any], int]) -> np.ndarray:
+        """Where the sources are, by number: uint64 (MOST_SOURCES,); ``of`` gives the address of an array."""
+        found = np.zeros(MOST_SOURCES, dtype=np.uint64)
+        for number, source in self.sources.items():
+            found[number] = of(source)
+        return found
+
+
+def encode(instructions: Iterable[tuple[Op, int, int, int, int]], registers: int, lanes: int) -> Code:
+    """Code of instructions (op, d, a, b, immediate). Raises ValueError for too many registers."""
+    if registers >= IMMEDIATE:
+        raise ValueError(f"{registers} registers")
+    words = [(op | d << 8 | a << 16 | b << 24, immediate) for op, d, a, b, immediate in instructions]
+    return Code(np.array(words, dtype=np.uint64).reshape(-1, 2), registers, lanes)

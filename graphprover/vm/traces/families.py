@@ -1,73 +1,74 @@
-"""The trace of a family of instructions: the cells of its lanes."""
+"""The trace of a family of instructions: the cells of its lanes, by code that is found once for each family."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import cache
+from math import prod
 from typing import Any
 
 import numpy as np
 
+from graphprover.air.columns import Columns
 from graphprover.device import Array, Device
 from graphprover.vm.clock import clock_of
+from graphprover.vm.families import FAMILIES
 from graphprover.vm.kernels import fill_lanes
-from graphprover.vm.kernels.lanes import Cell, Kind, Lanes
+from graphprover.vm.kernels.lanes import Code, Lanes
+from graphprover.vm.limbs import limbs
 from graphprover.vm.tables.step import Step
 from graphprover.vm.traces.accesses import accesses_of
-from graphprover.vm.traces.rows import TIMES, Rows
+from graphprover.vm.traces.assemble import Cell, assemble
+from graphprover.vm.traces.executing import Executing
+from graphprover.vm.traces.formulas import Formulas
 from graphprover.vm.traces.run import Run
+from graphprover.vm.traces.symbols import Symbols, sources
+
+_NAMED = ("clk", "pc", "a_at", "b_at", "d_at", "imm", "imm2", "following")  # cells that are what is called so
+_LIMBS = {"a": "a", "b": "b", "old": "d", "m": "old"}  # by the name of two cells, the value that they are the limbs of
 
 
 def family_trace(device: Device, run: Run, *, step: Step, height: int, first: int, last: int) -> Array:
     """The trace of a family that proves the cycles first..last of the run's order."""
-    trace = device.arrays.zeros((step.describe().main_width, height), dtype=np.uint64)
-    write_step(device, run, step, trace, first, last)
+    trace = device.arrays.empty((step.describe().main_width, height), dtype=np.uint64)
+    code = code_of(step.name, step.lanes)
+    lanes = Lanes(last - first, clock_of(run.start), sources(device, run, first, last, code.loads))
+    fill_lanes(device, code, lanes, trace)
     return trace
 
 
-def write_step(device: Device, run: Run, step: Step, trace: Array, first: int, last: int) -> None:
-    """Writes the lanes that execute these cycles of the order, lane by lane, to the trace of a family, which is 0."""
-    columns = step.view(trace)
-    order = run.cycles.order[first:last]
-    copied = {
-        name: Cell(getattr(columns, name).reshape(-1)[: last - first], *what)
-        for name, what in _copies(run, step, order).items()
-        if name in step.names
-    }
-    fill_lanes(device, list(copied.values()), Lanes(order, clock_of(run.start)))
-    rest = {name: view for name, view in vars(columns).items() if name not in copied}
-
-    def piece(begin: int, end: int) -> None:
-        rows = Rows(device, run, slice(first + begin, first + end))
-        write_cells(rest, _cells(rows, step), begin, end)
-
-    if rest:
-        device.split_rows(piece, last - first)
+@cache
+def code_of(family: str, lanes: int) -> Code:
+    """What the lanes of a family run."""
+    step, formulas = FAMILIES[family](lanes), Formulas()
+    cells = cells_of(step, Symbols(formulas))
+    places = []
+    for column in Columns(step.columns).families.values():
+        size = prod(column.shape[1:])
+        members = list(_flat(cells[column.name]))
+        if len(members) != size:
+            raise ValueError(f"{family} has {len(members)} values for {size} cells called {column.name}")
+        places += [Cell(formulas.of(x).number, column.offset + i, size) for i, x in enumerate(members)]
+    return assemble(formulas, places, lanes)
 
 
-def _copies(run: Run, step: Step, order: Array) -> dict[str, tuple[Any, ...]]:
-    """What cells are that follow from their names; a family has some of them. ``order``: of its cycles."""
-    cycles = run.cycles
-    entry, at = cycles.entry[order], cycles.at[order]
-    cells: dict[str, tuple[Any, ...]] = {"on": (Kind.ONE,), "clk": (Kind.CLOCK, order)}
-    for name in ("pc", "a_at", "b_at", "d_at", "imm", "imm2", "following"):
-        cells[name] = Kind.COPY, run.program[name], entry
+def _flat(values: Any) -> Iterator[Any]:
+    if isinstance(values, tuple | list):
+        for value in values:
+            yield from _flat(value)
+    else:
+        yield values
+
+
+def cells_of(step: Step, r: Executing) -> dict[str, Any]:
+    """All cells of the lanes that execute ``r``, in the form of `Step.witness`."""
+    cells: dict[str, Any] = {"on": np.uint64(1), **step.witness(r)}
+    cells |= {name: getattr(r, name) for name in _NAMED if name in step.names}
+    for name, value in _LIMBS.items():
+        for part, limb in zip(("lo", "hi"), (0, 1), strict=True):
+            if f"{name}_{part}" in step.names:
+                cells[f"{name}_{part}"] = limbs(getattr(r, value))[limb]
     for access in accesses_of(step):
-        if access.cell in TIMES:
-            cells[access.cell] = Kind.RECENT, getattr(cycles, TIMES[access.cell]), order, access.slot
-        elif access.cell == "m_t":
-            cells[access.cell] = Kind.RECENT_CLOCK, run.clock, at, access.slot
-    for name, values in (("a", cycles.a), ("b", cycles.b), ("old", cycles.d), ("m", run.old)):
-        source = values, at if name == "m" else order
-        cells |= {f"{name}_lo": (Kind.LOW, *source), f"{name}_hi": (Kind.HIGH, *source)}
-    return cells
-
-
-def _cells(rows: Rows, step: Step) -> dict[str, Any]:
-    """The cells of the family that are no copies."""
-    cells = step.witness(rows)
-    for access in accesses_of(step):
-        if access.cell == "m2_t":
-            cells[access.cell] = rows.recent(access)
-        if access.cell == "word_t":
-            cells[access.cell] = [*cells.get(access.cell, ()), rows.recent(access)]
+        time = r.recent(access)
+        cells[access.cell] = [*cells.get(access.cell, ()), time] if access.cell == "word_t" else time
     return cells
 
 

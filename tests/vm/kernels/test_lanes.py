@@ -1,4 +1,4 @@
-"""Cells of lanes against their definition."""
+"""Code of lanes against its definition."""
 
 from dataclasses import replace
 
@@ -6,65 +6,104 @@ import numpy as np
 import pytest
 
 from graphprover.device import CpuDevice
-from graphprover.vm.clock import FAR, clock_of, time_of
+from graphprover.field import P
+from graphprover.vm.clock import FAR
 from graphprover.vm.kernels import fill_lanes
-from graphprover.vm.kernels.lanes import Cell, Kind, Lanes
+from graphprover.vm.kernels.lanes import IMMEDIATE, LOG_SOURCES, Code, Lanes, Op, encode
 from tests.naive_device import NaiveDevice
 
-CYCLES, ENTRIES = 70_000, 50
+ENTRIES = 50
+WORDS, CLOCKS, PLACES, TABLE, TABLE_CLOCKS, SMALL, TIMES, NOW = range(8)  # sources
+LATE = 7  # a register: an access of which some are late
 
 
-def case(seed: int, count: int, start: int = 0) -> tuple[np.ndarray, list[Cell], Lanes]:
-    """Every kind of cell, of random sources: a target (cells, count), the cells, and what the lanes execute.
-
-    ``start``: the first cycle in the run.
-    """
-    rng = np.random.default_rng(seed)
-    cycles = rng.permutation(CYCLES)[:count].astype(np.uint32)
-    words = rng.integers(0, 2**64, CYCLES, dtype=np.uint64)
-    program = rng.integers(0, 2**63, ENTRIES, dtype=np.uint64)
-    # Times around the border of what is far.
-    now = time_of(clock_of(start + cycles.astype(np.uint64)))
-    times = np.maximum(now, FAR + 4) - rng.integers(FAR - 4, FAR + 4, count, dtype=np.uint64)
-    clocks = (times // 4 * (rng.random(count) < 0.9)).astype(np.uint32)
-    there = rng.permutation(count).astype(np.uint32)
-    elsewhere = np.empty_like(clocks)
-    elsewhere[there] = clocks
-    of_program = rng.integers(0, ENTRIES, count, dtype=np.uint32)
-    given = [
-        (Kind.ONE,), (Kind.CLOCK, cycles), (Kind.COPY, program, of_program), (Kind.COPY, words[:count].copy()),
-        (Kind.LOW, words[:count].copy()), (Kind.LOW, words, there), (Kind.HIGH, words[:count].copy()),
-        (Kind.HIGH, words, there), (Kind.RECENT, times), (Kind.RECENT, times, None, 3),
-        (Kind.RECENT_CLOCK, elsewhere, there, 2), (Kind.RECENT_CLOCK, clocks, None, 2),
-    ]  # fmt: skip
-    assert {kind for kind, *_ in given} == set(Kind)
-    target = np.zeros((len(given), count), dtype=np.uint64)
-    return target, [Cell(row, *what) for row, what in zip(target, given, strict=True)], Lanes(cycles, clock_of(start))
+def case(count: int, start: int = 0, lanes: int = 2) -> tuple[Code, Lanes]:
+    """Every operation on random words, each result stored as it is and in parts, of ``lanes`` lanes a row."""
+    rng = np.random.default_rng(count)
+    now = rng.integers(FAR + 8, 2**40, count, dtype=np.uint64)
+    given = {
+        WORDS: rng.integers(0, 2**64, count, dtype=np.uint64),
+        CLOCKS: rng.integers(0, 2**32, count, dtype=np.uint32),
+        PLACES: rng.integers(0, ENTRIES - 3, count, dtype=np.uint32),
+        TABLE: rng.integers(0, P, ENTRIES, dtype=np.uint64) * (rng.random(ENTRIES) < 0.9).astype(np.uint64),
+        TABLE_CLOCKS: rng.integers(0, 2**32, ENTRIES, dtype=np.uint32),
+        SMALL: rng.integers(1, 60, count, dtype=np.uint64),
+        NOW: now,
+        TIMES: now - rng.integers(FAR - 4, FAR + 4, count, dtype=np.uint64),
+    }
+    code: list[tuple[Op, int, int, int, int]] = [
+        (Op.LANE, 0, 0, 0, WORDS),
+        (Op.LANE_NARROW, 1, 0, 0, PLACES),
+        (Op.CLOCK, 2, 0, 0, CLOCKS),
+        (Op.AT, 3, 1, 0, TABLE),
+        (Op.AT, 4, 1, 0, TABLE | 3 << LOG_SOURCES),
+        (Op.AT_NARROW, 5, 1, 0, TABLE_CLOCKS | 1 << LOG_SOURCES),
+        (Op.LANE, 6, 0, 0, SMALL),
+        (Op.LANE, LATE, 0, 0, TIMES),
+        (Op.CONSTANT, 8, 0, 0, 2**64 - 3),
+        (Op.LANE, 9, 0, 0, NOW),
+        (Op.RECENT, 10, LATE, 9, 0),
+        (Op.RECENT, 11, LATE, IMMEDIATE, 2**39),
+        (Op.LESS, 12, 0, 8, 0),
+        (Op.EQUAL, 13, 1, IMMEDIATE, 7),
+        (Op.SELECT, 14, 13, 0, 3),
+        (Op.SELECT, 15, 12, 4, 2),
+        (Op.INVERSE, 16, 3, 0, 0),
+        (Op.FIELD_SUB, 17, 3, 4, 0),
+        (Op.INVERSE, 18, 17, 0, 0),
+        (Op.EQUAL, 19, 3, 4, 0),
+    ]
+    target = 20
+    for op in (Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.AND, Op.OR, Op.XOR, Op.LEFT, Op.RIGHT, Op.FIELD_SUB, Op.LESS):
+        left = 3 if op == Op.FIELD_SUB else 0
+        code += [(op, target, left, 6, 0), (op, target + 1, left, IMMEDIATE, 17)]
+        target += 2
+    assert {instruction[0] for instruction in code} | {Op.STORE} == set(Op)
+    parts = [(register, 0, 0) for register in range(target)] + [(0, 0, 32), (0, 32, 0), (3, 16, 48), (3, 63, 0)]
+    for i, (register, shift, dropped) in enumerate(parts):
+        code.append((Op.STORE, shift, register, dropped, i | len(parts) << 32))
+    return encode(code, target, lanes), Lanes(count, start + 1, given)
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize("count", [1, 64, 9_000])
+@pytest.mark.parametrize(("count", "height"), [(0, 8), (1, 8), (13, 8), (700, 512), (1024, 512), (600, 1024)])
 @pytest.mark.parametrize("start", [0, 1_000_000])
-def test_cells(start: int, count: int, threads: int) -> None:
-    expected, cells, lanes = case(count, count, start)
-    fill_lanes(NaiveDevice(), cells, lanes)
-    target, cells, lanes = case(count, count, start)
-    fill_lanes(CpuDevice(threads), cells, lanes)
-    np.testing.assert_array_equal(target, expected)
-    if count > 1000:
-        for row in (8, 9, 10, 11):
-            bumped = target[row] == time_of(clock_of(start + lanes.cycles.astype(np.uint64))) + cells[row].slot - 1
-            assert bumped.any() and not bumped.all()
+def test_cells(start: int, count: int, height: int, threads: int) -> None:
+    code, lanes = case(count, start)
+    expected, made = np.ones((2, code.width, height), dtype=np.uint64)
+    fill_lanes(NaiveDevice(), code, lanes, expected)
+    fill_lanes(CpuDevice(threads), code, lanes, made)
+    np.testing.assert_array_equal(made, expected)
+    if count > 500:
+        late = expected[10][: min(count, height)] != expected[LATE][: min(count, height)]
+        assert late.any() and not late.all()
 
 
-def test_cells_of_other_lanes() -> None:
-    _, cells, lanes = case(1, 64)
-    for wrong in (
-        replace(cells[0], target=np.zeros(63, np.uint64)),
-        replace(cells[0], target=np.zeros(128, np.uint64)[::2]),
-        replace(cells[3], source=np.zeros(64, np.uint32)),
-        replace(cells[3], at=np.zeros(63, np.uint32)),
-        replace(cells[3], at=np.zeros(64, np.int64)),
+def test_a_table_that_is_no_room() -> None:
+    code, lanes = case(13)
+    for main in (np.empty((code.width - 1, 8), np.uint64), np.empty((code.width, 4), np.uint64)):
+        with pytest.raises(ValueError, match="do not fit"):
+            fill_lanes(CpuDevice(1), code, lanes, main)
+    for main in (np.empty((code.width, 8), np.int64), np.empty((code.width, 16), np.uint64)[:, ::2]):
+        with pytest.raises(ValueError, match="not contiguous words"):
+            fill_lanes(CpuDevice(1), code, lanes, main)
+
+
+def test_other_sources() -> None:
+    code, lanes = case(13)
+    main = np.empty((code.width, 8), np.uint64)
+    for changed in (
+        {WORDS: np.zeros(12, np.uint64)},
+        {WORDS: np.zeros(26, np.uint64)[::2]},
+        {WORDS: np.zeros(13, np.uint32)},
+        {CLOCKS: np.zeros(13, np.uint64)},
+        {TABLE: np.zeros((1, 50), np.uint64)},
+        {TABLE: None},
     ):
-        with pytest.raises(ValueError, match=r"a cell|a source of|places"):
-            fill_lanes(CpuDevice(1), [wrong], lanes)
+        with pytest.raises(ValueError, match="source"):
+            fill_lanes(CpuDevice(1), code, replace(lanes, sources={**lanes.sources, **changed}), main)
+
+
+def test_too_many_registers() -> None:
+    with pytest.raises(ValueError, match="255 registers"):
+        encode([], 255, 1)

@@ -1,31 +1,35 @@
-"""Fills the cells of lanes that are copies (``lanes.cu``)."""
+"""Computes the cells of lanes (``lanes.cu``)."""
 
-from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import cupy
-import numpy as np
 
 from graphprover.kernels.cuda.launch import blocks_for, compiled, launch
-from graphprover.vm.kernels.cuda.sources import text
-from graphprover.vm.kernels.lanes import Cell, Lanes
+from graphprover.vm.kernels.cuda.sources import LANES_EACH, LANES_THREADS, text
+from graphprover.vm.kernels.lanes import Code, Lanes
 
 if TYPE_CHECKING:
     from graphprover.device.cuda import CudaDevice
 
-_THREADS = 256
+_LANES = LANES_EACH * LANES_THREADS  # of a block
 
 
-def fill_lanes(device: "CudaDevice", cells: Sequence[Cell], lanes: Lanes) -> None:
+@lru_cache(maxsize=512)
+def _on_device(code: Code, device: int) -> cupy.ndarray:
+    """Its words on a device."""
+    words = cupy.asarray(code.words)
+    cupy.cuda.get_current_stream().synchronize()  # other streams will read them
+    return words
+
+
+def fill_lanes(device: "CudaDevice", code: Code, lanes: Lanes, main: cupy.ndarray) -> None:
     """See ``graphprover.vm.kernels.fill_lanes``."""
-    count = len(lanes.cycles)
-    words = np.zeros((len(cells), 5), dtype=np.uint64)
-    for row, cell in zip(words, cells, strict=True):
-        cell.require(lanes)
-        source, at = (0 if array is None else array.data.ptr for array in (cell.source, cell.at))
-        row[:] = cell.kind, cell.slot, source, at, cell.target.data.ptr
+    height = main.shape[1]
+    total, shared = height * code.lanes, 8 * (2 * len(code.words) + code.registers * _LANES)
     with device.operation("fill_lanes"):
         launch(
-            compiled(text("lanes.cu")), "fill_lanes", (blocks_for(count, _THREADS), len(cells)), _THREADS,
-            cupy.asarray(words), lanes.cycles.data.ptr, count, lanes.first_clock,
+            compiled(text("lanes.cu")), "fill_lanes", blocks_for(total, _LANES), LANES_THREADS,
+            _on_device(code, device.number), len(code.words), lanes.addresses(lambda array: array.data.ptr),
+            lanes.count, total, height, lanes.first_clock, main, shared=shared,
         )  # fmt: skip

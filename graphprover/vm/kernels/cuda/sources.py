@@ -5,20 +5,25 @@ from pathlib import Path
 
 from graphprover.kernels.cuda.sources import source
 from graphprover.vm import clock
-from graphprover.vm.clock import FAR, SLOT_MEMORY, SLOTS
+from graphprover.vm.clock import FAR
 from graphprover.vm.io import EXIT
 from graphprover.vm.isa import Op
-from graphprover.vm.kernels import keys, tape
-from graphprover.vm.kernels.lanes import Kind
-from graphprover.vm.limbs import LIMB_BITS, LIMB_MASK
+from graphprover.vm.kernels import keys, lanes, tape
+from graphprover.vm.kernels.lanes import Op as LaneOp
 from graphprover.vm.record import INTERVAL, NO_REGISTER, REGISTERS
 from graphprover.vm.tables.bump import REACH
 from graphprover.vm.tables.keccak_f import EVENS, FIRST_COLUMNS, IOTA_BITS, ROUNDS, WORDS
 from graphprover.vm.ways import FAR_BASE, WAYS
 
 _FOLDER = Path(__file__).parent
-_LANES = {"FAR": FAR, "SLOTS": SLOTS, "SLOT_MEMORY": SLOT_MEMORY}
-_LIMBS = {"LIMB_BITS": LIMB_BITS, "LIMB_MASK": LIMB_MASK}
+LANES_THREADS, LANES_EACH = 64, 4  # threads of a block, lanes of a thread
+_LANES = {
+    **{f"OP_{op.name}": int(op) for op in LaneOp},
+    **{name: getattr(lanes, name) for name in ("IMMEDIATE", "MOST_SOURCES", "LOG_SOURCES")},
+    "FAR": FAR,
+    "LANES_THREADS": LANES_THREADS,
+    "LANES_EACH": LANES_EACH,
+}
 _KEYS = ("TERMS_END", "CONSTANT", "FLAG", "FIRST", "NUMBERS", "KEY_WORDS", "COLUMN", "WEIGHT", "TERM_WORDS")
 COUNT_PIECE, COUNT_SLOTS = 1 << 14, 1 << 11  # entries of a block, and how many of them it counts by itself
 _KECCAK_F = {"EVENS": EVENS, "IOTA_BITS": len(IOTA_BITS), "ROUNDS": ROUNDS}
@@ -37,7 +42,7 @@ _REPLAY = {
     "REACH": REACH,
 }
 _DEFINES: dict[str, dict[str, int]] = {
-    "lanes.cu": {**_LANES, **_LIMBS, **{f"KIND_{kind.name}": int(kind) for kind in Kind}},
+    "lanes.cu": _LANES,
     "counting.cu": {
         **{name: getattr(keys, name) for name in _KEYS},
         "COUNT_PIECE": COUNT_PIECE,

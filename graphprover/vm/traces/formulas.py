@@ -1,0 +1,110 @@
+"""Formulas: what a family computes of the cycles that it proves, found by letting it compute with symbols."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from graphprover.vm.kernels.lanes import Op
+from graphprover.vm.limbs import WORD_MASK
+
+# Operations with a number on the right that leave what is on the left as it is.
+_NEUTRAL = {
+    **dict.fromkeys((Op.ADD, Op.SUB, Op.OR, Op.XOR, Op.LEFT, Op.RIGHT, Op.FIELD_SUB), 0),
+    **dict.fromkeys((Op.MUL, Op.DIV), 1),
+    Op.AND: WORD_MASK,
+}
+_COMMUTATIVE = (Op.ADD, Op.MUL, Op.AND, Op.OR, Op.XOR, Op.EQUAL)
+
+
+class Node(NamedTuple):
+    """One formula: an operation on others, which are numbers of nodes before it."""
+
+    op: Op
+    operands: tuple[int, ...] = ()
+    immediate: int = 0  # of CONSTANT and what loads
+
+
+class Formulas:
+    """Nodes, each of them once."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self._numbers: dict[Node, int] = {}
+
+    def symbol(self, op: Op, *operands: Any, immediate: int = 0) -> "Symbol":
+        """The value of an operation on symbols and integers."""
+        return self._symbol(Node(op, tuple(self.of(x).number for x in operands), immediate))
+
+    def of(self, x: Any) -> "Symbol":
+        """A symbol, or that of an integer mod 2^64."""
+        return x if isinstance(x, Symbol) else self._symbol(Node(Op.CONSTANT, immediate=int(x) & WORD_MASK))
+
+    def _symbol(self, node: Node) -> "Symbol":
+        if node not in self._numbers:
+            self._numbers[node] = len(self.nodes)
+            self.nodes.append(node)
+        return Symbol(self, self._numbers[node])
+
+    def constant(self, number: int) -> int | None:
+        """The integer that a node is, if it is one."""
+        node = self.nodes[number]
+        return node.immediate if node.op == Op.CONSTANT else None
+
+    def combine(self, op: Op, left: Any, right: Any) -> "Symbol":
+        """The value of an operation on two symbols or integers, integers on the right where that is the same."""
+        left, right = self.of(left), self.of(right)
+        if op in _COMMUTATIVE and self.constant(left.number) is not None:
+            left, right = right, left
+        if self.constant(right.number) == _NEUTRAL.get(op, -1):
+            return left
+        return self.symbol(op, left, right)
+
+
+def _operator(op: Op, *, swapped: bool = False) -> Callable[["Symbol", Any], "Symbol"]:
+    def combined(x: "Symbol", y: Any) -> "Symbol":
+        return x.formulas.combine(op, y, x) if swapped else x.formulas.combine(op, x, y)
+
+    return combined
+
+
+class Symbol:
+    """A word of a lane. Operators on it are those of arrays of uint64; a comparison is 1 or 0."""
+
+    __slots__ = ("formulas", "number")
+    __array_ufunc__ = None  # operators of NumPy's scalars leave it to this
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, formulas: Formulas, number: int) -> None:
+        self.formulas, self.number = formulas, number
+
+    __add__, __radd__ = _operator(Op.ADD), _operator(Op.ADD)
+    __sub__, __rsub__ = _operator(Op.SUB), _operator(Op.SUB, swapped=True)
+    __mul__, __rmul__ = _operator(Op.MUL), _operator(Op.MUL)
+    __floordiv__, __rfloordiv__ = _operator(Op.DIV), _operator(Op.DIV, swapped=True)
+    __and__, __rand__ = _operator(Op.AND), _operator(Op.AND)
+    __or__, __ror__ = _operator(Op.OR), _operator(Op.OR)
+    __xor__, __rxor__ = _operator(Op.XOR), _operator(Op.XOR)
+    __lshift__, __rlshift__ = _operator(Op.LEFT), _operator(Op.LEFT, swapped=True)
+    __rshift__, __rrshift__ = _operator(Op.RIGHT), _operator(Op.RIGHT, swapped=True)
+    __eq__ = _operator(Op.EQUAL)  # type: ignore[assignment]
+    __lt__, __gt__ = _operator(Op.LESS), _operator(Op.LESS, swapped=True)
+
+    def __ne__(self, y: Any) -> "Symbol":  # type: ignore[override]
+        return ~(self == y)  # type: ignore[return-value]
+
+    def __neg__(self) -> "Symbol":
+        return 0 - self
+
+    def __invert__(self) -> "Symbol":
+        """Of a comparison alone: 1 where it is 0."""
+        if not self._is_flag(self.number):
+            raise TypeError("the complement of a number")
+        return self ^ 1
+
+    def _is_flag(self, number: int) -> bool:
+        op, operands, immediate = self.formulas.nodes[number]
+        if op in (Op.AND, Op.OR, Op.XOR):
+            return all(map(self._is_flag, operands))
+        return op in (Op.EQUAL, Op.LESS) or (op == Op.CONSTANT and immediate == 1)
+
+    def __bool__(self) -> bool:
+        raise TypeError("a formula has no value")
