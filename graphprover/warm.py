@@ -108,7 +108,7 @@ def _warm_gpu(machines: Sequence[Machine], number: int) -> None:
 def _descriptions(machines: Sequence[Machine]) -> Iterator[AirDescription]:
     """The tables that proofs of these programs can have; all of the machine's where there is none.
 
-    Without output and stated input, whose tables have as many columns as words.
+    Without output and stated input, whose tables are others for each number of words.
     """
     from graphprover.vm.execute import smallest
 

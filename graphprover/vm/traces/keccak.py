@@ -35,8 +35,8 @@ def keccak_recipes(machine: Machine, calls: Recipe, count: int) -> Iterator[tupl
 
 def calls_of(device: Device, run: Run, *, start: int, end: int) -> Calls:
     """The calls that are the cycles start..end of a run, in its order."""
-    rows = Rows(device, run, run.order[start:end], run.entries[start:end])
-    return Calls(rows.words("old").copy(), rows.clk)
+    rows = Rows(device, run, slice(start, end))
+    return Calls(rows.words("old"), rows.clk)
 
 
 def keccak_f_trace(device: Device, calls: Calls, *, height: int, first: int, last: int) -> Array:

@@ -1,4 +1,4 @@
-"""How often the rows of a trace ask for each number."""
+"""How often the rows of a trace ask for each number, and cycles meet each entry."""
 
 from collections.abc import Callable
 from functools import partial
@@ -62,3 +62,14 @@ def counted_apart(device: Device, rows: int, counts: np.ndarray, count: Callable
     device.split_rows(piece, rows)
     for own in made:
         np.add(counts, own, out=counts)
+
+
+@njit(nogil=True, cache=True)
+def _count_entries(entries, counts):
+    for entry in entries:
+        counts[np.uint64(entry)] += np.uint64(1)
+
+
+def count_entries(device: Device, entries: np.ndarray, counts: np.ndarray) -> None:
+    """See ``graphprover.vm.kernels.count_entries``."""
+    _count_entries(entries, counts)
