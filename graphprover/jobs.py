@@ -36,6 +36,7 @@ from graphprover.vm.execute import Execution, half_of_memory
 from graphprover.vm.faults import OtherExitCode
 from graphprover.vm.guest import ANY, Guest, Limits, claim_in, other_exit_code
 from graphprover.vm.key import Key
+from graphprover.vm.possible import possible_tables
 from graphprover.vm.setup import make_key
 from graphprover.vm.statement import Machine
 
@@ -215,7 +216,11 @@ class Job:
         return 1 if self.prover.pieces is None else self.prover.pieces
 
     def _prepared_run(self, guest: Guest, device: Device | str | None) -> Prepared | PreparedPieces:
-        prover, run = self.prover, guest.record(self._input(), **self.limits)
+        prover = self.prover
+        if device is not None:
+            device = device_for(device) if isinstance(device, str) else device
+            device.expect(possible_tables(guest.compiled()), guess=True)  # beside the run
+        run = guest.record(self._input(), **self.limits)
         self._check_exit_code(run.exit_code)
 
         def cut(pieces: int) -> Prepared | PreparedPieces:
@@ -225,7 +230,7 @@ class Job:
 
         if device is None or prover.pieces is not None or prover.window is not None:
             return cut(self._pieces)
-        return fitting(cut, run.cycles, device_for(device) if isinstance(device, str) else device)
+        return fitting(cut, run.cycles, device)
 
     def _ready(self, statement: Statement | Pieces) -> Prepared | PreparedPieces:
         prover = self.prover

@@ -11,14 +11,15 @@ import numpy as np
 
 from graphprover.air.bytecode import Bytecode, Source
 from graphprover.kernels import domain
-from graphprover.kernels.cuda import generate
+from graphprover.kernels.cuda import generate, warm
 from graphprover.kernels.cuda.domain import points as point_tables
-from graphprover.kernels.cuda.launch import blocks_for, compiled, kernels_of, launch, pointer_or_null
+from graphprover.kernels.cuda.launch import blocks_for, compiled, count_interpreted, kernels_of, launch, pointer_or_null
 
 _THREADS = 128  # most threads of an interpreting block
 _SHARED = 48 << 10  # bytes of registers of an interpreting block, above which it gets fewer threads
 _MAX_SHARED = 96 << 10
 _WORD = 8
+_WORTH_WAITING = 1 << 34  # steps of all rows, which the interpreter of an H200 takes 0.1 to 0.3 s for
 
 
 def run_generated(text: str, name: str, blocks: int, words: np.ndarray, *arguments: object) -> None:
@@ -52,7 +53,7 @@ def evaluate(
     words = np.concatenate([words, _of_chunks(log_rows, log_chunks)])
     points = point_tables(log_rows + log_chunks)
     if interpreted is None:
-        interpreted = not generate.is_generated(bytecode)
+        interpreted = not generate.is_generated(bytecode) or _is_done_sooner(bytecode, 1 << log_chunks, size)
     if interpreted:
         _interpret(bytecode, words, matrices, 1 << log_chunks, target, *points, log_rows, size)
         return
@@ -61,6 +62,17 @@ def evaluate(
         planes += [pointer_or_null(array), 0 if array is None else array.shape[1]]
     text = generate.quotient_source(bytecode, 1 << log_chunks)
     run_generated(text, "quotient", blocks_for(size, generate.THREADS), words, *planes, target, *points, log_rows, size)
+
+
+def _is_done_sooner(bytecode: Bytecode, chunks: int, size: int) -> bool:
+    """Whether the interpreter is, since the kernel is still to be compiled, by another thread."""
+    text = generate.quotient_source(bytecode, chunks)
+    kernels = compiled(text)
+    steps = size * (len(bytecode.instructions) + len(bytecode.terms))
+    if kernels.loaded or kernels.error or steps > _WORTH_WAITING or not warm.expects(text):
+        return False
+    count_interpreted()
+    return True
 
 
 @lru_cache(maxsize=64)

@@ -15,6 +15,7 @@ from graphprover.air.bytecode import Bytecode, Op, Selector, Source, lookup_byte
 from graphprover.air.description import AirDescription
 from graphprover.air.expression import CONST
 from graphprover.field import P
+from graphprover.kernels.cuda.ahead import Job, Turn
 from graphprover.kernels.cuda.sources import source
 
 # Instructions and terms of a quotient up to which it is generated: some 30 s of compilation.
@@ -316,11 +317,26 @@ def is_generated(bytecode: Bytecode) -> bool:
     return len(bytecode.instructions) + len(bytecode.terms) <= GENERATED
 
 
-def table_sources(air: AirDescription) -> list[str]:
+def quotient_text(air: AirDescription) -> str | None:
+    """The kernel of a table's quotient; None where that is interpreted."""
+    bytecode = quotient_bytecode(air)
+    return quotient_source(bytecode, 1 << air.log_quotient_chunks) if is_generated(bytecode) else None
+
+
+def lookup_texts(air: AirDescription) -> list[str]:
+    """The kernels of a table's lookups, to be run in order; none where it has none."""
+    if not air.lookups:
+        return []
+    return lookup_sources(lookup_bytecode(air), tuple(len(lookup.tuples) for lookup in air.lookups))
+
+
+def table_jobs(air: AirDescription) -> list[Job]:
     """All kernels that are generated for a table."""
-    bytecode, texts = quotient_bytecode(air), []
-    if is_generated(bytecode):
-        texts.append(quotient_source(bytecode, 1 << air.log_quotient_chunks))
-    if air.lookups:
-        texts += lookup_sources(lookup_bytecode(air), tuple(len(lookup.tuples) for lookup in air.lookups))
-    return texts
+    called, quotient = title(air), quotient_text(air)
+    jobs = [Job(Turn.LOOKUPS, f"lookups of {called}", text) for text in lookup_texts(air)]
+    return jobs if quotient is None else [*jobs, Job(Turn.QUOTIENT, f"quotient of {called}", quotient)]
+
+
+def title(air: AirDescription) -> str:
+    """What to call a table, of which there may be several of one name."""
+    return f"{air.name}, {air.main_width} columns"

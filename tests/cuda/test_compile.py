@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from graphprover.kernels.cuda import sources
-from graphprover.kernels.cuda.sources import FOLDER, NTT, source
+from graphprover.kernels.cuda.sources import NTT, source
 from graphprover.vm.kernels.cuda import sources as vm_sources
 from graphprover.vm.kernels.cuda.sources import texts
 from tests.cuda import nvrtc
