@@ -137,7 +137,8 @@ def _whole(extensions: Sequence[_Extension], log_cosets: int, shift: int, natura
         for described, count, blocks in batched(items):
             launch(
                 compiled(text_of("whole_columns")), "whole_columns", blocks,
-                min(max(1 << longest >> 1, 32), MAX_THREADS), described, count, log_cosets, natural, shift, _roots(cupy.cuda.runtime.getDevice()),
+                min(max(1 << longest >> 1, 32), MAX_THREADS),
+                described, count, log_cosets, natural, shift, _roots(cupy.cuda.runtime.getDevice()),
                 shared=_WORD * ((1 << longest) + LOG_TILE),
             )  # fmt: skip
 

@@ -83,7 +83,7 @@ def test_an_error_of_the_compiler_names_the_table(device):
     with device.task():
         wrong = compiled("wrong text of a table", "lookups of add, 76 columns")
         for _ in range(2):
-            with pytest.raises(CompileError, match="lookups of add, 76 columns does not compile: .*wrong"):
+            with pytest.raises(CompileError, match=r"lookups of add, 76 columns does not compile: .*wrong"):
                 wrong.load()
 
 

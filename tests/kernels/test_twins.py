@@ -125,7 +125,7 @@ def test_devices_only_delegate(side: str) -> None:
         "expect",
         "reading",
         "times",
-    }:  # which are the device's own
+    }:  # the device's own
         first, *_ = body = methods[name].body
         if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
             body = body[1:]
