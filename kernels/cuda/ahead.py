@@ -87,7 +87,7 @@ class Ahead:
             threading.Thread(target=self._work, name=f"compiler {i}").start()
 
     def expects(self, text: str) -> bool:
-        """Whether a text will be compiled, or was."""
+        """Whether a text will be compiled, or was: not after a failure."""
         return text in self._queued
 
     def left(self) -> int:
@@ -120,13 +120,20 @@ class Ahead:
                     job = heapq.heappop(self._jobs)[-1]
                     if job.text not in self._begun:
                         self._begun.add(job.text)
-                        return partial(self._run, job)
+                        return partial(self._compile, job)
                 if not self._describing:
                     break
                 self._changed.wait()
             self._running -= 1
             self._changed.notify_all()
             return None
+
+    def _compile(self, job: Job) -> None:
+        try:
+            self._run(job)
+        except Exception:
+            self._queued.discard(job.text)
+            raise
 
     def _describe(self, entry: tuple[bool, Iterator[AirDescription]]) -> None:
         """Queues the texts of the next table."""

@@ -64,12 +64,17 @@ def evaluate(
     run_generated(text, "quotient", blocks_for(size, generate.THREADS), words, *planes, target, *points, log_rows, size)
 
 
+def _fits(bytecode: Bytecode) -> bool:
+    """Whether the interpreter has room for its registers."""
+    return (bytecode.outputs + bytecode.registers) * generate.WARP * _WORD <= _MAX_SHARED
+
+
 def _is_done_sooner(bytecode: Bytecode, chunks: int, size: int) -> bool:
     """Whether the interpreter is, since the kernel is still to be compiled, by another thread."""
     text = generate.quotient_source(bytecode, chunks)
     kernels = compiled(text)
     steps = size * (len(bytecode.instructions) + len(bytecode.terms))
-    if kernels.loaded or kernels.error or steps > _WORTH_WAITING or not warm.expects(text):
+    if kernels.loaded or kernels.error or not warm.expects(text) or steps > _WORTH_WAITING or not _fits(bytecode):
         return False
     count_interpreted()
     return True
@@ -103,7 +108,7 @@ def _interpret(
     while threads > generate.WARP and planes * threads * _WORD > _SHARED:
         threads //= 2
     shared = planes * threads * _WORD
-    if shared > _MAX_SHARED:
+    if not _fits(bytecode):
         raise ValueError(f"bytecode of {planes} registers does not fit the device's shared memory")
     inputs = []
     for matrix, row, offset in bytecode.inputs.tolist():

@@ -151,6 +151,8 @@ def test_what_fails_is_left_to_who_needs_it():
     ahead.expect([table(2), table(3), table(4)])
     ahead.wait()
     assert sorted(done) == ["QUOTIENT of table 2", "QUOTIENT of table 4"]
+    quotient, lookups = jobs_of(table(2))
+    assert ahead.expects(quotient.text) and not ahead.expects(lookups.text)
 
 
 def test_a_program_that_ends_does_not_wait_for_what_is_left():
