@@ -217,20 +217,20 @@ class Job:
 
     def _prepared_run(self, guest: Guest, device: Device | str | None) -> Prepared | PreparedPieces:
         prover = self.prover
-        if device is not None:
-            device = device_for(device) if isinstance(device, str) else device
-            device.expect(possible_tables(guest.compiled()), guess=True)  # beside the run
+        by = device_for(device) if isinstance(device, str) else device
+        if by is not None:
+            by.expect(possible_tables(guest.compiled()), guess=True)  # beside the run
         run = guest.record(self._input(), **self.limits)
         self._check_exit_code(run.exit_code)
 
         def cut(pieces: int) -> Prepared | PreparedPieces:
             return self._ready(
-                guest.statement_about(run, state_input=self.state_input, pieces=pieces, window=prover.window)
+                guest.statement_about(run, state_input=self.state_input, pieces=pieces, window=prover.window, device=by)
             )
 
-        if device is None or prover.pieces is not None or prover.window is not None:
+        if by is None or prover.pieces is not None or prover.window is not None:
             return cut(self._pieces)
-        return fitting(cut, run.cycles, device)
+        return fitting(cut, run.cycles, by)
 
     def _ready(self, statement: Statement | Pieces) -> Prepared | PreparedPieces:
         prover = self.prover

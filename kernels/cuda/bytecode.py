@@ -1,9 +1,9 @@
-"""A table's quotient by the kernel that is generated for it, or interpreted where that is too large.
+"""A table's quotient by the kernels that are generated for it, or interpreted where one of them is too large.
 
 Selectors are made as they are needed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 import cupy
@@ -24,8 +24,12 @@ _WORTH_WAITING = 1 << 34  # steps of all rows, which the interpreter of an H200 
 
 def run_generated(text: str, name: str, blocks: int, words: np.ndarray, *arguments: object) -> None:
     """Enqueue a kernel that was generated for a table, with the ``words`` that are this proof's constants."""
-    passed = words if generate.by_value(len(words)) else cupy.asarray(words)
-    launch(compiled(text), name, blocks, generate.THREADS, passed, *arguments)
+    launch(compiled(text), name, blocks, generate.THREADS, _passed(words), *arguments)
+
+
+def _passed(words: np.ndarray) -> np.ndarray | cupy.ndarray:
+    """As generated kernels take them."""
+    return words if generate.by_value(len(words)) else cupy.asarray(words)
 
 
 def evaluate(
@@ -52,16 +56,22 @@ def evaluate(
             raise ValueError(f"plane {row} with {size} rows is not in the {Source(matrix).name.lower()} matrix")
     words = np.concatenate([words, _of_chunks(log_rows, log_chunks)])
     points = point_tables(log_rows + log_chunks)
+    texts = generate.quotient_sources(bytecode, 1 << log_chunks)
     if interpreted is None:
-        interpreted = not generate.is_generated(bytecode) or _is_done_sooner(bytecode, 1 << log_chunks, size)
+        interpreted = not generate.is_generated(texts) or _is_done_sooner(bytecode, texts, size)
     if interpreted:
         _interpret(bytecode, words, matrices, 1 << log_chunks, target, *points, log_rows, size)
         return
     planes = []
     for array in matrices:
         planes += [pointer_or_null(array), 0 if array is None else array.shape[1]]
-    text = generate.quotient_source(bytecode, 1 << log_chunks)
-    run_generated(text, "quotient", blocks_for(size, generate.THREADS), words, *planes, target, *points, log_rows, size)
+    blocks = blocks_for(size, generate.THREADS)
+    passed = _passed(words)
+    for text in texts:
+        launch(
+            compiled(text), "quotient", blocks, generate.THREADS,
+            passed, *planes, target, *points, log_rows, size,
+        )  # fmt: skip
 
 
 def _fits(bytecode: Bytecode) -> bool:
@@ -69,12 +79,11 @@ def _fits(bytecode: Bytecode) -> bool:
     return (bytecode.outputs + bytecode.registers) * generate.WARP * _WORD <= _MAX_SHARED
 
 
-def _is_done_sooner(bytecode: Bytecode, chunks: int, size: int) -> bool:
-    """Whether the interpreter is, since the kernel is still to be compiled, by another thread."""
-    text = generate.quotient_source(bytecode, chunks)
-    kernels = compiled(text)
+def _is_done_sooner(bytecode: Bytecode, texts: Iterable[str], size: int) -> bool:
+    """Whether the interpreter is, since one of the kernels is still to be compiled, by another thread."""
+    missing = [text for text in texts if not (compiled(text).loaded or compiled(text).error)]
     steps = size * (len(bytecode.instructions) + len(bytecode.terms))
-    if kernels.loaded or kernels.error or not warm.expects(text) or steps > _WORTH_WAITING or not _fits(bytecode):
+    if not any(map(warm.expects, missing)) or steps > _WORTH_WAITING or not _fits(bytecode):
         return False
     count_interpreted()
     return True

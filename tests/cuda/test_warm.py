@@ -68,8 +68,8 @@ def test_quotients_are_interpreted_until_their_kernels_are_there(device, monkeyp
     monkeypatch.setattr(warm, "expect", lambda *_, **__: None)
     monkeypatch.setattr(warm, "expects", lambda text: True)
     assert prove(statement, executor="sync", parameters=parameters, device=device) == expected
-    texts = {generate.quotient_text(air) for air in statement.descriptions}
-    assert device.usage["quotient"].interpreted == len(statement.descriptions) and None not in texts
+    texts = {text for air in statement.descriptions for text in generate.quotient_texts(air)}
+    assert device.usage["quotient"].interpreted == len(statement.descriptions) <= len(texts)
     assert device.usage["lookup_columns"].missed and not device.usage["lookup_columns"].interpreted
     monkeypatch.setattr(warm, "expects", lambda text: False)
     device.usage.clear()
