@@ -83,7 +83,7 @@ def test_formulas_are_there_once_and_integers_on_the_right() -> None:
     x = formulas.symbol(Op.LANE)
     assert (x + 1).number == (1 + x).number == (np.uint64(1) + x).number == (x + (2**64 + 1)).number
     assert (x + 0).number == (x * 1).number == (x >> np.uint64(0)).number == (x & 2**64 - 1).number == x.number
-    assert (1 - x).number != (x - 1).number
+    assert (1 - x).number != (x - 1).number and (x // 32).number == (x >> 5).number
     assert formulas.nodes[(~(x == 3)).number].op == Op.XOR
     with pytest.raises(TypeError, match="complement"):
         _ = ~x
