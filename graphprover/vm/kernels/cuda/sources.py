@@ -46,7 +46,10 @@ _DEFINES: dict[str, dict[str, int]] = {
     "lanes.cu": _LANES,
     "counting.cu": {
         **{name: getattr(keys, name) for name in _KEYS},
-        **{"COUNT_PIECE": COUNT_PIECE, "COUNT_KEYS": COUNT_KEYS, "COUNT_SLOTS": COUNT_SLOTS, "COUNT_EACH": COUNT_EACH},
+        "COUNT_PIECE": COUNT_PIECE,
+        "COUNT_KEYS": COUNT_KEYS,
+        "COUNT_SLOTS": COUNT_SLOTS,
+        "COUNT_EACH": COUNT_EACH,
     },
     "keccak_f.cu": {**_KECCAK_F, **{name.upper(): column for name, column in FIRST_COLUMNS.items()}},
     "tape.cu": _REPLAY,
