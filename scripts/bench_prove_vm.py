@@ -17,8 +17,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import checkout  # noqa: F401 (finds the package)
 import numpy as np
+
+import checkout  # noqa: F401 (finds the package)
 from figures import Figures, add_option
 from graphprover import prove, verify
 from graphprover.device import CpuDevice

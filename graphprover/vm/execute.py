@@ -339,7 +339,7 @@ class _Run:
             cycles,
             tape.old[:accesses],
             tape.clock[:accesses],
-            tape.index[:snapshots],
+            tape.instruction[:snapshots],
             tape.at[:snapshots],
             tape.values[:snapshots],
             tape.times[:snapshots],

@@ -89,11 +89,11 @@ class Store(NamedTuple):
 
 
 class Tape(NamedTuple):
-    """What is recorded: arrays of `record.Record`, with room for what comes, and when all was accessed last."""
+    """What is recorded: the arrays of `record.Record`, with room for what comes, and when all was accessed last."""
 
     old: np.ndarray  # uint64
     clock: np.ndarray  # uint32
-    index: np.ndarray  # uint32
+    instruction: np.ndarray  # uint32, `Record.index`
     at: np.ndarray  # uint64
     values: np.ndarray  # uint64 (snapshots, REGISTERS)
     times: np.ndarray  # uint64 (snapshots, REGISTERS)
@@ -509,7 +509,7 @@ def record(code, state, store, limit, tape):
         cycle = position[CYCLE]
         if cycle % INTERVAL == 0:
             n = cycle // INTERVAL
-            tape.index[n] = position[INSTRUCTION]
+            tape.instruction[n] = position[INSTRUCTION]
             tape.at[n] = position[ACCESSES]
             tape.values[n] = state.registers[:REGISTERS]
             tape.times[n] = tape.registers[:REGISTERS]

@@ -28,11 +28,11 @@ from graphprover.vm.traces.counts import count_recipes, program_trace
 from graphprover.vm.traces.families import family_trace
 from graphprover.vm.traces.keccak import calls_of, keccak_recipes
 from graphprover.vm.traces.run import load_run, load_tape
-from graphprover.vm.traces.state import output_words, state_recipes
+from graphprover.vm.traces.state import boundary, output_words, state_recipes
 
 __all__ = ["Unprovable", "pieces_of_run", "statement_of_run"]
 
-_Numbered = tuple[int, Recipe | np.ndarray]  # a table's number and its trace
+_Numbered = tuple[int, Recipe]  # a table's number and its trace
 _Other = tuple[int, Air, Recipe]  # the same of one that is no family's, which looks up numbers
 
 
@@ -91,12 +91,10 @@ def _tables(
     device = device or CpuDevice()
     traces = [_traces(machine, record, window, device, [] if i else state) for i, window in enumerate(windows)]
     numbers = [[number for number, _ in piece] for piece in traces]
-    mains = [[trace for _, trace in piece] for piece in traces]
+    mains = [[recipe for _, recipe in piece] for piece in traces]
     words: dict[int, list[int]] = {TableNumber.OUTPUT: _public(output), TableNumber.STATED_INPUT: _public(stated)}
     values = [[words.get(number, []) for number in piece] for piece in numbers]
-    first_row = np.zeros((1, MIN_ROWS), dtype=np.uint64)
-    first_row[0, 0] = 1
-    mains[0].insert(0, first_row)
+    mains[0].insert(0, Recipe("boundary", boundary, shape=(1, MIN_ROWS)))
     values[0].insert(0, [execution.cycles, *limbs(execution.exit_code), *numbers[0]])
     heights = [[main.shape[1] for main in piece] for piece in mains]
     try:
@@ -119,10 +117,9 @@ def _traces(
 
     ``state``: the tables of registers and memory, which one window has.
     """
-    given = {"machine": machine, "record": record, "window": window}
-    tape = Recipe("record", load_tape, given)
+    tape = Recipe("record", load_tape, {"machine": machine, "record": record, "window": window})
     with device.task():
-        parted = partition(machine, device, load_tape(device, **given))
+        parted = partition(machine, device, load_tape(device, machine=machine, record=record, window=window))
     run = Recipe("replay", load_run, {"machine": machine, "partition": parted}, (tape,))
 
     families: list[tuple[FamilyTable, Recipe]] = []

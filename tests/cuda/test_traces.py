@@ -105,7 +105,7 @@ def test_inverses(device) -> None:  # type: ignore[no-untyped-def]
 @pytest.mark.parametrize("name", INPUTS)
 def test_guests(name, device) -> None:  # type: ignore[no-untyped-def]
     made = same_words(guest(name), device)
-    assert all(isinstance(table.main, cupy.ndarray) for table in made.tables[1:])
+    assert all(isinstance(table.main, cupy.ndarray) for table in made.tables)
 
 
 @pytest.mark.parametrize("many", [1, 4096])

@@ -6,7 +6,6 @@ that may notice: a constraint, a lookup, an input that is not what was there. A 
 check notices is a hole; one that exactly one check notices shows that the table needs this check.
 """
 
-import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -25,7 +24,6 @@ from graphprover.vm.execute import Execution
 from graphprover.vm.families import FAMILIES
 from graphprover.vm.io import EXIT
 from graphprover.vm.isa import STORES
-from graphprover.vm.kernels.tape import Cycles
 from graphprover.vm.limbs import PER_HALF
 from graphprover.vm.statement import Machine
 from graphprover.vm.tables.multiply import Divide, carries
@@ -82,7 +80,6 @@ def families(execution: Execution, most: int = 400) -> list[Family]:
     # One more word, for whoever has no second one: where none was accessed, it might as well be any.
     more = {name: np.append(getattr(run, name), 1).astype(getattr(run, name).dtype) for name in ("old", "clock")}
     run = replace(run, cycles=replace(run.cycles, new=np.append(run.cycles.new, np.uint64(1))), **more)
-    columns = [field.name for field in dataclasses.fields(Cycles) if field.name != "new"]
     found = []
     for name in FAMILIES:
         entry_of = {
@@ -98,9 +95,9 @@ def families(execution: Execution, most: int = 400) -> list[Family]:
         if not len(cycles):
             continue
         cycles = cycles[np.linspace(0, len(cycles) - 1, min(most, len(cycles))).astype(int)]
-        chosen = {column: getattr(run.cycles, column)[cycles] for column in columns}
-        chosen["entry"] = np.array([entry_of[i] for i in index[cycles].tolist()], dtype=np.uint32)
-        own = replace(run, cycles=replace(run.cycles, **chosen))
+        entry = run.cycles.entry.copy()
+        entry[cycles] = [entry_of[i] for i in index[cycles].tolist()]
+        own = replace(run, cycles=replace(run.cycles, order=cycles.astype(np.uint32), entry=entry))
         rows = Rows(device, own, slice(None))
         main = family_trace(device, own, step=step, height=len(cycles), first=0, last=len(cycles))
         fits = np.broadcast_to(step.fits(rows), len(cycles)).copy()

@@ -50,13 +50,13 @@ class Tape:
 
 @dataclass(frozen=True, eq=False)
 class Cycles:
-    """What the cycles of a window were: arrays of one device, each cycle at its place in the order of the partition.
+    """What the cycles of a window were: arrays of one device, by cycle, counted from the window's first.
 
     Times are of the previous access, and 0 where there is none.
     """
 
-    cycle: Array  # uint32 (cycles,), counted from the window's first
-    entry: Array  # uint32, the row of the program table that it meets
+    order: Array  # uint32 (cycles,), the cycles in the order of the partition
+    entry: Array  # uint32 (cycles,), the row of the program table that it meets
     at: Array  # uint32, its first access in `Tape.old`; 0 where it has none
     a: Array  # uint64, value of rs1; of a7 for ecall; 0 where none is read
     b: Array  # uint64, value of rs2; of a0 for ecall; 0 where none is read
@@ -70,5 +70,7 @@ class Cycles:
 
 def empty_cycles(device: Device, cycles: int, accesses: int) -> Cycles:
     """Room for so many cycles with so many accesses; words after accesses that are no stores' stay 0."""
-    narrow, wide = (device.arrays.empty((rows, cycles), dtype=f"uint{bits}") for rows, bits in ((3, 32), (7, 64)))
-    return Cycles(*narrow, *wide, device.arrays.zeros(accesses, dtype="uint64"))
+    arrays = device.arrays
+    order, entry, at = arrays.empty((3, cycles), dtype="uint32")
+    a, b, c, d, t_a, t_b, t_d = arrays.empty((7, cycles), dtype="uint64")
+    return Cycles(order, entry, at, a, b, c, d, t_a, t_b, t_d, arrays.zeros(accesses, dtype="uint64"))

@@ -87,7 +87,7 @@ def _others(machine: Machine, memory: Memory, words: int, calls: int) -> Iterato
         rows = {
             TableNumber.REGISTERS: REGISTER_COUNT,
             TableNumber.IMAGE: len(machine.image.addresses),
-            TableNumber.OUTPUT: 1,
+            TableNumber.OUTPUT: machine.rows(TableNumber.OUTPUT, words, 0)[0],
         }.get(TableNumber(number))
         yield number, height, min(Region.needed(len(recipe.fixed["memory"].address)), height) if rows is None else rows
     for number, tags in TABLES.items():

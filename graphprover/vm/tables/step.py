@@ -166,7 +166,7 @@ class Executed(Protocol):
 
     @property
     def new(self) -> Any:
-        """And after."""
+        """And after, of a store."""
 
     @property
     def old2(self) -> Any:

@@ -4,7 +4,8 @@ The functions whose first argument is `device` and which take keywords are tasks
 take what other recipes gave and what is known beforehand, and give a table's trace or what several traces share. The
 others run on the host before that. run_statement.py says which of them a run needs. The order to read in:
 
-- run.py: an execution as arrays of a device, which all families' traces are made from;
+- run.py: the record on a device and what is replayed of it, which all families' traces are made from;
+- accesses.py: what a lane of a family accesses;
 - rows.py: the cycles that a table proves, column by column, as ``Step.fits`` and ``Step.witness`` ask for them;
 - families.py: the trace of a family. Cells that are copies of the record are written by the machine's own kernels
   (``vm/kernels``), the rest by the family's ``witness``;

@@ -19,15 +19,13 @@ class Rows(Executing):
 
     def __init__(self, device: Device, run: Run, chosen: Any) -> None:
         self.device, self.arrays = device, device.arrays
-        self._run, self._chosen = run, chosen
-        self._cycles, self._entries, self._at = (
-            getattr(run.cycles, name)[chosen] for name in ("cycle", "entry", "at")
-        )  # fmt: skip
+        self._run, self._cycles = run, run.cycles.order[chosen]
+        self._entries, self._at = run.cycles.entry[self._cycles], run.cycles.at[self._cycles]
 
     def column(self, name: str) -> Array:
         if name in self._run.program:
             return self._run.program[name][self._entries]
-        return getattr(self._run.cycles, name)[self._chosen]
+        return getattr(self._run.cycles, name)[self._cycles]
 
     @cached_property
     def clk(self) -> Array:

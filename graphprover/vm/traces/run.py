@@ -17,7 +17,7 @@ from graphprover.vm.tables.program import FIELDS
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A window's cycles, which are counted from its first, in the order of its partition, as arrays of one device."""
+    """A window's cycles, which are counted from its first, as arrays of one device."""
 
     start: int  # the window's first cycle in the run
     cycles: Cycles
@@ -47,7 +47,7 @@ def load_tape(device: Device, *, machine: Machine, record: Record, window: range
 
 
 def load_run(device: Device, tape: Tape, *, machine: Machine, partition: Partition) -> Run:
-    """The cycles of a window in their order."""
+    """The cycles of a window, and their order."""
     counted = count(device, tape, partition.steps, partition.groups)
     ends = device.arrays.cumsum(counted.counts.ravel(), dtype=np.uint32).reshape(counted.counts.shape)
     cycles = empty_cycles(device, tape.last - tape.first, len(tape.old))

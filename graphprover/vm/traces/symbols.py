@@ -12,10 +12,11 @@ from graphprover.vm.traces.formulas import Formulas, Symbol
 from graphprover.vm.traces.rows import Rows
 from graphprover.vm.traces.run import Run
 
-_BY_LANE = ("cycle", "entry", "at", "a", "b", "c", "d", "t_a", "t_b", "t_d")
+_ORDER = "order"  # the lane's cycle
+_BY_CYCLE = ("entry", "at", "a", "b", "c", "d", "t_a", "t_b", "t_d")
 _BY_ACCESS = ("old", "clock", "new")
 _BY_ENTRY = ("pc", "following", "a_at", "b_at", "d_at", "imm", "imm2", "offset")
-_NAMES = (*_BY_LANE, *_BY_ACCESS, *_BY_ENTRY)  # of sources, in the order of their numbers
+_NAMES = (_ORDER, *_BY_CYCLE, *_BY_ACCESS, *_BY_ENTRY)  # of sources, in the order of their numbers
 _PERMUTED = len(_NAMES)  # from here on: the words after a call
 
 
@@ -28,16 +29,16 @@ class Symbols(Executing):
 
     def column(self, name: str) -> Symbol:
         if name in _BY_ENTRY:
-            return self._at(Op.AT, name, self._by_lane(Op.LANE_NARROW, "entry"))
-        return self._by_lane(Op.LANE, name)
+            return self._at(Op.AT, name, self._by_cycle(Op.AT_NARROW, "entry"))
+        return self._by_cycle(Op.AT, name)
 
     @property
     def clk(self) -> Symbol:
-        return self._by_lane(Op.CLOCK, "cycle")
+        return self._formulas.symbol(Op.CLOCK, immediate=_NAMES.index(_ORDER))
 
     def of_access(self, name: str, place: int) -> Symbol:
         op = Op.AT_NARROW if name == "clock" else Op.AT
-        return self._at(op, name, self._by_lane(Op.LANE_NARROW, "at"), place)
+        return self._at(op, name, self._by_cycle(Op.AT_NARROW, "at"), place)
 
     def words(self, name: str) -> list[Symbol]:
         if name == "old":
@@ -53,8 +54,9 @@ class Symbols(Executing):
     def not_late(self, before: Any, now: Any) -> Symbol:
         return self._formulas.symbol(Op.RECENT, before, now)
 
-    def _by_lane(self, op: Op, name: str) -> Symbol:
-        return self._formulas.symbol(op, immediate=_BY_LANE.index(name))
+    def _by_cycle(self, op: Op, name: str) -> Symbol:
+        cycle = self._formulas.symbol(Op.LANE_NARROW, immediate=_NAMES.index(_ORDER))
+        return self._at(op, name, cycle)
 
     def _at(self, op: Op, name: str, place: Symbol, offset: int = 0) -> Symbol:
         return self._formulas.symbol(op, place, immediate=_NAMES.index(name) | offset << LOG_SOURCES)
@@ -67,12 +69,12 @@ def sources(device: Device, run: Run, first: int, last: int, numbers: Iterable[i
         if number >= _PERMUTED:
             continue
         name = _NAMES[number]
-        if name in _BY_LANE:
-            found[number] = getattr(run.cycles, name)[first:last]
+        if name == _ORDER:
+            found[number] = run.cycles.order[first:last]
         elif name in _BY_ENTRY:
             found[number] = run.program[name]
         else:
-            found[number] = run.cycles.new if name == "new" else getattr(run, name)
+            found[number] = getattr(run if name in ("old", "clock") else run.cycles, name)
     if any(number >= _PERMUTED for number in numbers):
         after = Rows(device, run, slice(first, last)).words("new")
         found |= {_PERMUTED + i: after[i] for i in range(WORDS)}

@@ -43,7 +43,7 @@ class _Places(NamedTuple):
     """What is written, and where."""
 
     places: np.ndarray
-    cycle: np.ndarray
+    order: np.ndarray
     entry: np.ndarray
     at: np.ndarray
     a: np.ndarray
@@ -208,16 +208,17 @@ def _replay(tape, code_base, start, first, last, steps, census, written, begin, 
                     group = step >> _LIMB_BITS
                     place = _U(own[group])
                     own[group] += np.uint32(1)
-                    written.cycle[place] = cycle - first
-                    written.entry[place] = step & _ENTRY
-                    written.at[place] = at if accesses else _0
-                    written.a[place] = a
-                    written.b[place] = b
-                    written.c[place] = c
-                    written.d[place] = d
-                    written.t_a[place] = t_a
-                    written.t_b[place] = t_b
-                    written.t_d[place] = t_d
+                    own_cycle = _U(cycle - first)
+                    written.order[place] = own_cycle
+                    written.entry[own_cycle] = step & _ENTRY
+                    written.at[own_cycle] = at if accesses else _0
+                    written.a[own_cycle] = a
+                    written.b[own_cycle] = b
+                    written.c[own_cycle] = c
+                    written.d[own_cycle] = d
+                    written.t_a[own_cycle] = t_a
+                    written.t_b[own_cycle] = t_b
+                    written.t_d[own_cycle] = t_d
             at += _U(accesses)
             index = following
         if census is not None:

@@ -22,7 +22,7 @@ struct Tape {
 };
 
 struct Cycles {
-    u32 *cycle, *entry, *at;
+    u32 *order, *entry, *at;
     u64 *a, *b, *c, *d, *t_a, *t_b, *t_d, *fresh;
 };
 
@@ -231,15 +231,16 @@ extern "C" __global__ void replay(Tape tape, const u64* steps, u32* places, Cycl
         if (s.rs2 == s.rs1 && s.rs2 != NO_REGISTER) t_b = s.now + SLOT_A;
         if (s.rd != NO_REGISTER) t_d = s.rd == s.rs2 ? s.now + SLOT_B : s.rd == s.rs1 ? s.now + SLOT_A : t_d;
         u32 place = places[(s.step >> 32) * tape.intervals + interval]++;
-        cycles.cycle[place] = s.cycle - tape.first;
-        cycles.entry[place] = s.step;
-        cycles.at[place] = s.accesses ? s.at : 0;
-        cycles.a[place] = s.a;
-        cycles.b[place] = s.b;
-        cycles.c[place] = s.c;
-        cycles.d[place] = s.d;
-        cycles.t_a[place] = t_a;
-        cycles.t_b[place] = t_b;
-        cycles.t_d[place] = t_d;
+        u64 cycle = s.cycle - tape.first;
+        cycles.order[place] = cycle;
+        cycles.entry[cycle] = s.step;
+        cycles.at[cycle] = s.accesses ? s.at : 0;
+        cycles.a[cycle] = s.a;
+        cycles.b[cycle] = s.b;
+        cycles.c[cycle] = s.c;
+        cycles.d[cycle] = s.d;
+        cycles.t_a[cycle] = t_a;
+        cycles.t_b[cycle] = t_b;
+        cycles.t_d[cycle] = t_d;
     });
 }
