@@ -42,7 +42,7 @@ def test_cells_of_lanes(start, count, height, device) -> None:  # type: ignore[n
         np.testing.assert_array_equal(main.get(), expected)
 
 
-@pytest.mark.parametrize("rows", [8, 64, 2048])
+@pytest.mark.parametrize("rows", [8, 64, 2048, 40_008])
 def test_counts(rows, device) -> None:  # type: ignore[no-untyped-def]
     main, keys = test_counting.case(rows, rows)
     expected = test_counting.counted(CpuDevice(1), main, keys)

@@ -54,8 +54,11 @@ class Formulas:
         left, right = self.of(left), self.of(right)
         if op in _COMMUTATIVE and self.constant(left.number) is not None:
             left, right = right, left
-        if self.constant(right.number) == _NEUTRAL.get(op, -1):
+        number = self.constant(right.number)
+        if number == _NEUTRAL.get(op, -1):
             return left
+        if op == Op.DIV and number is not None and number.bit_count() == 1:
+            return self.symbol(Op.RIGHT, left, number.bit_length() - 1)
         return self.symbol(op, left, right)
 
 

@@ -2,41 +2,82 @@
 // and their words are defines.
 #include "field.cuh"
 
-// Thread by row and, in the grid's second dimension, key.
+constexpr u32 WARP = 32, ALL = 0xffffffffu, NONE = 0xffffffffu;
+
+// Counts of a block, for places among all counts that it meets again and again: each has one slot that it may have,
+// and has it where it came first.
+struct Slots {
+    u32 owner[COUNT_SLOTS], number[COUNT_SLOTS];
+
+    __device__ void clear() {
+        for (u32 i = threadIdx.x; i < COUNT_SLOTS; i += blockDim.x) {
+            owner[i] = NONE;
+            number[i] = 0;
+        }
+        __syncthreads();
+    }
+
+    __device__ void add(u64* counts, u32 place, u32 many) {
+        u32 slot = place % COUNT_SLOTS, before = atomicCAS(owner + slot, NONE, place);
+        if (before == NONE || before == place) atomicAdd(number + slot, many);
+        else atomicAdd(counts + place, (u64)many);
+    }
+
+    __device__ void flush(u64* counts) {
+        __syncthreads();
+        for (u32 i = threadIdx.x; i < COUNT_SLOTS; i += blockDim.x)
+            if (number[i]) atomicAdd(counts + owner[i], (u64)number[i]);
+    }
+};
+
+// Block by COUNT_KEYS rows and, in the grid's second dimension, key. Many lanes ask for one number, such as the time of
+// a register's access before in a loop; so those of a warp that ask for what the first one does are counted at once.
 extern "C" __global__ void count_keys(
     const u64* main, u64 columns, u64 rows, const u64* keys, const u64* terms, u64* counts) {
-    u64 row = (u64)blockIdx.x * blockDim.x + threadIdx.x;
-    if (row >= rows) return;
+    __shared__ Slots slots;
+    slots.clear();
     const u64* key = keys + KEY_WORDS * blockIdx.y;
-    u64 begin = blockIdx.y ? (key - KEY_WORDS)[TERMS_END] : 0, flag = key[FLAG];
-    if (flag < columns && main[flag * rows + row] == 0) return;
-    u64 number = key[CONSTANT];
-    for (u64 t = begin; t < key[TERMS_END]; t++) {
-        const u64* term = terms + TERM_WORDS * t;
-        number = field::add(number, field::mul(main[term[COLUMN] * rows + row], term[WEIGHT]));
+    u64 first_term = blockIdx.y ? (key - KEY_WORDS)[TERMS_END] : 0, last_term = key[TERMS_END], flag = key[FLAG];
+    u64 begin = (u64)blockIdx.x * COUNT_KEYS, end = begin + COUNT_KEYS < rows ? begin + COUNT_KEYS : rows;
+    for (u64 start = begin; start < end; start += COUNT_EACH * blockDim.x) {
+        u64 number[COUNT_EACH], row[COUNT_EACH];
+        bool asks[COUNT_EACH];
+#pragma unroll
+        for (int i = 0; i < COUNT_EACH; i++) {
+            u64 own = start + i * blockDim.x + threadIdx.x;
+            row[i] = own < end ? own : end - 1;
+            asks[i] = own < end && (flag == columns || main[flag * rows + row[i]]);
+            number[i] = key[CONSTANT];
+        }
+        for (u64 t = first_term; t < last_term; t++) {
+            const u64* cells = main + terms[TERM_WORDS * t + COLUMN] * rows;
+            u64 weight = terms[TERM_WORDS * t + WEIGHT];
+#pragma unroll
+            for (int i = 0; i < COUNT_EACH; i++)
+                number[i] = field::add(number[i], weight == 1 ? cells[row[i]] : field::mul(cells[row[i]], weight));
+        }
+#pragma unroll
+        for (int i = 0; i < COUNT_EACH; i++) {
+            bool counted = asks[i] && number[i] < key[NUMBERS];
+            u32 some = __ballot_sync(ALL, counted), place = (u32)(key[FIRST] + number[i]);
+            if (!some) continue;
+            u32 first = __ffs(some) - 1, wanted = __shfl_sync(ALL, place, first);
+            u32 same = __ballot_sync(ALL, counted && place == wanted);
+            if (threadIdx.x % WARP == first) slots.add(counts, place, __popc(same));
+            else if (counted && !(same >> threadIdx.x % WARP & 1)) slots.add(counts, place, 1);
+        }
     }
-    if (number < key[NUMBERS]) atomicAdd(counts + key[FIRST] + number, 1ull);
+    slots.flush(counts);
 }
 
-// Block by PIECE entries, of which few are different: they are counted in shared memory where they have a slot.
-extern "C" __global__ void count_entries(const unsigned int* entries, u64 total, u64* counts) {
-    __shared__ unsigned int owner[COUNT_SLOTS], number[COUNT_SLOTS];
-    const unsigned int none = 0xffffffffu;
-    for (unsigned int i = threadIdx.x; i < COUNT_SLOTS; i += blockDim.x) {
-        owner[i] = none;
-        number[i] = 0;
-    }
-    __syncthreads();
+// Block by COUNT_PIECE entries, of which few are different.
+extern "C" __global__ void count_entries(const u32* entries, u64 total, u64* counts) {
+    __shared__ Slots slots;
+    slots.clear();
     u64 begin = (u64)blockIdx.x * COUNT_PIECE, end = begin + COUNT_PIECE < total ? begin + COUNT_PIECE : total;
     for (u64 i = begin + threadIdx.x; i < end; i += blockDim.x) {
-        unsigned int entry = entries[i], slot = entry % COUNT_SLOTS;
-        unsigned int same = __match_any_sync(__activemask(), entry);
-        if (__ffs(same) - 1 != threadIdx.x % 32) continue;
-        unsigned int before = atomicCAS(owner + slot, none, entry);
-        if (before == none || before == entry) atomicAdd(number + slot, __popc(same));
-        else atomicAdd(counts + entry, (u64)__popc(same));
+        u32 entry = entries[i], same = __match_any_sync(__activemask(), entry);
+        if (__ffs(same) - 1 == threadIdx.x % WARP) slots.add(counts, entry, __popc(same));
     }
-    __syncthreads();
-    for (unsigned int i = threadIdx.x; i < COUNT_SLOTS; i += blockDim.x)
-        if (number[i]) atomicAdd(counts + owner[i], (u64)number[i]);
+    slots.flush(counts);
 }

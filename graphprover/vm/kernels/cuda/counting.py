@@ -6,7 +6,7 @@ import cupy
 import numpy as np
 
 from graphprover.kernels.cuda.launch import blocks_for, compiled, launch
-from graphprover.vm.kernels.cuda.sources import COUNT_PIECE, text
+from graphprover.vm.kernels.cuda.sources import COUNT_KEYS, COUNT_PIECE, text
 from graphprover.vm.kernels.keys import Keys
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def count_keys(device: "CudaDevice", main: cupy.ndarray, keys: Keys, counts: cup
     with device.operation("count_keys"):
         words = cupy.asarray(np.concatenate([keys.keys.reshape(-1), keys.terms.reshape(-1)]))
         launch(
-            compiled(text("counting.cu")), "count_keys", (blocks_for(rows, _THREADS), len(keys.keys)), _THREADS,
+            compiled(text("counting.cu")), "count_keys", (blocks_for(rows, COUNT_KEYS), len(keys.keys)), _THREADS,
             main, columns, rows, words[: keys.keys.size], words[keys.keys.size :], counts,
         )  # fmt: skip
 

@@ -25,7 +25,8 @@ _LANES = {
     "LANES_EACH": LANES_EACH,
 }
 _KEYS = ("TERMS_END", "CONSTANT", "FLAG", "FIRST", "NUMBERS", "KEY_WORDS", "COLUMN", "WEIGHT", "TERM_WORDS")
-COUNT_PIECE, COUNT_SLOTS = 1 << 14, 1 << 11  # entries of a block, and how many of them it counts by itself
+COUNT_PIECE, COUNT_KEYS = 1 << 14, 1 << 13  # entries and rows of a block
+COUNT_SLOTS, COUNT_EACH = 1 << 11, 4  # how many numbers it counts by itself; rows of a thread at a time
 _KECCAK_F = {"EVENS": EVENS, "IOTA_BITS": len(IOTA_BITS), "ROUNDS": ROUNDS}
 _REPLAY = {
     **{name: getattr(clock, name) for name in ("FAR", "SLOTS", "SLOT_A", "SLOT_B", "SLOT_MEMORY", "SLOT_D")},
@@ -46,7 +47,9 @@ _DEFINES: dict[str, dict[str, int]] = {
     "counting.cu": {
         **{name: getattr(keys, name) for name in _KEYS},
         "COUNT_PIECE": COUNT_PIECE,
+        "COUNT_KEYS": COUNT_KEYS,
         "COUNT_SLOTS": COUNT_SLOTS,
+        "COUNT_EACH": COUNT_EACH,
     },
     "keccak_f.cu": {**_KECCAK_F, **{name.upper(): column for name, column in FIRST_COLUMNS.items()}},
     "tape.cu": _REPLAY,
