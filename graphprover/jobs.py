@@ -218,14 +218,16 @@ class Job:
         prover, run = self.prover, guest.record(self._input(), **self.limits)
         self._check_exit_code(run.exit_code)
 
+        by = device_for(device) if isinstance(device, str) else device
+
         def cut(pieces: int) -> Prepared | PreparedPieces:
             return self._ready(
-                guest.statement_about(run, state_input=self.state_input, pieces=pieces, window=prover.window)
+                guest.statement_about(run, state_input=self.state_input, pieces=pieces, window=prover.window, device=by)
             )
 
-        if device is None or prover.pieces is not None or prover.window is not None:
+        if by is None or prover.pieces is not None or prover.window is not None:
             return cut(self._pieces)
-        return fitting(cut, run.cycles, device_for(device) if isinstance(device, str) else device)
+        return fitting(cut, run.cycles, by)
 
     def _ready(self, statement: Statement | Pieces) -> Prepared | PreparedPieces:
         prover = self.prover

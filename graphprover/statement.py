@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from operator import index
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -19,6 +20,8 @@ from graphprover.protocol.transcript import RELEASE
 from graphprover.recipe import Recipe, make
 
 BINDING_MAGIC = b"graphprover statement 1"
+
+_PREPROCESSED: WeakKeyDictionary[Air, np.ndarray] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,12 +43,18 @@ class Table:
 
     @cached_property
     def preprocessed(self) -> np.ndarray | None:
-        """The preprocessed columns, uint64 (columns, rows), or None; raises ValueError when they are malformed."""
+        """The preprocessed columns, uint64 (columns, rows), or None; raises ValueError when they are malformed.
+
+        They are made and checked once for all tables of one `Air`.
+        """
         width = self.air.describe().preprocessed_width
         if not width:
             return None
-        columns = as_columns(self.air.preprocessed_trace(), width, f"preprocessed columns of table {self.air.name}")
-        columns.flags.writeable = False
+        columns = _PREPROCESSED.get(self.air)
+        if columns is None:
+            columns = as_columns(self.air.preprocessed_trace(), width, f"preprocessed columns of table {self.air.name}")
+            columns.flags.writeable = False
+            _PREPROCESSED[self.air] = columns
         return columns
 
 

@@ -8,7 +8,7 @@ from graphprover.air import AirDescription
 from graphprover.options import FAILED, OK, UsageError
 from graphprover.programs import open_program
 from graphprover.vm.guest import Guest
-from graphprover.vm.shape import KECCAK_CALL
+from graphprover.vm.shape import KECCAK_CALL, MIN_ROWS
 from graphprover.vm.statement import Machine
 from graphprover.vm.table_numbers import LANES, FamilyTable, TableNumber
 from graphprover.vm.version import FAMILY_NUMBERS
@@ -57,7 +57,10 @@ def _machine(name: str) -> Machine:
 
 
 def _warm_cpu() -> bool:
-    """Runs and proves the smallest guest, which takes every kernel of the CPU; gives whether all could be kept."""
+    """Runs and proves the smallest guest, which takes every kernel of the CPU but those of Keccak-f's traces.
+
+    Gives whether all could be kept.
+    """
     from graphprover import compiled
     from graphprover.smallest import prove_smallest
     from graphprover.vm.execute import smallest
@@ -69,8 +72,24 @@ def _warm_cpu() -> bool:
     prove_smallest("cpu")
     make_key(Machine(smallest()))
     profile(smallest())
+    _trace_keccak_f()
     _say(len(compiled.made), "the CPU", started)
     return compiled.all_kept()
+
+
+def _trace_keccak_f() -> None:
+    """Makes the traces of one permutation."""
+    import numpy as np
+
+    from graphprover.device.cpu import CpuDevice
+    from graphprover.vm.kernels import permuted
+    from graphprover.vm.tables.keccak_f import WORDS
+    from graphprover.vm.traces.keccak import Calls, even_trace, keccak_f_trace
+
+    device, calls = CpuDevice(1), Calls(np.zeros((WORDS, 1), dtype=np.uint64), np.zeros(1, dtype=np.uint64))
+    permuted(device, calls.states)
+    keccak_f_trace(device, calls, height=MIN_ROWS, first=0, last=1)
+    even_trace(device, calls, shares=[(MIN_ROWS, 0, 1)])
 
 
 def _warm_gpu(machines: Sequence[Machine], number: int) -> None:
@@ -89,7 +108,7 @@ def _warm_gpu(machines: Sequence[Machine], number: int) -> None:
 def _descriptions(machines: Sequence[Machine]) -> Iterator[AirDescription]:
     """The tables that proofs of these programs can have; all of the machine's where there is none.
 
-    Without output and stated input, whose tables have as many columns as words.
+    Without output and stated input, whose tables are others for each number of words.
     """
     from graphprover.vm.execute import smallest
 

@@ -1,6 +1,8 @@
-"""Proofs of guests: fib_iterative at 1, 2 and 4 million cycles, from the ELF file to the proof's bytes.
+"""Proofs of guests, from the ELF file to the proof's bytes.
 
-    python scripts/bench_prove_vm.py [--device cuda] [--repeat 3] [--millions 1 2 4] [--json]
+    python scripts/bench_prove_vm.py [--device cuda] [--repeat 3] [--runs fib:1 fib:4 sha256:1048576 ...] [--json]
+
+A run is fib_iterative of so many millions of cycles, sha256 or keccak of so many bytes, or quicksort of so many words.
 
 Each figure is the median; execution, partition (which tables there are) and proof are timed one after another, as
 `graphprover prove` runs them, after one run that compiles. The traces, which the proof makes, are then made by
@@ -15,6 +17,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import checkout  # noqa: F401 (finds the package)
 from figures import Figures, add_option
 from graphprover import prove, verify
@@ -28,7 +32,8 @@ from graphprover.vm.execute import execute
 from graphprover.vm.run_statement import statement_of_run
 from graphprover.vm.statement import Machine
 
-ELF = Path(__file__).parents[1] / "examples/guests/fib_iterative.elf"
+GUESTS = Path(__file__).parents[1] / "examples/guests"
+ELFS = {"fib": "fib_iterative"}
 TURNS_PER_MILLION = 199_980
 
 
@@ -36,19 +41,29 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--millions", type=int, nargs="+", default=[1, 2, 4])
+    parser.add_argument("--runs", nargs="+", default=["fib:1", "fib:2", "fib:4"], metavar="GUEST:SIZE")
     add_option(parser)
     options = parser.parse_args()
     out = Figures(options.json)
     device = device_for(options.device)
-    for millions in options.millions:
-        measure(out, f"{millions} M", device, struct.pack("<Q", millions * TURNS_PER_MILLION), options.repeat)
+    for run in options.runs:
+        guest, _, size = run.partition(":")
+        measure(out, run, GUESTS / f"{ELFS.get(guest, guest)}.elf", device, input_of(guest, int(size)), options.repeat)
 
 
-def measure(out: Figures, name: str, device: Any, data: bytes, repeat: int) -> None:
-    """Print one input's figures."""
+def input_of(guest: str, size: int) -> bytes:
+    """What it is given for a run of this size."""
+    if guest == "fib":
+        return struct.pack("<Q", size * TURNS_PER_MILLION)
+    if guest == "quicksort":
+        return np.random.default_rng(1).integers(0, 1 << 63, size, dtype=np.uint64).tobytes()
+    return bytes(i & 255 for i in range(size))
+
+
+def measure(out: Figures, name: str, elf: Path, device: Any, data: bytes, repeat: int) -> None:
+    """Print one run's figures."""
     on_gpu = not isinstance(device, CpuDevice)
-    machine = Machine(load_elf(ELF.read_bytes()))
+    machine = Machine(load_elf(elf.read_bytes()))
     spent: list[list[float]] = []
     for turn in range(repeat + 1):
         if turn == repeat and on_gpu:
@@ -57,7 +72,7 @@ def measure(out: Figures, name: str, device: Any, data: bytes, repeat: int) -> N
         marks = [time.perf_counter()]
         run = execute(machine.image, data, record=True)
         marks.append(time.perf_counter())
-        proved = statement_of_run(machine, run, "fib_iterative")
+        proved = statement_of_run(machine, run, name, device=device)
         marks.append(time.perf_counter())
         proof = prove(proved, device=device)
         marks.append(time.perf_counter())
@@ -70,30 +85,30 @@ def measure(out: Figures, name: str, device: Any, data: bytes, repeat: int) -> N
     verifier = time.perf_counter() - started
     cells = sum(committed_cells(proved).values())
     out.text(
-        f"{run.cycles:,} cycles: {total:.3f} s = execution {execution:.3f} + partition {partition:.3f} "
+        f"{name}, {run.cycles:,} cycles: {total:.3f} s = execution {execution:.3f} + partition {partition:.3f} "
         f"+ proof {prover:.3f}; "
         f"{run.cycles / total / 1e6:.2f} MHz; {cells / run.cycles:.1f} cells a cycle; {len(proved.tables)} tables; "
         f"proof {len(proof.payload) / 1024:.0f} KiB; verified in {verifier:.2f} s"
     )
     stages = {"": total, ": execution": execution, ": partition": partition, ": proof": prover, ": verify": verifier}
     for stage, seconds in stages.items():
-        out(f"{name} cycles{stage}", seconds, "s", cycles=run.cycles)
-    out(f"{name} cycles: cells", cells, "cells")
-    out(f"{name} cycles: proof size", len(proof.payload), "bytes")
+        out(f"{name}{stage}", seconds, "s", cycles=run.cycles)
+    out(f"{name}: cells", cells, "cells")
+    out(f"{name}: proof size", len(proof.payload), "bytes")
     if on_gpu:
         launches = sum(usage.launches for usage in device.usage.values())
         traffic = sum(usage.uploaded + usage.downloaded for usage in device.usage.values())
         peak = device.memory.peak
         out.text(f"   {launches} launches; PCIe {traffic / 2**20:.0f} MiB; peak {peak / 2**20:.0f} MiB")
-        out(f"{name} cycles: launches", launches, "launches")
-        out(f"{name} cycles: over the bus", traffic, "bytes")
+        out(f"{name}: launches", launches, "launches")
+        out(f"{name}: over the bus", traffic, "bytes")
     else:
         peak = most_resident()
         out.text(f"   peak resident {peak / 2**20:.0f} MiB")
-    out(f"{name} cycles: peak", peak, "bytes")
+    out(f"{name}: peak", peak, "bytes")
     alone = [seconds_for_traces(proved, device) for _ in range(repeat + 1)][1:]
     out.text(f"   traces alone: {statistics.median(alone):.3f} s")
-    out(f"{name} cycles: traces alone", statistics.median(alone), "s")
+    out(f"{name}: traces alone", statistics.median(alone), "s")
 
 
 def seconds_for_traces(proved: Statement, device: Any) -> float:

@@ -1,6 +1,6 @@
 """Rounds of one table on one NVIDIA GPU against their floors.
 
-    python scripts/bench_rounds_cuda.py [--device 0] [--json]
+    python scripts/bench_rounds_cuda.py [--device 0] [--only keccak] [--json]
 
 A floor is the longer of two times: bytes (everything read and written once) at the speed of copying, and products in
 the field at that of a kernel that does nothing else, both measured in the same run. Products whose sums are reduced
@@ -16,6 +16,7 @@ from figures import Figures, add_option
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("--device", type=int, default=0, help="number of the GPU")
+parser.add_argument("--only", choices=("synthetic", "keccak"), help="tables (default: both)")
 add_option(parser)
 OPTIONS = parser.parse_args()
 
@@ -31,6 +32,11 @@ from graphprover.examples.synthetic import Synthetic
 from graphprover.kernels.cuda import bytecode, deep, fri, inverse, launch, logup, opening, quotient
 from graphprover.kernels.cuda.sources import source
 from graphprover.kernels.operands import Height, Operands
+from graphprover.vm.families import FAMILIES
+from graphprover.vm.kernels import count_evens, fill_keccak_f
+from graphprover.vm.table_numbers import LANES
+from graphprover.vm.tables.keccak_f import EVENS, WIDTH, WORDS, KeccakF
+from graphprover.vm.tables.keccak_f import ROUNDS as ROUNDS_OF_KECCAK
 
 WORD = 8
 POINT = (2**40 + 1, 2**63 + 5, 2**64 - 2**33)
@@ -170,9 +176,30 @@ def folds(report: Report, log_size: int, log_arity: int) -> None:
     )
 
 
+def keccak_traces(report: Report, device: CudaDevice, log_rows: int) -> None:
+    """The traces of Keccak-f and of the even numbers, from states."""
+    rows = 1 << log_rows
+    calls = rows // ROUNDS_OF_KECCAK
+    states, clocks, main, counts = words(WORDS, calls), words(calls), words(WIDTH, rows), words(EVENS)
+    fill = partial(fill_keccak_f, device, states, clocks, 0, calls, main)
+    report(f"trace of keccak_f, 2^{log_rows}", fill, WIDTH * rows, 0)
+    count = partial(count_evens, device, states, 0, calls, rows, counts)
+    report(f"even numbers of keccak_f, 2^{log_rows}", count, WORDS * calls, 0)
+
+
 def main() -> None:
-    with CudaDevice(OPTIONS.device).task():
+    device = CudaDevice(OPTIONS.device)
+    with device.task():
         report = Report()
+        if OPTIONS.only != "synthetic":
+            air, caller = KeccakF().describe(), FAMILIES["keccak_call"](LANES[-1]).describe()
+            keccak_traces(report, device, 17)
+            lookups(report, air, 17)
+            for log_rows in (17, 10):
+                quotients(report, air, log_rows, 1)
+            quotients(report, caller, 11, 1)
+        if OPTIONS.only == "keccak":
+            return
         inverses(report)
         for log_rows, width, interactions in ((20, 100, 20), (14, 100, 20), (10, 20, 8)):
             air = Synthetic(width, interactions).describe()

@@ -31,7 +31,7 @@ from graphprover.protocol.constraints import Selectors
 from graphprover.protocol.hashing import keccak256
 from graphprover.protocol.verification import fold_groups
 from graphprover.vm import kernels
-from graphprover.vm.clock import FAR, SLOT_A, SLOT_B, SLOT_D, SLOTS
+from graphprover.vm.clock import FAR, SLOT_MEMORY, SLOTS
 from graphprover.vm.kernels.keys import Keys
 from graphprover.vm.kernels.lanes import Cell, Kind, Lanes
 from tests.naive_constraints import Evaluations, evaluate_nodes, fold_constraints, join_coordinates
@@ -94,24 +94,19 @@ kernels.TWINS["naive"] = __name__
 
 
 def fill_lanes(device: "NaiveDevice", cells: Sequence[Cell], lanes: Lanes) -> None:
-    a, b, d = lanes.values
-    held = dict(zip(*(column.tolist() for column in lanes.held), strict=True))
     for cell in cells:
-        for i, (cycle, entry) in enumerate(zip(lanes.cycles.tolist(), lanes.entries.tolist(), strict=True)):
-            word = 0 if cell.source is None else int(cell.source[entry if cell.kind == Kind.ENTRY else cycle])
-            clock, slot = divmod(word, SLOTS)
-            old, now = held.get(word, 0), SLOTS * (lanes.first_clock + cycle) + cell.slot
-            if clock >= lanes.first_clock and cell.kind in (Kind.OLD_LOW, Kind.OLD_HIGH):
-                old = int({SLOT_A: a, SLOT_B: b, SLOT_D: d}[slot][clock - lanes.first_clock])
+        for i, cycle in enumerate(lanes.cycles.tolist()):
+            word = 0 if cell.source is None else int(cell.source[i if cell.at is None else cell.at[i]])
+            now = SLOTS * (lanes.first_clock + cycle) + cell.slot
+            t = SLOTS * word + SLOT_MEMORY if cell.kind == Kind.RECENT_CLOCK and word else word
             cell.target[i] = {
                 Kind.ONE: 1,
-                Kind.CLOCK: lanes.first_clock + cycle,
-                Kind.ENTRY: word,
+                Kind.COPY: word,
                 Kind.LOW: word % 2**32,
                 Kind.HIGH: word >> 32,
-                Kind.RECENT: now - 1 if now - word > FAR else word,
-                Kind.OLD_LOW: old % 2**32,
-                Kind.OLD_HIGH: old >> 32,
+                Kind.CLOCK: lanes.first_clock + word,
+                Kind.RECENT: now - 1 if now - t > FAR else t,
+                Kind.RECENT_CLOCK: now - 1 if now - t > FAR else t,
             }[cell.kind]
 
 

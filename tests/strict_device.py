@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -10,8 +11,21 @@ from graphprover.device import CpuDevice
 from graphprover.vm import kernels
 from graphprover.vm.kernels.keys import Keys
 from graphprover.vm.kernels.lanes import Cell, Lanes
+from graphprover.vm.kernels.tape import Cycles, Tape
 
-_SAME = ("arange", "concatenate", "empty", "minimum", "roll", "searchsorted", "stack", "where", "zeros")
+_SAME = (
+    "arange",
+    "concatenate",
+    "cumsum",
+    "empty",
+    "full",
+    "minimum",
+    "roll",
+    "searchsorted",
+    "stack",
+    "where",
+    "zeros",
+)
 
 
 class StrictArray(np.ndarray):
@@ -84,15 +98,55 @@ kernels.TWINS["strict"] = __name__
 
 def fill_lanes(device: "StrictDevice", cells: Sequence[Cell], lanes: Lanes) -> None:
     assert all(isinstance(cell.target, StrictArray) for cell in cells)
-    there = [Cell(unwrapped(cell.target), cell.kind, unwrapped(cell.source), cell.slot) for cell in cells]
-    arrays = map(unwrapped, (lanes.cycles, lanes.entries, list(lanes.values)))
-    kernels.fill_lanes(device.cpu, there, Lanes(*arrays, lanes.first_clock, unwrapped(list(lanes.held))))
+    there = [
+        Cell(unwrapped(cell.target), cell.kind, unwrapped(cell.source), unwrapped(cell.at), cell.slot) for cell in cells
+    ]
+    kernels.fill_lanes(device.cpu, there, Lanes(unwrapped(lanes.cycles), lanes.first_clock))
+
+
+def count_entries(device: "StrictDevice", entries: StrictArray, counts: StrictArray) -> None:
+    assert type(entries) is type(counts) is StrictArray
+    kernels.count_entries(device.cpu, unwrapped(entries), unwrapped(counts))
+
+
+def _here(strict: Any) -> Any:
+    """A dataclass of arrays, for the CPU."""
+    return replace(strict, **{name: unwrapped(value) for name, value in vars(strict).items()})
+
+
+def census(device: "StrictDevice", tape: Tape, *arrays: StrictArray) -> None:
+    assert all(type(array) is StrictArray for array in arrays)
+    kernels.census(device.cpu, _here(tape), *map(unwrapped, arrays))
+
+
+def replay(device: "StrictDevice", tape: Tape, steps: StrictArray, places: StrictArray, cycles: Cycles) -> None:
+    assert type(steps) is type(places) is StrictArray
+    kernels.replay(device.cpu, _here(tape), unwrapped(steps), unwrapped(places), _here(cycles))
 
 
 def count_keys(device: "StrictDevice", main: StrictArray, keys: Keys, counts: StrictArray) -> None:
     assert type(keys.keys) is type(keys.terms) is np.ndarray
     assert type(main) is type(counts) is StrictArray
     kernels.count_keys(device.cpu, unwrapped(main), keys, unwrapped(counts))
+
+
+def permuted(device: "StrictDevice", states: StrictArray) -> StrictArray:
+    assert type(states) is StrictArray
+    return wrapped(kernels.permuted(device.cpu, unwrapped(states)))
+
+
+def fill_keccak_f(
+    device: "StrictDevice", states: StrictArray, clocks: StrictArray, first: int, last: int, main: StrictArray
+) -> None:
+    assert type(states) is type(clocks) is type(main) is StrictArray
+    kernels.fill_keccak_f(device.cpu, unwrapped(states), unwrapped(clocks), first, last, unwrapped(main))
+
+
+def count_evens(
+    device: "StrictDevice", states: StrictArray, first: int, last: int, rows: int, counts: StrictArray
+) -> None:
+    assert type(states) is type(counts) is StrictArray
+    kernels.count_evens(device.cpu, unwrapped(states), first, last, rows, unwrapped(counts))
 
 
 class StrictDevice:

@@ -54,7 +54,10 @@ class Air:
         raise NotImplementedError(f"table {self.name!r} has no define(self, t)")
 
     def preprocessed_trace(self) -> np.ndarray:
-        """The preprocessed columns: uint64 of shape (columns, rows), canonical. The main trace has as many rows."""
+        """The preprocessed columns: uint64 of shape (columns, rows), canonical. The main trace has as many rows.
+
+        It is asked for once.
+        """
         raise NotImplementedError(f"table {self.name!r} has preprocessed columns but no preprocessed_trace(self)")
 
     def describe(self) -> AirDescription:

@@ -199,6 +199,9 @@ class CudaDevice:
 
     # Round 0: traces.
 
+    def fetch(self, words: cupy.ndarray) -> np.ndarray:
+        return launch.to_host(words)
+
     def split_rows(self, function: Callable[[int, int], None], rows: int) -> None:
         function(0, rows)
 

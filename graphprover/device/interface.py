@@ -113,6 +113,9 @@ class Device(Protocol):
     def load(self, columns: np.ndarray) -> Array:
         """A host array on the device."""
 
+    def fetch(self, words: Array) -> np.ndarray:
+        """An array of the device on the host; waits for it."""
+
     def split_rows(self, function: Callable[[int, int], None], rows: int) -> None:
         """Call ``function(first, last)`` over all rows, in pieces that suit the device and, on a CPU, its caches.
 

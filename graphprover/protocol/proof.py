@@ -203,15 +203,16 @@ def encode(proof: BatchProof) -> bytes:
 
 
 def least_bytes(tables: int, columns: int, parameters: Parameters) -> int:
-    """Bytes without which no payload has so many tables, which have so many main columns together.
+    """Bytes without which no payload has so many tables, which have so many columns together.
 
-    What it takes to describe a statement is thus paid for by whoever sends a proof of it: a reader compares this with
-    the bytes there are, before anything is made of a header.
+    One chunk of the quotient of each table is counted; columns are all others, or as many of them as are known. What it
+    takes to describe a statement is thus paid for by whoever sends a proof of it: a reader compares this with the bytes
+    there are, before anything is made of a header.
     """
     queries = parameters.num_queries
-    # At zeta: main columns, one quotient chunk, and a byte for each of 5 lengths and 4 flags; then terminal and height.
+    # At zeta: columns, one quotient chunk, and a byte for each of 5 lengths and 4 flags; then terminal and height.
     opened = EXT_BYTES * columns + tables * (EXTENSION_DEGREE * EXT_BYTES + 11)
-    # At each query: a main and a quotient row, each with its length.
+    # At each query: their cells, and the lengths of a main and a quotient row.
     queried = WORD_BYTES * columns + tables * (EXTENSION_DEGREE * WORD_BYTES + 2)
     return opened + queries * queried
 

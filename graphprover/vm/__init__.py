@@ -18,8 +18,9 @@ Read it in this order; docs/vm.md says more of each step.
   entries.py makes the program table of that.
 - The statement about a program: statement.py says which tables there are and what is public, shape.py how tall they
   may be, times.py why time cannot wrap around, claim.py what a proof says. The verifier needs these alone.
-- The statement about one run: partition.py gives every cycle to a family, run_statement.py finds the tables that the
-  run needs, traces/ makes their traces on a device, with the kernels of kernels/. cost.py counts their cells.
+- The statement about one run: ways.py says which way an instruction went, partition.py gives every cycle to a family,
+  run_statement.py finds the tables that the run needs, traces/ makes their traces on a device, with the kernels of
+  kernels/, which replay the record by operations.py. cost.py counts their cells.
 - Around it: key.py and setup.py have verifying keys, guest.py guests on the command line, cli.py and new_guest.py the
   commands ``execute`` and ``new-guest``; profile/ says where cycles and cells go; symbols.py and demangle.py name a
   guest's functions.

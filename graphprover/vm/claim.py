@@ -12,7 +12,7 @@ from graphprover.vm.table_numbers import TableNumber
 
 SHOWN_BYTES = 64  # of an output, to people
 MAX_STATED_INPUT = 1 << 16  # bytes of an input that a proof states: it holds them, and a verifier reads them all
-MAX_PROVED_OUTPUT = 1 << 20  # bytes of an output: a proof has columns for each of its words
+MAX_PROVED_OUTPUT = 1 << 20  # bytes of an output, for the same reason
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,12 @@ import numpy as np
 
 from graphprover.device.host_memory import host_memory
 from graphprover.vm import interpreter
-from graphprover.vm.accelerators import words_of
+from graphprover.vm.clock import LOG_SLOTS, SLOT_MEMORY, time_of
 from graphprover.vm.elf import Image
 from graphprover.vm.faults import Fault, GuestFault
 from graphprover.vm.interpreter import (
+    ACCESSES,
     ADDRESS,
-    CALL_WORDS,
-    CALLS,
-    CROSSING,
     CYCLE,
     EXITED,
     FAULTS,
@@ -27,28 +25,32 @@ from graphprover.vm.interpreter import (
     PAGE_WORDS,
     State,
     Store,
-    Trace,
+    Tape,
 )
 from graphprover.vm.io import EXIT, INPUT_BASE, MAX_INPUT_BYTES, MAX_OUTPUT_BYTES, MEMORY_END, OUTPUT_BASE, region
 from graphprover.vm.isa import A0, A7, ILLEGAL, Instruction, Op, decode, decode_all, disassemble, encode
 from graphprover.vm.profile.counters import Counters
 from graphprover.vm.record import (
+    INTERVAL,
     NO_REGISTER,
-    Call,
-    Crossings,
+    REGISTERS,
     Memory,
     Record,
     Registers,
     registers_accessed,
 )
 from graphprover.vm.symbols import function_at
+from graphprover.vm.tables.keccak_f import WORDS
 
 MAX_CYCLES = 1 << 32  # the record counts cycles in 32 bits
 DEFAULT_CYCLES = 1 << 30
 DEFAULT_MEMORY = 1 << 30  # without a record
 SLICE = 1 << 19  # cycles between looks at signals; as host calls these are half a second
-CALL_BYTES = 1 << 10  # of a Call, beside its words
 BLOCK = 256  # pages whose words are listed at once
+_CLOCK_BYTES = 4
+_ACCESS_BYTES = 8 + _CLOCK_BYTES  # of the record
+_SNAPSHOT_BYTES = 4 + 8 + 2 * 8 * REGISTERS
+_SLICE_BYTES = SLICE * WORDS * _ACCESS_BYTES  # what a slice records at most; limits are looked at behind each
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,9 +84,9 @@ def execute(
 ) -> Execution:
     """Run ``image`` on the input ``data`` until it exits.
 
-    With ``record`` it runs twice: first to learn how long the record is. ``max_memory`` bounds what that takes of the
-    host, in bytes: pages of 4096 bytes with the program's data or the input, or touched; the output; the record. The
-    default is DEFAULT_MEMORY, and with ``record`` half of what the computer has.
+    ``max_memory`` bounds what a run takes of the host, in bytes: pages of 4096 bytes with the program's data or the
+    input, or touched; the output; the record. The default is DEFAULT_MEMORY, and with ``record`` half of what the
+    computer has.
 
     Raises GuestFault for what the guest does wrong, and where it passes a limit; ValueError for an input or limits that
     cannot be. A signal's handler runs within SLICE cycles, and what it raises ends the run.
@@ -92,16 +94,10 @@ def execute(
     _check(data, max_cycles)
     if max_memory is None:
         max_memory = half_of_memory() if record else DEFAULT_MEMORY
-    first = _Run(image, data, max_cycles, max_memory)
-    first.run()
-    if not record:
-        return first.execution(None)
-    room = first.room()
-    del first  # and with it its memory
-    trace = Trace._make(np.zeros(length, dtype=dtype) for length, dtype in room)
-    again = _Run(image, data, max_cycles, max_memory)
-    again.run(trace)
-    return again.execution(again.record(trace))
+    run = _Run(image, data, max_cycles, max_memory)
+    tape = run.tape() if record else None
+    run.run(tape)
+    return run.execution(None if tape is None else run.record(tape))
 
 
 def _check(data: bytes, max_cycles: int) -> None:
@@ -129,7 +125,7 @@ def execute_counting(
     run = _Run(image, data, max_cycles, max_memory)
     counters = start(len(run.store.pool))
     run.run(counters=counters, watch=watch)
-    return run.execution(None), run.memory(counters.pool[: PAGE_WORDS * (run.pages + 1)])
+    return run.execution(None), run.memory(counters.pool >> LOG_SLOTS)
 
 
 def half_of_memory() -> int:
@@ -157,7 +153,8 @@ class _Run:
         code = decode_all(image.code)
         self.code = interpreter.predecode(code, registers_accessed(code))
         visits = np.zeros(len(image.code) + 2, dtype=np.int64)
-        self.state = State(np.zeros(NO_REGISTER + 1, np.uint64), np.zeros(8, np.int64), visits)
+        self.state = State(np.zeros(NO_REGISTER + 1, np.uint64), np.zeros(6, np.int64), visits)
+        self.recorded = 0  # bytes of the record
         self.state.position[INSTRUCTION] = (image.entry - image.code_base) // 4
         self.store = self._store()
 
@@ -197,16 +194,36 @@ class _Run:
         store.pages[owners] = np.where(partial | code, -bases, bases)
         return store
 
+    def tape(self) -> Tape:
+        """Room for the record of the longest run in this memory; it is taken as it is written."""
+        most = self.max_memory + _SLICE_BYTES
+        accesses = most // _ACCESS_BYTES
+        snapshots = min(self.max_cycles // INTERVAL + 1, most // _SNAPSHOT_BYTES)
+        return Tape(
+            np.empty(accesses, dtype=np.uint64),
+            np.empty(accesses, dtype=np.uint32),
+            np.empty(snapshots, dtype=np.uint32),
+            np.empty(snapshots, dtype=np.uint64),
+            np.empty((snapshots, REGISTERS), dtype=np.uint64),
+            np.empty((snapshots, REGISTERS), dtype=np.uint64),
+            np.zeros(NO_REGISTER + 1, dtype=np.uint64),
+            np.zeros(len(self.store.pool), dtype=np.uint32),
+        )
+
     def run(
         self,
-        trace: Trace | None = None,
+        tape: Tape | None = None,
         counters: Counters | None = None,
         watch: Callable[[Counters], None] | None = None,
     ) -> None:
         """Run to the exit; raises GuestFault. In slices, so that signals are handled in between."""
         while True:
             end = min(int(self.state.position[CYCLE]) + SLICE, self.max_cycles)
-            status = interpreter.run(self.code, self.state, self.store, end, trace, counters)
+            if tape is not None:
+                status = interpreter.record(self.code, self.state, self.store, end, tape)
+                self._check_memory(after=int(status == EXITED))
+            else:
+                status = interpreter.run(self.code, self.state, self.store, end, None, counters)
             if counters is not None and watch is not None:
                 watch(counters)
             if status == EXITED:
@@ -258,10 +275,23 @@ class _Run:
         length = int(self._page(OUTPUT_BASE)[0])
         if length > MAX_OUTPUT_BYTES:
             raise self._fault(Fault.OUTPUT_LENGTH, f"{length:,} bytes", after=1)
-        if length + PAGE_BYTES * self.pages > self.max_memory:
+        if length + self._taken() > self.max_memory:
             detail = f"{self.max_memory:,} bytes, with an output of {length:,}"
             raise self._fault(Fault.MEMORY_LIMIT, detail, after=1)
         return length
+
+    def _taken(self) -> int:
+        """Bytes of pages and of the record."""
+        return PAGE_BYTES * self.pages + self.recorded
+
+    def _check_memory(self, after: int) -> None:
+        """Count the record; raises GuestFault where it passes the limit with the pages."""
+        cycles, accesses = int(self.state.position[CYCLE]), int(self.state.position[ACCESSES])
+        words = (_CLOCK_BYTES + len(Memory.__annotations__) * 8) * PAGE_WORDS * self.pages
+        self.recorded = _ACCESS_BYTES * accesses + _SNAPSHOT_BYTES * (cycles // INTERVAL + 1) + words
+        if self._taken() > self.max_memory:
+            detail = f"{self.max_memory:,} bytes: a run of {cycles:,} cycles and its record take {self._taken():,}"
+            raise self._fault(Fault.MEMORY_LIMIT, f"{detail}; allow more with --max-memory", after)
 
     def _output(self) -> bytes:
         """What lies in the output's region, page by page, so that no more is held; raises as its length does."""
@@ -301,54 +331,40 @@ class _Run:
             record,
         )
 
-    def room(self) -> list[tuple[int, str]]:
-        """Length and dtype of each array of a trace of this run; raises GuestFault where that passes the limit."""
-        cycles, crossings, calls, words = self.state.position[[CYCLE, CROSSING, CALLS, CALL_WORDS]].tolist()
-        room = [
-            *[(cycles + 1, "u4"), *10 * [(cycles, "u8")]],
-            *[(crossings, "u4"), *3 * [(crossings, "u8")]],
-            *[(calls, "u4"), *2 * [(calls, "u8")], *3 * [(words, "u8")]],
-            *[(NO_REGISTER + 1, "u8"), (PAGE_WORDS * (self.pages + 1), "u8")],
-        ]
-        record = sum(length * np.dtype(dtype).itemsize for length, dtype in room)
-        record += CALL_BYTES * calls + len(Memory.__annotations__) * PAGE_BYTES * self.pages
-        needed = record + PAGE_BYTES * self.pages + self._output_length()
-        if needed > self.max_memory:
-            detail = f"{self.max_memory:,} bytes: a run of {cycles:,} cycles and its record take {needed:,}"
-            raise self._fault(Fault.MEMORY_LIMIT, f"{detail}; allow more with --max-memory", after=1)
-        return room
-
-    def record(self, trace: Trace) -> Record:
-        """The record of a run that has filled ``trace``."""
-        trace.instruction[-1] = trace.instruction[-2]
+    def record(self, tape: Tape) -> Record:
+        """The record of a run that has filled ``tape``."""
+        cycles, accesses = int(self.state.position[CYCLE]), int(self.state.position[ACCESSES])
+        snapshots = -(-cycles // INTERVAL)
         return Record(
-            trace.instruction[:-1],
-            trace.instruction[1:],
-            *trace[1:11],
-            Crossings(*trace[11:15]),
-            _calls(trace),
-            Registers(self.state.registers[:NO_REGISTER], trace.registers[:NO_REGISTER]),
-            self.memory(trace.pool),
+            cycles,
+            tape.old[:accesses],
+            tape.clock[:accesses],
+            tape.instruction[:snapshots],
+            tape.at[:snapshots],
+            tape.values[:snapshots],
+            tape.times[:snapshots],
+            Registers(self.state.registers[:REGISTERS], tape.registers[:REGISTERS]),
+            self.memory(tape.pool),
         )
 
-    def memory(self, times: np.ndarray) -> Memory:
-        """The words that were accessed, by the last accesses of the pages taken.
+    def memory(self, clocks: np.ndarray) -> Memory:
+        """The words that were accessed, by the clocks of the last accesses of the pool's words, 0 for none.
 
         Listed by BLOCK pages, so that little beside the result is held.
         """
         pages = 1 + np.argsort(self.store.owners[1 : self.pages + 1])
-        times = times.reshape(-1, PAGE_WORDS)
-        pool = self.store.pool[: times.size].reshape(-1, PAGE_WORDS)
-        memory = Memory(*np.empty((4, np.count_nonzero(times)), dtype=np.uint64))
+        words = PAGE_WORDS * (self.pages + 1)
+        clocks, pool = (array[:words].reshape(-1, PAGE_WORDS) for array in (clocks, self.store.pool))
+        memory = Memory(*np.empty((4, np.count_nonzero(clocks)), dtype=np.uint64))
         last = 0
         for block in range(0, len(pages), BLOCK):
-            row, word = np.nonzero(times[pages[block : block + BLOCK]])
+            row, word = np.nonzero(clocks[pages[block : block + BLOCK]])
             page = pages[block + row]
             first, last = last, last + len(page)
             memory.address[first:last] = self.store.owners[page].astype(np.int64) * PAGE_BYTES + 8 * word
             memory.initial[first:last] = self._initial(memory.address[first:last])
             memory.final[first:last] = pool[page, word]
-            memory.t[first:last] = times[page, word]
+            memory.t[first:last] = time_of(clocks[page, word].astype(np.uint64), SLOT_MEMORY)
         return memory
 
     def _initial(self, addresses: np.ndarray) -> np.ndarray:
@@ -359,14 +375,3 @@ class _Run:
         inputs = (addresses >= INPUT_BASE) & (addresses < INPUT_BASE + 8 * len(self.inputs))
         words[inputs] = self.inputs[(addresses[inputs] - INPUT_BASE) >> 3]
         return words
-
-
-def _calls(trace: Trace) -> tuple[Call, ...]:
-    sizes = {number: words_of(np.uint64(number)) for number in np.unique(trace.call_number).tolist()}
-    calls, first = [], 0
-    heads = zip(trace.call_cycle.tolist(), trace.call_number.tolist(), trace.call_address.tolist(), strict=True)
-    for cycle, number, address in heads:
-        words = slice(first, first + sizes[number])
-        calls.append(Call(cycle, number, address, trace.call_old[words], trace.call_new[words], trace.call_t[words]))
-        first = words.stop
-    return tuple(calls)

@@ -18,6 +18,7 @@ from graphprover.vm.key import Key
 from graphprover.vm.statement import Machine, ProgramStatements
 
 if TYPE_CHECKING:
+    from graphprover.device import Device
     from graphprover.vm.execute import Execution
 
 ANY = "any"  # exit code
@@ -86,20 +87,27 @@ class Guest:
         return execute(self.compiled().image, data or b"", **limits, record=True)
 
     def statement_about(
-        self, run: "Execution", *, state_input: bool = False, pieces: int = 1, window: int | None = None
+        self,
+        run: "Execution",
+        *,
+        state_input: bool = False,
+        pieces: int = 1,
+        window: int | None = None,
+        device: "Device | None" = None,
     ) -> Statement | Pieces:
         """What a prover proves about a recorded run of the program, and with ``state_input`` on which input it was.
 
         ``pieces``: how many windows of cycles the run is cut into, a piece each; or ``window``: of how many cycles.
-        Where that makes one, the statement is in no pieces. Raises ValueError for more pieces than cycles.
+        Where that makes one, the statement is in no pieces. ``device``: what replays the run to know its tables, by
+        default the CPU. Raises ValueError for more pieces than cycles.
         """
         from graphprover.vm.run_statement import pieces_of_run, statement_of_run  # as above
         from graphprover.vm.windows import windows_of
 
         machine, windows = self.compiled(), windows_of(run.cycles, pieces, window)
         if len(windows) == 1:
-            return statement_of_run(machine, run, self.label, state_input=state_input)
-        return pieces_of_run(machine, run, windows, self.label, state_input=state_input)
+            return statement_of_run(machine, run, self.label, state_input=state_input, device=device)
+        return pieces_of_run(machine, run, windows, self.label, state_input=state_input, device=device)
 
     def statement_for(
         self,

@@ -13,7 +13,7 @@ import numpy as np
 
 from graphprover.compiled import njit
 from graphprover.vm.accelerators import change, words_of
-from graphprover.vm.clock import SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, clock_of, time_of
+from graphprover.vm.clock import SLOT_A, SLOT_B, SLOT_D, clock_of, time_of
 from graphprover.vm.faults import Fault
 from graphprover.vm.io import EXIT, MEMORY_END
 from graphprover.vm.isa import ACCESS_BYTES, ILLEGAL, Instructions, Op
@@ -23,18 +23,15 @@ from graphprover.vm.profile.counters import (
     FLAGS,
     JUMP,
     OTHER,
-    WAYS,
     access,
     late_of_call,
     late_registers,
     maybe_late,
     touch,
     touch_of_call,
-    way_of_others,
-    way_of_place,
-    way_of_sum,
 )
-from graphprover.vm.record import NO_REGISTER, AccessedRegisters
+from graphprover.vm.record import INTERVAL, NO_REGISTER, REGISTERS, AccessedRegisters
+from graphprover.vm.ways import WAYS, way_of_call, way_of_place, way_of_shift, way_of_sum
 
 PAGE_WORDS = 512
 PAGE_BYTES = 8 * PAGE_WORDS
@@ -70,13 +67,13 @@ class State(NamedTuple):
     """Registers and position; changed in place."""
 
     registers: np.ndarray  # uint64 (34,)
-    position: np.ndarray  # int64 (8,): see below
+    position: np.ndarray  # int64 (6,): see below
     visits: np.ndarray  # int64 (instructions + 2,): its running sum counts how often each instruction ran
 
 
-# Next instruction; so far: cycles, misaligned accesses, those that cross a word's end, host calls that changed memory,
-# words they changed; the first page of the pool that is free; what a faulty instruction accessed.
-INSTRUCTION, CYCLE, MISALIGNED, CROSSING, CALLS, CALL_WORDS, FREE, ADDRESS = range(8)
+# Next instruction; so far: cycles, misaligned accesses, accesses of words that are recorded; the first page of the pool
+# that is free; what a faulty instruction accessed.
+INSTRUCTION, CYCLE, MISALIGNED, ACCESSES, FREE, ADDRESS = range(6)
 
 
 class Store(NamedTuple):
@@ -91,32 +88,17 @@ class Store(NamedTuple):
     code_end: int
 
 
-class Trace(NamedTuple):
-    """What is recorded: the arrays of `record.Record` and `record.Crossings`, and the times of registers and memory."""
+class Tape(NamedTuple):
+    """What is recorded: the arrays of `record.Record`, with room for what comes, and when all was accessed last."""
 
-    instruction: np.ndarray  # uint32, one entry more than cycles
-    a: np.ndarray
-    b: np.ndarray
-    c: np.ndarray
-    t_a: np.ndarray
-    t_b: np.ndarray
-    t_d: np.ndarray
-    address: np.ndarray
-    old: np.ndarray
-    new: np.ndarray
-    t_m: np.ndarray
-    crossing_cycle: np.ndarray
-    crossing_old: np.ndarray
-    crossing_new: np.ndarray
-    crossing_t: np.ndarray
-    call_cycle: np.ndarray  # uint32
-    call_number: np.ndarray  # uint64
-    call_address: np.ndarray  # uint64
-    call_old: np.ndarray  # uint64, the words of one call after the other
-    call_new: np.ndarray
-    call_t: np.ndarray
-    registers: np.ndarray  # uint64 (34,), last accesses
-    pool: np.ndarray  # uint64, last accesses of the words of the pool
+    old: np.ndarray  # uint64
+    clock: np.ndarray  # uint32
+    instruction: np.ndarray  # uint32, `Record.index`
+    at: np.ndarray  # uint64
+    values: np.ndarray  # uint64 (snapshots, REGISTERS)
+    times: np.ndarray  # uint64 (snapshots, REGISTERS)
+    registers: np.ndarray  # uint64 (34,), times of the last accesses
+    pool: np.ndarray  # uint32, clocks of the last accesses of the words of the pool
 
 
 def predecode(decoded: Instructions, used: AccessedRegisters) -> np.ndarray:
@@ -206,8 +188,16 @@ def locate(store, state, address, size, write):
     return status, i, j
 
 
+@njit(nogil=True, cache=True, forceinline=True)
+def _access(tape, n, place, old, cycle):
+    """The n-th access is that of a word of the pool."""
+    tape.old[_U(n)] = old
+    tape.clock[_U(n)] = tape.pool[_U(place)]
+    tape.pool[_U(place)] = np.uint32(_clock_of(cycle))
+
+
 @njit(nogil=True, cache=True)
-def _call(store, state, trace, counters, number, address, cycle):
+def _call(store, state, tape, counters, number, address, cycle):
     """A host call other than exit; gives the status."""
     size = words_of(number)
     if size == 0:
@@ -228,32 +218,22 @@ def _call(store, state, trace, counters, number, address, cycle):
     for k in range(size):
         words[k] = store.pool[places[k]]
     change(number, words)
-    call = state.position[CALLS]
-    first = state.position[CALL_WORDS]
-    if trace is not None:
-        trace.call_cycle[call] = cycle
-        trace.call_number[call] = number
-        trace.call_address[call] = address
     for k in range(size):
         place = places[k]
-        if trace is not None:
-            trace.call_old[first + k] = store.pool[place]
-            trace.call_new[first + k] = words[k]
-            trace.call_t[first + k] = trace.pool[place]
-            trace.pool[place] = _U(_time_of(_clock_of(cycle), SLOT_MEMORY))
+        if tape is not None:
+            _access(tape, state.position[ACCESSES] + k, place, store.pool[place], cycle)
         if counters is not None:
             touch_of_call(counters, k, place, store.pool[place], cycle)
         store.pool[place] = words[k]
-    state.position[CALLS] = call + 1
-    state.position[CALL_WORDS] = first + size
+    state.position[ACCESSES] += size
     return RUNNING
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def run(code, state, store, limit, trace, counters):
+def run(code, state, store, limit, tape, counters):
     """Execute until the exit, or a fault: gives EXITED or its place in FAULTS.
 
-    ``code`` is `predecode`'s; ``trace`` is None or a `Trace` with room for all of the run; ``counters`` is None or the
+    ``code`` is `predecode`'s; ``tape`` is None or a `Tape` with room until the limit; ``counters`` is None or the
     `Counters` of a profile. Each of these is compiled for itself. A faulty instruction has changed neither registers
     nor the contents of memory.
     """
@@ -264,7 +244,7 @@ def run(code, state, store, limit, trace, counters):
     index = position[INSTRUCTION]
     cycle = position[CYCLE]
     misaligned = position[MISALIGNED]
-    crossing = position[CROSSING]
+    accesses = position[ACCESSES]
     status = RUNNING
     visits[index] += 1
     if counters is not None:
@@ -342,6 +322,9 @@ def run(code, state, store, limit, trace, counters):
                     break
             misaligned += _I((address & (size - _1)) != _0)
             old = store.pool[i]
+            if tape is not None:
+                _access(tape, accesses, i, old, cycle)
+                accesses += 1
             if op < Op.SB:
                 value = old >> shift
                 if i != j:
@@ -368,24 +351,14 @@ def run(code, state, store, limit, trace, counters):
                 if op >= Op.SB:
                     back = _64 - shift
                     store.pool[j] = (far & ~(mask >> back)) | ((b & mask) >> back)
-                if trace is not None:
-                    trace.crossing_cycle[crossing] = cycle
-                    trace.crossing_old[crossing] = far
-                    trace.crossing_new[crossing] = store.pool[j]
-                    trace.crossing_t[crossing] = trace.pool[j]
-                    trace.pool[j] = _U(_time_of(_clock_of(cycle), SLOT_MEMORY))
+                if tape is not None:
+                    _access(tape, accesses, j, far, cycle)
+                    accesses += 1
                 if counters is not None:
                     late += touch(words, j, cycle)
-                crossing += 1
             if counters is not None:
                 late += touch(words, i, cycle)
                 way = way_of_place(address, size)
-            if trace is not None:
-                trace.address[cycle] = address
-                trace.old[cycle] = old
-                trace.new[cycle] = store.pool[i]
-                trace.t_m[cycle] = trace.pool[i]
-                trace.pool[i] = _U(_time_of(_clock_of(cycle), SLOT_MEMORY))
         elif op == Op.ADDI:
             c = a + imm
             if counters is not None:
@@ -452,7 +425,9 @@ def run(code, state, store, limit, trace, counters):
             if a == _U(EXIT):
                 status = EXITED
             else:
-                status = _call(store, state, trace, counters, a, b, cycle)
+                position[ACCESSES] = accesses
+                status = _call(store, state, tape, counters, a, b, cycle)
+                accesses = position[ACCESSES]
                 if status != RUNNING:
                     position[ADDRESS] = _I(b)
                     break
@@ -494,25 +469,16 @@ def run(code, state, store, limit, trace, counters):
             status = _JUMP_OUTSIDE_CODE
             break
         x[rd] = c
-        if trace is not None:
-            clock = _clock_of(cycle)
-            trace.instruction[cycle] = index
-            trace.a[cycle] = a
-            trace.b[cycle] = b
-            trace.c[cycle] = c
-            trace.t_a[cycle] = trace.registers[rs1]
-            trace.registers[rs1] = _U(_time_of(clock, SLOT_A))
-            trace.registers[NO_REGISTER] = _0
-            trace.t_b[cycle] = trace.registers[rs2]
-            trace.registers[rs2] = _U(_time_of(clock, SLOT_B))
-            trace.registers[NO_REGISTER] = _0
-            trace.t_d[cycle] = trace.registers[rd]
-            trace.registers[rd] = _U(_time_of(clock, SLOT_D))
-            trace.registers[NO_REGISTER] = _0
+        if tape is not None:
+            now = _U(_time_of(_clock_of(cycle)))
+            tape.registers[rs1] = now + _U(SLOT_A)
+            tape.registers[rs2] = now + _U(SLOT_B)
+            tape.registers[rd] = now + _U(SLOT_D)
         if counters is not None:
             step = steps[_U(WAYS * index + way)]
             if step & OTHER:
-                step = steps[_U(WAYS * index + way_of_others(op, a, b))]
+                way = way_of_call(a) if op == Op.ECALL else way_of_shift(b)
+                step = steps[_U(WAYS * index + way)]
             entry = step >> FLAGS
             at = _U(start + entry)
             counts[at] += 1
@@ -530,5 +496,22 @@ def run(code, state, store, limit, trace, counters):
     position[INSTRUCTION] = index
     position[CYCLE] = cycle
     position[MISALIGNED] = misaligned
-    position[CROSSING] = crossing
+    position[ACCESSES] = accesses
+    return status
+
+
+@njit(nogil=True, cache=True)
+def record(code, state, store, limit, tape):
+    """The same with a `Tape`, and a snapshot before every INTERVAL-th cycle."""
+    position = state.position
+    status = _CYCLE_LIMIT
+    while status == _CYCLE_LIMIT and position[CYCLE] < limit:
+        cycle = position[CYCLE]
+        if cycle % INTERVAL == 0:
+            n = cycle // INTERVAL
+            tape.instruction[n] = position[INSTRUCTION]
+            tape.at[n] = position[ACCESSES]
+            tape.values[n] = state.registers[:REGISTERS]
+            tape.times[n] = tape.registers[:REGISTERS]
+        status = run(code, state, store, min(limit, cycle - cycle % INTERVAL + INTERVAL), tape, None)
     return status

@@ -137,6 +137,6 @@ def machine_digest() -> bytes:
     program = Key(0, 8, 6, 6, bytes(32), {}, {})
     parts = [b"graphprover machine", struct.pack("<Q", MACHINE_VERSION)]
     for number in (0, *TableNumber, *FAMILY_TABLES):
-        description = program.air(number, tables=2, output_words=2, input_words=33).describe().canonical_bytes
+        description = program.air(number, tables=2, output_words=32, input_words=33).describe().canonical_bytes
         parts += [struct.pack("<QQ", number, len(description)), description]
     return keccak256(b"".join(parts))

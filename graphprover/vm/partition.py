@@ -1,18 +1,32 @@
-"""Which family proves which cycle: what must be known before any table is made, since it decides their heights."""
+"""Which family proves which cycle: what must be known before any table is made, since it decides their heights.
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+A cycle meets an entry of the program table: its instruction, as one family proves it. Which one it is follows from the
+instruction and from the way it went (`graphprover.vm.ways`). Entries that cycles may meet for the same reason are a
+group: those of one family, of instructions with the same outcomes, in the same place among them. The order of a window
+is that of its groups, and in each of them that of time; a family's are neighbours.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from graphprover.compiled import njit
+from graphprover.device import Array, Device
 from graphprover.vm import shape
 from graphprover.vm.families import FAMILIES, IN_PLACE
 from graphprover.vm.isa import disassemble
-from graphprover.vm.record import Record
+from graphprover.vm.kernels import census, replay
+from graphprover.vm.kernels.tape import ACCESSES, NO_STEP, Tape, empty_cycles
+from graphprover.vm.record import INTERVAL, LOG_INTERVAL
 from graphprover.vm.statement import Machine
-from graphprover.vm.traces.rows import host_rows
-from graphprover.vm.traces.run import Run
+from graphprover.vm.tables.program import FIELDS
+from graphprover.vm.traces.accesses import Access, accesses_of
+from graphprover.vm.version import FAMILY_NUMBERS
+from graphprover.vm.ways import WAYS, entries_by_way, kinds
+
+_NAMES = {number: name for name, number in FAMILY_NUMBERS.items()}
+_IN_PLACE = np.array([_NAMES.get(number, "").endswith(IN_PLACE) for number in range(max(_NAMES) + 1)])
 
 
 class Unprovable(ValueError):
@@ -20,88 +34,153 @@ class Unprovable(ValueError):
 
 
 @dataclass(frozen=True, eq=False)
+class Groups:
+    """The groups of a program's entries, by the number of their family, then as instructions have them."""
+
+    of: np.ndarray  # int64 (entries,), the group of each entry
+    family: np.ndarray  # int64 (groups,), its number
+    kind: np.ndarray  # int64 (groups,), of their instructions: those that have the same outcomes
+    other: np.ndarray  # int64 (groups,), the next among these outcomes: where rd is rs1, it proves the same
+
+
+@dataclass(frozen=True)
+class Late:
+    """Accesses of a family that come too late."""
+
+    access: Access
+    first: int  # the family's cycles in the order
+    last: int
+    count: int
+
+
+@dataclass(frozen=True, eq=False)
 class Partition:
-    """The cycles of a run, or of a window and counted from its first, family by family.
+    """The cycles of a window, family by family."""
 
-    In each of them by kind of instruction (by ways it can go), then by time.
-    """
-
-    order: np.ndarray  # uint32 (cycles,)
-    entries: np.ndarray  # uint32 (cycles,), the row of the program table that each of them meets
-    shares: dict[str, tuple[int, int]]  # where each family that proves any begins and ends in them
+    groups: int
+    steps: np.ndarray  # uint64 (WAYS instructions,): the entry of each way, and above it the group; or NO_STEP
+    shares: Mapping[str, tuple[int, int]]  # where each family that proves any begins and ends in the order
+    late: tuple[Late, ...]  # by family, then by access
 
 
-def partition(machine: Machine, record: Record, run: Run) -> Partition:
-    """Every cycle to the cheapest family that can prove it; ``run`` is the record's on the host. Raises Unprovable."""
-    found: dict[str, list[tuple[np.ndarray, int]]] = {}
-    for family, cycles, outcome in _provable(machine, record, run):
-        found.setdefault(family, []).append((cycles, outcome))
-    counts = [len(outcomes) for outcomes in machine.outcomes]
-    first = np.concatenate([[0], np.cumsum(counts)])  # row of the first outcome
-    order = np.empty(len(record.index), dtype=np.uint32)
-    entries = np.empty_like(order)
-    shares, end = {}, 0
-    for family, groups in found.items():
-        start = end
-        for cycles, outcome in groups:
-            begin, end = end, end + len(cycles)
-            order[begin:end] = cycles
-            _rows_met(record.index, first + outcome, cycles, entries[begin:end])
-        if start < end:
-            shares[family] = start, end
-    return Partition(order, entries, shares)
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """What a device has counted of a window."""
+
+    steps: Array
+    counts: Array  # uint32 (groups, intervals): cycles
+    late: Array  # uint64 (groups, ACCESSES): accesses that come too late
+    refused: Array  # uint64 (2,), the first cycles that no table proves
 
 
-def _provable(machine: Machine, record: Record, run: Run) -> Iterator[tuple[str, np.ndarray, int]]:
-    """Families, cycles that they prove, and the number of the outcome that this is of those instructions."""
-    kinds: dict[tuple[str, ...], int] = {}
-    families_of = (tuple(outcome.family for outcome in outcomes) for outcomes in machine.outcomes)
-    kind_of = np.array([kinds.setdefault(families, len(kinds)) for families in families_of], np.uint16)
-    order, bounds = _by_kind(record.index, kind_of, len(kinds))
-    many: dict[str, int] = {}
-    for families, kind in kinds.items():
-        for family in families:
-            many[family] = many.get(family, 0) + int(bounds[kind + 1] - bounds[kind])
-    for families, kind in kinds.items():
-        cycles = order[bounds[kind] : bounds[kind + 1]]
-        for outcome, family in enumerate(families):
-            if not len(cycles):
-                break
-            if family.endswith(IN_PLACE) and many[family] < shape.MANY:
-                continue  # not worth a table of its own
-            executed = host_rows(run, cycles, run.entries)  # what fits does not depend on entries
-            fits = np.broadcast_to(FAMILIES[family](1).fits(executed), cycles.shape)
-            if fits.all():
-                yield family, cycles, outcome
-                cycles = cycles[:0]
-            else:
-                yield family, cycles[fits], outcome
-                cycles = cycles[~fits]
-        if len(cycles):
-            at = int(record.index[cycles[0]])
-            pc = machine.image.code_base + 4 * at
-            line = disassemble(int(machine.image.code[at]), pc)
-            raise Unprovable(f"cycle {run.start + cycles[0]}, pc {pc:#x}: {line}: no table proves this")
+def count(device: Device, tape: Tape, steps: np.ndarray, groups: int) -> Counted:
+    """Replay a window for its counts."""
+    arrays = device.arrays
+    counted = Counted(
+        device.load(steps),
+        arrays.zeros((groups, len(tape.index)), dtype=np.uint32),
+        arrays.zeros((groups, ACCESSES), dtype=np.uint64),
+        arrays.full(2, NO_STEP, dtype=np.uint64),
+    )
+    census(device, tape, counted.steps, counted.counts, counted.late, counted.refused)
+    return counted
 
 
-@njit(cache=True)
-def _by_kind(index, kind_of, kinds):
-    """The cycles by kind of instruction, and where each kind begins: a counting sort."""
-    bounds = np.zeros(kinds + 1, dtype=np.int64)
-    for i in range(len(index)):
-        bounds[kind_of[index[i]] + 1] += 1
-    for kind in range(kinds):
-        bounds[kind + 1] += bounds[kind]
-    place = bounds[:-1].copy()
-    order = np.empty(len(index), dtype=np.uint32)
-    for i in range(len(index)):
-        kind = kind_of[index[i]]
-        order[place[kind]] = i
-        place[kind] += 1
-    return order, bounds
+def partition(machine: Machine, device: Device, tape: Tape) -> Partition:
+    """Every cycle of a window to the cheapest family that can prove it; raises Unprovable."""
+    groups = groups_of(machine)
+    with device.task():
+        counted = count(device, tape, steps_of(machine, frozenset()), len(groups.family))
+        found = device.arrays.concatenate([
+            counted.refused, counted.counts.sum(axis=1, dtype=np.uint64), counted.late.ravel()
+        ])  # fmt: skip
+        words = device.fetch(found)
+    refused, totals, late = np.split(words, [2, 2 + len(groups.family)])
+    _check(machine, device, tape, refused)
+    many = np.bincount(groups.kind, weights=totals)  # cycles of each kind
+    of_family = np.zeros(len(_IN_PLACE))
+    np.add.at(of_family, groups.family, many[groups.kind])
+    dropped = _IN_PLACE[groups.family] & (of_family[groups.family] < shape.MANY)
+    totals, late = totals.astype(np.int64), late.reshape(-1, ACCESSES).astype(np.int64)
+    for values in (totals, late):
+        np.add.at(values, groups.other[dropped], values[dropped])
+        values[dropped] = 0
+    steps = steps_of(machine, frozenset(np.unique(groups.family[dropped]).tolist()))
+    return Partition(len(groups.family), steps, *_families(groups.family, totals, late))
 
 
-@njit(cache=True)
-def _rows_met(index, row_of, cycles, rows):
-    for i in range(len(cycles)):
-        rows[i] = row_of[index[cycles[i]]]
+def _families(
+    family: np.ndarray, totals: np.ndarray, late: np.ndarray
+) -> tuple[dict[str, tuple[int, int]], tuple[Late, ...]]:
+    shares, found, end = {}, [], 0
+    for number in np.unique(family[totals > 0]).tolist():
+        name, own = _NAMES[number], family == number
+        start, end = end, end + int(totals[own].sum())
+        shares[name] = start, end
+        for access in accesses_of(FAMILIES[name](1)):
+            count = int(late[own, access.column].sum())
+            if count:
+                found.append(Late(access, start, end, count))
+    return shares, tuple(found)
+
+
+def _check(machine: Machine, device: Device, tape: Tape, refused: np.ndarray) -> None:
+    """Raises Unprovable for a cycle that no family proves, or that no single bump helps."""
+    unproved, unreached = refused.tolist()
+    if unproved != NO_STEP:
+        at = _instruction_of(machine, device, tape, unproved)
+        pc = machine.image.code_base + 4 * at
+        line = disassemble(int(machine.image.code[at]), pc)
+        raise Unprovable(f"cycle {unproved}, pc {pc:#x}: {line}: no table proves this")
+    if unreached != NO_STEP:
+        raise Unprovable(f"cycle {unreached}: a value was not accessed for more than 2^30 cycles")
+
+
+def _instruction_of(machine: Machine, device: Device, tape: Tape, cycle: int) -> int:
+    """The instruction of a cycle: its number in the code."""
+    interval = (cycle - tape.start) >> LOG_INTERVAL
+    one = slice(interval, interval + 1)
+    snapshot = {name: getattr(tape, name)[one] for name in ("index", "at", "values", "times")}
+    alone = replace(tape, **snapshot, start=tape.start + INTERVAL * interval, first=cycle, last=cycle + 1)
+    number = np.repeat(np.arange(len(machine.instructions.op), dtype=np.uint64), WAYS)
+    with device.task():
+        cycles = empty_cycles(device, 1, len(tape.old))
+        replay(device, alone, device.load(number), device.load(np.zeros((1, 1), dtype=np.uint32)), cycles)
+        return int(device.fetch(cycles.entry)[0])
+
+
+def groups_of(machine: Machine) -> Groups:
+    """Those of a program."""
+    if machine not in _groups:
+        _groups[machine] = _make_groups(machine)
+    return _groups[machine]
+
+
+_groups: "WeakKeyDictionary[Machine, Groups]" = WeakKeyDictionary()
+
+
+def _make_groups(machine: Machine) -> Groups:
+    family = machine.entries[FIELDS.index("family")].astype(np.int64)
+    of = machine.instruction_of_entry
+    outcome = np.arange(len(of)) - machine.first_entry[of]
+    assert family.max() < 1 << 8 and outcome.max() < 8
+    outcomes = np.zeros(len(machine.instructions.op), dtype=np.uint64)
+    np.add.at(outcomes, of, family.astype(np.uint64) << (8 * outcome).astype(np.uint64))
+    _, at, which = np.unique(outcomes, return_index=True, return_inverse=True)
+    kind = np.argsort(np.argsort(at))[which]  # numbered as they appear
+    keys, group = np.unique((family << 48) + (kind[of] << 8) + outcome, return_inverse=True)
+    other = np.arange(len(keys))
+    (followed,) = (of[1:] == of[:-1]).nonzero()
+    other[group[followed]] = group[followed + 1]
+    return Groups(group, keys >> 48, keys >> 8 & (1 << 40) - 1, other)
+
+
+def steps_of(machine: Machine, dropped: frozenset[int] = frozenset()) -> np.ndarray:
+    """The entry and the group of each way of each instruction, without families of these numbers; see `Partition`."""
+    groups = groups_of(machine)
+    families = machine.entries[FIELDS.index("family")].astype(np.int64)
+    without = np.zeros(len(_IN_PLACE), dtype=bool)
+    without[list(dropped)] = True
+    entries = entries_by_way(kinds(machine.instructions), machine.first_entry, families, without).ravel()
+    steps = (groups.of[np.maximum(entries, 0)] << 32 | entries).astype(np.uint64)
+    return np.where(entries < 0, np.uint64(NO_STEP), steps)

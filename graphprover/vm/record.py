@@ -1,4 +1,4 @@
-"""What an execution leaves behind for the tables that prove it.
+"""What an execution leaves behind for the tables that prove it: little, from which the rest is replayed.
 
 When accesses happen says clock.py. Memory is accessed in aligned words of 8 bytes.
 
@@ -14,6 +14,10 @@ from graphprover.vm.isa import A0, A7, BRANCHES, LOADS, STORES, Instructions, Op
 
 SINK = 32  # takes what is loaded to x0
 NO_REGISTER = 33  # in `AccessedRegisters`
+REGISTERS = 33  # with SINK
+
+LOG_INTERVAL = 10
+INTERVAL = 1 << LOG_INTERVAL  # cycles between snapshots: each interval is replayed by itself
 
 _WITH_EFFECT = LOADS | STORES | BRANCHES | {Op.JAL, Op.JALR, Op.ECALL, Op.EBREAK}
 
@@ -50,28 +54,6 @@ def _any(op: np.ndarray, ops: frozenset[Op]) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Crossings:
-    """The second words of loads and stores that cross a word's end, by rising cycle: address + 8 & ~7."""
-
-    cycle: np.ndarray  # uint32
-    old: np.ndarray  # uint64, the word before
-    new: np.ndarray  # uint64, the word after
-    t: np.ndarray  # uint64, time of its previous access
-
-
-@dataclass(frozen=True, eq=False)
-class Call:
-    """A host call that changed memory; exit changes none and is the last cycle."""
-
-    cycle: int
-    number: int  # a7
-    address: int  # a0, a multiple of 8: the first word
-    old: np.ndarray  # uint64, words before
-    new: np.ndarray  # uint64, words after
-    t: np.ndarray  # uint64, times of their previous accesses; all are accessed at SLOT_MEMORY of the cycle
-
-
-@dataclass(frozen=True, eq=False)
 class Registers:
     """The registers 0..32 at the end."""
 
@@ -91,21 +73,23 @@ class Memory:
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """One entry a cycle, and the state at the end. Times are of the previous access, and 0 where there is none."""
+    """What a run leaves behind that its program and its registers do not give again, and the state at the end.
 
-    index: np.ndarray  # uint32, the instruction: (pc - code_base) / 4
-    next: np.ndarray  # uint32, the next cycle's instruction; the last cycle's own
-    a: np.ndarray  # uint64, value of rs1; of a7 for ecall; 0 where none is read
-    b: np.ndarray  # uint64, value of rs2; of a0 for ecall; 0 where none is read
-    c: np.ndarray  # uint64, value written to rd or SINK; 0 where none is written
-    t_a: np.ndarray  # uint64
-    t_b: np.ndarray  # uint64, rs1 = rs2: the access at SLOT_A
-    t_d: np.ndarray  # uint64, rd = rs1 or rs2: the access at SLOT_A or SLOT_B
-    address: np.ndarray  # uint64, of a load or store, in bytes; else 0
-    old: np.ndarray  # uint64, the word at address & ~7 before
-    new: np.ndarray  # uint64, the same word after; a load's old
-    t_m: np.ndarray  # uint64, of that word
-    crossings: Crossings
-    calls: tuple[Call, ...]
+    Accesses are those of memory, in order: one of a load or store, two where it crosses a word's end, lower word first,
+    and one for each word of a host call. A snapshot is taken before every INTERVAL-th cycle, from the first on.
+    """
+
+    cycles: int
+    old: np.ndarray  # uint64 (accesses,), the word before
+    clock: np.ndarray  # uint32 (accesses,), that of the word's previous access; 0 where there is none
+    index: np.ndarray  # uint32 (snapshots,), the next instruction: (pc - code_base) / 4
+    at: np.ndarray  # uint64 (snapshots,), accesses so far
+    values: np.ndarray  # uint64 (snapshots, 33), the registers 0..32
+    times: np.ndarray  # uint64 (snapshots, 33), times of their last accesses; 0 where there is none
     registers: Registers
     memory: Memory
+
+    @property
+    def streams(self) -> tuple[np.ndarray, ...]:
+        """What grows with the cycles."""
+        return self.old, self.clock, self.index, self.at, self.values, self.times

@@ -1,12 +1,13 @@
 """The statement about one run, by itself or in pieces: which tables it needs, and how a device makes their traces."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 
 from graphprover.air import Air
+from graphprover.device import Device
+from graphprover.device.cpu import CpuDevice
 from graphprover.pieces import Pieces
 from graphprover.protocol.pieces import check_count
 from graphprover.recipe import Recipe
@@ -16,42 +17,45 @@ from graphprover.vm.cost import cells_per_row
 from graphprover.vm.execute import Execution
 from graphprover.vm.io import region
 from graphprover.vm.limbs import limbs
-from graphprover.vm.partition import Unprovable, partition
+from graphprover.vm.partition import Late, Unprovable, partition
 from graphprover.vm.record import Record
 from graphprover.vm.shape import KECCAK_CALL, MIN_ROWS, lanes_for, packing, rows_for
 from graphprover.vm.statement import Machine
 from graphprover.vm.table_numbers import FamilyTable, TableNumber
-from graphprover.vm.tables.keccak_f import even_trace
-from graphprover.vm.tables.keccak_f import trace as keccak_f_trace
 from graphprover.vm.tables.step import Step
-from graphprover.vm.traces.bumps import Late, bump_trace, late_accesses, late_between
+from graphprover.vm.traces.bumps import bump_trace, bumps
 from graphprover.vm.traces.counts import count_recipes, program_trace
 from graphprover.vm.traces.families import family_trace
-from graphprover.vm.traces.rows import host_rows
-from graphprover.vm.traces.run import Run, load_run, run_of
-from graphprover.vm.traces.state import output_words, state_recipes
-from graphprover.vm.version import FAMILY_NUMBERS
-from graphprover.vm.windows import held_before, record_of
+from graphprover.vm.traces.keccak import calls_of, keccak_recipes
+from graphprover.vm.traces.run import load_run, load_tape
+from graphprover.vm.traces.state import boundary, output_words, state_recipes
 
 __all__ = ["Unprovable", "pieces_of_run", "statement_of_run"]
 
-_Numbered = tuple[int, Recipe | np.ndarray]  # a table's number and its trace
+_Numbered = tuple[int, Recipe]  # a table's number and its trace
 _Other = tuple[int, Air, Recipe]  # the same of one that is no family's, which looks up numbers
 
 
 def statement_of_run(
-    machine: Machine, execution: Execution, label: str = "", *, state_input: bool = False
+    machine: Machine, execution: Execution, label: str = "", *, state_input: bool = False, device: Device | None = None
 ) -> Statement:
     """The statement about an execution, with recipes for its traces; with ``state_input`` it says on which input.
 
-    Raises ValueError for an execution without a record, Unprovable for one that has no proof.
+    ``device``: what replays the run for the heights of its tables, by default the CPU. Raises ValueError for an
+    execution without a record, Unprovable for one that has no proof.
     """
-    (tables,), _ = _tables(machine, execution, [range(execution.cycles)], state_input)
+    (tables,), _ = _tables(machine, execution, [range(execution.cycles)], state_input, device)
     return Statement(tables, label)
 
 
 def pieces_of_run(
-    machine: Machine, execution: Execution, windows: Sequence[range], label: str = "", *, state_input: bool = False
+    machine: Machine,
+    execution: Execution,
+    windows: Sequence[range],
+    label: str = "",
+    *,
+    state_input: bool = False,
+    device: Device | None = None,
 ) -> Pieces:
     """The same in pieces, one for each of the run's windows, which `windows.windows_of` gives.
 
@@ -62,11 +66,11 @@ def pieces_of_run(
     in_order = [range(start, end) for start, end in pairwise(bounds) if start < end]
     if list(windows) != in_order or bounds[-1] != execution.cycles:
         raise ValueError(f"not the windows of a run of {execution.cycles:,} cycles, one behind the other: {windows}")
-    return machine.in_pieces(*_tables(machine, execution, windows, state_input), label)
+    return machine.in_pieces(*_tables(machine, execution, windows, state_input, device), label)
 
 
 def _tables(
-    machine: Machine, execution: Execution, windows: Sequence[range], state_input: bool
+    machine: Machine, execution: Execution, windows: Sequence[range], state_input: bool, device: Device | None
 ) -> tuple[list[list[Table]], list[list[int]]]:
     """The tables of each window, with recipes for their traces, and the numbers of all but the boundary, the first."""
     record = execution.record
@@ -84,14 +88,13 @@ def _tables(
         (number, machine.air(number, 0, len(output), len(stated)), recipe)
         for number, recipe in state_recipes(machine, record.registers, record.memory, len(output), stated)
     ]
-    traces = [_traces(machine, record, window, [] if i else state) for i, window in enumerate(windows)]
+    device = device or CpuDevice()
+    traces = [_traces(machine, record, window, device, [] if i else state) for i, window in enumerate(windows)]
     numbers = [[number for number, _ in piece] for piece in traces]
-    mains = [[trace for _, trace in piece] for piece in traces]
+    mains = [[recipe for _, recipe in piece] for piece in traces]
     words: dict[int, list[int]] = {TableNumber.OUTPUT: _public(output), TableNumber.STATED_INPUT: _public(stated)}
     values = [[words.get(number, []) for number in piece] for piece in numbers]
-    first_row = np.zeros((1, MIN_ROWS), dtype=np.uint64)
-    first_row[0, 0] = 1
-    mains[0].insert(0, first_row)
+    mains[0].insert(0, Recipe("boundary", boundary, shape=(1, MIN_ROWS)))
     values[0].insert(0, [execution.cycles, *limbs(execution.exit_code), *numbers[0]])
     heights = [[main.shape[1] for main in piece] for piece in mains]
     try:
@@ -107,37 +110,37 @@ def _public(words: np.ndarray) -> list[int]:
     return [limb for word in words.tolist() for limb in limbs(word)]
 
 
-def _traces(machine: Machine, record: Record, window: range, state: Sequence[_Other]) -> list[_Numbered]:
+def _traces(
+    machine: Machine, record: Record, window: range, device: Device, state: Sequence[_Other]
+) -> list[_Numbered]:
     """The tables beside the boundary that a window of the run needs, in order of their numbers.
 
     ``state``: the tables of registers and memory, which one window has.
     """
-    own = record_of(record, window)
-    run = run_of(machine, own, window.start, held_before(record, window))
-    parted = partition(machine, own, run)
-    run = replace(run, order=parted.order, entries=parted.entries)
-    loaded = Recipe("record", load_run, {"run": run})
+    tape = Recipe("record", load_tape, {"machine": machine, "record": record, "window": window})
+    with device.task():
+        parted = partition(machine, device, load_tape(device, machine=machine, record=record, window=window))
+    run = Recipe("replay", load_run, {"machine": machine, "partition": parted}, (tape,))
 
     families: list[tuple[FamilyTable, Recipe]] = []
-    late: list[Late] = []
-    for family in sorted(parted.shares, key=FAMILY_NUMBERS.__getitem__):
-        first, last = parted.shares[family]
+    for family, (first, last) in parted.shares.items():
         table = FamilyTable(family, lanes_for(last - first))
-        families += [(table, recipe) for recipe in _family_recipes(machine, table, loaded, first, last)]
-        late += late_accesses(run, _step(machine, table), first, last)
+        families += [(table, recipe) for recipe in _family_recipes(machine, table, run, first, last)]
 
     rows = rows_for(machine.entries.shape[1])
-    program = Recipe("program", program_trace, {"entries": parted.entries, "rows": rows}, shape=(1, rows))
+    program = Recipe("program", program_trace, {"rows": rows}, (run,), shape=(1, rows))
     bump = machine.air(TableNumber.BUMP, 0, 0)
     others: list[_Other] = [(TableNumber.PROGRAM, machine.program(), program), *state]
-    others += ((TableNumber.BUMP, bump, recipe) for recipe in _bump_recipes(bump, late, loaded))
+    others += ((TableNumber.BUMP, bump, recipe) for recipe in _bump_recipes(bump, parted.late, run))
 
     looking = [(recipe, _step(machine, table).describe()) for table, recipe in families]
     looking += [(recipe, air.describe()) for _, air, recipe in others]
     found: list[_Numbered] = [(int(number), recipe) for number, recipe in count_recipes(looking).items()]
     found += [(int(number), recipe) for number, _, recipe in others]
     if KECCAK_CALL in parted.shares:
-        found += _keccak_traces(machine, run, *parted.shares[KECCAK_CALL])
+        start, end = parted.shares[KECCAK_CALL]
+        calls = Recipe("calls", calls_of, {"start": start, "end": end}, (run,))
+        found += keccak_recipes(machine, calls, end - start)
     found += [(table.number, recipe) for table, recipe in families]
     return sorted(found, key=lambda numbered: numbered[0])
 
@@ -160,22 +163,7 @@ def _family_recipes(machine: Machine, table: FamilyTable, run: Recipe, start: in
 def _bump_recipes(bump: Air, late: Sequence[Late], run: Recipe) -> Iterator[Recipe]:
     """The tables of all bumps, in order."""
     air = bump.describe()
-    count = sum(len(bumps.places) for bumps in late)
-    for height, first, last in packing(TableNumber.BUMP, cells_per_row(air)).shares(count):
-        fixed = {"late": late_between(late, first, last), "height": height}
-        yield Recipe("bump", bump_trace, fixed, (run,), (air.main_width, height))
-
-
-def _keccak_traces(machine: Machine, run: Run, start: int, end: int) -> Iterator[tuple[int, np.ndarray]]:
-    """The traces of the permutation, whose calls are numbered by clocks, and of even numbers.
-
-    They are made here and now, because how many even numbers there are shows in the former only.
-    """
-    cells = cells_per_row(machine.air(TableNumber.KECCAK_F, 0, 0).describe())
-    traces = []
-    for height, first, last in packing(TableNumber.KECCAK_F, cells).shares(end - start):
-        chosen = slice(start + first, start + last)
-        rows = host_rows(run, run.order[chosen], run.entries[chosen])
-        traces.append(keccak_f_trace(rows.clk, rows.words("old"), height))
-    yield from ((int(TableNumber.KECCAK_F), trace) for trace in traces)
-    yield int(TableNumber.EVEN), even_trace(traces, MIN_ROWS)
+    made = Recipe("bumps", bumps, {"late": late}, (run,))
+    for height, first, last in packing(TableNumber.BUMP, cells_per_row(air)).shares(sum(some.count for some in late)):
+        fixed = {"first": first, "last": last, "height": height}
+        yield Recipe("bump", bump_trace, fixed, (made,), (air.main_width, height))

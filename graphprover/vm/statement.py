@@ -20,6 +20,7 @@ import numpy as np
 
 from graphprover.air import Air
 from graphprover.envelope import Proof
+from graphprover.field import EXTENSION_DEGREE
 from graphprover.pieces import Pieces, in_pieces
 from graphprover.proof_in_pieces import ProofInPieces
 from graphprover.protocol.errors import VerificationError
@@ -41,23 +42,20 @@ from graphprover.vm.shape import MIN_ROWS, OF_EVERY_PIECE, check_heights, check_
 from graphprover.vm.table_numbers import FAMILY_TABLES, TableNumber
 from graphprover.vm.tables.bump import Bump
 from graphprover.vm.tables.fixed import BytePairs, Halves, Powers
-from graphprover.vm.tables.keccak_f import DIGITS, Even, KeccakF
-from graphprover.vm.tables.program import ProgramTable
+from graphprover.vm.tables.keccak_f import EVENS, Even, KeccakF
+from graphprover.vm.tables.program import FIELDS, ProgramTable
+from graphprover.vm.tables.public_words import OutputMemory, PublicWords, StatedInput
 from graphprover.vm.tables.state import (
-    STATED_LANES,
     Boundary,
     ImageMemory,
     InputMemory,
-    OutputMemory,
     Region,
     RegisterFile,
-    StatedInput,
     ZeroMemory,
 )
 from graphprover.vm.times import check_times
 
 LOG_BLOWUPS = tuple(RATES.values())  # of proofs about programs
-MOST_EVEN = 8**DIGITS  # numbers whose digits are even
 
 
 _AIRS: dict[int, Callable[[], Air]] = {
@@ -153,14 +151,15 @@ class ProgramStatements:
         if number in regions:
             start, end = regions[TableNumber(number)]
             return range(1, Region.needed((end - start) // 8) + 1)
-        if number == TableNumber.EVEN:
-            return range(1, MOST_EVEN + 1)
+        air = self.air(number, 0, output_words, input_words)
+        if isinstance(air, PublicWords):
+            return range(air.rows, air.rows + 1)
         needed = {
             TableNumber.PROGRAM: self.program().rows,
             TableNumber.IMAGE: 0 if data is None else data.rows,
             TableNumber.HALVES: HALF,
             TableNumber.BYTE_PAIRS: HALF,
-            TableNumber.STATED_INPUT: -(-input_words // STATED_LANES),
+            TableNumber.EVEN: EVENS,
         }.get(TableNumber(number), 1)
         return range(needed, needed + 1)
 
@@ -193,6 +192,12 @@ class ProgramStatements:
             rows=lambda number: self.rows(number, output_words, input_words),
         )
         return airs
+
+    def _opened(self, number: int, output_words: int, input_words: int) -> int:
+        """The columns of a table that openings show, beside one chunk of its quotient."""
+        air = self.air(number, 0, output_words, input_words)
+        committed = air.committed if isinstance(air, PublicWords) else cells_per_row(air.describe())
+        return committed - EXTENSION_DEGREE
 
     def table(self, air: Air, rows: int) -> Table:
         """A table of so many rows as a verifier sees it."""
@@ -227,9 +232,12 @@ class ProgramStatements:
                 len(header.first[1 + first.index(number)]) // 2 if number in first else 0
                 for number in (TableNumber.OUTPUT, TableNumber.STATED_INPUT)
             ]
-            # The output has a column for each word: what is not opened is not described.
-            for i, piece in enumerate((proof,) if isinstance(proof, Proof) else proof.proofs):
-                if len(piece.payload) < least_bytes(len(piece.log_heights), 0 if i else words[0], proof.parameters):
+            # Public words take time to describe: what is not opened is not described.
+            for piece, numbers in zip(
+                (proof,) if isinstance(proof, Proof) else proof.proofs, header.numbers, strict=True
+            ):
+                opened = sum(self._opened(number, *words) for number in numbers)
+                if len(piece.payload) < least_bytes(len(piece.log_heights), opened, proof.parameters):
                     raise VerificationError("the proof ends inside its tables: their openings are longer than it is")
             airs = self.tables(header.first[0][0], header.numbers, header.heights, *words)
         except ValueError as error:
@@ -301,6 +309,16 @@ class Machine(ProgramStatements):
     def instructions(self) -> Instructions:
         """The decoded words of the code."""
         return decode_all(self.image.code)
+
+    @cached_property
+    def instruction_of_entry(self) -> np.ndarray:
+        """The number in the code of each row's instruction, int64 (rows,), which rises."""
+        return (self.entries[FIELDS.index("pc")].astype(np.int64) - self.image.code_base) // 4
+
+    @cached_property
+    def first_entry(self) -> np.ndarray:
+        """Where the rows of each instruction begin, and the last one's end: int64 (instructions + 1,)."""
+        return np.searchsorted(self.instruction_of_entry, np.arange(len(self.instructions.op) + 1))
 
     @cached_property
     def outcomes(self) -> tuple[tuple[Outcome, ...], ...]:

@@ -24,6 +24,9 @@ __device__ __forceinline__ Selectors selectors(u64 x, u64 vanishing, u64 last_po
     return {field::mul(quotient, from_last), field::mul(quotient, from_first), from_last};
 }
 
+// An extension constant.
+__device__ __forceinline__ Ext constant(const u64* words) { return {words[0], words[1], words[2]}; }
+
 // Generated code calls what is long: a kernel of many lookups stays in the instruction cache, and is soon compiled.
 __device__ __noinline__ Ext mul(Ext x, Ext y) { return ext::mul(x, y); }
 

@@ -1,4 +1,4 @@
-"""A table's quotient by the kernel that is generated for it, or interpreted where that is too large.
+"""A table's quotient by the kernels that are generated for it, or interpreted where one of them is too large.
 
 Selectors are made as they are needed.
 """
@@ -23,8 +23,12 @@ _WORD = 8
 
 def run_generated(text: str, name: str, blocks: int, words: np.ndarray, *arguments: object) -> None:
     """Enqueue a kernel that was generated for a table, with the ``words`` that are this proof's constants."""
-    passed = words if generate.by_value(len(words)) else cupy.asarray(words)
-    launch(compiled(text), name, blocks, generate.THREADS, passed, *arguments)
+    launch(compiled(text), name, blocks, generate.THREADS, _passed(words), *arguments)
+
+
+def _passed(words: np.ndarray) -> np.ndarray | cupy.ndarray:
+    """As generated kernels take them."""
+    return words if generate.by_value(len(words)) else cupy.asarray(words)
 
 
 def evaluate(
@@ -51,16 +55,22 @@ def evaluate(
             raise ValueError(f"plane {row} with {size} rows is not in the {Source(matrix).name.lower()} matrix")
     words = np.concatenate([words, _of_chunks(log_rows, log_chunks)])
     points = point_tables(log_rows + log_chunks)
+    texts = generate.quotient_sources(bytecode, 1 << log_chunks)
     if interpreted is None:
-        interpreted = not generate.is_generated(bytecode)
+        interpreted = not generate.is_generated(texts)
     if interpreted:
         _interpret(bytecode, words, matrices, 1 << log_chunks, target, *points, log_rows, size)
         return
     planes = []
     for array in matrices:
         planes += [pointer_or_null(array), 0 if array is None else array.shape[1]]
-    text = generate.quotient_source(bytecode, 1 << log_chunks)
-    run_generated(text, "quotient", blocks_for(size, generate.THREADS), words, *planes, target, *points, log_rows, size)
+    blocks = blocks_for(size, generate.THREADS)
+    passed = _passed(words)
+    for text in texts:
+        launch(
+            compiled(text), "quotient", blocks, generate.THREADS,
+            passed, *planes, target, *points, log_rows, size,
+        )  # fmt: skip
 
 
 @lru_cache(maxsize=64)

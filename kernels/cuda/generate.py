@@ -1,5 +1,7 @@
-"""CUDA C++ of one table's kernels from its bytecode (``graphprover.air.bytecode``): straight-line code, a row a
-thread.
+"""CUDA C++ of one table's kernels from its bytecode (``graphprover.air.bytecode``): a row a thread.
+
+Code is straight-line, but for quotients that would compile for minutes. Their constraints are summed in loops, each
+over all that are made in the same way and read other columns.
 
 The text depends on the table alone: what belongs to one proof is the constants, which a kernel takes by value. The
 bytecode's registers become variables that are assigned once, so that the compiler allocates its own. Each lookup's
@@ -7,9 +9,13 @@ fraction is V / U with U the product of its denominators: with the adjugate of U
 few columns and all of a block's rows are inverted together.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import groupby
 from typing import NamedTuple
+
+import numpy as np
 
 from graphprover.air.bytecode import Bytecode, Op, Selector, Source, lookup_bytecode, quotient_bytecode
 from graphprover.air.description import AirDescription
@@ -17,15 +23,21 @@ from graphprover.air.expression import CONST
 from graphprover.field import P
 from graphprover.kernels.cuda.sources import source
 
-# Instructions and terms of a quotient up to which it is generated: some 30 s of compilation.
-GENERATED = 3000
+WHOLE = 3000  # instructions and terms up to which a quotient is one kernel: some 30 s of compilation
+NUMBERS = 15_000  # that loops of a kernel take, in 64 KiB of constant memory
+UNROLLED = 2_000  # characters of a loop's body: shorter ones are unrolled
+LARGEST = 400_000  # characters of a kernel above which it is not compiled, and its table interpreted
 THREADS = 128  # rows of a block
 WARP = 32
 LOOKUPS = 4  # fraction columns whose norms a thread inverts together
-PART = 20000  # characters of a kernel's fractions: more of them compile slowly and spill registers
+PART = 20000  # characters of a kernel's statements: more of them compile slowly and spill registers
 VALUES = 4000  # words: a kernel's parameters take at most 32764 bytes
 
 _INPUTS = {Source.MAIN: "main", Source.PREPROCESSED: "preprocessed", Source.PERMUTATION: "permutation"}
+# What differs between statements of one shape: names, and numbers of columns and constants.
+_NUMBERED = re.compile(
+    r"\b(?P<name>[vsx])\d+\b|(?P<before>(?:main|preprocessed|permutation)\[|CONSTANT\()(?P<number>\d+)"
+)
 _SELECTORS = {Selector.FIRST: "first", Selector.LAST: "last", Selector.TRANSITION: "transition"}
 _BINARY = {Op.ADD: "add", Op.SUB: "sub", Op.MUL: "mul", Op.EXT_MUL: "mul"}
 
@@ -46,6 +58,9 @@ class _Step(NamedTuple):
     a: tuple[_Place, ...]  # one place a plane
     b: tuple[_Place, ...]
     terms: tuple[tuple[_Place, tuple[_Place, ...]], ...]  # of LINEAR: word, weight
+
+
+_Addend = tuple[_Place | None, tuple[_Place, ...]]  # a word, of which None is 1, and its weight
 
 
 class SingleAssignment:
@@ -176,13 +191,27 @@ class _Scope:
         return f"{kind} v{number} = {value};"
 
 
+class _Literal(_Scope):
+    """With the constants that are numbers in the text, and others by the number of the first."""
+
+    def word(self, place: _Place) -> str:
+        literal = self.code.literal(place)
+        return super().word(place) if literal is None else f"{literal}ull"
+
+    def value(self, places: Sequence[_Place]) -> str:
+        first = places[0]
+        if len(places) == 3 and first.kind == "constant" and first.number >= len(self.code.bytecode.base_constants):
+            return f"bytecode::constant(&CONSTANT({first.number}))"
+        return super().value(places)
+
+
 def by_value(constants: int) -> bool:
     """Whether so many words may be a kernel's parameter, in the bank that instructions read directly; else an array."""
     return constants <= VALUES
 
 
-def _text(name: str, constants: int, parameters: str, body: Iterable[str]) -> str:
-    """The source of a kernel whose first parameter is ``constants`` words."""
+def _text(name: str, constants: int, parameters: str, body: Iterable[str], before: str = "") -> str:
+    """The source of a kernel whose first parameter is ``constants`` words, behind other declarations."""
     if by_value(constants):
         words = f"struct Words {{ u64 word[{constants}]; }};\n#define CONSTANT(i) words.word[i]\n"
         first = "const __grid_constant__ Words words"
@@ -190,7 +219,7 @@ def _text(name: str, constants: int, parameters: str, body: Iterable[str]) -> st
         words, first = "#define CONSTANT(i) words[i]\n", "const u64* __restrict__ words"
     return "\n".join(
         (
-            source("bytecode.cuh") + words,
+            source("bytecode.cuh") + words + before,
             f'extern "C" __global__ void __launch_bounds__({THREADS}, 4) {name}(',
             f"    {first}, {parameters}) {{",
             *(f"    {line}" for line in body),
@@ -201,20 +230,127 @@ def _text(name: str, constants: int, parameters: str, body: Iterable[str]) -> st
 
 
 @lru_cache(maxsize=256)
-def quotient_source(bytecode: Bytecode, chunks: int) -> str:
-    """The kernel ``quotient``. After the bytecode's constants it takes, for each chunk in order of rows, Z on it; for
-    each 1 / Z; and the trace's last point.
+def quotient_sources(bytecode: Bytecode, chunks: int) -> list[str]:
+    """The kernels ``quotient``, each of which adds some of the constraints to the target; run in order.
 
-    Parameters: constants by value; main, preprocessed and permutation, each with its number of rows; target (3, size);
-    the tables of the domain's points; log2 of the trace's rows; size.
+    After the bytecode's constants they take, for each chunk in order of rows, Z on it; for each 1 / Z; and the trace's
+    last point. Parameters: constants by value; main, preprocessed and permutation, each with its number of rows; target
+    (3, size); the tables of the domain's points; log2 of the trace's rows; size.
     """
     code = SingleAssignment(bytecode)
-    scope = _Scope(code)
-    scope.require(code.outputs)
+    if len(bytecode.instructions) + len(bytecode.terms) <= WHOLE:
+        scope = _Scope(code)
+        scope.require(code.outputs)
+        return [_quotient_source(bytecode, chunks, scope.lines, scope.value(code.outputs))]
+    factor, addends = _sum_of(code)
+    texts: list[str] = []
+    parts = list(_rolled(code, addends))
+    for part in parts:
+        start = "sums::start(ext::load(target, size, row))" if texts else "{}"
+        lines, value = [f"ExtSum sum = {start};", *part.lines], "sums::total(sum)"
+        if part is parts[-1]:
+            last = _Scope(code)
+            last.require([factor])
+            lines, value = [*lines, *last.lines], f"ext::scale({value}, {last.word(factor)})"
+        texts.append(_quotient_source(bytecode, chunks, lines, value, part.numbers))
+    return texts
+
+
+def _sum_of(code: SingleAssignment) -> tuple[_Place, list[_Addend]]:
+    """The quotient as a factor of a sum: what are links of a chain in the bytecode may be added in any order."""
+    step = code.steps[code.outputs[0].number]
+    assert step.op == Op.SCALE, "the last instruction divides by Z"
+    factor, places = step.b[0], step.a
+    addends: list[_Addend] = []
+    while places[0].kind == "value" and (step := code.steps[places[0].number]).op in (Op.LINEAR, Op.ADD):
+        addends += step.terms[::-1] if step.op == Op.LINEAR else [(None, step.b)]
+        places = step.a
+    addends = [(None, places), *addends[::-1]]
+    return factor, [addend for addend in addends if not code.is_zero(addend[1])]
+
+
+class _Part(NamedTuple):
+    """A kernel's statements, and the numbers that its loops take."""
+
+    lines: list[str]
+    numbers: list[int]
+
+
+def _rolled(code: SingleAssignment, addends: Iterable[_Addend]) -> Iterator[_Part]:
+    """Statements that add to ``sum``: a loop over all addends that are made in the same way.
+
+    They differ in the columns and constants that they read, whose numbers the loop takes from a table.
+    """
+    shapes: dict[str, list[tuple[int, ...]]] = {}
+    for statements in _statements(code, addends):
+        shape, found = _shape_of(statements)
+        shapes.setdefault(shape, []).append(found)
+    part = _Part([], [])
+    for shape, rows in shapes.items():
+        numbers = np.array(rows, dtype=np.int64).reshape(len(rows), -1)
+        fixed = (numbers == numbers[0]).all(axis=0)
+        most = max(NUMBERS // max(int((~fixed).sum()), 1), 1)
+        for some in (numbers[i : i + most] for i in range(0, len(numbers), most)):
+            size = some[:, ~fixed].size
+            if part.lines and (sum(map(len, part.lines)) >= PART or len(part.numbers) + size > NUMBERS):
+                yield part
+                part = _Part([], [])
+            part.lines.extend(_loop(shape, fixed, some, len(part.numbers)))
+            part.numbers.extend(some[:, ~fixed].ravel().tolist())
+    yield part
+
+
+def _statements(code: SingleAssignment, addends: Iterable[_Addend]) -> Iterator[list[str]]:
+    """Those that add each addend, or the coordinates of one extension value together, and make what that takes."""
+    for _, group in groupby(addends, key=lambda addend: (addend[0] or addend[1][0])[:2]):
+        scope = _Literal(code)
+        for word, value in group:
+            scope.require([*value, *([] if word is None else [word])])
+            factor = "1" if word is None else scope.word(word)
+            scope.lines.append(f"sums::accumulate(sum, {factor}, {scope.value(value)});")
+        yield scope.lines
+
+
+def _shape_of(statements: Iterable[str]) -> tuple[str, tuple[int, ...]]:
+    """Statements with ``#`` in place of the numbers of columns and constants, and these."""
+    names: dict[str, str] = {}
+    found: list[int] = []
+
+    def replaced(match: re.Match[str]) -> str:
+        if match["name"]:
+            return names.setdefault(match[0], f"{match['name']}{len(names)}")
+        found.append(int(match["number"]))
+        return f"{match['before']}#"
+
+    return _NUMBERED.sub(replaced, "\n".join(statements)), tuple(found)
+
+
+def _loop(shape: str, fixed: np.ndarray, rows: np.ndarray, begin: int) -> list[str]:
+    """The statements of a shape for each row of numbers (loops, numbers); in the table they ``begin`` there.
+
+    ``fixed`` (numbers,): those that are the same in all loops.
+    """
+    first, *others = shape.split("#")
+    places = iter(range(len(fixed)))
+    texts = (str(number) if same else f"number[{next(places)}]" for same, number in zip(fixed, rows[0], strict=True))
+    body = first + "".join(f"{text}{other}" for text, other in zip(texts, others, strict=True))
+    lines = [f"    {line}" for line in body.splitlines()]
+    if fixed.all():
+        return ["{", *lines, "}"] * len(rows)
+    return [
+        f"#pragma unroll {max(UNROLLED // len(body), 1)}",
+        f"for (u32 i = 0; i < {len(rows)}; i++) {{",
+        f"    const u32* number = NUMBERS + {begin} + {int((~fixed).sum())} * i;",
+        *lines,
+        "}",
+    ]
+
+
+def _quotient_source(
+    bytecode: Bytecode, chunks: int, lines: Sequence[str], value: str, numbers: Sequence[int] = ()
+) -> str:
+    """The kernel that writes ``value`` after these statements, whose loops take these numbers."""
     constants = bytecode.constant_planes
-    used = {row for matrix, row, _ in bytecode.inputs.tolist() if matrix == Source.SELECTORS} - {
-        Selector.INVERSE_VANISHING
-    }
     body = [
         f"u64 index = (u64)blockIdx.x * {THREADS} + threadIdx.x;",
         "u64 row = index < size ? index : size - 1;",
@@ -222,18 +358,19 @@ def quotient_source(bytecode: Bytecode, chunks: int) -> str:
         "u32 chunk = (u32)(row >> log_rows);",
         f"u64 inverse_vanishing = CONSTANT({constants + chunks} + chunk);",
     ]
-    if used:
+    if any("selectors." in line for line in lines):
         body += [
             "bytecode::Selectors selectors = bytecode::selectors(",
             "    domain::at({fine, coarse}, row),",
             f"    CONSTANT({constants} + chunk), CONSTANT({constants + 2 * chunks}));",
         ]
-    body += [*scope.lines, f"if (index < size) ext::store(target, size, index, {scope.value(code.outputs)});"]
+    body += [*lines, f"if (index < size) ext::store(target, size, index, {value});"]
     parameters = (
         "const u64* main, u64 main_rows, const u64* preprocessed, u64 preprocessed_rows, const u64* permutation, "
         "u64 permutation_rows, u64* target, const u64* fine, const u64* coarse, u64 log_rows, u64 size"
     )
-    return _text("quotient", constants + 2 * chunks + 1, parameters, body)
+    table = f"__constant__ u32 NUMBERS[] = {{{', '.join(map(str, numbers))}}};\n" if numbers else ""
+    return _text("quotient", constants + 2 * chunks + 1, parameters, body, table)
 
 
 @lru_cache(maxsize=256)
@@ -311,16 +448,15 @@ def _fractions(code: SingleAssignment, groups: Sequence[int], columns: Sequence[
     return lines
 
 
-def is_generated(bytecode: Bytecode) -> bool:
-    """Whether a quotient's bytecode gets a kernel of its own; it is interpreted otherwise."""
-    return len(bytecode.instructions) + len(bytecode.terms) <= GENERATED
+def is_generated(sources: Iterable[str]) -> bool:
+    """Whether a quotient's kernels are compiled; it is interpreted otherwise."""
+    return all(len(text) <= LARGEST for text in sources)
 
 
 def table_sources(air: AirDescription) -> list[str]:
     """All kernels that are generated for a table."""
-    bytecode, texts = quotient_bytecode(air), []
-    if is_generated(bytecode):
-        texts.append(quotient_source(bytecode, 1 << air.log_quotient_chunks))
+    texts = quotient_sources(quotient_bytecode(air), 1 << air.log_quotient_chunks)
+    texts = list(texts) if is_generated(texts) else []
     if air.lookups:
         texts += lookup_sources(lookup_bytecode(air), tuple(len(lookup.tuples) for lookup in air.lookups))
     return texts

@@ -39,30 +39,40 @@ __device__ __forceinline__ u64 rotated(u64 x, int bits) {
     return (u64)__funnelshift_l(low, high, bits) << 32 | __funnelshift_l(high, low, bits);
 }
 
-// Keccak-f[1600] of words x + 5 y.
-__device__ __forceinline__ void permute(u64 (&state)[25]) {
-#pragma unroll 1
-    for (int round = 0; round < 24; round++) {
-        u64 parity[5], turned[5], moved[25];
+// What theta xors into all words of a column.
+__device__ __forceinline__ void flips(const u64 (&state)[25], u64 (&flip)[5]) {
+    u64 parity[5], turned[5];
 #pragma unroll
-        for (int x = 0; x < 5; x++)
-            parity[x] = state[x] ^ state[x + 5] ^ state[x + 10] ^ state[x + 15] ^ state[x + 20];
+    for (int x = 0; x < 5; x++)
+        parity[x] = state[x] ^ state[x + 5] ^ state[x + 10] ^ state[x + 15] ^ state[x + 20];
 #pragma unroll
-        for (int x = 0; x < 5; x++) turned[x] = rotated(parity[x], 1);
+    for (int x = 0; x < 5; x++) turned[x] = rotated(parity[x], 1);
 #pragma unroll
-        for (int word = 0; word < 25; word++) {
-            constexpr int ROWS = 5;
-            int x = word % ROWS, y = word / ROWS;
-            u64 mixed = state[word] ^ parity[(x + 4) % 5] ^ turned[(x + 1) % 5];
-            moved[y + 5 * ((2 * x + 3 * y) % 5)] = rotated(mixed, rotation(word));
-        }
+    for (int x = 0; x < 5; x++) flip[x] = parity[(x + 4) % 5] ^ turned[(x + 1) % 5];
+}
+
+// A round on words x + 5 y.
+__device__ __forceinline__ void apply_round(u64 (&state)[25], int round) {
+    u64 flip[5], moved[25];
+    flips(state, flip);
 #pragma unroll
-        for (int word = 0; word < 25; word++) {
-            int x = word % 5, row = word - x;
-            state[word] = moved[word] ^ (~moved[row + (x + 1) % 5] & moved[row + (x + 2) % 5]);
-        }
-        state[0] ^= ROUND_CONSTANTS[round];
+    for (int word = 0; word < 25; word++) {
+        constexpr int ROWS = 5;
+        int x = word % ROWS, y = word / ROWS;
+        moved[y + 5 * ((2 * x + 3 * y) % 5)] = rotated(state[word] ^ flip[x], rotation(word));
     }
+#pragma unroll
+    for (int word = 0; word < 25; word++) {
+        int x = word % 5, row = word - x;
+        state[word] = moved[word] ^ (~moved[row + (x + 1) % 5] & moved[row + (x + 2) % 5]);
+    }
+    state[0] ^= ROUND_CONSTANTS[round];
+}
+
+// Keccak-f[1600]: its first rounds, or all.
+__device__ __forceinline__ void permute(u64 (&state)[25], int rounds = 24) {
+#pragma unroll 1
+    for (int round = 0; round < rounds; round++) apply_round(state, round);
 }
 
 // Pads after `words` < RATE words of the last block, which are absorbed already, and permutes.

@@ -12,7 +12,9 @@ from graphprover.kernels.cpu import domain
 
 cupy = pytest.importorskip("cupy")
 from graphprover.kernels.cuda import bytecode as cuda  # noqa: E402
+from graphprover.kernels.cuda import generate  # noqa: E402
 from graphprover.kernels.cuda.launch import launches  # noqa: E402
+from graphprover.vm.tables.keccak_f import KeccakF  # noqa: E402
 from tests.cuda.test_inverse import random_words  # noqa: E402
 from tests.random_statements import random_statement  # noqa: E402
 
@@ -66,9 +68,40 @@ def test_quotient(seed, interpreted):
             assert launches["interpret"] - before == int(interpreted)
 
 
-def test_constants_too_many_for_parameters(monkeypatch):
-    from graphprover.kernels.cuda import generate
+def quotients(air, log_rows, interpreted=None):
+    """The CPU's and the GPU's, of random words."""
+    bytecode, log_chunks = quotient_bytecode(air), air.log_quotient_chunks
+    words, size = constants(bytecode, *draw_challenges(3, air)), 1 << (log_rows + log_chunks)
+    matrices, expected = matrices_of(air, size, 3), np.empty((3, size), dtype=np.uint64)
+    selectors = domain.selectors(log_rows, log_chunks)
+    cpu.evaluate(bytecode, words, (*matrices, selectors), (expected,), log_rows, True, 0, size)
+    quotient = cupy.empty((3, size), dtype=cupy.uint64)
+    cuda.evaluate(bytecode, words, on_device(matrices), quotient, log_rows, interpreted)
+    return expected, quotient.get()
 
+
+@pytest.mark.parametrize("interpreted", [None, True])
+def test_a_large_table_is_compiled_as_loops(interpreted):
+    air = KeccakF().describe()
+    before = launches["quotient"], launches["interpret"]
+    np.testing.assert_array_equal(*quotients(air, 8, interpreted))
+    kernels = len(generate.quotient_sources(quotient_bytecode(air), 2))
+    assert kernels > 1
+    after = launches["quotient"] - before[0], launches["interpret"] - before[1]
+    assert after == ((0, 1) if interpreted else (kernels, 0))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_loops_of_any_table(seed, monkeypatch):
+    for name, size in (("WHOLE", 0), ("PART", 1), ("NUMBERS", 20)):
+        monkeypatch.setattr(generate, name, size)
+    generate.quotient_sources.cache_clear()
+    for air in draw_tables(seed):
+        np.testing.assert_array_equal(*quotients(air, 5, False))
+    generate.quotient_sources.cache_clear()
+
+
+def test_constants_too_many_for_parameters(monkeypatch):
     air = next(air for air in draw_tables(8) if air.lookups)
     bytecode, log_chunks = quotient_bytecode(air), air.log_quotient_chunks
     words = constants(bytecode, *draw_challenges(1, air))
@@ -76,9 +109,9 @@ def test_constants_too_many_for_parameters(monkeypatch):
     by_value, by_array = cupy.empty((2, 3, 16 << log_chunks), dtype=cupy.uint64)
     cuda.evaluate(bytecode, words, matrices, by_value, 4, False)
     monkeypatch.setattr(generate, "VALUES", 1)
-    generate.quotient_source.cache_clear()
+    generate.quotient_sources.cache_clear()
     cuda.evaluate(bytecode, words, matrices, by_array, 4, False)
-    generate.quotient_source.cache_clear()
+    generate.quotient_sources.cache_clear()
     np.testing.assert_array_equal(by_array.get(), by_value.get())
 
 

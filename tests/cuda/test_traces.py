@@ -8,11 +8,11 @@ from graphprover.device import CpuDevice
 from graphprover.vm.table_numbers import LANES
 from tests.graphs.test_proof import FEW
 from tests.strict_device import _SAME
-from tests.vm.kernels import test_counting, test_lanes
-from tests.vm.test_traces import HOSTS, INPUTS, all_families, guest, same_words
+from tests.vm.kernels import test_counting, test_keccak_f, test_lanes, test_tape
+from tests.vm.test_traces import INPUTS, all_families, guest, same_words
 
 cupy = pytest.importorskip("cupy")
-from graphprover.vm.kernels import count_keys, fill_lanes  # noqa: E402
+from graphprover.vm.kernels import count_entries, count_keys, fill_lanes, permuted  # noqa: E402
 from graphprover.vm.kernels.lanes import Cell, Lanes  # noqa: E402
 
 pytestmark = pytest.mark.gpu
@@ -36,13 +36,14 @@ def test_cells_of_lanes(start, count, device) -> None:  # type: ignore[no-untype
     fill_lanes(CpuDevice(1), cells, lanes)
     with device.task():
         target = cupy.zeros(expected.shape, dtype=np.uint64)
+
+        def loaded(array):  # type: ignore[no-untyped-def]
+            return None if array is None else device.load(array)
+
         there = [
-            Cell(target[i], cell.kind, None if cell.source is None else device.load(cell.source), cell.slot)
-            for i, cell in enumerate(cells)
+            Cell(target[i], cell.kind, loaded(cell.source), loaded(cell.at), cell.slot) for i, cell in enumerate(cells)
         ]
-        values, held = ([*map(device.load, columns)] for columns in (lanes.values, lanes.held))
-        loaded = Lanes(device.load(lanes.cycles), device.load(lanes.entries), values, lanes.first_clock, held)
-        fill_lanes(device, there, loaded)
+        fill_lanes(device, there, Lanes(device.load(lanes.cycles), lanes.first_clock))
         np.testing.assert_array_equal(target.get(), expected)
 
 
@@ -56,6 +57,50 @@ def test_counts(rows, device) -> None:  # type: ignore[no-untyped-def]
         np.testing.assert_array_equal(counts.get(), expected)
 
 
+@pytest.mark.parametrize("size", [1, 31, 16_384, 100_001])
+def test_entries(size, device) -> None:  # type: ignore[no-untyped-def]
+    """Few and many of them are different, more than a block counts by itself."""
+    entries = np.random.default_rng(size).integers(0, [3, 50_000][size > 50_000], size, dtype=np.uint32)
+    expected = np.ones(50_000, dtype=np.uint64)
+    count_entries(CpuDevice(1), entries, expected)
+    with device.task():
+        counts = cupy.ones(50_000, dtype=np.uint64)
+        count_entries(device, device.load(entries), counts)
+        np.testing.assert_array_equal(counts.get(), expected)
+
+
+@pytest.mark.parametrize("window", test_tape.WINDOWS, ids=str)
+@pytest.mark.parametrize("program", test_tape.PROGRAMS)
+def test_replayed_windows(program, window, device) -> None:  # type: ignore[no-untyped-def]
+    same_window(device, test_tape.case(test_tape.PROGRAMS[program], *window))
+
+
+def test_replayed_windows_with_late_accesses(device) -> None:  # type: ignore[no-untyped-def]
+    program = test_tape.PROGRAMS["everything"]
+    same_window(device, test_tape.case(program, 0, 1 << 20, later=1 << 28))
+    same_window(device, test_tape.case(program, 0, 1 << 20, later=1 << 31))
+
+
+@pytest.mark.parametrize("blocks", [16, 4, 1])
+def test_replayed_windows_of_many_intervals(blocks, device, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    """A window again and again, as if it were a long run: in blocks of several threads, which go apart."""
+    expected = test_tape.repeated(test_tape.case(test_tape.PROGRAMS["everything"], 0, 2048), 3_000)
+    monkeypatch.setattr("graphprover.vm.kernels.cuda.tape._BLOCKS", blocks)
+    same_window(device, expected)
+
+
+def same_window(device, expected) -> None:  # type: ignore[no-untyped-def]
+    """What the device makes of a window is what it should be."""
+    with device.task():
+        counts, late, refused = (words.get() for words in test_tape.counted(device, expected))
+        cycles = test_tape.written(device, expected)
+        np.testing.assert_array_equal(counts, expected.counts)
+        np.testing.assert_array_equal(late - np.uint64(1), expected.late)
+        np.testing.assert_array_equal(refused, expected.refused)
+        for name, column in vars(cycles).items():
+            np.testing.assert_array_equal(column.get(), getattr(expected.cycles, name), err_msg=name)
+
+
 def test_inverses(device) -> None:  # type: ignore[no-untyped-def]
     words = np.array([0, 1, 2, 0, 3, 2**64 - 2**32, 0], dtype=np.uint64)
     with device.task():
@@ -65,7 +110,7 @@ def test_inverses(device) -> None:  # type: ignore[no-untyped-def]
 @pytest.mark.parametrize("name", INPUTS)
 def test_guests(name, device) -> None:  # type: ignore[no-untyped-def]
     made = same_words(guest(name), device)
-    assert all(isinstance(table.main, cupy.ndarray) for table in made.tables[1:] if table.air.name not in HOSTS)
+    assert all(isinstance(table.main, cupy.ndarray) for table in made.tables)
 
 
 @pytest.mark.parametrize("lanes", LANES)
@@ -80,3 +125,13 @@ def test_proofs(device) -> None:  # type: ignore[no-untyped-def]
     assert prove(stated, executor="sync", parameters=FEW, device=device) == expected
     assert device.usage["fill_lanes"].launches and device.usage["count_keys"].launches
     verify(expected, stated, security=0)
+
+
+@pytest.mark.parametrize("case", test_keccak_f.CASES)
+def test_permutations(case, device) -> None:  # type: ignore[no-untyped-def]
+    expected = test_keccak_f.traces(CpuDevice(1), *case)
+    with device.task():
+        for there, here in zip(test_keccak_f.traces(device, *case), expected, strict=True):
+            np.testing.assert_array_equal(there.get(), here)
+        states = test_keccak_f.states(case[0])
+        np.testing.assert_array_equal(permuted(device, device.load(states)).get(), permuted(CpuDevice(1), states))

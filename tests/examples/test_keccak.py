@@ -59,7 +59,9 @@ def test_degrees() -> None:
 
 def test_changed_cells_are_noticed() -> None:
     inputs = keccak.prove_inputs(message(137))
-    assert unnoticed(TABLES, inputs, samples=8) == []
+    count = keccak_f.Even().view(inputs[2][0]).count
+    missed = unnoticed(TABLES, inputs, samples=8)
+    assert all(table == "even" and not count[row] for table, _, row in missed)  # which numbers nobody looks up
 
 
 def test_wrong_public_values_are_noticed() -> None:

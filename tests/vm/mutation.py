@@ -23,13 +23,14 @@ from graphprover.vm.clock import SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, SLOTS, tim
 from graphprover.vm.execute import Execution
 from graphprover.vm.families import FAMILIES
 from graphprover.vm.io import EXIT
+from graphprover.vm.isa import STORES
 from graphprover.vm.limbs import PER_HALF
 from graphprover.vm.statement import Machine
 from graphprover.vm.tables.multiply import Divide, carries
 from graphprover.vm.tables.step import Step
 from graphprover.vm.traces.families import write_step
 from graphprover.vm.traces.rows import Rows
-from graphprover.vm.traces.run import run_of
+from tests.vm.in_time import in_time, instructions
 
 DELTAS = [sign * (1 << k) % P for k in (0, 1, 2, 3, 7, 8, 15, 16, 24, 31, 32, 48) for sign in (1, -1)]
 DELTAS += [65535, P - 65535, 2**32 - 1, 1 - 2**32 + P, pow(2, -16, P), pow(2, -32, P)]
@@ -73,53 +74,53 @@ class Family:
 def families(execution: Execution, most: int = 400) -> list[Family]:
     """All families with at most so many of their cycles, chosen evenly."""
     machine = Machine(execution.image)
-    record = execution.record
-    assert record is not None
-    run, device = run_of(machine, record), CpuDevice(1)
-    # One more crossing, for whoever has none: where no second word was accessed, it might as well be any.
-    more = {name: np.append(column, column[-1:]) for name, column in run.crossings.items()}
-    more["cycle"][-1] = 2**32 - 1
-    run = replace(run, crossings=more)
-    first = np.concatenate([[0], np.cumsum([len(outcomes) for outcomes in machine.outcomes])])
+    run, device = in_time(machine, execution), CpuDevice(1)
+    index = instructions(machine, run)
+    following_of = machine.image.code_base + 4 * np.append(index[1:], index[-1:])
+    # One more word, for whoever has no second one: where none was accessed, it might as well be any.
+    more = {name: np.append(getattr(run, name), 1).astype(getattr(run, name).dtype) for name in ("old", "clock")}
+    run = replace(run, cycles=replace(run.cycles, new=np.append(run.cycles.new, np.uint64(1))), **more)
     found = []
     for name in FAMILIES:
         entry_of = {
-            i: first[i] + j
+            i: machine.first_entry[i] + j
             for i, outcomes in enumerate(machine.outcomes)
             for j, outcome in enumerate(outcomes)
             if outcome.family == name
         }
-        cycles = np.flatnonzero(np.isin(record.index, list(entry_of)))
+        cycles = np.flatnonzero(np.isin(index, list(entry_of)))
         if name == "keccak_call":
-            cycles = np.repeat(cycles[record.a[cycles] != EXIT], 2)
+            cycles = np.repeat(cycles[run.cycles.a[cycles] != EXIT], 2)
         step = FAMILIES[name](1)
         if not len(cycles):
             continue
         cycles = cycles[np.linspace(0, len(cycles) - 1, min(most, len(cycles))).astype(int)]
-        entries = np.array([entry_of[i] for i in record.index[cycles].tolist()])
-        cycles, entries = cycles.astype(np.uint32), entries.astype(np.uint32)
-        rows = Rows(device, run, cycles, entries)
-        crosses = np.isin(cycles, record.crossings.cycle)
+        entry = run.cycles.entry.copy()
+        entry[cycles] = [entry_of[i] for i in index[cycles].tolist()]
+        own = replace(run, cycles=replace(run.cycles, order=cycles.astype(np.uint32), entry=entry))
+        rows = Rows(device, own, slice(None))
         main = np.zeros((step.describe().main_width, len(cycles)), dtype=np.uint64)
-        write_step(device, run, step, main, cycles, entries)
+        write_step(device, own, step, main, 0, len(cycles))
         fits = np.broadcast_to(step.fits(rows), len(cycles)).copy()
-        base = np.uint64(machine.image.code_base)
-        following = base + np.uint64(4) * record.next[cycles].astype(np.uint64)
-        after = [record.new[cycles], *([np.where(crosses, rows.new2, rows.old2)] if "m2_t" in step.names else [])]
-        before = [record.old[cycles], *([rows.old2] if "m2_t" in step.names else [])]
+        following = following_of[cycles].astype(np.uint64)
+        stores = np.isin(machine.instructions.op[index[cycles]], [int(op) for op in STORES])
+        crosses = stores & (rows.address % 8 + step.size > 8) if "m2_t" in step.names else False
+        after = [np.where(stores, rows.new, rows.old)]
+        after += [np.where(crosses, rows.new2, rows.old2)] if "m2_t" in step.names else []
+        before = [rows.old, *([rows.old2] if "m2_t" in step.names else [])]
         if name == "keccak_call":
             after, before = (list(rows.words(w)) for w in ("new", "old"))
-        inputs = {SLOT_A: record.a[cycles], SLOT_B: record.b[cycles], SLOT_D: rows.old_d}
-        outputs = {SLOT_A: record.a[cycles], SLOT_B: record.b[cycles], SLOT_D: record.c[cycles], -1: following}
+        inputs = {SLOT_A: rows.a, SLOT_B: rows.b, SLOT_D: rows.d}
+        outputs = {SLOT_A: rows.a, SLOT_B: rows.b, SLOT_D: rows.c, -1: following}
         inputs |= {SLOT_MEMORY + SLOTS * i: word for i, word in enumerate(before)}
         outputs |= {SLOT_MEMORY + SLOTS * i: word for i, word in enumerate(after)}
-        first_word = record.b[cycles] if name == "keccak_call" else record.address[cycles] & ~np.uint64(7)
+        first_word = rows.b if name == "keccak_call" else rows.word
         places = {SLOT_MEMORY + SLOTS * i: first_word + np.uint64(8 * i) for i in range(len(before))}
         if name == "keccak_call":  # every second call might have been an exit
             inputs[SLOT_A][1::2], fits[1::2], outputs[-1][1::2] = EXIT, False, 0
         if "following" in step.names:
             fits &= following == rows.following
-        landings = base + 4 * np.arange(len(machine.image.code), dtype=np.uint64)
+        landings = machine.image.code_base + 4 * np.arange(len(machine.image.code), dtype=np.uint64)
         found.append(Family(step, step.describe(), main % np.uint64(P), fits, inputs, outputs, places, landings))
     return found
 

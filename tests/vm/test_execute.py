@@ -17,7 +17,8 @@ from graphprover.vm.execute import Execution, execute
 from graphprover.vm.faults import LAST_BYTES, Fault, GuestFault
 from graphprover.vm.io import INPUT_BASE, KECCAK_F, MEMORY_END, OUTPUT_BASE
 from graphprover.vm.isa import A0, A7, BRANCHES, LOADS, STORES, Instruction, Op, decode_all
-from graphprover.vm.record import SINK, Record
+from graphprover.vm.record import SINK
+from graphprover.vm.statement import Machine
 from graphprover.vm.tables.keccak_f import rounds
 from tests.vm.assemble import (
     CODE,
@@ -35,6 +36,7 @@ from tests.vm.assemble import (
     with_symbols,
     words,
 )
+from tests.vm.in_time import in_time, instructions
 
 NOP = Instruction(Op.ADDI)
 T0, T1 = 5, 6
@@ -171,7 +173,8 @@ def test_the_memory_limit_counts_the_output() -> None:
 
 def test_the_memory_limit_counts_the_record() -> None:
     program = image([NOP] * 1000 + leave())
-    needed = 84 * 1003 + 4 + 8 * 34 + PAGE * (6 * 2 + 1)  # a page: itself, its times, its words as listed
+    # A page: itself, clocks of 4 bytes for its words, and the words as listed, 4 each; and a snapshot.
+    needed = 2 * (PAGE + PAGE // 2 + 4 * PAGE) + 4 + 8 + 2 * 33 * 8
     execution = execute(program, max_memory=needed, record=True)
     assert execution.record is not None and execution.memory_bytes == 2 * PAGE
     with pytest.raises(
@@ -289,9 +292,11 @@ def test_an_execution_without_a_record_is_the_same() -> None:
     program = random_image(random.Random(1))
     plain, recorded = execute(program), execute(program, record=True)
     assert plain.record is None and recorded.record is not None
-    assert plain.cycles == recorded.cycles == len(recorded.record.index)
+    assert plain.cycles == recorded.cycles == recorded.record.cycles
     assert (plain.counts == recorded.counts).all() and plain.memory_bytes == recorded.memory_bytes
-    assert (np.bincount(recorded.record.index, minlength=len(plain.counts)) == plain.counts).all()
+    machine = Machine(program)
+    index = instructions(machine, in_time(machine, recorded))
+    assert (np.bincount(index, minlength=len(plain.counts)) == plain.counts).all()
 
 
 def random_image(rng: random.Random) -> Image:
@@ -322,23 +327,32 @@ Cells = dict[int, tuple[int, int]]  # place -> value and time of its last access
 
 
 def replay(execution: Execution) -> None:
-    """Follow every access of the record in Python: each finds the value and the time that the last one left."""
+    """Follow every access of a replayed record in Python: each finds the value and time that the last one left."""
     program, record = execution.image, execution.record
     assert record is not None
-    code = decode_all(program.code)
+    machine, code = Machine(program), decode_all(program.code)
+    run = in_time(machine, execution)
     registers: Cells = dict.fromkeys(range(33), (0, 0))
     memory, touched = initial_memory(execution), set()
-    crossing, calls = 0, list(record.calls)
+    words = list(zip(run.old.tolist(), run.clock.tolist(), run.cycles.new.tolist(), strict=True))
+    used = 0
 
     def access(cells: Cells, place: int, clock: int, slot: int, old: int, t: int, new: int) -> None:
         assert cells.get(place, (0, 0)) == (old, t)
         cells[place] = new, 4 * clock + slot
 
-    rows = zip(*(getattr(record, name).tolist() for name in FIELDS), strict=True)
-    for cycle, (index, following, a, b, c, t_a, t_b, t_d, address, old, new, t_m) in enumerate(rows):
+    def word_before(at: int) -> tuple[int, int, int]:
+        old, clock, new = words[at]
+        return old, 4 * clock + 2 if clock else 0, new
+
+    index = instructions(machine, run).tolist()
+    rows = zip(*(getattr(run.cycles, name).tolist() for name in FIELDS), strict=True)
+    for cycle, (at, a, b, c, d, t_a, t_b, t_d) in enumerate(rows):
+        following = index[cycle + 1] if cycle + 1 < len(index) else None
         clock = cycle + 1
-        op = OPS[code.op[index]]
-        rd, rs1, rs2 = int(code.rd[index]), int(code.rs1[index]), int(code.rs2[index])
+        number = index[cycle]
+        op = OPS[code.op[number]]
+        rd, rs1, rs2 = int(code.rd[number]), int(code.rs1[number]), int(code.rs2[number])
         form = op.format
         reads_a, reads_b, writes = form.rs1, form.rs2, form.rd
         if op is Op.ECALL:
@@ -358,18 +372,15 @@ def replay(execution: Execution) -> None:
                 assert value == t == 0
         if op in LOADS | STORES:
             size = 1 << (op.match >> 12 & 3)
-            assert address == ((a + int(code.imm[index])) % 2**64)
-            access(memory, address & ~7, clock, 2, old, t_m, new)
-            touched.add(address & ~7)
-            both_old, both_new = old, new
-            if address % 8 + size > 8:
-                crossings = record.crossings
-                assert crossings.cycle[crossing] == cycle
-                second = int(crossings.old[crossing]), int(crossings.t[crossing]), int(crossings.new[crossing])
-                access(memory, (address & ~7) + 8, clock, 2, *second)
-                touched.add((address & ~7) + 8)
-                both_old, both_new = old | second[0] << 64, new | second[2] << 64
-                crossing += 1
+            address = (a + int(code.imm[number])) % 2**64
+            assert at == used
+            both_old = both_new = 0
+            for k in range(1 + (address % 8 + size > 8)):
+                old, t, new = word_before(at + k)
+                new = new if op in STORES else old
+                access(memory, (address & ~7) + 8 * k, clock, 2, old, t, new)
+                touched.add((address & ~7) + 8 * k)
+                both_old, both_new, used = both_old | old << 64 * k, both_new | new << 64 * k, used + 1
             shift, mask = 8 * (address % 8), 2 ** (8 * size) - 1
             if op in STORES:
                 assert both_new == both_old & ~(mask << shift) | (b & mask) << shift
@@ -378,27 +389,25 @@ def replay(execution: Execution) -> None:
                 if op in (Op.LB, Op.LH, Op.LW) and value >> (8 * size - 1):
                     value += 2**64 - mask - 1
                 assert (both_new, c) == (both_old, value)
-        else:
-            assert address == old == new == t_m == 0
-        if op is Op.ECALL and a == KECCAK_F:
-            one = calls.pop(0)
-            assert (one.cycle, one.number, one.address) == (cycle, a, b)
-            assert (rounds(one.old[:, None])[-1, :, 0] == one.new).all()
-            for k, (before, after, t) in enumerate(
-                zip(one.old.tolist(), one.new.tolist(), one.t.tolist(), strict=True)
-            ):
-                access(memory, b + 8 * k, clock, 2, before, t, after)
+        elif op is Op.ECALL and a == KECCAK_F:
+            assert at == used
+            before = np.array([words[at + k][0] for k in range(25)], dtype=np.uint64)
+            for k, after in enumerate(rounds(before[:, None])[-1, :, 0].tolist()):
+                old, t, _ = word_before(at + k)
+                access(memory, b + 8 * k, clock, 2, old, t, after)
                 touched.add(b + 8 * k)
+            used += 25
+        else:
+            assert at == 0
         if writes:
             value, t = registers[rd]
-            assert t == t_d
+            assert (value, t) == (d, t_d)
             registers[rd] = c, 4 * clock + 3
         else:
-            assert c == t_d == 0
+            assert c == d == t_d == 0
         if op not in BRANCHES | {Op.JAL, Op.JALR} and cycle + 1 < execution.cycles:
-            assert following == index + 1
-    assert (record.index[1:] == record.next[:-1]).all() and record.next[-1] == record.index[-1]
-    assert not calls and crossing == len(record.crossings.cycle)
+            assert following == number + 1
+    assert used == len(words) and cycle + 1 == execution.cycles == record.cycles
     assert list(registers.values()) == list(
         zip(record.registers.value.tolist(), record.registers.t.tolist(), strict=True)
     )
@@ -411,7 +420,7 @@ def replay(execution: Execution) -> None:
 
 
 OPS = list(Op)
-FIELDS = tuple(name for name in Record.__annotations__ if name not in ("crossings", "calls", "registers", "memory"))
+FIELDS = ("at", "a", "b", "c", "d", "t_a", "t_b", "t_d")
 
 
 def initial_memory(execution: Execution) -> Cells:

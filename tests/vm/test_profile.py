@@ -6,7 +6,6 @@ import struct
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -22,7 +21,6 @@ from graphprover.vm.execute import execute
 from graphprover.vm.faults import GuestFault
 from graphprover.vm.isa import A0, Instruction, Op
 from graphprover.vm.profile import calls
-from graphprover.vm.profile.evens import Evens
 from graphprover.vm.profile.flame import GAP, WIDTH
 from graphprover.vm.profile.formats import FORMATS, leaves, text
 from graphprover.vm.profile.lines import Lines, lines_of
@@ -31,8 +29,6 @@ from graphprover.vm.profile.tree import Frame, by_function, tree
 from graphprover.vm.run_statement import statement_of_run
 from graphprover.vm.statement import Machine
 from graphprover.vm.symbols import functions
-from graphprover.vm.tables.keccak_f import even_trace
-from graphprover.vm.tables.keccak_f import trace as keccak_f_trace
 from tests.vm.assemble import CODE, DATA, FUNCTION, LABEL, TEXT, image, leave, li, with_symbols, words
 from tests.vm.programs import everything
 
@@ -307,24 +303,6 @@ def test_stacks_and_speedscope_have_the_same() -> None:
         read = [(";".join(names[i] for i in stack), count) for stack, count in pairs]
         assert read == [(stack, int(count)) for stack, _, count in lines]
     assert ";" not in text(frames(hostile()), "", "cells").partition(" ")[0].partition(";[")[0]
-
-
-def states(count: int) -> Iterator[np.ndarray]:
-    rng = np.random.default_rng(5)
-    yield np.zeros((25, count), dtype=np.uint64)
-    yield rng.integers(0, 2**64, (25, count), dtype=np.uint64)
-
-
-@pytest.mark.parametrize(("count", "heights"), [(1, [64]), (2, [64]), (6, [128, 64])])
-def test_even_numbers_are_counted_as_the_table_has_them(count: int, heights: list[int]) -> None:
-    for some in states(count):
-        evens, traces, done = Evens(), [], 0
-        for height in heights:
-            taken = some[:, done : done + height // 24]
-            done += taken.shape[1]
-            traces.append(keccak_f_trace(range(taken.shape[1]), taken, height))
-        evens.add(some.T)
-        assert evens.used(count, heights) == np.count_nonzero(even_trace(traces)[-1])
 
 
 COMPILER = shutil.which("riscv64-unknown-elf-gcc")

@@ -143,7 +143,7 @@ def test_a_piece_of_another_run_or_program(index: int, other: str) -> None:
     others, proof_of_others = foreign(other)
     proofs = list(proof.proofs)
     proofs[index] = proof_of_others.proofs[index]
-    refused(replace(proof, proofs=tuple(proofs)), f"piece {index}|different nonces")
+    refused(replace(proof, proofs=tuple(proofs)), f"piece {index}|different nonces|do not balance")
     mixed = list(pieces.statements)
     mixed[index] = others.statements[index]
     refused(proved(Pieces(tuple(mixed))), "do not balance" if other == "run" else "piece|do not balance")

@@ -71,7 +71,9 @@ def runs() -> list[tuple[Machine, Proof | ProofInPieces]]:
     """Proofs of zeros of runs that have every table between them, each by itself and in pieces."""
     loop = [*li(X, 20000), Instruction(Op.ADDI, X, X, imm=-1), Instruction(Op.BNE, rs1=X, imm=-4)]
     reads = [*li(X, INPUT_BASE), Instruction(Op.LD, Y, X), Instruction(Op.LD, Y, X, imm=800)]
-    writes = [*li(X, OUTPUT_BASE), *li(Y, 3), Instruction(Op.SD, rs1=X, rs2=Y), Instruction(Op.SD, rs1=X, imm=80)]
+    output = li(Y, 9000)  # bytes, in more rows than the least
+    writes = [*li(X, OUTPUT_BASE), *output, Instruction(Op.SD, rs1=X, rs2=Y), Instruction(Op.ADD, X, X, Y)]
+    writes.append(Instruction(Op.SD, rs1=X, imm=80))
     stores = [*li(X, 1 << 20), Instruction(Op.SD, rs1=X), Instruction(Op.ADD, X, 12, 12)]
     images = [everything(3), image([*li(12, 7), *loop, *reads, *writes, *stores, *leave()])]
     found: list[tuple[Machine, Proof | ProofInPieces]] = []
@@ -182,8 +184,8 @@ def is_made(machine: Machine, proof: Proof | ProofInPieces) -> bool:
     claim = claimed(proof)
     found, last = [], len(claim.pieces) - 1
     for index, tables in enumerate(claim.pieces):
-        numbers, logs, _ = zip(*tables, strict=True)
-        if not may_stand(machine, numbers, logs, not index, index == last):
+        numbers, logs, values = zip(*tables, strict=True)
+        if not may_stand(machine, numbers, logs, values, not index, index == last):
             return False
         found.append(uses_of(numbers, [1 << log for log in logs], claim.cycles))
     if claim.boundary != 6 or not all(all(uses.values()) for uses in found):
@@ -192,7 +194,9 @@ def is_made(machine: Machine, proof: Proof | ProofInPieces) -> bool:
     return sum(map(min, proved)) <= claim.cycles <= sum(map(max, proved))
 
 
-def may_stand(machine: Machine, numbers: Sequence[int], logs: Sequence[int], first: bool, last: bool) -> bool:
+def may_stand(
+    machine: Machine, numbers: Sequence[int], logs: Sequence[int], values: Sequence[Any], first: bool, last: bool
+) -> bool:
     """Whether a piece has these tables, whatever heights depend on their uses; all of it is its own first and last."""
     singles = [number for number in numbers if number < PER_FAMILY]
     families = [number for number in numbers if number >= PER_FAMILY]
@@ -225,15 +229,25 @@ def may_stand(machine: Machine, numbers: Sequence[int], logs: Sequence[int], fir
         TableNumber.HALVES: 16,
         TableNumber.BYTE_PAIRS: 16,
         TableNumber.POWERS: 6,
-        TableNumber.OUTPUT: 6,
+        TableNumber.EVEN: 12,
     }
-    heights |= {TableNumber.STATED_INPUT: 6, TableNumber.PROGRAM: machine.program().rows.bit_length() - 1}
+    for number, own in ((TableNumber.OUTPUT, 1), (TableNumber.STATED_INPUT, 3)):
+        public = next((words for other, words in zip(numbers, values, strict=True) if other == number), ())
+        heights[number] = log_rows_of_words(len(public) // 2, own)
+    heights[TableNumber.PROGRAM] = machine.program().rows.bit_length() - 1
     data = machine.data()
     heights |= {TableNumber.IMAGE: 0 if data is None else data.rows.bit_length() - 1}
     return not any(
-        (number in heights and log != heights[TableNumber(number)]) or (number == TableNumber.EVEN and log > 12)
-        for number, log in zip(numbers, logs, strict=True)
+        (number in heights and log != heights[TableNumber(number)]) for number, log in zip(numbers, logs, strict=True)
     )
+
+
+def log_rows_of_words(words: int, own: int) -> int:
+    """Of a table of public words, of lanes of so many columns: as few columns as can be, then as few lanes."""
+    if not words:
+        return 0
+    lanes = min(range(1, words + 1), key=lambda lanes: (-(-words // lanes) + (own + 3) * lanes, lanes))
+    return max(6, (-(-words // lanes) - 1).bit_length())
 
 
 def uses_of(numbers: Sequence[int], heights: Sequence[int], cycles: int) -> dict[int, set[int]]:

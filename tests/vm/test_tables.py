@@ -25,6 +25,7 @@ from graphprover.verifier import verify
 from graphprover.vm import execute as executor
 from graphprover.vm import shape
 from graphprover.vm.claim import claim_of, describe
+from graphprover.vm.cost import cells_per_row
 from graphprover.vm.elf import load_elf
 from graphprover.vm.execute import execute
 from graphprover.vm.families import FAMILIES, outcomes
@@ -35,6 +36,7 @@ from graphprover.vm.record import NO_REGISTER
 from graphprover.vm.run_statement import statement_of_run
 from graphprover.vm.statement import Machine
 from graphprover.vm.table_numbers import LANES, TableNumber
+from graphprover.vm.tables.public_words import OutputMemory, PublicWords, StatedInput
 from graphprover.vm.tables.state import ImageMemory
 from graphprover.vm.tables.step import Step
 from graphprover.vm.traces import state as state_traces
@@ -474,7 +476,7 @@ def test_malformed_statements() -> None:
     rejected(replace(proof, log_heights=proof.log_heights[:-1], public_values=proof.public_values[:-1]), "first table")
 
 
-# A stated input
+# Public words: a stated input, and the output
 
 READER = [  # puts out the sum of the input's length and first two words, and writes over the second
     *li(X, INPUT_BASE),
@@ -487,7 +489,7 @@ READER = [  # puts out the sum of the input's length and first two words, and wr
     Instruction(Op.SD, rs1=X, rs2=Y),
     Instruction(Op.SD, rs1=X, rs2=12, imm=8),
 ]
-INPUT = bytes(range(1, 20)) * 30  # 570 bytes: 73 words, three rows
+INPUT = bytes(range(1, 20)) * 30  # 570 bytes: 73 words, three a row, one in the last
 
 
 @cache
@@ -508,12 +510,8 @@ def test_inputs_of_any_size_are_stated(size: int) -> None:
 def test_a_stated_input_is_the_input(word: int) -> None:
     """Whether the program reads the word (0 to 2) or not: its row has the initial value."""
     stated = on_input()
-    i = names(stated).index("stated_input")
-    values = list(stated.tables[i].public_values or ())
-    values[2 * word] += 1
-    tables = list(stated.tables)
-    tables[i] = replace(tables[i], public_values=values)
-    assert check(Statement(tables))
+    values = stated.tables[names(stated).index("stated_input")].public_values or ()
+    assert check(with_public_value(stated, "stated_input", 2 * word, values[2 * word] + 1))
 
 
 def test_a_stated_input_is_there_once() -> None:
@@ -523,18 +521,115 @@ def test_a_stated_input_is_there_once() -> None:
         """Its first row twice."""
         c.row[0, 1], c.row[1, 1] = 1, 0
 
-    def none(c: SimpleNamespace) -> None:
-        """Its last row not at all."""
-        c.row[2, 2] = 0
-
     def later(c: SimpleNamespace) -> None:
-        c.row[2, 2], c.row[2, 3] = 0, 1
+        """Its last row."""
+        c.row[-1, 24], c.row[-1, 25] = 0, 1
 
-    for edit in (again, none, later):
+    for edit in (again, later):
         found = noticed(stated, "stated_input", edit)
         assert any(isinstance(finding, FailingConstraint) and finding.table == "stated_input" for finding in found)
     noticed(stated, "stated_input", lambda c: edits(c, "lo", 2, 1))  # the last value of a word that is never accessed
     noticed(stated, "stated_input", lambda c: edits(c, "t", 0, 1))
+
+
+def writer(size: int, words: int = 0) -> list[Instruction]:
+    """Puts out so many bytes, of which it writes the first words alone: their numbers, from the last on."""
+    loop = [
+        Instruction(Op.ADDI, X, X, imm=8),
+        Instruction(Op.SD, rs1=X, rs2=12),
+        Instruction(Op.ADDI, 12, 12, imm=-1),
+        Instruction(Op.BNE, rs1=12, imm=-12),
+    ]
+    length = [*li(X, OUTPUT_BASE), *li(Y, size), Instruction(Op.SD, rs1=X, rs2=Y)]
+    return [*length, *li(12, words), *(loop if words else [])]
+
+
+@cache
+def putting_out(size: int, words: int = 0) -> Statement:
+    return stated_by(writer(size, words))
+
+
+def with_public_value(stated: Statement, table: str, index: int, value: int) -> Statement:
+    tables, i = list(stated.tables), names(stated).index(table)
+    values = list(tables[i].public_values or ())
+    values[index] = value
+    tables[i] = replace(tables[i], public_values=values)
+    return Statement(tables)
+
+
+@pytest.mark.parametrize("size", [0, 1, 8, 9, 120, 121, 570, 8200])
+def test_outputs_of_any_size_are_public(size: int) -> None:
+    """Also where the program writes less than it says, or more; the longest has more rows than the least."""
+    for words in {0, 1, -(-size // 8)}:
+        stated = putting_out(size, words)
+        written = b"".join((words - i).to_bytes(8, "little") for i in range(words))
+        assert claim_of([table.public_values or () for table in stated.tables]).output == written[:size].ljust(
+            size, b"\0"
+        )
+        assert main_of(stated, "output_memory").shape[1] == (128 if size == 8200 else 64)
+        assert not check(stated)
+
+
+@pytest.mark.parametrize("word", [0, 1, 2, 31, 32, 71])
+def test_an_output_is_the_output(word: int) -> None:
+    """Whether the program writes the word (0 to 31) or not: in every row, and each half of it."""
+    stated = putting_out(570, 31)
+    values = stated.tables[names(stated).index("output_memory")].public_values or ()
+    for index in (2 * word, 2 * word + 1):
+        assert check(with_public_value(stated, "output_memory", index, values[index] + 1))
+
+
+@pytest.mark.parametrize("table", ["stated_input", "output_memory"])
+def test_every_statement_about_flags_is_needed(table: str) -> None:
+    """A row of words that nobody touched is there again, or not at all, and then its words are anything."""
+    stated = on_input() if table == "stated_input" else putting_out(570)
+    air = stated.tables[names(stated).index(table)].air
+    assert isinstance(air, PublicWords) and air.lanes > 1 and air.rows * air.lanes > air.words
+
+    def from_there(row: int, first: int, value: int) -> Callable[[SimpleNamespace], None]:
+        """What flags are in a row and, moved on, in those that follow."""
+
+        def edit(c: SimpleNamespace) -> None:
+            for i in range(first, air.rows):
+                c.row[i, row + i - first] = value
+
+        return edit
+
+    for first in range(1, air.rows):
+        never = forged(stated, table, from_there(first, first, 0))
+        free = with_public_value(never, table, 2 * air.words - 2, 12345)  # of a word that has no row
+        for changed in (never, free):
+            (finding,) = check(changed)
+            assert isinstance(finding, FailingConstraint) and (finding.row, finding.rows) == (first - 1, 1)
+        for row in (0, air.rows):  # from the first row on, and once more
+            found = noticed(stated, table, from_there(row, first, 1))
+            (failing,) = (finding for finding in found if isinstance(finding, FailingConstraint))
+            assert (failing.row, failing.rows) == (max(row - 1, 0), 1)
+    for edit in (from_there(0, 0, 0), lambda c: edits(c, "row", 63, 1)):
+        assert any(isinstance(finding, FailingConstraint) for finding in noticed(stated, table, edit))
+
+
+def test_public_words_are_in_the_fewest_columns() -> None:
+    for words in (1, 2, 5, 16, 73, 1026):
+        for air in (StatedInput(words), OutputMemory(words)):
+            others = [air.opened(words, lanes) for lanes in range(1, words + 1)]
+            assert air.opened(words, air.lanes) == min(others)
+            assert air.committed == cells_per_row(air.describe())
+
+
+def test_a_proof_states_an_output_and_no_other() -> None:
+    stated, machine = putting_out(570, 31), Machine(image([*writer(570, 31), *leave()]))
+    proof = prove(stated, security=100)
+    assert claim_of(verify(proof, machine.statement_of(proof), security=100).public_values).output[:8] == bytes(
+        [31, *[0] * 7]
+    )
+    place = names(stated).index("output_memory")
+    for index in (2, 2 * 31, 2 * 71):  # the first and the last word that was written, and one that never was
+        changed = with_values(proof, place, index, proof.public_values[place][index] ^ 1)
+        with pytest.raises(VerificationError):
+            verify(changed, machine.statement_of(changed), security=100)
+    for size in (560, 580):  # of other words
+        rejected(with_values(proof, place, 0, size), "length", machine)
 
 
 def test_a_proof_states_an_input_and_no_other() -> None:

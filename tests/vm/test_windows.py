@@ -13,9 +13,10 @@ from graphprover.vm.io import INPUT_BASE, OUTPUT_BASE
 from graphprover.vm.isa import Instruction, Op
 from graphprover.vm.run_statement import pieces_of_run, statement_of_run
 from graphprover.vm.statement import Machine
-from graphprover.vm.windows import held_before, record_of, windows_of
+from graphprover.vm.windows import windows_of
 from tests.strict_device import StrictDevice
 from tests.vm.assemble import image, leave, li
+from tests.vm.in_time import in_time
 from tests.vm.programs import X, Y, everything
 
 
@@ -75,24 +76,22 @@ def test_any_device_makes_them(program: Image) -> None:
                 np.testing.assert_array_equal(np.asarray(there.main), table.main, err_msg=table.air.name)
 
 
-def test_a_record_has_what_its_cycles_need() -> None:
-    """Values before each write of a register: in the window's own record, or held when it began."""
-    _, run = run_of(everything(2))
-    record = run.record
-    assert record is not None
-    for window in windows_of(run.cycles, 5):
-        own, held = record_of(record, window), held_before(record, window)
-        assert len(own.index) == len(window) and np.shares_memory(own.a, record.a)
-        assert (np.diff(held.t.astype(np.int64)) > 0).all() and held.t[0] == held.value[0] == 0
-        assert len(held.t) <= 34 and held.t[-1] < 4 * (window.start + 1)
-        needed = own.t_d[own.t_d < 4 * (window.start + 1)]
-        assert set(needed.tolist()) <= set(held.t.tolist())
-    parts = [record_of(record, window) for window in windows_of(run.cycles, 5)]
-    starts = [window.start for window in windows_of(run.cycles, 5)]
-    crossed = [part.crossings.cycle + start for part, start in zip(parts, starts, strict=True)]
-    np.testing.assert_array_equal(np.concatenate(crossed), record.crossings.cycle)
-    called = [call.cycle + start for part, start in zip(parts, starts, strict=True) for call in part.calls]
-    assert called == [call.cycle for call in record.calls] and called
+@pytest.mark.parametrize("program", [everything(2), far_accesses()], ids=["everything", "far"])
+def test_windows_are_replayed_as_the_whole_run(program: Image) -> None:
+    """They begin and end inside of intervals."""
+    machine, run = run_of(program)
+    whole = in_time(machine, run)
+    for window in windows_of(run.cycles, 7):
+        part = in_time(machine, run, window)
+        own = slice(window.start, window.stop)
+        for name in ("entry", "a", "b", "c", "d", "t_a", "t_b", "t_d"):
+            expected = getattr(whole.cycles, name)[own]
+            np.testing.assert_array_equal(getattr(part.cycles, name), expected, err_msg=name)
+        np.testing.assert_array_equal(part.cycles.order, np.arange(len(window)))
+        used = whole.cycles.at[own] > 0
+        for name in ("old", "clock"):
+            there = getattr(part, name)[part.cycles.at[used]]
+            np.testing.assert_array_equal(there, getattr(whole, name)[whole.cycles.at[own][used]], err_msg=name)
 
 
 def test_windows_that_are_not_the_run() -> None:

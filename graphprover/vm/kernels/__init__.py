@@ -1,8 +1,8 @@
 """The machine's own kernels: what a trace needs that no other statement does.
 
-``cpu/`` and ``cuda/`` are twins: each has ``fill_lanes`` and ``count_keys``, for the devices of its kind. They take the
-device as well, which gives what is general: pieces of rows, streams, and the count of what was launched. Formats that
-both read are in lanes.py and keys.py.
+``cpu/`` and ``cuda/`` are twins: each has the functions below, for the devices of its kind. They take the device as
+well, which gives what is general: pieces of rows, streams, and the count of what was launched. Formats that both read
+are in lanes.py, keys.py and tape.py.
 """
 
 from collections.abc import Sequence
@@ -12,6 +12,8 @@ from typing import Any
 from graphprover.device import Array, Device
 from graphprover.vm.kernels.keys import Keys
 from graphprover.vm.kernels.lanes import Cell, Lanes
+from graphprover.vm.kernels.tape import Cycles, Tape
+from graphprover.vm.tables.keccak_f import EVENS, ROUNDS, WIDTH, WORDS
 
 # By the kind of a device, the module with its functions; imported when it is needed, since it may need a compiler.
 TWINS = {"cpu": "graphprover.vm.kernels.cpu", "cuda": "graphprover.vm.kernels.cuda"}
@@ -37,3 +39,77 @@ def count_keys(device: Device, main: Array, keys: Keys, counts: Array) -> None:
     """
     keys.require(len(main), len(counts))
     _twin(device).count_keys(device, main, keys, counts)
+
+
+def count_entries(device: Device, entries: Array, counts: Array) -> None:
+    """Add how often each number is among ``entries``, uint32 (n,), to ``counts``, uint64, which has a place for all."""
+    _twin(device).count_entries(device, entries, counts)
+
+
+def census(device: Device, tape: Tape, steps: Array, counts: Array, late: Array, refused: Array) -> None:
+    """Count what the cycles of a window need.
+
+    ``steps`` is uint64 (WAYS * instructions,), see tape.py. ``counts`` uint32 (groups, intervals), all zero: becomes
+    how many cycles of the window each group has in each interval. ``late`` uint64 (groups, ACCESSES) grows by how many
+    accesses come late. ``refused`` uint64 (2,), by UNPROVED and UNREACHED: falls to the smallest cycle of the run that
+    no table proves, and to the smallest of the others with an access that no bump reaches. Raises ValueError for a tape
+    that is none.
+    """
+    tape.require()
+    _twin(device).census(device, tape, steps, counts, late, refused)
+
+
+def replay(device: Device, tape: Tape, steps: Array, places: Array, cycles: Cycles) -> None:
+    """Write what the cycles of a window were.
+
+    ``places`` is uint32 (groups, intervals): where the first cycle of each group in each interval goes; further ones go
+    behind. What it holds afterwards is of no use. Cycles that no table proves are not written. Raises ValueError for a
+    tape that is none.
+    """
+    tape.require()
+    _twin(device).replay(device, tape, steps, places, cycles)
+
+
+def permuted(device: Device, states: Array) -> Array:
+    """Keccak-f[1600] of each state: uint64 (25, calls), contiguous, to the same of a new array."""
+    _require_states(states, 0, 0)
+    return _twin(device).permuted(device, states)
+
+
+def fill_keccak_f(device: Device, states: Array, clocks: Array, first: int, last: int, main: Array) -> None:
+    """Write the trace of the calls first..last, whose numbers are their clocks, to all of ``main``.
+
+    ``states`` (25, calls) are those before the calls, ``clocks`` (calls,), ``main`` as `KeccakF` has it: all uint64.
+    Raises ValueError for arrays that are not contiguous, and for calls that are not there or do not fit the rows.
+    """
+    _require_states(states, first, last)
+    if clocks.shape != states.shape[1:] or clocks.dtype != "uint64" or not clocks.flags.c_contiguous:
+        raise ValueError(f"clocks {clocks.dtype} {clocks.shape} of {states.shape[1]} calls")
+    if main.shape[0] != WIDTH or not main.flags.c_contiguous or main.dtype != "uint64":
+        raise ValueError(f"{main.dtype} {main.shape} is no trace of permutations")
+    _require_room(last - first, main.shape[1])
+    _twin(device).fill_keccak_f(device, states, clocks, first, last, main)
+
+
+def count_evens(device: Device, states: Array, first: int, last: int, rows: int, counts: Array) -> None:
+    """Add to ``counts``, uint64 (EVENS,), how often the trace of these calls, of so many rows, looks up each number.
+
+    Raises ValueError for arrays that are not contiguous, and for calls that are not there or do not fit the rows.
+    """
+    _require_states(states, first, last)
+    _require_room(last - first, rows)
+    if counts.shape != (EVENS,) or counts.dtype != "uint64":
+        raise ValueError(f"counts {counts.dtype} {counts.shape} of {EVENS} numbers")
+    _twin(device).count_evens(device, states, first, last, rows, counts)
+
+
+def _require_states(states: Array, first: int, last: int) -> None:
+    if states.ndim != 2 or len(states) != WORDS or states.dtype != "uint64" or not states.flags.c_contiguous:
+        raise ValueError(f"states are contiguous uint64 ({WORDS}, calls), not {states.dtype} {states.shape}")
+    if not 0 <= first <= last <= states.shape[1]:
+        raise ValueError(f"calls [{first}, {last}) of {states.shape[1]}")
+
+
+def _require_room(calls: int, rows: int) -> None:
+    if ROUNDS * calls > rows:
+        raise ValueError(f"{calls} permutations do not fit {rows} rows")

@@ -12,11 +12,11 @@ import numpy as np
 
 from graphprover.vm.cost import cells_per_row
 from graphprover.vm.execute import Execution
-from graphprover.vm.profile.evens import Evens
 from graphprover.vm.record import Memory, Registers
 from graphprover.vm.shape import KECCAK_CALL, MIN_ROWS, lanes_for, packing, rows_for
 from graphprover.vm.statement import Machine
 from graphprover.vm.table_numbers import FamilyTable, TableNumber
+from graphprover.vm.tables.keccak_f import EVENS
 from graphprover.vm.tables.state import REGISTER_COUNT, Region
 from graphprover.vm.traces.counts import SIZES, TABLES
 from graphprover.vm.traces.state import output_words, state_recipes
@@ -47,7 +47,7 @@ class Use:
 
 
 def tables_of(
-    machine: Machine, execution: Execution, memory: Memory, executed: Mapping[str, int], bumps: int, evens: Evens
+    machine: Machine, execution: Execution, memory: Memory, executed: Mapping[str, int], bumps: int
 ) -> list[Use]:
     """All tables of the statement about a run without a stated input, by name.
 
@@ -60,7 +60,7 @@ def tables_of(
         uses.append(_drawn(machine, TableNumber.KECCAK_F, KECCAK_F, calls))
     tables = {use.name: use for use in uses}
     words = len(output_words(execution, memory))
-    for number, height, rows in _others(machine, memory, words, calls, evens):
+    for number, height, rows in _others(machine, memory, words, calls):
         air = machine.air(number, 2, words).describe()
         cells = cells_per_row(air)
         before = tables.get(air.name, Use(air.name, 0, 0, 0))
@@ -76,7 +76,7 @@ def _drawn(machine: Machine, number: int, name: str, draws: int) -> Use:
     return Use(name, cells * sum(packed.heights(draws)), draws * of_draws[0] // of_draws[1], 0, draws, of_draws)
 
 
-def _others(machine: Machine, memory: Memory, words: int, calls: int, evens: Evens) -> Iterator[tuple[int, int, int]]:
+def _others(machine: Machine, memory: Memory, words: int, calls: int) -> Iterator[tuple[int, int, int]]:
     """Number, height, and rows in use of the tables that no instruction draws on; ``words`` are put out."""
     yield 0, MIN_ROWS, 1
     entries = machine.entries.shape[1]
@@ -87,13 +87,10 @@ def _others(machine: Machine, memory: Memory, words: int, calls: int, evens: Eve
         rows = {
             TableNumber.REGISTERS: REGISTER_COUNT,
             TableNumber.IMAGE: len(machine.image.addresses),
-            TableNumber.OUTPUT: 1,
+            TableNumber.OUTPUT: machine.rows(TableNumber.OUTPUT, words, 0)[0],
         }.get(TableNumber(number))
         yield number, height, min(Region.needed(len(recipe.fixed["memory"].address)), height) if rows is None else rows
     for number, tags in TABLES.items():
         yield number, SIZES[tags[0]], SIZES[tags[0]]
     if calls:
-        cells = cells_per_row(machine.air(TableNumber.KECCAK_F, 2, 0).describe())
-        heights = packing(TableNumber.KECCAK_F, cells).heights(calls)
-        height = rows_for(evens.used(calls, heights))
-        yield TableNumber.EVEN, height, height
+        yield TableNumber.EVEN, EVENS, EVENS

@@ -12,7 +12,6 @@ from graphprover.vm.isa import Instructions, Op
 from graphprover.vm.profile.calls import LINKS, follow, given, paths
 from graphprover.vm.profile.cells import BUMP, KECCAK_F, Use, tables_of
 from graphprover.vm.profile.counters import Counters, in_place_families, start, steps_of
-from graphprover.vm.profile.evens import Evens
 from graphprover.vm.shape import KECCAK_CALL, MANY
 from graphprover.vm.statement import Machine
 from graphprover.vm.symbols import functions
@@ -69,20 +68,19 @@ def profile(image: Image, data: bytes = b"", **limits: Unpack[Limits]) -> Profil
     begins = np.array([(part.start - image.code_base) // 4 for part in parts] + [len(code.op) + 1], dtype=np.int64)
     function = np.repeat(np.arange(len(parts)), np.diff(begins))
     calls = follow(function, begins, first[np.minimum(begins, len(code.op))], MAX_COUNTERS + len(of))
-    evens = Evens()
     made: list[Counters] = []
 
     def begin(words: int) -> Counters:
         made.append(start(calls, steps, in_place_families()[families], MAX_COUNTERS, words))
         return made[0]
 
-    execution, memory = execute_counting(image, data, begin, evens.watch, **limits)
+    execution, memory = execute_counting(image, data, begin, lambda _: None, **limits)
     node, entry, cycles, late = _used(made[0], families, of, execution.counts)
     family, instruction = families[entry], of[entry]
 
     names = {number: name for name, number in FAMILY_NUMBERS.items()}
     executed = {names[number]: int(cycles[family == number].sum()) for number in np.unique(family).tolist()}
-    uses = tables_of(machine, execution, memory, executed, int(late.sum()), evens)
+    uses = tables_of(machine, execution, memory, executed, int(late.sum()))
     columns = []
     for table, use in enumerate(uses):
         if use.name in FAMILY_NUMBERS:

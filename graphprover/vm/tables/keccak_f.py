@@ -14,6 +14,7 @@ from functools import reduce
 import numpy as np
 
 from graphprover.air import Air, Bus, Expr, TableBuilder
+from graphprover.air.columns import Columns
 from graphprover.air.linear import linear
 from graphprover.protocol import hashing
 from graphprover.vm.limbs import limbs
@@ -32,6 +33,7 @@ SOURCES = tuple((x + 3 * y) % 5 + 5 * x for y in range(5) for x in range(5))
 _SOURCE_ROTATIONS = np.array(ROTATIONS, dtype=np.uint64)[list(SOURCES), None]
 
 DIGITS = 4  # sums in a number that is looked up
+EVENS = 8**DIGITS  # numbers whose digits are even
 _PIECE = 1 << 12  # rows whose sums are in memory at a time
 
 
@@ -148,8 +150,16 @@ class KeccakF(Air):
                     t.every_row(_number(bits[32 * limb : 32 * limb + 32]) - t.output[x + y][limb])
 
 
+_COLUMNS = Columns(KeccakF.columns)
+WIDTH = _COLUMNS.width
+FIRST_COLUMNS = {name: family.offset for name, family in _COLUMNS.families.items()}
+
+
 class Even(Air):
-    """Numbers of four hexadecimal digits, all even, as often as they are looked up; any rows will do."""
+    """Numbers of four hexadecimal digits, all even, as often as they are looked up; any rows will do.
+
+    The traces made here have EVENS rows, all numbers in order: the bits of a row's place are those of the digits.
+    """
 
     columns = (f"half[{DIGITS}][3]", "count")  # the bits of half a digit, lowest first
 
@@ -201,8 +211,8 @@ def trace(numbers: Sequence[int] | np.ndarray, states: np.ndarray, rows: int) ->
     return main
 
 
-def even_trace(mains: Sequence[np.ndarray], least: int = 1) -> np.ndarray:
-    """The main trace of the table of even numbers, of at least so many rows, for these traces of the permutation."""
+def even_trace(mains: Sequence[np.ndarray]) -> np.ndarray:
+    """The main trace of the table of even numbers, all of them, for these traces of the permutation."""
     counts = np.zeros(1 << 4 * DIGITS, dtype=np.int64)
     for main in mains:
         for start in range(0, main.shape[1], _PIECE):
@@ -211,12 +221,13 @@ def even_trace(mains: Sequence[np.ndarray], least: int = 1) -> np.ndarray:
             sums = c.flip + np.roll(parity, 1, axis=0) + np.roll(np.roll(parity, -1, axis=0), 1, axis=1)
             digits = sums.reshape(-1, DIGITS, sums.shape[-1]) << np.arange(0, 4 * DIGITS, 4, dtype=np.uint64)[:, None]
             counts += np.bincount(digits.sum(axis=1).astype(np.int64).ravel(), minlength=len(counts))
-    (used,) = counts.nonzero()
-    even, columns = Even().zeros(max(least, 1 << max(len(used) - 1, 0).bit_length()))
+    even, columns = Even().zeros(EVENS)
+    numbers, row = np.zeros(EVENS, dtype=np.int64), np.arange(EVENS)
     for digit in range(DIGITS):
         for bit in range(3):
-            columns.half[digit, bit, : len(used)] = used >> 4 * digit + bit + 1 & 1
-    columns.count[: len(used)] = counts[used]
+            columns.half[digit, bit] = row >> 3 * digit + bit & 1
+        numbers += (row >> 3 * digit & 7) << 4 * digit + 1
+    columns.count[:] = counts[numbers]
     return even
 
 

@@ -2,7 +2,7 @@
 
 Every word has one row in one of the tables here, which sends its initial value at time 0 and receives its last one. A
 second row for the same word would give it a second history, so the addresses of a table are preprocessed or strictly
-rising, and those of two tables are apart.
+rising, and those of two tables are apart. Words that are public are in public_words.py.
 """
 
 from collections.abc import Sequence
@@ -12,13 +12,12 @@ import numpy as np
 from graphprover.air import Air, Expr, TableBuilder
 from graphprover.air.linear import linear
 from graphprover.vm.buses import REGISTER_BASE, VM, Tag, message
-from graphprover.vm.io import INPUT_BASE, MAX_INPUT_BYTES, OUTPUT_BASE
+from graphprover.vm.io import MAX_INPUT_BYTES
 from graphprover.vm.limbs import HALF, limbs
 from graphprover.vm.record import SINK
 from graphprover.vm.tables.step import paired
 
 REGISTER_COUNT = SINK + 1  # x0 to x31, and the sink of loads to x0
-STATED_LANES = 32  # words of a stated input in a row
 
 
 class Boundary(Air):
@@ -148,53 +147,6 @@ class InputMemory(Region):
             t.lookup(VM, message(Tag.HALF, half))
         t.send(VM, message(Tag.ACCESS, t.at, 0, _limb(t.initial[:2]), _limb(t.initial[2:])), t.on, weight=1)
         t.receive(VM, message(Tag.ACCESS, t.at, t.t, t.lo, t.hi), t.on, weight=1)
-
-
-class StatedInput(Air):
-    """The first ``words`` words of the input, public: a row has up to STATED_LANES, of which flags say which they are.
-
-    The flags are constants: 1 in the row of their number. So every row's addresses and initial values are.
-    """
-
-    name = "stated_input"
-
-    def __init__(self, words: int) -> None:
-        self.words = words
-        lanes = min(words, STATED_LANES)
-        self.columns = (f"row[{-(-words // STATED_LANES)}]", *(f"{name}[{lanes}]" for name in ("t", "lo", "hi")))
-        self.public_values = (f"word[{words}][2]",)
-
-    def define(self, t: TableBuilder) -> None:
-        for i, flag in enumerate(t.row):
-            t.first_row(flag - (1 if i == 0 else 0))
-            t.transition(t.next.row[i] - (t.row[i - 1] if i else 0))
-        for lane, last in enumerate(zip(t.t, t.lo, t.hi, strict=True)):
-            flags = list(zip(range(lane, self.words, STATED_LANES), t.row, strict=False))  # by number of the word
-            on = sum(flag for _, flag in flags)
-            at = linear((INPUT_BASE + 8 * number, flag) for number, flag in flags)
-            initial = (sum(flag * t.public.word[number][part] for number, flag in flags) for part in range(2))
-            t.send(VM, message(Tag.ACCESS, at, 0, *initial), on, weight=1)
-            t.receive(VM, message(Tag.ACCESS, at, *last), on, weight=1)
-
-
-class OutputMemory(Air):
-    """The first words from OUTPUT_BASE on: 0 at first, public at the end. The first row holds them all."""
-
-    name = "output_memory"
-
-    def __init__(self, words: int) -> None:
-        self.words = words
-        self.columns = ("first", f"t[{words}]")
-        self.public_values = (f"word[{words}][2]",)
-
-    def define(self, t: TableBuilder) -> None:
-        t.every_row(paired(t.first), "the first row or not")
-        t.first_row(t.first - 1)
-        t.transition(t.next.first)
-        for i, (time, word) in enumerate(zip(t.t, t.public.word, strict=True)):
-            at = OUTPUT_BASE + 8 * i
-            t.send(VM, message(Tag.ACCESS, at, 0, 0, 0), t.first, weight=1)
-            t.receive(VM, message(Tag.ACCESS, at, time, *word), t.first, weight=1)
 
 
 def _limb(halves: Sequence[Expr]) -> Expr:

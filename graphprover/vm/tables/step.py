@@ -162,12 +162,21 @@ class Executed(Protocol):
     a: Any  # the value of rs1, of a7 for ecall
     b: Any  # of rs2, of a0 for ecall
     c: Any  # what is written to rd
-    address: Any  # of a load or store, in bytes
-    old: Any  # the (first) word of memory before
-    new: Any  # and after
     imm: Any  # of the program's entry, field elements
     imm2: Any
     offset: Any  # the instruction's own immediate
+
+    @property
+    def address(self) -> Any:
+        """Of a load or store, in bytes."""
+
+    @property
+    def old(self) -> Any:
+        """The (first) word of memory before."""
+
+    @property
+    def new(self) -> Any:
+        """And after, of a store."""
 
     @property
     def old2(self) -> Any:

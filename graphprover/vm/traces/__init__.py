@@ -4,12 +4,12 @@ The functions whose first argument is `device` and which take keywords are tasks
 take what other recipes gave and what is known beforehand, and give a table's trace or what several traces share. The
 others run on the host before that. run_statement.py says which of them a run needs. The order to read in:
 
-- run.py: an execution as arrays of a device, which all families' traces are made from;
+- run.py: the record on a device and what is replayed of it, which all families' traces are made from;
+- accesses.py: what a lane of a family accesses;
 - rows.py: the cycles that a table proves, column by column, as ``Step.fits`` and ``Step.witness`` ask for them;
 - families.py: the trace of a family. Cells that are copies of the record are written by the machine's own kernels
   (``vm/kernels``), the rest by the family's ``witness``;
 - bumps.py: which accesses come too late, and the trace of their bumps;
-- state.py: the traces of registers and memory; counts.py: those of the fixed tables and of the program.
-
-The permutation's traces are made beside its table, in ``vm/tables/keccak_f.py``.
+- state.py: the traces of registers and memory; counts.py: those of the fixed tables and of the program;
+- keccak.py: those of the permutation and of the even numbers it looks up.
 """

@@ -16,10 +16,11 @@ from graphprover.device import Array, Device
 from graphprover.field import P
 from graphprover.recipe import Recipe
 from graphprover.vm.buses import LOOKUPS, VM, Tag, tag_of
-from graphprover.vm.kernels import count_keys
+from graphprover.vm.kernels import count_entries, count_keys
 from graphprover.vm.kernels.keys import KEY_WORDS, TERM_WORDS, Keys
 from graphprover.vm.limbs import BYTE, HALF
 from graphprover.vm.table_numbers import TableNumber
+from graphprover.vm.traces.run import Run
 
 SIZES = {tag: 64 if tag in (Tag.LEFT, Tag.RIGHT) else HALF for tag in LOOKUPS}  # rows of each tag's table
 FIRSTS = {tag: sum(list(SIZES.values())[:i]) for i, tag in enumerate(LOOKUPS)}  # where its counts begin among all
@@ -76,9 +77,11 @@ def fixed_table(device: Device, counts: Array, *, tags: Sequence[Tag]) -> Array:
     return device.arrays.stack([counts[FIRSTS[tag] : FIRSTS[tag] + SIZES[tag]] for tag in tags])
 
 
-def program_trace(device: Device, *, entries: np.ndarray, rows: int) -> Array:
+def program_trace(device: Device, run: Run, *, rows: int) -> Array:
     """The trace of the program table: how often each of its rows is met."""
-    return device.load(np.bincount(entries, minlength=rows).astype(np.uint64).reshape(1, rows))
+    counts = device.arrays.zeros((1, rows), dtype=np.uint64)
+    count_entries(device, run.cycles.entry, counts[0])
+    return counts
 
 
 @lru_cache(maxsize=256)

@@ -10,51 +10,54 @@ from graphprover.vm.clock import clock_of
 from graphprover.vm.kernels import fill_lanes
 from graphprover.vm.kernels.lanes import Cell, Kind, Lanes
 from graphprover.vm.tables.step import Step
-from graphprover.vm.traces.rows import TIMES, Rows, accesses_of
+from graphprover.vm.traces.accesses import accesses_of
+from graphprover.vm.traces.rows import TIMES, Rows
 from graphprover.vm.traces.run import Run
 
 
 def family_trace(device: Device, run: Run, *, step: Step, height: int, first: int, last: int) -> Array:
     """The trace of a family that proves the cycles first..last of the run's order."""
     trace = device.arrays.zeros((step.describe().main_width, height), dtype=np.uint64)
-    write_step(device, run, step, trace, run.order[first:last], run.entries[first:last])
+    write_step(device, run, step, trace, first, last)
     return trace
 
 
-def write_step(device: Device, run: Run, step: Step, trace: Array, cycles: Array, entries: Array) -> None:
-    """Writes the lanes that execute these cycles, lane by lane, to the trace of a family, which is 0."""
+def write_step(device: Device, run: Run, step: Step, trace: Array, first: int, last: int) -> None:
+    """Writes the lanes that execute these cycles of the order, lane by lane, to the trace of a family, which is 0."""
     columns = step.view(trace)
-    count = len(cycles)
+    order = run.cycles.order[first:last]
     copied = {
-        name: Cell(getattr(columns, name).reshape(-1)[:count], *what)
-        for name, what in _copies(run, step).items()
+        name: Cell(getattr(columns, name).reshape(-1)[: last - first], *what)
+        for name, what in _copies(run, step, order).items()
         if name in step.names
     }
-    values = [run.cycles[name] for name in ("a", "b", "c")]
-    held = [run.held[name] for name in ("t", "value")]
-    fill_lanes(device, list(copied.values()), Lanes(cycles, entries, values, clock_of(run.start), held))
+    fill_lanes(device, list(copied.values()), Lanes(order, clock_of(run.start)))
     rest = {name: view for name, view in vars(columns).items() if name not in copied}
 
-    def piece(first: int, last: int) -> None:
-        rows = Rows(device, run, cycles[first:last], entries[first:last])
-        write_cells(rest, _cells(rows, step), first, last)
+    def piece(begin: int, end: int) -> None:
+        rows = Rows(device, run, slice(first + begin, first + end))
+        write_cells(rest, _cells(rows, step), begin, end)
 
     if rest:
-        device.split_rows(piece, count)
+        device.split_rows(piece, last - first)
 
 
-def _copies(run: Run, step: Step) -> dict[str, tuple[Any, ...]]:
-    """What cells are that follow from their names; a family has some of them."""
-    cells: dict[str, tuple[Any, ...]] = {"on": (Kind.ONE,), "clk": (Kind.CLOCK,)}
+def _copies(run: Run, step: Step, order: Array) -> dict[str, tuple[Any, ...]]:
+    """What cells are that follow from their names; a family has some of them. ``order``: of its cycles."""
+    cycles = run.cycles
+    entry, at = cycles.entry[order], cycles.at[order]
+    cells: dict[str, tuple[Any, ...]] = {"on": (Kind.ONE,), "clk": (Kind.CLOCK, order)}
     for name in ("pc", "a_at", "b_at", "d_at", "imm", "imm2", "following"):
-        cells[name] = Kind.ENTRY, run.program[name]
+        cells[name] = Kind.COPY, run.program[name], entry
     for access in accesses_of(step):
         if access.cell in TIMES:
-            cells[access.cell] = Kind.RECENT, run.cycles[TIMES[access.cell]], access.slot
-    for name, source in (("a", "a"), ("b", "b"), ("m", "old")):
-        cells[f"{name}_lo"] = Kind.LOW, run.cycles[source]
-        cells[f"{name}_hi"] = Kind.HIGH, run.cycles[source]
-    return cells | {"old_lo": (Kind.OLD_LOW, run.cycles["t_d"]), "old_hi": (Kind.OLD_HIGH, run.cycles["t_d"])}
+            cells[access.cell] = Kind.RECENT, getattr(cycles, TIMES[access.cell]), order, access.slot
+        elif access.cell == "m_t":
+            cells[access.cell] = Kind.RECENT_CLOCK, run.clock, at, access.slot
+    for name, values in (("a", cycles.a), ("b", cycles.b), ("old", cycles.d), ("m", run.old)):
+        source = values, at if name == "m" else order
+        cells |= {f"{name}_lo": (Kind.LOW, *source), f"{name}_hi": (Kind.HIGH, *source)}
+    return cells
 
 
 def _cells(rows: Rows, step: Step) -> dict[str, Any]:

@@ -1,71 +1,63 @@
-"""An execution, or a window of it, as arrays of one device: what the traces of families are made from."""
+"""A window of a run as arrays of one device, replayed from its record: what the traces of families are made from."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from graphprover.device import Array, Device
-from graphprover.vm.record import Call, Record
+from graphprover.vm.interpreter import predecode
+from graphprover.vm.kernels import replay
+from graphprover.vm.kernels.tape import Cycles, Tape, empty_cycles
+from graphprover.vm.partition import Partition, count
+from graphprover.vm.record import INTERVAL, LOG_INTERVAL, Record, registers_accessed
 from graphprover.vm.statement import Machine
-from graphprover.vm.tables.keccak_f import WORDS
 from graphprover.vm.tables.program import FIELDS
-from graphprover.vm.windows import BEGINNING, Held
-
-CYCLE_COLUMNS = ("a", "b", "c", "t_a", "t_b", "t_d", "address", "old", "new", "t_m")  # of the record that rows read
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A window of an execution, most often all of it, as arrays of one device, uint64 unless it says more.
-
-    Its cycles are counted from its first.
-    """
+    """A window's cycles, which are counted from its first, as arrays of one device."""
 
     start: int  # the window's first cycle in the run
-    cycles: Mapping[str, Array]  # CYCLE_COLUMNS of the record
-    crossings: Mapping[str, Array]  # columns of ``Crossings``
-    calls: Mapping[str, Array]  # cycle, uint32 (calls,); old, new and t, (words, calls)
-    program: Mapping[str, Array]  # columns of the program table; offset: the instruction's own immediate mod 2^64
-    order: Array  # uint32, the cycles, family by family
-    entries: Array  # uint32, the row of the program table that each of them meets
-    held: Mapping[str, Array]  # columns of ``Held``
+    cycles: Cycles
+    old: Array  # uint64 (accesses,), see ``Record``
+    clock: Array  # uint32 (accesses,)
+    program: Mapping[str, Array]  # uint64, columns of the program table; offset: the instruction's immediate mod 2^64
 
 
-def run_of(machine: Machine, record: Record, start: int = 0, held: Held = BEGINNING) -> Run:
-    """The run on the host, before its cycles have an order; a window's, by its own record, first cycle and ``held``."""
-    immediates = machine.instructions.imm.view(np.uint64)
-    names = (f"{name}_at" if name in "dab" else name for name in FIELDS)
-    program = dict(zip(names, np.ascontiguousarray(machine.entries), strict=True))
-    program["offset"] = np.repeat(immediates, [len(outcomes) for outcomes in machine.outcomes])
-    return Run(
-        start,
-        {name: getattr(record, name) for name in CYCLE_COLUMNS},
-        {name: getattr(record.crossings, name) for name in ("cycle", "old", "new", "t")},
-        _calls(record.calls),
-        program,
-        order=np.zeros(0, dtype=np.uint32),
-        entries=np.zeros(0, dtype=np.uint32),
-        held=vars(held),
+def load_tape(device: Device, *, machine: Machine, record: Record, window: range) -> Tape:
+    """What is to be replayed of a run, on a device."""
+    first, last = window.start >> LOG_INTERVAL, -(-window.stop // INTERVAL)
+    begin = int(record.at[first])
+    end = int(record.at[last]) if last < len(record.at) else len(record.old)
+    return Tape(
+        code=device.load(predecode(machine.instructions, registers_accessed(machine.instructions))),
+        code_base=machine.image.code_base,
+        old=device.load(record.old[begin:end]),
+        clock=device.load(record.clock[begin:end]),
+        index=device.load(record.index[first:last]),
+        at=device.load((record.at[first:last] - np.uint64(begin)).astype(np.uint32)),
+        values=device.load(record.values[first:last]),
+        times=device.load(record.times[first:last]),
+        start=first << LOG_INTERVAL,
+        first=window.start,
+        last=window.stop,
     )
 
 
-def _calls(calls: tuple[Call, ...]) -> dict[str, np.ndarray]:
-    """Host calls that changed memory, each the words of a Keccak-f."""
-    words = {
-        name: np.array([getattr(call, name) for call in calls], np.uint64).reshape(len(calls), WORDS).T
-        for name in ("old", "new", "t")
-    }
-    return {"cycle": np.array([call.cycle for call in calls], np.uint32), **words}
+def load_run(device: Device, tape: Tape, *, machine: Machine, partition: Partition) -> Run:
+    """The cycles of a window, and their order."""
+    counted = count(device, tape, partition.steps, partition.groups)
+    ends = device.arrays.cumsum(counted.counts.ravel(), dtype=np.uint32).reshape(counted.counts.shape)
+    cycles = empty_cycles(device, tape.last - tape.first, len(tape.old))
+    replay(device, tape, counted.steps, ends - counted.counts, cycles)
+    return Run(tape.first, cycles, tape.old, tape.clock, program_columns(device, machine))
 
 
-def load_run(device: Device, *, run: Run) -> Run:
-    """The run on a device."""
-
-    def loaded(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {name: device.load(column) for name, column in value.items()}
-        return value if isinstance(value, int) else device.load(value)
-
-    return Run(*(loaded(getattr(run, field.name)) for field in fields(run)))
+def program_columns(device: Device, machine: Machine) -> dict[str, Array]:
+    """See `Run`."""
+    names = (f"{name}_at" if name in "dab" else name for name in FIELDS)
+    columns = dict(zip(names, np.ascontiguousarray(machine.entries), strict=True))
+    offset = machine.instructions.imm.view(np.uint64)[machine.instruction_of_entry]
+    return {name: device.load(column) for name, column in (columns | {"offset": offset}).items()}

@@ -14,7 +14,8 @@ from graphprover.vm.record import Memory, Registers
 from graphprover.vm.shape import MIN_ROWS, rows_for
 from graphprover.vm.statement import Machine
 from graphprover.vm.table_numbers import TableNumber
-from graphprover.vm.tables.state import STATED_LANES, InputMemory, Region, StatedInput
+from graphprover.vm.tables.public_words import OutputMemory, PublicWords, StatedInput
+from graphprover.vm.tables.state import InputMemory, Region
 
 
 def output_words(execution: Execution, memory: Memory) -> np.ndarray:
@@ -58,20 +59,25 @@ def state_recipes(
             fixed |= {"addresses": image.addresses, "values": image.values}
             yield number, Recipe("image", image_memory, fixed, shape=(3, rows_for(len(image.addresses))))
             continue
-        if number == TableNumber.OUTPUT:
-            yield number, Recipe("output", output_memory, fixed | {"words": words}, shape=(1 + words, MIN_ROWS))
-            continue
         air = machine.air(number, 0, words, len(stated))
-        if number == TableNumber.STATED_INPUT:
-            shape = (air.describe().main_width, rows_for(-(-len(stated) // STATED_LANES)))
-            yield number, Recipe("stated_input", stated_input, fixed | {"air": air, "stated": stated}, shape=shape)
+        rows = rows_for(air.rows if isinstance(air, PublicWords) else Region.needed(count))
+        fixed["air"], shape = air, (air.describe().main_width, rows)
+        if number == TableNumber.OUTPUT:
+            yield number, Recipe("output", output_memory, fixed, shape=shape)
+        elif number == TableNumber.STATED_INPUT:
+            yield number, Recipe("stated_input", stated_input, fixed | {"stated": stated}, shape=shape)
         else:
-            shape = (air.describe().main_width, rows_for(Region.needed(count)))
-            fixed |= {"air": air, "rows": shape[1]}
-            yield number, Recipe(number.name.lower(), region_memory, fixed, shape=shape)
+            yield number, Recipe(number.name.lower(), region_memory, fixed | {"rows": rows}, shape=shape)
 
 
 # Few words, so that the host makes these traces.
+
+
+def boundary(device: Device) -> Array:
+    """The trace of the boundary."""
+    trace = np.zeros((1, MIN_ROWS), dtype=np.uint64)
+    trace[0, 0] = 1
+    return device.load(trace)
 
 
 def register_file(device: Device, *, registers: Registers) -> Array:
@@ -90,24 +96,30 @@ def image_memory(device: Device, *, addresses: np.ndarray, values: np.ndarray, m
     return device.load(trace)
 
 
-def output_memory(device: Device, *, memory: Memory, words: int) -> Array:
+def output_memory(device: Device, *, air: OutputMemory, memory: Memory) -> Array:
     """The trace of the output."""
-    trace = np.zeros((1 + words, MIN_ROWS), dtype=np.uint64)
-    trace[0, 0] = 1
-    trace[1 + ((memory.address - OUTPUT_BASE) >> 3).astype(np.int64), 0] = memory.t
+    trace, c = air.zeros(rows_for(air.rows))
+    np.fill_diagonal(c.row, 1)
+    c.t[:] = _placed(air, memory, memory.t)
     return device.load(trace)
 
 
 def stated_input(device: Device, *, air: StatedInput, memory: Memory, stated: np.ndarray) -> Array:
     """The trace of a stated input, of which ``memory`` was accessed."""
-    times, last = np.zeros(len(stated), dtype=np.uint64), stated.copy()
-    number = ((memory.address - np.uint64(INPUT_BASE)) >> np.uint64(3)).astype(np.int64)
-    times[number], last[number] = memory.t, memory.final
-    row, lane = np.divmod(np.arange(len(stated)), STATED_LANES)
-    trace, c = air.zeros(rows_for(-(-len(stated) // STATED_LANES)))
-    c.row[row, row] = 1
-    c.t[lane, row], c.lo[lane, row], c.hi[lane, row] = times, *limbs(last)
+    trace, c = air.zeros(rows_for(air.rows))
+    np.fill_diagonal(c.row, 1)
+    c.t[:] = _placed(air, memory, memory.t)
+    c.lo[:], c.hi[:] = limbs(_placed(air, memory, memory.final, stated))
     return device.load(trace)
+
+
+def _placed(air: PublicWords, memory: Memory, of_memory: np.ndarray, untouched: np.ndarray | int = 0) -> np.ndarray:
+    """A value of each public word where the table has it: that of what was accessed, or of an untouched word."""
+    values = np.zeros((rows_for(air.rows), air.lanes), dtype=np.uint64)
+    flat = values.reshape(-1)
+    flat[: air.words] = untouched
+    flat[((memory.address - np.uint64(air.base)) >> np.uint64(3)).astype(np.int64)] = of_memory
+    return values.T
 
 
 def region_memory(device: Device, *, air: Region, memory: Memory, rows: int) -> Array:

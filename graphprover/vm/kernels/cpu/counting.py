@@ -1,4 +1,7 @@
-"""How often the rows of a trace ask for each number."""
+"""How often the rows of a trace ask for each number, and cycles meet each entry."""
+
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -36,7 +39,14 @@ def count_keys(device: Device, main: np.ndarray, keys: Keys, counts: np.ndarray)
     """See ``graphprover.vm.kernels.count_keys``."""
     if main.shape[1] % simd.WIDTH:
         raise ValueError(f"{main.shape[1]} rows are no vectors of {simd.WIDTH}")
-    # Pieces that run side by side count apart. A piece takes counts that no other one uses, or begins new ones.
+    counted_apart(device, main.shape[1], counts, partial(_count_keys, main, keys.keys, keys.terms))
+
+
+def counted_apart(device: Device, rows: int, counts: np.ndarray, count: Callable[[np.ndarray, int, int], None]) -> None:
+    """Calls ``count(counts, first, last)``, which adds to what it is given, over all rows by all threads.
+
+    Pieces that run side by side count apart. A piece takes counts that no other one uses, or begins new ones.
+    """
     free = [counts]
     made: list[np.ndarray] = []
 
@@ -46,9 +56,20 @@ def count_keys(device: Device, main: np.ndarray, keys: Keys, counts: np.ndarray)
         except IndexError:
             own = np.zeros_like(counts)
             made.append(own)
-        _count_keys(main, keys.keys, keys.terms, own, first, last)
+        count(own, first, last)
         free.append(own)
 
-    device.split_rows(piece, main.shape[1])
+    device.split_rows(piece, rows)
     for own in made:
         np.add(counts, own, out=counts)
+
+
+@njit(nogil=True, cache=True)
+def _count_entries(entries, counts):
+    for entry in entries:
+        counts[np.uint64(entry)] += np.uint64(1)
+
+
+def count_entries(device: Device, entries: np.ndarray, counts: np.ndarray) -> None:
+    """See ``graphprover.vm.kernels.count_entries``."""
+    _count_entries(entries, counts)

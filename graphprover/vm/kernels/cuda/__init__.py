@@ -4,11 +4,15 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-_MODULES = {"fill_lanes": "lanes", "count_keys": "counting"}
+_MODULES = {
+    "fill_lanes": "lanes", "count_keys": "counting", "count_entries": "counting",
+    "permuted": "keccak_f", "fill_keccak_f": "keccak_f", "count_evens": "keccak_f",
+    "census": "tape", "replay": "tape",
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
-    """The two functions, and with them CuPy, only when they are asked for: sources.py is read without it."""
+    """The functions, and with them CuPy, only when they are asked for: sources.py is read without it."""
     if name in _MODULES:
         function: Callable[..., Any] = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
         return function

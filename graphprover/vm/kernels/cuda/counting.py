@@ -1,4 +1,4 @@
-"""How often the rows of a trace ask for each number (``counting.cu``)."""
+"""How often the rows of a trace ask for each number, and cycles meet each entry (``counting.cu``)."""
 
 from typing import TYPE_CHECKING
 
@@ -6,7 +6,7 @@ import cupy
 import numpy as np
 
 from graphprover.kernels.cuda.launch import blocks_for, compiled, launch
-from graphprover.vm.kernels.cuda.sources import text
+from graphprover.vm.kernels.cuda.sources import COUNT_PIECE, text
 from graphprover.vm.kernels.keys import Keys
 
 if TYPE_CHECKING:
@@ -23,4 +23,13 @@ def count_keys(device: "CudaDevice", main: cupy.ndarray, keys: Keys, counts: cup
         launch(
             compiled(text("counting.cu")), "count_keys", (blocks_for(rows, _THREADS), len(keys.keys)), _THREADS,
             main, columns, rows, words[: keys.keys.size], words[keys.keys.size :], counts,
+        )  # fmt: skip
+
+
+def count_entries(device: "CudaDevice", entries: cupy.ndarray, counts: cupy.ndarray) -> None:
+    """See ``graphprover.vm.kernels.count_entries``."""
+    with device.operation("count_entries"):
+        launch(
+            compiled(text("counting.cu")), "count_entries", blocks_for(len(entries), COUNT_PIECE), _THREADS,
+            entries.data.ptr, len(entries), counts,
         )  # fmt: skip

@@ -19,13 +19,13 @@ _THREADS = 256
 def fill_lanes(device: "CudaDevice", cells: Sequence[Cell], lanes: Lanes) -> None:
     """See ``graphprover.vm.kernels.fill_lanes``."""
     count = len(lanes.cycles)
-    words = np.zeros((len(cells), 4), dtype=np.uint64)
+    words = np.zeros((len(cells), 5), dtype=np.uint64)
     for row, cell in zip(words, cells, strict=True):
         cell.require(lanes)
-        row[:] = cell.kind, cell.slot, 0 if cell.source is None else cell.source.data.ptr, cell.target.data.ptr
+        source, at = (0 if array is None else array.data.ptr for array in (cell.source, cell.at))
+        row[:] = cell.kind, cell.slot, source, at, cell.target.data.ptr
     with device.operation("fill_lanes"):
         launch(
             compiled(text("lanes.cu")), "fill_lanes", (blocks_for(count, _THREADS), len(cells)), _THREADS,
-            cupy.asarray(words), lanes.cycles.data.ptr, lanes.entries.data.ptr, *lanes.values, count,
-            lanes.first_clock, *lanes.held, len(lanes.held[0]),
+            cupy.asarray(words), lanes.cycles.data.ptr, count, lanes.first_clock,
         )  # fmt: skip

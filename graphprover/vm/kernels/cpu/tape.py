@@ -1,0 +1,279 @@
+"""Replays a window, interval by interval: counts what its cycles need, or writes down what they were."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from graphprover.compiled import njit
+from graphprover.device import Device
+from graphprover.vm import clock
+from graphprover.vm.io import EXIT
+from graphprover.vm.isa import Op
+from graphprover.vm.kernels import tape as columns
+from graphprover.vm.kernels.tape import UNPROVED, UNREACHED, WORD, Cycles, Tape
+from graphprover.vm.operations import SIZES, computed, loaded, stored, stored_behind, taken
+from graphprover.vm.record import INTERVAL, NO_REGISTER, REGISTERS
+from graphprover.vm.tables.bump import REACH
+from graphprover.vm.tables.keccak_f import WORDS
+from graphprover.vm.ways import FAR_BASE, WAYS, way_of_place, way_of_shift, way_of_sum
+
+_U = np.uint64
+_I = np.int64
+# Kernels compute in uint64, which Numba keeps only among numbers of that type.
+_0, _1, _7, _8, _64 = map(np.uint64, (0, 1, 7, 8, 64))
+_A, _B, _M, _D = map(np.uint64, (clock.SLOT_A, clock.SLOT_B, clock.SLOT_MEMORY, clock.SLOT_D))
+_SLOTS, _FAR, _REACH, _LIMB_BITS = map(np.uint64, (clock.SLOTS, clock.FAR, REACH, 32))
+_NO_STEP, _ENTRY = np.uint64(columns.NO_STEP), np.uint64(2**32 - 1)
+_NEVER = 1 << 62  # the time of what is not accessed: no access comes late after it
+_LATE_A, _LATE_IN_PLACE, _LATE_B, _LATE_D, _LATE_M = (
+    columns.A, columns.A_IN_PLACE, columns.B, columns.D, columns.M,
+)  # fmt: skip
+
+
+class _Census(NamedTuple):
+    """What is counted."""
+
+    counts: np.ndarray
+    late: np.ndarray
+    refused: np.ndarray
+
+
+class _Places(NamedTuple):
+    """What is written, and where."""
+
+    places: np.ndarray
+    order: np.ndarray
+    entry: np.ndarray
+    at: np.ndarray
+    a: np.ndarray
+    b: np.ndarray
+    c: np.ndarray
+    d: np.ndarray
+    t_a: np.ndarray
+    t_b: np.ndarray
+    t_d: np.ndarray
+    new: np.ndarray
+
+
+class _Tape(NamedTuple):
+    """See `Tape`."""
+
+    code: np.ndarray
+    old: np.ndarray
+    clock: np.ndarray
+    instruction: np.ndarray
+    at: np.ndarray
+    values: np.ndarray
+    times: np.ndarray
+
+
+@njit(nogil=True, cache=True, forceinline=True)
+def _count_late(late, refused, group, column, now, before, cycle):
+    """Count an access that comes late."""
+    if _I(now - before) > _I(_FAR):
+        late[group, column] += _1
+        if now - before - _1 > _REACH:
+            refused[UNREACHED] = min(refused[UNREACHED], _U(cycle))
+
+
+@njit(nogil=True, cache=True)
+def _count_registers(late, refused, group, rd, rs1, rs2, t_a, t_b, t_d, now, cycle):
+    """Count those of registers, some of which come late."""
+    _count_late(late, refused, group, _LATE_A, now + _A, t_a, cycle)
+    in_place = now + _D
+    if _I(in_place - t_a) > _I(_FAR):
+        late[group, _LATE_IN_PLACE] += _1
+        if rd == rs1 and in_place - t_a - _1 > _REACH:
+            refused[UNREACHED] = min(refused[UNREACHED], _U(cycle))
+    if rs2 != rs1:
+        _count_late(late, refused, group, _LATE_B, now + _B, t_b, cycle)
+    if rd != rs1 and rd != rs2:
+        _count_late(late, refused, group, _LATE_D, now + _D, t_d, cycle)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _replay(tape, code_base, start, first, last, steps, census, written, begin, end):
+    """Replay the intervals begin to end. ``census`` and ``written``: one of them is None."""
+    code, old, clocks = tape.code, tape.old, tape.clock
+    x = np.zeros(NO_REGISTER + 1, dtype=np.uint64)
+    t = np.zeros(NO_REGISTER + 1, dtype=np.uint64)
+    if census is not None:
+        late, refused = census.late, census.refused
+        groups = len(census.counts)
+        t[NO_REGISTER] = _NEVER
+    if written is not None:
+        groups = len(written.places)
+    own = np.zeros(groups, dtype=np.uint32)
+    for k in range(begin, end):
+        for i in range(REGISTERS):
+            x[i] = tape.values[k, i]
+            t[i] = tape.times[k, i]
+        index = _I(tape.instruction[k])
+        at = _U(tape.at[k])
+        if written is not None:
+            for i in range(groups):
+                own[i] = written.places[i, k]
+        stop = min(start + (k + 1) * INTERVAL, last)
+        for cycle in range(start + k * INTERVAL, stop):
+            fields = code[_U(index)]
+            op = _I(fields & _U(0xFF))
+            rd = fields >> _8 & _U(0xFF)
+            rs1 = fields >> _U(16) & _U(0xFF)
+            rs2 = fields >> _U(24) & _U(0xFF)
+            imm = _U(_I(fields) >> 32)
+            a = x[rs1]
+            b = x[rs2]
+            c = _0
+            following = index + 1
+            way = 0
+            accesses = 0
+            if op <= Op.BGEU:
+                if op == Op.LUI:
+                    c = imm
+                elif op == Op.AUIPC:
+                    c = _U(code_base) + _U(4 * index) + imm
+                elif op == Op.JAL or op == Op.JALR:
+                    if rd != _U(NO_REGISTER):
+                        c = _U(code_base) + _U(4 * index + 4)
+                    if op == Op.JALR:
+                        following = _I((((a + imm) & ~_1) - _U(code_base)) >> _U(2))
+                        way = int(a >> _LIMB_BITS != _0)
+                    else:
+                        following = index + _I(imm)
+                elif taken(op, a, b):
+                    following = index + _I(imm)
+                else:
+                    way = 1
+            elif op <= Op.SD:
+                address = a + imm
+                size = SIZES[op - Op.LB]
+                shift = _8 * (address & _7)
+                crosses = (address & _7) + size > _8
+                accesses = 1 + int(crosses)
+                way = way_of_place(address, size)
+                if a >> _LIMB_BITS != _0:
+                    way = FAR_BASE
+                if op < Op.SB:
+                    value = old[at] >> shift
+                    if crosses:
+                        value |= old[at + _1] << (_64 - shift)
+                    c = loaded(op, value)
+                elif cycle >= first and written is not None:
+                    written.new[at] = stored(old[at], b, size, shift)
+                    if crosses:
+                        written.new[at + _1] = stored_behind(old[at + _1], b, size, shift)
+            elif op == Op.ECALL:
+                if a != _U(EXIT):
+                    accesses = WORDS
+                    way = 1
+            elif op != Op.FENCE:
+                c = computed(op, a, b + imm)
+                way = way_of_sum(a, b, c) if op == Op.ADDI or op == Op.ADD else way_of_shift(b)
+            now = _SLOTS * _U(cycle + 1)
+            d = x[rd]
+            x[rd] = c
+            if census is not None:
+                t_a, t_b, t_d = t[rs1], t[rs2], t[rd]
+                t[rs1] = now + _A
+                t[rs2] = now + _B
+                t[rd] = now + _D
+                t[NO_REGISTER] = _NEVER
+                step = steps[_U(WAYS * index + way)]
+                if cycle >= first:
+                    if step == _NO_STEP:
+                        refused[UNPROVED] = min(refused[UNPROVED], _U(cycle))
+                    else:
+                        group = step >> _LIMB_BITS
+                        own[group] += np.uint32(1)
+                        if _I(now + _D - min(t_a, t_b, t_d)) > _I(_FAR):
+                            _count_registers(late, refused, group, rd, rs1, rs2, t_a, t_b, t_d, now, cycle)
+                        column = WORD if accesses == WORDS else _LATE_M
+                        for i in range(accesses):
+                            before = _SLOTS * _U(clocks[at + _U(i)])
+                            before += _M if before != _0 else _0
+                            _count_late(late, refused, group, _U(column + i), now + _M, before, cycle)
+            if written is not None:
+                t_a = t[rs1]
+                t[rs1] = now + _A
+                t[NO_REGISTER] = _0
+                t_b = t[rs2]
+                t[rs2] = now + _B
+                t[NO_REGISTER] = _0
+                t_d = t[rd]
+                t[rd] = now + _D
+                t[NO_REGISTER] = _0
+                step = steps[_U(WAYS * index + way)]
+                if cycle >= first and step != _NO_STEP:
+                    group = step >> _LIMB_BITS
+                    place = _U(own[group])
+                    own[group] += np.uint32(1)
+                    own_cycle = _U(cycle - first)
+                    written.order[place] = own_cycle
+                    written.entry[own_cycle] = step & _ENTRY
+                    written.at[own_cycle] = at if accesses else _0
+                    written.a[own_cycle] = a
+                    written.b[own_cycle] = b
+                    written.c[own_cycle] = c
+                    written.d[own_cycle] = d
+                    written.t_a[own_cycle] = t_a
+                    written.t_b[own_cycle] = t_b
+                    written.t_d[own_cycle] = t_d
+            at += _U(accesses)
+            index = following
+        if census is not None:
+            for i in range(groups):
+                if own[i] != 0:
+                    census.counts[i, k] += own[i]
+                    own[i] = 0
+
+
+def _split(device: Device, tape: Tape, function: Callable[[int, int], None]) -> None:
+    """Call ``function(begin, end)`` over all intervals, each with the piece that has its first cycle."""
+
+    def piece(first: int, last: int) -> None:
+        begin, end = (-(-bound // INTERVAL) for bound in (first, last))
+        if begin < end:
+            function(begin, end)
+
+    device.split_rows(piece, tape.last - tape.start)
+
+
+def _arguments(tape: Tape, steps: np.ndarray) -> tuple[object, ...]:
+    arrays = _Tape(tape.code, tape.old, tape.clock, tape.index, tape.at, tape.values, tape.times)
+    return arrays, tape.code_base, tape.start, tape.first, tape.last, steps
+
+
+def census(
+    device: Device, tape: Tape, steps: np.ndarray, counts: np.ndarray, late: np.ndarray, refused: np.ndarray
+) -> None:
+    """See ``graphprover.vm.kernels.census``."""
+    arguments = _arguments(tape, steps)
+    # Pieces that run side by side count apart. A piece takes what no other one uses, or begins anew.
+    free = [_Census(counts, late, refused)]
+    made: list[_Census] = []
+
+    def piece(begin: int, end: int) -> None:
+        try:
+            own = free.pop()
+        except IndexError:
+            own = _Census(counts, np.zeros_like(late), np.full_like(refused, columns.NO_STEP))
+            made.append(own)
+        _replay(*arguments, own, None, begin, end)
+        free.append(own)
+
+    _split(device, tape, piece)
+    for own in made:
+        np.add(late, own.late, out=late)
+        np.minimum(refused, own.refused, out=refused)
+
+
+def replay(device: Device, tape: Tape, steps: np.ndarray, places: np.ndarray, cycles: Cycles) -> None:
+    """See ``graphprover.vm.kernels.replay``."""
+    arguments = _arguments(tape, steps)
+    written = _Places(places, **vars(cycles))
+
+    def piece(begin: int, end: int) -> None:
+        _replay(*arguments, None, written, begin, end)
+
+    _split(device, tape, piece)

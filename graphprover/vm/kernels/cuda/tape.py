@@ -1,0 +1,53 @@
+"""Replays a window (``tape.cu``)."""
+
+from typing import TYPE_CHECKING
+
+import cupy
+import numpy as np
+
+from graphprover.kernels.cuda.launch import blocks_for, compiled, launch, multiprocessors
+from graphprover.vm.kernels.cuda.sources import text
+from graphprover.vm.kernels.tape import Cycles, Tape
+from graphprover.vm.record import NO_REGISTER
+
+if TYPE_CHECKING:
+    from graphprover.device.cuda import CudaDevice
+
+_WARP = 32
+_BLOCKS = 16  # of a multiprocessor at least, before they have more threads
+_SHARED = 2 * 8 * (NO_REGISTER + 1)  # bytes a thread: values of registers, and times of their last accesses
+
+
+def census(
+    device: "CudaDevice", tape: Tape, steps: cupy.ndarray, counts: cupy.ndarray, late: cupy.ndarray,
+    refused: cupy.ndarray,
+) -> None:  # fmt: skip
+    """See ``graphprover.vm.kernels.census``."""
+    with device.operation("census"):
+        _launch("census", tape, _words(tape), steps, counts.data.ptr, late, refused)
+
+
+def replay(device: "CudaDevice", tape: Tape, steps: cupy.ndarray, places: cupy.ndarray, cycles: Cycles) -> None:
+    """See ``graphprover.vm.kernels.replay``."""
+    written = np.array([column.data.ptr for column in vars(cycles).values()], dtype=np.uint64)
+    with device.operation("replay"):
+        _launch("replay", tape, _words(tape), steps, places.data.ptr, written)
+
+
+def _words(tape: Tape) -> np.ndarray:
+    """The tape as a kernel's parameter."""
+    columns = tape.index, tape.at, tape.values, tape.times
+    pointers = [column.data.ptr for column in (tape.old, tape.clock, *columns)]
+    numbers = tape.start, tape.first, tape.last, len(tape.index)
+    return np.array([tape.code.data.ptr, tape.code_base, *pointers, *numbers], dtype=np.uint64)
+
+
+def _launch(name: str, tape: Tape, *arguments: object) -> None:
+    """A thread for each interval. While there are few, threads get a warp each: they run different code."""
+    intervals = len(tape.index)
+    many = intervals // (_BLOCKS * multiprocessors(cupy.cuda.runtime.getDevice()))
+    threads = min(1 << many.bit_length(), _WARP)
+    launch(
+        compiled(text("tape.cu")), name, blocks_for(intervals, threads), threads, *arguments,
+        shared=_SHARED * threads,
+    )  # fmt: skip

@@ -1,0 +1,76 @@
+"""A window of a run as it is recorded, and what replaying it gives: formats of cpu/tape.py and cuda/tape.cu.
+
+Each interval is replayed by itself, from its snapshot on. A loaded value is a part of the words before the access, so
+that no memory is needed.
+
+A *step* of an instruction that goes some way (``ways``) is the entry that it meets, in the low 32 bits, and its group
+above; or NO_STEP, where no table proves it. A group are the cycles of one kind of instruction, one outcome and one
+family; groups are numbered in the order of the partition.
+"""
+
+from dataclasses import dataclass
+
+from graphprover.device import Array, Device
+from graphprover.vm.record import INTERVAL
+
+NO_STEP = 2**64 - 1
+
+# The columns of what comes late: rs1, rs1 where that is rd and accessed as such, rs2, rd, the word and the second word
+# of a load or store, and from WORD on the words of a host call.
+A, A_IN_PLACE, B, D, M, M2, WORD = range(7)
+ACCESSES = WORD + 25
+
+UNPROVED, UNREACHED = range(2)  # the smallest cycles that are refused: nothing proves it, no bump reaches so far
+
+
+@dataclass(frozen=True, eq=False)
+class Tape:
+    """A window of a run on a device: the intervals that it begins, lies and ends in."""
+
+    code: Array  # uint64 (instructions + 1,), `interpreter.predecode`'s
+    code_base: int
+    old: Array  # uint64 (accesses,), words before each access of memory, from the first snapshot on
+    clock: Array  # uint32 (accesses,), of the access before; 0 where there was none
+    index: Array  # uint32 (n,), the instruction about to run
+    at: Array  # uint32 (n,), how many of these accesses came before
+    values: Array  # uint64 (n, REGISTERS), of the registers
+    times: Array  # uint64 (n, REGISTERS), of their last accesses
+    start: int  # the cycle of the first snapshot, a multiple of INTERVAL
+    first: int  # the window's first cycle, before start + INTERVAL
+    last: int  # behind its last one
+
+    def require(self) -> None:
+        """Raises ValueError for another number of snapshots than there are intervals."""
+        starts = range(self.start, self.last, INTERVAL)
+        if self.start % INTERVAL or not self.start <= self.first < self.start + INTERVAL or not self.first < self.last:
+            raise ValueError(f"no window: cycles {self.first} to {self.last} from {self.start} on")
+        if any(len(column) != len(starts) for column in (self.index, self.at, self.values, self.times)):
+            raise ValueError(f"{len(self.index)} snapshots for {len(starts)} intervals")
+
+
+@dataclass(frozen=True, eq=False)
+class Cycles:
+    """What the cycles of a window were: arrays of one device, by cycle, counted from the window's first.
+
+    Times are of the previous access, and 0 where there is none.
+    """
+
+    order: Array  # uint32 (cycles,), the cycles in the order of the partition
+    entry: Array  # uint32 (cycles,), the row of the program table that it meets
+    at: Array  # uint32, its first access in `Tape.old`; 0 where it has none
+    a: Array  # uint64, value of rs1; of a7 for ecall; 0 where none is read
+    b: Array  # uint64, value of rs2; of a0 for ecall; 0 where none is read
+    c: Array  # uint64, value written to rd or SINK; 0 where none is written
+    d: Array  # uint64, value of that register before; 0 where none is written
+    t_a: Array  # uint64
+    t_b: Array  # uint64, rs1 = rs2: the access at SLOT_A
+    t_d: Array  # uint64, rd = rs1 or rs2: the access at SLOT_A or SLOT_B
+    new: Array  # uint64 (accesses,), words after the accesses of stores; others are not written
+
+
+def empty_cycles(device: Device, cycles: int, accesses: int) -> Cycles:
+    """Room for so many cycles with so many accesses; words after accesses that are no stores' stay 0."""
+    arrays = device.arrays
+    order, entry, at = arrays.empty((3, cycles), dtype="uint32")
+    a, b, c, d, t_a, t_b, t_d = arrays.empty((7, cycles), dtype="uint64")
+    return Cycles(order, entry, at, a, b, c, d, t_a, t_b, t_d, arrays.zeros(accesses, dtype="uint64"))

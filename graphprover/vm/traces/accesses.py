@@ -1,0 +1,30 @@
+"""What the lanes of a family access, and when in their cycle."""
+
+from dataclasses import dataclass
+
+from graphprover.vm.clock import SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY
+from graphprover.vm.kernels.tape import A_IN_PLACE, M2, WORD, A, B, D, M
+from graphprover.vm.tables.keccak_f import WORDS
+from graphprover.vm.tables.step import Step
+
+_SLOTS = {"a_t": SLOT_A, "b_t": SLOT_B, "d_t": SLOT_D, "m_t": SLOT_MEMORY, "m2_t": SLOT_MEMORY}
+_COLUMNS = {"a_t": A, "b_t": B, "d_t": D, "m_t": M, "m2_t": M2}
+
+
+@dataclass(frozen=True)
+class Access:
+    """An access that a lane makes."""
+
+    cell: str  # the cells that hold the time of the access before
+    number: int  # of the one among them
+    slot: int  # when in the cycle
+    column: int  # where the late ones among them are counted (``kernels/tape.py``)
+
+
+def accesses_of(step: Step) -> list[Access]:
+    """What a lane accesses, in order."""
+    found = [Access(cell, 0, slot, _COLUMNS[cell]) for cell, slot in _SLOTS.items() if cell in step.names]
+    if step.in_place:
+        found = [Access("a_t", 0, SLOT_D, A_IN_PLACE) if access.cell == "a_t" else access for access in found]
+    words = WORDS if "word_t" in step.names else 0
+    return found + [Access("word_t", i, SLOT_MEMORY, WORD + i) for i in range(words)]

@@ -1,0 +1,31 @@
+"""A recorded run, replayed in the order of time: each cycle at its own place."""
+
+import numpy as np
+
+from graphprover.device import CpuDevice
+from graphprover.vm.execute import Execution
+from graphprover.vm.kernels import replay
+from graphprover.vm.kernels.tape import empty_cycles
+from graphprover.vm.partition import groups_of, steps_of
+from graphprover.vm.record import INTERVAL
+from graphprover.vm.statement import Machine
+from graphprover.vm.traces.run import Run, load_tape, program_columns
+
+ENTRY = np.uint64(2**32 - 1)  # of a step
+
+
+def in_time(machine: Machine, execution: Execution, window: range | None = None) -> Run:
+    """All cycles, or those of a window, as if all entries were of one group."""
+    window = window or range(execution.cycles)
+    device = CpuDevice(1)
+    assert execution.record is not None and len(groups_of(machine).family)
+    tape = load_tape(device, machine=machine, record=execution.record, window=window)
+    cycles = empty_cycles(device, len(window), len(tape.old))
+    places = np.maximum(tape.start + INTERVAL * np.arange(len(tape.index)), window.start) - window.start
+    replay(device, tape, steps_of(machine) & ENTRY, places[None].astype(np.uint32), cycles)
+    return Run(window.start, cycles, tape.old, tape.clock, program_columns(device, machine))
+
+
+def instructions(machine: Machine, run: Run) -> np.ndarray:
+    """The instruction of each cycle of a run: its number in the code."""
+    return machine.instruction_of_entry[run.cycles.entry]

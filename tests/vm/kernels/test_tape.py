@@ -1,0 +1,275 @@
+"""What cycles need and what they were, against their definition in the order of time."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from graphprover.device import CpuDevice
+from graphprover.vm.clock import FAR, SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, clock_of, time_of
+from graphprover.vm.elf import Image
+from graphprover.vm.execute import execute
+from graphprover.vm.families import FAMILIES
+from graphprover.vm.io import KECCAK_F
+from graphprover.vm.isa import ACCESS_BYTES, Instruction, Op
+from graphprover.vm.kernels import census, tape
+from graphprover.vm.kernels import replay as replay_cycles
+from graphprover.vm.kernels.tape import ACCESSES, NO_STEP, UNPROVED, UNREACHED, Cycles, Tape, empty_cycles
+from graphprover.vm.partition import groups_of, steps_of
+from graphprover.vm.record import INTERVAL, NO_REGISTER, registers_accessed
+from graphprover.vm.statement import Machine
+from graphprover.vm.tables.bump import REACH
+from graphprover.vm.tables.keccak_f import WORDS
+from graphprover.vm.tables.program import FIELDS
+from graphprover.vm.traces.rows import Rows
+from graphprover.vm.traces.run import Run, load_tape, program_columns
+from graphprover.vm.version import FAMILY_NUMBERS
+from tests.vm.assemble import image, leave, li
+from tests.vm.programs import D, X, everything
+from tests.vm.test_windows import far_accesses
+
+COLUMNS = [name for name in Cycles.__annotations__ if name != "new"]
+NAMES = {number: name for name, number in FAMILY_NUMBERS.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A window of a run, and what a device should find of it."""
+
+    tape: Tape
+    steps: np.ndarray
+    counts: np.ndarray
+    late: np.ndarray
+    refused: np.ndarray
+    cycles: Cycles
+
+    @property
+    def places(self) -> np.ndarray:
+        """Where the first cycle of each group in each interval goes."""
+        return (np.cumsum(self.counts.ravel()).reshape(self.counts.shape) - self.counts).astype(np.uint32)
+
+
+def case(
+    program: Image,
+    first: int,
+    last: int,
+    *,
+    later: int = 0,
+    times: int | None = None,
+    dropped: frozenset[int] = frozenset(),
+) -> Case:
+    """A window from the cycle ``first`` on, at most to ``last``; its cycles so much ``later`` than what was before.
+
+    ``times``: of the last accesses of all registers, if not their own.
+    """
+    machine = Machine(program)
+    taped = tape_of(machine, first, last)
+    taped = replace(taped, start=taped.start + later, first=taped.first + later, last=taped.last + later)
+    if times is not None:
+        taped = replace(taped, times=np.full_like(taped.times, times))
+    steps = steps_of(machine, dropped)
+
+    cycles = empty_cycles(CpuDevice(1), taped.last - taped.first, len(taped.old))
+    starts = np.maximum(taped.start + INTERVAL * np.arange(len(taped.index)), taped.first) - taped.first
+    replay_cycles(CpuDevice(1), taped, steps & np.uint64(2**32 - 1), starts[None].astype(np.uint32), cycles)
+    assert (cycles.order == np.arange(len(cycles.order))).all()
+    run = Run(taped.first, cycles, taped.old, taped.clock, program_columns(CpuDevice(1), machine))
+    instruction = machine.instruction_of_entry[cycles.entry]
+    groups = groups_of(machine)
+    group = groups.of[_entries(machine, run, instruction, dropped)]
+    counts = np.zeros((len(groups.family), len(taped.index)), dtype=np.uint32)
+    np.add.at(counts, (group, (taped.first + cycles.order - taped.start) // INTERVAL), 1)
+    late, refused = _late(machine, run, instruction, group, len(counts))
+    order = np.argsort(group, kind="stable").astype(np.uint32)
+    return Case(taped, steps, counts, late, refused, replace(cycles, order=order))
+
+
+def tape_of(machine: Machine, first: int, last: int) -> Tape:
+    """A window from the cycle ``first`` on, at most to ``last``."""
+    execution = execute(machine.image, b"some input", record=True)
+    assert execution.record is not None
+    window = range(first, min(last, execution.cycles))
+    return load_tape(CpuDevice(1), machine=machine, record=execution.record, window=window)
+
+
+def _entries(machine: Machine, run: Run, instruction: np.ndarray, dropped: frozenset[int]) -> np.ndarray:
+    """The first entry of each cycle's instruction whose family can prove it."""
+    families = machine.entries[FIELDS.index("family")].astype(np.int64)
+    rows = Rows(CpuDevice(1), run, slice(None))
+    fits = {
+        number: np.broadcast_to(FAMILIES[NAMES[number]](1).fits(rows), instruction.shape)
+        for number in set(families.tolist()) - dropped
+    }
+    found = np.full(len(instruction), -1)
+    for outcome in reversed(range(8)):
+        entry = machine.first_entry[instruction] + outcome
+        entry = np.where(entry < machine.first_entry[instruction + 1], entry, -1)
+        for number, fitting in fits.items():
+            found = np.where((entry >= 0) & (families[entry] == number) & fitting, entry, found)
+    assert (found == run.cycles.entry).all() or dropped
+    return found
+
+
+def _late(
+    machine: Machine, run: Run, instruction: np.ndarray, group: np.ndarray, groups: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """How many accesses come late, and the first cycle with one that comes too late."""
+    cycles, used = run.cycles, registers_accessed(machine.instructions)
+    now = time_of(clock_of(run.start + cycles.order.astype(np.int64)))
+    found: list[tuple[int, int, np.ndarray, Any]] = []
+    for column, slot, numbers, before in (
+        (tape.A, SLOT_A, used.a, cycles.t_a),
+        (tape.A_IN_PLACE, SLOT_D, used.a, cycles.t_a),
+        (tape.B, SLOT_B, used.b, cycles.t_b),
+        (tape.D, SLOT_D, used.d, cycles.t_d),
+    ):
+        found.append((column, slot, numbers[instruction] != NO_REGISTER, before))
+    op = machine.instructions.op[instruction]
+    size = np.where((op == Op.ECALL) & (cycles.a == KECCAK_F), WORDS, 0)
+    address = cycles.a + machine.instructions.imm.view(np.uint64)[instruction]
+    for access, length in ACCESS_BYTES.items():
+        size[op == access] = 1 + (address[op == access] % 8 + length > 8)
+    padded = np.append(run.clock, np.zeros(WORDS, dtype=np.uint32)).astype(np.int64)
+    for k in range(WORDS):
+        clock = padded[cycles.at + k]
+        before = np.where(clock > 0, time_of(clock, SLOT_MEMORY), 0)
+        found += [(tape.M + k, SLOT_MEMORY, (size > k) & (size <= 2), before)] if k < 2 else []
+        found.append((tape.WORD + k, SLOT_MEMORY, size == WORDS, before))
+    late, refused = np.zeros((groups, ACCESSES), dtype=np.uint64), np.full(2, NO_STEP, dtype=np.uint64)
+    for column, slot, accessed, before in found:
+        distance = now + slot - np.asarray(before).astype(np.int64)
+        np.add.at(late[:, column], group[accessed & (distance > FAR)], np.uint64(1))
+        too_far = accessed & (distance - 1 > REACH)
+        if column == tape.A_IN_PLACE:
+            too_far &= used.d[instruction] == used.a[instruction]
+        if too_far.any():
+            far = cycles.order[too_far].astype(np.uint64) + np.uint64(run.start)
+            refused[UNREACHED] = min([int(refused[UNREACHED]), *far.tolist()])
+    return late, refused
+
+
+def counted(device: Any, expected: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What a device counts: cycles, late accesses added to 1 each, and what is refused."""
+    there = loaded(device, expected.tape)
+    counts = device.load(np.zeros_like(expected.counts))
+    late = device.load(np.ones_like(expected.late))
+    refused = device.load(np.full(2, NO_STEP, dtype=np.uint64))
+    census(device, there, device.load(expected.steps), counts, late, refused)
+    return counts, late, refused
+
+
+def written(device: Any, expected: Case) -> Cycles:
+    """What a device writes."""
+    there = loaded(device, expected.tape)
+    cycles = empty_cycles(device, len(expected.cycles.order), len(expected.tape.old))
+    replay_cycles(device, there, device.load(expected.steps), device.load(expected.places), cycles)
+    return cycles
+
+
+def loaded(device: Any, here: Tape) -> Tape:
+    """The tape on a device."""
+    return Tape(**{name: value if isinstance(value, int) else device.load(value) for name, value in vars(here).items()})
+
+
+def repeated(one: Case, intervals: int) -> Case:
+    """Whole intervals again and again, as the CPU counts and writes them."""
+    taped = one.tape
+    turns = -(-intervals // len(taped.index))
+    columns = {name: np.tile(getattr(taped, name), turns) for name in ("old", "clock", "index")}
+    columns |= {name: np.tile(getattr(taped, name), (turns, 1)) for name in ("values", "times")}
+    at = taped.at + len(taped.old) * np.arange(turns, dtype=np.uint32)[:, None]
+    long = replace(taped, **columns, at=at.ravel(), last=taped.start + turns * (taped.last - taped.start))
+    counts, late, refused = counted(CpuDevice(2), replace(one, tape=long, counts=np.tile(one.counts, turns)))
+    found = replace(one, tape=long, counts=counts, late=late - np.uint64(1), refused=refused)
+    room = empty_cycles(CpuDevice(2), long.last - long.first, len(long.old))
+    return replace(found, cycles=written(CpuDevice(2), replace(found, cycles=room)))
+
+
+PROGRAMS = {"everything": everything(6, 2), "far": far_accesses()}
+WINDOWS = [(0, 1 << 20), (0, 1), (1023, 1024), (1024, 2048), (900, 1000), (1000, 1001), (700, 2100), (33, 1 << 20)]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("window", WINDOWS, ids=str)
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_windows(program: str, window: tuple[int, int], threads: int) -> None:
+    expected = case(PROGRAMS[program], *window)
+    counts, late, refused = counted(CpuDevice(threads), expected)
+    np.testing.assert_array_equal(counts, expected.counts)
+    np.testing.assert_array_equal(late - np.uint64(1), expected.late)
+    np.testing.assert_array_equal(refused, expected.refused)
+    assert (refused == NO_STEP).all()
+    cycles = written(CpuDevice(threads), expected)
+    for name in Cycles.__annotations__:
+        np.testing.assert_array_equal(getattr(cycles, name), getattr(expected.cycles, name), err_msg=name)
+    if program == "far" and window[1] > 1 << 15:
+        assert late[:, [tape.A, tape.A_IN_PLACE, tape.M, tape.M2]].sum(axis=0).min() > len(late)
+
+
+def test_late_words_of_a_host_call() -> None:
+    """Much later than they are, all accesses that find what was before the window are late; some in any column."""
+    expected = case(PROGRAMS["everything"], 0, 1 << 20, later=1 << 28)
+    np.testing.assert_array_equal(counted(CpuDevice(2), expected)[1] - np.uint64(1), expected.late)
+    assert (expected.late.sum(axis=0) > 0).all()
+
+
+def test_what_no_bump_reaches() -> None:
+    """Of registers that were last accessed about REACH before, some are accessed just in time, others are not."""
+    start, found = 1 << 31, set()
+    for more in range(6):
+        times = time_of(clock_of(start)) - REACH + 8 * more
+        expected = case(PROGRAMS["everything"], 0, 100, later=start, times=times)
+        refused = counted(CpuDevice(1), expected)[2]
+        np.testing.assert_array_equal(refused, expected.refused)
+        assert refused[UNPROVED] == NO_STEP
+        found.add(int(refused[UNREACHED]))
+    assert len(found) > 2
+    np.testing.assert_array_equal(counted(CpuDevice(2), expected)[2], expected.refused)
+
+
+def test_what_no_table_proves() -> None:
+    """A base at 2^32, twice: the first cycle is told, and neither is counted or written."""
+    far = li(X, 2**32)
+    machine = Machine(image([*far, *2 * [Instruction(Op.LD, D, X, imm=-8)], *leave()]))
+    taped = tape_of(machine, 0, 100)
+    groups = len(groups_of(machine).family)
+    counts, late = np.zeros((groups, 1), dtype=np.uint32), np.zeros((groups, ACCESSES), dtype=np.uint64)
+    refused = np.full(2, NO_STEP, dtype=np.uint64)
+    census(CpuDevice(1), taped, steps_of(machine), counts, late, refused)
+    assert refused.tolist() == [len(far), NO_STEP] and counts.sum() == taped.last - 2
+    cycles = empty_cycles(CpuDevice(1), taped.last, len(taped.old))
+    replay_cycles(CpuDevice(1), taped, steps_of(machine), (np.cumsum(counts)[:, None] - counts).astype("u4"), cycles)
+    assert sorted(cycles.order[: taped.last - 2].tolist()) == sorted({*range(taped.last)} - {len(far), len(far) + 1})
+
+
+def test_repeated_windows() -> None:
+    """Clocks go on where times are the same ones again, so that ever more comes late."""
+    one = case(PROGRAMS["everything"], 0, 2048)
+    many = repeated(one, 31)
+    assert (many.counts.sum(axis=1) == 16 * one.counts.sum(axis=1)).all()
+    np.testing.assert_array_equal(np.sort(many.cycles.a), np.repeat(np.sort(one.cycles.a), 16))
+
+
+def test_families_that_are_left_out() -> None:
+    """Where no family whose rd is rs1 has a table, others prove it all."""
+    dropped = frozenset(number for number, name in NAMES.items() if name.endswith("_in_place"))
+    expected = case(PROGRAMS["everything"], 0, 1 << 20, dropped=dropped)
+    np.testing.assert_array_equal(counted(CpuDevice(1), expected)[0], expected.counts)
+    left_out = np.isin(groups_of(Machine(PROGRAMS["everything"])).family, list(dropped))
+    assert left_out.any() and not expected.counts[left_out].any()
+    assert case(PROGRAMS["everything"], 0, 1 << 20).counts[left_out].any()
+
+
+def test_tapes_that_are_none() -> None:
+    expected = case(PROGRAMS["everything"], 700, 2100)
+    for wrong in (
+        {"start": 1},
+        {"first": 1024},
+        {"last": 700},
+        {"last": 4000},
+        {"values": expected.tape.values[1:]},
+        {"at": expected.tape.at[:1]},
+    ):
+        with pytest.raises(ValueError, match=r"snapshots|no window"):
+            counted(CpuDevice(1), replace(expected, tape=replace(expected.tape, **wrong)))
