@@ -140,7 +140,7 @@ def with_bumps(proof: Proof, *log_rows: int) -> Proof:
     added = [(int(TableNumber.BUMP), log, ()) for log in log_rows]
     numbers, heights, values = zip(*sorted([*rest, *added], key=lambda table: table[0]), strict=True)
     first = (*proof.public_values[0][:3], *numbers)
-    long = bytes(1 << 20)  # enough for the openings of all of them
+    long = bytes(1 << 22)  # enough for the openings of all of them
     return replace(proof, log_heights=(proof.log_heights[0], *heights), public_values=(first, *values), payload=long)
 
 
