@@ -111,21 +111,20 @@ def execute_counting(
     image: Image,
     data: bytes,
     start: Callable[[int], Counters],
-    watch: Callable[[Counters], None],
     *,
     max_cycles: int = DEFAULT_CYCLES,
     max_memory: int = DEFAULT_MEMORY,
 ) -> tuple[Execution, Memory]:
     """Run as `execute` does, and count for a profile; gives also the words that were accessed.
 
-    ``start`` makes the counters for a pool of so many words; ``watch`` sees them after each slice. ``max_memory`` does
-    not bound what these take, but they take no more for a word than the word does, and nothing for a cycle.
+    ``start`` makes the counters for a pool of so many words. ``max_memory`` does not bound what these take, but they
+    take no more for a word than the word does, and nothing for a cycle.
     """
     _check(data, max_cycles)
     run = _Run(image, data, max_cycles, max_memory)
     counters = start(len(run.store.pool))
-    run.run(counters=counters, watch=watch)
-    return run.execution(None), run.memory(counters.pool >> LOG_SLOTS)
+    run.run(counters=counters)
+    return run.execution(None), run.memory(counters.pool[: PAGE_WORDS * (run.pages + 1)] >> LOG_SLOTS)
 
 
 def half_of_memory() -> int:
@@ -210,12 +209,7 @@ class _Run:
             np.zeros(len(self.store.pool), dtype=np.uint32),
         )
 
-    def run(
-        self,
-        tape: Tape | None = None,
-        counters: Counters | None = None,
-        watch: Callable[[Counters], None] | None = None,
-    ) -> None:
+    def run(self, tape: Tape | None = None, counters: Counters | None = None) -> None:
         """Run to the exit; raises GuestFault. In slices, so that signals are handled in between."""
         while True:
             end = min(int(self.state.position[CYCLE]) + SLICE, self.max_cycles)
@@ -224,8 +218,6 @@ class _Run:
                 self._check_memory(after=int(status == EXITED))
             else:
                 status = interpreter.run(self.code, self.state, self.store, end, None, counters)
-            if counters is not None and watch is not None:
-                watch(counters)
             if status == EXITED:
                 return
             if FAULTS[status] is not Fault.CYCLE_LIMIT or end == self.max_cycles:

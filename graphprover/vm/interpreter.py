@@ -16,8 +16,9 @@ from graphprover.vm.accelerators import change, words_of
 from graphprover.vm.clock import SLOT_A, SLOT_B, SLOT_D, clock_of, time_of
 from graphprover.vm.faults import Fault
 from graphprover.vm.io import EXIT, MEMORY_END
-from graphprover.vm.isa import ACCESS_BYTES, ILLEGAL, Instructions, Op
-from graphprover.vm.limbs import LIMB_BITS, LIMB_MASK, WORD_MASK
+from graphprover.vm.isa import ILLEGAL, Instructions, Op
+from graphprover.vm.limbs import LIMB_MASK
+from graphprover.vm.operations import SIZES, computed, loaded, stored, stored_behind, taken
 from graphprover.vm.profile.calls import enter, move
 from graphprover.vm.profile.counters import (
     FLAGS,
@@ -52,14 +53,13 @@ _MISALIGNED_HOST_CALL = FAULTS.index(Fault.MISALIGNED_HOST_CALL)
 
 _END = ILLEGAL + 1  # stands behind the last instruction
 _NOWHERE = 1 << 30  # the distance of a jump to no instruction
-_SIZES = np.array([ACCESS_BYTES[op] for op in sorted(ACCESS_BYTES)], dtype=np.uint64)  # of LB .. SD
 
 _SP = 2  # the stack pointer
 
 _U = np.uint64
 _I = np.int64
-_0, _1, _3, _7, _8, _63, _64 = map(np.uint64, (0, 1, 3, 7, 8, 63, 64))
-_LIMB_BITS, _LIMB_MASK, _WORD_MASK = map(np.uint64, (LIMB_BITS, LIMB_MASK, WORD_MASK))
+_0, _1, _3, _7, _8, _64 = map(np.uint64, (0, 1, 3, 7, 8, 64))
+_LIMB_MASK = np.uint64(LIMB_MASK)
 _clock_of, _time_of = njit(nogil=True)(clock_of), njit(nogil=True)(time_of)
 
 
@@ -116,43 +116,6 @@ def predecode(decoded: Instructions, used: AccessedRegisters) -> np.ndarray:
     )
     fields = op | used.d.astype(np.uint64) << 8 | used.a.astype(np.uint64) << 16 | used.b.astype(np.uint64) << 24
     return np.append(fields | imm << 32, np.uint64(_END | NO_REGISTER << 8 | NO_REGISTER << 16 | NO_REGISTER << 24))
-
-
-@njit(nogil=True, cache=True)
-def _product_high(a, b):
-    """The upper word of the unsigned product."""
-    al, ah, bl, bh = a & _LIMB_MASK, a >> _LIMB_BITS, b & _LIMB_MASK, b >> _LIMB_BITS
-    low = al * bl
-    middle = ah * bl + (low >> _LIMB_BITS)
-    other = al * bh + (middle & _LIMB_MASK)
-    return ah * bh + (middle >> _LIMB_BITS) + (other >> _LIMB_BITS)
-
-
-@njit(nogil=True, cache=True)
-def _word(a):
-    """Sign-extend the low 32 bits."""
-    return _U(_I(np.int32(a)))
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
-def _divide(a, b):
-    """Quotient and remainder, signed, rounded towards zero; of a division by zero -1 and a."""
-    if b == _0:
-        return _WORD_MASK, a
-    x = _0 - a if _I(a) < 0 else a
-    y = _0 - b if _I(b) < 0 else b
-    q = x // y
-    r = x - q * y
-    return _0 - q if _I(a ^ b) < 0 else q, _0 - r if _I(a) < 0 else r
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
-def _divide_unsigned(a, b):
-    """Quotient and remainder; of a division by zero 2^64 - 1 and a."""
-    if b == _0:
-        return _WORD_MASK, a
-    q = a // b
-    return q, a - q * b
 
 
 @njit(nogil=True, cache=True)
@@ -223,7 +186,7 @@ def _call(store, state, tape, counters, number, address, cycle):
         if tape is not None:
             _access(tape, state.position[ACCESSES] + k, place, store.pool[place], cycle)
         if counters is not None:
-            touch_of_call(counters, k, place, store.pool[place], cycle)
+            touch_of_call(counters, place, cycle)
         store.pool[place] = words[k]
     state.position[ACCESSES] += size
     return RUNNING
@@ -274,25 +237,15 @@ def run(code, state, store, limit, tape, counters):
             elif op == Op.AUIPC:
                 c = _U(store.code_base) + _U(4 * index) + imm
             else:
-                taken = True
+                jumps = True
                 if op == Op.JAL or op == Op.JALR:
                     if rd != _U(NO_REGISTER):
                         c = _U(store.code_base) + _U(4 * index + 4)
-                elif op == Op.BEQ:
-                    taken = bool(a == b)
-                elif op == Op.BNE:
-                    taken = bool(a != b)
-                elif op == Op.BLT:
-                    taken = bool(_I(a) < _I(b))
-                elif op == Op.BGE:
-                    taken = bool(_I(a) >= _I(b))
-                elif op == Op.BLTU:
-                    taken = bool(a < b)
                 else:
-                    taken = bool(a >= b)
+                    jumps = taken(op, a, b)
                 if counters is not None:
-                    way = int(not taken)
-                if taken:
+                    way = int(not jumps)
+                if jumps:
                     if op == Op.JALR:
                         distance = ((a + imm) & ~_1) - _U(store.code_base)
                         if distance >= _U(4 * length) or distance & _3:
@@ -308,7 +261,7 @@ def run(code, state, store, limit, tape, counters):
                     visits[index + 1] -= 1
         elif op <= Op.SD:
             address = a + imm
-            size = _SIZES[op - Op.LB]
+            size = SIZES[op - Op.LB]
             shift = _8 * (address & _7)
             base = 0
             if address < _U(MEMORY_END):
@@ -329,28 +282,13 @@ def run(code, state, store, limit, tape, counters):
                 value = old >> shift
                 if i != j:
                     value |= store.pool[j] << (_64 - shift)
-                if op == Op.LB:
-                    c = _U(_I(np.int8(value)))
-                elif op == Op.LH:
-                    c = _U(_I(np.int16(value)))
-                elif op == Op.LW:
-                    c = _U(_I(np.int32(value)))
-                elif op == Op.LD:
-                    c = value
-                elif op == Op.LBU:
-                    c = value & _U(0xFF)
-                elif op == Op.LHU:
-                    c = value & _U(0xFFFF)
-                else:
-                    c = value & _LIMB_MASK
+                c = loaded(op, value)
             else:
-                mask = _WORD_MASK >> (_64 - _8 * size)
-                store.pool[i] = (old & ~(mask << shift)) | ((b & mask) << shift)
+                store.pool[i] = stored(old, b, size, shift)
             if i != j:
                 far = store.pool[j]
                 if op >= Op.SB:
-                    back = _64 - shift
-                    store.pool[j] = (far & ~(mask >> back)) | ((b & mask) >> back)
+                    store.pool[j] = stored_behind(far, b, size, shift)
                 if tape is not None:
                     _access(tape, accesses, j, far, cycle)
                     accesses += 1
@@ -359,66 +297,6 @@ def run(code, state, store, limit, tape, counters):
             if counters is not None:
                 late += touch(words, i, cycle)
                 way = way_of_place(address, size)
-        elif op == Op.ADDI:
-            c = a + imm
-            if counters is not None:
-                way = way_of_sum(a, b, c)
-        elif op == Op.SLTI:
-            c = _U(_I(a) < _I(imm))
-        elif op == Op.SLTIU:
-            c = _U(a < imm)
-        elif op == Op.XORI:
-            c = a ^ imm
-        elif op == Op.ORI:
-            c = a | imm
-        elif op == Op.ANDI:
-            c = a & imm
-        elif op == Op.SLLI:
-            c = a << imm
-        elif op == Op.SRLI:
-            c = a >> imm
-        elif op == Op.SRAI:
-            c = _U(_I(a) >> _I(imm))
-        elif op == Op.ADD:
-            c = a + b
-            if counters is not None:
-                way = way_of_sum(a, b, c)
-        elif op == Op.SUB:
-            c = a - b
-        elif op == Op.SLL:
-            c = a << (b & _63)
-        elif op == Op.SLT:
-            c = _U(_I(a) < _I(b))
-        elif op == Op.SLTU:
-            c = _U(a < b)
-        elif op == Op.XOR:
-            c = a ^ b
-        elif op == Op.SRL:
-            c = a >> (b & _63)
-        elif op == Op.SRA:
-            c = _U(_I(a) >> _I(b & _63))
-        elif op == Op.OR:
-            c = a | b
-        elif op == Op.AND:
-            c = a & b
-        elif op == Op.ADDIW:
-            c = _word(a + imm)
-        elif op == Op.SLLIW:
-            c = _word(a << imm)
-        elif op == Op.SRLIW:
-            c = _word((a & _LIMB_MASK) >> imm)
-        elif op == Op.SRAIW:
-            c = _U(_I(_word(a)) >> _I(imm))
-        elif op == Op.ADDW:
-            c = _word(a + b)
-        elif op == Op.SUBW:
-            c = _word(a - b)
-        elif op == Op.SLLW:
-            c = _word(a << (b & _U(31)))
-        elif op == Op.SRLW:
-            c = _word((a & _LIMB_MASK) >> (b & _U(31)))
-        elif op == Op.SRAW:
-            c = _U(_I(_word(a)) >> _I(b & _U(31)))
         elif op == Op.FENCE:
             pass
         elif op == Op.ECALL:
@@ -433,41 +311,19 @@ def run(code, state, store, limit, tape, counters):
                     break
                 if counters is not None:
                     late += late_of_call(counters)
-        elif op == Op.MUL:
-            c = a * b
-        elif op == Op.MULH:
-            c = _product_high(a, b) - (b if _I(a) < 0 else _0) - (a if _I(b) < 0 else _0)
-        elif op == Op.MULHSU:
-            c = _product_high(a, b) - (b if _I(a) < 0 else _0)
-        elif op == Op.MULHU:
-            c = _product_high(a, b)
-        elif op == Op.DIV:
-            c = _divide(a, b)[0]
-        elif op == Op.DIVU:
-            c = _divide_unsigned(a, b)[0]
-        elif op == Op.REM:
-            c = _divide(a, b)[1]
-        elif op == Op.REMU:
-            c = _divide_unsigned(a, b)[1]
-        elif op == Op.MULW:
-            c = _word(a * b)
-        elif op == Op.DIVW:
-            c = _word(_divide(_word(a), _word(b))[0])
-        elif op == Op.DIVUW:
-            c = _word(_divide_unsigned(a & _LIMB_MASK, b & _LIMB_MASK)[0])
-        elif op == Op.REMW:
-            c = _divide(_word(a), _word(b))[1]
-        elif op == Op.REMUW:
-            c = _word(_divide_unsigned(a & _LIMB_MASK, b & _LIMB_MASK)[1])
         elif op == Op.EBREAK:
             status = _BREAKPOINT
             break
         elif op == ILLEGAL:
             status = _ILLEGAL_INSTRUCTION
             break
-        else:
+        elif op == _END:
             status = _JUMP_OUTSIDE_CODE
             break
+        else:
+            c = computed(op, a, b + imm)
+            if counters is not None and (op == Op.ADDI or op == Op.ADD):
+                way = way_of_sum(a, b, c)
         x[rd] = c
         if tape is not None:
             now = _U(_time_of(_clock_of(cycle)))

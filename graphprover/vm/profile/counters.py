@@ -103,8 +103,8 @@ def touch(times, place, cycle):
 
 
 @njit(nogil=True, cache=True)
-def touch_of_call(counters, word, place, value, cycle):
-    """A host call is about to change a word, which holds ``value``, the ``word``-th of its words."""
+def touch_of_call(counters, place, cycle):
+    """A host call is about to change a word of the pool."""
     counters.of_call[0] += touch(counters.pool, place, cycle)
 
 

@@ -74,7 +74,7 @@ def profile(image: Image, data: bytes = b"", **limits: Unpack[Limits]) -> Profil
         made.append(start(calls, steps, in_place_families()[families], MAX_COUNTERS, words))
         return made[0]
 
-    execution, memory = execute_counting(image, data, begin, lambda _: None, **limits)
+    execution, memory = execute_counting(image, data, begin, **limits)
     node, entry, cycles, late = _used(made[0], families, of, execution.counts)
     family, instruction = families[entry], of[entry]
 

@@ -20,7 +20,14 @@ class Rows(Executing):
     def __init__(self, device: Device, run: Run, chosen: Any) -> None:
         self.device, self.arrays = device, device.arrays
         self._run, self._cycles = run, run.cycles.order[chosen]
-        self._entries, self._at = run.cycles.entry[self._cycles], run.cycles.at[self._cycles]
+
+    @cached_property
+    def _entries(self) -> Array:
+        return self._run.cycles.entry[self._cycles]
+
+    @cached_property
+    def _at(self) -> Array:
+        return self._run.cycles.at[self._cycles]
 
     def column(self, name: str) -> Array:
         if name in self._run.program:

@@ -70,7 +70,7 @@ def state_recipes(
             yield number, Recipe(number.name.lower(), region_memory, fixed | {"rows": rows}, shape=shape)
 
 
-# Few words, so that the host makes these traces.
+# Few words, so that the host makes these traces, but for those of a region.
 
 
 def boundary(device: Device) -> Array:
@@ -123,22 +123,26 @@ def _placed(air: PublicWords, memory: Memory, of_memory: np.ndarray, untouched: 
 
 
 def region_memory(device: Device, *, air: Region, memory: Memory, rows: int) -> Array:
-    """The trace of a region."""
-    count = len(memory.address)
-    trace, c = air.zeros(rows)
+    """The trace of a region, which may have many words."""
+    arrays, count = device.arrays, len(memory.address)
+    trace = arrays.zeros((air.describe().main_width, rows), dtype=np.uint64)
+    c = air.view(trace)
     # The input's first word, its length, is in the first row; elsewhere that is right before the region.
     has_length = isinstance(air, InputMemory)
     first = 0 if has_length and count and memory.address[0] == air.start else 1
     used = slice(first, first + count)
     c.on[used] = 1
     c.at[0] = air.start if has_length else air.start - 8
-    c.at[used] = memory.address
+    c.at[used] = device.load(memory.address)
     c.at[first + count :] = air.end - 8
-    gap = (np.diff(c.at) >> np.uint64(3)) - c.on[1:]
-    c.gap[:, 1:] = low_half(gap), gap >> 16
-    c.t[used], c.lo[used], c.hi[used] = memory.t, *limbs(memory.final)
+    gap = (c.at[1:] - c.at[:-1] >> np.uint64(3)) - c.on[1:]
+    c.gap[0, 1:], c.gap[1, 1:] = low_half(gap), gap >> np.uint64(16)
+    c.t[used] = device.load(memory.t)
+    c.lo[used], c.hi[used] = limbs(device.load(memory.final))
     if has_length:
-        c.initial[:, used] = halves(memory.initial)
-        lacks = MAX_INPUT_BYTES - int(c.initial[0, 0]) - (int(c.initial[1, 0]) << 16)
-        c.gap[:, 0] = low_half(lacks), lacks >> 16
-    return device.load(trace)
+        for i, half in enumerate(halves(device.load(memory.initial))):
+            c.initial[i, used] = half
+        length = int(memory.initial[0]) if first == 0 and count else 0
+        lacks = MAX_INPUT_BYTES - length % 2**32
+        c.gap[0, 0], c.gap[1, 0] = low_half(lacks), lacks >> 16
+    return trace
