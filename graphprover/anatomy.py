@@ -1,4 +1,4 @@
-"""What a proof is made of, and what it is worth: its bytes by part, its bits by round."""
+"""What a proof is made of, and what it is worth: its bytes by part, made or expected, its bits by round."""
 
 import math
 from typing import Any
@@ -6,9 +6,11 @@ from typing import Any
 from graphprover.envelope import Proof
 from graphprover.proof_in_pieces import ProofInPieces
 from graphprover.protocol.hashing import DIGEST_BYTES
-from graphprover.protocol.layout import Layout
-from graphprover.protocol.proof import EXT_BYTES, BatchProof, decode, opened_values
+from graphprover.protocol.layout import PREPROCESSED, Layout
+from graphprover.protocol.proof import EXT_BYTES, WORD_BYTES, BatchProof, decode, opened_values
 from graphprover.protocol.security import Security, analyse, shape_of
+
+REST = "header, public values, nonces, lengths"
 
 
 def proofs_of(proof: Proof | ProofInPieces) -> tuple[Proof, ...]:
@@ -50,7 +52,7 @@ def sizes_of(proof: Proof | ProofInPieces, *layouts: Layout, decoded: BatchProof
         for part, size in payload_sizes(decoded or decode(piece.payload, layout), layout).items():
             parts[part] = parts.get(part, 0) + size
     rest = len(proof.to_bytes()) - sum(parts.values())
-    return parts | {"header, public values, nonces, lengths": rest}
+    return parts | {REST: rest}
 
 
 def payload_sizes(proof: BatchProof, layout: Layout) -> dict[str, int]:
@@ -67,3 +69,37 @@ def payload_sizes(proof: BatchProof, layout: Layout) -> dict[str, int]:
     parts["queries: fold paths"] = sum(len(queries.path) for queries in proof.fold_queries)
     parts["final polynomial"] = EXT_BYTES * len(proof.final_polynomial)
     return parts
+
+
+def expected_sizes(layout: Layout) -> dict[str, int]:
+    """The parts of `sizes_of`, of a proof of this layout that is yet to be made.
+
+    Paths are as long as they are on average, and the header has a label of some length.
+    """
+    queries, folds = layout.parameters.num_queries, layout.folded_log_heights
+    trees = [*(commitment.log_rows for commitment in layout.rounds if commitment.name != PREPROCESSED), *folds]
+    opened = sum(matrix.width * matrix.points for commitment in layout.rounds for matrix in commitment.matrices)
+    parts = {
+        "commitments": DIGEST_BYTES * sum(1 << layout.cap_log_size(log_rows) for log_rows in trees),
+        "openings": EXT_BYTES * opened,
+    }
+    for commitment in layout.rounds:
+        parts[f"queries: {commitment.name} rows"] = WORD_BYTES * queries * sum(commitment.widths)
+        parts[f"queries: {commitment.name} paths"] = _path_bytes(layout, commitment.log_rows)
+    parts["queries: folds"] = EXT_BYTES * queries * sum((1 << log_arity) - 1 for log_arity in layout.fold_log_arities)
+    parts["queries: fold paths"] = sum(_path_bytes(layout, log_rows) for log_rows in folds)
+    parts["final polynomial"] = EXT_BYTES << layout.parameters.log_final_poly_len
+    # A length is a byte up to 127 and two above, a flag a byte. Each table has some, and its terminal.
+    matrices = [matrix for commitment in layout.rounds for matrix in commitment.matrices]
+    lengths = queries * (len(layout.rounds) + len(folds) + sum(1 + (matrix.width > 127) for matrix in matrices))
+    lengths += sum(matrix.points * (1 + (matrix.width > 127)) for matrix in matrices)
+    of_tables = sum(12 + EXT_BYTES + WORD_BYTES * air.num_public_values for air in layout.tables)
+    return parts | {REST: 200 + WORD_BYTES * len(folds) + lengths + of_tables}
+
+
+def _path_bytes(layout: Layout, log_rows: int) -> int:
+    """Of a multiproof of the queries: a digest for each node that they do not meet, but whose sibling they do."""
+    queries, digests = layout.parameters.num_queries, 0.0
+    for level in range(layout.cap_log_size(log_rows) + 1, log_rows + 1):
+        digests += 2.0**level * ((1 - 0.5**level) ** queries - (1 - 2 * 0.5**level) ** queries)
+    return DIGEST_BYTES * round(digests)

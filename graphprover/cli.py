@@ -7,7 +7,7 @@ import os
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +49,7 @@ from graphprover.programs import (
 )
 from graphprover.proof_in_pieces import ProofInPieces, proof_from_bytes
 from graphprover.protocol.errors import VerificationError
-from graphprover.protocol.parameters import RATES
+from graphprover.protocol.parameters import FAST, RATES, SMALL
 from graphprover.protocol.security import JOHNSON_PROXIMITY, PROXIMITIES
 from graphprover.protocol.transcript import RELEASE
 from graphprover.statement import Statement
@@ -65,6 +65,7 @@ from graphprover.vm.statement import Machine
 
 if TYPE_CHECKING:
     from graphprover.device.choose import Profile
+    from graphprover.graphs.ceilings import Ceilings
     from graphprover.jobs import Job
     from graphprover.prover import Made
 
@@ -386,13 +387,17 @@ def _with_proximity(subparser: argparse.ArgumentParser) -> None:
 def _with_level(subparser: argparse.ArgumentParser) -> None:
     subparser.add_argument("--security", type=bits, default=128, metavar="BITS", help="provable bits (default 128)")
     _with_proximity(subparser)
-    subparser.add_argument(
+    rate = subparser.add_mutually_exclusive_group()
+    rate.add_argument(
         "--rate",
         type=int,
         choices=tuple(RATES),
-        default=2,
-        help="rate 1/2 (default), 1/4 or 1/8 of the code: less is a smaller proof for more work",
+        default=FAST,
+        help="rate 1/2 (default), 1/4 or 1/8 of the code: less is a smaller proof for more work (see `plan`)",
     )
+    for name, log_rate, what in (("--fast", FAST, "the least work"), ("--small", SMALL, "the smallest proof")):
+        text = f"{what}: rate 1/{log_rate}"
+        rate.add_argument(name, dest="rate", action="store_const", const=log_rate, default=FAST, help=text)
 
 
 def run_prove(options: argparse.Namespace) -> int:
@@ -650,7 +655,7 @@ def run_plan(options: argparse.Namespace) -> int:
     from graphprover.graphs.plan import make_plan
     from graphprover.graphs.plan_html import plan_html
     from graphprover.graphs.plan_svg import plan_svg
-    from graphprover.graphs.plan_text import peak_text, plan_rows
+    from graphprover.graphs.plan_text import peak_text, plan_rows, rates_rows
 
     try:
         profile = profile_of(options.device)
@@ -664,16 +669,34 @@ def run_plan(options: argparse.Namespace) -> int:
     cells = committed_cells(statement) if isinstance(program, Guest) else None
     found = {"program": program.name, **facts.plan(plan, profile), "committed_cells": cells}
 
+    times = assumed(profile.kind, profile.threads)
+    rates = _rates(prepared, profile, times.ceilings, options)
+    found["rates"] = rates
+
     def describe() -> list[report.Block]:
         tail = [] if cells is None else report.cells_report(cells, claimed(statement).cycles)
-        return [report.Section(plan_rows(plan)), f"on {profile}", peak_text(plan, profile.threads), *tail]
+        peak = peak_text(plan, profile.threads)
+        return [report.Section(plan_rows(plan)), f"on {profile}", peak, report.Section(rates_rows(rates)), *tail]
 
     for path, draw in ((options.svg, plan_svg), (options.html, plan_html)):
         if path:
-            times = assumed(profile.kind, profile.threads)
             write(path, draw(plan, program.name, times, profile.threads).encode())
     report.say(found, describe, options)
     return OK
+
+
+def _rates(prepared: Any, profile: "Profile", ceilings: "Ceilings", options: argparse.Namespace) -> list[facts.Facts]:
+    """What a proof of these tables costs at each rate that reaches the level."""
+    from graphprover.graphs.plan import make_plan
+    from graphprover.prepared import at_rate
+
+    found = []
+    for rate in RATES:
+        with suppress(ValueError):
+            layout = at_rate(prepared, options.security, rate, options.proximity).layout
+            plan = make_plan(layout, profile.log_batch_rows, prepared.traces)
+            found.append(facts.rate(rate, layout, plan, profile, ceilings))
+    return found
 
 
 def _plan_in_pieces(

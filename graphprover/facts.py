@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphprover.anatomy import bits_by, proofs_of
+from graphprover.anatomy import bits_by, expected_sizes, proofs_of
 from graphprover.envelope import Proof
 from graphprover.observation import Observation
 from graphprover.programs import Program
@@ -25,6 +25,7 @@ from graphprover.vm.version import MACHINE_VERSION
 
 if TYPE_CHECKING:
     from graphprover.device.choose import Profile
+    from graphprover.graphs.ceilings import Ceilings
     from graphprover.graphs.pieces import PiecesPlan
     from graphprover.graphs.plan import Plan
     from graphprover.graphs.proof import Keep
@@ -97,6 +98,17 @@ def plan(made: Plan, profile: Profile) -> Facts:
     ]
     peak = made.peak_bytes(profile.threads)
     return {"tasks": tasks, "total": asdict(made.total), **_device(profile), "peak_bytes": peak}
+
+
+def rate(number: int, layout: Layout, made: Plan, profile: Profile, ceilings: Ceilings) -> Facts:
+    """What a proof at this rate is expected to cost: seconds are those of its plan, so it takes longer."""
+    return {
+        "rate": number,
+        "queries": layout.parameters.num_queries,
+        "bytes": sum(expected_sizes(layout).values()),
+        "seconds": sum(ceilings.modelled(task.cost).seconds for task in made.tasks.values()),
+        "peak_bytes": made.peak_bytes(profile.threads),
+    }
 
 
 def plan_in_pieces(plans: Mapping[Keep, PiecesPlan], profile: Profile) -> Facts:

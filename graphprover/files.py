@@ -1,11 +1,13 @@
 """Proof files: read with a bound, written whole or not at all. ``-`` is standard input or output."""
 
+import hashlib
 import os
 import secrets
 import stat
 import sys
 import tempfile
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 
@@ -115,3 +117,25 @@ def private_folder() -> Path:
         return Path(os.devnull)
     private = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
     return folder if private else Path(os.devnull)
+
+
+@contextmanager
+def alone(work: str) -> Iterator[None]:
+    """While no other process of this user on this host does the same work; whoever waited finds it done.
+
+    Without a folder for locks nobody waits.
+    """
+    import fcntl  # which only POSIX has, and only the prover needs
+
+    path = private_folder() / f"{hashlib.sha256(work.encode()).hexdigest()[:32]}.lock"
+    try:
+        lock = path.open("w")
+    except OSError:
+        yield
+        return
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)

@@ -36,6 +36,7 @@ from graphprover.vm.execute import Execution, half_of_memory
 from graphprover.vm.faults import OtherExitCode
 from graphprover.vm.guest import ANY, Guest, Limits, claim_in, other_exit_code
 from graphprover.vm.key import Key
+from graphprover.vm.possible import possible_tables
 from graphprover.vm.setup import make_key
 from graphprover.vm.statement import Machine
 
@@ -215,10 +216,12 @@ class Job:
         return 1 if self.prover.pieces is None else self.prover.pieces
 
     def _prepared_run(self, guest: Guest, device: Device | str | None) -> Prepared | PreparedPieces:
-        prover, run = self.prover, guest.record(self._input(), **self.limits)
-        self._check_exit_code(run.exit_code)
-
+        prover = self.prover
         by = device_for(device) if isinstance(device, str) else device
+        if by is not None:
+            by.expect(possible_tables(guest.compiled()), guess=True)  # beside the run
+        run = guest.record(self._input(), **self.limits)
+        self._check_exit_code(run.exit_code)
 
         def cut(pieces: int) -> Prepared | PreparedPieces:
             return self._ready(

@@ -127,6 +127,7 @@ class InPieces:
 
     def commit(self, number: PieceNumber, piece: Prepared, keep: Keep) -> Committed:
         """Rounds 0 and 1 of a piece."""
+        self.device.expect(piece.layout.tables)
         committed: Committed = self.run(
             proof_graph.committing(self._graph(number, piece, {}), *_given(piece), keep=keep)
         )

@@ -128,6 +128,13 @@ def _prepared(
     return tuple(prepared)
 
 
+def at_rate(prepared: Prepared, security: float, rate: int, proximity: str = JOHNSON_PROXIMITY) -> Prepared:
+    """The same tables at another rate; raises ValueError for a level that no parameters reach there."""
+    tables, log_heights = prepared.layout.tables, prepared.layout.log_heights
+    parameters = choose([shape_of(tables, log_heights)], security, RATES[rate], proximity)
+    return replace(prepared, layout=make_layout(tables, log_heights, parameters))
+
+
 def checked_traces(statement: Statement) -> tuple[Array | Recipe, ...]:
     """The traces, uint64 (columns, rows), or their recipes; raises ValueError where one is missing or malformed."""
     traces: list[Array | Recipe] = []

@@ -345,6 +345,7 @@ def _prove(
     # 3. Graph: one task for each round and batch of tables, the transcript between the rounds.
     began = clock()
     layout = prepared.layout
+    device.expect(layout.tables)
     observer = observer_for(device)
     around: Around | None = observer.task if observer else None
     around = in_ranges(device, around) if setting(NVTX) else around

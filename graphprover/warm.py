@@ -3,14 +3,15 @@
 import argparse
 import time
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from graphprover.air import AirDescription
 from graphprover.options import FAILED, OK, UsageError
 from graphprover.programs import open_program
 from graphprover.vm.guest import Guest
-from graphprover.vm.shape import KECCAK_CALL, MIN_ROWS
+from graphprover.vm.possible import possible_tables
+from graphprover.vm.shape import MIN_ROWS
 from graphprover.vm.statement import Machine
-from graphprover.vm.table_numbers import LANES, FamilyTable, TableNumber
 from graphprover.vm.version import FAMILY_NUMBERS
 
 KEPT = 0.2  # seconds: what takes less was there
@@ -95,33 +96,24 @@ def _trace_keccak_f() -> None:
 def _warm_gpu(machines: Sequence[Machine], number: int) -> None:
     """Compiles the kernels of the tables that these programs can have, or of all tables of the machine."""
     from graphprover.kernels.cuda.warm import compile_kernels
+    from graphprover.vm.execute import smallest
     from graphprover.vm.kernels.cuda.sources import texts
 
-    started, count = time.perf_counter(), 0
-    for kernel, seconds in compile_kernels(_descriptions(machines), texts(), number):
+    tables: Iterator[AirDescription] = chain.from_iterable(map(possible_tables, machines))
+    if not machines:
+        tables = possible_tables(Machine(smallest()), set(FAMILY_NUMBERS))
+    started, done, slow = time.perf_counter(), 0, 0
+
+    def tell(kernel: str, seconds: float, left: int) -> None:
+        nonlocal done, slow
+        done += 1
         if seconds > KEPT:
-            count += 1
-            _progress(kernel, seconds)
-    _say(count, "the GPU", started)
+            slow += 1
+            rate = done / (time.perf_counter() - started)
+            _progress(f"{kernel}; {done} of {done + left}, {rate:.1f} a second, {left / rate:.0f} s left", seconds)
 
-
-def _descriptions(machines: Sequence[Machine]) -> Iterator[AirDescription]:
-    """The tables that proofs of these programs can have; all of the machine's where there is none.
-
-    Without output and stated input, whose tables are others for each number of words.
-    """
-    from graphprover.vm.execute import smallest
-
-    for machine in machines or [Machine(smallest())]:
-        possible = {outcome.family for outcomes in machine.outcomes for outcome in outcomes}
-        families = possible if machines else set(FAMILY_NUMBERS)
-        others = {*TableNumber} - {TableNumber.OUTPUT, TableNumber.STATED_INPUT}
-        others -= {TableNumber.IMAGE} - set(machine.required)
-        if KECCAK_CALL not in families:
-            others -= {TableNumber.KECCAK_F, TableNumber.EVEN}
-        tables = (FamilyTable(family, lanes).number for family in sorted(families) for lanes in LANES)
-        for number in (0, *sorted(others), *tables):
-            yield machine.air(number, tables=2, output_words=0).describe()
+    compile_kernels(tables, texts(), number, tell)
+    _say(slow, "the GPU", started)
 
 
 def _say(count: int, device: str, started: float) -> None:

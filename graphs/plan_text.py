@@ -1,6 +1,7 @@
 """A plan as text: the rows of a table, and figures for people."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from graphprover.graphs.pieces import PiecesPlan
 from graphprover.graphs.plan import Plan, Task
@@ -21,6 +22,15 @@ def plan_rows(plan: Plan) -> list[tuple[str, ...]]:
 def peak_text(plan: Plan, threads: int) -> str:
     """The most memory that the proof takes, with so many tasks side by side."""
     return f"peak memory beyond the traces: {bytes_text(plan.peak_bytes(threads))}"
+
+
+def rates_rows(rates: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+    """The names of the columns, then a row a rate: what a proof is expected to be at it, and to take."""
+    rows: list[tuple[str, ...]] = [("rate", "queries", "proof", "at least", "peak")]
+    for found in rates:
+        size, peak = bytes_text(found["bytes"]), bytes_text(found["peak_bytes"])
+        rows.append((f"1/{found['rate']}", str(found["queries"]), size, time_text(found["seconds"]), peak))
+    return rows
 
 
 def pieces_rows(plans: Mapping[Keep, PiecesPlan]) -> list[tuple[str, ...]]:

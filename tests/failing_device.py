@@ -28,6 +28,9 @@ class FailingDevice:
     def task(self) -> AbstractContextManager[None]:
         return self._cpu.task()
 
+    def expect(self, tables: object, *, guess: bool = False) -> None:
+        """Not an operation."""
+
     def __getattr__(self, operation: str) -> Callable[..., Any]:
         method = getattr(self._cpu, operation)
 

@@ -163,6 +163,9 @@ class NaiveDevice:
     def task(self) -> AbstractContextManager[None]:
         return nullcontext()
 
+    def expect(self, tables: object, *, guess: bool = False) -> None:
+        """Nothing is compiled."""
+
     def load(self, columns: np.ndarray) -> np.ndarray:
         return columns
 

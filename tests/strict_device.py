@@ -161,6 +161,9 @@ class StrictDevice:
     def task(self) -> AbstractContextManager[None]:
         return nullcontext()
 
+    def expect(self, tables: object, *, guess: bool = False) -> None:
+        """Nothing is compiled."""
+
     def load(self, columns: np.ndarray) -> StrictArray:
         assert type(columns) is np.ndarray or isinstance(columns, StrictArray)
         return np.ascontiguousarray(columns).view(StrictArray)

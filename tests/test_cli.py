@@ -342,9 +342,27 @@ def test_a_label_cannot_drive_the_terminal(proof: Path, capsys: pytest.CaptureFi
 
 def test_plan(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "examples/memory", "--svg", "plan.svg", "--html", "plan.html"]) == OK
-    assert "quotient" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "quotient" in shown and re.search(r"^  1/8 +\d+ +[\d.]+ KiB", shown, re.M)
     assert (folder / "plan.svg").read_text().startswith("<svg")
     assert (folder / "plan.html").read_text().startswith("<!doctype html>")
+
+
+def test_presets_are_rates_that_a_plan_compares(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sizes = {}
+    for preset, rate in (("--fast", 2), ("--small", 8)):
+        assert main(["prove", "examples/memory", preset, "-o", "proof.bin"]) == OK
+        assert main(["prove", "examples/memory", "--rate", str(rate), "-o", "same.bin"]) == OK
+        assert (folder / "proof.bin").read_bytes() == (folder / "same.bin").read_bytes()
+        sizes[rate] = (folder / "proof.bin").stat().st_size
+    capsys.readouterr()
+    assert main(["plan", "examples/memory", "--json"]) == OK
+    rates = {found["rate"]: found for found in json.loads(capsys.readouterr().out)["rates"]}
+    assert [*rates] == [2, 4, 8] and all(found["seconds"] > 0 for found in rates.values())
+    for rate, size in sizes.items():
+        assert abs(rates[rate]["bytes"] - size) < 0.04 * size
+    with pytest.raises(SystemExit):
+        main(["plan", "examples/memory", "--small", "--rate", "4"])
 
 
 def test_plan_checks_traces_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

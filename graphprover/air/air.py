@@ -184,6 +184,11 @@ class TableBuilder(Row):
             raise ValueError(f"a local lookup needs messages of one width, not of widths {sorted(widths)}")
         self._locals.append(Interaction(None, tuples, label or _caller()))
 
+    @property
+    def message_count(self) -> int:
+        """How many messages were stated so far."""
+        return sum(len(interaction.tuples) for interaction in (*self._locals, *self._globals))
+
     def finish(self) -> AirDescription:
         """Runs ``define`` and describes what it stated."""
         self._air.define(self)

@@ -3,13 +3,14 @@
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache, wraps
 from typing import Any
 
 import numpy as np
 
+from graphprover.air.description import AirDescription
 from graphprover.device.host_memory import HostMemory
 from graphprover.device.interface import CPU_BATCH, Reading, Tree
 from graphprover.device.threads import Threads
@@ -95,6 +96,9 @@ class CpuDevice:
 
     def profiled(self, name: str) -> AbstractContextManager[None]:
         return nullcontext()
+
+    def expect(self, tables: Iterable[AirDescription], *, guess: bool = False) -> None:
+        """Its kernels belong to no table."""
 
     def load(self, columns: np.ndarray) -> np.ndarray:
         return columns

@@ -7,7 +7,7 @@ final polynomial and nonces.
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, wraps
@@ -17,6 +17,7 @@ from typing import Any
 import cupy
 import numpy as np
 
+from graphprover.air.description import AirDescription
 from graphprover.device.interface import CUDA_BATCH, CUDA_THREADS, DeviceLost, Reading, Tree
 from graphprover.device.rmm_errors import names_cuda_error
 from graphprover.field import GENERATOR, Ext
@@ -32,6 +33,7 @@ from graphprover.kernels.cuda import (
     ntt,
     opening,
     quotient,
+    warm,
 )
 from graphprover.kernels.cuda.memory import Pool, Staging
 from graphprover.kernels.operands import Height, Operands
@@ -49,6 +51,18 @@ class Usage:
     launches: int = 0  # of kernels
     uploaded: int = 0  # bytes of traces that crossed the bus
     downloaded: int = 0  # bytes of results that crossed the bus
+    missed: int = 0  # kernels that it had to compile or load itself, or to wait for
+    interpreted: int = 0  # quotients, as their kernels were not compiled yet
+
+
+def _done() -> dict[str, int]:
+    """By this thread so far."""
+    return {
+        "launches": launch.launched(),
+        "downloaded": launch.downloaded(),
+        "missed": launch.missed(),
+        "interpreted": launch.interpreted(),
+    }
 
 
 def _operation(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -133,10 +147,10 @@ class CudaDevice:
     def operation(self, name: str) -> Iterator[None]:
         """A task whose launches and downloads are counted as those of an operation."""
         with self.task():
-            launched, downloaded = launch.launched(), launch.downloaded()
+            before = _done()
             yield
-            launched, downloaded = launch.launched() - launched, launch.downloaded() - downloaded
-            self.count(name, calls=1, launches=launched, downloaded=downloaded)
+            amounts = {what: amount - before[what] for what, amount in _done().items()}
+            self.count(name, calls=1, **amounts)
 
     def count(self, operation: str, **amounts: int) -> None:
         """Add to the usage of an operation."""
@@ -187,6 +201,9 @@ class CudaDevice:
         from cupyx.profiler import time_range  # which nobody else needs
 
         return time_range(name)
+
+    def expect(self, tables: Iterable[AirDescription], *, guess: bool = False) -> None:
+        warm.expect(tables, self.number, guess=guess)
 
     @_operation
     def load(self, columns: np.ndarray | cupy.ndarray) -> cupy.ndarray:

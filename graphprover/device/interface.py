@@ -6,13 +6,14 @@ bit-reversed order, so that their first n rows are the coset 7·H. What comes to
 integers.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
+from graphprover.air.description import AirDescription
 from graphprover.field import Ext
 from graphprover.kernels.operands import Array, Height, Operands
 
@@ -109,6 +110,10 @@ class Device(Protocol):
 
     def profiled(self, name: str) -> AbstractContextManager[None]:
         """A range of NVTX around what this thread enqueues within, for NVIDIA's profilers; on a CPU, nothing."""
+
+    def expect(self, tables: Iterable[AirDescription], *, guess: bool = False) -> None:
+        """Have what proofs about these tables run compiled meanwhile; a guess is dropped once it is known what they
+        need. A CPU has nothing that belongs to a table."""
 
     def load(self, columns: np.ndarray) -> Array:
         """A host array on the device."""

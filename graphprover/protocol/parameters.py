@@ -59,6 +59,7 @@ class Parameters:
 
 
 RATES = {2: 1, 4: 2, 8: 3}  # what proofs are made at: n of the rate 1/n, to log_blowup
+FAST, SMALL = 2, 8  # of these, that of the least work and that of the smallest proof
 
 _LAYOUT = f"<{len(fields(Parameters))}H"
 

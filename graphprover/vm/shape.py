@@ -4,6 +4,7 @@ The prover goes from what a run uses to heights; the verifier goes back, from th
 that lead to them, and refuses a shape that none do. So it accepts no shape that honest proving never makes.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,8 +18,11 @@ from graphprover.vm.tables.keccak_f import ROUNDS
 MIN_ROWS = 64  # of a table: shorter ones would make the proof longer, not shorter
 MAX_LOG_ROWS = 26  # of a table: addresses of a region, which rise by at most 2^35 a row, stay below 2^61
 MAX_ROWS = 1 << MAX_LOG_ROWS
-MANY = 1 << 12  # instructions of a family from which on several share a row
-SPLIT_CELLS = 1 << 20  # idle cells from which on a table is split into two
+# A table costs a proof a row of its words for each query, whatever its height: a word is worth some 2^13 cells.
+MANY = 1 << 15  # instructions of a family in place from which on it has tables of its own
+FEWEST = (1, MANY, 1 << 19)  # instructions of a family from which on so many of them, LANES, share a row
+SPLIT_CELLS = 1 << 20  # idle cells, and
+SPLIT_ROWS = 1 << 12  # idle rows beyond both of which a table is split into two
 SEVERAL = frozenset({TableNumber.BUMP, TableNumber.KECCAK_F})  # a statement may have any number of these
 # With preprocessed columns, a copy of which serves the lookups of each piece.
 OF_EVERY_PIECE = (TableNumber.PROGRAM, TableNumber.HALVES, TableNumber.BYTE_PAIRS, TableNumber.POWERS)
@@ -36,7 +40,7 @@ _ONCE = frozenset(FamilyTable("halt", lanes).number for lanes in LANES)  # prove
 
 def lanes_for(count: int) -> int:
     """How many share a row, where a family proves so many instructions."""
-    return LANES[count >= MANY]
+    return LANES[bisect_right(FEWEST, count) - 1]
 
 
 def rows_for(count: int) -> int:
@@ -52,6 +56,11 @@ class Packing:
     rows: int
     cells: int  # committed cells of a row
 
+    @property
+    def spare(self) -> int:
+        """Idle rows that split nothing."""
+        return max(SPLIT_CELLS // self.cells, SPLIT_ROWS)
+
     def needed(self, count: int) -> int:
         """Rows for so many uses."""
         return -(-count * self.rows // self.uses)
@@ -66,7 +75,7 @@ class Packing:
         while count > 0:
             rows = self.needed(count)
             height = rows_for(rows)
-            if height > MIN_ROWS and (height - rows) * self.cells > SPLIT_CELLS:
+            if height > MIN_ROWS and height - rows > self.spare:
                 height //= 2
             found.append(min(height, MAX_ROWS))
             count -= min(count, self.room(found[-1]))
@@ -83,14 +92,13 @@ class Packing:
     def counts(self, heights: Sequence[int]) -> range:
         """All numbers of uses that give these heights, one or more: the inverse of ``heights``."""
         *full, last = heights
-        spare = SPLIT_CELLS // self.cells  # idle rows that split nothing
         before, least, most = 0, 1, self.room(sum(heights))
         for height in full:
             least = max(least, before + self.room(height) + 1)
             if height < MAX_ROWS:
-                most = min(most, before + self.room(2 * height - spare - 1))
+                most = min(most, before + self.room(2 * height - self.spare - 1))
             before += self.room(height)
-        fewer = 0 if last == MIN_ROWS else max(last // 2, last - spare - 1)  # rows that a lower table would have
+        fewer = 0 if last == MIN_ROWS else max(last // 2, last - self.spare - 1)  # rows that a lower table would have
         least = max(least, before + self.room(fewer) + 1)
         return range(least, min(most, before + self.room(last)) + 1)
 
@@ -186,8 +194,7 @@ def _cycles_proved(
         elif not rows_for(rows(number)[0]) <= own[0] <= rows_for(rows(number)[-1]):
             raise ValueError(f"the table {name_of(number)} has {own[0]:,} rows; no execution needs as many, or as few")
     for number in FAMILY_TABLES.keys() & uses:
-        few = FAMILY_TABLES[number].lanes == LANES[0]
-        uses[number] = _common(uses[number], range(1, MANY) if few else range(MANY, cycles + 1))
+        uses[number] = _common(uses[number], _fitting(FAMILY_TABLES[number].lanes, cycles))
     for number in _ONCE & uses.keys():
         uses[number] = _common(uses[number], range(1, 2))
     for number in _CALLS & uses.keys():
@@ -197,6 +204,12 @@ def _cycles_proved(
             raise ValueError(f"tables {name_of(number)} of these heights: no number of uses leads to them")
     proved = [uses[number] for number in FAMILY_TABLES.keys() & uses]
     return range(sum(counts[0] for counts in proved), sum(counts[-1] for counts in proved) + 1)
+
+
+def _fitting(lanes: int, cycles: int) -> range:
+    """How many instructions, of so many cycles, a family with rows of so many lanes has."""
+    fewest, *others = FEWEST[LANES.index(lanes) :]
+    return range(fewest, min([cycles + 1, *others]))
 
 
 @contextmanager

@@ -31,7 +31,7 @@ class TableNumber(IntEnum):
     ZERO_BETWEEN = 15  # from the end of a stated input to the output
 
 
-LANES = (1, 4)  # instructions in a row of a family's table
+LANES = (1, 2, 4)  # instructions in a row of a family's table
 PER_FAMILY = 16  # a family takes so many numbers, of which it uses those of its lanes; those below are the others'
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 MACHINE_VERSION = 2
-MACHINE_DIGEST = bytes.fromhex("188931c94959f475c3775db4b8a3cf4d7c13bcc78925c1d30bf489bf03b3dfb5")
+MACHINE_DIGEST = bytes.fromhex("947e2b23ca8fa0c799df10634298dcc66d1677d1c1c7ba14336fbd31a6ef328f")
 
 FAMILY_NUMBERS: Mapping[str, int] = MappingProxyType({
     "goto": 1, "touch": 2, "constant": 3, "move": 4, "jal": 5, "jalr": 6, "return": 7, "addi": 8, "addi_narrow": 9,

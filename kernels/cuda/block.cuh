@@ -1,4 +1,6 @@
 // What the threads of a block do together. All of them must call; blocks are one-dimensional, of whole warps.
+//
+// Its loops stay loops: they are in every kernel that is generated, and compile a third faster so.
 #pragma once
 #include "ext.cuh"
 
@@ -13,6 +15,7 @@ struct Product {
 // A butterfly: after step k a lane has the product of its group of 2^k lanes, with and without its own word.
 __device__ __forceinline__ Product warp_product(u64 x) {
     Product result = {x, 1};
+#pragma unroll 1
     for (u32 distance = 1; distance < WARP; distance *= 2) {
         u64 partner = __shfl_xor_sync(ALL, result.all, distance);
         result.others = distance == 1 ? partner : field::mul(result.others, partner);
@@ -64,6 +67,7 @@ __device__ __forceinline__ Ext shuffle_up(Ext x, u32 distance) {
 // The sum of the lanes up to and with this one.
 __device__ __forceinline__ Ext warp_running_sum(Ext x) {
     u32 lane = threadIdx.x % WARP;
+#pragma unroll 1
     for (u32 distance = 1; distance < WARP; distance *= 2) {
         Ext before = shuffle_up(x, distance);
         if (lane >= distance) x = ext::add(x, before);

@@ -3,7 +3,7 @@
 Selectors are made as they are needed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 import cupy
@@ -11,14 +11,15 @@ import numpy as np
 
 from graphprover.air.bytecode import Bytecode, Source
 from graphprover.kernels import domain
-from graphprover.kernels.cuda import generate
+from graphprover.kernels.cuda import generate, warm
 from graphprover.kernels.cuda.domain import points as point_tables
-from graphprover.kernels.cuda.launch import blocks_for, compiled, kernels_of, launch, pointer_or_null
+from graphprover.kernels.cuda.launch import blocks_for, compiled, count_interpreted, kernels_of, launch, pointer_or_null
 
 _THREADS = 128  # most threads of an interpreting block
 _SHARED = 48 << 10  # bytes of registers of an interpreting block, above which it gets fewer threads
 _MAX_SHARED = 96 << 10
 _WORD = 8
+_WORTH_WAITING = 1 << 34  # steps of all rows, which the interpreter of an H200 takes 0.1 to 0.3 s for
 
 
 def run_generated(text: str, name: str, blocks: int, words: np.ndarray, *arguments: object) -> None:
@@ -57,7 +58,7 @@ def evaluate(
     points = point_tables(log_rows + log_chunks)
     texts = generate.quotient_sources(bytecode, 1 << log_chunks)
     if interpreted is None:
-        interpreted = not generate.is_generated(texts)
+        interpreted = not generate.is_generated(texts) or _is_done_sooner(bytecode, texts, size)
     if interpreted:
         _interpret(bytecode, words, matrices, 1 << log_chunks, target, *points, log_rows, size)
         return
@@ -71,6 +72,21 @@ def evaluate(
             compiled(text), "quotient", blocks, generate.THREADS,
             passed, *planes, target, *points, log_rows, size,
         )  # fmt: skip
+
+
+def _fits(bytecode: Bytecode) -> bool:
+    """Whether the interpreter has room for its registers."""
+    return (bytecode.outputs + bytecode.registers) * generate.WARP * _WORD <= _MAX_SHARED
+
+
+def _is_done_sooner(bytecode: Bytecode, texts: Iterable[str], size: int) -> bool:
+    """Whether the interpreter is, since one of the kernels is still to be compiled, by another thread."""
+    missing = [text for text in texts if not (compiled(text).loaded or compiled(text).error)]
+    steps = size * (len(bytecode.instructions) + len(bytecode.terms))
+    if not any(map(warm.expects, missing)) or steps > _WORTH_WAITING or not _fits(bytecode):
+        return False
+    count_interpreted()
+    return True
 
 
 @lru_cache(maxsize=64)
@@ -101,7 +117,7 @@ def _interpret(
     while threads > generate.WARP and planes * threads * _WORD > _SHARED:
         threads //= 2
     shared = planes * threads * _WORD
-    if shared > _MAX_SHARED:
+    if not _fits(bytecode):
         raise ValueError(f"bytecode of {planes} registers does not fit the device's shared memory")
     inputs = []
     for matrix, row, offset in bytecode.inputs.tolist():

@@ -21,6 +21,7 @@ from graphprover.air.bytecode import Bytecode, Op, Selector, Source, lookup_byte
 from graphprover.air.description import AirDescription
 from graphprover.air.expression import CONST
 from graphprover.field import P
+from graphprover.kernels.cuda.ahead import Job, Turn
 from graphprover.kernels.cuda.sources import source
 
 WHOLE = 3000  # instructions and terms up to which a quotient is one kernel: some 30 s of compilation
@@ -453,10 +454,28 @@ def is_generated(sources: Iterable[str]) -> bool:
     return all(len(text) <= LARGEST for text in sources)
 
 
-def table_sources(air: AirDescription) -> list[str]:
-    """All kernels that are generated for a table."""
+def quotient_texts(air: AirDescription) -> list[str]:
+    """The kernels of a table's quotient, to be run in order; none where it is interpreted."""
     texts = quotient_sources(quotient_bytecode(air), 1 << air.log_quotient_chunks)
-    texts = list(texts) if is_generated(texts) else []
-    if air.lookups:
-        texts += lookup_sources(lookup_bytecode(air), tuple(len(lookup.tuples) for lookup in air.lookups))
-    return texts
+    return texts if is_generated(texts) else []
+
+
+def lookup_texts(air: AirDescription) -> list[str]:
+    """The kernels of a table's lookups, to be run in order; none where it has none."""
+    if not air.lookups:
+        return []
+    return lookup_sources(lookup_bytecode(air), tuple(len(lookup.tuples) for lookup in air.lookups))
+
+
+def table_jobs(air: AirDescription) -> list[Job]:
+    """All kernels that are generated for a table."""
+    called = title(air)
+    return [
+        *(Job(Turn.LOOKUPS, f"lookups of {called}", text) for text in lookup_texts(air)),
+        *(Job(Turn.QUOTIENT, f"quotient of {called}", text) for text in quotient_texts(air)),
+    ]
+
+
+def title(air: AirDescription) -> str:
+    """What to call a table, of which there may be several of one name."""
+    return f"{air.name}, {air.main_width} columns"

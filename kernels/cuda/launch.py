@@ -1,8 +1,9 @@
 """CUDA C++ to kernels that can be launched.
 
 A kernel's parameters are arrays of 64-bit words, passed as pointers, and 64-bit integers (``unsigned long long``), so
-that no size is ever cut. Its source is compiled for the device at hand on first use; CuPy keeps the result on disk,
-under a name that depends on all of the source, the headers included.
+that no size is ever cut. Its source is compiled for the device at hand, ahead by the threads of `expect` or on first
+use. CuPy keeps the result on disk, under a name that depends on all of the source, the headers included, on the
+device's architecture and on the compiler's version; it writes whole files, so that processes may share the folder.
 
     from graphprover.kernels.cuda.launch import kernels_of, launch
 
@@ -20,6 +21,7 @@ from math import prod
 import cupy
 import numpy as np
 
+from graphprover.files import alone
 from graphprover.kernels.cuda import faults
 from graphprover.kernels.cuda.sources import STANDARD, source
 
@@ -34,19 +36,49 @@ _ALIGNED = 32  # words between two arrays in one piece of memory begin at multip
 _lock = threading.Lock()
 
 
+class CompileError(RuntimeError):
+    """The compiler does not take a source text; names the table or the file."""
+
+
 class Kernels:
     """The kernels of one source text on one device."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, device: int) -> None:
+        self.name = ""  # for people
+        self.loaded = False
+        self.error: CompileError | None = None
+        self._text, self._device = text, device
+        self._lock = threading.Lock()
         self._module = cupy.RawModule(code=text, options=(f"-std={STANDARD}",), backend="nvrtc")
         self._kernels: dict[str, cupy.RawKernel] = {}
         self._addresses: dict[str, int] = {}  # of the driver's functions
         self._granted: dict[str, int] = {}  # bytes of shared memory
 
+    def load(self) -> None:
+        """Compile them, or take them from disk, unless they are loaded; waits for a thread or a process that does.
+
+        Raises CompileError.
+        """
+        with self._lock:
+            if self.error:
+                raise self.error
+            if self.loaded:
+                return
+            try:
+                with cupy.cuda.Device(self._device), alone(self._text):
+                    self._module.compile()
+            except cupy.cuda.compiler.CompileException as error:
+                self.error = CompileError(f"{self.name or 'a kernel'} does not compile: {error}")
+                raise self.error from error
+            self.loaded = True
+
     def kernel(self, name: str, shared: int) -> int:
         """The driver's function called ``name``, allowed ``shared`` bytes of dynamic shared memory a block."""
         if name in self._addresses and shared <= self._granted[name]:
             return self._addresses[name]
+        if not self.loaded:
+            _parameters.missed += 1
+            self.load()
         with _lock:
             if name not in self._kernels:
                 self._kernels[name] = self._module.get_function(name)
@@ -60,7 +92,7 @@ class Kernels:
 
 @cache
 def _kernels(text: str, device: int) -> Kernels:
-    return Kernels(text)
+    return Kernels(text, device)
 
 
 @cache
@@ -70,12 +102,14 @@ def _file(file: str) -> str:
 
 def kernels_of(file: str) -> Kernels:
     """The kernels of a ``.cu`` file of this folder on the current device."""
-    return compiled(_file(file))
+    return compiled(_file(file), file)
 
 
-def compiled(text: str) -> Kernels:
-    """The kernels of a source text, which may come from `source`, on the current device."""
-    return _kernels(text, cupy.cuda.runtime.getDevice())
+def compiled(text: str, name: str = "") -> Kernels:
+    """The kernels of a source text, which may come from `source`, on the current device; ``name`` is for people."""
+    kernels = _kernels(text, cupy.cuda.runtime.getDevice())
+    kernels.name = kernels.name or name
+    return kernels
 
 
 @cache
@@ -102,6 +136,8 @@ class _Parameters(threading.local):
         self.launched = 0  # kernels, by this thread
         self.downloaded = 0  # bytes, by this thread
         self.waited = 0.0  # seconds, by this thread
+        self.missed = 0  # kernels that were not loaded when this thread launched them
+        self.interpreted = 0  # quotients, by this thread, as their kernels were not there yet
 
     def fill(self, kernel: str, arguments: tuple[object, ...]) -> None:
         """Raises ValueError for what is no argument."""
@@ -160,6 +196,21 @@ def launch(
 def launched() -> int:
     """How many kernels this thread has launched."""
     return _parameters.launched
+
+
+def missed() -> int:
+    """How many kernels this thread has launched that it had to compile, or load, or wait for."""
+    return _parameters.missed
+
+
+def interpreted() -> int:
+    """How many quotients this thread has interpreted because their kernels were not there yet."""
+    return _parameters.interpreted
+
+
+def count_interpreted() -> None:
+    """One more."""
+    _parameters.interpreted += 1
 
 
 def to_host(array: cupy.ndarray) -> np.ndarray:

@@ -30,8 +30,7 @@ def lookup_columns(tables: Sequence[Operands], tau: Ext) -> list[tuple[cupy.ndar
     for table, target, sums, result in zip(tables, columns, totals, results, strict=True):
         bytecode, rows = lookup_bytecode(table.air), target.shape[1]
         words = constants(bytecode, table.public_values, table.prefixes, tau)
-        groups = tuple(len(lookup.tuples) for lookup in table.air.lookups)
-        for text in generate.lookup_sources(bytecode, groups):
+        for text in generate.lookup_texts(table.air):
             run_generated(
                 text, "lookups", len(sums), words,
                 table.main, rows, pointer_or_null(table.preprocessed), rows, target, sums, result[3:], rows,

@@ -426,6 +426,7 @@ struct Wholes {
     Whole of[batch::ITEMS];
 };
 
+#ifdef KERNEL_WHOLE
 // All levels up and down, one column, chunk and coset a thread block: from a chunk of a column of the source to a coset
 // of row columns rev(chunk) + column of the target.
 extern "C" __global__ void __launch_bounds__(MAX_THREADS) whole_columns(
@@ -467,53 +468,55 @@ extern "C" __global__ void __launch_bounds__(MAX_THREADS) whole_columns(
     __syncthreads();
     for (u32 i = threadIdx.x; i < size; i += blockDim.x) to[((u64)coset << log_size) + i] = x[i];
 }
+#endif
 
-#define KERNEL(name) extern "C" __global__ void __launch_bounds__(THREADS, 3) name
+// Each kernel is a text of its own, so that they compile side by side: of these names one is defined, as the kernel's
+// number of levels (`sources.ntt`).
+#define NAME(name, levels) name##_##levels
+#define NAMED(name, levels) NAME(name, levels)
+#define KERNEL(name, levels) extern "C" __global__ void __launch_bounds__(THREADS, 3) NAMED(name, levels)
 
-#define DOWN_BOTTOM(LEVELS)                                                                                         \
-    KERNEL(down_bottom_##LEVELS)(                                                                                   \
-        u64 * data, u64 stride, u64 columns, u64 log_size, u64 log_cosets, u64 shift, const u64* roots) {           \
-        down_bottom<LEVELS>(data, stride, columns, log_size, log_cosets, shift, roots);                             \
-    }
-#define UP_BOTTOM(LEVELS)                                                                                           \
-    KERNEL(up_bottom_##LEVELS)(                                                                                     \
-        const u64* source, u64 source_stride, u64* target, u64 target_stride, u64 columns, u64 log_size,            \
-        u64 log_chunks, const u64* roots) {                                                                         \
-        up_bottom<LEVELS>(source, source_stride, target, target_stride, columns, log_size, log_chunks, roots);      \
-    }
-#define UP_NATURAL(LEVELS)                                                                                          \
-    KERNEL(up_natural_##LEVELS)(                                                                                    \
-        const u64* source, u64 source_stride, u64* target, u64 target_stride, u64 columns, u64 log_size,            \
-        const u64* roots) {                                                                                         \
-        up_natural<LEVELS>(source, source_stride, target, target_stride, columns, log_size, roots);                 \
-    }
-#define STRIDED(LEVELS)                                                                                             \
-    KERNEL(down_##LEVELS)(                                                                                          \
-        u64 * data, u64 stride, u64 columns, u64 log_size, u64 log_stride, u64 log_cosets, u64 shift,               \
-        const u64* roots) {                                                                                         \
-        strided<LEVELS, false>(data, stride, columns, log_size, log_stride, log_cosets, shift, roots);              \
-    }                                                                                                               \
-    KERNEL(up_##LEVELS)(                                                                                            \
-        u64 * data, u64 stride, u64 columns, u64 log_size, u64 log_stride, u64 log_chunks, const u64* roots) {      \
-        strided<LEVELS, true>(data, stride, columns, log_size, log_stride, log_chunks, 1, roots);                   \
-    }                                                                                                               \
-    KERNEL(turn_##LEVELS)(                                                                                          \
-        u64 * data, u64 stride, u64 columns, u64 log_size, u64 log_chunks, u64 log_cosets, u64 shift, u64 scale,    \
-        const u64* roots) {                                                                                         \
-        turn<LEVELS>(data, stride, columns, log_size, log_chunks, log_cosets, shift, scale, roots);                 \
-    }
+#ifdef KERNEL_DOWN_BOTTOM
+KERNEL(down_bottom, KERNEL_DOWN_BOTTOM)(
+    u64* data, u64 stride, u64 columns, u64 log_size, u64 log_cosets, u64 shift, const u64* roots) {
+    down_bottom<KERNEL_DOWN_BOTTOM>(data, stride, columns, log_size, log_cosets, shift, roots);
+}
+#endif
 
-DOWN_BOTTOM(9)
-DOWN_BOTTOM(10)
-DOWN_BOTTOM(11)
-DOWN_BOTTOM(12)
-UP_BOTTOM(9)
-UP_BOTTOM(10)
-UP_BOTTOM(11)
-UP_BOTTOM(12)
-UP_NATURAL(5)
-UP_NATURAL(6)
-UP_NATURAL(7)
-UP_NATURAL(8)
-STRIDED(4)
-STRIDED(8)
+#ifdef KERNEL_UP_BOTTOM
+KERNEL(up_bottom, KERNEL_UP_BOTTOM)(
+    const u64* source, u64 source_stride, u64* target, u64 target_stride, u64 columns, u64 log_size, u64 log_chunks,
+    const u64* roots) {
+    up_bottom<KERNEL_UP_BOTTOM>(source, source_stride, target, target_stride, columns, log_size, log_chunks, roots);
+}
+#endif
+
+#ifdef KERNEL_UP_NATURAL
+KERNEL(up_natural, KERNEL_UP_NATURAL)(
+    const u64* source, u64 source_stride, u64* target, u64 target_stride, u64 columns, u64 log_size,
+    const u64* roots) {
+    up_natural<KERNEL_UP_NATURAL>(source, source_stride, target, target_stride, columns, log_size, roots);
+}
+#endif
+
+#ifdef KERNEL_DOWN
+KERNEL(down, KERNEL_DOWN)(
+    u64* data, u64 stride, u64 columns, u64 log_size, u64 log_stride, u64 log_cosets, u64 shift, const u64* roots) {
+    strided<KERNEL_DOWN, false>(data, stride, columns, log_size, log_stride, log_cosets, shift, roots);
+}
+#endif
+
+#ifdef KERNEL_UP
+KERNEL(up, KERNEL_UP)(
+    u64* data, u64 stride, u64 columns, u64 log_size, u64 log_stride, u64 log_chunks, const u64* roots) {
+    strided<KERNEL_UP, true>(data, stride, columns, log_size, log_stride, log_chunks, 1, roots);
+}
+#endif
+
+#ifdef KERNEL_TURN
+KERNEL(turn, KERNEL_TURN)(
+    u64* data, u64 stride, u64 columns, u64 log_size, u64 log_chunks, u64 log_cosets, u64 shift, u64 scale,
+    const u64* roots) {
+    turn<KERNEL_TURN>(data, stride, columns, log_size, log_chunks, log_cosets, shift, scale, roots);
+}
+#endif

@@ -14,7 +14,8 @@ import numpy as np
 
 from graphprover import field
 from graphprover.kernels.cuda.batch import batched
-from graphprover.kernels.cuda.launch import empty_arrays, kernels_of, launch, multiprocessors
+from graphprover.kernels.cuda.launch import compiled, empty_arrays, launch, multiprocessors
+from graphprover.kernels.cuda.sources import ntt as text_of
 
 LOG_TILE = 12  # a transform of one tile has a kernel of its own
 _LOG_SHORT = 8  # up to here a column keeps few threads busy
@@ -96,7 +97,7 @@ def _roots(device: int) -> cupy.ndarray:
 def _launch(name: str, units: int, shared: int, *arguments: object) -> None:
     device = cupy.cuda.runtime.getDevice()
     blocks = min(units, multiprocessors(device) * _BLOCKS_PER_MULTIPROCESSOR)
-    launch(kernels_of("ntt.cu"), name, blocks, THREADS, *arguments, _roots(device), shared=shared)
+    launch(compiled(text_of(name)), name, blocks, THREADS, *arguments, _roots(device), shared=shared)
 
 
 def _log_rows(matrix: cupy.ndarray) -> int:
@@ -135,7 +136,8 @@ def _whole(extensions: Sequence[_Extension], log_cosets: int, shift: int, natura
         ]  # fmt: skip
         for described, count, blocks in batched(items):
             launch(
-                kernels_of("ntt.cu"), "whole_columns", blocks, min(max(1 << longest >> 1, 32), MAX_THREADS),
+                compiled(text_of("whole_columns")), "whole_columns", blocks,
+                min(max(1 << longest >> 1, 32), MAX_THREADS),
                 described, count, log_cosets, natural, shift, _roots(cupy.cuda.runtime.getDevice()),
                 shared=_WORD * ((1 << longest) + LOG_TILE),
             )  # fmt: skip

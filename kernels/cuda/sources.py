@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
@@ -24,3 +25,25 @@ def source(file: str | Path, defines: Mapping[str, int] = MappingProxyType({})) 
 
     lines = [f"#define {name} {value}\n" for name, value in defines.items()]
     return "".join(lines) + text(file).replace("#pragma once\n", "")
+
+
+NTT = (
+    "whole_columns",
+    *(f"{name}_{levels}" for name in ("down_bottom", "up_bottom") for levels in (9, 10, 11, 12)),
+    *(f"up_natural_{levels}" for levels in (5, 6, 7, 8)),
+    *(f"{name}_{levels}" for name in ("down", "up", "turn") for levels in (4, 8)),
+)  # the kernels of ntt.cu
+
+
+@cache
+def ntt(kernel: str) -> str:
+    """The text of one kernel of ``ntt.cu``: all in one would compile for longer than the rest of a proof's together."""
+    name, _, levels = kernel.rpartition("_")
+    number = {f"KERNEL_{name.upper()}": int(levels)} if levels.isdecimal() else {"KERNEL_WHOLE": 1}
+    return source("ntt.cu", number)
+
+
+def texts() -> dict[str, str]:
+    """The texts of all files of this folder, by what to call them."""
+    files = {file.name: source(file.name) for file in sorted(FOLDER.glob("*.cu")) if file.name != "ntt.cu"}
+    return files | {f"ntt.cu, {kernel}": ntt(kernel) for kernel in NTT}

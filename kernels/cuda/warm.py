@@ -3,52 +3,65 @@
 No CPU twin: Numba's kernels belong to no table.
 """
 
-import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 
 import cupy
 
 from graphprover.air.description import AirDescription
-from graphprover.kernels.cuda.generate import table_sources
-from graphprover.kernels.cuda.sources import FOLDER, STANDARD, source
+from graphprover.kernels.cuda import sources
+from graphprover.kernels.cuda.ahead import Ahead, Job, Turn
+from graphprover.kernels.cuda.generate import table_jobs
+from graphprover.kernels.cuda.launch import compiled
+
+Tell = Callable[[str, float, int], object]  # what was compiled, its seconds, how many texts are known to be left
 
 
-def compile_kernels(
-    airs: Iterable[AirDescription], more: Mapping[str, str], device: int
-) -> Iterator[tuple[str, float]]:
-    """Compile the kernels of all operations and of these tables for a device; yields what was done, and its seconds.
+@cache
+def ahead(device: int) -> Ahead:
+    """What this process compiles ahead for a device."""
 
-    ``more``: texts of other kernels by their names.
+    def run(job: Job) -> None:
+        with cupy.cuda.Device(device):
+            compiled(job.text, job.name).load()
 
-    Processes are started anew: one that was forked could not use the GPU that this one uses.
+    return Ahead(table_jobs, run)
+
+
+@cache
+def _operations() -> list[Job]:
+    return [Job(Turn.OPERATION, name, text) for name, text in sources.texts().items()]
+
+
+def expect(tables: Iterable[AirDescription], device: int, *, guess: bool = False) -> None:
+    """Have the kernels of all operations and of these tables compiled, beside what this thread does: `Ahead.expect`."""
+    ahead(device).expect(tables, _operations(), guess=guess)
+
+
+def expects(text: str) -> bool:
+    """Whether this process compiles a text ahead for the current device, or has."""
+    return ahead(cupy.cuda.runtime.getDevice()).expects(text)
+
+
+def compile_kernels(airs: Iterable[AirDescription], more: Mapping[str, str], device: int, tell: Tell) -> None:
+    """Compile the kernels of all operations and of these tables for a device; ``tell`` is called after each of them.
+
+    ``more``: texts of other kernels by their names. Raises the first error of the compiler, once all others are done.
     """
-    texts = {source(file.name): file.name for file in sorted(FOLDER.glob("*.cu"))}
-    texts |= {text: name for name, text in more.items()}
-    for air in airs:
-        for text in table_sources(air):
-            texts.setdefault(text, f"table {air.name}, {air.main_width} columns")
-    workers = min(os.cpu_count() or 1, len(texts))
-    with ProcessPoolExecutor(workers, get_context("spawn"), _begin, (device,)) as pool:
-        # The longest first, or one of them runs alone at the end.
-        jobs = {pool.submit(_compile, text): texts[text] for text in sorted(texts, key=len, reverse=True)}
+    errors: list[Exception] = []
+
+    def run(job: Job) -> None:
+        started = time.perf_counter()
         try:
-            for job in as_completed(jobs):
-                yield jobs[job], job.result()
-        finally:
-            pool.shutdown(cancel_futures=True)
+            with cupy.cuda.Device(device):
+                compiled(job.text, job.name).load()
+        except Exception as error:
+            errors.append(error)
+        tell(job.name, time.perf_counter() - started, own.left())
 
-
-def _begin(device: int) -> None:
-    """What a process does once: it takes the device, and has the compiler loaded, by a kernel that does nothing."""
-    cupy.cuda.Device(device).use()
-    _compile('extern "C" __global__ void nothing() {}')
-
-
-def _compile(text: str) -> float:
-    """Seconds that it took, some hundredths for what is kept already."""
-    started = time.perf_counter()
-    cupy.RawModule(code=text, options=(f"-std={STANDARD}",), backend="nvrtc").compile()
-    return time.perf_counter() - started
+    own = Ahead(table_jobs, run)
+    own.expect(airs, [*_operations(), *(Job(Turn.OPERATION, name, text) for name, text in more.items())])
+    own.wait()
+    if errors:
+        raise errors[0]

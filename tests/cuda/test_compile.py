@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from graphprover.kernels.cuda.sources import FOLDER, source
+from graphprover.kernels.cuda import sources
+from graphprover.kernels.cuda.sources import NTT, source
 from graphprover.vm.kernels.cuda import sources as vm_sources
 from graphprover.vm.kernels.cuda.sources import texts
 from tests.cuda import nvrtc
@@ -12,7 +13,7 @@ from tests.cuda.nvrtc import ARCHITECTURES, Job
 
 nvrtc.require()
 
-TEXTS = {file.name: source(file.name) for file in FOLDER.glob("*.cu")} | texts()
+TEXTS = sources.texts() | texts()
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
@@ -20,6 +21,7 @@ def test_compiles(architecture, record_kernels):
     kernels = nvrtc.compile_all(Job(file, text, architecture) for file, text in TEXTS.items())
     record_kernels(kernels)
     assert {job.title for job, _ in kernels} == set(TEXTS)
+    assert {kernel.name for job, kernel in kernels if job.title.startswith("ntt.cu")} == set(NTT)
     for job, kernel in kernels:
         assert 0 < kernel.registers <= 255, (job.title, kernel)
         # A few spilled addresses are harmless, an array in local memory is not.

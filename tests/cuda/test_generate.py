@@ -40,7 +40,7 @@ def jobs(airs: Iterable[AirDescription], architecture: str) -> list[Job]:
     """The kernels of some tables, each text once."""
     titles: dict[str, str] = {}
     for air in airs:
-        for code in generate.table_sources(air):
+        for code in (job.text for job in generate.table_jobs(air)):
             titles.setdefault(code, f"{air.name}, {air.main_width} columns,")
     return [Job(title, code, architecture) for code, title in titles.items()]
 

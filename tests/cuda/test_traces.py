@@ -7,6 +7,7 @@ import pytest
 
 from graphprover import prove, verify
 from graphprover.device import CpuDevice
+from graphprover.vm.table_numbers import LANES
 from tests.graphs.test_proof import FEW
 from tests.strict_device import _SAME
 from tests.vm.kernels import test_counting, test_keccak_f, test_lanes, test_tape
@@ -108,9 +109,9 @@ def test_guests(name, device) -> None:  # type: ignore[no-untyped-def]
     assert all(isinstance(table.main, cupy.ndarray) for table in made.tables)
 
 
-@pytest.mark.parametrize("many", [1, 4096])
-def test_all_families(many, device) -> None:  # type: ignore[no-untyped-def]
-    same_words(all_families(many), device)
+@pytest.mark.parametrize("lanes", LANES)
+def test_all_families(lanes, device) -> None:  # type: ignore[no-untyped-def]
+    same_words(all_families(lanes), device)
 
 
 def test_proofs(device) -> None:  # type: ignore[no-untyped-def]

@@ -38,7 +38,7 @@ def calls(statement: Statement, batched: None) -> list[tuple[str, int]]:
     """Every call of every operation that one proof makes."""
     device = FailingDevice()
     prove(statement, executor="sync", parameters=FEW, device=device)
-    seen = {"task", "arrays", "memory", "model", "reading", "times", "profiled"}  # of them, not of arrays
+    seen = {"task", "expect", "arrays", "memory", "model", "reading", "times", "profiled"}  # of them, not of arrays
     operations = {name for name in vars(Device) if not name.startswith("_")} - seen
     assert operations == set(device.calls), "the statement uses every operation"
     return [(name, call + 1) for name, count in device.calls.items() for call in range(count)]

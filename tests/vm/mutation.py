@@ -78,7 +78,7 @@ def families(execution: Execution, most: int = 400) -> list[Family]:
     index = instructions(machine, run)
     following_of = machine.image.code_base + 4 * np.append(index[1:], index[-1:])
     # One more word, for whoever has no second one: where none was accessed, it might as well be any.
-    more = {name: np.pad(getattr(run, name), (0, 1), constant_values=1) for name in ("old", "clock")}
+    more = {"old": np.append(run.old, np.uint64(1)), "clock": np.append(run.clock, np.uint32(1))}
     run = replace(run, cycles=replace(run.cycles, new=np.append(run.cycles.new, np.uint64(1))), **more)
     found = []
     for name in FAMILIES:

@@ -3,6 +3,9 @@
 import random
 import struct
 
+import pytest
+
+from graphprover.vm import shape
 from graphprover.vm.elf import Image
 from graphprover.vm.io import KECCAK_F, OUTPUT_BASE
 from graphprover.vm.isa import A0, A7, BRANCHES, LOADS, SHIFT, SHIFTW, STORES, I, Instruction, Op
@@ -13,6 +16,13 @@ EDGES += [2**64 - 2**31, 2**64 - 2**31 - 1, 0xFFFFFFFF00000000, 0x80000000FFFFFF
 REGISTER_OPS = [op for op in Op if op.format.rd and op.format.rs2]
 IMMEDIATE_OPS = [op for op in Op if op.format in (I, SHIFT, SHIFTW)]
 X, Y, D, HERE, LINK = 10, 11, 12, 13, 1  # registers
+
+
+def sharing_rows(patch: pytest.MonkeyPatch, lanes: int) -> None:
+    """All families have rows of so many lanes, 2 or 4, and tables in place, however short; of 1, as they are."""
+    if lanes > 1:
+        patch.setattr(shape, "MANY", 1)
+        patch.setattr(shape, "FEWEST", (1, 1, 1 if lanes == 4 else 1 << 60))
 
 
 def operand(rng: random.Random) -> int:

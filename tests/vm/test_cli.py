@@ -85,13 +85,13 @@ def test_limits_of_what_is_recorded(command: list[str], tmp_path: Path, capsys: 
     data.write_bytes(b"[" + b"1," * 2000 + b"1]")
     for limit, message in (
         (["--max-cycles", "1000"], "cycle limit (1,000) at pc 0x"),
-        (["--max-memory", "2"], "memory limit (2,097,152 bytes: a run of "),
+        (["--max-memory", "1"], "memory limit (1,048,576 bytes: a run of "),
     ):
         assert main([*command, *more, guest, "--input", str(data), *limit]) == FAILED
         captured = capsys.readouterr()
         assert message in captured.err and captured.err.count("\n") == 1
     assert "and its record take " in captured.err and "; allow more with --max-memory) at pc 0x" in captured.err
-    assert main(["execute", guest, "--input", str(data), "--max-memory", "2"]) == OK
+    assert main(["execute", guest, "--input", str(data), "--max-memory", "1"]) == OK
     assert not (tmp_path / "proof").exists()
 
 

@@ -32,11 +32,22 @@ PARAMETERS = Parameters(1, 10, 0, 3, 0, 0, 0, 0, 0, 0)
 SEARCHED = 6000  # headers
 
 
-@pytest.mark.parametrize(("uses", "rows", "cells"), [(4, 1, 3), (1, 1, 40), (1, 24, 3), (4, 1, 4000), (1, 24, 2185)])
-def test_counts_are_the_inverse_of_heights(uses: int, rows: int, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True)
+def _shorter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs of some ten thousand cycles have rows of any number of lanes."""
+    monkeypatch.setattr(shape, "MANY", 1 << 12)
+    monkeypatch.setattr(shape, "FEWEST", (1, 1 << 12, 1 << 14))
+
+
+@pytest.mark.parametrize("split_rows", [0, 100])
+@pytest.mark.parametrize(("uses", "rows", "cells"), [(4, 1, 3), (1, 1, 40), (1, 24, 3), (2, 1, 4000), (1, 24, 2185)])
+def test_counts_are_the_inverse_of_heights(
+    uses: int, rows: int, cells: int, split_rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Against all numbers of uses up to some thousands, with tables of at most 2^10 rows."""
     monkeypatch.setattr(shape, "MAX_ROWS", 1 << 10)
     monkeypatch.setattr(shape, "SPLIT_CELLS", 2000)
+    monkeypatch.setattr(shape, "SPLIT_ROWS", split_rows)
     kind = Packing(uses, rows, cells)
     most = kind.room(5 << 10)
     found: dict[tuple[int, ...], list[int]] = {}

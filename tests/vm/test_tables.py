@@ -35,24 +35,24 @@ from graphprover.vm.partition import Unprovable
 from graphprover.vm.record import NO_REGISTER
 from graphprover.vm.run_statement import statement_of_run
 from graphprover.vm.statement import Machine
-from graphprover.vm.table_numbers import TableNumber
+from graphprover.vm.table_numbers import LANES, TableNumber
 from graphprover.vm.tables.public_words import OutputMemory, PublicWords, StatedInput
 from graphprover.vm.tables.state import ImageMemory
 from graphprover.vm.tables.step import Step
 from graphprover.vm.traces import state as state_traces
 from tests.vm.assemble import CODE, DATA, image, leave, li
 from tests.vm.mutation import families, forge, notice
-from tests.vm.programs import X, Y, everything
+from tests.vm.programs import X, Y, everything, sharing_rows
 
 GUESTS = Path(__file__).parents[2] / "examples/guests"
 
 
 @cache
-def run(many: int = shape.MANY) -> Statement:
-    """A statement with every kind of instruction, and its traces; families of ``many`` get lanes, and in place."""
+def run(lanes: int = 1) -> Statement:
+    """A statement with every kind of instruction, and its traces; of several lanes in a row, with families in place."""
     execution = execute(everything(8), record=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shape, "MANY", many)
+        sharing_rows(patch, lanes)
         return with_traces(statement_of_run(Machine(execution.image), execution))
 
 
@@ -85,8 +85,8 @@ def stated_by(code: list[Instruction], data: bytes = b"") -> Statement:
 
 
 def test_every_family_accepts_what_the_executor_does() -> None:
-    assert not check(run()) and not check(run(many=1))
-    assert {*names(run()), *names(run(many=1))} >= set(FAMILIES)
+    assert not any(check(run(lanes)) for lanes in LANES)
+    assert {*names(run()), *names(run(lanes=2))} >= set(FAMILIES)
 
 
 @settings(max_examples=6, deadline=None)
@@ -96,9 +96,10 @@ def test_any_operands_are_accepted(seed: int) -> None:
     assert not check(statement_of_run(Machine(execution.image), execution))
 
 
-def test_several_instructions_a_row_and_several_tables_of_a_family() -> None:
+def test_several_instructions_a_row_and_several_tables_of_a_family(monkeypatch: pytest.MonkeyPatch) -> None:
     """A loop that is long enough for lanes and for tables that are split."""
     turns = 140_000
+    monkeypatch.setattr(shape, "FEWEST", (1, 1 << 12, 1 << 14))
     loop = [Instruction(Op.ADD, Y, Y, X), Instruction(Op.ADDI, X, X, imm=-1), Instruction(Op.BNE, rs1=X, imm=-8)]
     stated = stated_by([*li(X, turns), *loop])
     adds = [table for table in stated.tables if table.air.name == "add_narrow_in_place"]
@@ -128,6 +129,7 @@ def test_far_accesses_are_bumped() -> None:
 def test_several_tables_of_permutations_and_bumps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where one would stay idle; any of them may answer a call, and none a call that is not there."""
     monkeypatch.setattr(shape, "SPLIT_CELLS", 3000)
+    monkeypatch.setattr(shape, "SPLIT_ROWS", 0)
     loop = [*li(X, 17000), Instruction(Op.ADDI, X, X, imm=-1), Instruction(Op.BNE, rs1=X, imm=-4)]
     call = [*li(A0, DATA), *li(A7, KECCAK_F), Instruction(Op.ECALL)]
     reads = [Instruction(Op.LD, Y, 5, imm=8 * i) for i in range(-128, 129)]
@@ -185,10 +187,12 @@ def test_every_lane_says_whether_it_executes() -> None:
             def edit(c: SimpleNamespace, value: int = value) -> None:
                 c.on[0, -1] = value
 
-            found = noticed_rows(run(many=1) if name in names(run(many=1)) else run(), name, edit)
-            assert any(
-                "executes or not" in finding.label for finding in found if isinstance(finding, FailingConstraint)
-            )
+            for stated in (run(lanes) for lanes in LANES if name in names(run(lanes))):
+                assert any(
+                    "executes or not" in finding.label
+                    for finding in noticed_rows(stated, name, edit)
+                    if isinstance(finding, FailingConstraint)
+                )
 
 
 def noticed_rows(stated: Statement, name: str, edit: Callable[[SimpleNamespace], None]) -> list[Finding]:

@@ -140,18 +140,19 @@ def with_bumps(proof: Proof, *log_rows: int) -> Proof:
     added = [(int(TableNumber.BUMP), log, ()) for log in log_rows]
     numbers, heights, values = zip(*sorted([*rest, *added], key=lambda table: table[0]), strict=True)
     first = (*proof.public_values[0][:3], *numbers)
-    return replace(proof, log_heights=(proof.log_heights[0], *heights), public_values=(first, *values))
+    long = bytes(1 << 22)  # enough for the openings of all of them
+    return replace(proof, log_heights=(proof.log_heights[0], *heights), public_values=(first, *values), payload=long)
 
 
 def test_all_bumps_together_are_bounded() -> None:
-    """Sixteen tables of 2^26 rows hold a circle; two are too many by what else a statement has."""
+    """Sixty-four tables of 2^26 rows hold a circle; eight are too many by what else a statement has."""
     program = Machine(image(PROGRAM))
     honest = statement_of_run(program, execute(program.image, record=True))
     proof = prove(honest, security=80)
-    for log_rows in ([26] * 16, [26] * 2, [25] * 4, [22] * 2**5):
+    for log_rows in ([26] * 64, [26] * 8, [25] * 16):
         with pytest.raises(VerificationError, match="could wrap around p"):
             program.statement_of(with_bumps(proof, *log_rows))
-    for log_rows in ([26], [25, 24], [20, 19, 18]):
+    for log_rows in ([26] * 7, [25, 24], [20, 19, 18]):
         assert len(program.statement_of(with_bumps(proof, *log_rows)).tables) == len(honest.tables) + len(log_rows)
 
 
@@ -165,24 +166,24 @@ def test_bumps_of_all_pieces_together_are_bounded() -> None:
         [table.main.shape[1] for table in piece.tables[1:] if table.main is not None] for piece in honest.statements
     ]
 
-    def with_bump(log_rows: tuple[int, int]) -> tuple[list[list[int]], list[list[int]]]:
+    def with_tables(*counts: int) -> tuple[list[list[int]], list[list[int]]]:
+        """So many tables of bumps in each piece, of the most rows."""
         named, tall = [list(own) for own in numbers], [list(own) for own in heights]
-        for piece, log in enumerate(log_rows):
+        for piece, count in enumerate(counts):
             at = sum(number < TableNumber.BUMP for number in named[piece])
-            if log:
-                named[piece].insert(at, int(TableNumber.BUMP))
-                tall[piece].insert(at + (not piece), 1 << log)
+            named[piece][at:at] = [int(TableNumber.BUMP)] * count
+            tall[piece][at + (not piece) : at + (not piece)] = [1 << 26] * count
         return named, tall
 
-    for log_rows in ((26, 0), (0, 26), (25, 24), (24, 25)):
-        program.tables(run.cycles, *with_bump(log_rows), 0, 0)
+    for counts in ((7, 0), (0, 7), (4, 3), (3, 4)):
+        program.tables(run.cycles, *with_tables(*counts), 0, 0)
     with pytest.raises(ValueError, match="could wrap around p"):
-        program.tables(run.cycles, *with_bump((26, 26)), 0, 0)
+        program.tables(run.cycles, *with_tables(4, 4), 0, 0)
 
 
 def test_times_count_over_all_tables() -> None:
     rows = 1 << 26
     check_times([(Bump(), rows)])
-    check_times([(Bump(), rows), (Bump(), rows)])
+    check_times([(Bump(), rows)] * 8)
     with pytest.raises(ValueError, match="wrap around"):
-        check_times([(Bump(), rows), (Bump(), rows), (Bump(), 64)])
+        check_times([*[(Bump(), rows)] * 8, (Bump(), 64)])

@@ -12,14 +12,14 @@ from graphprover import prepared, prove, statement
 from graphprover.device import CpuDevice
 from graphprover.recipe import Recipe
 from graphprover.statement import Statement, with_traces
-from graphprover.vm import shape
 from graphprover.vm.elf import load_elf
 from graphprover.vm.execute import execute
 from graphprover.vm.run_statement import statement_of_run
 from graphprover.vm.statement import Machine
+from graphprover.vm.table_numbers import LANES
 from tests.graphs.test_proof import FEW
 from tests.strict_device import StrictArray, StrictDevice
-from tests.vm.programs import everything
+from tests.vm.programs import everything, sharing_rows
 
 GUESTS = Path(__file__).parents[2] / "examples/guests"
 INPUTS = {
@@ -39,11 +39,11 @@ def guest(name: str) -> Statement:
     return statement_of_run(machine, execute(machine.image, INPUTS[name], record=True))
 
 
-def all_families(many: int) -> Statement:
-    """What is proved of a program that uses all families, of which those of ``many`` cycles have several lanes."""
+def all_families(lanes: int) -> Statement:
+    """What is proved of a program that uses all families, whose rows have so many lanes."""
     execution = execute(everything(6, 2), record=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shape, "MANY", many)
+        sharing_rows(patch, lanes)
         return statement_of_run(Machine(execution.image), execution)
 
 
@@ -66,10 +66,10 @@ def test_guests(name: str) -> None:
     assert all(isinstance(table.main, StrictArray) for table in made.tables)
 
 
-@pytest.mark.parametrize("many", [1, shape.MANY])
-def test_all_families(many: int) -> None:
-    same_words(all_families(many), CpuDevice(3))
-    same_words(all_families(many), StrictDevice())
+@pytest.mark.parametrize("lanes", LANES)
+def test_all_families(lanes: int) -> None:
+    same_words(all_families(lanes), CpuDevice(3))
+    same_words(all_families(lanes), StrictDevice())
 
 
 def test_processes_of_a_cluster_make_them() -> None:

@@ -5,7 +5,7 @@ from graphprover.vm.buses import VM, Tag, message
 from graphprover.vm.limbs import HALF, LIMB
 from graphprover.vm.tables.step import paired
 
-BUMP_LANES = 4
+BUMP_LANES = 1  # bumps are few: a table of more lanes would be a wider row of every proof
 REACH = LIMB  # the longest step of a lane; what all lanes of a statement add up to is bounded (``times``)
 
 

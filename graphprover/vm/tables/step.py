@@ -18,12 +18,22 @@ D = ("d_at", "d_t", "old_lo", "old_hi")  # rd, and its value before
 M = ("m_t", "m_lo", "m_hi")  # a word of memory, and its value before
 
 
+# Messages of a row of one lane from which on four share a fraction column: two quotient chunks more, and three columns
+# less at least. In rows of more lanes, which are many, the wider quotient would take longer than it is worth.
+MANY_MESSAGES = 20
+
+
 def paired(flag: Expr) -> Expr:
     """0 where ``flag`` is 0 or 1, and nowhere else.
 
     Degree 3, so that the quotient has two chunks; then two messages share a fraction column, which is worth it.
     """
-    return flag * flag * (flag - 1)
+    return shared(flag, 2)
+
+
+def shared(flag: Expr, messages: int) -> Expr:
+    """The same of degree ``messages`` + 1, a power of two and 1, so that as many messages share a fraction column."""
+    return flag**messages * (flag - 1)
 
 
 class Lane:
@@ -232,8 +242,9 @@ class Step(Air):
     def define(self, t: TableBuilder) -> None:
         for lane in range(self.lanes):
             c = Lane(t, self, lane)
-            c.zero(paired(c.on), "a lane executes or not")
             self.rule(c)
+            many = self.lanes == 1 and t.message_count >= MANY_MESSAGES
+            c.zero(shared(c.on, 4 if many else 2), "a lane executes or not")
 
 
 def _laned(spec: str, lanes: int) -> str:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 _WARP = 32
 _BLOCKS = 16  # of a multiprocessor at least, before they have more threads
 _SHARED = 2 * 8 * (NO_REGISTER + 1)  # bytes a thread: values of registers, and times of their last accesses
+# The same of one that writes: more than it needs, so that a multiprocessor has 128 of them. The lines that more write to
+# do not lie in L2.
+_WRITING = (224 << 10) // 128
 
 
 def census(
@@ -24,14 +27,14 @@ def census(
 ) -> None:  # fmt: skip
     """See ``graphprover.vm.kernels.census``."""
     with device.operation("census"):
-        _launch("census", tape, _words(tape), steps, counts.data.ptr, late, refused)
+        _launch("census", _SHARED, tape, _words(tape), steps, counts.data.ptr, late, refused)
 
 
 def replay(device: "CudaDevice", tape: Tape, steps: cupy.ndarray, places: cupy.ndarray, cycles: Cycles) -> None:
     """See ``graphprover.vm.kernels.replay``."""
     written = np.array([column.data.ptr for column in vars(cycles).values()], dtype=np.uint64)
     with device.operation("replay"):
-        _launch("replay", tape, _words(tape), steps, places.data.ptr, written)
+        _launch("replay", _WRITING, tape, _words(tape), steps, places.data.ptr, written)
 
 
 def _words(tape: Tape) -> np.ndarray:
@@ -42,12 +45,15 @@ def _words(tape: Tape) -> np.ndarray:
     return np.array([tape.code.data.ptr, tape.code_base, *pointers, *numbers], dtype=np.uint64)
 
 
-def _launch(name: str, tape: Tape, *arguments: object) -> None:
-    """A thread for each interval. While there are few, threads get a warp each: they run different code."""
+def _launch(name: str, shared: int, tape: Tape, *arguments: object) -> None:
+    """A thread for each interval, with so many bytes of shared memory.
+
+    While there are few, threads get a warp each: they run different code.
+    """
     intervals = len(tape.index)
     many = intervals // (_BLOCKS * multiprocessors(cupy.cuda.runtime.getDevice()))
     threads = min(1 << many.bit_length(), _WARP)
     launch(
         compiled(text("tape.cu")), name, blocks_for(intervals, threads), threads, *arguments,
-        shared=_SHARED * threads,
+        shared=shared * threads,
     )  # fmt: skip

@@ -1,0 +1,28 @@
+"""The tables that proofs of a program can have, before it has run."""
+
+from collections.abc import Iterator
+
+from graphprover.air.description import AirDescription
+from graphprover.vm.shape import KECCAK_CALL
+from graphprover.vm.statement import Machine
+from graphprover.vm.table_numbers import LANES, FamilyTable, TableNumber
+
+
+def families_of(machine: Machine) -> set[str]:
+    """Those of the program's instructions."""
+    return {outcome.family for outcomes in machine.outcomes for outcome in outcomes}
+
+
+def possible_tables(machine: Machine, families: set[str] | None = None) -> Iterator[AirDescription]:
+    """The tables of a program's proofs, with these families or its own; those first that most of them have.
+
+    Without output and stated input, whose tables have as many columns as words.
+    """
+    families = families_of(machine) if families is None else families
+    others = {*TableNumber} - {TableNumber.OUTPUT, TableNumber.STATED_INPUT}
+    others -= {TableNumber.IMAGE} - set(machine.required)
+    if KECCAK_CALL not in families:
+        others -= {TableNumber.KECCAK_F, TableNumber.EVEN}
+    tables = (FamilyTable(family, lanes).number for lanes in LANES for family in sorted(families))
+    for number in (0, *sorted(others), *tables):
+        yield machine.air(number, tables=2, output_words=0).describe()
