@@ -6,7 +6,7 @@ A run is fib_iterative of so many millions of cycles, sha256 or keccak of so man
 
 Each figure is the median; execution, partition (which tables there are) and proof are timed one after another, as
 `graphprover prove` runs them, after one run that compiles. The traces, which the proof makes, are then made by
-themselves. A GPU's lines add launches, bytes over PCIe and peak memory.
+themselves, all together and then part by part. A GPU's lines add launches, bytes over PCIe and peak memory.
 """
 
 import argparse
@@ -25,6 +25,7 @@ from graphprover import prove, verify
 from graphprover.device import CpuDevice
 from graphprover.device.choose import device_for
 from graphprover.device.host_memory import most_resident
+from graphprover.recipe import Recipe, make
 from graphprover.statement import Statement, with_traces
 from graphprover.vm.cost import committed_cells
 from graphprover.vm.elf import load_elf
@@ -109,15 +110,47 @@ def measure(out: Figures, name: str, elf: Path, device: Any, data: bytes, repeat
     alone = [seconds_for_traces(proved, device) for _ in range(repeat + 1)][1:]
     out.text(f"   traces alone: {statistics.median(alone):.3f} s")
     out(f"{name}: traces alone", statistics.median(alone), "s")
+    parts = [seconds_by_part(proved, device) for _ in range(repeat + 1)][1:]
+    medians = {part: statistics.median(seconds[part] for seconds in parts) for part in parts[0]}
+    out.text("   of them, one after another: " + ", ".join(f"{part} {1e3 * x:.2f} ms" for part, x in medians.items()))
+    for part, seconds in medians.items():
+        out(f"{name}: traces: {part}", seconds, "s")
 
 
 def seconds_for_traces(proved: Statement, device: Any) -> float:
     """How long all traces take, until they are on the device."""
     started = time.perf_counter()
     with_traces(proved, device)
+    synchronize(device)
+    return time.perf_counter() - started
+
+
+def seconds_by_part(proved: Statement, device: Any) -> dict[str, float]:
+    """How long the recipes of each function take, each waited for."""
+    made: dict[Recipe, Any] = {}
+    seconds: dict[str, float] = {}
+
+    def follow(recipe: Recipe) -> None:
+        if recipe in made:
+            return
+        for needed in recipe.needs:
+            follow(needed)
+        started = time.perf_counter()
+        make(device, recipe, made)
+        synchronize(device)
+        part = recipe.function.__name__
+        seconds[part] = seconds.get(part, 0) + time.perf_counter() - started
+
+    for table in proved.tables:
+        if isinstance(table.main, Recipe):
+            follow(table.main)
+    return seconds
+
+
+def synchronize(device: Any) -> None:
+    """Wait for a GPU."""
     if not isinstance(device, CpuDevice):
         device.synchronize()
-    return time.perf_counter() - started
 
 
 if __name__ == "__main__":

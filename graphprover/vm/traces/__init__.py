@@ -6,9 +6,9 @@ others run on the host before that. run_statement.py says which of them a run ne
 
 - run.py: the record on a device and what is replayed of it, which all families' traces are made from;
 - accesses.py: what a lane of a family accesses;
-- rows.py: the cycles that a table proves, column by column, as ``Step.fits`` and ``Step.witness`` ask for them;
-- families.py: the trace of a family. Cells that are copies of the record are written by the machine's own kernels
-  (``vm/kernels``), the rest by the family's ``witness``;
+- executing.py: what ``Step.witness`` asks of the cycles that a table proves; rows.py gives it as arrays, symbols.py as
+  formulas (formulas.py), which assemble.py makes code for lanes of;
+- families.py: the trace of a family, by the code of its cells, which the machine's own kernels run (``vm/kernels``);
 - bumps.py: which accesses come too late, and the trace of their bumps;
 - state.py: the traces of registers and memory; counts.py: those of the fixed tables and of the program;
 - keccak.py: those of the permutation and of the even numbers it looks up.

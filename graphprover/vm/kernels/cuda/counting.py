@@ -1,5 +1,6 @@
 """How often the rows of a trace ask for each number, and cycles meet each entry (``counting.cu``)."""
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import cupy
@@ -15,11 +16,19 @@ if TYPE_CHECKING:
 _THREADS = 256
 
 
+@lru_cache(maxsize=512)
+def _on_device(keys: Keys, device: int) -> cupy.ndarray:
+    """Its words on a device: keys, then terms."""
+    words = cupy.asarray(np.concatenate([keys.keys.reshape(-1), keys.terms.reshape(-1)]))
+    cupy.cuda.get_current_stream().synchronize()  # other streams will read them
+    return words
+
+
 def count_keys(device: "CudaDevice", main: cupy.ndarray, keys: Keys, counts: cupy.ndarray) -> None:
     """See ``graphprover.vm.kernels.count_keys``."""
     columns, rows = main.shape
     with device.operation("count_keys"):
-        words = cupy.asarray(np.concatenate([keys.keys.reshape(-1), keys.terms.reshape(-1)]))
+        words = _on_device(keys, device.number)
         launch(
             compiled(text("counting.cu")), "count_keys", (blocks_for(rows, COUNT_KEYS), len(keys.keys)), _THREADS,
             main, columns, rows, words[: keys.keys.size], words[keys.keys.size :], counts,
