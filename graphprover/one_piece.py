@@ -103,7 +103,7 @@ def commit_one(part: Part, device: Device) -> Held:
     Raises what `graphprover.jobs.made` raises before there is a proof.
     """
     times = [time.perf_counter()]
-    source = _source(part)
+    source = _source(part, device)
     piece = _piece(source, part.number)
     times.append(time.perf_counter())
     planned = _planned(piece, part, device)
@@ -128,7 +128,7 @@ def finish_one(part: Part, joint: Joint, nonce: int, held: Held | None, device: 
     Raises what `graphprover.jobs.made` raises; RuntimeError where the piece is another than the one that has committed.
     """
     times = [time.perf_counter()]
-    source = held.source if held and held.source else _source(part)
+    source = held.source if held and held.source else _source(part, device)
     piece, store = _piece(source, part.number), held.store if held else Store()
     times.append(time.perf_counter())
     planned = held.keep if held else None
@@ -147,13 +147,13 @@ def finish_one(part: Part, joint: Joint, nonce: int, held: Held | None, device: 
     return Finished(proof, _stages(times), cells_of(piece.layout), again)
 
 
-def _source(part: Part) -> Source:
+def _source(part: Part, device: Device) -> Source:
     """What the piece is one of. A guest runs once for all of them that are made here at about the same time."""
     if isinstance(part.subject, Prepared):
         return part.subject
     prepared = _runs.get(part.token)
     if prepared is None:
-        made = part.subject.prepared()
+        made = part.subject.prepared(device)
         assert isinstance(made, PreparedPieces) and len(made.pieces) == part.number.count
         prepared = _runs[part.token] = made
     return prepared

@@ -145,7 +145,7 @@ class Recorded:
     device: Any
 
     def cut(self, pieces: int) -> Prepared | PreparedPieces:
-        return ready(guest().statement_about(self.run, pieces=pieces))
+        return ready(guest().statement_about(self.run, pieces=pieces, device=self.device))
 
     def proved(self, pieces: int | None) -> "Proved":
         """In so many pieces, or in as many as fit: from the record to the bytes, which are not verified."""
