@@ -4,11 +4,13 @@ import logging
 import os
 import pickle
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
+from threading import Timer
 from typing import Any, Unpack
 
 from graphprover.anatomy import proofs_of
@@ -41,6 +43,8 @@ from graphprover.vm.setup import make_key
 from graphprover.vm.statement import Machine
 
 _log = logging.getLogger(__name__)
+
+_LONG_RUN = 1.0  # seconds
 
 
 class Prover:
@@ -218,9 +222,8 @@ class Job:
     def _prepared_run(self, guest: Guest, device: Device | str | None) -> Prepared | PreparedPieces:
         prover = self.prover
         by = device_for(device) if isinstance(device, str) else device
-        if by is not None:
-            by.expect(possible_tables(guest.compiled()), guess=True)  # beside the run
-        run = guest.record(self._input(), **self.limits)
+        with _compiling(by, guest.compiled()):
+            run = guest.record(self._input(), **self.limits)
         self._check_exit_code(run.exit_code)
 
         def cut(pieces: int) -> Prepared | PreparedPieces:
@@ -284,6 +287,23 @@ class Job:
             return read_proof(self.existing)
         except FileError:  # most often it is not there, and whoever writes the new one will say what is wrong
             return None
+
+
+@contextmanager
+def _compiling(device: Device | None, machine: Machine) -> Iterator[None]:
+    """Has kernels compiled that the program's proofs may need, beside a run that takes long.
+
+    Beside a short one what it needs is known almost at once, and guesses would be compiled by every process anew.
+    """
+    if device is None:
+        yield
+        return
+    waiting = Timer(_LONG_RUN, partial(device.expect, possible_tables(machine), guess=True))
+    waiting.start()
+    try:
+        yield
+    finally:
+        waiting.cancel()
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,15 +2,20 @@
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from graphprover.air.description import AirDescription
 from graphprover.vm.shape import KECCAK_CALL
 from graphprover.vm.statement import Machine
 from graphprover.vm.table_numbers import LANES, FamilyTable, TableNumber
+from graphprover.vm.tables.program import FIELDS
+from graphprover.vm.version import FAMILY_NUMBERS
 
 
 def families_of(machine: Machine) -> set[str]:
     """Those of the program's instructions."""
-    return {outcome.family for outcomes in machine.outcomes for outcome in outcomes}
+    own = set(np.unique(machine.entries[FIELDS.index("family")]).tolist())
+    return {name for name, number in FAMILY_NUMBERS.items() if number in own}
 
 
 def possible_tables(machine: Machine, families: set[str] | None = None) -> Iterator[AirDescription]:

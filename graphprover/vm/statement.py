@@ -32,12 +32,11 @@ from graphprover.vm.claim import claim_of
 from graphprover.vm.cost import cells_per_row
 from graphprover.vm.elf import Image, program_hash
 from graphprover.vm.entries import program_entries
-from graphprover.vm.families import FAMILIES, Outcome, outcomes
+from graphprover.vm.families import FAMILIES
 from graphprover.vm.header import header_of
 from graphprover.vm.io import INPUT_BASE, MEMORY_END, OUTPUT_BASE
-from graphprover.vm.isa import ILLEGAL, Instruction, Instructions, Op, decode_all
+from graphprover.vm.isa import Instructions, Op, decode_all
 from graphprover.vm.limbs import HALF
-from graphprover.vm.record import registers_accessed
 from graphprover.vm.shape import MIN_ROWS, OF_EVERY_PIECE, check_heights, check_numbers, rows_for
 from graphprover.vm.table_numbers import FAMILY_TABLES, TableNumber
 from graphprover.vm.tables.bump import Bump
@@ -321,22 +320,6 @@ class Machine(ProgramStatements):
         return np.searchsorted(self.instruction_of_entry, np.arange(len(self.instructions.op) + 1))
 
     @cached_property
-    def outcomes(self) -> tuple[tuple[Outcome, ...], ...]:
-        """For each instruction word, the ways it can go; none for an illegal one."""
-        decoded = self.instructions
-        used = registers_accessed(decoded)
-        columns = (decoded.op, decoded.rd, decoded.rs1, decoded.rs2, decoded.imm)
-        fields = zip(*(column.tolist() for column in columns), strict=True)
-        registers = zip(used.d.tolist(), used.a.tolist(), used.b.tolist(), strict=True)
-        found = []
-        for i, ((op, rd, rs1, rs2, imm), accessed) in enumerate(zip(fields, registers, strict=True)):
-            pc = self.image.code_base + 4 * i
-            found.append(
-                () if op == ILLEGAL else tuple(outcomes(Instruction(_OPS[op], rd, rs1, rs2, imm, pc), accessed))
-            )
-        return tuple(found)
-
-    @cached_property
     def entries(self) -> np.ndarray:
-        """The rows of the program table, uint64 (fields, rows), in the order of ``outcomes``."""
+        """The rows of the program table, uint64 (fields, rows), by instruction and then by outcome."""
         return program_entries(self.instructions, self.image.code_base)

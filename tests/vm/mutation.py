@@ -31,6 +31,7 @@ from graphprover.vm.tables.step import Step
 from graphprover.vm.traces.families import family_trace
 from graphprover.vm.traces.rows import Rows
 from tests.vm.in_time import in_time, instructions
+from tests.vm.outcomes import outcomes_of
 
 DELTAS = [sign * (1 << k) % P for k in (0, 1, 2, 3, 7, 8, 15, 16, 24, 31, 32, 48) for sign in (1, -1)]
 DELTAS += [65535, P - 65535, 2**32 - 1, 1 - 2**32 + P, pow(2, -16, P), pow(2, -32, P)]
@@ -80,11 +81,11 @@ def families(execution: Execution, most: int = 400) -> list[Family]:
     # One more word, for whoever has no second one: where none was accessed, it might as well be any.
     more = {"old": np.append(run.old, np.uint64(1)), "clock": np.append(run.clock, np.uint32(1))}
     run = replace(run, cycles=replace(run.cycles, new=np.append(run.cycles.new, np.uint64(1))), **more)
-    found = []
+    found, ways = [], outcomes_of(machine)
     for name in FAMILIES:
         entry_of = {
             i: machine.first_entry[i] + j
-            for i, outcomes in enumerate(machine.outcomes)
+            for i, outcomes in enumerate(ways)
             for j, outcome in enumerate(outcomes)
             if outcome.family == name
         }

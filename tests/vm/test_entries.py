@@ -12,6 +12,7 @@ from graphprover.vm.isa import Instruction, Op
 from graphprover.vm.statement import Machine
 from graphprover.vm.tables.program import FIELDS
 from tests.vm.assemble import image, leave
+from tests.vm.outcomes import outcomes_of
 from tests.vm.programs import everything
 
 GUESTS = sorted((Path(__file__).parents[2] / "examples/guests").glob("*.elf"))
@@ -36,7 +37,7 @@ def test_entries_are_the_outcomes_in_order(which: str) -> None:
     machine = Machine(load_elf(files[which].read_bytes()) if which in files else programs[which]())
     rows = [
         (FAMILY_NUMBERS[outcome.family], *(getattr(outcome, name) % P for name in FIELDS[1:]))
-        for outcomes in machine.outcomes
+        for outcomes in outcomes_of(machine)
         for outcome in outcomes
     ]
     assert len(rows) > 100

@@ -1,0 +1,22 @@
+"""The ways that each instruction of a program can go, asked for one by one."""
+
+from graphprover.vm.families import Outcome, outcomes
+from graphprover.vm.isa import ILLEGAL, Instruction, Op
+from graphprover.vm.record import registers_accessed
+from graphprover.vm.statement import Machine
+
+OPS = tuple(Op)
+
+
+def outcomes_of(machine: Machine) -> list[list[Outcome]]:
+    """For each instruction word; none for an illegal one."""
+    decoded = machine.instructions
+    used = registers_accessed(decoded)
+    columns = (decoded.op, decoded.rd, decoded.rs1, decoded.rs2, decoded.imm)
+    fields = zip(*(column.tolist() for column in columns), strict=True)
+    registers = zip(used.d.tolist(), used.a.tolist(), used.b.tolist(), strict=True)
+    found = []
+    for i, ((op, rd, rs1, rs2, imm), accessed) in enumerate(zip(fields, registers, strict=True)):
+        pc = machine.image.code_base + 4 * i
+        found.append([] if op == ILLEGAL else outcomes(Instruction(OPS[op], rd, rs1, rs2, imm, pc), accessed))
+    return found
