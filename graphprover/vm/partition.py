@@ -20,7 +20,6 @@ from graphprover.vm.kernels import census, replay
 from graphprover.vm.kernels.tape import ACCESSES, NO_STEP, Tape, empty_cycles
 from graphprover.vm.record import INTERVAL, LOG_INTERVAL
 from graphprover.vm.statement import Machine
-from graphprover.vm.tables.program import FIELDS
 from graphprover.vm.traces.accesses import Access, accesses_of
 from graphprover.vm.version import FAMILY_NUMBERS
 from graphprover.vm.ways import WAYS, entries_by_way, kinds
@@ -160,8 +159,7 @@ _groups: "WeakKeyDictionary[Machine, Groups]" = WeakKeyDictionary()
 
 
 def _make_groups(machine: Machine) -> Groups:
-    family = machine.entries[FIELDS.index("family")].astype(np.int64)
-    of = machine.instruction_of_entry
+    family, of = machine.family_of_entry, machine.instruction_of_entry
     outcome = np.arange(len(of)) - machine.first_entry[of]
     assert family.max() < 1 << 8 and outcome.max() < 8
     outcomes = np.zeros(len(machine.instructions.op), dtype=np.uint64)
@@ -178,9 +176,8 @@ def _make_groups(machine: Machine) -> Groups:
 def steps_of(machine: Machine, dropped: frozenset[int] = frozenset()) -> np.ndarray:
     """The entry and the group of each way of each instruction, without families of these numbers; see `Partition`."""
     groups = groups_of(machine)
-    families = machine.entries[FIELDS.index("family")].astype(np.int64)
     without = np.zeros(len(_IN_PLACE), dtype=bool)
     without[list(dropped)] = True
-    entries = entries_by_way(kinds(machine.instructions), machine.first_entry, families, without).ravel()
+    entries = entries_by_way(kinds(machine.instructions), machine.first_entry, machine.family_of_entry, without).ravel()
     steps = (groups.of[np.maximum(entries, 0)] << 32 | entries).astype(np.uint64)
     return np.where(entries < 0, np.uint64(NO_STEP), steps)

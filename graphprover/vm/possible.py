@@ -8,13 +8,12 @@ from graphprover.air.description import AirDescription
 from graphprover.vm.shape import KECCAK_CALL
 from graphprover.vm.statement import Machine
 from graphprover.vm.table_numbers import LANES, FamilyTable, TableNumber
-from graphprover.vm.tables.program import FIELDS
 from graphprover.vm.version import FAMILY_NUMBERS
 
 
 def families_of(machine: Machine) -> set[str]:
     """Those of the program's instructions."""
-    own = set(np.unique(machine.entries[FIELDS.index("family")]).tolist())
+    own = set(np.unique(machine.family_of_entry).tolist())
     return {name for name, number in FAMILY_NUMBERS.items() if number in own}
 
 

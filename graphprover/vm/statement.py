@@ -310,6 +310,11 @@ class Machine(ProgramStatements):
         return decode_all(self.image.code)
 
     @cached_property
+    def family_of_entry(self) -> np.ndarray:
+        """The number of each row's family, int64 (rows,)."""
+        return self.entries[FIELDS.index("family")].astype(np.int64)
+
+    @cached_property
     def instruction_of_entry(self) -> np.ndarray:
         """The number in the code of each row's instruction, int64 (rows,), which rises."""
         return (self.entries[FIELDS.index("pc")].astype(np.int64) - self.image.code_base) // 4

@@ -15,7 +15,6 @@ from graphprover.vm.profile.counters import Counters, in_place_families, start, 
 from graphprover.vm.shape import KECCAK_CALL, MANY
 from graphprover.vm.statement import Machine
 from graphprover.vm.symbols import functions
-from graphprover.vm.tables.program import FIELDS
 from graphprover.vm.version import FAMILY_NUMBERS
 
 MAX_COUNTERS = 1 << 25  # given to call paths as they appear; behind them is one for each entry of the program
@@ -59,9 +58,7 @@ def profile(image: Image, data: bytes = b"", **limits: Unpack[Limits]) -> Profil
     """
     machine = Machine(image)
     code = machine.instructions
-    families = machine.entries[FIELDS.index("family")].astype(np.int64)
-    of = (machine.entries[FIELDS.index("pc")].astype(np.int64) - image.code_base) // 4  # the instruction of each entry
-    first = np.searchsorted(of, np.arange(len(code.op) + 1))
+    families, of, first = machine.family_of_entry, machine.instruction_of_entry, machine.first_entry
     steps = steps_of(code, first, families)
 
     parts = functions(image.file, image.code_base, image.code_end, _called(image, code))

@@ -21,7 +21,6 @@ from graphprover.vm.record import INTERVAL, NO_REGISTER, registers_accessed
 from graphprover.vm.statement import Machine
 from graphprover.vm.tables.bump import REACH
 from graphprover.vm.tables.keccak_f import WORDS
-from graphprover.vm.tables.program import FIELDS
 from graphprover.vm.traces.rows import Rows
 from graphprover.vm.traces.run import Run, load_tape, program_columns
 from graphprover.vm.version import FAMILY_NUMBERS
@@ -95,7 +94,7 @@ def tape_of(machine: Machine, first: int, last: int) -> Tape:
 
 def _entries(machine: Machine, run: Run, instruction: np.ndarray, dropped: frozenset[int]) -> np.ndarray:
     """The first entry of each cycle's instruction whose family can prove it."""
-    families = machine.entries[FIELDS.index("family")].astype(np.int64)
+    families = machine.family_of_entry
     rows = Rows(CpuDevice(1), run, slice(None))
     fits = {
         number: np.broadcast_to(FAMILIES[NAMES[number]](1).fits(rows), instruction.shape)
