@@ -9,7 +9,7 @@ from graphprover.air.bytecode import lookup_bytecode, quotient_bytecode
 from graphprover.air.description import AirDescription
 from graphprover.kernels.cuda import generate
 from graphprover.programs import load_packaged, packaged_names
-from graphprover.vm.families import FAMILIES
+from graphprover.vm.families import FAMILIES, IN_PLACE
 from graphprover.vm.statement import Machine
 from graphprover.vm.table_numbers import LANES, TableNumber
 from tests.cuda import nvrtc
@@ -66,10 +66,10 @@ def test_compiles(architecture, record_kernels):
 
 
 def test_every_table_of_the_machine_compiles(record_kernels):
-    """For one architecture: there are four hundred kernels."""
+    """For one architecture, and those whose rd is rs1 by an example: they are like others, with one access less."""
     machine = Machine(everything(1))
     airs = [machine.air(number, tables=100, output_words=2, input_words=2) for number in (0, *TableNumber)]
-    airs += [make(1) for make in FAMILIES.values()]
+    airs += [make(1) for name, make in FAMILIES.items() if not name.endswith(IN_PLACE) or name == f"add{IN_PLACE}"]
     kernels = nvrtc.compile_all(jobs((air.describe() for air in airs), "sm_90"))
     record_kernels(kernels)
     check(kernels, stack=4096)
