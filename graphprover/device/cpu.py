@@ -103,6 +103,9 @@ class CpuDevice:
     def load(self, columns: np.ndarray) -> np.ndarray:
         return columns
 
+    def fetch(self, words: np.ndarray) -> np.ndarray:
+        return words
+
     def mark(self) -> None:
         """Arrays are computed when they are there."""
 
@@ -110,9 +113,6 @@ class CpuDevice:
         return list(arrays)
 
     @_operation
-    def fetch(self, words: np.ndarray) -> np.ndarray:
-        return words
-
     def split_rows(self, function: Callable[[int, int], None], rows: int) -> None:
         pieces.split_rows(self._threads, function, rows)
 

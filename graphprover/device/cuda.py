@@ -214,10 +214,10 @@ class CudaDevice:
         self._inside.uploaded = getattr(self._inside, "uploaded", 0) + columns.nbytes
         return self.staging.upload(np.ascontiguousarray(columns), self.stream)
 
-    # Round 0: traces.
-
     def fetch(self, words: cupy.ndarray) -> np.ndarray:
         return launch.to_host(words)
+
+    # Round 0: traces.
 
     def split_rows(self, function: Callable[[int, int], None], rows: int) -> None:
         function(0, rows)
