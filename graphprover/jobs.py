@@ -34,6 +34,7 @@ from graphprover.prover import Made, in_pieces, make, verify_made
 from graphprover.statement import Statement
 from graphprover.verifier import Verdict, check_level
 from graphprover.vm.claim import Claim
+from graphprover.vm import kernels
 from graphprover.vm.execute import Execution, half_of_memory
 from graphprover.vm.faults import OtherExitCode
 from graphprover.vm.guest import ANY, Guest, Limits, claim_in, other_exit_code
@@ -291,13 +292,14 @@ class Job:
 
 @contextmanager
 def _compiling(device: Device | None, machine: Machine) -> Iterator[None]:
-    """Has kernels compiled that the program's proofs may need, beside a run that takes long.
+    """Has kernels compiled beside a run: those of every proof, and where it takes long, those that its own may need.
 
     Beside a short one what it needs is known almost at once, and guesses would be compiled by every process anew.
     """
     if device is None:
         yield
         return
+    kernels.expect(device)
     waiting = Timer(_LONG_RUN, partial(device.expect, possible_tables(machine), guess=True))
     waiting.start()
     try:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import dask
+import dask.threaded
 from dask.delayed import Delayed
 
 from graphprover.graphs.executor_names import SYNCHRONOUS
@@ -23,9 +24,9 @@ def executor_for(name: str, threads: int, progress: Tell | None = None) -> Calla
     """
     if name == SYNCHRONOUS or threads == 1:
         # One thread needs no pool of threads: a task then costs 20 µs instead of 90.
-        return lambda task: _local(task, progress, scheduler="synchronous")
+        return lambda task: _local(task, progress, scheduler=dask.get)
     _refuse_forks()
-    return lambda task: _local(task, progress, scheduler="threads", num_workers=threads)
+    return lambda task: _local(task, progress, scheduler=dask.threaded.get, num_workers=threads)
 
 
 def _local(task: Any, progress: Tell | None, **how: Any) -> Any:

@@ -367,7 +367,8 @@ def record(code, state, store, limit, tape):
             n = cycle // INTERVAL
             tape.instruction[n] = position[INSTRUCTION]
             tape.at[n] = position[ACCESSES]
-            tape.values[n] = state.registers[:REGISTERS]
-            tape.times[n] = tape.registers[:REGISTERS]
+            for register in range(REGISTERS):  # Numba takes 4 s to compile an assignment of slices
+                tape.values[n, register] = state.registers[register]
+                tape.times[n, register] = tape.registers[register]
         status = run(code, state, store, min(limit, cycle - cycle % INTERVAL + INTERVAL), tape, None)
     return status

@@ -6,15 +6,15 @@ beta, beta^2, beta^4, ... Source: ``fold_matrix`` in p3-fri/src/two_adic_pcs.rs,
 p3-fri/src/prover.rs.
 """
 
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 
 import numpy as np
 
 from graphprover import field
 from graphprover.compiled import njit
 from graphprover.field import Ext
-from graphprover.kernels.cpu import domain, ntt, simd
-from graphprover.kernels.cpu.field import ext_add, ext_mul, ext_scale, ext_sub
+from graphprover.kernels.cpu import domain, simd
+from graphprover.kernels.cpu.field import add, ext_add, ext_mul, ext_scale, ext_sub, mul, sub
 from graphprover.kernels.cpu.pieces import Threads, split_rows
 
 _WORDS = 2048  # elements of a codeword folded together, so that the steps between stay in the cache
@@ -125,7 +125,31 @@ def final_polynomial(codeword: np.ndarray, log_length: int) -> tuple[Ext, ...]:
     length = 1 << log_length
     if codeword.shape[1] < length:
         raise ValueError(f"a codeword of {codeword.shape[1]} has no final polynomial of {length} coefficients")
-    values = np.ascontiguousarray(codeword[:, :length])
-    coefficients = np.empty_like(values)
-    ntt.inverse_ntt(values, coefficients, 0, 3)
+    coefficients = codeword[:, :length].copy()
+    _interpolate(coefficients, _inverse_roots(log_length), np.uint64(field.inv(length)))
     return tuple(zip(*coefficients.tolist(), strict=True))
+
+
+@cache
+def _inverse_roots(log_length: int) -> np.ndarray:
+    return np.array([field.inv(field.root_of_unity(log)) for log in range(1, log_length + 1)], dtype=np.uint64)
+
+
+@njit(nogil=True, cache=True)
+def _interpolate(words, roots, scale):
+    """Values of columns in bit-reversed order to coefficients in natural order, in place; ``roots[k]``, of order
+    2^(k + 1), and ``scale`` are those of the inverse transform.
+
+    A polynomial is short, and a GPU's proof needs no other transform by a CPU, so that this is soon compiled.
+    """
+    for level in range(len(roots)):
+        half, power = 1 << level, np.uint64(1)
+        for k in range(half):
+            for i in range(k, words.shape[1], 2 * half):
+                for column in range(words.shape[0]):
+                    low, high = words[column, i], mul(words[column, i + half], power)
+                    words[column, i], words[column, i + half] = add(low, high), sub(low, high)
+            power = mul(power, roots[level])
+    for column in range(words.shape[0]):
+        for i in range(words.shape[1]):
+            words[column, i] = mul(words[column, i], scale)

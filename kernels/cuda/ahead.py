@@ -22,7 +22,7 @@ class Turn(IntEnum):
 
     OPERATION = 0  # of a file
     LOOKUPS = 1
-    QUOTIENT = 2  # which can be interpreted
+    QUOTIENT = 2  # which can be interpreted: begun once all tables are described, so that no lookups come behind it
 
 
 class Job(NamedTuple):
@@ -116,7 +116,7 @@ class Ahead:
                 if self._tables and not self._describing:
                     self._describing = True
                     return partial(self._describe, self._tables[0])
-                while self._jobs:
+                while self._jobs and not (self._tables and self._jobs[0][1] == Turn.QUOTIENT):
                     job = heapq.heappop(self._jobs)[-1]
                     if job.text not in self._begun:
                         self._begun.add(job.text)

@@ -15,6 +15,11 @@ def source(file: str | Path, defines: Mapping[str, int] = MappingProxyType({})) 
 
     Every ``#include "..."``, of a file of this folder, is replaced by what it names, once.
     """
+    return "".join(f"#define {name} {value}\n" for name, value in defines.items()) + _with_includes(file)
+
+
+@cache
+def _with_includes(file: str | Path) -> str:
     included: set[str | Path] = set()
 
     def text(name: str | Path) -> str:
@@ -23,8 +28,7 @@ def source(file: str | Path, defines: Mapping[str, int] = MappingProxyType({})) 
         included.add(name)
         return re.sub(r'^#include "(.+)"$', lambda match: text(match[1]), (FOLDER / name).read_text(), flags=re.M)
 
-    lines = [f"#define {name} {value}\n" for name, value in defines.items()]
-    return "".join(lines) + text(file).replace("#pragma once\n", "")
+    return text(file).replace("#pragma once\n", "")
 
 
 NTT = (

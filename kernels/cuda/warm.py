@@ -3,9 +3,12 @@
 No CPU twin: Numba's kernels belong to no table.
 """
 
+import os
 import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
+from pathlib import Path
+from types import MappingProxyType
 
 import cupy
 
@@ -31,17 +34,36 @@ def ahead(device: int) -> Ahead:
 
 @cache
 def _operations() -> list[Job]:
-    return [Job(Turn.OPERATION, name, text) for name, text in sources.texts().items()]
+    return _named(sources.texts())
 
 
-def expect(tables: Iterable[AirDescription], device: int, *, guess: bool = False) -> None:
-    """Have the kernels of all operations and of these tables compiled, beside what this thread does: `Ahead.expect`."""
-    ahead(device).expect(tables, _operations(), guess=guess)
+def _named(texts: Mapping[str, str]) -> list[Job]:
+    return [Job(Turn.OPERATION, name, text) for name, text in texts.items()]
+
+
+def expect(
+    tables: Iterable[AirDescription],
+    device: int,
+    more: Mapping[str, str] = MappingProxyType({}),
+    *,
+    guess: bool = False,
+) -> None:
+    """Have the kernels of all operations and of these tables compiled, beside what this thread does: `Ahead.expect`.
+
+    ``more``: texts of other operations by their names.
+    """
+    ahead(device).expect(tables, [*_operations(), *_named(more)], guess=guess)
 
 
 def expects(text: str) -> bool:
     """Whether this process compiles a text ahead for the current device, or has."""
     return ahead(cupy.cuda.runtime.getDevice()).expects(text)
+
+
+def kept() -> int:
+    """How many texts CuPy has compiled and keeps on disk."""
+    folder = os.environ.get("CUPY_CACHE_DIR") or Path.home() / ".cupy" / "kernel_cache"
+    return len(list(Path(folder).glob("*.cubin")))
 
 
 def compile_kernels(airs: Iterable[AirDescription], more: Mapping[str, str], device: int, tell: Tell) -> None:
@@ -61,7 +83,7 @@ def compile_kernels(airs: Iterable[AirDescription], more: Mapping[str, str], dev
         tell(job.name, time.perf_counter() - started, own.left())
 
     own = Ahead(table_jobs, run)
-    own.expect(airs, [*_operations(), *(Job(Turn.OPERATION, name, text) for name, text in more.items())])
+    own.expect(airs, [*_operations(), *_named(more)])
     own.wait()
     if errors:
         raise errors[0]

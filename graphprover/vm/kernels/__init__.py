@@ -22,6 +22,12 @@ def _twin(device: Device) -> Any:
     return import_module(TWINS[device.kind])
 
 
+def expect(device: Device) -> None:
+    """Have these kernels compiled meanwhile, by a GPU's compiler, which does not need Python."""
+    if device.kind == "cuda":
+        _twin(device).expect(device)
+
+
 def fill_lanes(device: Device, code: Code, lanes: Lanes, main: Array) -> None:
     """Write the cells of all lanes of a table: those that execute something, and zeros for idle ones.
 
