@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from threading import Timer
 from typing import Any, Unpack
@@ -33,9 +33,9 @@ from graphprover.protocol.security import JOHNSON_PROXIMITY
 from graphprover.prover import Made, in_pieces, make, verify_made
 from graphprover.statement import Statement
 from graphprover.verifier import Verdict, check_level
-from graphprover.vm.claim import Claim
 from graphprover.vm import kernels
-from graphprover.vm.execute import Execution, half_of_memory
+from graphprover.vm.claim import Claim
+from graphprover.vm.execute import Execution, half_of_memory, prepare
 from graphprover.vm.faults import OtherExitCode
 from graphprover.vm.guest import ANY, Guest, Limits, claim_in, other_exit_code
 from graphprover.vm.key import Key
@@ -300,12 +300,19 @@ def _compiling(device: Device | None, machine: Machine) -> Iterator[None]:
         yield
         return
     kernels.expect(device)
+    _load_interpreter()
     waiting = Timer(_LONG_RUN, partial(device.expect, possible_tables(machine), guess=True))
     waiting.start()
     try:
         yield
     finally:
         waiting.cancel()
+
+
+@cache
+def _load_interpreter() -> None:
+    """In a process's first run, which is no long one while it waits for this."""
+    prepare(record=True)
 
 
 @dataclass(frozen=True, eq=False)

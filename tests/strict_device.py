@@ -9,6 +9,7 @@ import numpy as np
 
 from graphprover.device import CpuDevice
 from graphprover.vm import kernels
+from graphprover.vm.kernels.bumps import Accessed
 from graphprover.vm.kernels.keys import Keys
 from graphprover.vm.kernels.lanes import Code, Lanes
 from graphprover.vm.kernels.tape import Cycles, Tape
@@ -18,10 +19,6 @@ _SAME = (
     "concatenate",
     "cumsum",
     "empty",
-    "full",
-    "minimum",
-    "roll",
-    "searchsorted",
     "stack",
     "where",
     "zeros",
@@ -86,7 +83,12 @@ class _Arrays:
         if name not in _SAME:
             raise AttributeError(f"no {name} among the functions that are known to be CuPy's too")
         function = getattr(np, name)
-        return lambda *arguments, **named: wrapped(function(*map(unwrapped, arguments), **named))
+
+        def call(*arguments: Any, **named: Any) -> Any:
+            there = {key: unwrapped(value) for key, value in named.items()}
+            return wrapped(function(*map(unwrapped, arguments), **there))
+
+        return call
 
     @staticmethod
     def asarray(value: Any) -> Any:
@@ -121,6 +123,13 @@ def census(device: "StrictDevice", tape: Tape, *arrays: StrictArray) -> None:
 def replay(device: "StrictDevice", tape: Tape, steps: StrictArray, places: StrictArray, cycles: Cycles) -> None:
     assert type(steps) is type(places) is StrictArray
     kernels.replay(device.cpu, _here(tape), unwrapped(steps), unwrapped(places), _here(cycles))
+
+
+def fill_bumps(device: "StrictDevice", accessed: Accessed, sought: np.ndarray, bumps: StrictArray) -> None:
+    arrays = {name: unwrapped(value) for name, value in vars(accessed).items() if isinstance(value, StrictArray)}
+    here = replace(accessed, **arrays, cycles=_here(accessed.cycles))
+    assert len(arrays) == 6 and type(bumps) is StrictArray
+    kernels.fill_bumps(device.cpu, here, sought, unwrapped(bumps))
 
 
 def count_keys(device: "StrictDevice", main: StrictArray, keys: Keys, counts: StrictArray) -> None:

@@ -139,9 +139,9 @@ def smallest() -> Image:
     return Image(0, 0, np.array(leave, dtype=np.uint32), none, none, 8)
 
 
-def prepare() -> None:
+def prepare(*, record: bool = False) -> None:
     """Compile the interpreter, or load it, so that what runs next can be timed."""
-    execute(smallest(), max_memory=1 << 16)
+    execute(smallest(), max_memory=1 << 16, record=record)
 
 
 class _Run:

@@ -67,7 +67,8 @@ class Counted:
     """What a device has counted of a window."""
 
     steps: Array
-    counts: Array  # uint32 (groups, intervals): cycles
+    places: Array  # uint32 (groups, intervals): how many cycles come before those of a group in an interval
+    ends: Array  # uint32 (groups, intervals): and those included
     late: Array  # uint64 (groups, ACCESSES): accesses that come too late
     refused: Array  # uint64 (2,), the first cycles that no table proves
 
@@ -75,14 +76,13 @@ class Counted:
 def count(device: Device, tape: Tape, steps: np.ndarray, groups: int) -> Counted:
     """Replay a window for its counts."""
     arrays = device.arrays
-    counted = Counted(
-        device.load(steps),
-        arrays.zeros((groups, len(tape.index)), dtype=np.uint32),
-        arrays.zeros((groups, ACCESSES), dtype=np.uint64),
-        arrays.full(2, NO_STEP, dtype=np.uint64),
-    )
-    census(device, tape, counted.steps, counted.counts, counted.late, counted.refused)
-    return counted
+    there, shape = device.load(steps), (groups, len(tape.index))
+    counts, late = arrays.zeros(shape, dtype=np.uint32), arrays.zeros((groups, ACCESSES), dtype=np.uint64)
+    refused = device.load(np.full(2, NO_STEP, dtype=np.uint64))
+    census(device, tape, there, counts, late, refused)
+    sums = arrays.zeros(counts.size + 1, dtype=np.uint32)
+    arrays.cumsum(counts, dtype=np.uint32, out=sums[1:])
+    return Counted(there, sums[:-1].reshape(shape), sums[1:].reshape(shape), late, refused)
 
 
 def partition(machine: Machine, device: Device, tape: Tape) -> Partition:
@@ -90,17 +90,15 @@ def partition(machine: Machine, device: Device, tape: Tape) -> Partition:
     groups = groups_of(machine)
     with device.task():
         counted = count(device, tape, steps_of(machine, frozenset()), len(groups.family))
-        found = device.arrays.concatenate([
-            counted.refused, counted.counts.sum(axis=1, dtype=np.uint64), counted.late.ravel()
-        ])  # fmt: skip
-        words = device.fetch(found)
-    refused, totals, late = np.split(words, [2, 2 + len(groups.family)])
+        ends = device.fetch(counted.ends[:, -1])
+        refused, late = device.fetch(counted.refused), device.fetch(counted.late)
     _check(machine, device, tape, refused)
+    totals = np.diff(ends, prepend=np.uint32(0))
     many = np.bincount(groups.kind, weights=totals)  # cycles of each kind
     of_family = np.zeros(len(_IN_PLACE))
     np.add.at(of_family, groups.family, many[groups.kind])
     dropped = _IN_PLACE[groups.family] & (of_family[groups.family] < shape.MANY)
-    totals, late = totals.astype(np.int64), late.reshape(-1, ACCESSES).astype(np.int64)
+    totals, late = totals.astype(np.int64), late.astype(np.int64)
     for values in (totals, late):
         np.add.at(values, groups.other[dropped], values[dropped])
         values[dropped] = 0

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import threading
 import time
+import time
 from pathlib import Path
 
 from graphprover.air import Air, Bus
@@ -83,6 +84,23 @@ def test_operations_come_first_and_quotients_last():
     ahead.expect([table(2), table(3)], jobs("files", Turn.OPERATION))
     ahead.wait()
     assert [name.split()[0] for name in done] == ["OPERATION", "LOOKUPS", "LOOKUPS", "QUOTIENT", "QUOTIENT"]
+
+
+def test_quotients_wait_until_all_tables_are_described():
+    """So that all threads can compile the lookups of the last one."""
+    done = []
+
+    def slowly(air):
+        if air == table(3):
+            while not done:
+                time.sleep(0.01)
+            time.sleep(0.2)
+        return jobs_of(air)
+
+    ahead = Ahead(slowly, lambda job: done.append(job.name), threads=3)
+    ahead.expect([table(2), table(3)])
+    ahead.wait()
+    assert [name.split()[0] for name in done] == ["LOOKUPS", "LOOKUPS", "QUOTIENT", "QUOTIENT"]
 
 
 def test_every_text_is_compiled_once():

@@ -7,10 +7,11 @@ import pytest
 
 from graphprover import prove, verify
 from graphprover.device import CpuDevice
+from graphprover.vm.kernels.cuda import sources
 from graphprover.vm.table_numbers import LANES
 from tests.graphs.test_proof import FEW
 from tests.strict_device import _SAME
-from tests.vm.kernels import test_counting, test_keccak_f, test_lanes, test_tape
+from tests.vm.kernels import test_bumps, test_counting, test_keccak_f, test_lanes, test_tape
 from tests.vm.test_traces import INPUTS, all_families, guest, same_words
 
 cupy = pytest.importorskip("cupy")
@@ -95,6 +96,19 @@ def same_window(device, expected) -> None:  # type: ignore[no-untyped-def]
         np.testing.assert_array_equal(refused, expected.refused)
         for name, column in vars(cycles).items():
             np.testing.assert_array_equal(column.get(), getattr(expected.cycles, name), err_msg=name)
+
+
+@pytest.mark.parametrize(("program", "later"), test_bumps.CASES)
+@pytest.mark.parametrize("block", [1, 256, 1 << 12])
+def test_bumps_of_late_accesses(program, later, block, device, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    """By blocks that look at so many cycles."""
+    monkeypatch.setitem(sources._DEFINES, "bumps.cu", sources._DEFINES["bumps.cu"] | {"BLOCK_CYCLES": block})
+    monkeypatch.setattr("graphprover.vm.kernels.cuda.bumps.BUMPS_CYCLES", block)
+    sources.text.cache_clear()
+    found = test_bumps.case(test_bumps.PROGRAMS[program], later)
+    with device.task():
+        np.testing.assert_array_equal(test_bumps.made(device, *found), test_bumps.expected(*found))
+    sources.text.cache_clear()
 
 
 def test_inverses(device) -> None:  # type: ignore[no-untyped-def]

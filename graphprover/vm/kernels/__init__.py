@@ -2,13 +2,16 @@
 
 ``cpu/`` and ``cuda/`` are twins: each has the functions below, for the devices of its kind. They take the device as
 well, which gives what is general: pieces of rows, streams, and the count of what was launched. Formats that both read
-are in lanes.py, keys.py and tape.py.
+are in bumps.py, keys.py, lanes.py and tape.py.
 """
 
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
 from graphprover.device import Array, Device
+from graphprover.vm.kernels.bumps import Accessed
 from graphprover.vm.kernels.keys import Keys
 from graphprover.vm.kernels.lanes import Code, Lanes
 from graphprover.vm.kernels.tape import Cycles, Tape
@@ -75,6 +78,16 @@ def replay(device: Device, tape: Tape, steps: Array, places: Array, cycles: Cycl
     """
     tape.require()
     _twin(device).replay(device, tape, steps, places, cycles)
+
+
+def fill_bumps(device: Device, accessed: Accessed, sought: np.ndarray, bumps: Array) -> None:
+    """Write the bumps of all accesses that come too late among those that are looked for; see bumps.py.
+
+    ``sought`` is uint64 (n, SOUGHT_WORDS); ``bumps`` uint64 (BUMP_WORDS, how many there are), contiguous. Raises
+    ValueError for cycles that are not there.
+    """
+    accessed.require(sought)
+    _twin(device).fill_bumps(device, accessed, sought, bumps)
 
 
 def permuted(device: Device, states: Array) -> Array:

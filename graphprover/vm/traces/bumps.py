@@ -5,34 +5,25 @@ from collections.abc import Sequence
 import numpy as np
 
 from graphprover.device import Array, Device
-from graphprover.vm.clock import FAR
-from graphprover.vm.limbs import limbs, low_half
+from graphprover.vm.clock import clock_of
+from graphprover.vm.kernels import fill_bumps
+from graphprover.vm.kernels.bumps import BUMP_WORDS, Accessed
 from graphprover.vm.partition import Late
 from graphprover.vm.tables.bump import BUMP_LANES, Bump
 from graphprover.vm.traces.families import write_cells
-from graphprover.vm.traces.rows import Rows
 from graphprover.vm.traces.run import Run
+
+_CELLS = ("at", "t", "lo", "hi", "step_low", "step_high")  # the words of a bump
 
 
 def bumps(device: Device, run: Run, *, late: Sequence[Late]) -> Array:
     """The cells of all bumps but ``on``, in order: uint64 (cells, bumps); see `_CELLS`."""
-    return device.arrays.concatenate([_bumps(device, run, some) for some in late], axis=1)
-
-
-_CELLS = ("at", "t", "lo", "hi", "step_low", "step_high")
-
-
-def _bumps(device: Device, run: Run, late: Late) -> Array:
-    arrays, access = device.arrays, late.access
-    rows = Rows(device, run, slice(late.first, late.last))
-    comes_late = rows.now + access.slot - rows.before(access) > FAR
-    # Where their running number goes up; that there are so many has been counted, so that nobody waits for it.
-    found = arrays.searchsorted(arrays.cumsum(comes_late), arrays.arange(1, late.count + 1))
-    rows = Rows(device, run, late.first + found)
-    at, value = rows.accessed(access)
-    t = rows.before(access)
-    step = rows.now + access.slot - 2 - t  # to right before this access, less 1
-    return arrays.stack([at, t, *limbs(value), low_half(step), step >> 16])
+    program = {name: run.program[name] for name in ("a_at", "b_at", "d_at", "offset")}
+    accessed = Accessed(run.cycles, run.old, run.clock, **program, first_clock=clock_of(run.start))
+    sought = [(some.first, some.last, some.access.column, some.access.slot) for some in late]
+    made = device.arrays.empty((BUMP_WORDS, sum(some.count for some in late)), dtype=np.uint64)
+    fill_bumps(device, accessed, np.array(sought, dtype=np.uint64), made)
+    return made
 
 
 def bump_trace(device: Device, cells: Array, *, first: int, last: int, height: int) -> Array:

@@ -49,9 +49,8 @@ def load_tape(device: Device, *, machine: Machine, record: Record, window: range
 def load_run(device: Device, tape: Tape, *, machine: Machine, partition: Partition) -> Run:
     """The cycles of a window, and their order."""
     counted = count(device, tape, partition.steps, partition.groups)
-    ends = device.arrays.cumsum(counted.counts.ravel(), dtype=np.uint32).reshape(counted.counts.shape)
     cycles = empty_cycles(device, tape.last - tape.first, len(tape.old))
-    replay(device, tape, counted.steps, ends - counted.counts, cycles)
+    replay(device, tape, counted.steps, counted.places, cycles)
     return Run(tape.first, cycles, tape.old, tape.clock, program_columns(device, machine))
 
 

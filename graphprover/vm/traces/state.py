@@ -1,6 +1,6 @@
 """The traces of registers and memory: how each word begins and ends."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,8 @@ from graphprover.vm.statement import Machine
 from graphprover.vm.table_numbers import TableNumber
 from graphprover.vm.tables.public_words import OutputMemory, PublicWords, StatedInput
 from graphprover.vm.tables.state import InputMemory, Region
+
+_FEW_ROWS = 1 << 10  # a GPU takes longer for its thirty operations than for the copy
 
 
 def output_words(execution: Execution, memory: Memory) -> np.ndarray:
@@ -123,8 +125,14 @@ def _placed(air: PublicWords, memory: Memory, of_memory: np.ndarray, untouched: 
 
 
 def region_memory(device: Device, *, air: Region, memory: Memory, rows: int) -> Array:
-    """The trace of a region, which may have many words."""
-    arrays, count = device.arrays, len(memory.address)
+    """The trace of a region: of one of many words by the device."""
+    if rows > _FEW_ROWS:
+        return _region(device.arrays, device.load, air=air, memory=memory, rows=rows)
+    return device.load(_region(np, np.asarray, air=air, memory=memory, rows=rows))
+
+
+def _region(arrays: Any, load: Callable[[np.ndarray], Array], *, air: Region, memory: Memory, rows: int) -> Array:
+    count = len(memory.address)
     trace = arrays.zeros((air.describe().main_width, rows), dtype=np.uint64)
     c = air.view(trace)
     # The input's first word, its length, is in the first row; elsewhere that is right before the region.
@@ -133,14 +141,14 @@ def region_memory(device: Device, *, air: Region, memory: Memory, rows: int) -> 
     used = slice(first, first + count)
     c.on[used] = 1
     c.at[0] = air.start if has_length else air.start - 8
-    c.at[used] = device.load(memory.address)
+    c.at[used] = load(memory.address)
     c.at[first + count :] = air.end - 8
     gap = (c.at[1:] - c.at[:-1] >> np.uint64(3)) - c.on[1:]
     c.gap[0, 1:], c.gap[1, 1:] = low_half(gap), gap >> np.uint64(16)
-    c.t[used] = device.load(memory.t)
-    c.lo[used], c.hi[used] = limbs(device.load(memory.final))
+    c.t[used] = load(memory.t)
+    c.lo[used], c.hi[used] = limbs(load(memory.final))
     if has_length:
-        for i, half in enumerate(halves(device.load(memory.initial))):
+        for i, half in enumerate(halves(load(memory.initial))):
             c.initial[i, used] = half
         length = int(memory.initial[0]) if first == 0 and count else 0
         lacks = MAX_INPUT_BYTES - length % 2**32

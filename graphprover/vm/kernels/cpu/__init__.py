@@ -1,5 +1,6 @@
 """The machine's kernels on a CPU, compiled by Numba; see ``graphprover.vm.kernels``."""
 
+from graphprover.vm.kernels.cpu.bumps import fill_bumps
 from graphprover.vm.kernels.cpu.counting import count_entries, count_keys
 from graphprover.vm.kernels.cpu.keccak_f import count_evens, fill_keccak_f, permuted
 from graphprover.vm.kernels.cpu.lanes import fill_lanes
@@ -10,6 +11,7 @@ __all__ = [
     "count_entries",
     "count_evens",
     "count_keys",
+    "fill_bumps",
     "fill_keccak_f",
     "fill_lanes",
     "permuted",

@@ -5,7 +5,7 @@ from importlib import import_module
 from typing import Any
 
 _MODULES = {
-    "fill_lanes": "lanes", "count_keys": "counting", "count_entries": "counting",
+    "fill_bumps": "bumps", "fill_lanes": "lanes", "count_keys": "counting", "count_entries": "counting",
     "permuted": "keccak_f", "fill_keccak_f": "keccak_f", "count_evens": "keccak_f",
     "census": "tape", "replay": "tape", "expect": "warm",
 }  # fmt: skip

@@ -8,7 +8,7 @@ from graphprover.vm import clock
 from graphprover.vm.clock import FAR
 from graphprover.vm.io import EXIT
 from graphprover.vm.isa import Op
-from graphprover.vm.kernels import keys, lanes, tape
+from graphprover.vm.kernels import bumps, keys, lanes, tape
 from graphprover.vm.kernels.lanes import Op as LaneOp
 from graphprover.vm.record import INTERVAL, NO_REGISTER, REGISTERS
 from graphprover.vm.tables.bump import REACH
@@ -27,6 +27,7 @@ _LANES = {
 _KEYS = ("TERMS_END", "CONSTANT", "FLAG", "FIRST", "NUMBERS", "KEY_WORDS", "COLUMN", "WEIGHT", "TERM_WORDS")
 COUNT_PIECE, COUNT_KEYS = 1 << 14, 1 << 13  # entries and rows of a block
 COUNT_SLOTS, COUNT_EACH = 1 << 11, 4  # how many numbers it counts by itself; rows of a thread at a time
+BUMPS_CYCLES = 1 << 12  # of a block that looks for bumps
 _KECCAK_F = {"EVENS": EVENS, "IOTA_BITS": len(IOTA_BITS), "ROUNDS": ROUNDS}
 _REPLAY = {
     **{name: getattr(clock, name) for name in ("FAR", "SLOTS", "SLOT_A", "SLOT_B", "SLOT_MEMORY", "SLOT_D")},
@@ -42,7 +43,16 @@ _REPLAY = {
     "WORDS": WORDS,
     "REACH": REACH,
 }
+_ACCESSES = {name: getattr(tape, name) for name in ("A", "A_IN_PLACE", "B", "D", "M2", "WORD")}
+_CLOCK = {name: getattr(clock, name) for name in ("FAR", "SLOTS", "SLOT_MEMORY")}
+_BUMPS = ("FIRST", "LAST", "ACCESS", "SLOT", "SOUGHT_WORDS", "AT", "TIME", "LOW", "HIGH", "STEP_LOW", "STEP_HIGH")
 _DEFINES: dict[str, dict[str, int]] = {
+    "bumps.cu": {
+        **{name: getattr(bumps, name) for name in _BUMPS},
+        **_ACCESSES,
+        **_CLOCK,
+        "BLOCK_CYCLES": BUMPS_CYCLES,
+    },
     "lanes.cu": _LANES,
     "counting.cu": {
         **{name: getattr(keys, name) for name in _KEYS},

@@ -1,0 +1,42 @@
+"""Which accesses of a window come too late, and what their bumps are: formats of cpu/bumps.py and cuda/bumps.cu.
+
+What is looked for are rows of words (FIRST, LAST, ACCESS, SLOT): cycles first..last of the window's order, an access
+of each by its column in ``tape.py``, and its slot in the cycle. A bump is a column of words (AT, TIME, LOW, HIGH,
+STEP_LOW, STEP_HIGH): where the access is, when it was accessed before, the limbs of its value, and the halves of the
+step to right before the access, less 1. Bumps stand in the order of what is looked for, and then of the window.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphprover.device import Array
+from graphprover.vm.kernels.tape import ACCESSES, Cycles
+
+FIRST, LAST, ACCESS, SLOT = range(4)
+SOUGHT_WORDS = 4
+AT, TIME, LOW, HIGH, STEP_LOW, STEP_HIGH = range(6)
+BUMP_WORDS = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Accessed:
+    """What the accesses of a window are read from: arrays of one device."""
+
+    cycles: Cycles
+    old: Array  # uint64, see ``Tape``
+    clock: Array  # uint32, see ``Tape``
+    a_at: Array  # uint64, columns of the program table, by entry
+    b_at: Array
+    d_at: Array
+    offset: Array
+    first_clock: int  # of the window's first cycle
+
+    def require(self, sought: np.ndarray) -> None:
+        """Raises ValueError for cycles that are not there, and for what is no access."""
+        first, last, access, slot = sought.T.astype(object)
+        cycles = len(self.cycles.order)
+        if (first < 0).any() or (first > last).any() or (last > cycles).any():
+            raise ValueError(f"what is sought is not among {cycles} cycles")
+        if (access >= ACCESSES).any() or (slot > 3).any():
+            raise ValueError("an access that no cycle makes")

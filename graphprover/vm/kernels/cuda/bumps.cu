@@ -1,0 +1,112 @@
+// Finds the accesses of a window that come too late, and makes their bumps; bumps.py says what is looked for, and what
+// a bump is, and its words are defines.
+#include "field.cuh"
+
+constexpr u32 WARP = 32, WARPS = 8, THREADS = WARP * WARPS, ALL = 0xffffffffu;  // of a block, as in bumps.py
+
+struct Accessed {
+    const u32 *order, *entry, *at;
+    const u64 *a, *b, *d, *t_a, *t_b, *t_d, *old;
+    const u32* clock;
+    const u64 *a_at, *b_at, *d_at, *offset;
+    u64 first_clock;
+};
+
+// What a block looks at.
+struct Part {
+    u64 first, last, access, slot;
+
+    // ``starts``: before each of what is sought, how many blocks look at what comes before it.
+    __device__ Part(const u64* sought, const u64* starts, u64 many) {
+        u64 low = 0, high = many;
+        while (high - low > 1) {
+            u64 middle = (low + high) / 2;
+            if (__ldg(starts + middle) <= blockIdx.x) low = middle;
+            else high = middle;
+        }
+        const u64* words = sought + SOUGHT_WORDS * low;
+        u64 end = __ldg(words + LAST);
+        first = __ldg(words + FIRST) + (blockIdx.x - __ldg(starts + low)) * BLOCK_CYCLES;
+        last = first + BLOCK_CYCLES < end ? first + BLOCK_CYCLES : end;
+        access = __ldg(words + ACCESS);
+        slot = __ldg(words + SLOT);
+    }
+
+    __device__ u64 word() const { return access >= WORD ? access - WORD : access == M2; }
+
+    __device__ u64 before(const Accessed& run, u64 cycle) const {
+        if (access == A || access == A_IN_PLACE) return run.t_a[cycle];
+        if (access == B) return run.t_b[cycle];
+        if (access == D) return run.t_d[cycle];
+        u64 clock = run.clock[run.at[cycle] + word()];
+        return clock ? SLOTS * clock + SLOT_MEMORY : 0;
+    }
+
+    __device__ u64 now(const Accessed& run, u64 cycle) const { return SLOTS * (cycle + run.first_clock) + slot; }
+
+    __device__ bool late(const Accessed& run, u64 row) const {
+        if (row >= last) return false;
+        u64 cycle = run.order[row];
+        return now(run, cycle) - before(run, cycle) > FAR;
+    }
+};
+
+extern "C" __global__ void count_bumps(
+    const __grid_constant__ Accessed run, const u64* sought, const u64* starts, u64 many, u32* counts) {
+    __shared__ u32 total;
+    if (threadIdx.x == 0) total = 0;
+    __syncthreads();
+    Part part(sought, starts, many);
+    u32 own = 0;
+    for (u64 row = part.first + threadIdx.x; row < part.last; row += THREADS) own += part.late(run, row);
+    own = __reduce_add_sync(ALL, own);
+    if (threadIdx.x % WARP == 0 && own) atomicAdd(&total, own);
+    __syncthreads();
+    if (threadIdx.x == 0) counts[blockIdx.x] = total;
+}
+
+// ``ends``: how many there are in a block and those before it.
+extern "C" __global__ void fill_bumps(const __grid_constant__ Accessed run, const u64* sought, const u64* starts,
+                                      u64 many, const u32* ends, u64* bumps, u64 count) {
+    __shared__ u32 of_warp[WARPS];
+    u64 place = blockIdx.x ? ends[blockIdx.x - 1] : 0;
+    if (place == ends[blockIdx.x]) return;
+    Part part(sought, starts, many);
+    for (u64 begin = part.first; begin < part.last; begin += THREADS) {
+        u64 row = begin + threadIdx.x;
+        bool late = part.late(run, row);
+        u32 found = __ballot_sync(ALL, late), warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+        if (lane == 0) of_warp[warp] = __popc(found);
+        __syncthreads();
+        u64 own = place + __popc(found & ((1u << lane) - 1));
+#pragma unroll
+        for (u32 i = 0; i < WARPS; i++) {
+            if (i < warp) own += of_warp[i];
+            place += of_warp[i];
+        }
+        __syncthreads();
+        if (!late || own >= count) continue;
+        u64 cycle = run.order[row], entry = run.entry[cycle], before = part.before(run, cycle), at, value;
+        if (part.access == A || part.access == A_IN_PLACE) {
+            at = run.a_at[entry];
+            value = run.a[cycle];
+        } else if (part.access == B) {
+            at = run.b_at[entry];
+            value = run.b[cycle];
+        } else if (part.access == D) {
+            at = run.d_at[entry];
+            value = run.d[cycle];
+        } else {
+            u64 base = part.access >= WORD ? run.b[cycle] : (run.a[cycle] + run.offset[entry]) & ~7ull;
+            at = base + 8 * part.word();
+            value = run.old[run.at[cycle] + part.word()];
+        }
+        u64 step = part.now(run, cycle) - 2 - before;
+        bumps[AT * count + own] = at;
+        bumps[TIME * count + own] = before;
+        bumps[LOW * count + own] = value & 0xffffffffu;
+        bumps[HIGH * count + own] = value >> 32;
+        bumps[STEP_LOW * count + own] = step & 0xffff;
+        bumps[STEP_HIGH * count + own] = step >> 16;
+    }
+}

@@ -1,0 +1,84 @@
+"""The bumps of accesses that come too late, against arrays over all cycles that make such an access."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from graphprover.device import CpuDevice, Device
+from graphprover.vm import shape
+from graphprover.vm.clock import FAR, SLOT_MEMORY, clock_of
+from graphprover.vm.elf import Image
+from graphprover.vm.kernels import fill_bumps
+from graphprover.vm.kernels.bumps import Accessed
+from graphprover.vm.kernels.tape import ACCESSES, WORD, A, Tape
+from graphprover.vm.limbs import limbs, low_half
+from graphprover.vm.partition import Late, Partition, partition
+from graphprover.vm.statement import Machine
+from graphprover.vm.traces.bumps import bumps
+from graphprover.vm.traces.rows import Rows
+from graphprover.vm.traces.run import Run, load_run
+from tests.vm.kernels.test_tape import tape_of
+from tests.vm.programs import everything
+from tests.vm.test_windows import far_accesses
+
+PROGRAMS = {"everything": everything(), "far": far_accesses()}
+CASES = [("everything", 1 << 28), ("everything", 1 << 14), ("far", 0)]
+
+
+def case(program: Image, later: int) -> tuple[Machine, Tape, Partition]:
+    """A whole run whose cycles are so much ``later`` than what was before, and its partition."""
+    machine = Machine(program)
+    tape = tape_of(machine, 0, 1 << 40)
+    tape = replace(tape, start=tape.start + later, first=tape.first + later, last=tape.last + later)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shape, "MANY", 0)  # so that families whose rd is rs1 prove some
+        return machine, tape, partition(machine, CpuDevice(1), tape)
+
+
+def made(device: Device, machine: Machine, tape: Tape, parted: Partition) -> np.ndarray:
+    """The bumps by a device, to which the tape is loaded."""
+    arrays = {name: device.load(value) for name, value in vars(tape).items() if isinstance(value, np.ndarray)}
+    run = load_run(device, replace(tape, **arrays), machine=machine, partition=parted)
+    return device.fetch(bumps(device, run, late=parted.late))
+
+
+def expected(machine: Machine, tape: Tape, parted: Partition) -> np.ndarray:
+    run = load_run(CpuDevice(1), tape, machine=machine, partition=parted)
+    return np.concatenate([_late(run, late) for late in parted.late], axis=1)
+
+
+def _late(run: Run, late: Late) -> np.ndarray:
+    rows = Rows(CpuDevice(1), run, slice(late.first, late.last))
+    (found,) = np.nonzero(rows.now + late.access.slot - rows.before(late.access) > FAR)
+    assert len(found) == late.count
+    rows = Rows(CpuDevice(1), run, late.first + found)
+    at, value = rows.accessed(late.access)
+    before = rows.before(late.access)
+    step = rows.now + late.access.slot - 2 - before
+    return np.stack([at, before, *limbs(value), low_half(step), step >> 16])
+
+
+@pytest.mark.parametrize(("program", "later"), CASES)
+def test_bumps(program: str, later: int) -> None:
+    found = case(PROGRAMS[program], later)
+    assert len(found[-1].late) >= (1 if program == "far" else 20)
+    np.testing.assert_array_equal(made(CpuDevice(2), *found), expected(*found))
+
+
+def test_all_accesses_are_among_these() -> None:
+    found = {late.access.column for name, later in CASES for late in case(PROGRAMS[name], later)[-1].late}
+    assert found == set(range(ACCESSES))
+
+
+@pytest.mark.parametrize(
+    "sought", [(1, 0, A, 0), (0, 1 << 40, A, 0), (0, 1, ACCESSES, 0), (0, 1, WORD, SLOT_MEMORY + 2)], ids=str
+)
+def test_refuses_what_is_not_there(sought: Sequence[int]) -> None:
+    machine, tape, parted = case(PROGRAMS["far"], 0)
+    run = load_run(CpuDevice(1), tape, machine=machine, partition=parted)
+    program = {name: run.program[name] for name in ("a_at", "b_at", "d_at", "offset")}
+    accessed = Accessed(run.cycles, run.old, run.clock, **program, first_clock=clock_of(run.start))
+    with pytest.raises(ValueError, match=r"is sought|no cycle makes"):
+        fill_bumps(CpuDevice(1), accessed, np.array([sought], dtype=np.uint64), np.zeros((6, 1), dtype=np.uint64))
