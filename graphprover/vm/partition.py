@@ -81,7 +81,7 @@ def count(device: Device, tape: Tape, steps: np.ndarray, groups: int) -> Counted
     refused = device.load(np.full(2, NO_STEP, dtype=np.uint64))
     census(device, tape, there, counts, late, refused)
     sums = arrays.zeros(counts.size + 1, dtype=np.uint32)
-    arrays.cumsum(counts, dtype=np.uint32, out=sums[1:])
+    arrays.cumsum(counts.ravel(), dtype=np.uint32, out=sums[1:])
     return Counted(there, sums[:-1].reshape(shape), sums[1:].reshape(shape), late, refused)
 
 

@@ -4,7 +4,6 @@ import subprocess
 import sys
 import threading
 import time
-import time
 from pathlib import Path
 
 from graphprover.air import Air, Bus
