@@ -96,9 +96,8 @@ def families(execution: Execution, most: int = 400) -> list[Family]:
         if not len(cycles):
             continue
         cycles = cycles[np.linspace(0, len(cycles) - 1, min(most, len(cycles))).astype(int)]
-        entry = run.cycles.entry.copy()
-        entry[cycles] = [entry_of[i] for i in index[cycles].tolist()]
-        own = replace(run, cycles=replace(run.cycles, order=cycles.astype(np.uint32), entry=entry))
+        own = replace(run, cycles=replace(run.cycles, order=cycles.astype(np.uint32), rows=run.cycles.rows.copy()))
+        own.cycles.entry[cycles] = [entry_of[i] for i in index[cycles].tolist()]
         rows = Rows(device, own, slice(None))
         main = family_trace(device, own, step=step, height=len(cycles), first=0, last=len(cycles))
         fits = np.broadcast_to(step.fits(rows), len(cycles)).copy()

@@ -52,7 +52,10 @@ def count_keys(device: Device, main: Array, keys: Keys, counts: Array) -> None:
 
 
 def count_entries(device: Device, entries: Array, counts: Array) -> None:
-    """Add how often each number is among ``entries``, uint32 (n,), to ``counts``, uint64, which has a place for all."""
+    """Add how often each number is among ``entries`` to ``counts``, uint64, which has a place for all.
+
+    ``entries`` is uint32 (n,), and may be a column of a matrix.
+    """
     _twin(device).count_entries(device, entries, counts)
 
 

@@ -20,6 +20,15 @@ NO_STEP = 2**64 - 1
 A, A_IN_PLACE, B, D, M, M2, WORD = range(7)
 ACCESSES = WORD + 25
 
+# The columns of a cycle's row. Words: values of rs1 (of a7 for ecall) and rs2 (of a0), what is written to rd or SINK,
+# and what was there before, each 0 where there is none; times of the accesses before, where rs1 = rs2 that at SLOT_A,
+# where rd is rs1 or rs2 that at SLOT_A or SLOT_B. Halves of the last word: the row of the program table that the cycle
+# meets, and its first access in `Tape.old`, 0 where it has none.
+WIDE = ("a", "b", "c", "d", "t_a", "t_b", "t_d")
+NARROW = ("entry", "at")
+ROW_WORDS = 8
+FIRST_NARROW = 2 * len(WIDE)
+
 UNPROVED, UNREACHED = range(2)  # the smallest cycles that are refused: nothing proves it, no bump reaches so far
 
 
@@ -56,21 +65,25 @@ class Cycles:
     """
 
     order: Array  # uint32 (cycles,), the cycles in the order of the partition
-    entry: Array  # uint32 (cycles,), the row of the program table that it meets
-    at: Array  # uint32, its first access in `Tape.old`; 0 where it has none
-    a: Array  # uint64, value of rs1; of a7 for ecall; 0 where none is read
-    b: Array  # uint64, value of rs2; of a0 for ecall; 0 where none is read
-    c: Array  # uint64, value written to rd or SINK; 0 where none is written
-    d: Array  # uint64, value of that register before; 0 where none is written
-    t_a: Array  # uint64
-    t_b: Array  # uint64, rs1 = rs2: the access at SLOT_A
-    t_d: Array  # uint64, rd = rs1 or rs2: the access at SLOT_A or SLOT_B
+    rows: Array  # uint64 (cycles, ROW_WORDS), contiguous: side by side what a cycle's reader wants, by WIDE and NARROW
     new: Array  # uint64 (accesses,), words after the accesses of stores; others are not written
+
+    @property
+    def halves(self) -> Array:
+        """The rows as uint32 (cycles, 2 ROW_WORDS)."""
+        return self.rows.view("uint32")
+
+    def __getattr__(self, name: str) -> Array:
+        """A column of the rows: uint64 (cycles,) or uint32."""
+        if name in WIDE:
+            return self.rows[:, WIDE.index(name)]
+        if name in NARROW:
+            return self.halves[:, FIRST_NARROW + NARROW.index(name)]
+        raise AttributeError(name)
 
 
 def empty_cycles(device: Device, cycles: int, accesses: int) -> Cycles:
     """Room for so many cycles with so many accesses; words after accesses that are no stores' stay 0."""
     arrays = device.arrays
-    order, entry, at = arrays.empty((3, cycles), dtype="uint32")
-    a, b, c, d, t_a, t_b, t_d = arrays.empty((7, cycles), dtype="uint64")
-    return Cycles(order, entry, at, a, b, c, d, t_a, t_b, t_d, arrays.zeros(accesses, dtype="uint64"))
+    order, rows = arrays.empty(cycles, dtype="uint32"), arrays.empty((cycles, ROW_WORDS), dtype="uint64")
+    return Cycles(order, rows, arrays.zeros(accesses, dtype="uint64"))

@@ -6,6 +6,7 @@ from typing import Any
 
 from graphprover.device import Array, Device
 from graphprover.vm.kernels.lanes import LOG_SOURCES, Op
+from graphprover.vm.kernels.tape import FIRST_NARROW, NARROW, ROW_WORDS, WIDE
 from graphprover.vm.tables.keccak_f import WORDS
 from graphprover.vm.traces.executing import Executing
 from graphprover.vm.traces.formulas import Formulas, Symbol
@@ -13,7 +14,7 @@ from graphprover.vm.traces.rows import Rows
 from graphprover.vm.traces.run import Run
 
 _ORDER = "order"  # the lane's cycle
-_BY_CYCLE = ("entry", "at", "a", "b", "c", "d", "t_a", "t_b", "t_d")
+_BY_CYCLE = ("rows", "halves")  # whose columns are read
 _BY_ACCESS = ("old", "clock", "new")
 _BY_ENTRY = ("pc", "following", "a_at", "b_at", "d_at", "imm", "imm2", "offset")
 _NAMES = (_ORDER, *_BY_CYCLE, *_BY_ACCESS, *_BY_ENTRY)  # of sources, in the order of their numbers
@@ -29,8 +30,8 @@ class Symbols(Executing):
 
     def column(self, name: str) -> Symbol:
         if name in _BY_ENTRY:
-            return self._at(Op.AT, name, self._by_cycle(Op.AT_NARROW, "entry"))
-        return self._by_cycle(Op.AT, name)
+            return self._at(Op.AT, name, self._by_cycle("entry"))
+        return self._by_cycle(name)
 
     @property
     def clk(self) -> Symbol:
@@ -38,7 +39,7 @@ class Symbols(Executing):
 
     def of_access(self, name: str, place: int) -> Symbol:
         op = Op.AT_NARROW if name == "clock" else Op.AT
-        return self._at(op, name, self._by_cycle(Op.AT_NARROW, "at"), place)
+        return self._at(op, name, self._by_cycle("at"), place)
 
     def words(self, name: str) -> list[Symbol]:
         if name == "old":
@@ -54,9 +55,12 @@ class Symbols(Executing):
     def not_late(self, before: Any, now: Any) -> Symbol:
         return self._formulas.symbol(Op.RECENT, before, now)
 
-    def _by_cycle(self, op: Op, name: str) -> Symbol:
-        cycle = self._formulas.symbol(Op.LANE_NARROW, immediate=_NAMES.index(_ORDER))
-        return self._at(op, name, cycle)
+    def _by_cycle(self, name: str) -> Symbol:
+        """A column of the lane's cycle."""
+        first = self._formulas.symbol(Op.LANE_NARROW, immediate=_NAMES.index(_ORDER)) * ROW_WORDS
+        if name in NARROW:
+            return self._at(Op.AT_NARROW, "halves", 2 * first, FIRST_NARROW + NARROW.index(name))
+        return self._at(Op.AT, "rows", first, WIDE.index(name))
 
     def _at(self, op: Op, name: str, place: Symbol, offset: int = 0) -> Symbol:
         return self._formulas.symbol(op, place, immediate=_NAMES.index(name) | offset << LOG_SOURCES)
@@ -71,6 +75,8 @@ def sources(device: Device, run: Run, first: int, last: int, numbers: Iterable[i
         name = _NAMES[number]
         if name == _ORDER:
             found[number] = run.cycles.order[first:last]
+        elif name in _BY_CYCLE:
+            found[number] = getattr(run.cycles, name).reshape(-1)
         elif name in _BY_ENTRY:
             found[number] = run.program[name]
         else:

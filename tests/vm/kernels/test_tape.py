@@ -28,7 +28,6 @@ from tests.vm.assemble import image, leave, li
 from tests.vm.programs import D, X, everything
 from tests.vm.test_windows import far_accesses
 
-COLUMNS = [name for name in Cycles.__annotations__ if name != "new"]
 NAMES = {number: name for name, number in FAMILY_NUMBERS.items()}
 
 

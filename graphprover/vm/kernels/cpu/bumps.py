@@ -85,6 +85,6 @@ def _fill_bumps(run, first_clock, sought, bumps):
 def fill_bumps(device: Device, accessed: Accessed, sought: np.ndarray, bumps: np.ndarray) -> None:
     """See ``graphprover.vm.kernels.fill_bumps``."""
     cycles = accessed.cycles
-    run = _Accessed(*(getattr(cycles if hasattr(cycles, name) else accessed, name) for name in _Accessed._fields))
+    run = _Accessed(*(getattr(accessed if hasattr(accessed, name) else cycles, name) for name in _Accessed._fields))
     found = _fill_bumps(run, np.uint64(accessed.first_clock), sought, bumps)
     assert found == bumps.shape[1]

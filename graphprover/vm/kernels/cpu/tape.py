@@ -29,6 +29,7 @@ _NEVER = 1 << 62  # the time of what is not accessed: no access comes late after
 _LATE_A, _LATE_IN_PLACE, _LATE_B, _LATE_D, _LATE_M = (
     columns.A, columns.A_IN_PLACE, columns.B, columns.D, columns.M,
 )  # fmt: skip
+_ROW_A, _ROW_B, _ROW_C, _ROW_D, _ROW_T_A, _ROW_T_B, _ROW_T_D, _ROW_LAST = range(columns.ROW_WORDS)
 
 
 class _Census(NamedTuple):
@@ -44,15 +45,7 @@ class _Places(NamedTuple):
 
     places: np.ndarray
     order: np.ndarray
-    entry: np.ndarray
-    at: np.ndarray
-    a: np.ndarray
-    b: np.ndarray
-    c: np.ndarray
-    d: np.ndarray
-    t_a: np.ndarray
-    t_b: np.ndarray
-    t_d: np.ndarray
+    rows: np.ndarray
     new: np.ndarray
 
 
@@ -210,15 +203,15 @@ def _replay(tape, code_base, start, first, last, steps, census, written, begin, 
                     own[group] += np.uint32(1)
                     own_cycle = _U(cycle - first)
                     written.order[place] = own_cycle
-                    written.entry[own_cycle] = step & _ENTRY
-                    written.at[own_cycle] = at if accesses else _0
-                    written.a[own_cycle] = a
-                    written.b[own_cycle] = b
-                    written.c[own_cycle] = c
-                    written.d[own_cycle] = d
-                    written.t_a[own_cycle] = t_a
-                    written.t_b[own_cycle] = t_b
-                    written.t_d[own_cycle] = t_d
+                    row = written.rows[own_cycle]
+                    row[_ROW_A] = a
+                    row[_ROW_B] = b
+                    row[_ROW_C] = c
+                    row[_ROW_D] = d
+                    row[_ROW_T_A] = t_a
+                    row[_ROW_T_B] = t_b
+                    row[_ROW_T_D] = t_d
+                    row[_ROW_LAST] = step & _ENTRY | (at if accesses else _0) << _LIMB_BITS
             at += _U(accesses)
             index = following
         if census is not None:

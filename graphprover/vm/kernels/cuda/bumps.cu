@@ -5,11 +5,15 @@
 constexpr u32 WARP = 32, WARPS = 8, THREADS = WARP * WARPS, ALL = 0xffffffffu;  // of a block, as in bumps.py
 
 struct Accessed {
-    const u32 *order, *entry, *at;
-    const u64 *a, *b, *d, *t_a, *t_b, *t_d, *old;
+    const u32* order;
+    const u64 *rows, *old;  // rows of ROW_WORDS each
     const u32* clock;
     const u64 *a_at, *b_at, *d_at, *offset;
     u64 first_clock;
+
+    __device__ const u64* row(u64 cycle) const { return rows + ROW_WORDS * cycle; }
+
+    __device__ u64 half(u64 cycle, u32 place) const { return ((const u32*)row(cycle))[place]; }
 };
 
 // What a block looks at.
@@ -35,10 +39,10 @@ struct Part {
     __device__ u64 word() const { return access >= WORD ? access - WORD : access == M2; }
 
     __device__ u64 before(const Accessed& run, u64 cycle) const {
-        if (access == A || access == A_IN_PLACE) return run.t_a[cycle];
-        if (access == B) return run.t_b[cycle];
-        if (access == D) return run.t_d[cycle];
-        u64 clock = run.clock[run.at[cycle] + word()];
+        if (access == A || access == A_IN_PLACE) return run.row(cycle)[ROW_T_A];
+        if (access == B) return run.row(cycle)[ROW_T_B];
+        if (access == D) return run.row(cycle)[ROW_T_D];
+        u64 clock = run.clock[run.half(cycle, HALF_AT) + word()];
         return clock ? SLOTS * clock + SLOT_MEMORY : 0;
     }
 
@@ -86,20 +90,20 @@ extern "C" __global__ void fill_bumps(const __grid_constant__ Accessed run, cons
         }
         __syncthreads();
         if (!late || own >= count) continue;
-        u64 cycle = run.order[row], entry = run.entry[cycle], before = part.before(run, cycle), at, value;
+        u64 cycle = run.order[row], entry = run.half(cycle, HALF_ENTRY), before = part.before(run, cycle), at, value;
         if (part.access == A || part.access == A_IN_PLACE) {
             at = run.a_at[entry];
-            value = run.a[cycle];
+            value = run.row(cycle)[ROW_A];
         } else if (part.access == B) {
             at = run.b_at[entry];
-            value = run.b[cycle];
+            value = run.row(cycle)[ROW_B];
         } else if (part.access == D) {
             at = run.d_at[entry];
-            value = run.d[cycle];
+            value = run.row(cycle)[ROW_D];
         } else {
-            u64 base = part.access >= WORD ? run.b[cycle] : (run.a[cycle] + run.offset[entry]) & ~7ull;
+            u64 base = part.access >= WORD ? run.row(cycle)[ROW_B] : (run.row(cycle)[ROW_A] + run.offset[entry]) & ~7ull;
             at = base + 8 * part.word();
-            value = run.old[run.at[cycle] + part.word()];
+            value = run.old[run.half(cycle, HALF_AT) + part.word()];
         }
         u64 step = part.now(run, cycle) - 2 - before;
         bumps[AT * count + own] = at;

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from graphprover.device.cuda import CudaDevice
 
 _THREADS = 256  # as in bumps.cu
-_OF_CYCLES = ("order", "entry", "at", "a", "b", "d", "t_a", "t_b", "t_d")
 
 
 def fill_bumps(device: "CudaDevice", accessed: Accessed, sought: np.ndarray, bumps: cupy.ndarray) -> None:
@@ -21,8 +20,8 @@ def fill_bumps(device: "CudaDevice", accessed: Accessed, sought: np.ndarray, bum
     blocks = -(-(sought[:, LAST] - sought[:, FIRST]).astype(np.int64) // BUMPS_CYCLES)
     starts = (np.cumsum(blocks) - blocks).astype(np.uint64)
     words, count = device.load(np.concatenate([sought.ravel(), starts])), int(blocks.sum())
-    columns = [getattr(accessed.cycles, name) for name in _OF_CYCLES]
-    columns += [accessed.old, accessed.clock, accessed.a_at, accessed.b_at, accessed.d_at, accessed.offset]
+    columns = [accessed.cycles.order, accessed.cycles.rows, accessed.old, accessed.clock]
+    columns += [accessed.a_at, accessed.b_at, accessed.d_at, accessed.offset]
     run = np.array([*(column.data.ptr for column in columns), accessed.first_clock], dtype=np.uint64)
     looked_at = run, words, words[sought.size :], len(sought)
     with device.operation("fill_bumps"):

@@ -70,13 +70,13 @@ extern "C" __global__ void count_keys(
     slots.flush(counts);
 }
 
-// Block by COUNT_PIECE entries, of which few are different.
-extern "C" __global__ void count_entries(const u32* entries, u64 total, u64* counts) {
+// Block by COUNT_PIECE entries, `step` halves apart, of which few are different.
+extern "C" __global__ void count_entries(const u32* entries, u64 step, u64 total, u64* counts) {
     __shared__ Slots slots;
     slots.clear();
     u64 begin = (u64)blockIdx.x * COUNT_PIECE, end = begin + COUNT_PIECE < total ? begin + COUNT_PIECE : total;
     for (u64 i = begin + threadIdx.x; i < end; i += blockDim.x) {
-        u32 entry = entries[i], same = __match_any_sync(__activemask(), entry);
+        u32 entry = entries[step * i], same = __match_any_sync(__activemask(), entry);
         if (__ffs(same) - 1 == threadIdx.x % WARP) slots.add(counts, entry, __popc(same));
     }
     slots.flush(counts);

@@ -40,5 +40,5 @@ def count_entries(device: "CudaDevice", entries: cupy.ndarray, counts: cupy.ndar
     with device.operation("count_entries"):
         launch(
             compiled(text("counting.cu")), "count_entries", blocks_for(len(entries), COUNT_PIECE), _THREADS,
-            entries.data.ptr, len(entries), counts,
+            entries.data.ptr, entries.strides[0] // entries.itemsize, len(entries), counts,
         )  # fmt: skip

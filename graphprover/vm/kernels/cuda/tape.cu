@@ -22,8 +22,9 @@ struct Tape {
 };
 
 struct Cycles {
-    u32 *order, *entry, *at;
-    u64 *a, *b, *c, *d, *t_a, *t_b, *t_d, *fresh;
+    u32* order;
+    ulonglong2* rows;  // of ROW_WORDS each
+    u64* fresh;
 };
 
 __device__ __forceinline__ u64 word(u64 x) { return (u64)(i64)(int)x; }
@@ -233,14 +234,10 @@ extern "C" __global__ void replay(Tape tape, const u64* steps, u32* places, Cycl
         u32 place = places[(s.step >> 32) * tape.intervals + interval]++;
         u64 cycle = s.cycle - tape.first;
         cycles.order[place] = cycle;
-        cycles.entry[cycle] = s.step;
-        cycles.at[cycle] = s.accesses ? s.at : 0;
-        cycles.a[cycle] = s.a;
-        cycles.b[cycle] = s.b;
-        cycles.c[cycle] = s.c;
-        cycles.d[cycle] = s.d;
-        cycles.t_a[cycle] = t_a;
-        cycles.t_b[cycle] = t_b;
-        cycles.t_d[cycle] = t_d;
+        ulonglong2* row = cycles.rows + ROW_WORDS / 2 * cycle;
+        row[0] = {s.a, s.b};
+        row[1] = {s.c, s.d};
+        row[2] = {t_a, t_b};
+        row[3] = {t_d, (u32)s.step | (s.accesses ? s.at << 32 : 0)};
     });
 }
