@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 _WARP = 32
 _BLOCKS = 16  # of a multiprocessor at least, before they have more threads
 _SHARED = 2 * 8 * (NO_REGISTER + 1)  # bytes a thread: values of registers, and times of their last accesses
-# The same of one that writes: more than it needs, so that a multiprocessor has 128 of them. The lines that more of them
+# The same of one that writes: more than it needs, so that a multiprocessor has 256 of them. The lines that more of them
 # write to do not lie in L2.
-_WRITING = (224 << 10) // 128
+_WRITING = (224 << 10) // 256
 
 
 def census(
