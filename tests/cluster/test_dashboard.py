@@ -89,6 +89,26 @@ def test_seconds_by_activity_add_up(client: Client, results: list[Result]) -> No
     assert sum(seconds.values()) == pytest.approx(compute, rel=0.1)
 
 
+def test_the_charts_of_one_job_are_those_of_its_span(client: Client, results: list[Result]) -> None:
+    """What Dask's page of fine performance metrics draws where its filter by span tag is set."""
+
+    def seen(dask_scheduler: Scheduler) -> list[dict[str, float]]:
+        from distributed.dashboard.components.scheduler import FinePerformanceMetrics
+
+        charts, drawn = FinePerformanceMetrics(dask_scheduler), []
+        for tags in ([], *([job] for job in JOBS)):
+            charts.span_tag_selector.value = tags
+            charts.update()
+            data = charts.task_exec_by_activity_src.data
+            drawn.append(dict(zip(data["activity"], data["value"], strict=True)))
+        return drawn
+
+    whole, *jobs = client.run_on_scheduler(seen)
+    for name in (ACTIVITIES["tree"], VERIFY):
+        assert all(0 < job[name] < whole[name] for job in jobs)
+        assert sum(job[name] for job in jobs) == pytest.approx(whole[name])
+
+
 def test_figures_with_heartbeats(client: Client, results: list[Result]) -> None:
     assert sum(figures(client, PROOFS)) == len(results)
     assert max(figures(client, CYCLES)) > 0 and max(figures(client, CELLS)) > 0  # one may have made all
