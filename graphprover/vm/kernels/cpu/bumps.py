@@ -13,7 +13,11 @@ from graphprover.vm.kernels.bumps import ACCESS, FIRST, LAST, SLOT, Accessed
 from graphprover.vm.limbs import LIMB_MASK
 
 _U = np.uint64
-_A, _IN_PLACE, _B, _D, _M2, _WORD = tape.A, tape.A_IN_PLACE, tape.B, tape.D, tape.M2, tape.WORD
+_D, _M2, _WORD = tape.D, tape.M2, tape.WORD  # registers up to D, then words of memory
+_VALUES = tuple(map(tape.WIDE.index, ("a", "a", "b", "d")))  # columns of rows, by the access of a register
+_TIMES = tuple(map(tape.WIDE.index, ("t_a", "t_a", "t_b", "t_d")))
+_A, _B = _VALUES[0], _VALUES[2]
+_LAST = tape.ROW_WORDS - 1
 _SLOTS, _SLOT_M, _FAR = map(np.uint64, (clock.SLOTS, clock.SLOT_MEMORY, clock.FAR))
 _0, _2, _7, _8, _16, _32 = map(np.uint64, (0, 2, 7, 8, 16, 32))
 _LIMB, _HALF = np.uint64(LIMB_MASK), np.uint64(2**16 - 1)
@@ -23,19 +27,10 @@ class _Accessed(NamedTuple):
     """See `Accessed`."""
 
     order: np.ndarray
-    entry: np.ndarray
-    at: np.ndarray
-    a: np.ndarray
-    b: np.ndarray
-    d: np.ndarray
-    t_a: np.ndarray
-    t_b: np.ndarray
-    t_d: np.ndarray
+    rows: np.ndarray
     old: np.ndarray
     clock: np.ndarray
-    a_at: np.ndarray
-    b_at: np.ndarray
-    d_at: np.ndarray
+    registers_at: tuple[np.ndarray, ...]  # by the access
     offset: np.ndarray
 
 
@@ -45,34 +40,29 @@ def _fill_bumps(run, first_clock, sought, bumps):
     count = 0
     for k in range(len(sought)):
         access, slot = np.int64(sought[k, ACCESS]), sought[k, SLOT]
+        of_register = access <= _D
+        register = access if of_register else 0
         word = access - _WORD if access >= _WORD else np.int64(access == _M2)
-        for row in range(np.int64(sought[k, FIRST]), np.int64(sought[k, LAST])):
-            cycle = run.order[row]
-            if access in (_A, _IN_PLACE):
-                before = run.t_a[cycle]
-            elif access == _B:
-                before = run.t_b[cycle]
-            elif access == _D:
-                before = run.t_d[cycle]
+        for i in range(np.int64(sought[k, FIRST]), np.int64(sought[k, LAST])):
+            row, clk = run.rows[run.order[i]], _U(run.order[i]) + first_clock
+            at = (row[_LAST] >> _32) + _U(word)
+            if of_register:
+                before = row[_TIMES[register]]
             else:
-                before = _SLOTS * _U(run.clock[run.at[cycle] + word])
+                before = _SLOTS * _U(run.clock[at])
                 before += _SLOT_M if before != _0 else _0
-            now = _SLOTS * (_U(cycle) + first_clock) + slot
+            now = _SLOTS * clk + slot
             if now - before <= _FAR:
                 continue
             if count < bumps.shape[1]:
-                entry = run.entry[cycle]
-                if access in (_A, _IN_PLACE):
-                    at, value = run.a_at[entry], run.a[cycle]
-                elif access == _B:
-                    at, value = run.b_at[entry], run.b[cycle]
-                elif access == _D:
-                    at, value = run.d_at[entry], run.d[cycle]
+                entry = row[_LAST] & _LIMB
+                if of_register:
+                    address, value = run.registers_at[register][entry], row[_VALUES[register]]
                 else:
-                    base = run.b[cycle] if access >= _WORD else (run.a[cycle] + run.offset[entry]) & ~_7
-                    at, value = base + _8 * _U(word), run.old[run.at[cycle] + word]
+                    base = row[_B] if access >= _WORD else (row[_A] + run.offset[entry]) & ~_7
+                    address, value = base + _8 * _U(word), run.old[at]
                 step = now - _2 - before
-                bumps[columns.AT, count] = at
+                bumps[columns.AT, count] = address
                 bumps[columns.TIME, count] = before
                 bumps[columns.LOW, count] = value & _LIMB
                 bumps[columns.HIGH, count] = value >> _32
@@ -84,7 +74,8 @@ def _fill_bumps(run, first_clock, sought, bumps):
 
 def fill_bumps(device: Device, accessed: Accessed, sought: np.ndarray, bumps: np.ndarray) -> None:
     """See ``graphprover.vm.kernels.fill_bumps``."""
+    registers_at = accessed.a_at, accessed.a_at, accessed.b_at, accessed.d_at
     cycles = accessed.cycles
-    run = _Accessed(*(getattr(accessed if hasattr(accessed, name) else cycles, name) for name in _Accessed._fields))
+    run = _Accessed(cycles.order, cycles.rows, accessed.old, accessed.clock, registers_at, accessed.offset)
     found = _fill_bumps(run, np.uint64(accessed.first_clock), sought, bumps)
     assert found == bumps.shape[1]

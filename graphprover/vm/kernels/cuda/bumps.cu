@@ -16,12 +16,14 @@ struct Accessed {
     __device__ u64 half(u64 cycle, u32 place) const { return ((const u32*)row(cycle))[place]; }
 };
 
-// What a block looks at.
+// What a block looks at: an access of a register, up to D, or of a word of memory.
 struct Part {
-    u64 first, last, access, slot;
+    u64 first, last, access, slot, word;
+    u32 value, time;  // columns of rows, of a register's access
+    const u64* registers_at;
 
     // ``starts``: before each of what is sought, how many blocks look at what comes before it.
-    __device__ Part(const u64* sought, const u64* starts, u64 many) {
+    __device__ Part(const Accessed& run, const u64* sought, const u64* starts, u64 many) {
         u64 low = 0, high = many;
         while (high - low > 1) {
             u64 middle = (low + high) / 2;
@@ -34,23 +36,23 @@ struct Part {
         last = first + BLOCK_CYCLES < end ? first + BLOCK_CYCLES : end;
         access = __ldg(words + ACCESS);
         slot = __ldg(words + SLOT);
+        word = access >= WORD ? access - WORD : access == M2;
+        value = access == B ? ROW_B : access == D ? ROW_D : ROW_A;
+        time = access == B ? ROW_T_B : access == D ? ROW_T_D : ROW_T_A;
+        registers_at = access == B ? run.b_at : access == D ? run.d_at : run.a_at;
     }
 
-    __device__ u64 word() const { return access >= WORD ? access - WORD : access == M2; }
-
     __device__ u64 before(const Accessed& run, u64 cycle) const {
-        if (access == A || access == A_IN_PLACE) return run.row(cycle)[ROW_T_A];
-        if (access == B) return run.row(cycle)[ROW_T_B];
-        if (access == D) return run.row(cycle)[ROW_T_D];
-        u64 clock = run.clock[run.half(cycle, HALF_AT) + word()];
+        if (access <= D) return run.row(cycle)[time];
+        u64 clock = run.clock[run.half(cycle, HALF_AT) + word];
         return clock ? SLOTS * clock + SLOT_MEMORY : 0;
     }
 
     __device__ u64 now(const Accessed& run, u64 cycle) const { return SLOTS * (cycle + run.first_clock) + slot; }
 
-    __device__ bool late(const Accessed& run, u64 row) const {
-        if (row >= last) return false;
-        u64 cycle = run.order[row];
+    __device__ bool late(const Accessed& run, u64 i) const {
+        if (i >= last) return false;
+        u64 cycle = run.order[i];
         return now(run, cycle) - before(run, cycle) > FAR;
     }
 };
@@ -60,50 +62,46 @@ extern "C" __global__ void count_bumps(
     __shared__ u32 total;
     if (threadIdx.x == 0) total = 0;
     __syncthreads();
-    Part part(sought, starts, many);
+    Part part(run, sought, starts, many);
     u32 own = 0;
-    for (u64 row = part.first + threadIdx.x; row < part.last; row += THREADS) own += part.late(run, row);
+    for (u64 i = part.first + threadIdx.x; i < part.last; i += THREADS) own += part.late(run, i);
     own = __reduce_add_sync(ALL, own);
     if (threadIdx.x % WARP == 0 && own) atomicAdd(&total, own);
     __syncthreads();
     if (threadIdx.x == 0) counts[blockIdx.x] = total;
 }
 
-// ``ends``: how many there are in a block and those before it.
+// ``ends``: how many bumps a block and those before it have.
 extern "C" __global__ void fill_bumps(const __grid_constant__ Accessed run, const u64* sought, const u64* starts,
                                       u64 many, const u32* ends, u64* bumps, u64 count) {
     __shared__ u32 of_warp[WARPS];
     u64 place = blockIdx.x ? ends[blockIdx.x - 1] : 0;
     if (place == ends[blockIdx.x]) return;
-    Part part(sought, starts, many);
+    Part part(run, sought, starts, many);
     for (u64 begin = part.first; begin < part.last; begin += THREADS) {
-        u64 row = begin + threadIdx.x;
-        bool late = part.late(run, row);
+        u64 i = begin + threadIdx.x;
+        bool late = part.late(run, i);
         u32 found = __ballot_sync(ALL, late), warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
         if (lane == 0) of_warp[warp] = __popc(found);
         __syncthreads();
         u64 own = place + __popc(found & ((1u << lane) - 1));
 #pragma unroll
-        for (u32 i = 0; i < WARPS; i++) {
-            if (i < warp) own += of_warp[i];
-            place += of_warp[i];
+        for (u32 w = 0; w < WARPS; w++) {
+            if (w < warp) own += of_warp[w];
+            place += of_warp[w];
         }
         __syncthreads();
         if (!late || own >= count) continue;
-        u64 cycle = run.order[row], entry = run.half(cycle, HALF_ENTRY), before = part.before(run, cycle), at, value;
-        if (part.access == A || part.access == A_IN_PLACE) {
-            at = run.a_at[entry];
-            value = run.row(cycle)[ROW_A];
-        } else if (part.access == B) {
-            at = run.b_at[entry];
-            value = run.row(cycle)[ROW_B];
-        } else if (part.access == D) {
-            at = run.d_at[entry];
-            value = run.row(cycle)[ROW_D];
+        u64 cycle = run.order[i], entry = run.half(cycle, HALF_ENTRY), before = part.before(run, cycle);
+        const u64* row = run.row(cycle);
+        u64 at, value;
+        if (part.access <= D) {
+            at = part.registers_at[entry];
+            value = row[part.value];
         } else {
-            u64 base = part.access >= WORD ? run.row(cycle)[ROW_B] : (run.row(cycle)[ROW_A] + run.offset[entry]) & ~7ull;
-            at = base + 8 * part.word();
-            value = run.old[run.half(cycle, HALF_AT) + part.word()];
+            u64 base = part.access >= WORD ? row[ROW_B] : (row[ROW_A] + run.offset[entry]) & ~7ull;
+            at = base + 8 * part.word;
+            value = run.old[run.half(cycle, HALF_AT) + part.word];
         }
         u64 step = part.now(run, cycle) - 2 - before;
         bumps[AT * count + own] = at;
