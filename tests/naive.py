@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from Crypto.Hash import keccak
 
-from graphprover.air.bytecode import Bytecode, Op
+from graphprover.air.bytecode import _NONE, _TERMINAL, Bytecode, Op
 from graphprover.air.description import AirDescription
 from graphprover.air.expression import ADD, CONST, FIRST, LAST, MAIN, NEG, PREPROCESSED, PUBLIC, SUB, TRANSITION
 from graphprover.field import ONE, ZERO, ext, ext_inv, ext_pow, ext_scale, ext_sum, inv
@@ -212,6 +212,33 @@ def quotient(
     for value in values:
         total = ext_add(ext_mul(total, alpha), value)
     return ext_scale(total, row.selectors[3])
+
+
+def constants(
+    bytecode: Bytecode, public_values: Sequence[int], prefixes: Sequence[Ext], tau: Ext, alpha: Ext, terminal: Ext
+) -> list[int]:
+    """The constant planes, weight by weight."""
+    values: list[int] = []
+    for op, a, b in bytecode.uniforms:
+        if op in (CONST, PUBLIC):
+            values.append(a if op == CONST else public_values[a])
+        elif op == NEG:
+            values.append(-values[a] % P)
+        else:
+            x, y = values[a], values[b]
+            values.append((x + y if op == ADD else x - y if op == SUB else x * y) % P)
+
+    planes = [values[node] for node in bytecode.base_constants]
+    for weights in bytecode.ext_constants:
+        total = ZERO
+        for weight in weights:
+            challenges = {_NONE: ONE, _TERMINAL: terminal, **dict(enumerate(prefixes))}
+            summand = ext_mul(ext_pow(alpha, weight.alpha), ext_pow(tau, weight.tau))
+            summand = ext_mul(ext_mul(summand, ext_pow((0, 1, 0), weight.shift)), challenges[weight.challenge])
+            value = weight.sign * (1 if weight.node == _NONE else values[weight.node])
+            total = ext_add(total, ext_scale(summand, value % P))
+        planes += total
+    return planes
 
 
 def run_bytecode(bytecode: Bytecode, constants: Sequence[int], read: Callable[[int, int, int], int]) -> list[int]:

@@ -36,7 +36,7 @@ from graphprover.air.expression import (
     Node,
     children,
 )
-from graphprover.field import ONE, ZERO, Ext, P, ext_mul, ext_powers
+from graphprover.field import ONE, ZERO, Ext, P, ext_add, ext_mul, ext_powers, ext_scale
 
 LINEAR_TERMS = 16  # most terms of one LINEAR, so that the values it waits for still fit the cache
 _SHARED = 4  # constraints with a common factor from which it pays to multiply by it once: 3 products instead of 4
@@ -87,6 +87,49 @@ class Weight(NamedTuple):
     challenge: int = _NONE  # the prefix of this lookup, or _TERMINAL; _NONE stands for 1
 
 
+class Term(NamedTuple):
+    """factor * alpha^alpha * tau^tau * x^shift."""
+
+    factor: int
+    alpha: int
+    tau: int
+    shift: int
+
+
+@dataclass(frozen=True, eq=False)
+class Sum:
+    """A sum of terms, the same for all tables that have it: tables of one machine share most of theirs."""
+
+    terms: tuple[Term, ...]
+
+    def value(self, alpha: Ext, tau: Ext) -> Ext:
+        highest_alpha, highest_tau = self._highest
+        alphas, taus = _powers(alpha, highest_alpha), _powers(tau, highest_tau)
+        c0 = c1 = c2 = 0
+        for factor, power_of_alpha, power_of_tau, shift in self.terms:
+            value = _product(_product(alphas[power_of_alpha], taus[power_of_tau]), _SHIFTS[shift])
+            c0 += factor * value[0]
+            c1 += factor * value[1]
+            c2 += factor * value[2]
+        return (c0 % P, c1 % P, c2 % P)
+
+    @cached_property
+    def _highest(self) -> tuple[int, int]:
+        """Powers of alpha and of tau."""
+        return max((term.alpha for term in self.terms), default=0), max((term.tau for term in self.terms), default=0)
+
+
+class Multiple(NamedTuple):
+    """sum * value(node) * challenge, with a node and a challenge as those of a ``Weight``."""
+
+    sum: Sum
+    node: int
+    challenge: int
+
+
+_sum = lru_cache(maxsize=1 << 14)(Sum)  # equal terms give one object
+
+
 @dataclass(frozen=True, eq=False)
 class Bytecode:
     """What a register machine does for a table; the kernels' side of it is ``graphprover.kernels.cpu.bytecode``."""
@@ -101,10 +144,19 @@ class Bytecode:
     ext_constants: tuple[tuple[Weight, ...], ...]  # sums that are three constant planes each, after the base ones
 
     @cached_property
-    def highest_powers(self) -> tuple[int, int]:
-        """The highest power of alpha and of tau in the extension constants."""
-        weights = [weight for sums in self.ext_constants for weight in sums]
-        return max((weight.alpha for weight in weights), default=0), max((weight.tau for weight in weights), default=0)
+    def ext_sums(self) -> tuple[tuple[Sum, tuple[Multiple, ...]], ...]:
+        """Each extension constant as a sum of literals and challenges that tables share, and the rest."""
+        return tuple(self._shared(weights) for weights in self.ext_constants)
+
+    def _shared(self, weights: Iterable[Weight]) -> tuple[Sum, tuple[Multiple, ...]]:
+        terms: dict[tuple[int, int], list[Term]] = {(_NONE, _NONE): []}
+        for sign, node, alpha, tau, shift, challenge in weights:
+            factor = sign
+            if node != _NONE and self.uniforms[node][0] == CONST:
+                factor, node = sign * self.uniforms[node][1] % P, _NONE
+            terms.setdefault((node, challenge), []).append(Term(factor, alpha, tau, shift))
+        sums = {key: _sum(tuple(some)) for key, some in terms.items()}
+        return sums.pop((_NONE, _NONE)), tuple(Multiple(sum_, *key) for key, sum_ in sums.items())
 
     @property
     def constant_planes(self) -> int:
@@ -185,26 +237,35 @@ def constants(
             x, y = values[a], values[b]
             values.append((x + y if op == ADD else x - y if op == SUB else x * y) % P)
 
-    highest_alpha, highest_tau = bytecode.highest_powers
-    alphas, taus = _powers(alpha, highest_alpha), _powers(tau, highest_tau)
-    words = [values[node] for node in bytecode.base_constants]
-    for sums in bytecode.ext_constants:
-        c0 = c1 = c2 = 0
-        for sign, node, power_of_alpha, power_of_tau, shift, challenge in sums:
-            value = _product(_product(alphas[power_of_alpha], taus[power_of_tau]), _SHIFTS[shift])
+    words, sums = [values[node] for node in bytecode.base_constants], _evaluated(alpha, tau)
+    for shared, multiples in bytecode.ext_sums:
+        total = sums[shared]
+        for sum_, node, challenge in multiples:
+            value = sums[sum_]
             if challenge != _NONE:
                 value = _product(value, terminal if challenge == _TERMINAL else prefixes[challenge])
-            factor = sign if node == _NONE else sign * values[node]
-            c0 += factor * value[0]
-            c1 += factor * value[1]
-            c2 += factor * value[2]
-        words += (c0 % P, c1 % P, c2 % P)
+            total = ext_add(total, value if node == _NONE else ext_scale(value, values[node]))
+        words += total
     return np.array(words, dtype=np.uint64)
 
 
 def _product(a: Ext, b: Ext) -> Ext:
     """a b; most factors are the power 0 of something."""
-    return b if a is ONE else a if b is ONE else ext_mul(a, b)
+    return b if a == ONE else a if b == ONE else ext_mul(a, b)
+
+
+class _Evaluated(dict[Sum, Ext]):
+    """Of sums at two challenges, each taken once."""
+
+    def __init__(self, alpha: Ext, tau: Ext) -> None:
+        self.alpha, self.tau = alpha, tau
+
+    def __missing__(self, sum_: Sum) -> Ext:
+        value = self[sum_] = sum_.value(self.alpha, self.tau)
+        return value
+
+
+_evaluated = lru_cache(maxsize=8)(_Evaluated)  # the same for all tables of a proof
 
 
 @lru_cache(maxsize=8)  # the same for all tables of a proof

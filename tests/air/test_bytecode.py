@@ -1,14 +1,23 @@
 """Bytecode against direct evaluation of the graph, on rows of random words."""
 
+import random
+from pathlib import Path
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphprover.air import Air
 from graphprover.air.air import TableBuilder
 from graphprover.air.bytecode import LINEAR_TERMS, Op, constants, lookup_bytecode, quotient_bytecode
-from graphprover.field import P
+from graphprover.field import ZERO, P
+from graphprover.vm.elf import load_elf
+from graphprover.vm.families import FAMILIES
+from graphprover.vm.statement import Machine
+from graphprover.vm.table_numbers import TableNumber
 from tests import naive
 from tests.air.strategies import descriptions, extensions, words
+
+GUEST = Path(__file__).parents[2] / "examples/guests/json.elf"
 
 
 def draw_row(data, description, selectors):
@@ -39,6 +48,7 @@ def test_quotient_is_the_batched_constraints(data, description):
     bytecode = quotient_bytecode(description)
     filled = constants(bytecode, row.public, prefixes, tau, alpha, terminal)
     assert len(filled) == bytecode.constant_planes
+    assert filled.tolist() == naive.constants(bytecode, row.public, prefixes, tau, alpha, terminal)
     assert tuple(naive.run_bytecode(bytecode, filled, read)) == naive.quotient(
         description, row, prefixes, tau, alpha, terminal
     )
@@ -58,7 +68,23 @@ def test_lookup_bytecode_gives_denominators_then_multiplicities(data, descriptio
             denominators += naive.denominator([nodes[field] for field in entry.fields], prefix, tau)
             multiplicities.append(nodes[entry.multiplicity])
     filled = constants(bytecode, row.public, prefixes, tau)
+    assert filled.tolist() == naive.constants(bytecode, row.public, prefixes, tau, ZERO, ZERO)
     assert naive.run_bytecode(bytecode, filled, read) == denominators + multiplicities
+
+
+def test_tables_that_share_sums_have_the_constants_of_each_by_itself():
+    """Of the machine, in an order and with challenges such that most are there already, some by other challenges."""
+    rng, machine = random.Random(5), Machine(load_elf(GUEST.read_bytes()))
+    tables = [machine.air(number, tables=30, output_words=5, input_words=3) for number in (0, *TableNumber)]
+    descriptions = [table.describe() for table in (*tables, *(family(1) for family in FAMILIES.values()))]
+    draws = [[tuple(rng.randrange(P) for _ in range(3)) for _ in range(4)] for _ in range(2)]
+    for description in descriptions:
+        public = [rng.randrange(P) for _ in range(description.num_public_values)]
+        for prefix, tau, alpha, terminal in draws:
+            prefixes = [prefix] * len(description.lookups)
+            for bytecode in (lookup_bytecode(description), quotient_bytecode(description)):
+                given = (public, prefixes, tau, alpha, terminal)
+                assert constants(bytecode, *given).tolist() == naive.constants(bytecode, *given), description.name
 
 
 class Wide(Air):
