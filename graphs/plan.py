@@ -11,13 +11,13 @@ from typing import Any, cast
 
 import numpy as np
 from dask.delayed import Delayed
-from dask.order import order
 
 from graphprover.device.interface import CPU_BATCH, Array, Device
 from graphprover.graphs import proof
 from graphprover.graphs.batches import batches
 from graphprover.graphs.costs import Cost, Costs, kept_by_size
 from graphprover.graphs.keys import Key, PieceNumber, place_of
+from graphprover.graphs.one_thread import steps_of
 from graphprover.graphs.proof import Keep
 from graphprover.graphs.tasks import Graph
 from graphprover.notebook import html
@@ -157,9 +157,9 @@ def _plan(graph: Graph, layout: Layout, task: Delayed, main: Sequence[Array | Re
     made = [table for table, trace in enumerate(main) if isinstance(trace, Recipe)]
     costs = Costs(layout, graph.batches, made, loaded)
     found = dict(task.__dask_graph__())
-    positions = order(found)
-    tasks, held = {}, set()
-    for key in sorted(found, key=positions.__getitem__):
+    keys, tasks, held = list(found), {}, set()
+    for step in steps_of(found):
+        key = keys[step.task]
         place = place_of(key)
         needs = tuple(sorted(str(place_of(needed)) for needed in found[key].dependencies))
         cost = costs.of(*place)

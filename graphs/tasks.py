@@ -53,9 +53,13 @@ class Graph:
         return Node(key)
 
     def delayed(self, result: Node) -> Delayed:
-        """What one task needs, of which nothing is kept yet, as a Dask collection of its value."""
+        """What one task needs, of which nothing is kept yet, as a Dask collection of its value.
+
+        In the order in which the tasks were made, so that graphs of one shape are alike.
+        """
         tasks: dict[Any, Any] = {**self.tasks}
-        return Delayed(result.key, cull(tasks, [result.key]))
+        needed = cull(tasks, [result.key])
+        return Delayed(result.key, {key: task for key, task in tasks.items() if key in needed})
 
 
 def _node(value: Any) -> Any:
