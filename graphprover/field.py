@@ -6,6 +6,7 @@ which the verifier uses and which imports nothing but NumPy.
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 import numpy as np
 
@@ -24,9 +25,10 @@ def inv(a: int) -> int:
     """1/a mod p; raises ZeroDivisionError for 0."""
     if a % P == 0:
         raise ZeroDivisionError("inverse of zero in the field")
-    return pow(a, P - 2, P)
+    return pow(a, -1, P)
 
 
+@lru_cache(maxsize=TWO_ADICITY + 1)
 def root_of_unity(log_order: int) -> int:
     """The primitive 2^log_order-th root of unity that Plonky3 calls ``two_adic_generator``."""
     if not 0 <= log_order <= TWO_ADICITY:
