@@ -8,7 +8,7 @@ final polynomial and nonces.
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache, wraps
 from operator import itemgetter
@@ -55,23 +55,16 @@ class Usage:
     interpreted: int = 0  # quotients, as their kernels were not compiled yet
 
 
-def _done() -> dict[str, int]:
-    """By this thread so far."""
-    return {
-        "launches": launch.launched(),
-        "downloaded": launch.downloaded(),
-        "missed": launch.missed(),
-        "interpreted": launch.interpreted(),
-    }
-
-
 def _operation(method: Callable[..., Any]) -> Callable[..., Any]:
     """A method on the device's own memory and stream, counted."""
 
     @wraps(method)
     def run(self: "CudaDevice", *arguments: Any, **named: Any) -> Any:
-        with self.operation(method.__name__):
-            return method(self, *arguments, **named)
+        with self.task():
+            before = launch.done()
+            result = method(self, *arguments, **named)
+            self._count_since(before, method.__name__)
+            return result
 
     return run
 
@@ -111,15 +104,15 @@ class CudaDevice:
     def __reduce__(self) -> tuple[Callable[[int], "CudaDevice"], tuple[int]]:
         return device, (self.number,)
 
-    @contextmanager
-    def task(self) -> Iterator[None]:
+    def task(self) -> AbstractContextManager[None]:
         """Make CuPy use this device, its stream and its memory; inside another task, nothing.
 
         Kernels run later than they are enqueued, so that an error of one may appear in a task after its own.
         """
-        if getattr(self._inside, "task", False):
-            yield
-            return
+        return nullcontext() if getattr(self._inside, "task", False) else self._task()
+
+    @contextmanager
+    def _task(self) -> Iterator[None]:
         if self.lost:
             raise DeviceLost(self.lost)
         self._inside.task = True
@@ -147,17 +140,32 @@ class CudaDevice:
     def operation(self, name: str) -> Iterator[None]:
         """A task whose launches and downloads are counted as those of an operation."""
         with self.task():
-            before = _done()
+            before = launch.done()
             yield
-            amounts = {what: amount - before[what] for what, amount in _done().items()}
-            self.count(name, calls=1, **amounts)
+            self._count_since(before, name)
+
+    def _count_since(self, before: launch.Done, operation: str) -> None:
+        """A call of an operation, with what this thread has done since."""
+        done = launch.done()
+        with self._lock:
+            usage = self._usage_of(operation)
+            usage.calls += 1
+            usage.launches += done.launched - before.launched
+            usage.downloaded += done.downloaded - before.downloaded
+            usage.missed += done.missed - before.missed
+            usage.interpreted += done.interpreted - before.interpreted
 
     def count(self, operation: str, **amounts: int) -> None:
         """Add to the usage of an operation."""
         with self._lock:
-            usage = self.usage.setdefault(operation, Usage())
+            usage = self._usage_of(operation)
             for name, amount in amounts.items():
                 setattr(usage, name, getattr(usage, name) + amount)
+
+    def _usage_of(self, operation: str) -> Usage:
+        if operation not in self.usage:
+            self.usage[operation] = Usage()
+        return self.usage[operation]
 
     def synchronize(self) -> None:
         """Wait for all that is enqueued."""

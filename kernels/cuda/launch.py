@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from functools import cache
 from itertools import accumulate
 from math import prod
+from typing import NamedTuple
 
 import cupy
 import numpy as np
@@ -32,6 +33,7 @@ _LAUNCH_FAILED = 719  # CUDA_ERROR_LAUNCH_FAILED, what a kernel that reads where
 _STATIC_SHARED = 32 << 10  # bytes a block may have without being granted more: 48 KiB less what is static
 
 launches: Counter[str] = Counter()  # of each kernel in this process, for whoever wants to know which path ran
+_WORD = 0xFFFFFFFFFFFFFFFF
 _ALIGNED = 32  # words between two arrays in one piece of memory begin at multiples of 256 bytes
 _lock = threading.Lock()
 
@@ -128,6 +130,7 @@ class _Parameters(threading.local):
 
     def __init__(self) -> None:
         self.words = np.empty(_MAX_PARAMETERS, dtype=np.uint64)
+        self._cells = self.words.data  # the same, which takes single words in half the time
         self._size = np.empty(1, dtype=np.uint64)
         pointer, size, end = 1, 2, 0  # CU_LAUNCH_PARAM_BUFFER_POINTER, _SIZE, _END
         addresses = [pointer, self.words.ctypes.data, size, self._size.ctypes.data, end]
@@ -141,18 +144,20 @@ class _Parameters(threading.local):
 
     def fill(self, kernel: str, arguments: tuple[object, ...]) -> None:
         """Raises ValueError for what is no argument."""
-        count, words = 0, self.words
+        count, cells = 0, self._cells
         for value in arguments:
-            if isinstance(value, cupy.ndarray):
+            if type(value) is int:  # as most are
+                cells[count] = value & _WORD
+            elif isinstance(value, cupy.ndarray):
                 if value.dtype.itemsize != 8 or not value.flags.c_contiguous:
                     raise ValueError(
                         f"kernel {kernel}: a {value.dtype} array of shape {value.shape} is not contiguous words"
                     )
-                words[count] = value.data.ptr
+                cells[count] = value.data.ptr
             elif isinstance(value, (int, np.integer)):
-                words[count] = int(value) & 0xFFFFFFFFFFFFFFFF
+                cells[count] = int(value) & _WORD
             elif isinstance(value, np.ndarray) and value.dtype == np.uint64:
-                words[count : count + value.size] = value.reshape(-1)
+                self.words[count : count + value.size] = value.reshape(-1)
                 count += value.size - 1
             else:
                 raise ValueError(f"kernel {kernel}: {type(value).__name__} is no argument")
@@ -172,12 +177,12 @@ def launch(
     of uint64, for parameters that are structs of words. ``shared`` is in bytes of dynamic shared memory a block. Raises
     ValueError for anything else and for sizes that a grid cannot have.
     """
-    grid = (blocks,) if isinstance(blocks, int) else blocks
-    if any(not 0 <= size <= limit for size, limit in zip(grid, _MAX_BLOCKS, strict=False)) or not (
-        0 < threads <= _MAX_THREADS
-    ):
-        raise ValueError(f"kernel {name}: no grid of {grid} blocks of {threads} threads")
-    if 0 in grid:
+    # Without loops: hundreds of launches of a proof come here, and a GPU may have nothing else to do meanwhile.
+    x, y, z = (blocks, 1, 1) if isinstance(blocks, int) else (*blocks, 1, 1)[:3]
+    most_x, most_y, most_z = _MAX_BLOCKS
+    if not (0 <= x <= most_x and 0 <= y <= most_y and 0 <= z <= most_z and 0 < threads <= _MAX_THREADS):
+        raise ValueError(f"kernel {name}: no grid of {blocks} blocks of {threads} threads")
+    if not (x and y and z):
         return
     if faults.launch.due():
         raise cupy.cuda.driver.CUDADriverError(_LAUNCH_FAILED)
@@ -185,12 +190,25 @@ def launch(
     _parameters.fill(name, arguments)
     stream = cupy.cuda.get_current_stream().ptr
     # CuPy's own call makes an object of every argument and takes twice as long.
-    cupy.cuda.driver.launchKernel(
-        kernel, *grid, *(1,) * (3 - len(grid)), threads, 1, 1, shared, stream, 0, _parameters.address
-    )
+    cupy.cuda.driver.launchKernel(kernel, x, y, z, threads, 1, 1, shared, stream, 0, _parameters.address)
     _parameters.launched += 1
     with _lock:
         launches[name] += 1
+
+
+class Done(NamedTuple):
+    """What a thread has done so far."""
+
+    launched: int  # kernels
+    downloaded: int  # bytes
+    missed: int  # kernels that it had to compile, or load, or wait for
+    interpreted: int  # quotients, because their kernels were not there yet
+
+
+def done() -> Done:
+    """By this thread."""
+    own = _parameters
+    return Done(own.launched, own.downloaded, own.missed, own.interpreted)
 
 
 def launched() -> int:
@@ -198,18 +216,8 @@ def launched() -> int:
     return _parameters.launched
 
 
-def missed() -> int:
-    """How many kernels this thread has launched that it had to compile, or load, or wait for."""
-    return _parameters.missed
-
-
-def interpreted() -> int:
-    """How many quotients this thread has interpreted because their kernels were not there yet."""
-    return _parameters.interpreted
-
-
 def count_interpreted() -> None:
-    """One more."""
+    """One more that this thread has interpreted."""
     _parameters.interpreted += 1
 
 
