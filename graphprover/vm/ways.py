@@ -5,6 +5,7 @@ instruction did there, its *way*, a number below WAYS; where it depends on nothi
 asks the families themselves which entry proves which way.
 """
 
+from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
@@ -63,6 +64,7 @@ def entries_by_way(
     return found
 
 
+@cache  # a few hundred, and each run asks for those of its program
 def _fits(family: str, kind: int) -> np.ndarray:
     """Which ways of a kind a family proves, by an example of each: bool (WAYS,)."""
     zero, one, minus = 0, 1, 2**64 - 1
