@@ -15,6 +15,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from itertools import chain
 from math import ceil, inf, log2, sqrt
 
@@ -392,6 +393,12 @@ def choose(
     as these queries allow and by at most OTHER_POW_BITS. Raises ValueError for a level that the hash, the field or 1000
     queries cannot give, naming what binds.
     """
+    shapes = (shape,) if isinstance(shape, Shape) else tuple(shape)
+    return _chosen(shapes, target_bits, log_blowup, proximity)
+
+
+@lru_cache(maxsize=256)  # runs of a program are often of one shape
+def _chosen(shape: tuple[Shape, ...], target_bits: float, log_blowup: int, proximity: str) -> Parameters:
     _check_proximity(proximity)
     if target_bits > HASH_BITS:
         raise ValueError(
