@@ -65,7 +65,7 @@ def test_memory_is_that_of_the_pool(device) -> None:  # type: ignore[no-untyped-
 
 
 def test_seeing_costs_little(device) -> None:  # type: ignore[no-untyped-def]
-    """The host's time of a small proof, which is all that there is of it."""
+    """Of the host's time, for each task: readings of two events, of counts and of memory."""
     prepared = prepare(example(keccak), parameters=FEW)
 
     def seconds() -> float:
@@ -76,11 +76,11 @@ def test_seeing_costs_little(device) -> None:  # type: ignore[no-untyped-def]
             return seconds()
 
     seconds()
-    watched()
+    tasks = len(seen_of(example(keccak), device).tasks)
     pairs = [(seconds(), watched()) for _ in range(20)]
     alone, seen = (min(column) for column in zip(*pairs, strict=True))
-    print(f"alone {alone * 1e3:.2f} ms, seen {seen * 1e3:.2f} ms")
-    assert seen < 1.1 * alone
+    print(f"alone {alone * 1e3:.2f} ms, seen {seen * 1e3:.2f} ms, {tasks} tasks")
+    assert seen < alone + 40e-6 * tasks
 
 
 def test_ranges_of_nvtx(device) -> None:  # type: ignore[no-untyped-def]
