@@ -98,6 +98,11 @@ class SeenTask:
     planned: Planned
     piece: int | None = None  # of the proof, from 0; None where it has none
 
+    def moved(self, seconds: float) -> SeenTask:
+        """The same, later by so much."""
+        times = {name: getattr(self, name) + seconds for name in ("start", "end", "device_start", "device_end")}
+        return SeenTask(**vars(self) | times)  # in a fifth of the time of `replace`, of which a proof has hundreds
+
     @property
     def worked(self) -> float:
         """Seconds in which the host was busy with it: Python and NumPy, on a GPU also what enqueues."""
@@ -287,19 +292,10 @@ class Observation:
         kept = [stage.moved(self.began) for stage in self.stages if stage.by_worker or stage.name not in names]
         both = sorted([*kept, *stages], key=lambda stage: stage.start)
         began = min([stage.start for stage in both], default=self.began)
-        tasks = tuple(
-            replace(
-                task,
-                start=task.start + self.began - began,
-                end=task.end + self.began - began,
-                device_start=task.device_start + self.began - began,
-                device_end=task.device_end + self.began - began,
-            )
-            for task in self.tasks
-        )
+        shift = self.began - began
+        tasks = tuple(task.moved(shift) for task in self.tasks) if shift else self.tasks
         pieces = tuple(
-            replace(piece, stages=tuple(stage.moved(self.began - began) for stage in piece.stages))
-            for piece in self.pieces
+            replace(piece, stages=tuple(stage.moved(shift) for stage in piece.stages)) for piece in self.pieces
         )
         moved = tuple(stage.moved(-began) for stage in both)
         return replace(self, began=began, stages=moved, tasks=tasks, pieces=pieces)
