@@ -335,10 +335,15 @@ def _algebraic(rounds: Sequence[ChallengeError]) -> float:
     return min(challenge.bits for challenge in rounds[:-2])
 
 
-def _pieces(shape: Shape | Sequence[Shape]) -> Counter[Shape]:
+def _each(shape: Shape | Sequence[Shape]) -> tuple[Shape, ...]:
+    """Of each piece."""
+    return (shape,) if isinstance(shape, Shape) else tuple(shape)
+
+
+def _pieces(shapes: Sequence[Shape]) -> Counter[Shape]:
     """How many pieces have each shape. Raises ValueError without any, or where their widest tuples are not alike, as
     heads make them."""
-    pieces = Counter([shape] if isinstance(shape, Shape) else shape)
+    pieces = Counter(shapes)
     if len({piece.max_tuple_width for piece in pieces}) != 1:
         raise ValueError(f"{pieces.total()} shapes that are not of the pieces of one statement")
     return pieces
@@ -355,7 +360,12 @@ def analyse(shape: Shape | Sequence[Shape], parameters: Parameters) -> Security:
     Raises ValueError where the protocol has no proof: with a table not taller than the final polynomial is long, unless
     that is a constant.
     """
-    pieces = _pieces(shape)
+    return _analysed(_each(shape), parameters)
+
+
+@lru_cache(maxsize=256)  # proofs of a program are often of one shape
+def _analysed(shapes: tuple[Shape, ...], parameters: Parameters) -> Security:
+    pieces = _pieces(shapes)
     shortest = _shortest(pieces)
     if 0 < parameters.log_final_poly_len >= shortest:
         raise ValueError(
@@ -393,18 +403,17 @@ def choose(
     as these queries allow and by at most OTHER_POW_BITS. Raises ValueError for a level that the hash, the field or 1000
     queries cannot give, naming what binds.
     """
-    shapes = (shape,) if isinstance(shape, Shape) else tuple(shape)
-    return _chosen(shapes, target_bits, log_blowup, proximity)
+    return _chosen(_each(shape), target_bits, log_blowup, proximity)
 
 
-@lru_cache(maxsize=256)  # runs of a program are often of one shape
-def _chosen(shape: tuple[Shape, ...], target_bits: float, log_blowup: int, proximity: str) -> Parameters:
+@lru_cache(maxsize=256)
+def _chosen(shapes: tuple[Shape, ...], target_bits: float, log_blowup: int, proximity: str) -> Parameters:
     _check_proximity(proximity)
     if target_bits > HASH_BITS:
         raise ValueError(
             f"{target_bits} bits are out of reach: collisions of Keccak-256 limit every proof to {HASH_BITS:.0f} bits"
         )
-    pieces = _pieces(shape)
+    pieces = _pieces(shapes)
     most = Parameters(
         log_blowup=log_blowup,
         num_queries=Parameters.RANGES["num_queries"][1],
@@ -435,7 +444,7 @@ def _chosen(shape: tuple[Shape, ...], target_bits: float, log_blowup: int, proxi
         options.append(allowed[bisect_left(allowed, -queries(allowed[-1]), key=lambda m: -queries(m))])
     options = [multiplicity for multiplicity in options if queries(multiplicity) <= most.num_queries]
     if not options:
-        reachable = analyse(shape, most).by(proximity)
+        reachable = analyse(shapes, most).by(proximity)
         raise ValueError(
             f"{target_bits} bits are out of reach by {reachable.name}: with {most.num_queries} queries and all "
             f"grinding allowed, {reachable.binding.name} limits this shape to {reachable.bits:.1f} bits; "
