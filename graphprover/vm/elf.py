@@ -6,12 +6,14 @@ Tool Interface Standard, "Executable and Linking Format", 1.2; the RISC-V ELF ps
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 
 from graphprover.protocol.hashing import keccak256
 from graphprover.vm.io import INPUT_BASE, MEMORY_END
+from graphprover.vm.isa import Instructions, decode_all
 
 MAGIC = b"\x7fELF"
 MAX_IMAGE_BYTES = 256 << 20  # of memory with initial values
@@ -44,6 +46,11 @@ class Image:
     values: np.ndarray  # uint64, what they hold
     zero_base: int  # a multiple of 8, at most INPUT_BASE
     file: bytes = b""  # the ELF file, whose symbols name the function of a fault; nothing else reads it
+
+    @cached_property
+    def instructions(self) -> Instructions:
+        """The code, decoded."""
+        return decode_all(self.code)
 
     @property
     def code_end(self) -> int:

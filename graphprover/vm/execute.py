@@ -28,7 +28,7 @@ from graphprover.vm.interpreter import (
     Tape,
 )
 from graphprover.vm.io import EXIT, INPUT_BASE, MAX_INPUT_BYTES, MAX_OUTPUT_BYTES, MEMORY_END, OUTPUT_BASE, region
-from graphprover.vm.isa import A0, A7, ILLEGAL, Instruction, Op, decode, decode_all, disassemble, encode
+from graphprover.vm.isa import A0, A7, ILLEGAL, Instruction, Op, decode, disassemble, encode
 from graphprover.vm.profile.counters import Counters
 from graphprover.vm.record import (
     INTERVAL,
@@ -37,7 +37,6 @@ from graphprover.vm.record import (
     Memory,
     Record,
     Registers,
-    registers_accessed,
 )
 from graphprover.vm.symbols import function_at
 from graphprover.vm.tables.keccak_f import WORDS
@@ -69,7 +68,7 @@ class Execution:
 
     def mix(self) -> dict[Op, int]:
         """How often each operation was executed, most frequent first; operations that were not are left out."""
-        ops = decode_all(self.image.code).op
+        ops = self.image.instructions.op
         totals = np.bincount(ops, weights=self.counts, minlength=ILLEGAL + 1).astype(np.int64)
         return {op: int(totals[op]) for op in sorted(Op, key=lambda op: -totals[op]) if totals[op]}
 
@@ -149,8 +148,7 @@ class _Run:
 
     def __init__(self, image: Image, data: bytes, max_cycles: int, max_memory: int) -> None:
         self.image, self.data, self.max_cycles, self.max_memory = image, data, max_cycles, max_memory
-        code = decode_all(image.code)
-        self.code = interpreter.predecode(code, registers_accessed(code))
+        self.code = interpreter.predecode(image.instructions)
         visits = np.zeros(len(image.code) + 2, dtype=np.int64)
         self.state = State(np.zeros(NO_REGISTER + 1, np.uint64), np.zeros(6, np.int64), visits)
         self.recorded = 0  # bytes of the record

@@ -7,6 +7,7 @@ where only some of its words exist.
 Registers: 0..31, SINK, and NO_REGISTER, which holds 0 and time 0.
 """
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -31,7 +32,7 @@ from graphprover.vm.profile.counters import (
     touch,
     touch_of_call,
 )
-from graphprover.vm.record import INTERVAL, NO_REGISTER, REGISTERS, AccessedRegisters
+from graphprover.vm.record import INTERVAL, NO_REGISTER, REGISTERS, registers_accessed
 from graphprover.vm.ways import WAYS, way_of_call, way_of_place, way_of_shift, way_of_sum
 
 PAGE_WORDS = 512
@@ -101,11 +102,13 @@ class Tape(NamedTuple):
     pool: np.ndarray  # uint32, clocks of the last accesses of the words of the pool
 
 
-def predecode(decoded: Instructions, used: AccessedRegisters) -> np.ndarray:
+@lru_cache(maxsize=16)  # programs, each of which runs and is replayed several times
+def predecode(decoded: Instructions) -> np.ndarray:
     """One uint64 an instruction: op, d, a, b as bytes from the lowest, then the immediate; and one behind the end.
 
     What accesses no register and does nothing becomes a fence; the immediate of jumps counts instructions.
     """
+    used = registers_accessed(decoded)
     none = used.d == NO_REGISTER
     idle = none & (used.a == NO_REGISTER) & ~np.isin(decoded.op, [Op.JAL, Op.EBREAK, ILLEGAL])
     op = np.where(idle, Op.FENCE, decoded.op).astype(np.uint64)

@@ -35,7 +35,7 @@ from graphprover.vm.entries import program_entries
 from graphprover.vm.families import FAMILIES
 from graphprover.vm.header import header_of
 from graphprover.vm.io import INPUT_BASE, MEMORY_END, OUTPUT_BASE
-from graphprover.vm.isa import Instructions, Op, decode_all
+from graphprover.vm.isa import Instructions, Op
 from graphprover.vm.limbs import HALF
 from graphprover.vm.shape import MIN_ROWS, OF_EVERY_PIECE, check_heights, check_numbers, rows_for
 from graphprover.vm.table_numbers import FAMILY_TABLES, TableNumber
@@ -304,10 +304,10 @@ class Machine(ProgramStatements):
         addresses, values = self.image.addresses, self.image.values
         return ImageMemory(addresses, values, rows_for(len(addresses))) if len(addresses) else None
 
-    @cached_property
+    @property
     def instructions(self) -> Instructions:
         """The decoded words of the code."""
-        return decode_all(self.image.code)
+        return self.image.instructions
 
     @cached_property
     def family_of_entry(self) -> np.ndarray:

@@ -10,7 +10,7 @@ from graphprover.vm.interpreter import predecode
 from graphprover.vm.kernels import replay
 from graphprover.vm.kernels.tape import Cycles, Tape, empty_cycles
 from graphprover.vm.partition import Partition, count
-from graphprover.vm.record import INTERVAL, LOG_INTERVAL, Record, registers_accessed
+from graphprover.vm.record import INTERVAL, LOG_INTERVAL, Record
 from graphprover.vm.statement import Machine
 from graphprover.vm.tables.program import FIELDS
 
@@ -32,7 +32,7 @@ def load_tape(device: Device, *, machine: Machine, record: Record, window: range
     begin = int(record.at[first])
     end = int(record.at[last]) if last < len(record.at) else len(record.old)
     return Tape(
-        code=device.load(predecode(machine.instructions, registers_accessed(machine.instructions))),
+        code=device.load(predecode(machine.instructions)),
         code_base=machine.image.code_base,
         old=device.load(record.old[begin:end]),
         clock=device.load(record.clock[begin:end]),
