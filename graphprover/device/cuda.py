@@ -60,7 +60,7 @@ def _operation(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(method)
     def run(self: "CudaDevice", *arguments: Any, **named: Any) -> Any:
-        with self.task():
+        with self.task():  # as `operation` does, without one more context: a proof has hundreds of them
             before = launch.done()
             result = method(self, *arguments, **named)
             self._count_since(before, method.__name__)
@@ -187,8 +187,8 @@ class CudaDevice:
     def reading(self) -> Reading:
         mark = cupy.cuda.Event()
         mark.record(self.stream)
-        uploaded = getattr(self._inside, "uploaded", 0)
-        return Reading(mark, launch.launched(), uploaded, launch.downloaded(), launch.waited())
+        uploaded, done = getattr(self._inside, "uploaded", 0), launch.done()
+        return Reading(mark, done.launched, uploaded, done.downloaded, done.waited)
 
     def times(self, marks: Sequence[cupy.cuda.Event]) -> list[float]:
         """Counted back from an event at a time that the host knows."""

@@ -200,7 +200,8 @@ class Done(NamedTuple):
     """What a thread has done so far."""
 
     launched: int  # kernels
-    downloaded: int  # bytes
+    downloaded: int  # bytes, by `to_host`
+    waited: float  # seconds, in `to_host`
     missed: int  # kernels that it had to compile, or load, or wait for
     interpreted: int  # quotients, because their kernels were not there yet
 
@@ -208,12 +209,7 @@ class Done(NamedTuple):
 def done() -> Done:
     """By this thread."""
     own = _parameters
-    return Done(own.launched, own.downloaded, own.missed, own.interpreted)
-
-
-def launched() -> int:
-    """How many kernels this thread has launched."""
-    return _parameters.launched
+    return Done(own.launched, own.downloaded, own.waited, own.missed, own.interpreted)
 
 
 def count_interpreted() -> None:
@@ -228,16 +224,6 @@ def to_host(array: cupy.ndarray) -> np.ndarray:
     _parameters.waited += time.perf_counter() - started
     _parameters.downloaded += array.nbytes
     return words
-
-
-def downloaded() -> int:
-    """How many bytes this thread has had from `to_host`."""
-    return _parameters.downloaded
-
-
-def waited() -> float:
-    """How many seconds this thread has spent in `to_host`."""
-    return _parameters.waited
 
 
 def empty_arrays(shapes: Iterable[tuple[int, ...]]) -> list[cupy.ndarray]:

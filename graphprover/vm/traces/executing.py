@@ -91,15 +91,6 @@ class Executing:
         clock = self.of_access("clock", self._place(access))
         return time_of(clock, SLOT_MEMORY) * (clock > 0)
 
-    def accessed(self, access: Access) -> tuple[Any, Any]:
-        """Where an access is, and the value there before it."""
-        if access.cell not in TIMES:
-            place = self._place(access)
-            base = self.b if access.cell == "word_t" else self.word
-            return base + 8 * place, self.of_access("old", place)
-        register = access.cell[0]
-        return getattr(self, f"{register}_at"), getattr(self, register)
-
     def recent(self, access: Access) -> Any:
         """The time of the access before, or where that is too long ago, of a bump right before this one."""
         return self.not_late(self.before(access), self.now + access.slot)

@@ -16,7 +16,9 @@ from graphprover.vm.kernels.tape import ACCESSES, WORD, A, Tape
 from graphprover.vm.limbs import limbs, low_half
 from graphprover.vm.partition import Late, Partition, partition
 from graphprover.vm.statement import Machine
+from graphprover.vm.traces.accesses import Access
 from graphprover.vm.traces.bumps import bumps
+from graphprover.vm.traces.executing import TIMES
 from graphprover.vm.traces.rows import Rows
 from graphprover.vm.traces.run import Run, load_run
 from tests.vm.kernels.test_tape import tape_of
@@ -54,10 +56,21 @@ def _late(run: Run, late: Late) -> np.ndarray:
     (found,) = np.nonzero(rows.now + late.access.slot - rows.before(late.access) > FAR)
     assert len(found) == late.count
     rows = Rows(CpuDevice(1), run, late.first + found)
-    at, value = rows.accessed(late.access)
+    at, value = _accessed(rows, late.access)
     before = rows.before(late.access)
     step = rows.now + late.access.slot - 2 - before
     return np.stack([at, before, *limbs(value), low_half(step), step >> 16])
+
+
+def _accessed(rows: Rows, access: Access) -> tuple[np.ndarray, np.ndarray]:
+    """Where accesses are, and the values there before them."""
+    if access.cell in TIMES:
+        register = access.cell[0]
+        return getattr(rows, f"{register}_at"), getattr(rows, register)
+    if access.cell == "word_t":
+        return rows.b + 8 * access.number, rows.of_access("old", access.number)
+    place = 1 if access.cell == "m2_t" else 0
+    return rows.word + 8 * place, rows.of_access("old", place)
 
 
 @pytest.mark.parametrize(("program", "later"), CASES)

@@ -44,22 +44,18 @@ _REPLAY = {
     "REACH": REACH,
     "ROW_WORDS": tape.ROW_WORDS,
 }
-_ACCESSES = {name: getattr(tape, name) for name in ("A", "A_IN_PLACE", "B", "D", "M2", "WORD")}
-_CLOCK = {name: getattr(clock, name) for name in ("FAR", "SLOTS", "SLOT_MEMORY")}
-_ROWS = {
+_BUMPS = {
+    **{name: getattr(bumps, name) for name in ("FIRST", "LAST", "ACCESS", "SLOT", "SOUGHT_WORDS")},
+    **{name: getattr(bumps, name) for name in ("AT", "TIME", "LOW", "HIGH", "STEP_LOW", "STEP_HIGH")},
+    **{name: getattr(tape, name) for name in ("A", "A_IN_PLACE", "B", "D", "M2", "WORD")},
+    **{name: getattr(clock, name) for name in ("FAR", "SLOTS", "SLOT_MEMORY")},
     **{f"ROW_{name.upper()}": i for i, name in enumerate(tape.WIDE)},
     **{f"HALF_{name.upper()}": tape.FIRST_NARROW + i for i, name in enumerate(tape.NARROW)},
     "ROW_WORDS": tape.ROW_WORDS,
+    "BLOCK_CYCLES": BUMPS_CYCLES,
 }
-_BUMPS = ("FIRST", "LAST", "ACCESS", "SLOT", "SOUGHT_WORDS", "AT", "TIME", "LOW", "HIGH", "STEP_LOW", "STEP_HIGH")
 _DEFINES: dict[str, dict[str, int]] = {
-    "bumps.cu": {
-        **{name: getattr(bumps, name) for name in _BUMPS},
-        **_ACCESSES,
-        **_CLOCK,
-        **_ROWS,
-        "BLOCK_CYCLES": BUMPS_CYCLES,
-    },
+    "bumps.cu": _BUMPS,
     "lanes.cu": _LANES,
     "counting.cu": {
         **{name: getattr(keys, name) for name in _KEYS},
