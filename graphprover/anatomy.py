@@ -1,6 +1,7 @@
 """What a proof is made of, and what it is worth: its bytes by part, made or expected, its bits by round."""
 
 import math
+from functools import lru_cache
 from typing import Any
 
 from graphprover.envelope import Proof
@@ -18,6 +19,7 @@ def proofs_of(proof: Proof | ProofInPieces) -> tuple[Proof, ...]:
     return proof.proofs if isinstance(proof, ProofInPieces) else (proof,)
 
 
+@lru_cache(maxsize=16)
 def security_of(*layouts: Layout) -> Security:
     """The provable security of proofs of this layout, or of pieces of these."""
     return analyse([shape_of(layout.tables, layout.log_heights) for layout in layouts], layouts[0].parameters)
@@ -51,7 +53,7 @@ def sizes_of(proof: Proof | ProofInPieces, *layouts: Layout, decoded: BatchProof
     for piece, layout in zip(proofs_of(proof), layouts, strict=True):
         for part, size in payload_sizes(decoded or decode(piece.payload, layout), layout).items():
             parts[part] = parts.get(part, 0) + size
-    rest = len(proof.to_bytes()) - sum(parts.values())
+    rest = proof.size - sum(parts.values())
     return parts | {REST: rest}
 
 

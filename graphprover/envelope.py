@@ -60,7 +60,7 @@ class Proof:
     @property
     def _title(self) -> str:
         tables = len(self.log_heights)
-        return f"Proof of {self.label!r}: {tables} table{'s' * (tables != 1)}, {len(self.to_bytes()):,} bytes"
+        return f"Proof of {self.label!r}: {tables} table{'s' * (tables != 1)}, {self.size:,} bytes"
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the proof to a file, whole or not at all; raises `FileError`."""
@@ -79,11 +79,20 @@ class Proof:
 
     def to_bytes(self) -> bytes:
         """The canonical encoding, as docs/protocol.md gives it."""
+        return self._head + self.payload
+
+    @property
+    def size(self) -> int:
+        """How many bytes `to_bytes` gives."""
+        return len(self._head) + len(self.payload)
+
+    @property
+    def _head(self) -> bytes:
         parts = [MAGIC, _short(RELEASE), _short(self.label), self.parameters.to_bytes()]
         parts.append(struct.pack("<H", len(self.log_heights)))
         for log_height, values in zip(self.log_heights, self.public_values, strict=True):
             parts.append(struct.pack(f"<BI{len(values)}Q", log_height, len(values), *values))
-        return b"".join([*parts, struct.pack("<Q", len(self.payload)), self.payload])
+        return b"".join([*parts, struct.pack("<Q", len(self.payload))])
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Proof":

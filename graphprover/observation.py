@@ -291,7 +291,7 @@ class Observation:
         names = {stage.name for stage in stages}
         kept = [stage.moved(self.began) for stage in self.stages if stage.by_worker or stage.name not in names]
         both = sorted([*kept, *stages], key=lambda stage: stage.start)
-        began = min([stage.start for stage in both], default=self.began)
+        began = min([self.began, *(stage.start for stage in both)])
         shift = self.began - began
         tasks = tuple(task.moved(shift) for task in self.tasks) if shift else self.tasks
         pieces = tuple(
@@ -461,6 +461,12 @@ def stage(name: str) -> Iterator[None]:
     yield
     if watch := _watch.get():
         watch.stages[name] = Stage(name, started, clock())
+
+
+def first_began(otherwise: float) -> float:
+    """When the first stage of the observation that comes next did, on `clock`; ``otherwise`` without one."""
+    watch = _watch.get()
+    return min([otherwise, *(stage.start for stage in watch.stages.values())]) if watch else otherwise
 
 
 def give(observation: Observation) -> Observation:

@@ -88,12 +88,12 @@ class ProofInPieces:
         rows: list[tuple[object, ...]] = [("piece", "tables", "of up to rows", "bytes")]
         for index, proof in enumerate(self.proofs):
             tallest = f"2^{max(proof.log_heights, default=0)}"
-            rows.append((index, len(proof.log_heights), tallest, f"{len(proof.to_bytes()):,}"))
+            rows.append((index, len(proof.log_heights), tallest, f"{proof.size:,}"))
         return html(self._title, {}, rows)
 
     @property
     def _title(self) -> str:
-        return f"Proof of {self.label!r} in {len(self.proofs)} pieces, {len(self.to_bytes()):,} bytes"
+        return f"Proof of {self.label!r} in {len(self.proofs)} pieces, {self.size:,} bytes"
 
     @property
     def label(self) -> str:
@@ -116,11 +116,19 @@ class ProofInPieces:
 
     def to_bytes(self) -> bytes:
         """The canonical encoding, as docs/protocol.md gives it."""
-        parts = [PIECES_MAGIC, struct.pack("<I", len(self.proofs)), *self.joint.digests]
+        parts = [self._head]
         for proof in self.proofs:
-            data = proof.to_bytes()
-            parts += [struct.pack("<Q", len(data)), data]
+            parts += [struct.pack("<Q", proof.size), proof.to_bytes()]
         return b"".join(parts)
+
+    @property
+    def size(self) -> int:
+        """How many bytes `to_bytes` gives."""
+        return len(self._head) + sum(8 + proof.size for proof in self.proofs)
+
+    @property
+    def _head(self) -> bytes:
+        return b"".join([PIECES_MAGIC, struct.pack("<I", len(self.proofs)), *self.joint.digests])
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "ProofInPieces":

@@ -10,7 +10,7 @@ from graphprover.graphs.ceilings import assumed
 from graphprover.graphs.observe import GraphOfProof, Observer, machine, seen_tables, versions
 from graphprover.graphs.pieces import PiecesPlan
 from graphprover.graphs.plan import peak_of
-from graphprover.observation import Memory, Observation, SeenPiece, SeenTable, Stage
+from graphprover.observation import Memory, Observation, SeenPiece, SeenTable, Stage, first_began
 from graphprover.prepared import Prepared, PreparedPieces
 from graphprover.proof_in_pieces import ProofInPieces
 from graphprover.recipe import Recipe
@@ -35,7 +35,7 @@ class Sight:
         self, prepared: PreparedPieces, proof: ProofInPieces, plan: PiecesPlan, stages: Sequence[Sequence[Stage]]
     ) -> Observation:
         """Of a proof in pieces; ``stages`` of each piece, on the same clock."""
-        layouts = [piece.layout for piece in prepared.pieces]
+        layouts, began = [piece.layout for piece in prepared.pieces], self._began
         tables = [table for index, layout in enumerate(layouts) for table in seen_tables(layout, index)]
         pieces = tuple(
             SeenPiece(
@@ -43,7 +43,7 @@ class Sight:
                 planned.keep.name.lower(),
                 planned.kept,
                 peak,
-                tuple(one.moved(-self.proving.start) for one in of_piece),
+                tuple(one.moved(-began) for one in of_piece),
                 sizes_of(one, layout),
             )
             for layout, planned, peak, of_piece, one in zip(
@@ -53,6 +53,11 @@ class Sight:
         sizes = sizes_of(proof, *layouts)
         return self._observation(prepared.pieces, tables, plan.peak.bytes, sizes, pieces)
 
+    @property
+    def _began(self) -> float:
+        """Where the clock is 0: with the stages before, so that whoever adds those need not move all tasks."""
+        return first_began(self.proving.start)
+
     def _observation(
         self,
         prepared: Sequence[Prepared],
@@ -61,7 +66,7 @@ class Sight:
         sizes: Mapping[str, int],
         pieces: tuple[SeenPiece, ...] = (),
     ) -> Observation:
-        device, began, label = self.device, self.proving.start, prepared[0].label
+        device, began, label = self.device, self._began, prepared[0].label
         return Observation(
             name=label,
             label=label,

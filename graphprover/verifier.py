@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import chain
 
 from graphprover.air.description import check_multiplicity_bound
@@ -211,16 +210,13 @@ def _blamed(index: int) -> Iterator[None]:
 
 def _proven(layouts: Sequence[Layout], security: float, proximity: str) -> Security:
     """What proofs of these layouts, one a piece, are worth; raises VerificationError for less than was asked for."""
-    proven = _security(*layouts)
+    proven = security_of(*layouts)
     regime = proven.by(proximity)
     if not regime.bits >= security:  # so that a NaN asks for more than there is
         raise VerificationError(
             f"the proof has {regime.bits:.1f} provable bits by {regime.name}; {security:g} were asked for"
         )
     return proven
-
-
-_security = lru_cache(maxsize=16)(security_of)
 
 
 def check_level(proof: Proof | ProofInPieces, security: float) -> None:

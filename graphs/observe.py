@@ -12,7 +12,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, version
+from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 from dask.delayed import Delayed
 
@@ -43,8 +45,7 @@ class GraphOfProof:
     tables: int = 0  # of the pieces before
 
 
-@dataclass(frozen=True)
-class _Ran:
+class _Ran(NamedTuple):
     """A task as the host saw it; when the device came to it is read at the end."""
 
     place: Place
@@ -93,6 +94,7 @@ class Observer:
     def __init__(self, device: Device) -> None:
         self._device = device
         self._ran: list[_Ran] = []
+        self._spans: list[tuple[float, float]] = []  # the same by the device, once all have ended
         device.memory.reset()
         self.before = device.memory.held()  # bytes
 
@@ -111,24 +113,27 @@ class Observer:
         """Give whoever has asked by `timed` what ran; waits for the device."""
         times = _timed.get()
         if times is not None:
-            of_device = self._of_device(self._ran)
-            for one in self._ran:
+            for one, span in self._on_device():
                 moved = one.last.uploaded - one.first.uploaded, one.last.downloaded - one.first.downloaded
-                times.append(TaskTime(one.place.round, next(of_device), next(of_device), *moved))
+                times.append(TaskTime(one.place.round, *span, *moved))
 
-    def _of_device(self, ran: Sequence[_Ran]) -> Iterator[float]:
-        """When the device came to each, and was done with it."""
-        with self._device.task():
-            return iter(self._device.times([reading.mark for one in ran for reading in (one.first, one.last)]))
+    def _on_device(self) -> list[tuple[_Ran, tuple[float, float]]]:
+        """What ran, and when the device came to each and was done with it; waits for the device."""
+        if not self._spans:
+            with self._device.task():
+                marks = [reading.mark for one in self._ran for reading in (one.first, one.last)]
+                times = iter(self._device.times(marks))
+            self._spans = list(zip(times, times, strict=True))
+        return list(zip(self._ran, self._spans, strict=True))
 
     def tasks(self, graphs: Sequence[GraphOfProof], began: float) -> tuple[SeenTask, ...]:
         """All that ran, by when they began, beside what is planned of them; waits for the device.
 
         ``began``: of `clock`, the 0 of the times.
         """
-        device, ran = self._device, sorted(self._ran, key=lambda one: one.start)
+        device = self._device
         ended: list[list[Place]] = [[] for _ in graphs]
-        for one in sorted(ran, key=lambda one: one.end):
+        for one in sorted(self._ran, key=lambda one: one.end):
             ended[one.graph].append(one.place)
         plans, held = [], []
         for graph, places in zip(graphs, ended, strict=True):
@@ -136,7 +141,6 @@ class Observer:
             plans.append(_plan(graph.layout, device.log_batch_rows, made, keeps, device.kind, device.threads))
             held.append(_planned_memory(places, graph.task, plans[-1], graph.live))
         numbers: dict[int, int] = {}
-        times = self._of_device(ran)
         zero = began - on_clock(0)
         return tuple(
             SeenTask(
@@ -144,18 +148,18 @@ class Observer:
                 thread=numbers.setdefault(one.thread, len(numbers)),
                 start=one.start - zero,
                 end=one.end - zero,
-                device_start=next(times) - zero,
-                device_end=next(times) - zero,
+                device_start=came - zero,
+                device_end=done - zero,
                 waited=one.last.waited - one.first.waited,
                 launches=one.last.launches - one.first.launches,
                 uploaded=one.last.uploaded - one.first.uploaded,
                 downloaded=one.last.downloaded - one.first.downloaded,
                 held=one.held,
                 tables=_numbered(plans[one.graph][one.place].shares, graphs[one.graph].tables),
-                planned=replace(plans[one.graph][one.place].planned, held=held[one.graph][one.place]),
+                planned=Planned(*plans[one.graph][one.place].work, held[one.graph][one.place]),
                 piece=graphs[one.graph].piece,
             )
-            for one in ran
+            for one, (came, done) in sorted(self._on_device(), key=lambda seen: seen[0].start)
         )
 
 
@@ -175,7 +179,7 @@ class _Part:
     """What is planned of a task."""
 
     kept: int  # bytes
-    planned: Planned  # but for what is held after it
+    work: tuple[int, int, int, int, float, str]  # as `Planned` has it, but for what is held
     shares: tuple[Share, ...]
 
 
@@ -191,7 +195,7 @@ class _Plan(dict[Place, _Part]):
         floor = self._ceilings.modelled(cost)
         counts = cost.multiplications, cost.butterflies, cost.permutations, cost.moved
         shares = _shares(self._costs.by_table(*place), self._ceilings)
-        self[place] = _Part(cost.kept, Planned(*counts, floor.seconds, floor.bound, 0), shares)
+        self[place] = _Part(cost.kept, (*counts, floor.seconds, floor.bound), shares)
         return self[place]
 
 
@@ -222,20 +226,24 @@ def _planned_memory(ended: Sequence[Place], graph: Delayed, plan: Mapping[Place,
 
     What a task has read is held until then, and given back after the last that reads it.
     """
-    tasks = graph.__dask_graph__().items()
-    needs = {place_of(key): [place_of(needed) for needed in task.dependencies] for key, task in tasks}
-    readers = Counter(needed for places in needs.values() for needed in places)
+    tasks = graph.__dask_graph__()
+    numbers = {key: number for number, key in enumerate(tasks)}
+    numbered = {place_of(key): number for key, number in numbers.items()}
+    needs = [[numbers[key] for key in task.dependencies] for task in tasks.values()]
+    readers, kept = Counter(chain.from_iterable(needs)), [plan[place].kept for place in numbered]
     found = {}
     for place in ended:
-        live += plan[place].kept
+        number = numbered[place]
+        live += kept[number]
         found[place] = live
-        for needed in needs[place]:
+        for needed in needs[number]:
             readers[needed] -= 1
             if not readers[needed]:
-                live -= plan[needed].kept
+                live -= kept[needed]
     return found
 
 
+@lru_cache(64)
 def seen_tables(layout: Layout, piece: int | None = None) -> tuple[SeenTable, ...]:
     """The tables of a statement, or of a piece of one."""
     airs = zip(layout.tables, layout.log_heights, strict=True)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import lru_cache, wraps
+from functools import cached_property, lru_cache, wraps
 from operator import itemgetter
 from typing import Any
 
@@ -93,8 +93,9 @@ class CudaDevice:
         self.lost = ""  # why the device cannot be used again
         self._lock = threading.Lock()
         self._inside = threading.local()
+        self._marks: list[cupy.cuda.Event] = []  # of readings, whose times were asked for
 
-    @property
+    @cached_property
     def model(self) -> str:
         return str(cupy.cuda.runtime.getDeviceProperties(self.number)["name"].decode())
 
@@ -185,7 +186,10 @@ class CudaDevice:
             return [array.get() for array in arrays]
 
     def reading(self) -> Reading:
-        mark = cupy.cuda.Event()
+        try:
+            mark = self._marks.pop()
+        except IndexError:
+            mark = cupy.cuda.Event()
         mark.record(self.stream)
         uploaded, done = getattr(self._inside, "uploaded", 0), launch.done()
         return Reading(mark, done.launched, uploaded, done.downloaded, done.waited)
@@ -195,7 +199,9 @@ class CudaDevice:
         with self.task():
             self.synchronize()
             last, at = min((self._now() for _ in range(_LOOKS)), key=itemgetter(1))[0]
-            return [at - cupy.cuda.get_elapsed_time(mark, last) / 1000 for mark in marks]
+            times = [at - cupy.cuda.get_elapsed_time(mark, last) / 1000 for mark in marks]
+        self._marks += marks
+        return times
 
     def _now(self) -> tuple[tuple[cupy.cuda.Event, float], float]:
         """An event of the idle stream and when it was, and how many seconds the host does not know that by."""

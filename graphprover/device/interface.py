@@ -9,7 +9,7 @@ integers.
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -66,11 +66,10 @@ class Memory(Protocol):
         """Give others what is not in use, but ``keep`` bytes in all."""
 
 
-@dataclass(frozen=True)
-class Reading:
+class Reading(NamedTuple):
     """What a device has done for the thread that reads."""
 
-    mark: Any  # where the device stands, of which `Device.times` says when that was
+    mark: Any  # where the device stands, of which `Device.times` says once when that was
     launches: int = 0  # of kernels
     uploaded: int = 0  # bytes of traces that crossed the bus
     downloaded: int = 0  # bytes of results that crossed the bus
@@ -106,7 +105,10 @@ class Device(Protocol):
         """What this thread has had the device do, inside of a task; waits for nothing."""
 
     def times(self, marks: Sequence[Any]) -> list[float]:
-        """When the device came to the marks of readings, by the host's time.perf_counter; waits for the device."""
+        """When the device came to the marks of readings, by the host's time.perf_counter; waits for the device.
+
+        A mark is for one question: the device uses it again.
+        """
 
     def profiled(self, name: str) -> AbstractContextManager[None]:
         """A range of NVTX around what this thread enqueues within, for NVIDIA's profilers; on a CPU, nothing."""
