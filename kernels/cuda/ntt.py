@@ -8,6 +8,8 @@ one kernel, into all cosets; then down.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import groupby
+from operator import attrgetter
 
 import cupy
 import numpy as np
@@ -205,46 +207,64 @@ def coset_ldes(
         limits = 0 <= log_cosets <= MAX_LOG_COSETS and 0 <= log <= MAX_LOG_CHUNKS
         if log_size < 0 or not limits or (log and not bit_reversed_source):
             raise ValueError(f"no extension of {source.shape} from 2^{log} chunks to 2^{log_cosets} cosets")
-    targets = empty_arrays(
-        (len(source) << log, 1 << (log_size + log_cosets))
-        for source, log_size, log in zip(sources, log_sizes, log_chunks, strict=True)
-    )
-    extensions = list(map(_Extension, sources, targets, log_sizes, log_chunks))
-    long = [extension for extension in extensions if extension.log_size > LOG_TILE]
-    for extension in long:
-        _in_passes(extension, log_cosets, shift, bit_reversed_source)
-    short = [extension for extension in extensions if extension.log_size <= LOG_TILE]
+    extensions = _extensions(sources, log_sizes, log_chunks, log_cosets)
+    in_order = sorted(extensions, key=lambda extension: extension.target.data.ptr)
+    for log_size, alike in groupby(in_order, key=attrgetter("log_size")):
+        if log_size > LOG_TILE:
+            _in_passes(list(alike), log_cosets, shift, bit_reversed_source)
+    short = [extension for extension in in_order if extension.log_size <= LOG_TILE]
     _whole(short, log_cosets, shift, natural=not bit_reversed_source)
-    return targets
+    return [extension.target for extension in extensions]
 
 
-def _in_passes(extension: _Extension, log_cosets: int, shift: int, bit_reversed_source: bool) -> None:
-    """Columns of more than 2^LOG_TILE words."""
-    source, target, log_size, log_chunks = extension.source, extension.target, extension.log_size, extension.log_chunks
-    columns, stride = len(source), target.shape[1]
+def _extensions(
+    sources: Sequence[cupy.ndarray], log_sizes: Sequence[int], log_chunks: Sequence[int], log_cosets: int
+) -> list[_Extension]:
+    """With targets in one piece of memory, in which those of one length follow each other, without chunks first."""
+    numbers = sorted(range(len(sources)), key=lambda i: (log_sizes[i], log_chunks[i] > 0))
+    shapes = [(len(sources[i]) << log_chunks[i], 1 << (log_sizes[i] + log_cosets)) for i in numbers]
+    targets = dict(zip(numbers, empty_arrays(shapes), strict=True))
+    return [_Extension(source, targets[i], log_sizes[i], log_chunks[i]) for i, source in enumerate(sources)]
+
+
+def _in_passes(extensions: Sequence[_Extension], log_cosets: int, shift: int, bit_reversed_source: bool) -> None:
+    """Columns of one length, more than 2^LOG_TILE words, each pass of as many as may share its launch."""
+    log_size = extensions[0].log_size
     down = plan(log_size, natural=False)
     up = down if bit_reversed_source else plan(log_size, natural=True)
+    for extension in extensions:
+        source, target = extension.source, extension.target
+        common = (source.data.ptr, source.strides[0] // 8, target, target.shape[1], len(source), log_size)
+        units = len(source) << (log_size + extension.log_chunks - LOG_TILE)
+        if bit_reversed_source:
+            _launch(f"up_bottom_{up.bottom.levels}", units, _SHARED_BOTTOM, *common, extension.log_chunks)
+        else:
+            _launch(f"up_natural_{up.bottom.levels}", units, _SHARED_NATURAL, *common)
+    whole = [extension for extension in extensions if not extension.log_chunks]
+    if whole:
+        _turn(_stacked(whole), log_size, 0, log_cosets, shift, up.middle, down.top)
+    for extension in extensions:
+        if extension.log_chunks:  # whose place depends on how many columns their own matrix has
+            _turn(extension.target, log_size, extension.log_chunks, log_cosets, shift, up.middle, down.top)
+    _down(_stacked(extensions), log_size, log_cosets, shift, [*down.middle, down.bottom])
+
+
+def _stacked(extensions: Sequence[_Extension]) -> cupy.ndarray:
+    """Targets that follow each other in memory, as one matrix."""
+    first = extensions[0].target
+    rows = sum(len(extension.target) for extension in extensions)
+    return cupy.ndarray((rows, first.shape[1]), dtype=first.dtype, memptr=first.data)
+
+
+def _turn(
+    target: cupy.ndarray, log_size: int, log_chunks: int, log_cosets: int, shift: int, middle: Sequence[Pass], top: Pass
+) -> None:
+    """The other passes up, and the one that turns into all cosets, in place."""
+    rows, stride = target.shape
+    columns = rows >> log_chunks
     units = columns << (log_size + log_chunks - LOG_TILE)
-    common = (source.data.ptr, source.strides[0] // 8, target, stride, columns, log_size)
-    if bit_reversed_source:
-        _launch(f"up_bottom_{up.bottom.levels}", units, _SHARED_BOTTOM, *common, log_chunks)
-    else:
-        _launch(f"up_natural_{up.bottom.levels}", units, _SHARED_NATURAL, *common)
-    for step in reversed(up.middle):
-        _launch(
-            f"up_{step.levels}", units, _SHARED_STRIDED, target, stride, columns, log_size, step.log_stride, log_chunks
-        )
-    _launch(
-        f"turn_{down.top.levels}",
-        units,
-        _shared_turn(log_cosets),
-        target,
-        stride,
-        columns,
-        log_size,
-        log_chunks,
-        log_cosets,
-        shift,
-        field.inv(1 << log_size),
-    )
-    _down(target, log_size, log_cosets, shift, [*down.middle, down.bottom])
+    common = (target, stride, columns, log_size)
+    for step in reversed(middle):
+        _launch(f"up_{step.levels}", units, _SHARED_STRIDED, *common, step.log_stride, log_chunks)
+    scale = field.inv(1 << log_size)
+    _launch(f"turn_{top.levels}", units, _shared_turn(log_cosets), *common, log_chunks, log_cosets, shift, scale)

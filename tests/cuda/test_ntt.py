@@ -92,6 +92,21 @@ def test_many_matrices() -> None:
         np.testing.assert_array_equal(result.get(), extended(source, 1))
 
 
+def test_many_matrices_in_chunks() -> None:
+    """Long ones of one length share what does not depend on their chunks."""
+    import cupy
+
+    from graphprover.kernels.cuda import launch, ntt
+
+    log_chunks = [1, 0, 2, 0, 1]
+    sources = [cupy.asarray(random_words(i, 3, 1 << 13 + log)) for i, log in enumerate(log_chunks)]
+    before = Counter(launch.launches)
+    results = ntt.coset_ldes(sources, log_chunks, 2, 1, bit_reversed_source=True)
+    assert Counter(launch.launches) - before == {"up_bottom_9": 5, "turn_4": 4, "down_bottom_9": 1}
+    for source, log, result in zip(sources, log_chunks, results, strict=True):
+        np.testing.assert_array_equal(result.get(), coset_lde(source, log, 2, 1, bit_reversed_source=True).get())
+
+
 def test_many_columns_take_no_more_launches() -> None:
     import cupy
 
