@@ -1,6 +1,6 @@
 """Kernels on one NVIDIA GPU against ceilings measured in the same run.
 
-    python scripts/bench_kernels_cuda.py [--device 0] [--columns 32] [--json]
+    python scripts/bench_kernels_cuda.py [--device 0] [--columns 32] [--committed 20] [--only commitment] [--json]
 
 Ceilings: copying memory, multiplying in the field, butterflies (a, b) -> (a + w b, a - w b) and Keccak-f[1600], each
 by a kernel that does nothing else, in registers. Times are medians over repetitions, by the device's own clock.
@@ -15,6 +15,8 @@ from figures import Figures, add_option
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("--device", type=int, default=0, help="number of the GPU")
 parser.add_argument("--columns", type=int, default=32, help="of the transforms")
+parser.add_argument("--committed", type=int, default=20, help="columns that are extended and committed to")
+parser.add_argument("--only", choices=("transforms", "hashes", "commitment"), help="what to measure (default: all)")
 add_option(parser)
 OPTIONS = parser.parse_args()
 OUT = Figures(OPTIONS.json)
@@ -65,12 +67,16 @@ def hashes(ceiling: dict[str, float]) -> None:
     report("grinding", time, (nonce + 1) / time, "permutations", ceiling["permute"])
 
 
-def commitment(device: CudaDevice) -> None:
+def commitment(device: CudaDevice, columns: int) -> None:
     """Bar: the extension of 20 columns of 2^20 to 2^22 and its tree in 7 ms."""
-    data = words(20, 1 << 20)
-    time = seconds(lambda: device.merkle_tree(device.extend([data], 2), 0))
-    OUT.text(f"commitment to 20 columns 2^20 -> 2^22: {time * 1e3:.3f} ms")
-    OUT("commitment to 20 columns 2^20 -> 2^22", time * 1e3, "ms")
+    data = words(columns, 1 << 20)
+    for name, work in (
+        ("extension 2^20 -> 2^22", lambda: device.extend([data], 2)),
+        ("extension and tree 2^20 -> 2^22", lambda: device.merkle_tree(device.extend([data], 2), 0)),
+    ):
+        time = seconds(work)
+        OUT.text(f"{name} of {columns} columns: {time * 1e3:.3f} ms")
+        OUT(name, time * 1e3, "ms", columns=columns)
     trace = np.random.default_rng(2).integers(0, P, (16, 1 << 20), dtype=np.uint64)
     time = seconds(lambda: device.load(trace), 5)
     OUT.text(f"upload of {trace.nbytes >> 20} MiB: {time * 1e3:.3f} ms, {trace.nbytes / time / 1e9:.1f} GB/s")
@@ -88,9 +94,12 @@ def main() -> None:
         )
         for operation, rate in ceiling.items():
             OUT(f"ceiling: {operation}", rate / 1e9, "GB/s" if operation == "copy" else "G/s")
-        transforms(ceiling, OPTIONS.columns)
-        hashes(ceiling)
-        commitment(device)
+        if OPTIONS.only in (None, "transforms"):
+            transforms(ceiling, OPTIONS.columns)
+        if OPTIONS.only in (None, "hashes"):
+            hashes(ceiling)
+        if OPTIONS.only in (None, "commitment"):
+            commitment(device, OPTIONS.committed)
 
 
 if __name__ == "__main__":
