@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any, TypeVar, overload
 
@@ -356,16 +357,14 @@ def _prove(
         proven = executor_for(executor, device.threads, tell)(task)
     # 5. Wrap it for the user.
     proof = wrapped(proven, prepared.label, layout, prepared.public_values)
-    proving, observe = Stage("prove", began, clock()), None
+    proving = Stage("prove", began, clock())
+    observe: Callable[[], Observation] | None = None
     if observer:
         observer.tell()
     if observer and observing():
         graph = GraphOfProof(task, layout, made_in(prepared), kept_by_size(layout))
         sight = Sight(device, executor, observer, [graph], proving)
-
-        def observe() -> Observation:
-            return sight.whole(prepared, sizes_of(proof, layout, decoded=proven.proof))
-
+        observe = partial(sight.whole, prepared, sizes_of(proof, layout, decoded=proven.proof))
     return proof, proven.preprocessed_cap, observe
 
 
