@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -31,7 +32,8 @@ class OpenedMatrix:
     offset: int  # power of the batching challenge that its first column carries
 
 
-def opened_matrices(layout: Layout) -> dict[int, list[OpenedMatrix]]:
+@lru_cache(16)
+def opened_matrices(layout: Layout) -> Mapping[int, Sequence[OpenedMatrix]]:
     """The matrices of each table, in the order of the rounds; quotient chunks are adjacent and count as one."""
     opened: dict[int, list[OpenedMatrix]] = {table: [] for table in range(len(layout.tables))}
     for round_ in layout.rounds:
@@ -126,12 +128,12 @@ def reduced_openings(
 def _opened_values(opened: TableOpenings, name: str) -> list[np.ndarray]:
     """A table's opened values under one commitment, for each point, as words (columns, 3)."""
     values = {
-        QUOTIENT: (b"".join(opened.quotient),),
         MAIN: (opened.main, opened.main_next),
         PREPROCESSED: (opened.preprocessed, opened.preprocessed_next),
         PERMUTATION: (opened.permutation, opened.permutation_next),
     }
-    words = (np.frombuffer(point, dtype="<u8") for point in values[name] if point is not None)
+    points = (b"".join(opened.quotient),) if name == QUOTIENT else values[name]
+    words = (np.frombuffer(point, dtype="<u8") for point in points if point is not None)
     return [point.astype(np.uint64, copy=False).reshape(-1, EXTENSION_DEGREE) for point in words]
 
 

@@ -87,4 +87,5 @@ def _run(
     except DeviceLost as error:
         raise DeviceLost(f"{words_of(key)}: {error}") from error
     finally:  # a GPU's work is enqueued by then, and may not be done
-        _log.debug("%s on %s: %.4f s", words_of(key), device, time.perf_counter() - started)
+        if _log.isEnabledFor(logging.DEBUG):
+            _log.debug("%s on %s: %.4f s", words_of(key), device, time.perf_counter() - started)

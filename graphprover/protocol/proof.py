@@ -158,6 +158,14 @@ def _round_queries(queries: RoundQueries) -> list[bytes | memoryview]:
     return [_varint(count), np.concatenate(pieces, axis=1).data, _path(queries.path)]
 
 
+def _fold_queries(queries: FoldQueries) -> bytes:
+    """A length before each group, which is the same; raises ValueError where it is not."""
+    if len({len(siblings) for siblings in queries.siblings}) > 1:
+        raise ValueError("groups of one fold that are not of one length")
+    length = _varint(len(queries.siblings[0]) // EXT_BYTES) if queries.siblings else b""
+    return _varint(len(queries.siblings)) + length + length.join(queries.siblings) + _path(queries.path)
+
+
 def _bytes(data: bytes) -> np.ndarray:
     return np.frombuffer(data, dtype=np.uint8)
 
@@ -191,7 +199,7 @@ def encode(proof: BatchProof) -> bytes:
             _sequence(proof.fold_nonces, _word),
             _varint(len(proof.round_queries)),
             *chain.from_iterable(map(_round_queries, proof.round_queries)),
-            _sequence(proof.fold_queries, lambda fold: _sequence(fold.siblings, _values) + _path(fold.path)),
+            _sequence(proof.fold_queries, _fold_queries),
             _values(exts_to_words(proof.final_polynomial)),
             _word(proof.query_nonce),
             _sequence(proof.terminals, lambda terminal: _option(terminal, lambda value: exts_to_words([value]))),

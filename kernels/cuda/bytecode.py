@@ -48,12 +48,10 @@ def evaluate(
     """
     size = target.shape[1]
     log_chunks = size.bit_length() - 1 - log_rows
-    for matrix, row, _ in bytecode.inputs.tolist():
-        if matrix == Source.SELECTORS:
-            continue
-        array = matrices[matrix]
+    for source, row in _last_rows(bytecode):
+        array = matrices[source]
         if array is None or array.shape[0] <= row or array.shape[1] < size:
-            raise ValueError(f"plane {row} with {size} rows is not in the {Source(matrix).name.lower()} matrix")
+            raise ValueError(f"plane {row} with {size} rows is not in the {source.name.lower()} matrix")
     words = np.concatenate([words, _of_chunks(log_rows, log_chunks)])
     points = point_tables(log_rows + log_chunks)
     texts = generate.quotient_sources(bytecode, 1 << log_chunks)
@@ -72,6 +70,15 @@ def evaluate(
             compiled(text), "quotient", blocks, generate.THREADS,
             passed, *planes, target, *points, log_rows, size,
         )  # fmt: skip
+
+
+@lru_cache(maxsize=256)
+def _last_rows(bytecode: Bytecode) -> list[tuple[Source, int]]:
+    """The matrices that it reads, and the last plane that it reads of each."""
+    last: dict[Source, int] = {}
+    for matrix, row, _ in bytecode.inputs.tolist():
+        last[Source(matrix)] = max(row, last.get(Source(matrix), 0))
+    return [(source, row) for source, row in last.items() if source != Source.SELECTORS]
 
 
 def _fits(bytecode: Bytecode) -> bool:

@@ -51,8 +51,9 @@ def hash_rows(matrices: Sequence[cupy.ndarray], target: cupy.ndarray) -> None:
         _check(matrix)
         if matrix.shape[1] != rows:
             raise ValueError(f"a matrix of shape {matrix.shape} has not {rows} rows")
-    addresses = [matrix.data.ptr + 8 * rows * np.arange(matrix.shape[0]) for matrix in matrices]
-    _hash(np.concatenate(addresses), 1, target)
+    starts = ((matrix.data.ptr, matrix.nbytes) for matrix in matrices)
+    columns = [place for start, size in starts for place in range(start, start + size, 8 * rows)]
+    _hash(np.array(columns, dtype=np.uint64), 1, target)
 
 
 def hash_groups(codeword: cupy.ndarray, size: int, target: cupy.ndarray) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 
 import cupy
@@ -51,11 +52,11 @@ class _Part:
     weights: Sequence[cupy.ndarray]
     target: int  # address of its sums, (points, 3, columns)
 
-    @property
+    @cached_property
     def tiles(self) -> int:
         return blocks_for(self.weights[0].shape[1], TILE)
 
-    @property
+    @cached_property
     def slices(self) -> int:
         """Of the rows of a tile: the fewest that leave at most a tenth of a block's warps idle in the last round."""
         if self.tiles == 1:
@@ -63,7 +64,7 @@ class _Part:
         columns = min(len(self.matrix), COLUMNS)
         return next(s for s in (1, 2, 4, 8) if blocks_for(columns * s, WARPS) * WARPS <= 1.1 * columns * s)
 
-    @property
+    @cached_property
     def sums(self) -> int:
         return 3 * len(self.weights) * len(self.matrix)
 

@@ -5,6 +5,7 @@ well, which gives what is general: pieces of rows, streams, and the count of wha
 are in bumps.py, keys.py, lanes.py and tape.py.
 """
 
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -22,7 +23,12 @@ TWINS = {"cpu": "graphprover.vm.kernels.cpu", "cuda": "graphprover.vm.kernels.cu
 
 
 def _twin(device: Device) -> Any:
-    return import_module(TWINS[device.kind])
+    return _module(device.kind)
+
+
+@cache
+def _module(kind: str) -> Any:
+    return import_module(TWINS[kind])
 
 
 def expect(device: Device) -> None:

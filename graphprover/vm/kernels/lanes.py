@@ -74,6 +74,15 @@ class Code:
         return found
 
     @cached_property
+    def kinds(self) -> Mapping[int, tuple[frozenset[np.dtype], bool]]:
+        """What each source is an array of, by how it is read, and whether each lane has a word of it."""
+        narrow, wide = np.dtype(np.uint32), np.dtype(np.uint64)
+        return {
+            number: (frozenset(narrow if op in NARROW else wide for op in ops), not ops.isdisjoint(BY_LANE))
+            for number, ops in self.loads.items()
+        }
+
+    @cached_property
     def width(self) -> int:
         """How many columns of a trace the cells reach over."""
         stores = [immediate for word, immediate in self.words.tolist() if word & 255 == Op.STORE]
@@ -95,14 +104,13 @@ class Lanes:
             raise ValueError(f"{self.count} lanes do not fit a trace of {width} columns and {height} rows")
         if main.dtype != "uint64" or not main.flags.c_contiguous:
             raise ValueError(f"a trace of {main.dtype} that is not contiguous words")
-        for number, ops in code.loads.items():
+        for number, (kinds, by_lane) in code.kinds.items():
             source = self.sources.get(number)
             if source is None or number >= MOST_SOURCES:
                 raise ValueError(f"there is no source {number}")
-            wide = {"uint32" if op in NARROW else "uint64" for op in ops}
-            if wide != {str(source.dtype)} or source.ndim != 1 or not source.flags.c_contiguous:
+            if kinds != {source.dtype} or source.ndim != 1 or not source.flags.c_contiguous:
                 raise ValueError(f"source {number} is {source.dtype} {source.shape}")
-            if not ops.isdisjoint(BY_LANE) and len(source) != self.count:
+            if by_lane and len(source) != self.count:
                 raise ValueError(f"source {number} has {len(source)} for {self.count} lanes")
 
     def addresses(self, of: Callable[[Any], int]) -> np.ndarray:

@@ -57,6 +57,6 @@ def load_run(device: Device, tape: Tape, *, machine: Machine, partition: Partiti
 def program_columns(device: Device, machine: Machine) -> dict[str, Array]:
     """See `Run`."""
     names = (f"{name}_at" if name in "dab" else name for name in FIELDS)
-    columns = dict(zip(names, np.ascontiguousarray(machine.entries), strict=True))
     offset = machine.instructions.imm.view(np.uint64)[machine.instruction_of_entry]
-    return {name: device.load(column) for name, column in (columns | {"offset": offset}).items()}
+    columns = device.load(np.stack([*machine.entries, offset]))
+    return dict(zip((*names, "offset"), columns, strict=True))

@@ -17,21 +17,20 @@ _THREADS = 256
 
 
 @lru_cache(maxsize=512)
-def _on_device(keys: Keys, device: int) -> cupy.ndarray:
-    """Its words on a device: keys, then terms."""
+def _on_device(keys: Keys, device: int) -> tuple[cupy.ndarray, cupy.ndarray]:
+    """Its words on a device: keys and terms."""
     words = cupy.asarray(np.concatenate([keys.keys.reshape(-1), keys.terms.reshape(-1)]))
     cupy.cuda.get_current_stream().synchronize()  # other streams will read them
-    return words
+    return words[: keys.keys.size], words[keys.keys.size :]
 
 
 def count_keys(device: "CudaDevice", main: cupy.ndarray, keys: Keys, counts: cupy.ndarray) -> None:
     """See ``graphprover.vm.kernels.count_keys``."""
     columns, rows = main.shape
     with device.operation("count_keys"):
-        words = _on_device(keys, device.number)
         launch(
             compiled(text("counting.cu")), "count_keys", (blocks_for(rows, COUNT_KEYS), len(keys.keys)), _THREADS,
-            main, columns, rows, words[: keys.keys.size], words[keys.keys.size :], counts,
+            main, columns, rows, *_on_device(keys, device.number), counts,
         )  # fmt: skip
 
 
