@@ -1,7 +1,6 @@
 """Observations as a Chrome trace, which Perfetto and chrome://tracing open: a process each, a row a thread."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from graphprover.observation import Observation, SeenTask
@@ -63,5 +62,5 @@ def _args(seen: Observation, task: SeenTask) -> Mapping[str, object]:
     return (
         piece
         | {"tables": tables, "waited ms": task.waited * 1e3, **counts, "bytes held": task.held}
-        | {f"planned {name}": value for name, value in asdict(task.planned).items()}
+        | {f"planned {name}": value for name, value in task.planned._asdict().items()}
     )

@@ -41,7 +41,7 @@ def on_gpu() -> Observation:
     cpu = on_cpu()
     bus = {"launches": 7, "uploaded": 1 << 20, "waited": 0.0}
     tasks = tuple(
-        replace(task, device_start=task.start + 0.001, device_end=task.end + 0.003, **bus) for task in cpu.tasks
+        task._replace(device_start=task.start + 0.001, device_end=task.end + 0.003, **bus) for task in cpu.tasks
     )
     tables = tuple(replace(table, name=f"{table.name}{HOSTILE}") for table in cpu.tables)
     machine = replace(cpu.machine, gpu="A GPU")
@@ -52,7 +52,7 @@ def slow(seen: Observation, round_: str, table: int | None, seconds: float) -> O
     """As if a round's tasks had taken so long, all for one table."""
     tables = () if table is None else (Share(table, 1.0),)
     tasks = tuple(
-        replace(task, end=task.start + seconds, device_end=task.device_start + seconds, tables=tables, waited=seconds)
+        task._replace(end=task.start + seconds, device_end=task.device_start + seconds, tables=tables, waited=seconds)
         if task.round == round_
         else task
         for task in seen.tasks

@@ -31,7 +31,7 @@ def test_of_a_round_of_all_tables_the_slowest_task_is_named() -> None:
 
 def test_a_busy_host_bounds() -> None:
     seen = slow(on_cpu(), "quotient", 1, 100.0)
-    busy = replace(seen, tasks=tuple(replace(task, waited=0.0) for task in seen.tasks))
+    busy = replace(seen, tasks=tuple(task._replace(waited=0.0) for task in seen.tasks))
     assert found(busy)["bound by"] == "the host" and found(busy)["host"] == "100 %"
 
 
