@@ -14,7 +14,7 @@ from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dask.delayed import Delayed
 
@@ -55,6 +55,7 @@ class _Ran(NamedTuple):
     end: float
     first: Reading
     last: Reading
+    stamp: Any  # of the device, after it
     held: int  # bytes
 
 
@@ -105,9 +106,9 @@ class Observer:
             start = time.perf_counter()
             first = self._device.reading()
             yield
-            last, end = self._device.reading(), time.perf_counter()
+            stamp, last, end = self._device.stamp(), self._device.reading(), time.perf_counter()
             thread, held = threading.get_ident(), self._device.memory.held()
-            self._ran.append(_Ran(place, graph, thread, start, end, first, last, held))
+            self._ran.append(_Ran(place, graph, thread, start, end, first, last, stamp, held))
 
     def tell(self) -> None:
         """Give whoever has asked by `timed` what ran; waits for the device."""
@@ -121,9 +122,7 @@ class Observer:
         """What ran, and when the device came to each and was done with it; waits for the device."""
         if not self._spans:
             with self._device.task():
-                marks = [reading.mark for one in self._ran for reading in (one.first, one.last)]
-                times = iter(self._device.times(marks))
-            self._spans = list(zip(times, times, strict=True))
+                self._spans = self._device.spans([(one.start, one.stamp) for one in self._ran])
         return list(zip(self._ran, self._spans, strict=True))
 
     def tasks(self, graphs: Sequence[GraphOfProof], began: float) -> tuple[SeenTask, ...]:

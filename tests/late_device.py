@@ -10,7 +10,7 @@ LATE = 0.25  # seconds
 
 
 class LateDevice(CpuDevice):
-    """Every reading finds three more launches, eight more bytes up and one more byte down; marks come ``LATE``."""
+    """Every reading finds three more launches, eight more bytes up and one more byte down; it comes to all ``LATE``."""
 
     model = "a double"
 
@@ -22,10 +22,10 @@ class LateDevice(CpuDevice):
 
     def reading(self) -> Reading:
         self.readings += 1
-        return Reading(super().reading().mark, 3 * self.readings, 8 * self.readings, self.readings, 0.0)
+        return Reading(3 * self.readings, 8 * self.readings, self.readings, 0.0)
 
-    def times(self, marks: Sequence[float]) -> list[float]:
-        return [mark + LATE for mark in marks]
+    def spans(self, tasks: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+        return [(begun + LATE, stamp + LATE) for begun, stamp in tasks]
 
     @contextmanager
     def profiled(self, name: str) -> Iterator[None]:

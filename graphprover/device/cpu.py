@@ -89,10 +89,13 @@ class CpuDevice:
         return self._threads.task()
 
     def reading(self) -> Reading:
-        return Reading(time.perf_counter(), waited=self._inside.seconds)
+        return Reading(waited=self._inside.seconds)
 
-    def times(self, marks: Sequence[float]) -> list[float]:
-        return list(marks)
+    def stamp(self) -> float:
+        return time.perf_counter()
+
+    def spans(self, tasks: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+        return list(tasks)
 
     def profiled(self, name: str) -> AbstractContextManager[None]:
         return nullcontext()

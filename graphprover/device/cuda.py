@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, wraps
+from itertools import accumulate
+from math import inf
 from operator import itemgetter
 from typing import Any
 
@@ -93,7 +95,7 @@ class CudaDevice:
         self.lost = ""  # why the device cannot be used again
         self._lock = threading.Lock()
         self._inside = threading.local()
-        self._marks: list[cupy.cuda.Event] = []  # of readings, whose times were asked for
+        self._stamps: list[cupy.cuda.Event] = []  # whose times were asked for
 
     @cached_property
     def model(self) -> str:
@@ -186,22 +188,29 @@ class CudaDevice:
             return [array.get() for array in arrays]
 
     def reading(self) -> Reading:
-        try:
-            mark = self._marks.pop()
-        except IndexError:
-            mark = cupy.cuda.Event()
-        mark.record(self.stream)
         uploaded, done = getattr(self._inside, "uploaded", 0), launch.done()
-        return Reading(mark, done.launched, uploaded, done.downloaded, done.waited)
+        return Reading(done.launched, uploaded, done.downloaded, done.waited)
 
-    def times(self, marks: Sequence[cupy.cuda.Event]) -> list[float]:
-        """Counted back from an event at a time that the host knows."""
+    def stamp(self) -> cupy.cuda.Event:
+        try:
+            event = self._stamps.pop()
+        except IndexError:
+            event = cupy.cuda.Event()
+        event.record(self.stream)
+        return event
+
+    def spans(self, tasks: Sequence[tuple[float, cupy.cuda.Event]]) -> list[tuple[float, float]]:
+        """Counted back from an event at a time that the host knows.
+
+        The stream comes to a task when it is done with the one before, or where it was idle, when the host begins it.
+        """
         with self.task():
             self.synchronize()
             last, at = min((self._now() for _ in range(_LOOKS)), key=itemgetter(1))[0]
-            times = [at - cupy.cuda.get_elapsed_time(mark, last) / 1000 for mark in marks]
-        self._marks += marks
-        return times
+            ends = [at - cupy.cuda.get_elapsed_time(stamp, last) / 1000 for _, stamp in tasks]
+        self._stamps += [stamp for _, stamp in tasks]
+        before = accumulate(ends, max, initial=-inf)
+        return [(min(max(begun, free), end), end) for (begun, _), free, end in zip(tasks, before, ends, strict=False)]
 
     def _now(self) -> tuple[tuple[cupy.cuda.Event, float], float]:
         """An event of the idle stream and when it was, and how many seconds the host does not know that by."""

@@ -69,7 +69,6 @@ class Memory(Protocol):
 class Reading(NamedTuple):
     """What a device has done for the thread that reads."""
 
-    mark: Any  # where the device stands, of which `Device.times` says once when that was
     launches: int = 0  # of kernels
     uploaded: int = 0  # bytes of traces that crossed the bus
     downloaded: int = 0  # bytes of results that crossed the bus
@@ -104,10 +103,14 @@ class Device(Protocol):
     def reading(self) -> Reading:
         """What this thread has had the device do, inside of a task; waits for nothing."""
 
-    def times(self, marks: Sequence[Any]) -> list[float]:
-        """When the device came to the marks of readings, by the host's time.perf_counter; waits for the device.
+    def stamp(self) -> Any:
+        """Where the device stands, inside of a task, for `spans`; waits for nothing."""
 
-        A mark is for one question: the device uses it again.
+    def spans(self, tasks: Sequence[tuple[float, Any]]) -> list[tuple[float, float]]:
+        """When the device came to each of these tasks and was done with it, by time.perf_counter; waits for the device.
+
+        A task is when the host began it and the stamp after it, one behind the other as they were stamped. A stamp is
+        for one question: the device uses it again.
         """
 
     def profiled(self, name: str) -> AbstractContextManager[None]:

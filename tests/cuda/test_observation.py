@@ -65,7 +65,7 @@ def test_memory_is_that_of_the_pool(device) -> None:  # type: ignore[no-untyped-
 
 
 def test_seeing_costs_little(device) -> None:  # type: ignore[no-untyped-def]
-    """Of the host's time, for each task: readings of two events, of counts and of memory."""
+    """Of the host's time, for each task: an event, and readings of counts and of memory."""
     prepared = prepare(example(keccak), parameters=FEW)
 
     def seconds() -> float:
