@@ -40,7 +40,7 @@ def key_of(round_: str, name: str, token: str, piece: PieceNumber | None = None)
 def place_of(key: Hashable) -> Place:
     """What `key_of` was given, of a task of a proof."""
     parts: Any = key
-    return Place(*parts[1:3])
+    return Place(parts[1], parts[2])
 
 
 def words_of(key: Hashable) -> str:

@@ -254,12 +254,15 @@ def seen_tables(layout: Layout, piece: int | None = None) -> tuple[SeenTable, ..
 
 def machine(device: Device) -> Machine:
     """This one."""
-    return Machine(
-        socket.gethostname(), _cpu_model(), os.cpu_count() or 1, device.threads, device.model, device.memory.total
-    )
+    return Machine(*_host(), device.threads, device.model, device.memory.total)
 
 
 @cache
+def _host() -> tuple[str, str, int]:
+    """Its name, its processor and how many cores it has."""
+    return socket.gethostname(), _cpu_model(), os.cpu_count() or 1
+
+
 def _cpu_model() -> str:
     """The processor's name, as well as the system knows it."""
     try:

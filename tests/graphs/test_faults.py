@@ -46,7 +46,8 @@ def calls(statement: Statement, batched: None) -> list[tuple[str, int]]:
         "memory",
         "model",
         "reading",
-        "times",
+        "stamp",
+        "spans",
         "profiled",
     }  # of them, not of arrays
     operations = {name for name in vars(Device) if not name.startswith("_")} - seen
