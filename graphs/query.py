@@ -55,9 +55,10 @@ def multiproof(indices: np.ndarray, log_leaves: int) -> np.ndarray:
     sent = [nodes[:0]]
     for _ in range(log_leaves):
         parents = nodes >> 1
-        first = np.append(True, parents[1:] != parents[:-1])  # of one or two children
-        only = first & np.append(first[1:], True)
-        sent.append(nodes[only] ^ 1)
+        bounds = np.ones(len(nodes) + 1, dtype=bool)  # between children of different parents
+        np.not_equal(parents[1:], parents[:-1], out=bounds[1:-1])
+        first = bounds[:-1]  # of one or two children
+        sent.append(nodes[first & bounds[1:]] ^ 1)
         nodes = parents[first]
     return np.concatenate(sent)
 
@@ -91,7 +92,7 @@ def queries(
     caps = [1 << layout.cap_log_size(log_rows) for log_rows in log_leaves]
     siblings = multiproof(indices, layout.log_max_rows)
     nodes = [
-        np.append(siblings[(siblings >= 2 * cap) & (siblings < 2 << log_rows)], np.arange(cap, 2 * cap))
+        np.concatenate([siblings[(siblings >= 2 * cap) & (siblings < 2 << log_rows)], np.arange(cap, 2 * cap)])
         for log_rows, cap in zip(log_leaves, caps, strict=True)
     ]
     rows, digests = device.gather(blocks, list(zip([*trees, *fold_trees], nodes, strict=True)))

@@ -96,6 +96,12 @@ def _roots(device: int) -> cupy.ndarray:
     return roots
 
 
+@cache
+def _scale(log_size: int) -> int:
+    """1/n, by which coefficients are multiplied."""
+    return field.inv(1 << log_size)
+
+
 def _launch(name: str, units: int, shared: int, *arguments: object) -> None:
     device = cupy.cuda.runtime.getDevice()
     blocks = min(units, multiprocessors(device) * _BLOCKS_PER_MULTIPROCESSOR)
@@ -130,7 +136,7 @@ def _whole(extensions: Sequence[_Extension], log_cosets: int, shift: int, natura
                 [
                     extension.source.data.ptr, extension.source.strides[0] // _WORD,
                     extension.target.data.ptr, extension.target.shape[1],
-                    len(extension.source), extension.log_size, extension.log_chunks, field.inv(1 << extension.log_size),
+                    len(extension.source), extension.log_size, extension.log_chunks, _scale(extension.log_size),
                 ],
                 len(extension.source) << (log_cosets + extension.log_chunks),
             )
@@ -266,5 +272,5 @@ def _turn(
     common = (target, stride, columns, log_size)
     for step in reversed(middle):
         _launch(f"up_{step.levels}", units, _SHARED_STRIDED, *common, step.log_stride, log_chunks)
-    scale = field.inv(1 << log_size)
-    _launch(f"turn_{top.levels}", units, _shared_turn(log_cosets), *common, log_chunks, log_cosets, shift, scale)
+    last = log_chunks, log_cosets, shift, _scale(log_size)
+    _launch(f"turn_{top.levels}", units, _shared_turn(log_cosets), *common, *last)
