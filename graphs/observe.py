@@ -6,8 +6,8 @@ import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
@@ -99,16 +99,15 @@ class Observer:
         device.memory.reset()
         self.before = device.memory.held()  # bytes
 
-    @contextmanager
-    def task(self, place: Place, graph: int = 0) -> Iterator[None]:
-        """Around a task of one of the proof's graphs; one that fails is forgotten."""
+    def task(self, place: Place, run: Callable[[], Any], graph: int = 0) -> Any:
+        """Runs a task of one of the proof's graphs, and gives its value; one that fails is forgotten."""
         with self._device.task():
-            start = time.perf_counter()
-            first = self._device.reading()
-            yield
+            start, first = time.perf_counter(), self._device.reading()
+            value = run()
             stamp, last, end = self._device.stamp(), self._device.reading(), time.perf_counter()
             thread, held = threading.get_ident(), self._device.memory.held()
             self._ran.append(_Ran(place, graph, thread, start, end, first, last, stamp, held))
+        return value
 
     def tell(self) -> None:
         """Give whoever has asked by `timed` what ran; waits for the device."""
@@ -165,10 +164,9 @@ class Observer:
 def in_ranges(device: Device, around: Around | None) -> Around:
     """The same around each task, within a range by its round for NVIDIA's profilers, and in that one by its name."""
 
-    @contextmanager
-    def named(place: Place) -> Iterator[None]:
-        with device.profiled(place.round), device.profiled(place.name), around(place) if around else nullcontext():
-            yield
+    def named(place: Place, run: Callable[[], Any]) -> Any:
+        with device.profiled(place.round), device.profiled(place.name):
+            return around(place, run) if around else run()
 
     return named
 

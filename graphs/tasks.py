@@ -7,7 +7,6 @@ fifty large tables has a thousand. The whole is a ``Delayed`` again, so that eve
 import logging
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -21,7 +20,7 @@ from graphprover.graphs.keys import Key, PieceNumber, Place, key_of, place_of, w
 
 _log = logging.getLogger(__name__)
 
-Around = Callable[[Place], AbstractContextManager[None]]
+Around = Callable[[Place, Callable[[], Any]], Any]  # runs a task and gives its value
 Node = TaskRef  # a task to come, as an input of others
 
 
@@ -34,7 +33,7 @@ class Graph:
     batches: Sequence[Batch]  # whose tables share tasks
     piece: PieceNumber | None = None  # that it makes of a proof; None: the whole proof
     kept: dict[Key, Any] = field(default_factory=dict)  # values that are there; each goes as its task takes it
-    around: Around | None = None  # what else is done around each task
+    around: Around | None = None  # what runs each task, and does something around it
     tasks: dict[Key, Task] = field(default_factory=dict)
 
     def task(self, round_: str, name: str, function: Callable[..., Any], *inputs: Any, **fixed: Any) -> Node:
@@ -78,10 +77,13 @@ def _run(
     fixed: dict[str, Any],
     *inputs: Any,
 ) -> Any:
+    def run() -> Any:
+        with device.task():
+            return function(device, *inputs, **fixed)
+
     started = time.perf_counter()
     try:
-        with around(place_of(key)) if around else nullcontext(), device.task():
-            return function(device, *inputs, **fixed)
+        return around(place_of(key), run) if around else run()
     except MemoryError as error:  # NumPy's own kinds among them, which take other arguments
         raise MemoryError(f"{words_of(key)}: {error}") from error
     except DeviceLost as error:
