@@ -53,7 +53,7 @@ HOMES = {  # the only modules that import what is heavy
     "dask": ("settings", "graphs", "options", "cluster", "local_cluster", "members", "delayed", "prover"),
     "distributed": ("batch_cli", "cluster", "cluster_pieces", "local_cluster", "members", "meters", "worker"),
     "numba": ("compiled", "kernels.cpu"),
-    "llvmlite": ("kernels.cpu",),
+    "llvmlite": ("compiled", "kernels.cpu", "vm.native"),
     "cupy": ("device", "kernels.cuda", "vm.kernels.cuda"),
     "rmm": ("kernels.cuda",),
     "elftools": ("vm.profile.lines",),

@@ -148,6 +148,7 @@ def test_execute(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "program": "guest.elf",
         "instructions": {"addi": 2, "ecall": 1},
         "cycles": 3,
+        "cycles_in_blocks": 0,
         "misaligned": 0,
         "output": {"hex": "", "bytes": 0},
         "exit_code": 3,

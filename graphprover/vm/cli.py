@@ -159,6 +159,7 @@ def execution_facts(execution: "Execution", seconds: float) -> Facts:
     return {
         "instructions": {op.name.lower(): count for op, count in execution.mix().items()},
         "cycles": execution.cycles,
+        "cycles_in_blocks": execution.in_blocks,
         "misaligned": execution.misaligned,
         "memory_bytes": execution.memory_bytes,
         "seconds": seconds,
@@ -173,6 +174,7 @@ def execution_report(found: Facts, output: bytes) -> list[Block]:
     mix = [(name, count, f"{count / total:.1%}") for name, count in found["instructions"].items()]
     lines = {
         "cycles": f"{total:,}",
+        "in blocks": f"{found['cycles_in_blocks'] / total:.0%}",
         "misaligned": f"{found['misaligned']:,} loads and stores",
         "memory": f"{found['memory_bytes'] / 1024:,.0f} KiB",
         "speed": f"{total / found['seconds'] / 1e6:,.1f} M instructions/s",

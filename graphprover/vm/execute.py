@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphprover.device.host_memory import host_memory
-from graphprover.vm import interpreter
+from graphprover.vm import interpreter, native
 from graphprover.vm.clock import LOG_SLOTS, SLOT_MEMORY, time_of
 from graphprover.vm.elf import Image
 from graphprover.vm.faults import Fault, GuestFault
@@ -18,11 +18,13 @@ from graphprover.vm.interpreter import (
     EXITED,
     FAULTS,
     FREE,
+    IN_BLOCKS,
     INSTRUCTION,
     LOG_PAGE,
     MISALIGNED,
     PAGE_BYTES,
     PAGE_WORDS,
+    Blocks,
     State,
     Store,
     Tape,
@@ -63,6 +65,7 @@ class Execution:
     cycles: int  # instructions executed, the exit's ecall included
     counts: np.ndarray  # int64 (instructions of the image,), how often each was executed
     misaligned: int  # loads and stores at addresses that are no multiples of their size
+    in_blocks: int  # cycles that machine code ran, not the interpreter
     memory_bytes: int  # of pages that hold the program's data or the input or were touched, and of the output
     record: Record | None  # where asked for
 
@@ -93,7 +96,7 @@ def execute(
     _check(data, max_cycles)
     if max_memory is None:
         max_memory = half_of_memory() if record else DEFAULT_MEMORY
-    run = _Run(image, data, max_cycles, max_memory)
+    run = _Run(image, data, max_cycles, max_memory, record=record)
     tape = run.tape() if record else None
     run.run(tape)
     return run.execution(None if tape is None else run.record(tape))
@@ -146,14 +149,16 @@ def prepare(*, record: bool = False) -> None:
 class _Run:
     """One run: what the interpreter changes in place, and the host's part."""
 
-    def __init__(self, image: Image, data: bytes, max_cycles: int, max_memory: int) -> None:
+    def __init__(self, image: Image, data: bytes, max_cycles: int, max_memory: int, *, record: bool = False) -> None:
         self.image, self.data, self.max_cycles, self.max_memory = image, data, max_cycles, max_memory
         self.code = interpreter.predecode(image.instructions)
         visits = np.zeros(len(image.code) + 2, dtype=np.int64)
-        self.state = State(np.zeros(NO_REGISTER + 1, np.uint64), np.zeros(6, np.int64), visits)
+        self.native, self.runs = native.none(image), visits[:0]
+        self.state = State(np.zeros(NO_REGISTER + 1, np.uint64), np.zeros(IN_BLOCKS + 1, np.int64), visits)
         self.recorded = 0  # bytes of the record
         self.state.position[INSTRUCTION] = (image.entry - image.code_base) // 4
         self.store = self._store()
+        self.translation = native.translation_of(image, record=record)
 
     def _store(self) -> Store:
         """Memory as it is at the start."""
@@ -168,18 +173,22 @@ class _Run:
         limit = min(self.max_memory, MEMORY_END) // PAGE_BYTES
         if len(owners) > limit:
             raise self._fault(Fault.MEMORY_LIMIT, f"{self.max_memory:,} bytes, less than program and input need")
+        number = np.searchsorted(owners, pages)
+        places = bases[number] + (image.addresses >> 3).astype(np.int64) % PAGE_WORDS
+        last = bases[np.searchsorted(owners, border)]
+        there = np.zeros(last + PAGE_WORDS, dtype=bool)
+        there[places] = there[last + image.zero_base // 8 % PAGE_WORDS :] = True
         store = Store(
             np.zeros(MEMORY_END >> LOG_PAGE, dtype=np.int64),
             np.zeros(PAGE_WORDS * (limit + 1), dtype=np.uint64),
             np.zeros(limit + 1, dtype=np.uint32),
-            image.addresses,
+            there,
             image.zero_base,
             image.code_base,
             image.code_end,
         )
         store.owners[1 : len(owners) + 1] = owners
-        number = np.searchsorted(owners, pages)
-        store.pool[bases[number] + (image.addresses >> 3).astype(np.int64) % PAGE_WORDS] = image.values
+        store.pool[places] = image.values
         self.inputs = region(self.data)
         start = bases[np.searchsorted(owners, first_input)]  # its pages follow one another here, too
         store.pool[start : start + len(self.inputs)] = self.inputs
@@ -209,17 +218,45 @@ class _Run:
 
     def run(self, tape: Tape | None = None, counters: Counters | None = None) -> None:
         """Run to the exit; raises GuestFault. In slices, so that signals are handled in between."""
+        blocks = self._blocks(native.none(self.image), tape)
         while True:
-            end = min(int(self.state.position[CYCLE]) + SLICE, self.max_cycles)
+            if counters is None and self.native is not self.translation.native:
+                blocks = self._blocks(self.translation.native, tape)
+            interpreted, end = self._interpreted(), min(int(self.state.position[CYCLE]) + SLICE, self.max_cycles)
+            status = interpreter.run(self.code, self.state, self.store, end, tape, counters, blocks)
             if tape is not None:
-                status = interpreter.record(self.code, self.state, self.store, end, tape)
                 self._check_memory(after=int(status == EXITED))
-            else:
-                status = interpreter.run(self.code, self.state, self.store, end, None, counters)
+            if counters is None:
+                self.translation.interpreted(self._interpreted() - interpreted, self._counts)
             if status == EXITED:
                 return
             if FAULTS[status] is not Fault.CYCLE_LIMIT or end == self.max_cycles:
                 raise self._guest_fault(FAULTS[status])
+
+    def _blocks(self, code: native.Native, tape: Tape | None) -> Blocks:
+        """Machine code for the cycles that come."""
+        state, store = self.state, self.store
+        state.visits[:] = self._visits()
+        self.native, self.runs = code, np.zeros(len(code.blocks), dtype=np.int64)
+        recorded = (None,) * 4 if tape is None else (tape.old, tape.clock, tape.registers, tape.pool)
+        used = (state.registers, state.position, store.pages, store.pool, store.there, code.entries, self.runs)
+        addresses = [0 if array is None else array.ctypes.data for array in (*used, *recorded)]
+        return Blocks(code.entries, code.address, np.array(addresses, dtype=np.uint64))
+
+    def _interpreted(self) -> int:
+        """Cycles."""
+        return int(self.state.position[CYCLE] - self.state.position[IN_BLOCKS])
+
+    def _visits(self) -> np.ndarray:
+        """Those of the state, with those of blocks."""
+        visits = self.state.visits.copy()
+        np.add.at(visits, [block.start for block in self.native.blocks], self.runs)
+        np.subtract.at(visits, [block.end for block in self.native.blocks], self.runs)
+        return visits
+
+    def _counts(self) -> np.ndarray:
+        """How often each instruction was executed so far."""
+        return np.cumsum(self._visits())[: len(self.image.code)]
 
     def _guest_fault(self, fault: Fault) -> GuestFault:
         """The fault of the instruction that the interpreter stopped at."""
@@ -315,8 +352,9 @@ class _Run:
             output,
             int(self.state.registers[A0]),
             int(position[CYCLE]),
-            np.cumsum(self.state.visits)[: len(self.image.code)],
+            self._counts(),
             int(position[MISALIGNED]),
+            int(position[IN_BLOCKS]),
             PAGE_BYTES * self.pages + len(output),
             record,
         )

@@ -2,7 +2,7 @@
 
 Memory is a pool of pages of 512 words that are taken as they are touched. ``pages`` gives for each of the 2^20 pages
 below 2^32 the index of its first word in the pool, 0 where it has none (the pool's first page is never used), negated
-where only some of its words exist.
+where only some of its words exist or some are code.
 
 Registers: 0..31, SINK, and NO_REGISTER, which holds 0 and time 0.
 """
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphprover.compiled import njit
+from graphprover.compiled import call, njit
 from graphprover.vm.accelerators import change, words_of
 from graphprover.vm.clock import SLOT_A, SLOT_B, SLOT_D, clock_of, time_of
 from graphprover.vm.faults import Fault
@@ -32,14 +32,14 @@ from graphprover.vm.profile.counters import (
     touch,
     touch_of_call,
 )
-from graphprover.vm.record import INTERVAL, NO_REGISTER, REGISTERS, registers_accessed
+from graphprover.vm.record import INTERVAL, LOG_INTERVAL, NO_REGISTER, REGISTERS, registers_accessed
 from graphprover.vm.ways import WAYS, way_of_call, way_of_place, way_of_shift, way_of_sum
 
 PAGE_WORDS = 512
 PAGE_BYTES = 8 * PAGE_WORDS
 LOG_PAGE = 12
 
-RUNNING, EXITED = -1, -2  # status beside the number of a fault
+RUNNING, EXITED, _AT_BLOCK = -1, -2, -3  # status beside the number of a fault
 FAULTS = tuple(Fault)
 _ILLEGAL_INSTRUCTION = FAULTS.index(Fault.ILLEGAL_INSTRUCTION)
 _BREAKPOINT = FAULTS.index(Fault.BREAKPOINT)
@@ -56,6 +56,8 @@ _END = ILLEGAL + 1  # stands behind the last instruction
 _NOWHERE = 1 << 30  # the distance of a jump to no instruction
 
 _SP = 2  # the stack pointer
+_NEAR = 32  # instructions
+_NEVER = 1 << 62
 
 _U = np.uint64
 _I = np.int64
@@ -68,13 +70,13 @@ class State(NamedTuple):
     """Registers and position; changed in place."""
 
     registers: np.ndarray  # uint64 (34,)
-    position: np.ndarray  # int64 (6,): see below
+    position: np.ndarray  # int64 (7,): see below
     visits: np.ndarray  # int64 (instructions + 2,): its running sum counts how often each instruction ran
 
 
 # Next instruction; so far: cycles, misaligned accesses, accesses of words that are recorded; the first page of the pool
-# that is free; what a faulty instruction accessed.
-INSTRUCTION, CYCLE, MISALIGNED, ACCESSES, FREE, ADDRESS = range(6)
+# that is free; what a faulty instruction accessed; cycles so far that compiled blocks ran.
+INSTRUCTION, CYCLE, MISALIGNED, ACCESSES, FREE, ADDRESS, IN_BLOCKS = range(7)
 
 
 class Store(NamedTuple):
@@ -83,7 +85,7 @@ class Store(NamedTuple):
     pages: np.ndarray  # int64 (2^20,)
     pool: np.ndarray  # uint64, words
     owners: np.ndarray  # uint32, the page of 2^20 of each page of the pool
-    exist: np.ndarray  # uint64, rising: addresses of the words below ``zero_base``
+    there: np.ndarray  # bool, of the words of pages up to that of ``zero_base``, in the pool: whether they exist
     zero_base: int
     code_base: int
     code_end: int
@@ -100,6 +102,14 @@ class Tape(NamedTuple):
     times: np.ndarray  # uint64 (snapshots, REGISTERS)
     registers: np.ndarray  # uint64 (34,), times of the last accesses
     pool: np.ndarray  # uint32, clocks of the last accesses of the words of the pool
+
+
+class Blocks(NamedTuple):
+    """Compiled blocks of the program (`native`)."""
+
+    entries: np.ndarray  # int32 (instructions + 2,), not 0 where one begins
+    address: int  # of the function that runs them
+    arguments: np.ndarray  # uint64, addresses of what it works on: `translate.ARGUMENTS`
 
 
 @lru_cache(maxsize=16)  # programs, each of which runs and is replayed several times
@@ -126,9 +136,9 @@ def _take(store, state, word):
     """(status, place in the pool) of the aligned word at an address, whose page is taken if it is new."""
     page = word >> _U(LOG_PAGE)
     base = store.pages[page]
+    offset = _I(word >> _3) % PAGE_WORDS
     if word < _U(store.zero_base):
-        i = np.searchsorted(store.exist, word)
-        if i == len(store.exist) or store.exist[i] != word:
+        if base == 0 or (base < 0 and not store.there[offset - base]):
             return _UNMAPPED_ADDRESS, 0
     elif base == 0:
         free = state.position[FREE]
@@ -137,7 +147,7 @@ def _take(store, state, word):
         state.position[FREE] = free + 1
         store.owners[free] = page
         base = store.pages[page] = PAGE_WORDS * free
-    return RUNNING, abs(base) + _I(word >> _3) % PAGE_WORDS
+    return RUNNING, abs(base) + offset
 
 
 @njit(nogil=True, cache=True)
@@ -195,13 +205,46 @@ def _call(store, state, tape, counters, number, address, cycle):
     return RUNNING
 
 
+@njit(nogil=True, cache=True, forceinline=True)
+def _finish(code, visits, tape, index, cycle, count):
+    """What a block does at its end, of one that was left before ``index``, after so many instructions."""
+    visits[index - count] += 1
+    visits[index] -= 1
+    if tape is not None:
+        for back in range(count, 0, -1):
+            fields = code[index - back]
+            now = _U(_time_of(_clock_of(cycle - back)))
+            tape.registers[fields >> _U(16) & _U(0xFF)] = now + _U(SLOT_A)
+            tape.registers[fields >> _U(24) & _U(0xFF)] = now + _U(SLOT_B)
+            tape.registers[fields >> _8 & _U(0xFF)] = now + _U(SLOT_D)
+
+
+@njit(nogil=True, cache=True, forceinline=True)
+def _to_block(entries, index):
+    """How many instructions, one at least, are before the next that a block begins with; _NEVER for many."""
+    for count in range(1, min(_NEAR, len(entries) - index)):
+        if entries[index + count] != 0:
+            return count
+    return _NEVER
+
+
+@njit(nogil=True, cache=True, forceinline=True)
+def _snapshot(tape, registers, index, cycle, accesses):
+    n = cycle >> LOG_INTERVAL
+    tape.instruction[n] = index
+    tape.at[n] = accesses
+    for register in range(REGISTERS):  # Numba takes 4 s to compile an assignment of slices
+        tape.values[n, register] = registers[register]
+        tape.times[n, register] = tape.registers[register]
+
+
 @njit(nogil=True, cache=True, error_model="numpy")
-def run(code, state, store, limit, tape, counters):
+def run(code, state, store, limit, tape, counters, blocks):
     """Execute until the exit, or a fault: gives EXITED or its place in FAULTS.
 
     ``code`` is `predecode`'s; ``tape`` is None or a `Tape` with room until the limit; ``counters`` is None or the
-    `Counters` of a profile. Each of these is compiled for itself. A faulty instruction has changed neither registers
-    nor the contents of memory.
+    `Counters` of a profile, which sees no cycles of ``blocks``. Each of these is compiled for itself. A faulty
+    instruction has changed neither registers nor the contents of memory.
     """
     x = state.registers
     position = state.position
@@ -211,167 +254,172 @@ def run(code, state, store, limit, tape, counters):
     cycle = position[CYCLE]
     misaligned = position[MISALIGNED]
     accesses = position[ACCESSES]
-    status = RUNNING
+    status, left = _CYCLE_LIMIT, -1
     visits[index] += 1
     if counters is not None:
         calls, room = counters.calls, counters.room
         steps, in_place = counters.steps, counters.in_place
         counts, lates, times, words = counters.counts, counters.late, counters.registers, counters.pool
         start, first, size_here = enter(calls, index, room)
-    while status == RUNNING:
-        if cycle >= limit:
-            status = _CYCLE_LIMIT
-            break
-        if counters is not None:
-            late = way = 0
-        fields = code[index]
-        op = _I(fields & _U(0xFF))
-        rd = fields >> _8 & _U(0xFF)
-        rs1 = fields >> _U(16) & _U(0xFF)
-        rs2 = fields >> _U(24) & _U(0xFF)
-        imm = _U(_I(fields) >> 32)
-        a = x[rs1]
-        b = x[rs2]
-        c = _0
-        following = index + 1
-        if op <= Op.BGEU:
-            if op == Op.LUI:
-                c = imm
-            elif op == Op.AUIPC:
-                c = _U(store.code_base) + _U(4 * index) + imm
-            else:
-                jumps = True
-                if op == Op.JAL or op == Op.JALR:
-                    if rd != _U(NO_REGISTER):
-                        c = _U(store.code_base) + _U(4 * index + 4)
-                else:
-                    jumps = taken(op, a, b)
-                if counters is not None:
-                    way = int(not jumps)
-                if jumps:
-                    if op == Op.JALR:
-                        distance = ((a + imm) & ~_1) - _U(store.code_base)
-                        if distance >= _U(4 * length) or distance & _3:
-                            status = _JUMP_OUTSIDE_CODE
-                            break
-                        following = _I(distance >> _U(2))
-                    else:
-                        following = index + _I(imm)
-                        if following < 0 or following >= length:
-                            status = _JUMP_OUTSIDE_CODE
-                            break
-                    visits[following] += 1
-                    visits[index + 1] -= 1
-        elif op <= Op.SD:
-            address = a + imm
-            size = SIZES[op - Op.LB]
-            shift = _8 * (address & _7)
-            base = 0
-            if address < _U(MEMORY_END):
-                base = store.pages[address >> _U(LOG_PAGE)]
-            if base > 0 and (address & _7) + size <= _8:
-                i = j = base + _I(address >> _3) % PAGE_WORDS
-            else:
-                status, i, j = locate(store, state, address, size, op >= Op.SB)
-                if status != RUNNING:
-                    position[ADDRESS] = _I(address)
-                    break
-            misaligned += _I((address & (size - _1)) != _0)
-            old = store.pool[i]
-            if tape is not None:
-                _access(tape, accesses, i, old, cycle)
-                accesses += 1
-            if op < Op.SB:
-                value = old >> shift
-                if i != j:
-                    value |= store.pool[j] << (_64 - shift)
-                c = loaded(op, value)
-            else:
-                store.pool[i] = stored(old, b, size, shift)
-            if i != j:
-                far = store.pool[j]
-                if op >= Op.SB:
-                    store.pool[j] = stored_behind(far, b, size, shift)
-                if tape is not None:
-                    _access(tape, accesses, j, far, cycle)
-                    accesses += 1
-                if counters is not None:
-                    late += touch(words, j, cycle)
-            if counters is not None:
-                late += touch(words, i, cycle)
-                way = way_of_place(address, size)
-        elif op == Op.FENCE:
-            pass
-        elif op == Op.ECALL:
-            if a == _U(EXIT):
-                status = EXITED
-            else:
-                position[ACCESSES] = accesses
-                status = _call(store, state, tape, counters, a, b, cycle)
-                accesses = position[ACCESSES]
-                if status != RUNNING:
-                    position[ADDRESS] = _I(b)
-                    break
-                if counters is not None:
-                    late += late_of_call(counters)
-        elif op == Op.EBREAK:
-            status = _BREAKPOINT
-            break
-        elif op == ILLEGAL:
-            status = _ILLEGAL_INSTRUCTION
-            break
-        elif op == _END:
-            status = _JUMP_OUTSIDE_CODE
-            break
-        else:
-            c = computed(op, a, b + imm)
-            if counters is not None and (op == Op.ADDI or op == Op.ADD):
-                way = way_of_sum(a, b, c)
-        x[rd] = c
+    while status == _CYCLE_LIMIT and cycle < limit:
+        end = stop = limit
         if tape is not None:
-            now = _U(_time_of(_clock_of(cycle)))
-            tape.registers[rs1] = now + _U(SLOT_A)
-            tape.registers[rs2] = now + _U(SLOT_B)
-            tape.registers[rd] = now + _U(SLOT_D)
-        if counters is not None:
-            step = steps[_U(WAYS * index + way)]
-            if step & OTHER:
-                way = way_of_call(a) if op == Op.ECALL else way_of_shift(b)
+            end = stop = min(limit, cycle - cycle % INTERVAL + INTERVAL)
+            if cycle % INTERVAL == 0:
+                _snapshot(tape, x, index, cycle, accesses)
+        status = _AT_BLOCK
+        if blocks.entries[index] == 0 or cycle == left:
+            stop = min(end, cycle + _to_block(blocks.entries, index))
+            status = RUNNING
+        while status == RUNNING:
+            if cycle >= stop:
+                status = _CYCLE_LIMIT
+                break
+            if counters is not None:
+                late = way = 0
+            fields = code[index]
+            op = _I(fields & _U(0xFF))
+            rd = fields >> _8 & _U(0xFF)
+            rs1 = fields >> _U(16) & _U(0xFF)
+            rs2 = fields >> _U(24) & _U(0xFF)
+            imm = _U(_I(fields) >> 32)
+            a = x[rs1]
+            b = x[rs2]
+            c = _0
+            following = index + 1
+            if op <= Op.BGEU:
+                if op == Op.LUI:
+                    c = imm
+                elif op == Op.AUIPC:
+                    c = _U(store.code_base) + _U(4 * index) + imm
+                else:
+                    jumps = True
+                    if op == Op.JAL or op == Op.JALR:
+                        if rd != _U(NO_REGISTER):
+                            c = _U(store.code_base) + _U(4 * index + 4)
+                    else:
+                        jumps = taken(op, a, b)
+                    if counters is not None:
+                        way = int(not jumps)
+                    if jumps:
+                        if op == Op.JALR:
+                            distance = ((a + imm) & ~_1) - _U(store.code_base)
+                            if distance >= _U(4 * length) or distance & _3:
+                                status = _JUMP_OUTSIDE_CODE
+                                break
+                            following = _I(distance >> _U(2))
+                        else:
+                            following = index + _I(imm)
+                            if following < 0 or following >= length:
+                                status = _JUMP_OUTSIDE_CODE
+                                break
+                        visits[following] += 1
+                        visits[index + 1] -= 1
+                        if blocks.entries[following] != 0:
+                            status = _AT_BLOCK
+            elif op <= Op.SD:
+                address = a + imm
+                size = SIZES[op - Op.LB]
+                shift = _8 * (address & _7)
+                base = 0
+                if address < _U(MEMORY_END):
+                    base = store.pages[address >> _U(LOG_PAGE)]
+                if base > 0 and (address & _7) + size <= _8:
+                    i = j = base + _I(address >> _3) % PAGE_WORDS
+                else:
+                    status, i, j = locate(store, state, address, size, op >= Op.SB)
+                    if status != RUNNING:
+                        position[ADDRESS] = _I(address)
+                        break
+                misaligned += _I((address & (size - _1)) != _0)
+                old = store.pool[i]
+                if tape is not None:
+                    _access(tape, accesses, i, old, cycle)
+                    accesses += 1
+                if op < Op.SB:
+                    value = old >> shift
+                    if i != j:
+                        value |= store.pool[j] << (_64 - shift)
+                    c = loaded(op, value)
+                else:
+                    store.pool[i] = stored(old, b, size, shift)
+                if i != j:
+                    far = store.pool[j]
+                    if op >= Op.SB:
+                        store.pool[j] = stored_behind(far, b, size, shift)
+                    if tape is not None:
+                        _access(tape, accesses, j, far, cycle)
+                        accesses += 1
+                    if counters is not None:
+                        late += touch(words, j, cycle)
+                if counters is not None:
+                    late += touch(words, i, cycle)
+                    way = way_of_place(address, size)
+            elif op == Op.FENCE:
+                pass
+            elif op == Op.ECALL:
+                if a == _U(EXIT):
+                    status = EXITED
+                else:
+                    position[ACCESSES] = accesses
+                    status = _call(store, state, tape, counters, a, b, cycle)
+                    accesses = position[ACCESSES]
+                    if status != RUNNING:
+                        position[ADDRESS] = _I(b)
+                        break
+                    if counters is not None:
+                        late += late_of_call(counters)
+            elif op == Op.EBREAK:
+                status = _BREAKPOINT
+                break
+            elif op == ILLEGAL:
+                status = _ILLEGAL_INSTRUCTION
+                break
+            elif op == _END:
+                status = _JUMP_OUTSIDE_CODE
+                break
+            else:
+                c = computed(op, a, b + imm)
+                if counters is not None and (op == Op.ADDI or op == Op.ADD):
+                    way = way_of_sum(a, b, c)
+            x[rd] = c
+            if tape is not None:
+                now = _U(_time_of(_clock_of(cycle)))
+                tape.registers[rs1] = now + _U(SLOT_A)
+                tape.registers[rs2] = now + _U(SLOT_B)
+                tape.registers[rd] = now + _U(SLOT_D)
+            if counters is not None:
                 step = steps[_U(WAYS * index + way)]
-            entry = step >> FLAGS
-            at = _U(start + entry)
-            counts[at] += 1
-            t_d, t_a, t_b = access(times, rd, rs1, rs2, cycle)
-            if maybe_late(t_d, t_a, t_b, cycle):
-                late += late_registers(lates, in_place, at, entry, rd, rs1, rs2, t_d, t_a, t_b, cycle)
-            if late != 0:
-                lates[at] += late
-            jump = step & JUMP != 0
-            if jump or _U(following - first) >= size_here:
-                start, first, size_here = move(calls, jump, _I(rd), index, following, _I(x[_SP]), room)
-        cycle += 1
-        index = following
+                if step & OTHER:
+                    way = way_of_call(a) if op == Op.ECALL else way_of_shift(b)
+                    step = steps[_U(WAYS * index + way)]
+                entry = step >> FLAGS
+                at = _U(start + entry)
+                counts[at] += 1
+                t_d, t_a, t_b = access(times, rd, rs1, rs2, cycle)
+                if maybe_late(t_d, t_a, t_b, cycle):
+                    late += late_registers(lates, in_place, at, entry, rd, rs1, rs2, t_d, t_a, t_b, cycle)
+                if late != 0:
+                    lates[at] += late
+                jump = step & JUMP != 0
+                if jump or _U(following - first) >= size_here:
+                    start, first, size_here = move(calls, jump, _I(rd), index, following, _I(x[_SP]), room)
+            cycle += 1
+            index = following
+        if status == _AT_BLOCK:
+            visits[index] -= 1
+            position[INSTRUCTION], position[CYCLE], position[ACCESSES] = index, cycle, accesses
+            unfinished = call(blocks.address, _I(blocks.arguments.ctypes.data), end)
+            position[IN_BLOCKS] += position[CYCLE] - cycle
+            index, cycle, accesses = position[INSTRUCTION], position[CYCLE], position[ACCESSES]
+            if unfinished != 0:
+                _finish(code, visits, tape, index, cycle, unfinished)
+            visits[index] += 1
+            left = cycle
+            status = _CYCLE_LIMIT
     visits[index] -= 1
     position[INSTRUCTION] = index
     position[CYCLE] = cycle
     position[MISALIGNED] = misaligned
     position[ACCESSES] = accesses
-    return status
-
-
-@njit(nogil=True, cache=True)
-def record(code, state, store, limit, tape):
-    """The same with a `Tape`, and a snapshot before every INTERVAL-th cycle."""
-    position = state.position
-    status = _CYCLE_LIMIT
-    while status == _CYCLE_LIMIT and position[CYCLE] < limit:
-        cycle = position[CYCLE]
-        if cycle % INTERVAL == 0:
-            n = cycle // INTERVAL
-            tape.instruction[n] = position[INSTRUCTION]
-            tape.at[n] = position[ACCESSES]
-            for register in range(REGISTERS):  # Numba takes 4 s to compile an assignment of slices
-                tape.values[n, register] = state.registers[register]
-                tape.times[n, register] = tape.registers[register]
-        status = run(code, state, store, min(limit, cycle - cycle % INTERVAL + INTERVAL), tape, None)
     return status

@@ -29,7 +29,7 @@ def test_an_execution_is_described(tmp_path: Path, capsys: pytest.CaptureFixture
     assert lines["output"] == f"hex {digest.hexdigest()} (32 bytes)"
     assert lines["exit"].split() == ["code", "0"]
     assert int(lines["cycles"].replace(",", "")) > 4000
-    assert lines["misaligned"] == "0 loads and stores"
+    assert lines["misaligned"] == "0 loads and stores" and lines["in"].split() == ["blocks", "0%"]
     assert lines["memory"].endswith("KiB") and lines["speed"].endswith("M instructions/s")
     assert lines["addiw"].endswith("%")
 

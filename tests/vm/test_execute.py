@@ -38,6 +38,8 @@ from tests.vm.assemble import (
 )
 from tests.vm.in_time import in_time, instructions
 
+pytestmark = pytest.mark.usefixtures("by")
+
 NOP = Instruction(Op.ADDI)
 T0, T1 = 5, 6
 

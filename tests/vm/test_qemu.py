@@ -23,6 +23,8 @@ if not QEMU:
         raise RuntimeError("GRAPHPROVER_REQUIRE_QEMU=1, but there is no qemu-riscv64 (Debian: qemu-user)")
     pytest.skip("no qemu-riscv64 (Debian: qemu-user)", allow_module_level=True)
 
+pytestmark = pytest.mark.usefixtures("by")
+
 EDGES = [0, 1, 2, 7, 31, 32, 63, 64, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 2**63 - 1, 2**63, 2**64 - 1]
 EDGES += [2**64 - 2**31, 2**64 - 2**31 - 1, 0xFFFFFFFF00000000, 0x80000000FFFFFFFF, 2**64 - 64]
 RANDOM = random.Random(5)
@@ -185,8 +187,9 @@ def random_program(rng: random.Random, blocks: int, turns: int) -> tuple[list[In
         body += [Instruction(Op.BNE, rs1=COUNT, imm=-4 * (len(block) + 1))]
         results += count * turns
     body += keep(*range(8)) + keep(*range(10, 32))
-    for k in range(512):  # what is in memory at the end
-        body += [Instruction(Op.LD, 10, SCRATCH, imm=8 * k - 2048), *keep(10)]
+    body += [*li(11, DATA), *li(12, DATA + 4096)]  # what is in memory at the end
+    move = [Instruction(Op.LD, 10, 11), *keep(10), Instruction(Op.ADDI, 11, 11, imm=8)]
+    body += [*move, Instruction(Op.BNE, rs1=11, rs2=12, imm=-4 * len(move))]
     return body, 8 * (results + 8 + 22 + 512)
 
 

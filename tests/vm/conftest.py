@@ -1,0 +1,24 @@
+"""Who runs the instructions."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from graphprover.vm import native
+from graphprover.vm.elf import Image
+
+
+def all_compiled(image: Image, *, record: bool) -> native.Translation:
+    """Whatever can be is machine code from the start."""
+    found = native.Translation(image, record=record)
+    found.native = native.compile_blocks(image, np.full(len(image.code), native.OFTEN), record=record)
+    return found
+
+
+@pytest.fixture(scope="module", params=["interpreter", "blocks"])
+def by(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Every test once by the interpreter and once by compiled blocks."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native, "translation_of", all_compiled if request.param == "blocks" else native.Translation)
+        yield request.param
