@@ -41,14 +41,12 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.core.errors import TypingError
-from numba.extending import intrinsic as numba_intrinsic
 from numba.extending import models, register_model
 
+from graphprover.compiled import intrinsic
 from graphprover.field import P
 
 WIDTH = 8
-
-intrinsic: Any = numba_intrinsic  # whose published type counts the typing context among a call's arguments
 
 _I1, _I8, _I32, _I64 = (ir.IntType(bits) for bits in (1, 8, 32, 64))
 _VECTOR = ir.VectorType(_I64, WIDTH)
