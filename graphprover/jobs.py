@@ -136,11 +136,7 @@ class Prover:
         job = Job(self, data, "", state_input, exit_code, limits)
         if self.executor in LOCAL:
             return made(job, self.executor, self.device).proof
-        with ThreadPoolExecutor(1) as meanwhile:
-            committed = meanwhile.submit(self._commit)
-            proof = made_by_cluster(job, self.executor, self.device)
-        committed.result()
-        self.verify(proof)
+        proof, _ = made_by_cluster(job, self.executor, self.device)
         job.check_claim(proof)
         return proof
 
@@ -369,21 +365,27 @@ def made(subject: Job | Prepared | PreparedPieces, executor: str = THREADS, devi
 
 def made_by_cluster(
     job: Job, executor: Any, device: Device | str = "auto", tell: Tell | None = None
-) -> Proof | ProofInPieces:
-    """A proof by workers: the whole by one, or each of the pieces that were asked for by one of them.
+) -> tuple[Proof | ProofInPieces, Verdict]:
+    """A proof by workers, verified here: the whole by one, or each of the pieces that were asked for by one of them.
 
-    It is to be verified here. Errors are those of `Prover.prove`.
+    Errors are those of `Prover.prove`.
     """
     from graphprover.cluster import joined  # which loads Dask's distributed
     from graphprover.cluster_pieces import prove_parts
 
-    with joined(executor) as cluster:
+    with ThreadPoolExecutor(1) as meanwhile, joined(executor) as cluster:
+        committed = meanwhile.submit(job.prover._commit)
+
+        def verified(proof: Proof | ProofInPieces) -> Verdict:
+            committed.result()
+            return job.prover.verify(proof)
+
         count = job.count()
         if count == 1:
             whole: Proof | ProofInPieces = cluster.prove(job, device, tell)
-            return whole
+            return whole, verified(whole)
         parts = [job] * count if isinstance(job.prover.program, Guest) else _pieces_of(job)
-        return prove_parts(cluster, job.label, parts, device, tell)
+        return prove_parts(cluster, job.label, parts, device, verified, tell)
 
 
 def _pieces_of(job: Job) -> Sequence[Prepared]:

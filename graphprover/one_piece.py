@@ -23,9 +23,8 @@ from graphprover.graphs.proof import Keep
 from graphprover.jobs import Job
 from graphprover.piecewise import InPieces, watched
 from graphprover.prepared import Prepared, PreparedPieces
-from graphprover.proof_in_pieces import Piece
 from graphprover.protocol.pieces import Joint
-from graphprover.prover import cells_of, check_made_piece, given_bytes
+from graphprover.prover import given_bytes
 
 Source = Prepared | PreparedPieces
 
@@ -46,11 +45,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Finished:
-    """A piece that was made and verified here."""
+    """A piece that was made here, to be verified by who has asked for it."""
 
     proof: Proof
-    seconds: Mapping[str, float]  # by stage: "prepare", "wait", "prove", "verify"
-    cells: int
+    seconds: Mapping[str, float]  # by stage: "prepare", "wait", "prove"
     again: bool  # what it had kept was lost, and is made again
 
 
@@ -123,7 +121,7 @@ def commit_one(part: Part, device: Device) -> Held:
 
 
 def finish_one(part: Part, joint: Joint, nonce: int, held: Held | None, device: Device) -> Finished:
-    """The other rounds, from what was kept, or from the beginning; the piece is verified by itself.
+    """The other rounds, from what was kept, or from the beginning.
 
     Raises what `graphprover.jobs.made` raises; RuntimeError where the piece is another than the one that has committed.
     """
@@ -139,12 +137,10 @@ def finish_one(part: Part, joint: Joint, nonce: int, held: Held | None, device: 
         again = not kept and planned != Keep.NOTHING
         times.append(time.perf_counter())
         with watched(device) as around:
-            proof, cap = _by(device, part, around).finish(part.number, piece, kept, joint, nonce)
+            proof, _ = _by(device, part, around).finish(part.number, piece, kept, joint, nonce)
         store.drop()
     times.append(time.perf_counter())
-    check_made_piece(piece.layout, Piece(joint, part.number.index, proof), cap)
-    times.append(time.perf_counter())
-    return Finished(proof, _stages(times), cells_of(piece.layout), again)
+    return Finished(proof, _stages(times), again)
 
 
 def _source(part: Part, device: Device) -> Source:
@@ -183,5 +179,4 @@ def _by(device: Device, part: Part, around: Any) -> InPieces:
 
 def _stages(times: list[float]) -> dict[str, float]:
     """Seconds by stage, from when each begins."""
-    names = ("prepare", "wait", "prove", "verify")
-    return {name: times[i + 1] - times[i] for i, name in enumerate(names[: len(times) - 1])}
+    return {name: times[i + 1] - times[i] for i, name in enumerate(("prepare", "wait", "prove"))}

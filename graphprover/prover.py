@@ -114,10 +114,11 @@ def prove(
         statement = in_pieces(statement, pieces)
     with stage("prepare"):
         prepared = ready(statement, security, rate, parameters, proximity)
-    proof, _ = prove_prepared(prepared, executor, device, progress)
-    if executor not in LOCAL:
+
+    def check(proof: Proof | ProofInPieces) -> None:
         verify(proof, statement, security=0)  # by whom it was made does not matter
-    return proof
+
+    return prove_prepared(prepared, executor, device, progress, check)[0]
 
 
 def in_pieces(statement: Statement, pieces: int | Sequence[Sequence[int]]) -> Statement | Pieces:
@@ -280,10 +281,12 @@ def prove_prepared(
     executor: Any = THREADS,
     device: Device | str = "auto",
     progress: bool | Tell = False,
+    check: Callable[[Any], object] = lambda proof: None,
 ) -> tuple[Any, Any]:
     """The proof, and the commitment to the preprocessed columns that it has made, if any, for `verify`.
 
-    Nothing of a cluster's is a commitment to rely on: there is none then. Arguments and errors are those of `prove`.
+    Nothing of a cluster's is a commitment to rely on: there is none then. ``check`` verifies what a cluster has made.
+    Arguments and errors are those of `prove`.
     """
     if executor not in LOCAL:
         from graphprover.cluster import joined  # which loads Dask's distributed
@@ -291,8 +294,10 @@ def prove_prepared(
 
         with _told(progress) as tell, joined(executor) as cluster:
             if isinstance(prepared, PreparedPieces):
-                return prove_parts(cluster, prepared.label, prepared.on_host().pieces, device, tell), None
-            return cluster.prove(prepared.on_host(), device, tell), None
+                return prove_parts(cluster, prepared.label, prepared.on_host().pieces, device, check, tell)[0], None
+            proof = cluster.prove(prepared.on_host(), device, tell)
+            check(proof)
+            return proof, None
     if isinstance(prepared, PreparedPieces):
 
         def by(prepared: PreparedPieces, device: Device) -> tuple[ProofInPieces, Caps]:

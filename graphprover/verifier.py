@@ -115,11 +115,11 @@ def verify_pieces(
     for index, (of_piece, layout) in enumerate(zip(proof.proofs, layouts, strict=True)):
         with _blamed(index):
             batches.append(decode(of_piece.payload, layout))
-    check_in_common(layouts, batches)
     for index, (piece, layout, batch) in enumerate(zip(proof.pieces, layouts, batches, strict=True)):
         with _blamed(index):
             cap = None if preprocessed is None else preprocessed[index]
             _check_piece(piece, pieces.statements[index], layout, batch, cap)
+    check_in_common(layouts, batches)  # last, for it blames none: a piece that fails by itself is made again
     values = tuple(chain.from_iterable(of_piece.public_values[1:] for of_piece in proof.proofs))
     log_heights = tuple(chain.from_iterable(of_piece.log_heights[1:] for of_piece in proof.proofs))
     return Verdict(proven, values, log_heights, len(proof.proofs))
@@ -206,7 +206,9 @@ def _blamed(index: int) -> Iterator[None]:
     try:
         yield
     except VerificationError as error:
-        raise VerificationError(f"piece {index}: {error}") from None
+        blaming = VerificationError(f"piece {index}: {error}")
+        blaming.piece = index
+        raise blaming from None
 
 
 def _proven(layouts: Sequence[Layout], security: float, proximity: str) -> Security:
