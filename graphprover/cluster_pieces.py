@@ -1,17 +1,18 @@
 """A proof in pieces on a Dask cluster: two tasks a piece, and the draw for all of them between.
 
 A piece is finished by the worker on which it has committed, since its arrays are there; nothing of it travels but its
-digest and, in the end, its proof. What a lost worker held is made again elsewhere, and the digests stand. The client
-verifies the proof, so workers do not: a piece that does not hold is made again, too.
+digest, its header and, in the end, its proof. What a lost worker held is made again elsewhere, and the digests stand.
+The client verifies each piece as it comes, so workers do not: one that does not hold is made again elsewhere, too.
 """
 
 import logging
 import pickle
 import uuid
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from distributed import span
 
@@ -24,8 +25,8 @@ from graphprover.graphs.transcript import joint_nonce
 from graphprover.proof_in_pieces import ProofInPieces
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.pieces import Joint
-
-V = TypeVar("V")
+from graphprover.protocol.proof import BatchProof
+from graphprover.verifier import Expected, Verdict
 
 COMMIT, FINISH = "commit", "finish"  # the tasks of a piece, functions of `graphprover.worker`
 
@@ -37,33 +38,30 @@ def prove_parts(
     name: str,
     parts: Sequence[Any],
     device: Device | str,
-    verified: Callable[[ProofInPieces], V],
+    expect: Callable[[ProofInPieces], Expected],
     tell: Tell | None = None,
-) -> tuple[ProofInPieces, V]:
-    """The proof of as many pieces as there are ``parts``, and what ``verified`` gives for it.
+) -> tuple[ProofInPieces, Verdict]:
+    """The proof of as many pieces as there are ``parts``, verified, and what it is worth.
 
-    What a part may be says `graphprover.one_piece.Part`. ``verified`` raises VerificationError for a proof that does
-    not convince; the piece to blame is made again, once, by another worker if there is one. ``tell`` hears of two tasks
-    a piece. Errors are those of `Cluster.prove` and of ``verified``.
+    What a part may be says `graphprover.one_piece.Part`. ``expect``: what the pieces are verified against, given their
+    headers; it works while they are made. A piece that does not hold is made again, once, by another worker if there is
+    one. ``tell`` hears of two tasks a piece. Errors are those of `Cluster.prove`, and VerificationError.
     """
     numbers = [PieceNumber(index, len(parts)) for index in range(len(parts))]
     making = _Making(cluster, name.split(" ")[0] or "statement", parts, device, tell)
-    blamed: set[int] = set()
     try:
-        with span(making.name):
-            joint, nonce = making.commit(numbers)
-            making.finish(numbers, joint, nonce)
-            while True:
-                proof = ProofInPieces(joint, tuple(making.made[number.index] for number in numbers))
-                try:
-                    return proof, verified(proof)
-                except VerificationError as error:
-                    if error.piece is None or error.piece in blamed:
-                        raise
-                    blamed.add(error.piece)
-                    again = numbers[error.piece]
-                    _log.warning("graphprover: prove-%s: %s, by %s", making.name, error, making.makers[again.index])
-                making.finish([again], joint, nonce)
+        with span(making.name), ThreadPoolExecutor(1) as meanwhile:
+            headers = making.commit(numbers)
+            nonce = joint_nonce(CpuDevice(1), headers.joint, headers.parameters.lookup_pow_bits)  # little work
+            expected = meanwhile.submit(expect, headers)
+            bad = making.finish(numbers, headers.joint, nonce, expected)
+            for number, error in bad.items():
+                _log.warning("graphprover: prove-%s: %s, by %s", making.name, error, making.makers[number.index])
+            if bad:
+                for error in making.finish(list(bad), headers.joint, nonce, expected).values():
+                    raise error
+        proofs, batches = zip(*(making.made[number.index] for number in numbers), strict=True)
+        return ProofInPieces(headers.joint, proofs), expected.result().verdict(batches)
     finally:
         making.release()
 
@@ -79,36 +77,41 @@ class _Making:
     tell: Tell | None
     token: str = field(default_factory=lambda: uuid.uuid4().hex[:8])
     committed: dict[int, Outcome] = field(default_factory=dict)  # of pieces that are not finished
-    made: dict[int, Proof] = field(default_factory=dict)
+    made: dict[int, tuple[Proof, BatchProof]] = field(default_factory=dict)  # of pieces that hold, what is in each, too
     makers: dict[int, str] = field(default_factory=dict)  # the address of each one's worker
 
-    def commit(self, numbers: Sequence[PieceNumber]) -> tuple[Joint, int]:
-        """Their first task; gives what all have committed to, and the nonce of the draw."""
+    def commit(self, numbers: Sequence[PieceNumber]) -> ProofInPieces:
+        """Their first task; gives what all have committed to, as a proof whose payloads are to come."""
 
         def take(number: PieceNumber, outcome: Outcome) -> None:
             self.committed[number.index] = outcome
 
         self._done(numbers, [self._errand(number, COMMIT) for number in numbers], take)
         states = [self.committed[number.index].value for number in numbers]
-        joint = Joint(tuple(state.digest for state in states))
-        return joint, joint_nonce(CpuDevice(1), joint, states[0].lookup_pow_bits)  # little work
+        return ProofInPieces(Joint(tuple(state.digest for state in states)), tuple(state.header for state in states))
 
-    def finish(self, numbers: Sequence[PieceNumber], joint: Joint, nonce: int) -> None:
-        """Their second task; of a piece that was finished before both, and by another worker."""
+    def finish(
+        self, numbers: Sequence[PieceNumber], joint: Joint, nonce: int, expected: "Future[Expected]"
+    ) -> dict[PieceNumber, VerificationError]:
+        """Their second task; gives what is wrong with those that do not hold. A second time by another worker."""
+        bad: dict[PieceNumber, VerificationError] = {}
 
         def take(number: PieceNumber, outcome: Outcome) -> None:
             finished = pickle.loads(outcome.value)
-            self.made[number.index], self.makers[number.index] = finished.proof, outcome.worker
+            self.makers[number.index] = outcome.worker
             if number.index in self.committed:
                 self.cluster.release(self.committed.pop(number.index))
             if finished.again:
-                _log.warning(
-                    "graphprover: prove-%s: made from the beginning by %s", outcome.errand.name, outcome.worker
-                )
+                again = "graphprover: prove-%s: made from the beginning by %s"
+                _log.warning(again, outcome.errand.name, outcome.worker)
+            check = expected.result().check
+            try:
+                self.made[number.index] = finished.proof, check(number.index, finished.proof)
+            except VerificationError as error:
+                bad[number] = error
 
-        for number in numbers:
-            self.made.pop(number.index, None)
         self._done(numbers, [self._errand(number, FINISH, joint, nonce) for number in numbers], take)
+        return bad
 
     def release(self) -> None:
         """Let workers forget what they hold of pieces that were not finished."""

@@ -32,7 +32,7 @@ from graphprover.protocol.parameters import RATES
 from graphprover.protocol.security import JOHNSON_PROXIMITY
 from graphprover.prover import Made, in_pieces, make, verify_made
 from graphprover.statement import Statement
-from graphprover.verifier import Verdict, check_level
+from graphprover.verifier import Expected, Verdict, check_level, expect
 from graphprover.vm import kernels
 from graphprover.vm.claim import Claim
 from graphprover.vm.execute import Execution, half_of_memory, prepare
@@ -150,6 +150,11 @@ class Prover:
     def _verify(self, proof: Proof | ProofInPieces, caps: Any = None) -> Verdict:
         check_level(proof, self.security)  # before the statement, which may be expensive to make
         return verify_made(proof, self.program.statement_of(proof), self.security, self.proximity, caps)
+
+    def _expect(self, headers: ProofInPieces) -> Expected:
+        check_level(headers, self.security)  # as above
+        statement = self.program.statement_of(headers, coming=True)
+        return expect(headers, statement, self.security, self.proximity)
 
     def key(self) -> Key:
         """The verifying key of a guest; raises ValueError for tables, which have none."""
@@ -376,16 +381,17 @@ def made_by_cluster(
     with ThreadPoolExecutor(1) as meanwhile, joined(executor) as cluster:
         committed = meanwhile.submit(job.prover._commit)
 
-        def verified(proof: Proof | ProofInPieces) -> Verdict:
+        def expected(headers: ProofInPieces) -> Expected:
             committed.result()
-            return job.prover.verify(proof)
+            return job.prover._expect(headers)
 
         count = job.count()
-        if count == 1:
-            whole: Proof | ProofInPieces = cluster.prove(job, device, tell)
-            return whole, verified(whole)
-        parts = [job] * count if isinstance(job.prover.program, Guest) else _pieces_of(job)
-        return prove_parts(cluster, job.label, parts, device, verified, tell)
+        if count > 1:
+            parts = [job] * count if isinstance(job.prover.program, Guest) else _pieces_of(job)
+            return prove_parts(cluster, job.label, parts, device, expected, tell)
+        whole: Proof | ProofInPieces = cluster.prove(job, device, tell)
+        committed.result()
+        return whole, job.prover.verify(whole)
 
 
 def _pieces_of(job: Job) -> Sequence[Prepared]:

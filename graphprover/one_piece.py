@@ -1,7 +1,7 @@
 """One piece of a proof whose others are made elsewhere: it commits, and is finished once all have.
 
 What it keeps between the two is in the memory of the process, and nowhere else: whoever gets it from another process
-has the digest alone, and makes the rest again.
+has the digest and the header alone, and makes the rest again.
 """
 
 import time
@@ -76,10 +76,10 @@ class Store:
 
 
 class Held:
-    """A piece that has committed, and what is kept of it in this process; elsewhere, what the draw needs alone."""
+    """A piece that has committed, and what is kept of it in this process; elsewhere, what the client needs alone."""
 
-    def __init__(self, digest: bytes, lookup_pow_bits: int) -> None:
-        self.digest, self.lookup_pow_bits = digest, lookup_pow_bits
+    def __init__(self, digest: bytes, header: Proof) -> None:
+        self.digest, self.header = digest, header  # the proof without its payload
         self.source: Source | None = None  # what it is a piece of, as `_sources` gives it
         self.token, self.nbytes = "", 0
         self.keep: Keep | None = None  # nothing is known of it elsewhere
@@ -92,7 +92,7 @@ class Held:
         return object.__sizeof__(self) + self.nbytes
 
     def __reduce__(self) -> Any:
-        return Held, (self.digest, self.lookup_pow_bits)
+        return Held, (self.digest, self.header)
 
 
 def commit_one(part: Part, device: Device) -> Held:
@@ -110,7 +110,7 @@ def commit_one(part: Part, device: Device) -> Held:
         times.append(time.perf_counter())
         with watched(device) as around:
             committed = _by(device, part, around).commit(part.number, piece, planned.keep)
-        held = Held(committed.digest, piece.layout.parameters.lookup_pow_bits)
+        held = Held(committed.digest, piece.header)
         held.source, held.token, held.keep = source, part.token, planned.keep
         held.nbytes = planned.kept + given_bytes(device, piece)
         held.store.fill(committed.kept, device, held.nbytes)
