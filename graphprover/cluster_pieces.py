@@ -54,14 +54,19 @@ def prove_parts(
             headers = making.commit(numbers)
             nonce = joint_nonce(CpuDevice(1), headers.joint, headers.parameters.lookup_pow_bits)  # little work
             expected = meanwhile.submit(expect, headers)
-            bad = making.finish(numbers, headers.joint, nonce, expected)
+
+            def check(index: int, proof: Proof) -> "Future[BatchProof]":
+                return meanwhile.submit(lambda: expected.result().check(index, proof))
+
+            bad = making.finish(numbers, headers.joint, nonce, check)
+            against = expected.result()  # raises what is wrong with the headers, and so with all
             for number, error in bad.items():
                 _log.warning("graphprover: prove-%s: %s, by %s", making.name, error, making.makers[number.index])
             if bad:
-                for error in making.finish(list(bad), headers.joint, nonce, expected).values():
+                for error in making.finish(list(bad), headers.joint, nonce, check).values():
                     raise error
-        proofs, batches = zip(*(making.made[number.index] for number in numbers), strict=True)
-        return ProofInPieces(headers.joint, proofs), expected.result().verdict(batches)
+        verdict = against.verdict([making.batches[number.index] for number in numbers])
+        return ProofInPieces(headers.joint, tuple(making.made[number.index] for number in numbers)), verdict
     finally:
         making.release()
 
@@ -77,8 +82,9 @@ class _Making:
     tell: Tell | None
     token: str = field(default_factory=lambda: uuid.uuid4().hex[:8])
     committed: dict[int, Outcome] = field(default_factory=dict)  # of pieces that are not finished
-    made: dict[int, tuple[Proof, BatchProof]] = field(default_factory=dict)  # of pieces that hold, what is in each, too
+    made: dict[int, Proof] = field(default_factory=dict)
     makers: dict[int, str] = field(default_factory=dict)  # the address of each one's worker
+    batches: dict[int, BatchProof] = field(default_factory=dict)  # what is in those that hold
 
     def commit(self, numbers: Sequence[PieceNumber]) -> ProofInPieces:
         """Their first task; gives what all have committed to, as a proof whose payloads are to come."""
@@ -91,26 +97,37 @@ class _Making:
         return ProofInPieces(Joint(tuple(state.digest for state in states)), tuple(state.header for state in states))
 
     def finish(
-        self, numbers: Sequence[PieceNumber], joint: Joint, nonce: int, expected: "Future[Expected]"
+        self,
+        numbers: Sequence[PieceNumber],
+        joint: Joint,
+        nonce: int,
+        check: Callable[[int, Proof], "Future[BatchProof]"],
     ) -> dict[PieceNumber, VerificationError]:
-        """Their second task; gives what is wrong with those that do not hold. A second time by another worker."""
-        bad: dict[PieceNumber, VerificationError] = {}
+        """Their second task, a second time by another worker; gives what is wrong with those that do not hold.
+
+        ``check`` begins to verify one: here nobody waits for that before all have come.
+        """
+        checks: dict[PieceNumber, Future[BatchProof]] = {}
 
         def take(number: PieceNumber, outcome: Outcome) -> None:
             finished = pickle.loads(outcome.value)
-            self.makers[number.index] = outcome.worker
+            self.made[number.index], self.makers[number.index] = finished.proof, outcome.worker
+            checks[number] = check(number.index, finished.proof)
             if number.index in self.committed:
                 self.cluster.release(self.committed.pop(number.index))
             if finished.again:
                 again = "graphprover: prove-%s: made from the beginning by %s"
                 _log.warning(again, outcome.errand.name, outcome.worker)
-            check = expected.result().check
+
+        for number in numbers:
+            self.made.pop(number.index, None)
+        self._done(numbers, [self._errand(number, FINISH, joint, nonce) for number in numbers], take)
+        bad: dict[PieceNumber, VerificationError] = {}
+        for number, checked in checks.items():
             try:
-                self.made[number.index] = finished.proof, check(number.index, finished.proof)
+                self.batches[number.index] = checked.result()
             except VerificationError as error:
                 bad[number] = error
-
-        self._done(numbers, [self._errand(number, FINISH, joint, nonce) for number in numbers], take)
         return bad
 
     def release(self) -> None:

@@ -16,9 +16,13 @@ from distributed import Client, Worker
 
 from graphprover import ProofInPieces, Prover, Statement, cluster, prove, settings
 from graphprover.cluster import BEGUN
+from graphprover.cluster_pieces import prove_parts
 from graphprover.device import CpuDevice
 from graphprover.examples import memory
+from graphprover.pieces import pieces_of
+from graphprover.prepared import prepare_pieces
 from graphprover.protocol.errors import VerificationError
+from graphprover.verifier import Expected
 from tests.cluster.once import DIES, STOPS, WRONG, Once
 from tests.cluster.processes import ROOT, in_background, pids, until, workers
 from tests.graphs.test_proof import FEW, example
@@ -146,6 +150,20 @@ def test_a_statement_that_is_false_fails_once_it_is_made_twice(pair: Client, sta
     with pytest.raises(VerificationError, match="piece 2: "):
         prove(Statement(tables), pair, parameters=FEW, pieces=SINGLE)
     assert [len(by) for (_, task), by in sorted(begun(pair, seen).items()) if task == "finish"] == [1, 1, 2, 1]
+    until(lambda: not left(pair))
+
+
+def test_what_is_wrong_with_all_pieces_is_tried_once(pair: Client, statement: Statement) -> None:
+    await_both(pair)
+    seen, parts = len(pair.get_events(BEGUN)), prepare_pieces(pieces_of(statement, SINGLE), parameters=FEW).pieces
+
+    def refuse(headers: ProofInPieces) -> Expected:
+        assert [proof.payload for proof in headers.proofs] == [b""] * 4
+        raise VerificationError("of another program")
+
+    with cluster.joined(pair) as joined, pytest.raises(VerificationError, match="of another program"):
+        prove_parts(joined, "refused", parts, "cpu", refuse)
+    assert [len(by) for by in begun(pair, seen).values()] == [1] * 8
     until(lambda: not left(pair))
 
 
