@@ -423,13 +423,13 @@ def run_prove(options: argparse.Namespace) -> int:
     job = Job(prover, data, program.name, options.commit_input, options.exit_code or 0, limits)
     try:
         with configured(options), observed() if asks(options) else nullcontext():
-            made = (
-                _made_here(job, options, stage) if options.executor in LOCAL else _made_by_worker(job, options, stage)
-            )
+            by = _made_here if options.executor in LOCAL else _made_by_worker
+            made, verdict = by(job, options, stage)
         proof = made.proof
         with stage("verify"):
-            own = program.statement_of(proof)
-            verdict = verify_made(proof, own, options.security, options.proximity, made.preprocessed_cap)
+            if verdict is None:
+                own = program.statement_of(proof)
+                verdict = verify_made(proof, own, options.security, options.proximity, made.preprocessed_cap)
             job.check_claim(proof)
     except OtherExitCode:
         raise
@@ -464,18 +464,21 @@ def run_prove(options: argparse.Namespace) -> int:
 Timing = Callable[[str], AbstractContextManager[None]]
 
 
-def _made_here(job: "Job", options: argparse.Namespace, stage: Timing) -> "Made":
-    """A proof by this process, which is to be verified."""
+_Verified = tuple["Made", Verdict | None]  # a proof, which is to be verified where there is no verdict
+
+
+def _made_here(job: "Job", options: argparse.Namespace, stage: Timing) -> _Verified:
+    """A proof by this process."""
     from graphprover.prover import make
 
     with stage("prepare"):
         prepared = job.prepared(options.device)
     progress = sys.stderr.isatty() and DEBUG not in os.environ
-    return make(prepared, options.executor, options.device, progress, check=lambda proof, cap: None)
+    return make(prepared, options.executor, options.device, progress, check=lambda proof, cap: None), None
 
 
-def _made_by_worker(job: "Job", options: argparse.Namespace, stage: Timing) -> "Made":
-    """A proof by a worker of a cluster, which runs the program, too; it is to be verified here."""
+def _made_by_worker(job: "Job", options: argparse.Namespace, stage: Timing) -> _Verified:
+    """A proof by a worker of a cluster, which runs the program, too."""
     from graphprover.batch import prove_many
 
     if job.count() > 1:
@@ -489,10 +492,10 @@ def _made_by_worker(job: "Job", options: argparse.Namespace, stage: Timing) -> "
         (result,) = prove_many([job], options.executor, options.device, begun)
     if result.made is None:
         raise result.error or AssertionError("neither a proof nor an error")
-    return result.made
+    return result.made, None
 
 
-def _made_in_pieces(job: "Job", options: argparse.Namespace, stage: Timing) -> "Made":
+def _made_in_pieces(job: "Job", options: argparse.Namespace, stage: Timing) -> _Verified:
     """The same of one whose pieces are made by several workers."""
     from graphprover.jobs import made_by_cluster
     from graphprover.prover import Made
@@ -502,8 +505,8 @@ def _made_in_pieces(job: "Job", options: argparse.Namespace, stage: Timing) -> "
         _log.warning("graphprover: nothing is seen of pieces that several workers make, so there is no report")
     drawn = sys.stderr.isatty() and DEBUG not in os.environ
     with stage("cluster"), bar() if drawn else nullcontext() as tell:
-        proof = made_by_cluster(job, options.executor, options.device, tell)
-    return Made(proof, None, {}, 0)
+        proof, verdict = made_by_cluster(job, options.executor, options.device, tell)
+    return Made(proof, None, {}, 0), verdict
 
 
 def run_verify(options: argparse.Namespace) -> int:

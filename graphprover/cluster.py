@@ -53,6 +53,7 @@ class Errand:
     task: str = "prove"  # the function of `graphprover.worker`
     held: "Outcome | None" = None  # of another, whose value the task takes too, where it lies; only in a first try
     stays: bool = False  # its value stays on the worker, until `Cluster.release`
+    avoid: str = ""  # the address of a worker that is to have it only where there is no other
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +198,7 @@ class _Run:
             at_once = max(1, 2 * len(self._members.fit(self._device)))
             for errand in islice(errands, max(0, at_once - len(self._open))):
                 self._open.append(_Open(errand))
-                self._submit(self._open[-1], errand.held)
+                self._submit(self._open[-1], errand.held, errand.avoid)
             if not self._open:
                 return
             self._wait()

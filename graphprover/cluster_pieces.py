@@ -1,85 +1,169 @@
 """A proof in pieces on a Dask cluster: two tasks a piece, and the draw for all of them between.
 
 A piece is finished by the worker on which it has committed, since its arrays are there; nothing of it travels but its
-digest and, in the end, its proof. What a lost worker held is made again elsewhere, and the digests stand.
+digest, its header and, in the end, its proof. What a lost worker held is made again elsewhere, and the digests stand.
+The client verifies each piece as it comes, so workers do not: one that does not hold is made again elsewhere, too.
 """
 
 import logging
 import pickle
 import uuid
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import dataclass, field
 from typing import Any
 
 from distributed import span
 
 from graphprover.cluster import Cluster, Errand, Outcome
 from graphprover.device import CpuDevice, Device
+from graphprover.envelope import Proof
 from graphprover.graphs.keys import PieceNumber
 from graphprover.graphs.progress import Tell
 from graphprover.graphs.transcript import joint_nonce
 from graphprover.proof_in_pieces import ProofInPieces
+from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.pieces import Joint
+from graphprover.protocol.proof import BatchProof
+from graphprover.verifier import Expected, Verdict
+
+COMMIT, FINISH = "commit", "finish"  # the tasks of a piece, functions of `graphprover.worker`
 
 _log = logging.getLogger(__name__)
 
 
 def prove_parts(
-    cluster: Cluster, name: str, parts: Sequence[Any], device: Device | str, tell: Tell | None = None
-) -> ProofInPieces:
-    """The proof of as many pieces as there are ``parts``; what each may be says `graphprover.one_piece.Part`.
+    cluster: Cluster,
+    name: str,
+    parts: Sequence[Any],
+    device: Device | str,
+    expect: Callable[[ProofInPieces], Expected],
+    tell: Tell | None = None,
+) -> tuple[ProofInPieces, Verdict]:
+    """The proof of as many pieces as there are ``parts``, verified, and what it is worth.
 
-    Each piece has been verified by its worker; the proof is to be verified here. ``tell`` hears of two tasks a piece.
-    Errors are those of `Cluster.prove`.
+    What a part may be says `graphprover.one_piece.Part`. ``expect``: what the pieces are verified against, given their
+    headers; it works while they are made. A piece that does not hold is made again, once, by another worker if there is
+    one. ``tell`` hears of two tasks a piece. Errors are those of `Cluster.prove`, and VerificationError.
     """
-    name = name.split(" ")[0] or "statement"
-    token, numbers = uuid.uuid4().hex[:8], [PieceNumber(index, len(parts)) for index in range(len(parts))]
+    numbers = [PieceNumber(index, len(parts)) for index in range(len(parts))]
+    making = _Making(cluster, name.split(" ")[0] or "statement", parts, device, tell)
+    try:
+        with span(making.name), ThreadPoolExecutor(1) as meanwhile:
+            headers = making.commit(numbers)
+            nonce = joint_nonce(CpuDevice(1), headers.joint, headers.parameters.lookup_pow_bits)  # little work
+            expected = meanwhile.submit(expect, headers)
 
-    def errand(number: PieceNumber, task: str, *more: Any, held: Outcome | None = None) -> Errand:
+            def check(index: int, proof: Proof) -> "Future[BatchProof]":
+                return meanwhile.submit(lambda: expected.result().check(index, proof))
+
+            bad = making.finish(numbers, headers.joint, nonce, check)
+            against = expected.result()  # raises what is wrong with the headers, and so with all
+            for number, error in bad.items():
+                _log.warning("graphprover: prove-%s: %s, by %s", making.name, error, making.makers[number.index])
+            if bad:
+                for error in making.finish(list(bad), headers.joint, nonce, check).values():
+                    raise error
+        verdict = against.verdict([making.batches[number.index] for number in numbers])
+        return ProofInPieces(headers.joint, tuple(making.made[number.index] for number in numbers)), verdict
+    finally:
+        making.release()
+
+
+@dataclass(eq=False)
+class _Making:
+    """A proof whose pieces are made."""
+
+    cluster: Cluster
+    name: str  # for people
+    parts: Sequence[Any]
+    device: Device | str
+    tell: Tell | None
+    token: str = field(default_factory=lambda: uuid.uuid4().hex[:8])
+    committed: dict[int, Outcome] = field(default_factory=dict)  # of pieces that are not finished
+    made: dict[int, Proof] = field(default_factory=dict)
+    makers: dict[int, str] = field(default_factory=dict)  # the address of each one's worker
+    batches: dict[int, BatchProof] = field(default_factory=dict)  # what is in those that hold
+
+    def commit(self, numbers: Sequence[PieceNumber]) -> ProofInPieces:
+        """Their first task; gives what all have committed to, as a proof whose payloads are to come."""
+
+        def take(number: PieceNumber, outcome: Outcome) -> None:
+            self.committed[number.index] = outcome
+
+        self._done(numbers, [self._errand(number, COMMIT) for number in numbers], take)
+        states = [self.committed[number.index].value for number in numbers]
+        return ProofInPieces(Joint(tuple(state.digest for state in states)), tuple(state.header for state in states))
+
+    def finish(
+        self,
+        numbers: Sequence[PieceNumber],
+        joint: Joint,
+        nonce: int,
+        check: Callable[[int, Proof], "Future[BatchProof]"],
+    ) -> dict[PieceNumber, VerificationError]:
+        """Their second task, a second time by another worker; gives what is wrong with those that do not hold.
+
+        ``check`` begins to verify one: here nobody waits for that before all have come.
+        """
+        checks: dict[PieceNumber, Future[BatchProof]] = {}
+
+        def take(number: PieceNumber, outcome: Outcome) -> None:
+            finished = pickle.loads(outcome.value)
+            self.made[number.index], self.makers[number.index] = finished.proof, outcome.worker
+            checks[number] = check(number.index, finished.proof)
+            if number.index in self.committed:
+                self.cluster.release(self.committed.pop(number.index))
+            if finished.again:
+                again = "graphprover: prove-%s: made from the beginning by %s"
+                _log.warning(again, outcome.errand.name, outcome.worker)
+
+        for number in numbers:
+            self.made.pop(number.index, None)
+        self._done(numbers, [self._errand(number, FINISH, joint, nonce) for number in numbers], take)
+        bad: dict[PieceNumber, VerificationError] = {}
+        for number, checked in checks.items():
+            try:
+                self.batches[number.index] = checked.result()
+            except VerificationError as error:
+                bad[number] = error
+        return bad
+
+    def release(self) -> None:
+        """Let workers forget what they hold of pieces that were not finished."""
+        for outcome in self.committed.values():
+            self.cluster.release(outcome)
+
+    def _errand(self, number: PieceNumber, task: str, *more: Any) -> Errand:
         def payload() -> bytes:
-            waiting = -(-number.count // cluster.workers(device))
-            part = parts[number.index], number, token, device, waiting
+            waiting = -(-number.count // self.cluster.workers(self.device))
+            part = self.parts[number.index], number, self.token, self.device, waiting
             return pickle.dumps((part, *more), protocol=pickle.HIGHEST_PROTOCOL)
 
-        finishes = held is not None  # which gives memory back, so it goes first
-        return Errand(f"{name}: {number}: {task}", payload, int(finishes), task, held, stays=not finishes)
+        return Errand(
+            f"{self.name}: {number}: {task}",
+            payload,
+            weight=int(task == FINISH),  # which gives memory back, so it goes first
+            task=task,
+            held=self.committed.get(number.index),
+            stays=task == COMMIT,
+            avoid=self.makers.get(number.index, ""),
+        )
 
-    ended = 0
-
-    def done(errands: Sequence[Errand], then: Callable[[int, Outcome], None]) -> None:
+    def _done(
+        self, numbers: Sequence[PieceNumber], errands: Sequence[Errand], then: Callable[[PieceNumber, Outcome], None]
+    ) -> None:
         """All of them, one a piece; raises what one of them has failed by."""
-        nonlocal ended
-        places = {one: index for index, one in enumerate(errands)}
-        with closing(cluster.run(errands, device, lambda one, worker: said(one.name))) as outcomes:
+        places = dict(zip(errands, numbers, strict=True))
+        with closing(self.cluster.run(errands, self.device, lambda one, worker: self._say(one.name))) as outcomes:
             for outcome in outcomes:
                 if outcome.error:
                     raise outcome.error
                 then(places[outcome.errand], outcome)
-                ended += 1
-                said(outcome.errand.name if ended < 2 * len(parts) else "")
+                self._say(outcome.errand.name if len(self.made) < len(self.parts) else "")
 
-    def said(task: str) -> None:
-        if tell:
-            tell(ended, 2 * len(parts), task)
-
-    committed: dict[int, Outcome] = {}
-    made: dict[int, Any] = {}
-
-    def take(index: int, outcome: Outcome) -> None:
-        made[index] = pickle.loads(outcome.value)
-        cluster.release(committed.pop(index))
-        if made[index].again:
-            _log.warning("graphprover: prove-%s: made from the beginning by %s", outcome.errand.name, outcome.worker)
-
-    try:
-        with span(name):
-            done([errand(number, "commit") for number in numbers], committed.__setitem__)
-            states = [committed[number.index].value for number in numbers]
-            joint = Joint(tuple(state.digest for state in states))
-            nonce = joint_nonce(CpuDevice(1), joint, states[0].lookup_pow_bits)  # little work
-            finishing = [errand(number, "finish", joint, nonce, held=committed[number.index]) for number in numbers]
-            done(finishing, take)
-    finally:
-        for outcome in committed.values():
-            cluster.release(outcome)
-    return ProofInPieces(joint, tuple(made[number.index].proof for number in numbers))
+    def _say(self, task: str) -> None:
+        if self.tell:
+            ended = len(self.committed) + 2 * len(self.made)
+            self.tell(ended, 2 * len(self.parts), task)

@@ -38,5 +38,5 @@ def graph(
     token = uuid.uuid4().hex[:8]
     task = proof_task(prepared, device_for(device) if isinstance(device, str) else device, token)
     # Bound before, for Dask looks for tasks in whatever it is given.
-    last = partial(wrapped, label=prepared.label, layout=prepared.layout, public_values=prepared.public_values)
+    last = partial(wrapped, header=prepared.header)
     return delayed(last, pure=False)(task, dask_key_name=key_of("query_envelope", "proof", token))

@@ -32,7 +32,7 @@ from graphprover.protocol.parameters import RATES
 from graphprover.protocol.security import JOHNSON_PROXIMITY
 from graphprover.prover import Made, in_pieces, make, verify_made
 from graphprover.statement import Statement
-from graphprover.verifier import Verdict, check_level
+from graphprover.verifier import Expected, Verdict, check_level, expect
 from graphprover.vm import kernels
 from graphprover.vm.claim import Claim
 from graphprover.vm.execute import Execution, half_of_memory, prepare
@@ -136,11 +136,7 @@ class Prover:
         job = Job(self, data, "", state_input, exit_code, limits)
         if self.executor in LOCAL:
             return made(job, self.executor, self.device).proof
-        with ThreadPoolExecutor(1) as meanwhile:
-            committed = meanwhile.submit(self._commit)
-            proof = made_by_cluster(job, self.executor, self.device)
-        committed.result()
-        self.verify(proof)
+        proof, _ = made_by_cluster(job, self.executor, self.device)
         job.check_claim(proof)
         return proof
 
@@ -154,6 +150,11 @@ class Prover:
     def _verify(self, proof: Proof | ProofInPieces, caps: Any = None) -> Verdict:
         check_level(proof, self.security)  # before the statement, which may be expensive to make
         return verify_made(proof, self.program.statement_of(proof), self.security, self.proximity, caps)
+
+    def _expect(self, headers: ProofInPieces) -> Expected:
+        check_level(headers, self.security)  # as above
+        statement = self.program.statement_of(headers, coming=True)
+        return expect(headers, statement, self.security, self.proximity)
 
     def key(self) -> Key:
         """The verifying key of a guest; raises ValueError for tables, which have none."""
@@ -369,21 +370,28 @@ def made(subject: Job | Prepared | PreparedPieces, executor: str = THREADS, devi
 
 def made_by_cluster(
     job: Job, executor: Any, device: Device | str = "auto", tell: Tell | None = None
-) -> Proof | ProofInPieces:
-    """A proof by workers: the whole by one, or each of the pieces that were asked for by one of them.
+) -> tuple[Proof | ProofInPieces, Verdict]:
+    """A proof by workers, verified here: the whole by one, or each of the pieces that were asked for by one of them.
 
-    It is to be verified here. Errors are those of `Prover.prove`.
+    Errors are those of `Prover.prove`.
     """
     from graphprover.cluster import joined  # which loads Dask's distributed
     from graphprover.cluster_pieces import prove_parts
 
-    with joined(executor) as cluster:
+    with ThreadPoolExecutor(1) as meanwhile, joined(executor) as cluster:
+        committed = meanwhile.submit(job.prover._commit)
+
+        def expected(headers: ProofInPieces) -> Expected:
+            committed.result()
+            return job.prover._expect(headers)
+
         count = job.count()
-        if count == 1:
-            whole: Proof | ProofInPieces = cluster.prove(job, device, tell)
-            return whole
-        parts = [job] * count if isinstance(job.prover.program, Guest) else _pieces_of(job)
-        return prove_parts(cluster, job.label, parts, device, tell)
+        if count > 1:
+            parts = [job] * count if isinstance(job.prover.program, Guest) else _pieces_of(job)
+            return prove_parts(cluster, job.label, parts, device, expected, tell)
+        whole: Proof | ProofInPieces = cluster.prove(job, device, tell)
+        committed.result()
+        return whole, job.prover.verify(whole)
 
 
 def _pieces_of(job: Job) -> Sequence[Prepared]:

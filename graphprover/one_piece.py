@@ -1,7 +1,7 @@
 """One piece of a proof whose others are made elsewhere: it commits, and is finished once all have.
 
 What it keeps between the two is in the memory of the process, and nowhere else: whoever gets it from another process
-has the digest alone, and makes the rest again.
+has the digest and the header alone, and makes the rest again.
 """
 
 import time
@@ -23,9 +23,8 @@ from graphprover.graphs.proof import Keep
 from graphprover.jobs import Job
 from graphprover.piecewise import InPieces, watched
 from graphprover.prepared import Prepared, PreparedPieces
-from graphprover.proof_in_pieces import Piece
 from graphprover.protocol.pieces import Joint
-from graphprover.prover import cells_of, check_made_piece, given_bytes
+from graphprover.prover import given_bytes
 
 Source = Prepared | PreparedPieces
 
@@ -46,11 +45,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Finished:
-    """A piece that was made and verified here."""
+    """A piece that was made here, to be verified by who has asked for it."""
 
     proof: Proof
-    seconds: Mapping[str, float]  # by stage: "prepare", "wait", "prove", "verify"
-    cells: int
+    seconds: Mapping[str, float]  # by stage: "prepare", "wait", "prove"
     again: bool  # what it had kept was lost, and is made again
 
 
@@ -78,10 +76,10 @@ class Store:
 
 
 class Held:
-    """A piece that has committed, and what is kept of it in this process; elsewhere, what the draw needs alone."""
+    """A piece that has committed, and what is kept of it in this process; elsewhere, what the client needs alone."""
 
-    def __init__(self, digest: bytes, lookup_pow_bits: int) -> None:
-        self.digest, self.lookup_pow_bits = digest, lookup_pow_bits
+    def __init__(self, digest: bytes, header: Proof) -> None:
+        self.digest, self.header = digest, header  # the proof without its payload
         self.source: Source | None = None  # what it is a piece of, as `_sources` gives it
         self.token, self.nbytes = "", 0
         self.keep: Keep | None = None  # nothing is known of it elsewhere
@@ -94,7 +92,7 @@ class Held:
         return object.__sizeof__(self) + self.nbytes
 
     def __reduce__(self) -> Any:
-        return Held, (self.digest, self.lookup_pow_bits)
+        return Held, (self.digest, self.header)
 
 
 def commit_one(part: Part, device: Device) -> Held:
@@ -112,7 +110,7 @@ def commit_one(part: Part, device: Device) -> Held:
         times.append(time.perf_counter())
         with watched(device) as around:
             committed = _by(device, part, around).commit(part.number, piece, planned.keep)
-        held = Held(committed.digest, piece.layout.parameters.lookup_pow_bits)
+        held = Held(committed.digest, piece.header)
         held.source, held.token, held.keep = source, part.token, planned.keep
         held.nbytes = planned.kept + given_bytes(device, piece)
         held.store.fill(committed.kept, device, held.nbytes)
@@ -123,7 +121,7 @@ def commit_one(part: Part, device: Device) -> Held:
 
 
 def finish_one(part: Part, joint: Joint, nonce: int, held: Held | None, device: Device) -> Finished:
-    """The other rounds, from what was kept, or from the beginning; the piece is verified by itself.
+    """The other rounds, from what was kept, or from the beginning.
 
     Raises what `graphprover.jobs.made` raises; RuntimeError where the piece is another than the one that has committed.
     """
@@ -139,12 +137,10 @@ def finish_one(part: Part, joint: Joint, nonce: int, held: Held | None, device: 
         again = not kept and planned != Keep.NOTHING
         times.append(time.perf_counter())
         with watched(device) as around:
-            proof, cap = _by(device, part, around).finish(part.number, piece, kept, joint, nonce)
+            proof, _ = _by(device, part, around).finish(part.number, piece, kept, joint, nonce)
         store.drop()
     times.append(time.perf_counter())
-    check_made_piece(piece.layout, Piece(joint, part.number.index, proof), cap)
-    times.append(time.perf_counter())
-    return Finished(proof, _stages(times), cells_of(piece.layout), again)
+    return Finished(proof, _stages(times), again)
 
 
 def _source(part: Part, device: Device) -> Source:
@@ -183,5 +179,4 @@ def _by(device: Device, part: Part, around: Any) -> InPieces:
 
 def _stages(times: list[float]) -> dict[str, float]:
     """Seconds by stage, from when each begins."""
-    names = ("prepare", "wait", "prove", "verify")
-    return {name: times[i + 1] - times[i] for i, name in enumerate(names[: len(times) - 1])}
+    return {name: times[i + 1] - times[i] for i, name in enumerate(("prepare", "wait", "prove"))}

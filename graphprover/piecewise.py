@@ -139,7 +139,7 @@ class InPieces:
         """Its other rounds, which use up what was ``kept``, and make again what was not."""
         graph = self._graph(number, piece, kept)
         proven = self.run(proof_graph.finishing(graph, *_given(piece), joint=joint, nonce=nonce))
-        return wrapped(proven, piece.label, piece.layout, piece.public_values), proven.preprocessed_cap
+        return wrapped(proven, piece.header), proven.preprocessed_cap
 
     def _graph(self, number: PieceNumber, piece: Prepared, kept: dict[Key, Any]) -> Graph:
         batched = batches(piece.layout, self.device.log_batch_rows)

@@ -29,6 +29,11 @@ class Prepared:
     preprocessed: Mapping[int, np.ndarray]  # the preprocessed columns, by table
     public_values: tuple[tuple[int, ...], ...]  # of each table
 
+    @property
+    def header(self) -> Proof:
+        """The proof without its payload, as far as it is known before it is made."""
+        return Proof(self.label, self.layout.parameters, self.layout.log_heights, self.public_values, b"")
+
     def on_host(self) -> "Prepared":
         """The same, with no trace on a GPU: so it travels."""
         return replace(self, traces=tuple(trace.get() if _is_on_gpu(trace) else trace for trace in self.traces))
@@ -55,9 +60,9 @@ class PreparedPieces:
         return PreparedPieces(tuple(piece.on_host() for piece in self.pieces))
 
 
-def wrapped(proven: Proven, label: str, layout: Layout, public_values: tuple[tuple[int, ...], ...]) -> Proof:
+def wrapped(proven: Proven, header: Proof) -> Proof:
     """What the graph gives, for the user."""
-    return Proof(label, layout.parameters, layout.log_heights, public_values, encode(proven.proof))
+    return replace(header, payload=encode(proven.proof))
 
 
 def prepare(

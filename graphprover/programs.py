@@ -58,7 +58,7 @@ class Program:
         # One for all proofs, for it keeps its commitments.
         return Statement([Table(air) for air in self.module.tables()], self.label)
 
-    def statement_of(self, proof: Proof | ProofInPieces) -> Statement:
+    def statement_of(self, proof: Proof | ProofInPieces, *, coming: bool = False) -> Statement:
         """What ``proof`` claims to prove: the same, whatever the proof."""
         return self.statement()
 

@@ -45,7 +45,7 @@ from graphprover.protocol.verification import check_batch, check_piece
 from graphprover.seeing import Sight, made_in
 from graphprover.settings import NVTX, setting
 from graphprover.statement import Statement, binding_digest
-from graphprover.verifier import Verdict, check_in_common, verify, verify_pieces
+from graphprover.verifier import Expected, Verdict, check_in_common, expect, verify, verify_pieces
 from graphprover.vm.cost import cells_per_row
 
 Caps = Cap | tuple[Cap | None, ...] | None  # of pieces, one each
@@ -115,9 +115,10 @@ def prove(
         statement = in_pieces(statement, pieces)
     with stage("prepare"):
         prepared = ready(statement, security, rate, parameters, proximity)
-    proof, _ = prove_prepared(prepared, executor, device, progress)
-    if executor not in LOCAL:
-        verify(proof, statement, security=0)  # by whom it was made does not matter
+    # By whom it was made does not matter, so it is verified without a level.
+    proof, _ = prove_prepared(prepared, executor, device, progress, lambda headers: expect(headers, statement, 0))
+    if executor not in LOCAL and isinstance(proof, Proof):
+        verify(proof, statement, security=0)
     return proof
 
 
@@ -281,10 +282,12 @@ def prove_prepared(
     executor: Any = THREADS,
     device: Device | str = "auto",
     progress: bool | Tell = False,
+    expected: Callable[[ProofInPieces], Expected] | None = None,
 ) -> tuple[Any, Any]:
     """The proof, and the commitment to the preprocessed columns that it has made, if any, for `verify`.
 
-    Nothing of a cluster's is a commitment to rely on: there is none then. Arguments and errors are those of `prove`.
+    Nothing of a cluster's is a commitment to rely on: there is none then. ``expected``: what a proof in
+    pieces by a cluster is verified against, which no other needs. Arguments and errors are those of `prove`.
     """
     if executor not in LOCAL:
         from graphprover.cluster import joined  # which loads Dask's distributed
@@ -292,7 +295,8 @@ def prove_prepared(
 
         with _told(progress) as tell, joined(executor) as cluster:
             if isinstance(prepared, PreparedPieces):
-                return prove_parts(cluster, prepared.label, prepared.on_host().pieces, device, tell), None
+                assert expected
+                return prove_parts(cluster, prepared.label, prepared.on_host().pieces, device, expected, tell)[0], None
             return cluster.prove(prepared.on_host(), device, tell), None
     if isinstance(prepared, PreparedPieces):
 
@@ -356,7 +360,7 @@ def _prove(
     with _told(progress) as tell:
         proven = executor_for(executor, device.threads, tell)(task)
     # 5. Wrap it for the user.
-    proof = wrapped(proven, prepared.label, layout, prepared.public_values)
+    proof = wrapped(proven, prepared.header)
     proving = Stage("prove", began, clock())
     observe: Callable[[], Observation] | None = None
     if observer:

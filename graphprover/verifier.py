@@ -16,7 +16,7 @@ from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.layout import Layout, make_layout
 from graphprover.protocol.proof import BatchProof, Cap, decode
 from graphprover.protocol.security import JOHNSON_PROXIMITY, Security, most_bits
-from graphprover.protocol.verification import check_batch, check_piece, total_of
+from graphprover.protocol.verification import check_batch, check_piece, prepare, total_of
 from graphprover.statement import Statement, binding_digest
 
 
@@ -76,11 +76,7 @@ def verify(
         if isinstance(statement, Pieces):
             return verify_pieces(proof, statement, security, proximity)
         dealt = pieces_stated(proof, statement)
-        found = verify_pieces(proof, dealt, security, proximity)
-        place = {table: i for i, table in enumerate(chain.from_iterable(dealt.shares))}
-        order = [place[table] for table in range(len(statement.tables))]
-        values = tuple(found.public_values[i] for i in order)
-        return replace(found, public_values=values, log_heights=tuple(found.log_heights[i] for i in order))
+        return _in_order(verify_pieces(proof, dealt, security, proximity), dealt)
     (statement,) = statements_of(proof, statement)
     check_level(proof, security)
     layout = layout_of_proof(proof, statement)
@@ -92,6 +88,14 @@ def verify(
     binding = binding_digest(layout, proof.label, preprocessed)
     check_batch(layout, batch, proof.public_values, preprocessed, binding)
     return Verdict(proven, proof.public_values, proof.log_heights)
+
+
+def _in_order(verdict: Verdict, dealt: Pieces) -> Verdict:
+    """A verdict about pieces that a statement's tables were dealt to, in the order of these tables."""
+    place = {table: i for i, table in enumerate(chain.from_iterable(dealt.shares))}
+    order = [place[table] for table in range(len(place))]
+    values = tuple(verdict.public_values[i] for i in order)
+    return replace(verdict, public_values=values, log_heights=tuple(verdict.log_heights[i] for i in order))
 
 
 def verify_pieces(
@@ -119,9 +123,63 @@ def verify_pieces(
         with _blamed(index):
             cap = None if preprocessed is None else preprocessed[index]
             _check_piece(piece, pieces.statements[index], layout, batch, cap)
+    return _verdict_of_pieces(proof, proven)
+
+
+def _verdict_of_pieces(proof: ProofInPieces, proven: Security) -> Verdict:
     values = tuple(chain.from_iterable(of_piece.public_values[1:] for of_piece in proof.proofs))
     log_heights = tuple(chain.from_iterable(of_piece.log_heights[1:] for of_piece in proof.proofs))
     return Verdict(proven, values, log_heights, len(proof.proofs))
+
+
+@dataclass(frozen=True, eq=False)
+class Expected:
+    """A proof in pieces of which what they have committed to is known: each is verified as it comes, then all."""
+
+    headers: ProofInPieces  # of proofs without their payloads
+    pieces: Pieces
+    dealt: bool  # from a statement that is in none
+    layouts: tuple[Layout, ...]
+    caps: tuple[Cap | None, ...]  # the commitment of each to its preprocessed columns
+    security: Security
+
+    def check(self, index: int, proof: Proof) -> BatchProof:
+        """What is in a piece; raises VerificationError, naming it, where it does not hold by itself."""
+        with _blamed(index):
+            if replace(proof, payload=b"") != self.headers.proofs[index]:
+                raise VerificationError("its header is not what it has committed to")
+            layout, piece = self.layouts[index], Piece(self.headers.joint, index, proof)
+            batch = decode(proof.payload, layout)
+            _check_piece(piece, self.pieces.statements[index], layout, batch, self.caps[index])
+        return batch
+
+    def verdict(self, batches: Sequence[BatchProof]) -> Verdict:
+        """Of all pieces, each of which holds by itself; raises VerificationError where they do not hold together."""
+        check_in_common(self.layouts, batches)
+        verdict = _verdict_of_pieces(self.headers, self.security)
+        return _in_order(verdict, self.pieces) if self.dealt else verdict
+
+
+def expect(
+    headers: ProofInPieces,
+    statement: Statement | Pieces,
+    security: float = 128,
+    proximity: str = JOHNSON_PROXIMITY,
+) -> Expected:
+    """Verify what `verify` does before it reads payloads, which are not there yet, and make what it takes besides.
+
+    Arguments and errors are those of `verify`.
+    """
+    check_level(headers, security)
+    dealt = isinstance(statement, Statement)
+    pieces = pieces_stated(headers, statement) if isinstance(statement, Statement) else statement
+    layouts, parameters = layouts_of_proof(headers, pieces), headers.parameters
+    proven = _proven(layouts, security, proximity)
+    caps = [piece.preprocessed_cap(parameters.log_blowup, parameters.cap_height) for piece in pieces.statements]
+    for layout, cap in zip(layouts, caps, strict=True):
+        binding_digest(layout, headers.label, cap)
+        prepare(layout)
+    return Expected(headers, pieces, dealt, tuple(layouts), tuple(caps), proven)
 
 
 def verify_piece(piece: Piece, pieces: Pieces, *, preprocessed: Cap | None = None) -> tuple[Layout, BatchProof]:

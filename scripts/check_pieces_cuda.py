@@ -4,28 +4,29 @@
     python scripts/check_pieces_cuda.py --devices cpu cpu   # on CPUs, a core each, with small sizes
 
 bytes        guests and tables in 1, 2 and 3 pieces by the CPU and each GPU; every piece verifies by itself, too
-memory       a run in one piece and in --pieces on one GPU, and again with 0.35 of the memory that one piece takes
+memory       runs in one piece and in --pieces on one GPU, and again with 0.35 of the memory that one piece takes
 long         a run of --long-cycles in as many pieces as fit --long-pool million bytes of one GPU
-cluster      a run in as many pieces as there are GPUs, and in twice as many, on all of them; one GPU in one piece
-sharing      the same by --processes of one GPU, and one process in one piece
+cluster      runs in as many pieces as there are GPUs, and in twice as many, on all of them; one GPU in one piece
+sharing      fib_iterative by --processes of one GPU in as many pieces and twice as many; one process in one piece
 faults       a worker killed at several moments of a run in --fault-pieces
 
-Seconds are those from the recorded run to the proof's bytes: neither running the guest nor verifying counts. By a
-cluster they are what is left of the whole without what these two take by themselves. Memory is that of the device.
+Runs are fib_iterative of --cycles and sha256 of --sha256 bytes. Seconds are those from the recorded run to the proof's
+bytes; by a cluster, and where one process is compared with one, to the verified proof, without what the run takes by
+itself. Memory is that of the device.
 
 Every measurement (pieces_figures.py) is a process of its own that sees its devices only, and is ended when the time of
 its part is over. The table at the end has a line for each bar; the exit status is 1 if one is not met.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import checkout  # noqa: F401 (finds the package)
 import pieces_figures as measure
 from checks import Bar, Host, Part, check, parser_of
 from cluster_figures import say
-from pieces_figures import SHARE, Sizes
+from pieces_figures import SHARE, Run, Sizes
 
-ON_CPUS = Sizes(60_000, 3, 100_000, 1_000, fault_cycles=40_000, fault_pieces=3, processes=2, turns=1)
+ON_CPUS = Sizes(60_000, 64, 3, 100_000, 1_000, fault_cycles=40_000, fault_pieces=3, processes=2, turns=1)
 LEAST = {4: 3.5, 8: 6.5}  # times one device, by so many
 AS_PLANNED = 1.02  # of the planned bytes: a plan does not know how a pool rounds
 
@@ -37,13 +38,16 @@ def check_bytes(host: Host) -> Iterator[Bar]:
 
 def check_memory(host: Host) -> Iterator[Bar]:
     found, pieces = host.figures(measure.memory, 1), host.sizes.pieces
-    what = f"{pieces} pieces / one, {host.sizes.cycles:,} cycles"
-    say(f"memory where it is not short, {what}: {found['pieces peak'] / found['one peak']:.3f}")
-    yield Bar(f"time, {what}", found["pieces"] / found["one"], most=1.12)
-    yield Bar(f"time, little memory, {what}", found["short"] / found["one"], most=1.12)
-    yield Bar(f"memory, little memory, {what}", found["short peak"] / found["one peak"], most=SHARE)
-    for way in ("one", "pieces", "short"):
-        yield from as_planned(host, f"{what}: {way}", found[f"{way} peak"], found[f"{way} planned"])
+    for run in host.sizes.runs():
+        own = {way: found[f"{run.name} {way}"] for way in ("one", "pieces", "short")}
+        peak, planned = ({way: found[f"{run.name} {way} {what}"] for way in own} for what in ("peak", "planned"))
+        what = f"{run.name}, {pieces} pieces / one"
+        say(f"memory where it is not short, {what}: {peak['pieces'] / peak['one']:.3f}")
+        yield Bar(f"time, {what}", own["pieces"] / own["one"], most=1.12)
+        yield Bar(f"time, little memory, {what}", own["short"] / own["one"], most=1.12)
+        yield Bar(f"memory, little memory, {what}", peak["short"] / peak["one"], most=SHARE)
+        for way in own:
+            yield from as_planned(host, f"{run.name}: {way}", peak[way], planned[way])
 
 
 def check_long(host: Host) -> Iterator[Bar]:
@@ -63,21 +67,29 @@ def check_cluster(host: Host) -> Iterator[Bar]:
     # On CPUs with one process a core: two must reach 1.6.
     number = len(host.devices)
     least = 0.8 * number if host.on_cpus else LEAST.get(number, 0.925 * number)
-    one = host.figures(measure.here_in_one, 1)["seconds"]
-    for pieces in dict.fromkeys((max(2, number), 2 * number)):
-        found, what = (
-            host.figures(measure.by_cluster, pieces=pieces, per_device=1),
-            f"{pieces} pieces on {number} devices",
-        )
-        say(f"{what} / one piece on one, with the run and verifying: {one / found['whole']:.2f}")
-        yield Bar(f"{what} / one piece on one", one / found["proof"], least=least)
+    numbers = list(dict.fromkeys((max(2, number), 2 * number)))
+    yield from by_cluster(host, host.sizes.runs(), numbers, number, 1, least)
 
 
 def check_sharing(host: Host) -> Iterator[Bar]:
-    one, processes = host.figures(measure.here_in_one, 1)["seconds"], host.sizes.processes
-    for pieces in (processes, 2 * processes):
-        found = host.figures(measure.by_cluster, 1, pieces=pieces, per_device=processes)
-        yield Bar(f"{pieces} pieces by {processes} processes / one by one", one / found["proof"], least=2.2)
+    processes = host.sizes.processes
+    yield from by_cluster(host, host.sizes.runs()[:1], [processes, 2 * processes], 1, processes, 2.2)
+
+
+def by_cluster(
+    host: Host, runs: Sequence[Run], numbers: Sequence[int], devices: int, per_device: int, least: float
+) -> Iterator[Bar]:
+    """Numbers of pieces by so many processes on each of some devices."""
+    one = host.figures(measure.here_in_one, 1)
+    names = [run.name for run in runs]
+    found = host.figures(measure.by_cluster, devices, guests=names, pieces=numbers, per_device=per_device)
+    for name in names:
+        run, proof = one[f"{name} run"], one[f"{name} proof"]
+        for pieces in numbers:
+            whole = found[f"{name} {pieces}"]
+            what = f"{name}, {pieces} pieces by {per_device} of each of {devices} / one"
+            say(f"{what}, with the run: {(run + proof) / whole:.2f}")
+            yield Bar(what, proof / (whole - run), least=least)
 
 
 def check_faults(host: Host) -> Iterator[Bar]:

@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
-from statistics import median
 from typing import Any
 
 import dask
@@ -40,41 +39,62 @@ MOMENTS = (0.1, 0.3, 0.5, 0.7, 0.9)  # of an undisturbed proof's time, at which 
 
 
 @dataclass(frozen=True)
-class Sizes:
-    """How much of everything."""
+class Run:
+    """A guest and its input."""
 
-    cycles: int = 16_000_000  # of a run
-    pieces: int = 4  # that one device makes of it
-    long_cycles: int = 64_000_000  # of a run that does not fit
-    long_pool: int = 24_000  # millions of bytes that its proof may hold
-    fault_cycles: int = 8_000_000  # of a run whose workers are killed
-    fault_pieces: int = 8
-    processes: int = 4  # that share a device
-    turns: int = 3  # each way
+    name: str  # of its ELF file
+    data: bytes
+
+    def prover(self, **options: Any) -> Prover:
+        return Prover(GUESTS / f"{self.name}.elf", **options)
+
+    @property
+    def guest(self) -> Guest:
+        return _guest(self.name)
 
 
 @cache
-def guest() -> Guest:
-    """The program of `fib`."""
-    program = fib().program
+def _guest(name: str) -> Guest:
+    program = Run(name, b"").prover().program
     assert isinstance(program, Guest)
     return program
 
 
-def small_runs() -> list[tuple[str, bytes]]:
-    """Guests and inputs, of up to 100,000 cycles."""
+@dataclass(frozen=True)
+class Sizes:
+    """How much of everything."""
+
+    cycles: int = 64_000_000  # of fib_iterative
+    sha256: int = 1 << 20  # bytes that sha256 hashes
+    pieces: int = 4  # that one device makes of a run
+    long_cycles: int = 250_000_000  # of a run that does not fit
+    long_pool: int = 24_000  # millions of bytes that its proof may hold
+    fault_cycles: int = 8_000_000  # of a run whose workers are killed
+    fault_pieces: int = 8
+    processes: int = 4  # that share a device
+    turns: int = 2  # each way
+
+    def runs(self) -> list[Run]:
+        """Those whose proofs are timed."""
+        return [fib_run(self.cycles), Run("sha256", (bytes(range(256)) * (self.sha256 // 256 + 1))[: self.sha256])]
+
+
+def fib_run(cycles: int) -> Run:
+    return Run(FIB.stem, fib_input(cycles))
+
+
+def small_runs() -> list[Run]:
+    """Of up to 100,000 cycles."""
     text = bytes(range(256))
-    return [(FIB.stem, fib_input(100_000)), ("sha256", text), ("keccak", text)]
+    return [fib_run(100_000), Run("sha256", text), Run("keccak", text)]
 
 
 def compile_all(here: Here) -> Figures:
     """Seconds of the first proofs, after which the kernels are on disk."""
 
     def prove_all() -> None:
-        for name, data in small_runs():
-            for pieces in (1, 2):
-                Prover(GUESTS / f"{name}.elf", device=here.kind, pieces=pieces).prove(data)
-        Prover(FIB, device=here.kind).prove(fib_input(here.sizes.cycles))
+        for run in here.sizes.runs():
+            run.prover(device=here.kind, pieces=1).prove(run.data)
 
     return {"seconds": seconds_of(prove_all)}
 
@@ -96,11 +116,15 @@ def other_bytes(here: Here) -> Figures:
 
 def guests_in(pieces: int, device: str) -> Iterator[tuple[str, bytes, bool]]:
     """Of each run its name, its proof, and whether that verifies in any order of pieces."""
-    for name, data in small_runs():
-        prover = Prover(GUESTS / f"{name}.elf", device=device, pieces=pieces)
-        proof = prover.prove(data)
+    for run in small_runs():
+        prover = run.prover(device=device, pieces=pieces)
+        proof = prover.prove(run.data)
         statement = prover.program.statement_of(proof)
-        yield f"{name} in {pieces}", proof.to_bytes(), bool(prover.verify(proof)) and each_verifies(proof, statement)
+        yield (
+            f"{run.name} in {pieces}",
+            proof.to_bytes(),
+            bool(prover.verify(proof)) and each_verifies(proof, statement),
+        )
 
 
 def tables_in(pieces: int, device: str) -> Iterator[tuple[str, bytes, bool]]:
@@ -139,19 +163,20 @@ def allowed(device: Any, limit: int | None) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Recorded:
-    """A run of fib, and the device that proves it."""
+    """A run that was executed, and the device that proves it."""
 
-    run: Execution
+    guest: Guest
+    execution: Execution
     device: Any
 
     def cut(self, pieces: int) -> Prepared | PreparedPieces:
-        return ready(guest().statement_about(self.run, pieces=pieces, device=self.device))
+        return ready(self.guest.statement_about(self.execution, pieces=pieces, device=self.device))
 
     def proved(self, pieces: int | None) -> "Proved":
         """In so many pieces, or in as many as fit: from the record to the bytes, which are not verified."""
         held = forget_peak(self.device)
         begun = time.perf_counter()
-        prepared = self.cut(pieces) if pieces else fitting(self.cut, self.run.cycles, self.device)
+        prepared = self.cut(pieces) if pieces else fitting(self.cut, self.execution.cycles, self.device)
         kept = keeps(prepared, self.device)
         made = make(prepared, device=self.device, check=lambda proof, cap: None)
         return Proved(time.perf_counter() - begun, self.device.memory.peak - held, kept, made)
@@ -177,16 +202,15 @@ class Proved:
         return f"{self.seconds:.3f} s, peak {self.peak / 1e6:,.0f} MB, {planned}{pieces}{by_stage(self.made)}"
 
 
-def recorded(here: Here, cycles: int) -> Recorded:
-    """A run of so many cycles, on a device that has made a proof of each form."""
-    device = device_for(here.kind)
-    for pieces in (1, 2):
-        Recorded(guest().record(fib_input(min(cycles, 100_000))), device).proved(pieces)
+def recorded(here: Here, run: Run) -> Recorded:
+    """A run by a process that has run something before."""
+    run.guest.record(small_runs()[0].data)
     begun = time.perf_counter()
-    run = guest().record(fib_input(cycles))
+    execution = run.guest.record(run.data)
     spent = time.perf_counter() - begun
-    say(f"{run.cycles:,} cycles run in {spent:.2f} s; {most_resident() / 1e6:,.0f} MB of the host")
-    return Recorded(run, device)
+    resident = f"{most_resident() / 1e6:,.0f} MB of the host"
+    say(f"{run.name}: {execution.cycles:,} cycles run in {spent:.2f} s; {resident}")
+    return Recorded(run.guest, execution, device_for(here.kind))
 
 
 def keeps(prepared: Prepared | PreparedPieces, device: Any) -> list[str]:
@@ -215,14 +239,22 @@ def by_stage(made: Made) -> str:
 
 def memory(here: Here) -> Figures:
     """Seconds and memory of one piece, of several, and of several where memory is short: the best of some turns."""
-    pieces, subject = here.sizes.pieces, recorded(here, here.sizes.cycles)
+    figures: Figures = {}
+    for run in here.sizes.runs():
+        figures |= {f"{run.name} {what}": value for what, value in memory_of(here, run).items()}
+    return figures
+
+
+def memory_of(here: Here, run: Run) -> Figures:
+    """The same of one run."""
+    subject = recorded(here, run)
     found: dict[str, list[Proved]] = {"one": [], "pieces": [], "short": []}
     for turn in range(here.sizes.turns + 1):  # the first finds the pool empty
         for way in sorted(found, reverse=turn % 2 == 1) if turn else found:
             limit = int(SHARE * found["one"][0].bytes) if way == "short" else None
             with allowed(subject.device, limit):
                 try:
-                    proved = subject.proved(1 if way == "one" else pieces)
+                    proved = subject.proved(1 if way == "one" else here.sizes.pieces)
                 except TooLarge as error:
                     say(f"{way}: {error}")
                     continue
@@ -238,11 +270,11 @@ def memory(here: Here) -> Figures:
 
 def long(here: Here) -> Figures:
     """A run in as many pieces as its memory asks for."""
-    subject = recorded(here, here.sizes.long_cycles)
+    subject = recorded(here, fib_run(here.sizes.long_cycles))
     with allowed(subject.device, here.sizes.long_pool * 1_000_000):
         proved = subject.proved(None)
     say(str(proved))
-    rate = subject.run.cycles / proved.seconds / 1e6
+    rate = subject.execution.cycles / proved.seconds / 1e6
     say(f"{rate:.3g} M cycles/s; {most_resident() / 1e6:,.0f} MB of the host")
     proof = proved.made.proof
     say(f"verified in {seconds_of(fib().verify, proof):.2f} s; {len(proof.to_bytes()) / 1e6:.2f} MB")
@@ -250,34 +282,40 @@ def long(here: Here) -> Figures:
 
 
 def here_in_one(here: Here) -> Figures:
-    """Seconds from the recorded run to the bytes, in one piece by this process: the least of some turns."""
-    subject = recorded(here, here.sizes.cycles)
-    proofs = [subject.proved(1) for _ in range(here.sizes.turns + 1)]
-    for proved in proofs:
-        say(f"one piece, here: {proved}")
-    return {"seconds": min(proved.seconds for proved in proofs[1:])}
-
-
-def by_cluster(here: Here, pieces: int, per_device: int | None) -> Figures:
-    """Seconds of a run in pieces by a cluster: whole, and less what its run and its verification take by themselves."""
-    data = fib_input(here.sizes.cycles)
-    with here.cluster(per_device) as client:
-        prover = Prover(FIB, device=here.kind, executor=client, pieces=pieces)
-        workers = here.warm(client, 100_000)
-        proof = prover.prove(data)
-        apart = {
-            "run": median(seconds_of(guest().record, data) for _ in range(3)),
-            "verify": median(seconds_of(prover.verify, proof) for _ in range(3)),
-        }
+    """Seconds to run each guest and to prove and verify in one piece by this process: the least of some turns."""
+    figures: Figures = {}
+    for run in here.sizes.runs():
+        subject, prover = recorded(here, run), run.prover()
         spent = []
-        for _ in range(here.sizes.turns):
-            with get_task_stream(client) as tasks:
-                spent.append(seconds_of(prover.prove, data))
-    seen = [f"{seconds:.3f}" for seconds in spent], [f"{name} {seconds:.3f}" for name, seconds in apart.items()]
-    say(f"{pieces} pieces by {workers} workers: {', '.join(seen[0])} s, with {', '.join(seen[1])} by themselves")
-    say_tasks(tasks.data)
-    whole = min(spent)
-    return {"whole": whole, "proof": whole - sum(apart.values())}
+        for _ in range(here.sizes.turns + 1):
+            proved = subject.proved(1)
+            verifying = seconds_of(prover.verify, proved.made.proof)
+            say(f"{run.name}, one piece, here: {proved}; verified in {verifying:.3f}")
+            spent.append(proved.seconds + verifying)
+        figures[f"{run.name} run"] = run_seconds(here, run)
+        figures[f"{run.name} proof"] = min(spent[1:])
+    return figures
+
+
+def run_seconds(here: Here, run: Run) -> float:
+    return min(seconds_of(run.guest.record, run.data) for _ in range(here.sizes.turns))
+
+
+def by_cluster(here: Here, guests: Sequence[str], pieces: Sequence[int], per_device: int | None) -> Figures:
+    """Seconds of runs in pieces by a cluster, run and verification included: the least of some turns but the first."""
+    figures: Figures = {}
+    with here.cluster(per_device) as client:
+        workers = here.warm(client, 100_000)
+        for run in here.sizes.runs():
+            for number in pieces if run.name in guests else ():
+                prover, spent = run.prover(device=here.kind, executor=client, pieces=number), []
+                for _ in range(here.sizes.turns + 1):
+                    with get_task_stream(client) as tasks:
+                        spent.append(seconds_of(prover.prove, run.data))
+                say(f"{run.name}, {number} pieces by {workers} workers: {' '.join(f'{one:.3f}' for one in spent)} s")
+                say_tasks(tasks.data)
+                figures[f"{run.name} {number}"] = min(spent[1:])
+    return figures
 
 
 def say_tasks(tasks: Sequence[Any]) -> None:

@@ -27,7 +27,7 @@ from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.pieces import Joint
 from graphprover.protocol.proof import decode, encode
 from graphprover.statement import Statement, Table
-from graphprover.verifier import layout_of_proof, verify, verify_piece, verify_pieces
+from graphprover.verifier import Verdict, expect, layout_of_proof, verify, verify_piece, verify_pieces
 from tests.cheating import OtherLookups, forge_pieces
 from tests.test_must_fail import numbers
 
@@ -98,6 +98,16 @@ def alone() -> tuple[Statement, ProofInPieces]:
 def refused(proof: ProofInPieces | Proof | bytes, statement: Statement | Pieces, reason: str) -> None:
     with pytest.raises(VerificationError, match=reason):
         verify(proof, statement, security=0)
+    if isinstance(proof, ProofInPieces):
+        with pytest.raises(VerificationError):  # for whatever is seen first
+            verified_as_it_comes(proof, statement)
+
+
+def verified_as_it_comes(proof: ProofInPieces, statement: Statement | Pieces) -> Verdict:
+    """The last piece first."""
+    headers = replace(proof, proofs=tuple(replace(piece, payload=b"") for piece in proof.proofs))
+    expected = expect(headers, statement, security=0)
+    return expected.verdict([expected.check(piece.index, piece.proof) for piece in reversed(proof.pieces)][::-1])
 
 
 def with_lookup_nonce(proof: ProofInPieces, statement: Statement, index: int, nonce: int) -> ProofInPieces:
@@ -407,6 +417,30 @@ def test_heads_with_other_buses(names: str, monkeypatch: pytest.MonkeyPatch) -> 
         patch.setattr(statements_in_pieces, "_buses", lambda pieces: [[(name, 1) for name in names] for _ in pieces])
         forged = forge_pieces(pieces_of(statement, [[0, 2], [1, 3]]), PARAMETERS)
     refused(forged, statement, "piece 0: not what")
+
+
+def test_what_comes_has_the_same_verdict() -> None:
+    statement, proof = honest()
+    assert verified_as_it_comes(proof, statement) == verify(proof, statement, security=0)
+    pieces = pieces_of(statement, [[0, 2], [1, 3]])
+    assert verified_as_it_comes(proof, pieces) == verify(proof, pieces, security=0)
+
+
+def test_a_piece_that_comes_with_another_header() -> None:
+    statement, proof = honest()
+    other = replace(proof.proofs[1], public_values=((0, 2), *proof.proofs[1].public_values[1:]))
+    headers = replace(proof, proofs=tuple(replace(piece, payload=b"") for piece in proof.proofs))
+    for wrong in (other, proof.proofs[0]):
+        with pytest.raises(VerificationError, match="piece 1: its header is not what it has committed to"):
+            expect(headers, statement, security=0).check(1, wrong)
+    with pytest.raises(VerificationError, match="piece 0: "):
+        expect(headers, statement, security=0).check(0, headers.proofs[0])
+
+
+def test_a_level_that_is_not_there_is_refused_before_the_proof_comes() -> None:
+    statement, proof = honest()
+    with pytest.raises(VerificationError, match="provable bits"):
+        expect(proof, statement)
 
 
 def test_a_head_that_sends() -> None:

@@ -23,6 +23,7 @@ from graphprover.field import (
     root_of_unity,
 )
 from graphprover.protocol import arrays, transcript
+from graphprover.protocol.circuit import circuit
 from graphprover.protocol.constraints import fold_constraints, join_quotients, selectors_of, words_to_array
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout
@@ -83,6 +84,12 @@ def check_piece(
     challenges = _replay(layout, proof, public_values, preprocessed, binding, (joint, index))
     _check_constraints(layout, proof, public_values, challenges)
     _check_words(layout, proof, preprocessed, challenges)
+
+
+def prepare(layout: Layout) -> None:
+    """Make what checking takes of a layout alone, and is kept, before there is a proof."""
+    circuit(layout.tables)
+    _batches(layout)
 
 
 def total_of(proof: BatchProof) -> Ext:

@@ -52,13 +52,15 @@ class Guest:
     machine: ProgramStatements
 
     @overload
-    def statement_of(self, proof: Proof) -> Statement: ...
+    def statement_of(self, proof: Proof, *, coming: bool = False) -> Statement: ...
 
     @overload
-    def statement_of(self, proof: Proof | ProofInPieces) -> Statement | Pieces: ...
+    def statement_of(self, proof: Proof | ProofInPieces, *, coming: bool = False) -> Statement | Pieces: ...
 
-    def statement_of(self, proof: Proof | ProofInPieces) -> Statement | Pieces:
+    def statement_of(self, proof: Proof | ProofInPieces, *, coming: bool = False) -> Statement | Pieces:
         """What ``proof`` claims to prove about the program; raises VerificationError where it names another.
+
+        ``coming``: its payloads are not there yet.
 
         The prover chose that name, and nothing is verified by it: it says in plain words why the proof would fail.
         """
@@ -66,7 +68,7 @@ class Guest:
         own = self.machine.program_hash.hex()
         if _HASH.fullmatch(stated) and stated != own:
             raise VerificationError(f"this proof is of program {stated}, not of {self.name} ({own})")
-        return self.machine.statement_of(proof)
+        return self.machine.statement_of(proof, coming=coming)
 
     def compiled(self) -> Machine:
         """The machine with its program; raises ValueError for a verifying key, which has none."""

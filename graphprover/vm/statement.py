@@ -212,13 +212,16 @@ class ProgramStatements:
         return in_pieces(tables, [(0, *first), *others], MIN_ROWS, label, self.statement)
 
     @overload
-    def statement_of(self, proof: Proof) -> Statement: ...
+    def statement_of(self, proof: Proof, *, coming: bool = False) -> Statement: ...
 
     @overload
-    def statement_of(self, proof: Proof | ProofInPieces) -> Statement | Pieces: ...
+    def statement_of(self, proof: Proof | ProofInPieces, *, coming: bool = False) -> Statement | Pieces: ...
 
-    def statement_of(self, proof: Proof | ProofInPieces) -> Statement | Pieces:
-        """The statement that a proof about this program claims to prove; raises VerificationError for none."""
+    def statement_of(self, proof: Proof | ProofInPieces, *, coming: bool = False) -> Statement | Pieces:
+        """The statement that a proof about this program claims to prove; raises VerificationError for none.
+
+        ``coming``: its payloads are not there yet, so nothing is said of their lengths.
+        """
         rate = 1 << proof.parameters.log_blowup
         if proof.parameters.log_blowup not in LOG_BLOWUPS:
             raise VerificationError(f"a proof at rate 1/{rate}; executions are proved at rates 1/2, 1/4 and 1/8")
@@ -236,7 +239,7 @@ class ProgramStatements:
                 (proof,) if isinstance(proof, Proof) else proof.proofs, header.numbers, strict=True
             ):
                 opened = sum(self._opened(number, *words) for number in numbers)
-                if len(piece.payload) < least_bytes(len(piece.log_heights), opened, proof.parameters):
+                if not coming and len(piece.payload) < least_bytes(len(piece.log_heights), opened, proof.parameters):
                     raise VerificationError("the proof ends inside its tables: their openings are longer than it is")
             airs = self.tables(header.first[0][0], header.numbers, header.heights, *words)
         except ValueError as error:

@@ -13,13 +13,13 @@ import numpy as np
 from graphprover.device import CpuDevice
 from graphprover.device.interface import CPU_BATCH
 
-DIES, STOPS = "dies", "stops"
+DIES, STOPS, WRONG = "dies", "stops", "wrong"
 ERRORS: dict[str, Exception] = {"RuntimeError": RuntimeError("once"), "ValueError": ValueError("its own fault")}
 
 
 class Once:
     """One thread of the CPU. The first process that calls ``operation`` makes the file ``marker`` and then dies, stops,
-    or raises one of ERRORS."""
+    raises one of ERRORS, or gathers a wrong row."""
 
     kind = "cpu"
     threads = 1
@@ -52,6 +52,9 @@ class Once:
             elif self.happens == STOPS:
                 self.marker.write_text(str(os.getpid()))
                 os.kill(os.getpid(), signal.SIGSTOP)
+            elif self.happens == WRONG:
+                (row, *rows), digests = method(*arguments)
+                return [row ^ np.uint64(1), *rows], digests
             else:
                 raise ERRORS[self.happens]
             return method(*arguments)

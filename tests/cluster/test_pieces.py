@@ -4,19 +4,26 @@ import os
 import re
 import signal
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import dask
+import numpy as np
 import pytest
 from distributed import Client, Worker
 
 from graphprover import ProofInPieces, Prover, Statement, cluster, prove, settings
 from graphprover.cluster import BEGUN
+from graphprover.cluster_pieces import prove_parts
 from graphprover.device import CpuDevice
 from graphprover.examples import memory
-from tests.cluster.once import DIES, STOPS, Once
+from graphprover.pieces import pieces_of
+from graphprover.prepared import prepare_pieces
+from graphprover.protocol.errors import VerificationError
+from graphprover.verifier import Expected
+from tests.cluster.once import DIES, STOPS, WRONG, Once
 from tests.cluster.processes import ROOT, in_background, pids, until, workers
 from tests.graphs.test_proof import FEW, example
 
@@ -113,6 +120,50 @@ def test_a_run_has_the_same_bytes(pair: Client, cut: dict[str, int]) -> None:
 def test_two_proofs_at_once(pair: Client, statement: Statement, proof: ProofInPieces) -> None:
     made = [in_background(lambda: prove(statement, pair, parameters=FEW, pieces=SINGLE)) for _ in range(2)]
     assert [future.result(120) for future in made] == [proof, proof]
+    until(lambda: not left(pair))
+
+
+def test_a_piece_that_does_not_hold_is_made_again_elsewhere(
+    pair: Client, statement: Statement, proof: ProofInPieces, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    await_both(pair)
+    seen, device = len(pair.get_events(BEGUN)), Once("gather", tmp_path / "wrong", WRONG)
+    told: list[tuple[int, int, str]] = []
+
+    def tell(*progress: Any) -> None:
+        told.append(progress)
+
+    assert prove(statement, pair, parameters=FEW, device=cast(Any, device), pieces=SINGLE, progress=tell) == proof
+    ((index, (first, second)),) = [(piece, by) for (piece, _), by in begun(pair, seen).items() if len(by) > 1]
+    assert first != second and re.search(rf"piece {index}: .*, by {first}", caplog.text)
+    assert f"piece {index} of 4: finish: made from the beginning by {second}" in caplog.text
+    assert told[-1] == (8, 8, "") and (6, 8, f"statement: piece {index} of 4: finish") in told
+    until(lambda: not left(pair))
+
+
+def test_a_statement_that_is_false_fails_once_it_is_made_twice(pair: Client, statement: Statement) -> None:
+    await_both(pair)
+    seen = len(pair.get_events(BEGUN))
+    table = statement.tables[2]
+    false = replace(table, main=np.asarray(table.main) ^ np.uint64(1))
+    tables = [*statement.tables[:2], false, *statement.tables[3:]]
+    with pytest.raises(VerificationError, match="piece 2: "):
+        prove(Statement(tables), pair, parameters=FEW, pieces=SINGLE)
+    assert [len(by) for (_, task), by in sorted(begun(pair, seen).items()) if task == "finish"] == [1, 1, 2, 1]
+    until(lambda: not left(pair))
+
+
+def test_what_is_wrong_with_all_pieces_is_tried_once(pair: Client, statement: Statement) -> None:
+    await_both(pair)
+    seen, parts = len(pair.get_events(BEGUN)), prepare_pieces(pieces_of(statement, SINGLE), parameters=FEW).pieces
+
+    def refuse(headers: ProofInPieces) -> Expected:
+        assert [proof.payload for proof in headers.proofs] == [b""] * 4
+        raise VerificationError("of another program")
+
+    with cluster.joined(pair) as joined, pytest.raises(VerificationError, match="of another program"):
+        prove_parts(joined, "refused", parts, "cpu", refuse)
+    assert [len(by) for by in begun(pair, seen).values()] == [1] * 8
     until(lambda: not left(pair))
 
 
