@@ -1,7 +1,8 @@
 """The statement about one run, by itself or in pieces: which tables it needs, and how a device makes their traces."""
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from dataclasses import dataclass
+from itertools import chain, pairwise
 
 import numpy as np
 
@@ -15,18 +16,21 @@ from graphprover.statement import Statement, Table
 from graphprover.vm.claim import MAX_PROVED_OUTPUT, MAX_STATED_INPUT
 from graphprover.vm.cost import cells_per_row
 from graphprover.vm.execute import Execution
+from graphprover.vm.families import FAMILIES
 from graphprover.vm.io import region
 from graphprover.vm.limbs import limbs
 from graphprover.vm.partition import Late, Unprovable, partition
 from graphprover.vm.record import Record
-from graphprover.vm.shape import KECCAK_CALL, MIN_ROWS, lanes_for, packing, rows_for
+from graphprover.vm.shape import KECCAK_CALL, MIN_ROWS, packing, rows_for, table_for
 from graphprover.vm.statement import Machine
-from graphprover.vm.table_numbers import FamilyTable, TableNumber
+from graphprover.vm.table_numbers import SHARED, TableNumber
+from graphprover.vm.tables.mixed import Mixed
 from graphprover.vm.tables.step import Step
 from graphprover.vm.traces.bumps import bump_trace, bumps
 from graphprover.vm.traces.counts import count_recipes, program_trace
 from graphprover.vm.traces.families import family_trace
 from graphprover.vm.traces.keccak import calls_of, keccak_recipes
+from graphprover.vm.traces.mixed import Share, mixed_trace
 from graphprover.vm.traces.run import load_run, load_tape
 from graphprover.vm.traces.state import boundary, output_words, state_recipes
 
@@ -122,10 +126,16 @@ def _traces(
         parted = partition(machine, device, load_tape(device, machine=machine, record=record, window=window))
     run = Recipe("replay", load_run, {"machine": machine, "partition": parted}, (tape,))
 
-    families: list[tuple[FamilyTable, Recipe]] = []
+    shared: dict[int, list[_Own]] = {number: [] for number in SHARED}
+    own: list[tuple[int, _Own]] = []
     for family, (first, last) in parted.shares.items():
-        table = FamilyTable(family, lanes_for(last - first))
-        families += [(table, recipe) for recipe in _family_recipes(machine, table, run, first, last)]
+        number = table_for(family, last - first)
+        if number in SHARED:
+            shared[number].append(_own(FAMILIES[family](1), run, rows_for(last - first), first, last))
+        else:
+            step = machine.air(number, 0, 0)
+            assert isinstance(step, Step)
+            own += ((number, of_table) for of_table in _split(number, step, run, first, last))
 
     rows = rows_for(machine.entries.shape[1])
     program = Recipe("program", program_trace, {"rows": rows}, (run,), shape=(1, rows))
@@ -133,7 +143,7 @@ def _traces(
     others: list[_Other] = [(TableNumber.PROGRAM, machine.program(), program), *state]
     others += ((TableNumber.BUMP, bump, recipe) for recipe in _bump_recipes(bump, parted.late, run))
 
-    looking = [(recipe, _step(machine, table).describe()) for table, recipe in families]
+    looking = [(made.trace, made.step.describe()) for made in (*(made for _, made in own), *chain(*shared.values()))]
     looking += [(recipe, air.describe()) for _, air, recipe in others]
     found: list[_Numbered] = [(int(number), recipe) for number, recipe in count_recipes(looking).items()]
     found += [(int(number), recipe) for number, _, recipe in others]
@@ -141,23 +151,50 @@ def _traces(
         start, end = parted.shares[KECCAK_CALL]
         calls = Recipe("calls", calls_of, {"start": start, "end": end}, (run,))
         found += keccak_recipes(machine, calls, end - start)
-    found += [(table.number, recipe) for table, recipe in families]
+    found += [(number, made.trace) for number, made in own]
+    for number, families in shared.items():
+        found += ((number, recipe) for recipe in _mixed_recipes(machine, number, families))
     return sorted(found, key=lambda numbered: numbered[0])
 
 
-def _step(machine: Machine, table: FamilyTable) -> Step:
-    step = machine.air(table.number, 0, 0)
-    assert isinstance(step, Step)
-    return step
+@dataclass(frozen=True, eq=False)
+class _Own:
+    """The trace of one family: of a table of its own, or of its rows in one that it shares."""
+
+    step: Step
+    trace: Recipe
+    count: int  # instructions
 
 
-def _family_recipes(machine: Machine, table: FamilyTable, run: Recipe, start: int, end: int) -> Iterator[Recipe]:
+def _own(step: Step, run: Recipe, height: int, first: int, last: int) -> _Own:
+    """The trace of so many rows of a family that proves the cycles first..last."""
+    fixed = {"step": step, "height": height, "first": first, "last": last}
+    return _Own(
+        step, Recipe(step.name, family_trace, fixed, (run,), (step.describe().main_width, height)), last - first
+    )
+
+
+def _split(number: int, step: Step, run: Recipe, start: int, end: int) -> Iterator[_Own]:
     """The tables of one family, which proves the cycles start..end."""
-    step = _step(machine, table)
-    air = step.describe()
-    for height, first, last in packing(table.number, cells_per_row(air)).shares(end - start):
-        fixed = {"step": step, "height": height, "first": start + first, "last": start + last}
-        yield Recipe(table.family, family_trace, fixed, (run,), (air.main_width, height))
+    for height, first, last in packing(number, cells_per_row(step.describe())).shares(end - start):
+        yield _own(step, run, height, start + first, start + last)
+
+
+def _mixed_recipes(machine: Machine, number: int, families: Sequence[_Own]) -> Iterator[Recipe]:
+    """The tables that these families share, whose instructions stand in them one family behind the other."""
+    mixed = machine.air(number, 0, 0)
+    assert isinstance(mixed, Mixed)
+    air = mixed.describe()
+    ends = np.cumsum([0, *(own.count for own in families)]).tolist()
+    for height, first, last in packing(number, cells_per_row(air)).shares(ends[-1]):
+        shares, needs = [], []
+        for own, (start, end) in zip(families, pairwise(ends), strict=True):
+            low, high = max(start, first), min(end, last)
+            if low < high:
+                shares.append(Share(tuple(mixed.column_of(own.step.name)), low - start, low - first, high - low))
+                needs.append(own.trace)
+        fixed = {"shares": shares, "width": air.main_width, "height": height}
+        yield Recipe(air.name, mixed_trace, fixed, tuple(needs), (air.main_width, height))
 
 
 def _bump_recipes(bump: Air, late: Sequence[Late], run: Recipe) -> Iterator[Recipe]:

@@ -20,13 +20,14 @@ from graphprover.vm.execute import execute
 from graphprover.vm.isa import A0, A7, Instruction, Op
 from graphprover.vm.run_statement import pieces_of_run, statement_of_run
 from graphprover.vm.statement import Machine
-from graphprover.vm.table_numbers import TableNumber
+from graphprover.vm.table_numbers import EXIT, TableNumber
 from graphprover.vm.tables import bump
 from graphprover.vm.tables.bump import Bump
 from graphprover.vm.tables.step import paired
 from graphprover.vm.times import check_times
 from graphprover.vm.windows import windows_of
 from tests.vm.assemble import image, li
+from tests.vm.programs import cells_of_family
 
 SCALE = 1 << 20  # of the steps of a bump, so that 2^12 of them lead around p instead of 2^32
 PROGRAM = [*li(A7, 93), Instruction(Op.ECALL)]  # ends with exit code 0, which a0 holds from the start
@@ -80,7 +81,8 @@ def circle(count: int = 1) -> Statement | Pieces:
         return table.air.view(main)
 
     exit_at, before = 9, 8  # when the second cycle reads a0, and when it claims that the access before was
-    halt = edited(-1, numbers[-1][-1])
+    edited(-1, TableNumber.COMMON)
+    halt = cells_of_family(tables[-1][TableNumber.COMMON], EXIT)
     assert halt.b_at[0, 0] == REGISTER_BASE + A0 and halt.b_t[0, 0] == 0
     halt.b_t[0, 0], halt.b_lo[0, 0] = before, FALSE_CODE
     registers = edited(0, TableNumber.REGISTERS)
