@@ -36,7 +36,7 @@ SPLIT_CELLS = 1 << 20  # idle cells, and
 SPLIT_ROWS = 1 << 12  # idle rows beyond both of which a table is split into two
 SEVERAL = frozenset({TableNumber.BUMP, TableNumber.KECCAK_F, *SHARED})  # a statement may have any number of these
 # With preprocessed columns, a copy of which serves the lookups of each piece.
-OF_EVERY_PIECE = (TableNumber.PROGRAM, TableNumber.HALVES, TableNumber.BYTE_PAIRS, TableNumber.POWERS)
+OF_EVERY_PIECE = (TableNumber.PROGRAM, TableNumber.NUMBERS, TableNumber.POWERS)
 # Where the run, registers and words begin and end: elsewhere as well they would have a second history.
 OF_FIRST_PIECE = frozenset({
     BOUNDARY, TableNumber.REGISTERS, TableNumber.IMAGE, TableNumber.ZERO, TableNumber.INPUT, TableNumber.OUTPUT,

@@ -24,8 +24,7 @@ class TableNumber(IntEnum):
     OUTPUT = 6
     ZERO_ABOVE = 7  # from the end of the output on
     BUMP = 8
-    HALVES = 9
-    BYTE_PAIRS = 10
+    NUMBERS = 9
     POWERS = 11
     KECCAK_F = 12
     EVEN = 13

@@ -205,7 +205,7 @@ def may_stand(
     once = [number for number in singles if number not in SEVERAL]
     call = [number for number in families if FAMILY_TABLES[number].family == "keccak_call"]
     names = {FAMILY_TABLES[number].family: number for number in families}
-    fixed = {TableNumber.PROGRAM, TableNumber.HALVES, TableNumber.BYTE_PAIRS, TableNumber.POWERS}
+    fixed = {TableNumber.PROGRAM, TableNumber.NUMBERS, TableNumber.POWERS}
     if (
         list(numbers) != sorted(numbers)
         or len(once) != len(set(once))
@@ -226,8 +226,7 @@ def may_stand(
         return False
     heights = {
         TableNumber.REGISTERS: 6,
-        TableNumber.HALVES: 16,
-        TableNumber.BYTE_PAIRS: 16,
+        TableNumber.NUMBERS: 16,
         TableNumber.POWERS: 6,
         TableNumber.EVEN: 12,
     }

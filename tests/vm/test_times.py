@@ -88,9 +88,9 @@ def circle(count: int = 1) -> Statement | Pieces:
     registers = edited(0, TableNumber.REGISTERS)
     assert registers.t[A0] == exit_at
     registers.t[A0] = 0
-    halves = edited(-1, TableNumber.HALVES)
-    halves.half[exit_at - 1] -= 1
-    halves.half[0] += 1
+    counted = edited(-1, TableNumber.NUMBERS)
+    counted.half[exit_at - 1] -= 1
+    counted.half[0] += 1
 
     step = (1 << 32) - 1
     lanes = (P - 1) // (SCALE * step)
@@ -105,9 +105,9 @@ def circle(count: int = 1) -> Statement | Pieces:
         c.t[:] = np.array(times[piece * own : (piece + 1) * own], dtype=np.uint64).reshape(-1, bump.BUMP_LANES).T
         c.step_low[:], c.step_high[:] = (step - 1) & 0xFFFF, (step - 1) >> 16
         tables[piece][TableNumber.BUMP] = Table(air, (), trace)
-        halves = edited(piece, TableNumber.HALVES)
+        counted = edited(piece, TableNumber.NUMBERS)
         for half in ((step - 1) & 0xFFFF, (step - 1) >> 16):
-            halves.half[half] += own
+            counted.half[half] += own
 
     boundary, *others = sorted(tables[0])
     first = (run.cycles, FALSE_CODE, 0, *others)

@@ -25,8 +25,7 @@ from graphprover.vm.traces.run import Run
 SIZES = {tag: 64 if tag in (Tag.LEFT, Tag.RIGHT) else HALF for tag in LOOKUPS}  # rows of each tag's table
 FIRSTS = {tag: sum(list(SIZES.values())[:i]) for i, tag in enumerate(LOOKUPS)}  # where its counts begin among all
 TABLES = {
-    TableNumber.HALVES: (Tag.HALF, Tag.SIGN),
-    TableNumber.BYTE_PAIRS: (Tag.BYTES, Tag.AND),
+    TableNumber.NUMBERS: (Tag.HALF, Tag.SIGN, Tag.BYTES, Tag.AND),
     TableNumber.POWERS: (Tag.LEFT, Tag.RIGHT),
 }
 FEW = 1 << 18  # cells of a trace up to which it is counted together with others
@@ -50,7 +49,7 @@ def count_recipes(traces: Sequence[tuple[Recipe, AirDescription]]) -> dict[Table
     )
     total = Recipe("counts", add, {}, counts)
     return {
-        number: Recipe(number.name.lower(), fixed_table, {"tags": tags}, (total,), (2, SIZES[tags[0]]))
+        number: Recipe(number.name.lower(), fixed_table, {"tags": tags}, (total,), (len(tags), SIZES[tags[0]]))
         for number, tags in TABLES.items()
     }
 
