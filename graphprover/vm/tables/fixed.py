@@ -1,4 +1,4 @@
-"""Fixed tables: numbers of 16 bits, which are pairs of bytes, and powers of two. Each counts how often its rows are looked up."""
+"""Fixed tables: numbers of 16 bits, powers of two. Each counts how often its rows are looked up."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from graphprover.vm.tables.step import paired
 
 
 class Numbers(Air):
-    """All numbers of 16 bits, with their highest bit; and, as their bytes, all pairs of bytes, with their conjunction."""
+    """All numbers of 16 bits with their highest bit, and their bytes: all pairs of these, with their conjunction."""
 
     preprocessed = ("a", "b", "bit", "both")
     columns = ("half", "sign", "bytes", "and")
