@@ -1,8 +1,7 @@
 """The statement about one run, by itself or in pieces: which tables it needs, and how a device makes their traces."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import pairwise
 
 import numpy as np
 
@@ -23,14 +22,14 @@ from graphprover.vm.partition import Late, Unprovable, partition
 from graphprover.vm.record import Record
 from graphprover.vm.shape import KECCAK_CALL, MIN_ROWS, packing, rows_for, table_for
 from graphprover.vm.statement import Machine
-from graphprover.vm.table_numbers import SHARED, TableNumber
+from graphprover.vm.table_numbers import SHARED, TableNumber, name_of
 from graphprover.vm.tables.mixed import Mixed
 from graphprover.vm.tables.step import Step
 from graphprover.vm.traces.bumps import bump_trace, bumps
 from graphprover.vm.traces.counts import count_recipes, program_trace
 from graphprover.vm.traces.families import family_trace
 from graphprover.vm.traces.keccak import calls_of, keccak_recipes
-from graphprover.vm.traces.mixed import Share, mixed_trace
+from graphprover.vm.traces.mixed import Few, Share, count_few, few_traces, mixed_trace
 from graphprover.vm.traces.run import load_run, load_tape
 from graphprover.vm.traces.state import boundary, output_words, state_recipes
 
@@ -126,16 +125,16 @@ def _traces(
         parted = partition(machine, device, load_tape(device, machine=machine, record=record, window=window))
     run = Recipe("replay", load_run, {"machine": machine, "partition": parted}, (tape,))
 
-    shared: dict[int, list[_Own]] = {number: [] for number in SHARED}
-    own: list[tuple[int, _Own]] = []
+    families: list[tuple[int, Step, Recipe]] = []
+    shared: dict[int, list[Few]] = {number: [] for number in SHARED}
     for family, (first, last) in parted.shares.items():
         number = table_for(family, last - first)
         if number in SHARED:
-            shared[number].append(_own(FAMILIES[family](1), run, rows_for(last - first), first, last))
+            shared[number].append(Few(FAMILIES[family](1), first, last))
         else:
             step = machine.air(number, 0, 0)
             assert isinstance(step, Step)
-            own += ((number, of_table) for of_table in _split(number, step, run, first, last))
+            families += ((number, step, recipe) for recipe in _family_recipes(number, step, run, first, last))
 
     rows = rows_for(machine.entries.shape[1])
     program = Recipe("program", program_trace, {"rows": rows}, (run,), shape=(1, rows))
@@ -143,58 +142,51 @@ def _traces(
     others: list[_Other] = [(TableNumber.PROGRAM, machine.program(), program), *state]
     others += ((TableNumber.BUMP, bump, recipe) for recipe in _bump_recipes(bump, parted.late, run))
 
-    looking = [(made.trace, made.step.describe()) for made in (*(made for _, made in own), *chain(*shared.values()))]
+    looking = [(recipe, step.describe()) for _, step, recipe in families]
     looking += [(recipe, air.describe()) for _, air, recipe in others]
-    found: list[_Numbered] = [(int(number), recipe) for number, recipe in count_recipes(looking).items()]
-    found += [(int(number), recipe) for number, _, recipe in others]
+    counts = []
+    found: list[_Numbered] = [(int(number), recipe) for number, _, recipe in others]
+    for number, few in shared.items():
+        if few:
+            own = Recipe(f"few.{name_of(number)}", few_traces, {"families": few}, (run,))
+            airs = [one.step.describe() for one in few]
+            counts.append(Recipe(f"counts.{name_of(number)}", count_few, {"airs": airs}, (own,)))
+            found += ((number, recipe) for recipe in _mixed_recipes(machine, number, few, own))
+    found += ((int(number), recipe) for number, recipe in count_recipes(looking, counts).items())
     if KECCAK_CALL in parted.shares:
         start, end = parted.shares[KECCAK_CALL]
         calls = Recipe("calls", calls_of, {"start": start, "end": end}, (run,))
         found += keccak_recipes(machine, calls, end - start)
-    found += [(number, made.trace) for number, made in own]
-    for number, families in shared.items():
-        found += ((number, recipe) for recipe in _mixed_recipes(machine, number, families))
+    found += [(number, recipe) for number, _, recipe in families]
     return sorted(found, key=lambda numbered: numbered[0])
 
 
-@dataclass(frozen=True, eq=False)
-class _Own:
-    """The trace of one family: of a table of its own, or of its rows in one that it shares."""
-
-    step: Step
-    trace: Recipe
-    count: int  # instructions
-
-
-def _own(step: Step, run: Recipe, height: int, first: int, last: int) -> _Own:
-    """The trace of so many rows of a family that proves the cycles first..last."""
-    fixed = {"step": step, "height": height, "first": first, "last": last}
-    return _Own(
-        step, Recipe(step.name, family_trace, fixed, (run,), (step.describe().main_width, height)), last - first
-    )
-
-
-def _split(number: int, step: Step, run: Recipe, start: int, end: int) -> Iterator[_Own]:
+def _family_recipes(number: int, step: Step, run: Recipe, start: int, end: int) -> Iterator[Recipe]:
     """The tables of one family, which proves the cycles start..end."""
-    for height, first, last in packing(number, cells_per_row(step.describe())).shares(end - start):
-        yield _own(step, run, height, start + first, start + last)
+    air = step.describe()
+    for height, first, last in packing(number, cells_per_row(air)).shares(end - start):
+        fixed = {"step": step, "height": height, "first": start + first, "last": start + last}
+        yield Recipe(step.name, family_trace, fixed, (run,), (air.main_width, height))
 
 
-def _mixed_recipes(machine: Machine, number: int, families: Sequence[_Own]) -> Iterator[Recipe]:
-    """The tables that these families share, whose instructions stand in them one family behind the other."""
+def _mixed_recipes(machine: Machine, number: int, families: Sequence[Few], own: Recipe) -> Iterator[Recipe]:
+    """The tables that these families share, whose instructions stand in them one family behind the other.
+
+    ``own`` gives the families' traces.
+    """
     mixed = machine.air(number, 0, 0)
     assert isinstance(mixed, Mixed)
     air = mixed.describe()
-    ends = np.cumsum([0, *(own.count for own in families)]).tolist()
+    ends = np.cumsum([0, *(few.last - few.first for few in families)]).tolist()
     for height, first, last in packing(number, cells_per_row(air)).shares(ends[-1]):
-        shares, needs = [], []
-        for own, (start, end) in zip(families, pairwise(ends), strict=True):
+        shares = []
+        for i, (start, end) in enumerate(pairwise(ends)):
             low, high = max(start, first), min(end, last)
             if low < high:
-                shares.append(Share(tuple(mixed.column_of(own.step.name)), low - start, low - first, high - low))
-                needs.append(own.trace)
+                columns = tuple(mixed.column_of(families[i].step.name))
+                shares.append(Share(i, columns, low - start, low - first, high - low))
         fixed = {"shares": shares, "width": air.main_width, "height": height}
-        yield Recipe(air.name, mixed_trace, fixed, tuple(needs), (air.main_width, height))
+        yield Recipe(air.name, mixed_trace, fixed, (own,), (air.main_width, height))
 
 
 def _bump_recipes(bump: Air, late: Sequence[Late], run: Recipe) -> Iterator[Recipe]:

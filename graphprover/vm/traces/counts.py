@@ -34,8 +34,13 @@ _KEY = {Tag.HALF: -1, Tag.SIGN: -2, Tag.BYTES: -2, Tag.AND: -3, Tag.LEFT: -2, Ta
 _PAIRS = (Tag.BYTES, Tag.AND)  # whose key is 256 a + b
 
 
-def count_recipes(traces: Sequence[tuple[Recipe, AirDescription]]) -> dict[TableNumber, Recipe]:
-    """The fixed tables, counted from these traces: each large one by itself, all small ones together."""
+def count_recipes(
+    traces: Sequence[tuple[Recipe, AirDescription]], counted: Sequence[Recipe] = ()
+) -> dict[TableNumber, Recipe]:
+    """The fixed tables, counted from these traces: each large one by itself, all small ones together.
+
+    ``counted`` give more counts, as `count` does.
+    """
     groups: list[list[tuple[Recipe, AirDescription]]] = [[]]
     for recipe, air in traces:
         if recipe.shape[0] * recipe.shape[1] > FEW:
@@ -47,7 +52,7 @@ def count_recipes(traces: Sequence[tuple[Recipe, AirDescription]]) -> dict[Table
         for i, group in enumerate(groups)
         if group
     )
-    total = Recipe("counts", add, {}, counts)
+    total = Recipe("counts", add, {}, (*counts, *counted))
     return {
         number: Recipe(number.name.lower(), fixed_table, {"tags": tags}, (total,), (len(tags), SIZES[tags[0]]))
         for number, tags in TABLES.items()

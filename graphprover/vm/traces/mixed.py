@@ -5,23 +5,52 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from graphprover.air import AirDescription
 from graphprover.device import Array, Device
+from graphprover.vm.shape import rows_for
+from graphprover.vm.tables.step import Step
+from graphprover.vm.traces.counts import count
+from graphprover.vm.traces.families import family_trace
+from graphprover.vm.traces.run import Run
+
+
+@dataclass(frozen=True, eq=False)
+class Few:
+    """The few instructions of a family that shares a table: the cycles first..last of the run's order."""
+
+    step: Step  # of one lane
+    first: int
+    last: int
 
 
 @dataclass(frozen=True)
 class Share:
-    """Rows of a family's own trace, of one lane, in a table that it shares."""
+    """Rows of a family in a table that it shares."""
 
-    columns: tuple[int, ...]  # of the table: where each column of the family's is
-    start: int  # the first of the rows, in the family's trace
+    family: int  # its number among those that share
+    columns: tuple[int, ...]  # where each of its columns is
+    start: int  # the first of the rows, among the family's own
     first: int  # and here
     rows: int
 
 
-def mixed_trace(device: Device, *own: Array, shares: Sequence[Share], width: int, height: int) -> Array:
+def few_traces(device: Device, run: Run, *, families: Sequence[Few]) -> list[Array]:
+    """The trace of each family, as if it had a table of its own."""
+    return [
+        family_trace(device, run, step=few.step, height=rows_for(few.last - few.first), first=few.first, last=few.last)
+        for few in families
+    ]
+
+
+def count_few(device: Device, traces: Sequence[Array], *, airs: Sequence[AirDescription]) -> Array:
+    """How often these traces look up each row of the fixed tables; see `count`."""
+    return count(device, *traces, airs=airs)
+
+
+def mixed_trace(device: Device, traces: Sequence[Array], *, shares: Sequence[Share], width: int, height: int) -> Array:
     """The trace of a table of so many columns and rows, from the families' own; rows of none are zeros."""
     main = device.arrays.zeros((width, height), dtype=np.uint64)
-    for trace, share in zip(own, shares, strict=True):
-        columns = device.load(np.array(share.columns))
-        main[columns, share.first : share.first + share.rows] = trace[:, share.start : share.start + share.rows]
+    for share in shares:
+        own = traces[share.family][:, share.start : share.start + share.rows]
+        main[device.load(np.array(share.columns)), share.first : share.first + share.rows] = own
     return main
