@@ -95,7 +95,12 @@ class Mixed(Air):
     @property
     def columns(self) -> tuple[str, ...]:  # type: ignore[override]
         """The cells of all, each family's flag, and the cells that they share."""
-        return (*_OWN, f"is[{len(self.steps)}]", f"cell[{max(map(len, map(_cells, self.steps)))}]")
+        return (*_OWN, f"is[{len(self.steps)}]", f"cell[{self.width}]")
+
+    @cached_property
+    def width(self) -> int:
+        """Cells that are shared: as many as the family has that needs most."""
+        return max(len(_cells(step)) for step in self.steps)
 
     @cached_property
     def places(self) -> Mapping[str, Mapping[str, int]]:
@@ -104,13 +109,13 @@ class Mixed(Air):
         Cells of one name are one cell where that leaves room: what is then the same for all takes no flags.
         """
         known: dict[str, int] = {}
-        found, width = {}, max(map(len, map(_cells, self.steps)))
+        found = {}
         for step in sorted(self.steps, key=lambda step: (-len(_cells(step)), step.name)):
             own: dict[str, int] = {}
             for name in _cells(step):
                 if name in known and known[name] not in own.values():
                     own[name] = known[name]
-            free = iter(sorted({*range(width)} - {*own.values()}))
+            free = iter(sorted({*range(self.width)} - {*own.values()}))
             own |= {name: next(free) for name in _cells(step) if name not in own}
             known = own | known
             found[step.name] = own
