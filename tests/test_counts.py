@@ -34,7 +34,7 @@ RECORDED = Path(__file__).with_name("counts.json")
 RECORD = "python -m tests.test_counts --record"
 GUESTS = Path(__file__).parents[1] / "examples/guests"
 OPERATIONS = {name for name in vars(Device) if not name.startswith("_")} - {"arrays", "task", "split_rows"}
-PEAK, PEAK_VARIES = "planned peak bytes", 0.01  # by the order of tasks, which Dask takes from hashes of their names
+PEAK, PEAK_VARIES = "planned peak bytes", 0.08  # by the order of tasks, which Dask takes from hashes of their names
 TO_HOST = {"cap", "gather", "evaluate", "final_polynomial"}  # operations whose results the host reads
 
 
@@ -129,7 +129,7 @@ def test_a_rise_and_a_fall_are_told() -> None:
         "more rose from 5 to 1,006",
         "new rose from 0 to 1",
     ]
-    assert list(changes({PEAK: 5000}, {PEAK: 5051})) == [f"{PEAK} rose from 5,000 to 5,051"]
+    assert list(changes({PEAK: 5000}, {PEAK: 5401})) == [f"{PEAK} rose from 5,000 to 5,401"]
 
 
 def main() -> None:

@@ -131,7 +131,7 @@ def test_plan(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cpu = said(["plan", "examples/keccak", "--device", "cpu"], capsys)
     assert (cpu["device"], cpu["batch_rows"]) == ("cpu", 1 << 8) and len(cpu["tasks"]) > len(gpu["tasks"])
     cells = said(["plan", "guest.elf"], capsys)["committed_cells"]
-    assert cells["halt"] > 0 and sum(cells.values()) > 1 << 20
+    assert cells["common"] > 0 and sum(cells.values()) > 1 << 20
 
 
 def test_setup(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -153,7 +153,7 @@ def test_execute(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "output": {"hex": "", "bytes": 0},
         "exit_code": 3,
     }
-    assert said(["execute", "guest.elf", "--cells"], capsys, FAILED)["committed_cells"]["halt"] > 0
+    assert said(["execute", "guest.elf", "--cells"], capsys, FAILED)["committed_cells"]["common"] > 0
     assert "cycle limit" in said(["execute", "guest.elf", "--max-cycles", "1"], capsys, FAILED)["error"]
 
 

@@ -10,15 +10,13 @@ from graphprover.vm.buses import REGISTER_BASE
 from graphprover.vm.isa import ACCESS_BYTES, BRANCHES, LOADS, STORES, Instruction, Op
 from graphprover.vm.limbs import LIMB_BITS, WORD_MASK, limbs
 from graphprover.vm.record import NO_REGISTER
+from graphprover.vm.table_numbers import IN_PLACE
 from graphprover.vm.tables import arithmetic, compare, host_calls, load_store, logic, moves, multiply, shifts, unaligned
 from graphprover.vm.tables.compare import FLIP
 from graphprover.vm.tables.step import Step
 from graphprover.vm.version import FAMILY_NUMBERS
 
 SIGNED_LOADS = (Op.LB, Op.LH, Op.LW)
-
-
-IN_PLACE = "_in_place"  # ends the name of a family whose rd is rs1
 
 
 def _families() -> dict[str, Callable[[int], Step]]:

@@ -13,19 +13,19 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from graphprover.device import Array, Device
-from graphprover.vm import shape
-from graphprover.vm.families import FAMILIES, IN_PLACE
+from graphprover.vm.families import FAMILIES
 from graphprover.vm.isa import disassemble
 from graphprover.vm.kernels import census, replay
 from graphprover.vm.kernels.tape import ACCESSES, NO_STEP, Tape, empty_cycles
 from graphprover.vm.record import INTERVAL, LOG_INTERVAL
+from graphprover.vm.shape import least_for
 from graphprover.vm.statement import Machine
+from graphprover.vm.table_numbers import IN_PLACE, NARROW
 from graphprover.vm.traces.accesses import Access, accesses_of
 from graphprover.vm.version import FAMILY_NUMBERS
 from graphprover.vm.ways import WAYS, entries_by_way, kinds
 
 _NAMES = {number: name for name, number in FAMILY_NUMBERS.items()}
-_IN_PLACE = np.array([_NAMES.get(number, "").endswith(IN_PLACE) for number in range(max(_NAMES) + 1)])
 
 
 class Unprovable(ValueError):
@@ -38,8 +38,14 @@ class Groups:
 
     of: np.ndarray  # int64 (entries,), the group of each entry
     family: np.ndarray  # int64 (groups,), its number
-    kind: np.ndarray  # int64 (groups,), of their instructions: those that have the same outcomes
-    other: np.ndarray  # int64 (groups,), the next among these outcomes: where rd is rs1, it proves the same
+    other: np.ndarray  # int64 (groups,), the next among these outcomes: behind IN_PLACE or NARROW, it proves the same
+
+    def heirs(self, dropped: frozenset[int]) -> np.ndarray:
+        """The group that proves what each proves, int64 (groups,), without families of these numbers."""
+        found = np.arange(len(self.other))
+        while (gone := np.isin(self.family[found], list(dropped))).any():
+            found[gone] = self.other[found[gone]]
+        return found
 
 
 @dataclass(frozen=True)
@@ -93,17 +99,34 @@ def partition(machine: Machine, device: Device, tape: Tape) -> Partition:
         ends = device.fetch(counted.ends[:, -1])
         refused, late = device.fetch(counted.refused), device.fetch(counted.late)
     _check(machine, device, tape, refused)
-    totals = np.diff(ends, prepend=np.uint32(0))
-    many = np.bincount(groups.kind, weights=totals)  # cycles of each kind
-    of_family = np.zeros(len(_IN_PLACE))
-    np.add.at(of_family, groups.family, many[groups.kind])
-    dropped = _IN_PLACE[groups.family] & (of_family[groups.family] < shape.MANY)
-    totals, late = totals.astype(np.int64), late.astype(np.int64)
-    for values in (totals, late):
-        np.add.at(values, groups.other[dropped], values[dropped])
-        values[dropped] = 0
-    steps = steps_of(machine, frozenset(np.unique(groups.family[dropped]).tolist()))
-    return Partition(len(groups.family), steps, *_families(groups.family, totals, late))
+    totals = np.diff(ends, prepend=np.uint32(0)).astype(np.int64)
+    dropped = dropped_families(groups, totals)
+    heirs = groups.heirs(dropped)
+    totals, late = (_inherited(values, heirs) for values in (totals, late.astype(np.int64)))
+    return Partition(len(groups.family), steps_of(machine, dropped), *_families(groups.family, totals, late))
+
+
+def dropped_families(groups: Groups, totals: np.ndarray) -> frozenset[int]:
+    """The families, by number, that prove too little for tables of their own, and all of it in another's stead.
+
+    ``totals``: int64 (groups,), the cycles of each group, where no family is dropped.
+    """
+    dropped: frozenset[int] = frozenset()
+    for ending in (IN_PLACE, NARROW):  # the narrow ones take what those in place leave
+        cycles = np.bincount(groups.family, weights=_inherited(totals, groups.heirs(dropped)))
+        dropped |= {
+            number
+            for number in np.unique(groups.family).tolist()
+            if _NAMES[number].endswith(ending) and cycles[number] < least_for(_NAMES[number])
+        }
+    return dropped
+
+
+def _inherited(values: np.ndarray, heirs: np.ndarray) -> np.ndarray:
+    """Counts of groups, (groups, ...), once each is its heir's."""
+    found = np.zeros_like(values)
+    np.add.at(found, heirs, values)
+    return found
 
 
 def _families(
@@ -168,13 +191,13 @@ def _make_groups(machine: Machine) -> Groups:
     other = np.arange(len(keys))
     (followed,) = (of[1:] == of[:-1]).nonzero()
     other[group[followed]] = group[followed + 1]
-    return Groups(group, keys >> 48, keys >> 8 & (1 << 40) - 1, other)
+    return Groups(group, keys >> 48, other)
 
 
 def steps_of(machine: Machine, dropped: frozenset[int] = frozenset()) -> np.ndarray:
     """The entry and the group of each way of each instruction, without families of these numbers; see `Partition`."""
     groups = groups_of(machine)
-    without = np.zeros(len(_IN_PLACE), dtype=bool)
+    without = np.zeros(max(_NAMES) + 1, dtype=bool)
     without[list(dropped)] = True
     entries = entries_by_way(kinds(machine.instructions), machine.first_entry, machine.family_of_entry, without).ravel()
     steps = (groups.of[np.maximum(entries, 0)] << 32 | entries).astype(np.uint64)

@@ -7,7 +7,7 @@ import numpy as np
 from graphprover.air.description import AirDescription
 from graphprover.vm.shape import KECCAK_CALL
 from graphprover.vm.statement import Machine
-from graphprover.vm.table_numbers import LANES, FamilyTable, TableNumber
+from graphprover.vm.table_numbers import FAMILY_TABLES, SHARED, TableNumber
 from graphprover.vm.version import FAMILY_NUMBERS
 
 
@@ -27,6 +27,7 @@ def possible_tables(machine: Machine, families: set[str] | None = None) -> Itera
     others -= {TableNumber.IMAGE} - set(machine.required)
     if KECCAK_CALL not in families:
         others -= {TableNumber.KECCAK_F, TableNumber.EVEN}
-    tables = (FamilyTable(family, lanes).number for lanes in LANES for family in sorted(families))
-    for number in (0, *sorted(others), *tables):
+    others -= {number for number, sharing in SHARED.items() if families.isdisjoint(sharing)}
+    tables = sorted((table.lanes, table.family, n) for n, table in FAMILY_TABLES.items() if table.family in families)
+    for number in (0, *sorted(others), *(number for *_, number in tables)):
         yield machine.air(number, tables=2, output_words=0).describe()

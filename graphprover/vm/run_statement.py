@@ -15,18 +15,21 @@ from graphprover.statement import Statement, Table
 from graphprover.vm.claim import MAX_PROVED_OUTPUT, MAX_STATED_INPUT
 from graphprover.vm.cost import cells_per_row
 from graphprover.vm.execute import Execution
+from graphprover.vm.families import FAMILIES
 from graphprover.vm.io import region
 from graphprover.vm.limbs import limbs
 from graphprover.vm.partition import Late, Unprovable, partition
 from graphprover.vm.record import Record
-from graphprover.vm.shape import KECCAK_CALL, MIN_ROWS, lanes_for, packing, rows_for
+from graphprover.vm.shape import KECCAK_CALL, MIN_ROWS, packing, rows_for, table_for
 from graphprover.vm.statement import Machine
-from graphprover.vm.table_numbers import FamilyTable, TableNumber
+from graphprover.vm.table_numbers import SHARED, TableNumber, name_of
+from graphprover.vm.tables.mixed import Mixed
 from graphprover.vm.tables.step import Step
 from graphprover.vm.traces.bumps import bump_trace, bumps
 from graphprover.vm.traces.counts import count_recipes, program_trace
 from graphprover.vm.traces.families import family_trace
 from graphprover.vm.traces.keccak import calls_of, keccak_recipes
+from graphprover.vm.traces.mixed import Few, Share, count_few, few_traces, mixed_trace
 from graphprover.vm.traces.run import load_run, load_tape
 from graphprover.vm.traces.state import boundary, output_words, state_recipes
 
@@ -122,10 +125,16 @@ def _traces(
         parted = partition(machine, device, load_tape(device, machine=machine, record=record, window=window))
     run = Recipe("replay", load_run, {"machine": machine, "partition": parted}, (tape,))
 
-    families: list[tuple[FamilyTable, Recipe]] = []
+    families: list[tuple[int, Step, Recipe]] = []
+    shared: dict[int, list[Few]] = {number: [] for number in SHARED}
     for family, (first, last) in parted.shares.items():
-        table = FamilyTable(family, lanes_for(last - first))
-        families += [(table, recipe) for recipe in _family_recipes(machine, table, run, first, last)]
+        number = table_for(family, last - first)
+        if number in SHARED:
+            shared[number].append(Few(FAMILIES[family](1), first, last))
+        else:
+            step = machine.air(number, 0, 0)
+            assert isinstance(step, Step)
+            families += ((number, step, recipe) for recipe in _family_recipes(number, step, run, first, last))
 
     rows = rows_for(machine.entries.shape[1])
     program = Recipe("program", program_trace, {"rows": rows}, (run,), shape=(1, rows))
@@ -133,31 +142,51 @@ def _traces(
     others: list[_Other] = [(TableNumber.PROGRAM, machine.program(), program), *state]
     others += ((TableNumber.BUMP, bump, recipe) for recipe in _bump_recipes(bump, parted.late, run))
 
-    looking = [(recipe, _step(machine, table).describe()) for table, recipe in families]
+    looking = [(recipe, step.describe()) for _, step, recipe in families]
     looking += [(recipe, air.describe()) for _, air, recipe in others]
-    found: list[_Numbered] = [(int(number), recipe) for number, recipe in count_recipes(looking).items()]
-    found += [(int(number), recipe) for number, _, recipe in others]
+    counts = []
+    found: list[_Numbered] = [(int(number), recipe) for number, _, recipe in others]
+    for number, few in shared.items():
+        if few:
+            own = Recipe(f"few.{name_of(number)}", few_traces, {"families": few}, (run,))
+            airs = [one.step.describe() for one in few]
+            counts.append(Recipe(f"counts.{name_of(number)}", count_few, {"airs": airs}, (own,)))
+            found += ((number, recipe) for recipe in _mixed_recipes(machine, number, few, own))
+    found += ((int(number), recipe) for number, recipe in count_recipes(looking, counts).items())
     if KECCAK_CALL in parted.shares:
         start, end = parted.shares[KECCAK_CALL]
         calls = Recipe("calls", calls_of, {"start": start, "end": end}, (run,))
         found += keccak_recipes(machine, calls, end - start)
-    found += [(table.number, recipe) for table, recipe in families]
+    found += [(number, recipe) for number, _, recipe in families]
     return sorted(found, key=lambda numbered: numbered[0])
 
 
-def _step(machine: Machine, table: FamilyTable) -> Step:
-    step = machine.air(table.number, 0, 0)
-    assert isinstance(step, Step)
-    return step
-
-
-def _family_recipes(machine: Machine, table: FamilyTable, run: Recipe, start: int, end: int) -> Iterator[Recipe]:
+def _family_recipes(number: int, step: Step, run: Recipe, start: int, end: int) -> Iterator[Recipe]:
     """The tables of one family, which proves the cycles start..end."""
-    step = _step(machine, table)
     air = step.describe()
-    for height, first, last in packing(table.number, cells_per_row(air)).shares(end - start):
+    for height, first, last in packing(number, cells_per_row(air)).shares(end - start):
         fixed = {"step": step, "height": height, "first": start + first, "last": start + last}
-        yield Recipe(table.family, family_trace, fixed, (run,), (air.main_width, height))
+        yield Recipe(step.name, family_trace, fixed, (run,), (air.main_width, height))
+
+
+def _mixed_recipes(machine: Machine, number: int, families: Sequence[Few], own: Recipe) -> Iterator[Recipe]:
+    """The tables that these families share, whose instructions stand in them one family behind the other.
+
+    ``own`` gives the families' traces.
+    """
+    mixed = machine.air(number, 0, 0)
+    assert isinstance(mixed, Mixed)
+    air = mixed.describe()
+    ends = np.cumsum([0, *(few.last - few.first for few in families)]).tolist()
+    for height, first, last in packing(number, cells_per_row(air)).shares(ends[-1]):
+        shares = []
+        for i, (start, end) in enumerate(pairwise(ends)):
+            low, high = max(start, first), min(end, last)
+            if low < high:
+                columns = tuple(mixed.column_of(families[i].step.name))
+                shares.append(Share(i, columns, low - start, low - first, high - low))
+        fixed = {"shares": shares, "width": air.main_width, "height": height}
+        yield Recipe(air.name, mixed_trace, fixed, (own,), (air.main_width, height))
 
 
 def _bump_recipes(bump: Air, late: Sequence[Late], run: Recipe) -> Iterator[Recipe]:

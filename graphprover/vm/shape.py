@@ -11,7 +11,18 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from operator import itemgetter
 
-from graphprover.vm.table_numbers import BOUNDARY, FAMILY_TABLES, LANES, FamilyTable, TableNumber, name_of
+from graphprover.vm.table_numbers import (
+    BOUNDARY,
+    EXIT,
+    FAMILY_TABLES,
+    IN_PLACE,
+    LANES,
+    SHARED,
+    SHARED_TABLE,
+    FamilyTable,
+    TableNumber,
+    name_of,
+)
 from graphprover.vm.tables.bump import BUMP_LANES
 from graphprover.vm.tables.keccak_f import ROUNDS
 
@@ -19,13 +30,13 @@ MIN_ROWS = 64  # of a table: shorter ones would make the proof longer, not short
 MAX_LOG_ROWS = 26  # of a table: addresses of a region, which rise by at most 2^35 a row, stay below 2^61
 MAX_ROWS = 1 << MAX_LOG_ROWS
 # A table costs a proof a row of its words for each query, whatever its height: a word is worth some 2^13 cells.
-MANY = 1 << 15  # instructions of a family in place from which on it has tables of its own
-FEWEST = (1, MANY, 1 << 19)  # instructions of a family from which on so many of them, LANES, share a row
+MANY = 1 << 15  # instructions of a family in place from which on it has tables
+FEWEST = (1 << 10, MANY, 1 << 19)  # instructions of any other, and those from which on so many, LANES, share a row
 SPLIT_CELLS = 1 << 20  # idle cells, and
 SPLIT_ROWS = 1 << 12  # idle rows beyond both of which a table is split into two
-SEVERAL = frozenset({TableNumber.BUMP, TableNumber.KECCAK_F})  # a statement may have any number of these
+SEVERAL = frozenset({TableNumber.BUMP, TableNumber.KECCAK_F, *SHARED})  # a statement may have any number of these
 # With preprocessed columns, a copy of which serves the lookups of each piece.
-OF_EVERY_PIECE = (TableNumber.PROGRAM, TableNumber.HALVES, TableNumber.BYTE_PAIRS, TableNumber.POWERS)
+OF_EVERY_PIECE = (TableNumber.PROGRAM, TableNumber.NUMBERS, TableNumber.POWERS)
 # Where the run, registers and words begin and end: elsewhere as well they would have a second history.
 OF_FIRST_PIECE = frozenset({
     BOUNDARY, TableNumber.REGISTERS, TableNumber.IMAGE, TableNumber.ZERO, TableNumber.INPUT, TableNumber.OUTPUT,
@@ -35,12 +46,22 @@ OF_FIRST_PIECE = frozenset({
 _TABLE_NUMBERS = frozenset(map(int, TableNumber))
 KECCAK_CALL = "keccak_call"  # the family that needs the permutation
 _CALLS = frozenset(FamilyTable(KECCAK_CALL, lanes).number for lanes in LANES)
-_ONCE = frozenset(FamilyTable("halt", lanes).number for lanes in LANES)  # proves one cycle, the last
 
 
-def lanes_for(count: int) -> int:
-    """How many share a row, where a family proves so many instructions."""
-    return LANES[bisect_right(FEWEST, count) - 1]
+def least_for(family: str) -> int:
+    """Instructions of a family from which on it has tables of its own."""
+    if family == KECCAK_CALL:
+        return 1
+    if family == EXIT:
+        return 2  # and it proves one
+    return MANY if family.endswith(IN_PLACE) else FEWEST[0]
+
+
+def table_for(family: str, count: int) -> int:
+    """The number of the table in which a family proves so many instructions: its own, or one that it shares."""
+    if count < least_for(family):
+        return SHARED_TABLE[family]
+    return FamilyTable(family, LANES[max(bisect_right(FEWEST, count) - 1, 0)]).number
 
 
 def rows_for(count: int) -> int:
@@ -104,9 +125,11 @@ class Packing:
 
 
 def packing(number: int, cells: int) -> Packing:
-    """How the uses of a family, of bumps or of permutations fill tables of so many committed cells a row."""
+    """How the uses of families, of bumps or of permutations fill tables of so many committed cells a row."""
     if number == TableNumber.KECCAK_F:
         return Packing(1, ROUNDS, cells)
+    if number in SHARED:
+        return Packing(1, 1, cells)
     return Packing(BUMP_LANES if number == TableNumber.BUMP else FAMILY_TABLES[number].lanes, 1, cells)
 
 
@@ -138,9 +161,8 @@ def _check_piece(numbers: Sequence[int], required: Collection[int], exits: bool)
     missing = min(set(required) - present, default=None)
     if missing is not None:
         raise ValueError(f"the table {name_of(missing)}, which every statement has, is missing")
-    if exits == _ONCE.isdisjoint(present):
-        end = "is missing" if exits else "stands before the last piece"
-        raise ValueError(f"the exit, which every run ends with, {end}")
+    if exits and SHARED_TABLE[EXIT] not in present:
+        raise ValueError("the exit, which every run ends with, is missing")
     if (TableNumber.INPUT in present and TableNumber.STATED_INPUT in present) or (
         TableNumber.ZERO_BETWEEN in present and TableNumber.STATED_INPUT not in present
     ):
@@ -148,7 +170,7 @@ def _check_piece(numbers: Sequence[int], required: Collection[int], exits: bool)
     if {TableNumber.KECCAK_F in present, TableNumber.EVEN in present} != {not _CALLS.isdisjoint(present)}:
         raise ValueError("calls of the permutation, its tables and its even numbers are not all there, or all absent")
     families = [FAMILY_TABLES[number].family for number in sorted(present - _TABLE_NUMBERS)]
-    if not families:
+    if not families and SHARED.keys().isdisjoint(present):
         raise ValueError("no cycle is proved")
     twice = next((a for a, b in pairwise(families) if a == b), None)
     if twice is not None:
@@ -193,23 +215,26 @@ def _cycles_proved(
             uses[number] = packing(number, cells(number)).counts(own)
         elif not rows_for(rows(number)[0]) <= own[0] <= rows_for(rows(number)[-1]):
             raise ValueError(f"the table {name_of(number)} has {own[0]:,} rows; no execution needs as many, or as few")
-    for number in FAMILY_TABLES.keys() & uses:
-        uses[number] = _common(uses[number], _fitting(FAMILY_TABLES[number].lanes, cycles))
-    for number in _ONCE & uses.keys():
-        uses[number] = _common(uses[number], range(1, 2))
+    proving = (FAMILY_TABLES.keys() | SHARED.keys()) & uses.keys()
+    for number in proving:
+        uses[number] = _common(uses[number], _fitting(number, cycles))
     for number in _CALLS & uses.keys():
         uses[number] = uses[TableNumber.KECCAK_F] = _common(uses[number], uses[TableNumber.KECCAK_F])
     for number, counts in uses.items():
         if not counts:
             raise ValueError(f"tables {name_of(number)} of these heights: no number of uses leads to them")
-    proved = [uses[number] for number in FAMILY_TABLES.keys() & uses]
+    proved = [uses[number] for number in proving]
     return range(sum(counts[0] for counts in proved), sum(counts[-1] for counts in proved) + 1)
 
 
-def _fitting(lanes: int, cycles: int) -> range:
-    """How many instructions, of so many cycles, a family with rows of so many lanes has."""
-    fewest, *others = FEWEST[LANES.index(lanes) :]
-    return range(fewest, min([cycles + 1, *others]))
+def _fitting(number: int, cycles: int) -> range:
+    """How many instructions, of so many cycles, a table of families has."""
+    if number in SHARED:
+        most = sum(least_for(family) - 1 for family in SHARED[TableNumber(number)])
+        return range(1, min(cycles, most) + 1)
+    table = FAMILY_TABLES[number]
+    fewest, *others = (0, *FEWEST[1:])[LANES.index(table.lanes) :]
+    return range(max(fewest, least_for(table.family)), min([cycles + 1, *others]))
 
 
 @contextmanager

@@ -38,10 +38,11 @@ from graphprover.vm.io import INPUT_BASE, MEMORY_END, OUTPUT_BASE
 from graphprover.vm.isa import Instructions, Op
 from graphprover.vm.limbs import HALF
 from graphprover.vm.shape import MIN_ROWS, OF_EVERY_PIECE, check_heights, check_numbers, rows_for
-from graphprover.vm.table_numbers import FAMILY_TABLES, TableNumber
+from graphprover.vm.table_numbers import FAMILY_TABLES, SHARED, TableNumber
 from graphprover.vm.tables.bump import Bump
-from graphprover.vm.tables.fixed import BytePairs, Halves, Powers
+from graphprover.vm.tables.fixed import Numbers, Powers
 from graphprover.vm.tables.keccak_f import EVENS, Even, KeccakF
+from graphprover.vm.tables.mixed import Mixed
 from graphprover.vm.tables.program import FIELDS, ProgramTable
 from graphprover.vm.tables.public_words import OutputMemory, PublicWords, StatedInput
 from graphprover.vm.tables.state import (
@@ -60,8 +61,7 @@ LOG_BLOWUPS = tuple(RATES.values())  # of proofs about programs
 _AIRS: dict[int, Callable[[], Air]] = {
     TableNumber.REGISTERS: RegisterFile,
     TableNumber.BUMP: Bump,
-    TableNumber.HALVES: Halves,
-    TableNumber.BYTE_PAIRS: BytePairs,
+    TableNumber.NUMBERS: Numbers,
     TableNumber.POWERS: Powers,
     TableNumber.KECCAK_F: KeccakF,
     TableNumber.EVEN: Even,
@@ -75,6 +75,9 @@ def _same_for_all(number: int) -> Air:
     if number in FAMILY_TABLES:
         table = FAMILY_TABLES[number]
         return FAMILIES[table.family](table.lanes)
+    if number in SHARED:
+        number = TableNumber(number)
+        return Mixed(number.name.lower(), [FAMILIES[family](1) for family in SHARED[number]])
     return _AIRS[number]()
 
 
@@ -156,8 +159,7 @@ class ProgramStatements:
         needed = {
             TableNumber.PROGRAM: self.program().rows,
             TableNumber.IMAGE: 0 if data is None else data.rows,
-            TableNumber.HALVES: HALF,
-            TableNumber.BYTE_PAIRS: HALF,
+            TableNumber.NUMBERS: HALF,
             TableNumber.EVEN: EVENS,
         }.get(TableNumber(number), 1)
         return range(needed, needed + 1)

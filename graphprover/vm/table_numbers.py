@@ -3,8 +3,10 @@
 They are frozen, as the families' own are (version.py). The boundary, which is the first table, has the number 0.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from types import MappingProxyType
 
 from graphprover.vm.version import FAMILY_NUMBERS
 
@@ -22,13 +24,14 @@ class TableNumber(IntEnum):
     OUTPUT = 6
     ZERO_ABOVE = 7  # from the end of the output on
     BUMP = 8
-    HALVES = 9
-    BYTE_PAIRS = 10
+    NUMBERS = 9
     POWERS = 11
     KECCAK_F = 12
     EVEN = 13
     STATED_INPUT = 14  # in place of INPUT
     ZERO_BETWEEN = 15  # from the end of a stated input to the output
+    COMMON = 1 << 12  # what most programs do now and then
+    RARE = COMMON + 1  # what few do
 
 
 LANES = (1, 2, 4)  # instructions in a row of a family's table
@@ -48,7 +51,26 @@ class FamilyTable:
         return FAMILY_NUMBERS[self.family] * PER_FAMILY + self.lanes
 
 
-_TABLES = [FamilyTable(family, lanes) for family in FAMILY_NUMBERS for lanes in LANES]
+EXIT = "halt"  # the family that proves one cycle, the last
+IN_PLACE, NARROW = "_in_place", "_narrow"  # end the names of families in whose stead others can prove all they do
+
+_COMMON = (
+    "goto", "touch", "constant", "move", "jal", "jalr", "return", "addi", "add", "sub", "addiw", "addw", "subw",
+    "equal", "unequal", "zero", "nonzero", "negative", "nonnegative", "ltu", "geu", "lt", "ge", "ld", "lw", "lwu",
+    "lbu", "sd", "sw", "sb", "halt", "andi_positive", "andi_negative", "ori_positive", "xori_positive",
+    "xori_negative", "slli_0", "slli_1", "slli_2", "slli_3", "srli_0", "srli_1", "srli_2", "srli_3", "slliw_0",
+    "slliw_1",
+)  # fmt: skip
+# The families of tables that several share: they are in these tables where they prove few instructions.
+SHARED: Mapping[TableNumber, tuple[str, ...]] = MappingProxyType({
+    TableNumber.COMMON: _COMMON,
+    TableNumber.RARE: tuple(
+        name for name in FAMILY_NUMBERS if name not in _COMMON and not name.endswith((IN_PLACE, NARROW, "keccak_call"))
+    ),
+})  # fmt: skip
+SHARED_TABLE = MappingProxyType({family: number for number, families in SHARED.items() for family in families})
+
+_TABLES = [FamilyTable(family, lanes) for family in FAMILY_NUMBERS for lanes in LANES if family != EXIT]
 FAMILY_TABLES = {table.number: table for table in _TABLES}  # all there are, by number
 
 

@@ -2,13 +2,18 @@
 
 import random
 import struct
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
+from graphprover.air.columns import Columns
+from graphprover.statement import Table
 from graphprover.vm import shape
 from graphprover.vm.elf import Image
 from graphprover.vm.io import KECCAK_F, OUTPUT_BASE
 from graphprover.vm.isa import A0, A7, BRANCHES, LOADS, SHIFT, SHIFTW, STORES, I, Instruction, Op
+from graphprover.vm.tables.mixed import Mixed
 from tests.vm.assemble import CODE, DATA, image, leave, li
 
 EDGES = [0, 1, 2, 31, 63, 64, 0x7FFF, 0x10000, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 2**32, 2**63 - 1, 2**63, 2**64 - 1]
@@ -19,10 +24,20 @@ X, Y, D, HERE, LINK = 10, 11, 12, 13, 1  # registers
 
 
 def sharing_rows(patch: pytest.MonkeyPatch, lanes: int) -> None:
-    """All families have rows of so many lanes, 2 or 4, and tables in place, however short; of 1, as they are."""
-    if lanes > 1:
-        patch.setattr(shape, "MANY", 1)
-        patch.setattr(shape, "FEWEST", (1, 1, 1 if lanes == 4 else 1 << 60))
+    """All families have tables of their own, of so many lanes, however short; of more than 1 those in place too."""
+    never = 1 << 60
+    patch.setattr(shape, "MANY", 1 if lanes > 1 else never)
+    patch.setattr(shape, "FEWEST", (1, 1 if lanes > 1 else never, 1 if lanes == 4 else never))
+
+
+def cells_of_family(table: Table, family: str) -> SimpleNamespace:
+    """Writable views of a family's single cells in the trace of a table that it shares, (1, its rows)."""
+    assert isinstance(table.air, Mixed) and isinstance(table.main, np.ndarray)
+    (step,) = (step for step in table.air.steps if step.name == family)
+    columns = dict(zip(Columns(step.specs).names, table.air.column_of(family), strict=True))
+    rows = np.flatnonzero(table.main[columns["on"]])
+    own = slice(int(rows[0]), int(rows[-1]) + 1)
+    return SimpleNamespace(**{name: table.main[column : column + 1, own] for name, column in columns.items()})
 
 
 def operand(rng: random.Random) -> int:

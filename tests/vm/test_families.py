@@ -15,12 +15,13 @@ from graphprover.vm.traces.families import cells_of, code_of, family_trace, writ
 from graphprover.vm.traces.formulas import Formulas, Symbol
 from graphprover.vm.traces.rows import Rows
 from graphprover.vm.traces.run import load_run, load_tape
-from tests.vm.programs import everything
+from tests.vm.programs import everything, sharing_rows
 from tests.vm.test_windows import far_accesses
 
 
 @pytest.mark.parametrize("name", ["everything", "far"])
-def test_code_computes_what_witnesses_do(name: str) -> None:
+def test_code_computes_what_witnesses_do(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    sharing_rows(monkeypatch, 1)  # so that narrow families prove what they can
     program = everything(6, 2) if name == "everything" else far_accesses()
     device, machine = CpuDevice(2), Machine(program)
     execution = execute(program, b"some input", record=True)

@@ -285,7 +285,7 @@ def test_a_header_of_output_words_costs_less_than_the_proof_it_is_made_of(folder
     honest, guest = (folder / "proof").read_bytes(), open_program(SHA256)
     proof = Proof.from_bytes(honest)
     i = 1 + proof.public_values[0][3:].index(TableNumber.OUTPUT)
-    words = (1 << 17) - 1
+    words = (1 << 16) - 1
     claimed = (8 * words, 0, *[7] * (2 * words))
     hostile = replace(proof, public_values=(*proof.public_values[:i], claimed, *proof.public_values[i + 1 :]))
     data = hostile.to_bytes()

@@ -26,6 +26,8 @@ from tests.vm.assemble import CODE, Segment, X, elf, image, leave, li, words
 DIGESTS = {
     1: "ea370f89c679a75658af834616419dfacfc2e567475fcda0eb98daeb3a652034",
     2: "947e2b23ca8fa0c799df10634298dcc66d1677d1c1c7ba14336fbd31a6ef328f",
+    3: "9fc5e8870909c72a8055038bcdcb8bf49cee2f1c35e7b50e588bc3264282ed24",
+    4: "593daf989310e7f373d6b23c2db2fc497fec80590268a0a9535587fcbf655462",
 }
 PROGRAM = image([*li(A0, 7), Instruction(Op.ADDI, A0, A0, imm=1), *leave()])
 

@@ -21,9 +21,9 @@ from graphprover.vm.header import header_of
 from graphprover.vm.io import INPUT_BASE, OUTPUT_BASE
 from graphprover.vm.isa import Instruction, Op
 from graphprover.vm.run_statement import pieces_of_run, statement_of_run
-from graphprover.vm.shape import SEVERAL, Packing, lanes_for, packing
+from graphprover.vm.shape import SEVERAL, Packing, packing, table_for
 from graphprover.vm.statement import Machine
-from graphprover.vm.table_numbers import FAMILY_TABLES, PER_FAMILY, TableNumber
+from graphprover.vm.table_numbers import FAMILY_TABLES, PER_FAMILY, SHARED, TableNumber
 from graphprover.vm.windows import windows_of
 from tests.vm.assemble import image, leave, li
 from tests.vm.programs import X, Y, everything
@@ -36,7 +36,7 @@ SEARCHED = 6000  # headers
 def _shorter(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs of some ten thousand cycles have rows of any number of lanes."""
     monkeypatch.setattr(shape, "MANY", 1 << 12)
-    monkeypatch.setattr(shape, "FEWEST", (1, 1 << 12, 1 << 14))
+    monkeypatch.setattr(shape, "FEWEST", (1 << 5, 1 << 12, 1 << 14))
 
 
 @pytest.mark.parametrize("split_rows", [0, 100])
@@ -84,7 +84,7 @@ def runs() -> list[tuple[Machine, Proof | ProofInPieces]]:
             found.append((machine, header(statement_of_run(machine, execution, state_input=state_input))))
             pieces = pieces_of_run(machine, execution, windows, state_input=state_input)
             found.append((machine, in_one(tuple(map(header, pieces.statements)))))
-    assert {number for _, proof in found for number in tables_of(proof) if number < PER_FAMILY} == {*TableNumber}
+    assert {number for _, proof in found for number in tables_of(proof)} >= {*TableNumber}
     return found
 
 
@@ -190,7 +190,7 @@ def is_made(machine: Machine, proof: Proof | ProofInPieces) -> bool:
         found.append(uses_of(numbers, [1 << log for log in logs], claim.cycles))
     if claim.boundary != 6 or not all(all(uses.values()) for uses in found):
         return False
-    proved = [counts for uses in found for number, counts in uses.items() if number in FAMILY_TABLES]
+    proved = [counts for uses in found for number, counts in uses.items() if number in {*FAMILY_TABLES, *SHARED}]
     return sum(map(min, proved)) <= claim.cycles <= sum(map(max, proved))
 
 
@@ -198,19 +198,19 @@ def may_stand(
     machine: Machine, numbers: Sequence[int], logs: Sequence[int], values: Sequence[Any], first: bool, last: bool
 ) -> bool:
     """Whether a piece has these tables, whatever heights depend on their uses; all of it is its own first and last."""
-    singles = [number for number in numbers if number < PER_FAMILY]
-    families = [number for number in numbers if number >= PER_FAMILY]
-    if not {*singles} <= {*TableNumber} or not {*families} <= {*FAMILY_TABLES}:
+    singles = [number for number in numbers if number in {*TableNumber}]
+    families = [number for number in numbers if number not in {*TableNumber}]
+    if not {*families} <= {*FAMILY_TABLES}:
         return False
     once = [number for number in singles if number not in SEVERAL]
     call = [number for number in families if FAMILY_TABLES[number].family == "keccak_call"]
     names = {FAMILY_TABLES[number].family: number for number in families}
-    fixed = {TableNumber.PROGRAM, TableNumber.HALVES, TableNumber.BYTE_PAIRS, TableNumber.POWERS}
+    fixed = {TableNumber.PROGRAM, TableNumber.NUMBERS, TableNumber.POWERS}
     if (
         list(numbers) != sorted(numbers)
         or len(once) != len(set(once))
         or not fixed <= {*singles}
-        or (not first and not {*singles} <= fixed | {TableNumber.BUMP, TableNumber.KECCAK_F, TableNumber.EVEN})
+        or (not first and not {*singles} <= fixed | {TableNumber.EVEN, *SEVERAL})
         or (first and TableNumber.REGISTERS not in singles)
         or (first and (TableNumber.IMAGE in singles) != (machine.data() is not None))
         or (TableNumber.INPUT in singles and TableNumber.STATED_INPUT in singles)
@@ -218,16 +218,15 @@ def may_stand(
         or bool(call) != (TableNumber.KECCAK_F in singles)
         or bool(call) != (TableNumber.EVEN in singles)
         or len(names) != len({*families})
-        or ("halt" in names) != last
-        or not names
+        or (last and TableNumber.COMMON not in singles)
+        or not (names or {*singles} & {*SHARED})
         or min(logs) < 6
         or max(logs) > 26
     ):
         return False
     heights = {
         TableNumber.REGISTERS: 6,
-        TableNumber.HALVES: 16,
-        TableNumber.BYTE_PAIRS: 16,
+        TableNumber.NUMBERS: 16,
         TableNumber.POWERS: 6,
         TableNumber.EVEN: 12,
     }
@@ -256,14 +255,27 @@ def uses_of(numbers: Sequence[int], heights: Sequence[int], cycles: int) -> dict
     for number in {*numbers} - ({*TableNumber} - SEVERAL):
         own = tuple(height for other, height in zip(numbers, heights, strict=True) if other == number)
         uses[number] = all_uses(number, own)
+        if number in SHARED:  # each family proves fewer than have a table of their own
+            families = {*SHARED[TableNumber(number)]}
+            most = len(families - {"halt"}) * (shape.FEWEST[0] - 1) + ("halt" in families)
+            uses[number] = {count for count in uses[number] if count <= min(cycles, most)}
         if number in FAMILY_TABLES:
             table = FAMILY_TABLES[number]
-            uses[number] = {count for count in uses[number] if count <= cycles and lanes_for(count) == table.lanes}
-            if table.family == "halt":
-                uses[number] &= {1}
+            uses[number] = {
+                count for count in uses[number] if count <= cycles and has_table(table.family, count) == number
+            }
             if table.family == "keccak_call":
                 uses[number] &= uses.setdefault(TableNumber.KECCAK_F, uses_of_permutations(numbers, heights))
     return uses
+
+
+def has_table(family: str, count: int) -> int | None:
+    """The family's own table for so many instructions, if it has one."""
+    if family.endswith("_in_place") and count < shape.MANY:
+        return None
+    if count < shape.FEWEST[0] and family != "keccak_call":
+        return None
+    return table_for(family, count)
 
 
 def uses_of_permutations(numbers: Sequence[int], heights: Sequence[int]) -> set[int]:

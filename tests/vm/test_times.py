@@ -20,13 +20,14 @@ from graphprover.vm.execute import execute
 from graphprover.vm.isa import A0, A7, Instruction, Op
 from graphprover.vm.run_statement import pieces_of_run, statement_of_run
 from graphprover.vm.statement import Machine
-from graphprover.vm.table_numbers import TableNumber
+from graphprover.vm.table_numbers import EXIT, TableNumber
 from graphprover.vm.tables import bump
 from graphprover.vm.tables.bump import Bump
 from graphprover.vm.tables.step import paired
 from graphprover.vm.times import check_times
 from graphprover.vm.windows import windows_of
 from tests.vm.assemble import image, li
+from tests.vm.programs import cells_of_family
 
 SCALE = 1 << 20  # of the steps of a bump, so that 2^12 of them lead around p instead of 2^32
 PROGRAM = [*li(A7, 93), Instruction(Op.ECALL)]  # ends with exit code 0, which a0 holds from the start
@@ -80,15 +81,16 @@ def circle(count: int = 1) -> Statement | Pieces:
         return table.air.view(main)
 
     exit_at, before = 9, 8  # when the second cycle reads a0, and when it claims that the access before was
-    halt = edited(-1, numbers[-1][-1])
+    edited(-1, TableNumber.COMMON)
+    halt = cells_of_family(tables[-1][TableNumber.COMMON], EXIT)
     assert halt.b_at[0, 0] == REGISTER_BASE + A0 and halt.b_t[0, 0] == 0
     halt.b_t[0, 0], halt.b_lo[0, 0] = before, FALSE_CODE
     registers = edited(0, TableNumber.REGISTERS)
     assert registers.t[A0] == exit_at
     registers.t[A0] = 0
-    halves = edited(-1, TableNumber.HALVES)
-    halves.half[exit_at - 1] -= 1
-    halves.half[0] += 1
+    counted = edited(-1, TableNumber.NUMBERS)
+    counted.half[exit_at - 1] -= 1
+    counted.half[0] += 1
 
     step = (1 << 32) - 1
     lanes = (P - 1) // (SCALE * step)
@@ -103,9 +105,9 @@ def circle(count: int = 1) -> Statement | Pieces:
         c.t[:] = np.array(times[piece * own : (piece + 1) * own], dtype=np.uint64).reshape(-1, bump.BUMP_LANES).T
         c.step_low[:], c.step_high[:] = (step - 1) & 0xFFFF, (step - 1) >> 16
         tables[piece][TableNumber.BUMP] = Table(air, (), trace)
-        halves = edited(piece, TableNumber.HALVES)
+        counted = edited(piece, TableNumber.NUMBERS)
         for half in ((step - 1) & 0xFFFF, (step - 1) >> 16):
-            halves.half[half] += own
+            counted.half[half] += own
 
     boundary, *others = sorted(tables[0])
     first = (run.cycles, FALSE_CODE, 0, *others)

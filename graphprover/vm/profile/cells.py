@@ -13,9 +13,9 @@ import numpy as np
 from graphprover.vm.cost import cells_per_row
 from graphprover.vm.execute import Execution
 from graphprover.vm.record import Memory, Registers
-from graphprover.vm.shape import KECCAK_CALL, MIN_ROWS, lanes_for, packing, rows_for
+from graphprover.vm.shape import KECCAK_CALL, MIN_ROWS, packing, rows_for, table_for
 from graphprover.vm.statement import Machine
-from graphprover.vm.table_numbers import FamilyTable, TableNumber
+from graphprover.vm.table_numbers import TableNumber, name_of
 from graphprover.vm.tables.keccak_f import EVENS
 from graphprover.vm.tables.state import REGISTER_COUNT, Region
 from graphprover.vm.traces.counts import SIZES, TABLES
@@ -53,7 +53,11 @@ def tables_of(
 
     ``executed``: the instructions of each family; ``bumps``: the late accesses.
     """
-    uses = [_drawn(machine, FamilyTable(name, lanes_for(n)).number, name, n) for name, n in executed.items()]
+    drawn: dict[int, int] = {}
+    for name, count in executed.items():
+        number = table_for(name, count)
+        drawn[number] = drawn.get(number, 0) + count
+    uses = [_drawn(machine, number, name_of(number), count) for number, count in drawn.items()]
     uses += [_drawn(machine, TableNumber.BUMP, BUMP, bumps)] * (bumps > 0)
     calls = executed.get(KECCAK_CALL, 0)
     if calls:

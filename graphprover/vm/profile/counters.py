@@ -4,7 +4,7 @@ Every instruction counts for its *entry*, a row of the program table: this instr
 ways.py).
 
 An access that comes more than FAR after the one before takes a bump. These are counted with the entry, too. Whether
-entries of families whose rd is rs1 (``families.IN_PLACE``) are worth their table is known at the end only. They are
+entries of families whose rd is rs1 (``IN_PLACE``) are dropped is known at the end only. They are
 counted as if they were; the accesses that are late at SLOT_D, but not at SLOT_A where the other family has them, are
 counted with the entry behind, that of the other family, which is never counted otherwise.
 """
@@ -15,10 +15,10 @@ import numpy as np
 
 from graphprover.compiled import njit
 from graphprover.vm.clock import FAR, SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, clock_of, time_of
-from graphprover.vm.families import IN_PLACE
 from graphprover.vm.isa import Instructions, Op
 from graphprover.vm.profile.calls import LINKS, Calls
 from graphprover.vm.record import NO_REGISTER
+from graphprover.vm.table_numbers import IN_PLACE
 from graphprover.vm.version import FAMILY_NUMBERS
 from graphprover.vm.ways import CALL, SHIFT, entries_by_way, kinds
 

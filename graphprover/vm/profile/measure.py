@@ -9,12 +9,14 @@ from graphprover.vm.elf import Image
 from graphprover.vm.execute import Execution, execute_counting
 from graphprover.vm.guest import Limits
 from graphprover.vm.isa import Instructions, Op
+from graphprover.vm.partition import dropped_families, groups_of
 from graphprover.vm.profile.calls import LINKS, follow, given, paths
 from graphprover.vm.profile.cells import BUMP, KECCAK_F, Use, tables_of
 from graphprover.vm.profile.counters import Counters, in_place_families, start, steps_of
-from graphprover.vm.shape import KECCAK_CALL, MANY
+from graphprover.vm.shape import KECCAK_CALL, table_for
 from graphprover.vm.statement import Machine
 from graphprover.vm.symbols import functions
+from graphprover.vm.table_numbers import name_of
 from graphprover.vm.version import FAMILY_NUMBERS
 
 MAX_COUNTERS = 1 << 25  # given to call paths as they appear; behind them is one for each entry of the program
@@ -72,16 +74,17 @@ def profile(image: Image, data: bytes = b"", **limits: Unpack[Limits]) -> Profil
         return made[0]
 
     execution, memory = execute_counting(image, data, begin, **limits)
-    node, entry, cycles, late = _used(made[0], families, of, execution.counts)
+    node, entry, cycles, late = _used(machine, made[0])
     family, instruction = families[entry], of[entry]
 
     names = {number: name for name, number in FAMILY_NUMBERS.items()}
     executed = {names[number]: int(cycles[family == number].sum()) for number in np.unique(family).tolist()}
+    proving = {FAMILY_NUMBERS[name]: name_of(table_for(name, count)) for name, count in executed.items()}
     uses = tables_of(machine, execution, memory, executed, int(late.sum()))
     columns = []
     for table, use in enumerate(uses):
-        if use.name in FAMILY_NUMBERS:
-            some = family == FAMILY_NUMBERS[use.name]
+        if use.name in proving.values():
+            some = np.isin(family, [number for number, name in proving.items() if name == use.name])
             draws = counted = cycles[some]
         elif use.name in (BUMP, KECCAK_F):
             some = late > 0 if use.name == BUMP else family == FAMILY_NUMBERS[KECCAK_CALL]
@@ -105,24 +108,22 @@ def _called(image: Image, code: Instructions) -> np.ndarray:
     return found[(found >= 0) & (found % 4 == 0)].astype(np.uint64)
 
 
-def _used(
-    counters: Counters, families: np.ndarray, of: np.ndarray, executed: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def _used(machine: Machine, counters: Counters) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Node, entry, executions and late accesses of all that was counted, int64.
 
-    An entry of a family whose rd is rs1 becomes the one behind where that family's table is not worth it. ``of``: the
-    instruction of each entry; ``executed``: how often each instruction was.
+    An entry of a family that is dropped becomes the next that is not.
     """
+    families, groups, in_place = machine.family_of_entry, groups_of(machine), in_place_families()
     *starts, end = given(counters.calls)
     (at,) = (counters.counts[:end] | counters.late[:end]).nonzero()
     node = np.searchsorted(starts, at, side="right") - 1
     entry = at - counters.calls.node_base[node]
     cycles, late = counters.counts[at], counters.late[at]
-    in_place = in_place_families()[families]
-    many = np.bincount(families, weights=executed[of], minlength=len(in_place_families()))
-    worth = many[families] >= MANY
-    late_at_d = (cycles == 0) & (entry > 0) & in_place[entry - 1]
+    totals = np.bincount(groups.of[entry], weights=cycles, minlength=len(groups.family)).astype(np.int64)
+    dropped = np.isin(families, list(dropped_families(groups, totals)))
+    late_at_d = (cycles == 0) & (entry > 0) & in_place[families[entry - 1]]
     entry = np.where(late_at_d, entry - 1, entry)
-    late = np.where(late_at_d & ~worth[entry], 0, late)
-    entry = np.where(in_place[entry] & ~worth[entry], entry + 1, entry)
+    late = np.where(late_at_d & dropped[entry], 0, late)
+    while dropped[entry].any():
+        entry = entry + dropped[entry]
     return node, entry, cycles, late

@@ -5,10 +5,11 @@ parts that belong together: ``cells``, the columns of a lane; ``rule``, what hol
 they are, from what was executed. Where a family proves only some cases of an instruction, ``fits`` says which.
 
 - The families: moves.py (constants, copies, jumps), arithmetic.py, logic.py, shifts.py, compare.py (with branches),
-  multiply.py (with division), load_store.py (aligned accesses), unaligned.py, host_calls.py.
+  multiply.py (with division), load_store.py (aligned accesses), unaligned.py, host_calls.py. In mixed.py those that
+  prove little share a table.
 - Where a run begins and ends: state.py (the first and the last cycle, registers, and each region of memory).
 - What families draw on: program.py (all instructions of the program), fixed.py (tables that lookups are answered from:
-  numbers of 16 bits, pairs of bytes, powers of two), bump.py (brings values nearer that were not accessed for long),
+  numbers of 16 bits with their bytes, powers of two), bump.py (brings values nearer that were not accessed for long),
   keccak_f.py (the permutation that a host call asks for).
 
 docs/vm.md says why the rules suffice; what is bounded over all tables together is in docs/security.md.

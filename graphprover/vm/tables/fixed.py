@@ -1,38 +1,29 @@
-"""Fixed tables: numbers of 16 bits, pairs of bytes, powers of two. Each counts how often its rows are looked up."""
+"""Fixed tables: numbers of 16 bits, powers of two. Each counts how often its rows are looked up."""
 
 import numpy as np
 
 from graphprover.air import Air, TableBuilder
 from graphprover.vm.buses import VM, Tag, message
 from graphprover.vm.limbs import BYTE, HALF
+from graphprover.vm.tables.step import paired
 
 
-class Halves(Air):
-    """All numbers of 16 bits, with their highest bit."""
+class Numbers(Air):
+    """All numbers of 16 bits with their highest bit, and their bytes: all pairs of these, with their conjunction."""
 
-    preprocessed = ("x", "bit")
-    columns = ("half", "sign")
+    preprocessed = ("a", "b", "bit", "both")
+    columns = ("half", "sign", "bytes", "and")
 
     def preprocessed_trace(self) -> np.ndarray:
         x = np.arange(HALF, dtype=np.uint64)
-        return np.stack([x, x >> np.uint64(15)])
+        a, b = np.divmod(x, np.uint64(BYTE))
+        return np.stack([a, b, x >> np.uint64(15), a & b])
 
     def define(self, t: TableBuilder) -> None:
-        t.provide(VM, message(Tag.HALF, t.x), t.half)
-        t.provide(VM, message(Tag.SIGN, t.x, t.bit), t.sign)
-
-
-class BytePairs(Air):
-    """All pairs of bytes, with their conjunction."""
-
-    preprocessed = ("a", "b", "both")
-    columns = ("bytes", "and")
-
-    def preprocessed_trace(self) -> np.ndarray:
-        a, b = np.divmod(np.arange(HALF, dtype=np.uint64), np.uint64(BYTE))
-        return np.stack([a, b, a & b])
-
-    def define(self, t: TableBuilder) -> None:
+        t.every_row(paired(t.bit), "a bit, by which two messages share a fraction column")
+        x = BYTE * t.a + t.b
+        t.provide(VM, message(Tag.HALF, x), t.half)
+        t.provide(VM, message(Tag.SIGN, x, t.bit), t.sign)
         t.provide(VM, message(Tag.BYTES, t.a, t.b), t.bytes)
         t.provide(VM, message(Tag.AND, t.a, t.b, t.both), t["and"])
 

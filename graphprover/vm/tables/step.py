@@ -1,5 +1,6 @@
 """What the tables of all instructions share: a lane executes one instruction, a row has one or several lanes."""
 
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
@@ -36,10 +37,26 @@ def shared(flag: Expr, messages: int) -> Expr:
     return flag**messages * (flag - 1)
 
 
+class Stating(Protocol):
+    """What a lane states on: a table, or its part of one that families share. As in `TableBuilder`."""
+
+    def __getitem__(self, name: str) -> Any: ...
+
+    def every_row(self, zero: Any, label: str | None = None) -> None: ...
+
+    def boolean(self, flag: Expr, label: str | None = None) -> None: ...
+
+    def send(self, bus: Bus, fields: Iterable[Any], multiplicity: Any, *, weight: int | None) -> None: ...
+
+    def receive(self, bus: Bus, fields: Iterable[Any], multiplicity: Any, *, weight: int | None) -> None: ...
+
+    def lookup(self, bus: Bus, fields: Iterable[Any], multiplicity: Any, *, weight: int | None) -> None: ...
+
+
 class Lane:
     """The cells of one lane as attributes, and the statements that families share."""
 
-    def __init__(self, t: TableBuilder, step: "Step", lane: int) -> None:
+    def __init__(self, t: Stating, step: "Step", lane: int) -> None:
         self._t = t
         self._family_number = step.family_number
         self._in_place = step.in_place

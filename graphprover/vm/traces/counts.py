@@ -25,8 +25,7 @@ from graphprover.vm.traces.run import Run
 SIZES = {tag: 64 if tag in (Tag.LEFT, Tag.RIGHT) else HALF for tag in LOOKUPS}  # rows of each tag's table
 FIRSTS = {tag: sum(list(SIZES.values())[:i]) for i, tag in enumerate(LOOKUPS)}  # where its counts begin among all
 TABLES = {
-    TableNumber.HALVES: (Tag.HALF, Tag.SIGN),
-    TableNumber.BYTE_PAIRS: (Tag.BYTES, Tag.AND),
+    TableNumber.NUMBERS: (Tag.HALF, Tag.SIGN, Tag.BYTES, Tag.AND),
     TableNumber.POWERS: (Tag.LEFT, Tag.RIGHT),
 }
 FEW = 1 << 18  # cells of a trace up to which it is counted together with others
@@ -35,8 +34,13 @@ _KEY = {Tag.HALF: -1, Tag.SIGN: -2, Tag.BYTES: -2, Tag.AND: -3, Tag.LEFT: -2, Ta
 _PAIRS = (Tag.BYTES, Tag.AND)  # whose key is 256 a + b
 
 
-def count_recipes(traces: Sequence[tuple[Recipe, AirDescription]]) -> dict[TableNumber, Recipe]:
-    """The fixed tables, counted from these traces: each large one by itself, all small ones together."""
+def count_recipes(
+    traces: Sequence[tuple[Recipe, AirDescription]], counted: Sequence[Recipe] = ()
+) -> dict[TableNumber, Recipe]:
+    """The fixed tables, counted from these traces: each large one by itself, all small ones together.
+
+    ``counted`` give more counts, as `count` does.
+    """
     groups: list[list[tuple[Recipe, AirDescription]]] = [[]]
     for recipe, air in traces:
         if recipe.shape[0] * recipe.shape[1] > FEW:
@@ -48,9 +52,9 @@ def count_recipes(traces: Sequence[tuple[Recipe, AirDescription]]) -> dict[Table
         for i, group in enumerate(groups)
         if group
     )
-    total = Recipe("counts", add, {}, counts)
+    total = Recipe("counts", add, {}, (*counts, *counted))
     return {
-        number: Recipe(number.name.lower(), fixed_table, {"tags": tags}, (total,), (2, SIZES[tags[0]]))
+        number: Recipe(number.name.lower(), fixed_table, {"tags": tags}, (total,), (len(tags), SIZES[tags[0]]))
         for number, tags in TABLES.items()
     }
 

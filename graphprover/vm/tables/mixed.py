@@ -1,0 +1,210 @@
+"""Tables that families share: a row executes one instruction, of one of them.
+
+A family that proves few instructions would add its own columns, lookups and quotient to every query of a proof. Here it
+adds a flag. Cells and messages are as many as the family has that needs most: where a flag is 1, they are that family's
+cells, and its rule holds of them; where none is, the row is idle. So every constraint of a rule is multiplied by its
+family's flag, and an element of a message is the sum of flags times what it is for each family.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from graphprover.air import Air, Bus, Expr, TableBuilder
+from graphprover.air.columns import Columns
+from graphprover.vm.buses import VM
+from graphprover.vm.tables.step import BASE, Lane, Step
+
+_OWN = ("clk", "pc")  # cells that are the same of all families
+
+
+@dataclass(frozen=True, eq=False)
+class Said:
+    """A message of a family."""
+
+    sent: bool  # or received
+    elements: tuple[Any, ...]  # expressions and integers
+
+    @cached_property
+    def key(self) -> tuple[object, ...]:
+        """Equal for messages that are the same."""
+        return tuple(_key(element) for element in self.elements)
+
+    @cached_property
+    def tag(self) -> int:
+        """What it is: the first element that is not 0."""
+        return next(x for x in self.elements if not isinstance(x, int) or x)
+
+
+@dataclass(frozen=True, eq=False)
+class Slot:
+    """A message of the table, which is at most one of each family's."""
+
+    sent: bool
+    said: list[tuple[Expr, Said]] = field(default_factory=list)  # with the family's flag
+    keys: set[tuple[object, ...]] = field(default_factory=set)  # of these
+    tags: set[int] = field(default_factory=set)
+
+    def take(self, flag: Expr, said: Said) -> None:
+        """One more family says something here."""
+        self.said.append((flag, said))
+        self.keys.add(said.key)
+        self.tags.add(said.tag)
+
+
+class Part:
+    """What a lane states on, as one family of a table: where the flag is 1."""
+
+    def __init__(self, t: TableBuilder, flag: Expr, cells: Mapping[str, Any]) -> None:
+        self._t, self.flag, self._cells = t, flag, cells
+        self.said: list[Said] = []
+
+    def __getitem__(self, name: str) -> tuple[Any, ...]:
+        return (self._cells[name],)
+
+    def every_row(self, zero: Any, label: str | None = None) -> None:
+        """``zero`` is 0 in this family's rows."""
+        self._t.every_row(self.flag * zero, label)
+
+    def boolean(self, flag: Expr, label: str | None = None) -> None:
+        """``flag`` is 0 or 1 in them."""
+        self.every_row(flag * (flag - 1), label)
+
+    def send(self, bus: Bus, fields: Iterable[Any], multiplicity: Any, *, weight: int | None) -> None:
+        """They send a message, once."""
+        self._say(bus, Said(True, tuple(fields)), multiplicity, weight)
+
+    lookup = send
+
+    def receive(self, bus: Bus, fields: Iterable[Any], multiplicity: Any, *, weight: int | None) -> None:
+        """They receive one, once."""
+        self._say(bus, Said(False, tuple(fields)), multiplicity, weight)
+
+    def _say(self, bus: Bus, said: Said, multiplicity: Any, weight: int | None) -> None:
+        assert bus == VM and multiplicity == weight == 1
+        self.said.append(said)
+
+
+class Mixed(Air):
+    """A table that these families share."""
+
+    def __init__(self, name: str, steps: Sequence[Step]) -> None:
+        self.name, self.steps = name, tuple(steps)
+
+    @property
+    def columns(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The cells of all, each family's flag, and the cells that they share."""
+        return (*_OWN, f"is[{len(self.steps)}]", f"cell[{self.width}]")
+
+    @cached_property
+    def width(self) -> int:
+        """Cells that are shared: as many as the family has that needs most."""
+        return max(len(_cells(step)) for step in self.steps)
+
+    @cached_property
+    def places(self) -> Mapping[str, Mapping[str, int]]:
+        """By family, which of the shared cells each of its own is.
+
+        Cells of one name are one cell where that leaves room: what is then the same for all takes no flags.
+        """
+        known: dict[str, int] = {}
+        found = {}
+        for step in sorted(self.steps, key=lambda step: (-len(_cells(step)), step.name)):
+            own: dict[str, int] = {}
+            for name in _cells(step):
+                if name in known and known[name] not in own.values():
+                    own[name] = known[name]
+            free = iter(sorted({*range(self.width)} - {*own.values()}))
+            own |= {name: next(free) for name in _cells(step) if name not in own}
+            known = own | known
+            found[step.name] = own
+        return found
+
+    def column_of(self, family: str) -> list[int]:
+        """Where each column of the family's own table, of one lane, is here."""
+        (number,) = (i for i, step in enumerate(self.steps) if step.name == family)
+        before, places = len(_OWN), self.places[family]
+        own = {"on": before + number, **{name: i for i, name in enumerate(_OWN)}}
+        own |= {name: before + len(self.steps) + place for name, place in places.items()}
+        return [own[name] for name in Columns(self.steps[number].specs).names]
+
+    def define(self, t: TableBuilder) -> None:
+        parts = [Part(t, flag, self._named(t, step)) for flag, step in zip(t["is"], self.steps, strict=True)]
+        for part, step in zip(parts, self.steps, strict=True):
+            t.boolean(part.flag, f"a row is {step.name} or not")
+            step.rule(Lane(part, step, 0))
+        t.boolean(_sum(part.flag for part in parts), "a row is of one family or of none")
+        for slot in _slots(parts):
+            say = t.send if slot.sent else t.receive
+            say(VM, _elements(slot), _sum(flag for flag, _ in slot.said), weight=1)
+
+    def _named(self, t: TableBuilder, step: Step) -> dict[str, Any]:
+        """The cells of a family, by name; it is always on, for everything is multiplied by its flag."""
+        names, places = Columns(step.specs).names, self.places[step.name]
+        own: dict[str, Any] = {"on": 1, **{name: t[name] for name in _OWN}}
+        own |= {name: t.cell[place] for name, place in places.items()}
+        return {name: family.symbols(lambda i: own[names[i]]) for name, family in Columns(step.specs).families.items()}
+
+
+def _cells(step: Step) -> list[str]:
+    """The names of a family's cells, but for those of all."""
+    return [name for name in Columns(step.specs).names if name not in BASE]
+
+
+def _slots(parts: Iterable[Part]) -> list[Slot]:
+    """As few as can be: each family's messages go where the same is said already, else where one of its kind is."""
+    slots: list[Slot] = []
+    for part in parts:
+        free, left = list(slots), part.said
+        for fits in (_same, _of_one_kind, _any):
+            later = []
+            for said in left:
+                slot = next((slot for slot in free if slot.sent == said.sent and fits(slot, said)), None)
+                if slot is None:
+                    later.append(said)
+                else:
+                    free.remove(slot)
+                    slot.take(part.flag, said)
+            left = later
+        for said in left:
+            slots.append(Slot(said.sent))
+            slots[-1].take(part.flag, said)
+    return slots
+
+
+def _same(slot: Slot, said: Said) -> bool:
+    return said.key in slot.keys
+
+
+def _of_one_kind(slot: Slot, said: Said) -> bool:
+    return said.tag in slot.tags
+
+
+def _any(slot: Slot, said: Said) -> bool:
+    return True
+
+
+def _elements(slot: Slot) -> Iterator[Any]:
+    """Of a slot's message: what all its families say there, or the sum of their flags times that."""
+    flags = [flag for flag, _ in slot.said]
+    for elements in zip(*(said.elements for _, said in slot.said), strict=True):
+        of_element: dict[object, tuple[Any, list[Expr]]] = {}
+        for flag, element in zip(flags, elements, strict=True):
+            of_element.setdefault(_key(element), (element, []))[1].append(flag)
+        if len(of_element) == 1:
+            yield elements[0]
+        else:
+            yield _sum(_sum(own) * element for element, own in of_element.values())
+
+
+def _key(element: Any) -> object:
+    """Equal for equal expressions of a table, which are one node, and for equal integers."""
+    return ("node", element.index) if isinstance(element, Expr) else element
+
+
+def _sum(terms: Iterable[Expr]) -> Any:
+    first, *others = terms
+    for term in others:
+        first = first + term
+    return first

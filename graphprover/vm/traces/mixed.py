@@ -1,0 +1,56 @@
+"""The trace of a table that families share: the rows of each, made as those of a table of its own."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphprover.air import AirDescription
+from graphprover.device import Array, Device
+from graphprover.vm.shape import rows_for
+from graphprover.vm.tables.step import Step
+from graphprover.vm.traces.counts import count
+from graphprover.vm.traces.families import family_trace
+from graphprover.vm.traces.run import Run
+
+
+@dataclass(frozen=True, eq=False)
+class Few:
+    """The few instructions of a family that shares a table: the cycles first..last of the run's order."""
+
+    step: Step  # of one lane
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class Share:
+    """Rows of a family in a table that it shares."""
+
+    family: int  # its number among those that share
+    columns: tuple[int, ...]  # where each of its columns is
+    start: int  # the first of the rows, among the family's own
+    first: int  # and here
+    rows: int
+
+
+def few_traces(device: Device, run: Run, *, families: Sequence[Few]) -> list[Array]:
+    """The trace of each family, as if it had a table of its own."""
+    return [
+        family_trace(device, run, step=few.step, height=rows_for(few.last - few.first), first=few.first, last=few.last)
+        for few in families
+    ]
+
+
+def count_few(device: Device, traces: Sequence[Array], *, airs: Sequence[AirDescription]) -> Array:
+    """How often these traces look up each row of the fixed tables; see `count`."""
+    return count(device, *traces, airs=airs)
+
+
+def mixed_trace(device: Device, traces: Sequence[Array], *, shares: Sequence[Share], width: int, height: int) -> Array:
+    """The trace of a table of so many columns and rows, from the families' own; rows of none are zeros."""
+    main = device.arrays.zeros((width, height), dtype=np.uint64)
+    for share in shares:
+        own = traces[share.family][:, share.start : share.start + share.rows]
+        main[device.load(np.array(share.columns)), share.first : share.first + share.rows] = own
+    return main
