@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from types import MappingProxyType
 
 from graphprover.field import P
@@ -109,6 +109,12 @@ def _numbered(name: str, make: Callable[..., Step], lanes: int) -> Step:
 
 
 FAMILIES: Mapping[str, Callable[[int], Step]] = MappingProxyType(_families())
+
+
+@cache
+def family_table(name: str, lanes: int = 1) -> Step:
+    """The table of a family, described once in a process."""
+    return FAMILIES[name](lanes)
 
 
 @dataclass(frozen=True)

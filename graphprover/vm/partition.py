@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from graphprover.device import Array, Device
-from graphprover.vm.families import FAMILIES
+from graphprover.vm.families import family_table
 from graphprover.vm.isa import disassemble
 from graphprover.vm.kernels import census, replay
 from graphprover.vm.kernels.tape import ACCESSES, NO_STEP, Tape, empty_cycles
@@ -137,7 +137,7 @@ def _families(
         name, own = _NAMES[number], family == number
         start, end = end, end + int(totals[own].sum())
         shares[name] = start, end
-        for access in accesses_of(FAMILIES[name](1)):
+        for access in accesses_of(family_table(name)):
             count = int(late[own, access.column].sum())
             if count:
                 found.append(Late(access, start, end, count))

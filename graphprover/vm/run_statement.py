@@ -15,7 +15,7 @@ from graphprover.statement import Statement, Table
 from graphprover.vm.claim import MAX_PROVED_OUTPUT, MAX_STATED_INPUT
 from graphprover.vm.cost import cells_per_row
 from graphprover.vm.execute import Execution
-from graphprover.vm.families import FAMILIES
+from graphprover.vm.families import family_table
 from graphprover.vm.io import region
 from graphprover.vm.limbs import limbs
 from graphprover.vm.partition import Late, Unprovable, partition
@@ -130,7 +130,7 @@ def _traces(
     for family, (first, last) in parted.shares.items():
         number = table_for(family, last - first)
         if number in SHARED:
-            shared[number].append(Few(FAMILIES[family](1), first, last))
+            shared[number].append(Few(family_table(family), first, last))
         else:
             step = machine.air(number, 0, 0)
             assert isinstance(step, Step)
@@ -183,7 +183,7 @@ def _mixed_recipes(machine: Machine, number: int, families: Sequence[Few], own: 
         for i, (start, end) in enumerate(pairwise(ends)):
             low, high = max(start, first), min(end, last)
             if low < high:
-                columns = tuple(mixed.column_of(families[i].step.name))
+                columns = mixed.columns_of[families[i].step.name]
                 shares.append(Share(i, columns, low - start, low - first, high - low))
         fixed = {"shares": shares, "width": air.main_width, "height": height}
         yield Recipe(air.name, mixed_trace, fixed, (own,), (air.main_width, height))

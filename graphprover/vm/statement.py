@@ -32,7 +32,7 @@ from graphprover.vm.claim import claim_of
 from graphprover.vm.cost import cells_per_row
 from graphprover.vm.elf import Image, program_hash
 from graphprover.vm.entries import program_entries
-from graphprover.vm.families import FAMILIES
+from graphprover.vm.families import family_table
 from graphprover.vm.header import header_of
 from graphprover.vm.io import INPUT_BASE, MEMORY_END, OUTPUT_BASE
 from graphprover.vm.isa import Instructions, Op
@@ -74,10 +74,10 @@ def _same_for_all(number: int) -> Air:
     """A table that is the same for every program, described once in a process."""
     if number in FAMILY_TABLES:
         table = FAMILY_TABLES[number]
-        return FAMILIES[table.family](table.lanes)
+        return family_table(table.family, table.lanes)
     if number in SHARED:
         number = TableNumber(number)
-        return Mixed(number.name.lower(), [FAMILIES[family](1) for family in SHARED[number]])
+        return Mixed(number.name.lower(), [family_table(family) for family in SHARED[number]])
     return _AIRS[number]()
 
 

@@ -34,7 +34,7 @@ def cells_of_family(table: Table, family: str) -> SimpleNamespace:
     """Writable views of a family's single cells in the trace of a table that it shares, (1, its rows)."""
     assert isinstance(table.air, Mixed) and isinstance(table.main, np.ndarray)
     (step,) = (step for step in table.air.steps if step.name == family)
-    columns = dict(zip(Columns(step.specs).names, table.air.column_of(family), strict=True))
+    columns = dict(zip(Columns(step.specs).names, table.air.columns_of[family], strict=True))
     rows = np.flatnonzero(table.main[columns["on"]])
     own = slice(int(rows[0]), int(rows[-1]) + 1)
     return SimpleNamespace(**{name: table.main[column : column + 1, own] for name, column in columns.items()})

@@ -54,7 +54,7 @@ def test_a_row_says_what_its_family_says(number: TableNumber, family: str) -> No
     rows[own.describe().main_names.index("on[0]")] = 1
     shared = rng.integers(0, P, (mixed.describe().main_width, ROWS), dtype=np.uint64)  # also what the family has not
     shared[[i for i, name in enumerate(mixed.describe().main_names) if name.startswith("is[")]] = 0
-    shared[mixed.column_of(family)] = rows
+    shared[list(mixed.columns_of[family])] = rows
 
     constraints, messages = said(own, rows)
     assert said(mixed, shared) == (constraints, messages)

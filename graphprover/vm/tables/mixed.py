@@ -121,13 +121,15 @@ class Mixed(Air):
             found[step.name] = own
         return found
 
-    def column_of(self, family: str) -> list[int]:
-        """Where each column of the family's own table, of one lane, is here."""
-        (number,) = (i for i, step in enumerate(self.steps) if step.name == family)
-        before, places = len(_OWN), self.places[family]
-        own = {"on": before + number, **{name: i for i, name in enumerate(_OWN)}}
-        own |= {name: before + len(self.steps) + place for name, place in places.items()}
-        return [own[name] for name in Columns(self.steps[number].specs).names]
+    @cached_property
+    def columns_of(self) -> Mapping[str, tuple[int, ...]]:
+        """By family, where each column of its own table, of one lane, is here."""
+        before, found = len(_OWN), {}
+        for number, step in enumerate(self.steps):
+            own = {"on": before + number, **{name: i for i, name in enumerate(_OWN)}}
+            own |= {name: before + len(self.steps) + place for name, place in self.places[step.name].items()}
+            found[step.name] = tuple(own[name] for name in Columns(step.specs).names)
+        return found
 
     def define(self, t: TableBuilder) -> None:
         parts = [Part(t, flag, self._named(t, step)) for flag, step in zip(t["is"], self.steps, strict=True)]
