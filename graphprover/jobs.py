@@ -39,7 +39,7 @@ from graphprover.vm.execute import Execution, half_of_memory, prepare
 from graphprover.vm.faults import OtherExitCode
 from graphprover.vm.guest import ANY, Guest, Limits, claim_in, other_exit_code
 from graphprover.vm.key import Key
-from graphprover.vm.possible import possible_tables
+from graphprover.vm.possible import possible_tables, shared_tables
 from graphprover.vm.setup import make_key
 from graphprover.vm.statement import Machine
 
@@ -301,6 +301,7 @@ def _compiling(device: Device | None, machine: Machine) -> Iterator[None]:
         yield
         return
     kernels.expect(device)
+    device.expect(shared_tables(machine), guess=True)  # one or both of which every run needs
     _load_interpreter()
     waiting = Timer(_LONG_RUN, partial(device.expect, possible_tables(machine), guess=True))
     waiting.start()

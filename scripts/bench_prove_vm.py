@@ -129,22 +129,23 @@ def seconds_by_part(proved: Statement, device: Any) -> dict[str, float]:
     """How long the recipes of each function take, each waited for."""
     made: dict[Recipe, Any] = {}
     seconds: dict[str, float] = {}
-
-    def follow(recipe: Recipe) -> None:
-        if recipe in made:
-            return
-        for needed in recipe.needs:
-            follow(needed)
-        started = time.perf_counter()
-        make(device, recipe, made)
-        synchronize(device)
-        part = recipe.function.__name__
-        seconds[part] = seconds.get(part, 0) + time.perf_counter() - started
-
     for table in proved.tables:
         if isinstance(table.main, Recipe):
-            follow(table.main)
+            follow(table.main, device, made, seconds)
     return seconds
+
+
+def follow(recipe: Recipe, device: Any, made: dict[Recipe, Any], seconds: dict[str, float]) -> None:
+    """Make what it gives, and before that what it needs, unless it is there."""
+    if recipe in made:
+        return
+    for needed in recipe.needs:
+        follow(needed, device, made, seconds)
+    started = time.perf_counter()
+    make(device, recipe, made)
+    synchronize(device)
+    part = recipe.function.__name__
+    seconds[part] = seconds.get(part, 0) + time.perf_counter() - started
 
 
 def synchronize(device: Any) -> None:

@@ -93,6 +93,12 @@ def groups(codeword: np.ndarray, log_arity: int) -> np.ndarray:
 kernels.TWINS["naive"] = __name__
 
 
+def place_columns(device: "NaiveDevice", sources: Sequence[np.ndarray], moves: np.ndarray, main: np.ndarray) -> None:
+    for source, from_column, from_row, column, row, rows in moves.tolist():
+        for i in range(rows):
+            main[column, row + i] = sources[source][from_column, from_row + i]
+
+
 def fill_lanes(device: "NaiveDevice", code: Code, lanes: Lanes, main: np.ndarray) -> None:
     height = main.shape[1]
     for number in range(height * code.lanes):

@@ -1,6 +1,6 @@
 """A device whose arrays are as strange to NumPy's as a GPU's are: it finds on a CPU what would fail or wait there."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, NoReturn
@@ -108,6 +108,11 @@ def fill_lanes(device: "StrictDevice", code: Code, lanes: Lanes, main: StrictArr
 def count_entries(device: "StrictDevice", entries: StrictArray, counts: StrictArray) -> None:
     assert type(entries) is type(counts) is StrictArray
     kernels.count_entries(device.cpu, unwrapped(entries), unwrapped(counts))
+
+
+def place_columns(device: "StrictDevice", sources: Sequence[StrictArray], moves: np.ndarray, main: StrictArray) -> None:
+    assert type(moves) is np.ndarray and all(type(array) is StrictArray for array in (main, *sources))
+    kernels.place_columns(device.cpu, list(map(unwrapped, sources)), moves, unwrapped(main))
 
 
 def _here(strict: Any) -> Any:

@@ -31,3 +31,9 @@ def possible_tables(machine: Machine, families: set[str] | None = None) -> Itera
     tables = sorted((table.lanes, table.family, n) for n, table in FAMILY_TABLES.items() if table.family in families)
     for number in (0, *sorted(others), *(number for *_, number in tables)):
         yield machine.air(number, tables=2, output_words=0).describe()
+
+
+def shared_tables(machine: Machine) -> Iterator[AirDescription]:
+    """Those of them that families share, one of which every proof has."""
+    for number in SHARED:
+        yield machine.air(number, tables=2, output_words=0).describe()

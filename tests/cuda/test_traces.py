@@ -11,11 +11,11 @@ from graphprover.vm.kernels.cuda import sources
 from graphprover.vm.table_numbers import LANES
 from tests.graphs.test_proof import FEW
 from tests.strict_device import _SAME
-from tests.vm.kernels import test_bumps, test_counting, test_keccak_f, test_lanes, test_tape
+from tests.vm.kernels import test_bumps, test_counting, test_keccak_f, test_lanes, test_places, test_tape
 from tests.vm.test_traces import INPUTS, all_families, guest, same_words
 
 cupy = pytest.importorskip("cupy")
-from graphprover.vm.kernels import count_entries, count_keys, fill_lanes, permuted  # noqa: E402
+from graphprover.vm.kernels import count_entries, count_keys, fill_lanes, permuted, place_columns  # noqa: E402
 
 pytestmark = pytest.mark.gpu
 
@@ -52,6 +52,15 @@ def test_counts(rows, device) -> None:  # type: ignore[no-untyped-def]
         counts = cupy.ones(len(expected), dtype=np.uint64)
         count_keys(device, device.load(main), keys, counts)
         np.testing.assert_array_equal(counts.get(), expected)
+
+
+@pytest.mark.parametrize("size", test_places.CASES)
+def test_pieces_of_columns(size, device) -> None:  # type: ignore[no-untyped-def]
+    found = traces, moves, shape = test_places.case(*size)
+    with device.task():
+        main = cupy.zeros(shape, dtype=np.uint64)
+        place_columns(device, [device.load(trace) for trace in traces], moves, main)
+        np.testing.assert_array_equal(main.get(), test_places.placed(CpuDevice(1), found))
 
 
 @pytest.mark.parametrize("size", [1, 31, 16_384, 100_001])

@@ -2,9 +2,10 @@
 
 ``cpu/`` and ``cuda/`` are twins: each has the functions below, for the devices of its kind. They take the device as
 well, which gives what is general: pieces of rows, streams, and the count of what was launched. Formats that both read
-are in bumps.py, keys.py, lanes.py and tape.py.
+are in bumps.py, keys.py, lanes.py, places.py and tape.py.
 """
 
+from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from graphprover.device import Array, Device
+from graphprover.vm.kernels import places
 from graphprover.vm.kernels.bumps import Accessed
 from graphprover.vm.kernels.keys import Keys
 from graphprover.vm.kernels.lanes import Code, Lanes
@@ -97,6 +99,16 @@ def fill_bumps(device: Device, accessed: Accessed, sought: np.ndarray, bumps: Ar
     """
     accessed.require(sought)
     _twin(device).fill_bumps(device, accessed, sought, bumps)
+
+
+def place_columns(device: Device, sources: Sequence[Array], moves: np.ndarray, main: Array) -> None:
+    """Copy pieces of columns of ``sources`` into ``main``, all uint64 (columns, rows).
+
+    ``moves`` is uint64 (n, places.MOVE_WORDS), on the host, with one piece at least; no two go to one place. Raises
+    ValueError for what is not there, and for arrays that are not contiguous.
+    """
+    places.require(sources, moves, main)
+    _twin(device).place_columns(device, sources, moves, main)
 
 
 def permuted(device: Device, states: Array) -> Array:

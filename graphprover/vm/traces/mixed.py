@@ -7,6 +7,7 @@ import numpy as np
 
 from graphprover.air import AirDescription
 from graphprover.device import Array, Device
+from graphprover.vm.kernels import place_columns
 from graphprover.vm.shape import rows_for
 from graphprover.vm.tables.step import Step
 from graphprover.vm.traces.counts import count
@@ -50,7 +51,10 @@ def count_few(device: Device, traces: Sequence[Array], *, airs: Sequence[AirDesc
 def mixed_trace(device: Device, traces: Sequence[Array], *, shares: Sequence[Share], width: int, height: int) -> Array:
     """The trace of a table of so many columns and rows, from the families' own; rows of none are zeros."""
     main = device.arrays.zeros((width, height), dtype=np.uint64)
-    for share in shares:
-        own = traces[share.family][:, share.start : share.start + share.rows]
-        main[device.load(np.array(share.columns)), share.first : share.first + share.rows] = own
+    moves = [
+        (share.family, own, share.start, column, share.first, share.rows)
+        for share in shares
+        for own, column in enumerate(share.columns)
+    ]
+    place_columns(device, traces, np.array(moves, dtype=np.uint64), main)
     return main

@@ -4,6 +4,7 @@ from graphprover.vm.kernels.cpu.bumps import fill_bumps
 from graphprover.vm.kernels.cpu.counting import count_entries, count_keys
 from graphprover.vm.kernels.cpu.keccak_f import count_evens, fill_keccak_f, permuted
 from graphprover.vm.kernels.cpu.lanes import fill_lanes
+from graphprover.vm.kernels.cpu.places import place_columns
 from graphprover.vm.kernels.cpu.tape import census, replay
 
 __all__ = [
@@ -15,5 +16,6 @@ __all__ = [
     "fill_keccak_f",
     "fill_lanes",
     "permuted",
+    "place_columns",
     "replay",
 ]

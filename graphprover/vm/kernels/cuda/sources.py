@@ -65,6 +65,7 @@ _DEFINES: dict[str, dict[str, int]] = {
         "COUNT_EACH": COUNT_EACH,
     },
     "keccak_f.cu": {**_KECCAK_F, **{name.upper(): column for name, column in FIRST_COLUMNS.items()}},
+    "places.cu": {},
     "tape.cu": _REPLAY,
 }
 
