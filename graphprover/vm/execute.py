@@ -218,7 +218,7 @@ class _Run:
 
     def run(self, tape: Tape | None = None, counters: Counters | None = None) -> None:
         """Run to the exit; raises GuestFault. In slices, so that signals are handled in between."""
-        blocks = self._blocks(native.none(self.image), tape)
+        blocks = self._blocks(self.translation.native if counters is None else self.native, tape)
         while True:
             if counters is None and self.native is not self.translation.native:
                 blocks = self._blocks(self.translation.native, tape)

@@ -206,6 +206,15 @@ def _call(store, state, tape, counters, number, address, cycle):
 
 
 @njit(nogil=True, cache=True, forceinline=True)
+def _note(tape, rd, rs1, rs2, cycle):
+    """When an instruction has accessed its registers."""
+    now = _U(_time_of(_clock_of(cycle)))
+    tape.registers[rs1] = now + _U(SLOT_A)
+    tape.registers[rs2] = now + _U(SLOT_B)
+    tape.registers[rd] = now + _U(SLOT_D)
+
+
+@njit(nogil=True, cache=True, forceinline=True)
 def _finish(code, visits, tape, index, cycle, count):
     """What a block does at its end, of one that was left before ``index``, after so many instructions."""
     visits[index - count] += 1
@@ -213,10 +222,8 @@ def _finish(code, visits, tape, index, cycle, count):
     if tape is not None:
         for back in range(count, 0, -1):
             fields = code[index - back]
-            now = _U(_time_of(_clock_of(cycle - back)))
-            tape.registers[fields >> _U(16) & _U(0xFF)] = now + _U(SLOT_A)
-            tape.registers[fields >> _U(24) & _U(0xFF)] = now + _U(SLOT_B)
-            tape.registers[fields >> _8 & _U(0xFF)] = now + _U(SLOT_D)
+            rd, rs1, rs2 = fields >> _8 & _U(0xFF), fields >> _U(16) & _U(0xFF), fields >> _U(24) & _U(0xFF)
+            _note(tape, rd, rs1, rs2, cycle - back)
 
 
 @njit(nogil=True, cache=True, forceinline=True)
@@ -384,10 +391,7 @@ def run(code, state, store, limit, tape, counters, blocks):
                     way = way_of_sum(a, b, c)
             x[rd] = c
             if tape is not None:
-                now = _U(_time_of(_clock_of(cycle)))
-                tape.registers[rs1] = now + _U(SLOT_A)
-                tape.registers[rs2] = now + _U(SLOT_B)
-                tape.registers[rd] = now + _U(SLOT_D)
+                _note(tape, rd, rs1, rs2, cycle)
             if counters is not None:
                 step = steps[_U(WAYS * index + way)]
                 if step & OTHER:

@@ -196,9 +196,9 @@ class _Writer:
         old = self._value(f"load i64, ptr {word_at}")
         if self.record:
             number = self._value(f"add i64 {self.accessed}, {self.accesses}")
-            before, clock_at = self.name(), self._at("clocks", place, "i32")
             self._line(f"store i64 {old}, ptr {self._at('old', number)}")
-            self._line(f"{before} = load i32, ptr {clock_at}")
+            clock_at = self._at("clocks", place, "i32")
+            before = self._value(f"load i32, ptr {clock_at}")
             self._line(f"store i32 {before}, ptr {self._at('clock', number, 'i32')}")
             now = self._value(f"add i32 {self.clock}, {clock_of(done)}")
             self._line(f"store i32 {now}, ptr {clock_at}")
@@ -362,13 +362,10 @@ class _Writer:
         self.label = label
         self.lines.append(f"{label}:")
 
-    def name(self) -> str:
-        self.names += 1
-        return f"%v{self.number}.{self.names}"
-
     def _value(self, instruction: str) -> str:
         """The name of what an instruction of LLVM gives."""
-        name = self.name()
+        self.names += 1
+        name = f"%v{self.number}.{self.names}"
         self.lines.append(f"{name} = {instruction}")
         return name
 
