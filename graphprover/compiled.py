@@ -15,6 +15,7 @@ import pickle
 import sys
 import time
 from collections.abc import Callable
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from graphprover.files import FileError, private_folder, write
 
 _log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
 _DIGEST_BYTES = 32
+_SUFFIX = ".nbc"
 
 made: list[tuple[str, float]] = []  # kernels compiled in this process, and the seconds that each took
 watchers: list[Callable[[str, float], None]] = []  # are told of each of them
@@ -62,6 +64,11 @@ def call(_context: Any, _address: Any, _first: Any, _second: Any) -> Any:
         return builder.call(builder.inttoptr(operands[0], function), operands[1:])
 
     return numba.int64(numba.int64, numba.int64, numba.int64), codegen
+
+
+def at_hand(kernel: Any) -> bool:
+    """Whether a kernel, which is cached, was compiled for any signature: in this process, or one that kept it."""
+    return bool(kernel.signatures) or kernel._cache.kept()
 
 
 def all_kept() -> bool:
@@ -105,6 +112,10 @@ class KernelCache(FunctionCache):
         self._kernel = f"{function.__module__}.{function.__qualname__}".removeprefix("graphprover.")
         self._missed = 0.0  # when it was not found
 
+    def kept(self) -> bool:
+        """Whether any signature is there for this process."""
+        return self._cache_file.any()
+
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """What was compiled for these types; None if nothing was."""
         found = super().load_overload(sig, target_context)
@@ -137,19 +148,25 @@ class _Files:
 
     def load(self, key: Any) -> Any:
         """What was saved under this key from the same source; None if nothing was."""
-        for folder in self.folders:
-            path = folder / self._name(key)
-            try:
-                data = path.read_bytes()
-            except OSError:
-                continue
-            if hashlib.sha256(data[_DIGEST_BYTES:]).digest() != data[:_DIGEST_BYTES]:
-                _remove(path)
-                continue
-            stream = io.BytesIO(data[_DIGEST_BYTES:])
-            if pickle.load(stream) == self.stamp:
-                return pickle.load(stream)
-        return None
+        found = next(filter(None, (self._open(folder / self._name(key)) for folder in self.folders)), None)
+        return pickle.load(found) if found else None
+
+    def any(self) -> bool:
+        """Whether anything was saved from the same source."""
+        files = (path for folder in self.folders for path in folder.glob(f"{escape(self.base)}.*{_SUFFIX}"))
+        return any(map(self._open, files))
+
+    def _open(self, path: Path) -> io.BytesIO | None:
+        """What a file holds of the same source; None if it is not there, is of another, or is damaged."""
+        try:
+            data = path.read_bytes()
+        except OSError:
+            return None
+        if hashlib.sha256(data[_DIGEST_BYTES:]).digest() != data[:_DIGEST_BYTES]:
+            _remove(path)
+            return None
+        stream = io.BytesIO(data[_DIGEST_BYTES:])
+        return stream if pickle.load(stream) == self.stamp else None
 
     def save(self, key: Any, data: Any) -> None:
         """Raises FileError."""
@@ -159,7 +176,7 @@ class _Files:
     def _name(self, key: Any) -> str:
         """Of a signature for a processor, and of a function's closure: a newer source overwrites an older one's."""
         signature, target, (_, closure) = key
-        return f"{self.base}.{hashlib.sha256(repr((signature, target, closure)).encode()).hexdigest()[:16]}.nbc"
+        return f"{self.base}.{hashlib.sha256(repr((signature, target, closure)).encode()).hexdigest()[:16]}{_SUFFIX}"
 
 
 def _remove(path: Path) -> None:

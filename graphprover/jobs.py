@@ -22,6 +22,7 @@ from graphprover.files import FileError, read_input, read_proof
 from graphprover.fitting import fitting
 from graphprover.graphs.executor_names import LOCAL, THREADS
 from graphprover.graphs.progress import Tell
+from graphprover.host_kernels import compile_missing, load_interpreter
 from graphprover.observation import give, stage
 from graphprover.pieces import Pieces
 from graphprover.prepared import Prepared, PreparedPieces, ready
@@ -35,7 +36,7 @@ from graphprover.statement import Statement
 from graphprover.verifier import Expected, Verdict, check_level, expect
 from graphprover.vm import kernels
 from graphprover.vm.claim import Claim
-from graphprover.vm.execute import Execution, half_of_memory, prepare
+from graphprover.vm.execute import Execution, half_of_memory
 from graphprover.vm.faults import OtherExitCode
 from graphprover.vm.guest import ANY, Guest, Limits, claim_in, other_exit_code
 from graphprover.vm.key import Key
@@ -314,7 +315,8 @@ def _compiling(device: Device | None, machine: Machine) -> Iterator[None]:
 @cache
 def _load_interpreter() -> None:
     """In a process's first run, which is no long one while it waits for this."""
-    prepare(record=True)
+    compile_missing()
+    load_interpreter()
 
 
 @dataclass(frozen=True, eq=False)

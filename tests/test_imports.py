@@ -27,6 +27,7 @@ LAYERS = (
     ("device",),  # where it runs
     ("admission",),  # how much of it at once
     ("vm",),  # the machine: its statements, and kernels of its own
+    ("host_kernels",),  # what of them another process compiles
     ("graphs",),  # the rounds
     ("cluster", "cluster_pieces", "local_cluster", "members"),  # where workers prove; they name `worker` in text
     ("prepared", "dealing", "seeing", "piecewise", "prover", "fitting", "delayed", "smallest"),

@@ -34,6 +34,11 @@ def possible_tables(machine: Machine, families: set[str] | None = None) -> Itera
 
 
 def shared_tables(machine: Machine) -> Iterator[AirDescription]:
-    """Those of them that families share, one of which every proof has."""
-    for number in SHARED:
-        yield machine.air(number, tables=2, output_words=0).describe()
+    """Those of them that families share and that the program's runs are likely to have; one is in every proof.
+
+    All programs have the families of words that cross a boundary, and few runs do.
+    """
+    families = {name for name in families_of(machine) if not name.endswith("_crossing")}
+    for number, sharing in SHARED.items():
+        if not families.isdisjoint(sharing):
+            yield machine.air(number, tables=2, output_words=0).describe()
