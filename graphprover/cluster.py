@@ -5,25 +5,22 @@ Nothing runs before every worker is known to fit, and workers that come later ar
 and not its worker.
 """
 
-import asyncio
-import concurrent.futures
 import logging
 import pickle
 import threading
 import time
 import uuid
 from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import CancelledError
 from contextlib import closing, contextmanager, nullcontext, suppress
-from contextvars import Context
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary, proxy
 
 import dask
-from distributed import Client, Future, span
+from distributed import Client, Future, span, wait
 from distributed.scheduler import KilledWorker
 
 from graphprover.admission import TooLarge
@@ -152,7 +149,6 @@ class _Try:
     """One task of the scheduler."""
 
     future: Future
-    arrival: "concurrent.futures.Future[Any]"  # its value, which is fetched as soon as it is there
     workers: list[str] = field(default_factory=list)  # who has begun it, in order
     told: int = 0  # how many of them were told
     nowhere: int = 0  # how many looks have found it nowhere
@@ -248,7 +244,7 @@ class _Run:
                 priority=opened.errand.weight,
                 pure=False,
             )
-        opened.tries.append(_Try(future, self._fetched(future)))
+        opened.tries.append(_Try(future))
         self._heard[str(future.key)] = opened.tries[-1]
 
     def _at_hand(self, held: Outcome | None) -> dict[str, Future]:
@@ -257,17 +253,15 @@ class _Run:
             return {}
         return {} if self._members.silent & set(held.kept.workers[-1:]) else {"held": held.kept.future}
 
-    def _fetched(self, future: Future) -> "concurrent.futures.Future[Any]":
-        """Its value, beside those of others: fetched one by one they would be what a batch waits for."""
-        loop: Any = self._client.loop
-        fetch = self._client.gather(future, asynchronous=True)
-        start = partial(asyncio.run_coroutine_threadsafe, fetch, loop.asyncio_loop)
-        return Context().run(start)  # the caller's would keep its client
-
     def _wait(self) -> None:
-        """Until the value of one is here, or one has failed; for a look's time at most."""
-        arrivals = [one.arrival for opened in self._open for one in opened.tries]
-        concurrent.futures.wait(arrivals, LOOK_SECONDS, concurrent.futures.FIRST_COMPLETED)
+        """Until one ends, for a look's time at most; raises ClusterError where the scheduler is gone."""
+        futures = [one.future for opened in self._open for one in opened.tries]
+        try:
+            with suppress(TimeoutError):
+                if futures:
+                    wait(futures, timeout=LOOK_SECONDS, return_when="FIRST_COMPLETED")
+        except (CancelledError, OSError) as error:
+            self._gone(error)
 
     def _gone(self, error: BaseException) -> None:
         """Raises ClusterError where the scheduler is gone."""
@@ -295,9 +289,6 @@ class _Run:
         found = [(one, one.future.status) for one in opened.tries]
         self._tell_begun(opened)  # which comes before the end
         for one, status in found:
-            if status == "pending" and one.arrival.done():  # it was lost with its worker on its way
-                self._gone(concurrent.futures.CancelledError(opened.errand.name))
-                one.arrival = self._fetched(one.future)
             if opened.outcome or status == "pending":
                 continue
             if status == "finished":
@@ -305,12 +296,12 @@ class _Run:
             elif status == "error":
                 self._failed(opened, one, one.future.exception())
             else:  # cancelled, by another client or because the scheduler forgot us
-                self._gone(concurrent.futures.CancelledError(opened.errand.name))
+                self._gone(CancelledError(opened.errand.name))
                 self._again(opened, one, "was cancelled")
 
     def _take(self, opened: _Open, one: _Try) -> None:
         try:
-            value = one.arrival.result(timeout=ANSWER_SECONDS)
+            value = one.future.result(timeout=ANSWER_SECONDS)
         except Exception as error:
             self._gone(error)
             if one.future.status == "finished":  # else its worker died with it, and what comes of it now is seen later
