@@ -37,13 +37,14 @@ from graphprover.vm.statement import Machine
 GUESTS = Path(__file__).parents[1] / "examples/guests"
 ELFS = {"fib": "fib_iterative"}
 TURNS_PER_MILLION = 199_980
+RUNS = ["fib:1", "fib:2", "fib:4", "interpreter:100"]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--runs", nargs="+", default=["fib:1", "fib:2", "fib:4"], metavar="GUEST:SIZE")
+    parser.add_argument("--runs", nargs="+", default=RUNS, metavar="GUEST:SIZE")
     add_option(parser)
     options = parser.parse_args()
     out = Figures(options.json)
