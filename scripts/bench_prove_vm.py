@@ -2,7 +2,8 @@
 
     python scripts/bench_prove_vm.py [--device cuda] [--repeat 3] [--runs fib:1 fib:4 sha256:1048576 ...] [--json]
 
-A run is fib_iterative of so many millions of cycles, sha256 or keccak of so many bytes, or quicksort of so many words.
+A run is fib_iterative of so many millions of cycles, sha256 or keccak of so many bytes, quicksort of so many words, or
+the interpreter counting so many words.
 
 Each figure is the median; execution, partition (which tables there are) and proof are timed one after another, as
 `graphprover prove` runs them, after one run that compiles. The traces, which the proof makes, are then made by
@@ -36,13 +37,14 @@ from graphprover.vm.statement import Machine
 GUESTS = Path(__file__).parents[1] / "examples/guests"
 ELFS = {"fib": "fib_iterative"}
 TURNS_PER_MILLION = 199_980
+RUNS = ["fib:1", "fib:2", "fib:4", "interpreter:100"]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--runs", nargs="+", default=["fib:1", "fib:2", "fib:4"], metavar="GUEST:SIZE")
+    parser.add_argument("--runs", nargs="+", default=RUNS, metavar="GUEST:SIZE")
     add_option(parser)
     options = parser.parse_args()
     out = Figures(options.json)
@@ -58,6 +60,9 @@ def input_of(guest: str, size: int) -> bytes:
         return struct.pack("<Q", size * TURNS_PER_MILLION)
     if guest == "quicksort":
         return np.random.default_rng(1).integers(0, 1 << 63, size, dtype=np.uint64).tobytes()
+    if guest == "interpreter":
+        sample = GUESTS / "interpreter/samples/words.txt"
+        return sample.read_bytes() + b"frequent(text_of(%d));" % size
     return bytes(i & 255 for i in range(size))
 
 

@@ -29,7 +29,7 @@ BENCHMARKS = {
     "cpu": (
         "bench_kernels.py",
         "bench_prove.py --from 12 --to 16",
-        "bench_prove_vm.py --runs fib:1",
+        "bench_prove_vm.py --runs fib:1 interpreter:100",
     ),
     "cuda": (
         "bench_kernels_cuda.py",

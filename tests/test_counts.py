@@ -52,6 +52,7 @@ STATEMENTS: dict[str, Callable[[], Statement]] = {
     "fib": partial(guest, "fib_iterative", struct.pack("<Q", 300)),
     "sha256": partial(guest, "sha256", b"abc"),
     "keccak": partial(guest, "keccak", b"abc"),
+    "interpreter": partial(guest, "interpreter", b'let m = {"a": 1}; for i in 5 { m[i] = i * 3 - 7; } print(m);'),
     "memory": partial(example, memory),
     "synthetic": partial(synthetic.statement, 10, 100, 20),
 }

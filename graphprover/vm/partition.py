@@ -91,8 +91,11 @@ def count(device: Device, tape: Tape, steps: np.ndarray, groups: int) -> Counted
     return Counted(there, sums[:-1].reshape(shape), sums[1:].reshape(shape), late, refused)
 
 
-def partition(machine: Machine, device: Device, tape: Tape) -> Partition:
-    """Every cycle of a window to the cheapest family that can prove it; raises Unprovable."""
+def partition(machine: Machine, device: Device, tape: Tape, cycles: int) -> Partition:
+    """Every cycle of a window to the cheapest family that can prove it; raises Unprovable.
+
+    ``cycles``: those of the whole run.
+    """
     groups = groups_of(machine)
     with device.task():
         counted = count(device, tape, steps_of(machine, frozenset()), len(groups.family))
@@ -100,24 +103,24 @@ def partition(machine: Machine, device: Device, tape: Tape) -> Partition:
         refused, late = device.fetch(counted.refused), device.fetch(counted.late)
     _check(machine, device, tape, refused)
     totals = np.diff(ends, prepend=np.uint32(0)).astype(np.int64)
-    dropped = dropped_families(groups, totals)
+    dropped = dropped_families(groups, totals, cycles)
     heirs = groups.heirs(dropped)
     totals, late = (_inherited(values, heirs) for values in (totals, late.astype(np.int64)))
     return Partition(len(groups.family), steps_of(machine, dropped), *_families(groups.family, totals, late))
 
 
-def dropped_families(groups: Groups, totals: np.ndarray) -> frozenset[int]:
+def dropped_families(groups: Groups, totals: np.ndarray, cycles: int) -> frozenset[int]:
     """The families, by number, that prove too little for tables of their own, and all of it in another's stead.
 
-    ``totals``: int64 (groups,), the cycles of each group, where no family is dropped.
+    ``totals``: int64 (groups,), the cycles of each group, where no family is dropped; ``cycles``: those of the run.
     """
     dropped: frozenset[int] = frozenset()
     for ending in (IN_PLACE, NARROW):  # the narrow ones take what those in place leave
-        cycles = np.bincount(groups.family, weights=_inherited(totals, groups.heirs(dropped)))
+        proved = np.bincount(groups.family, weights=_inherited(totals, groups.heirs(dropped)))
         dropped |= {
             number
             for number in np.unique(groups.family).tolist()
-            if _NAMES[number].endswith(ending) and cycles[number] < least_for(_NAMES[number])
+            if _NAMES[number].endswith(ending) and proved[number] < least_for(_NAMES[number], cycles)
         }
     return dropped
 

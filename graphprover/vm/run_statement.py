@@ -122,13 +122,15 @@ def _traces(
     """
     tape = Recipe("record", load_tape, {"machine": machine, "record": record, "window": window})
     with device.task():
-        parted = partition(machine, device, load_tape(device, machine=machine, record=record, window=window))
+        parted = partition(
+            machine, device, load_tape(device, machine=machine, record=record, window=window), record.cycles
+        )
     run = Recipe("replay", load_run, {"machine": machine, "partition": parted}, (tape,))
 
     families: list[tuple[int, Step, Recipe]] = []
     shared: dict[int, list[Few]] = {number: [] for number in SHARED}
     for family, (first, last) in parted.shares.items():
-        number = table_for(family, last - first)
+        number = table_for(family, last - first, record.cycles)
         if number in SHARED:
             shared[number].append(Few(family_table(family), first, last))
         else:

@@ -29,9 +29,10 @@ from graphprover.vm.tables.keccak_f import ROUNDS
 MIN_ROWS = 64  # of a table: shorter ones would make the proof longer, not shorter
 MAX_LOG_ROWS = 26  # of a table: addresses of a region, which rise by at most 2^35 a row, stay below 2^61
 MAX_ROWS = 1 << MAX_LOG_ROWS
-# A table costs a proof a row of its words for each query, whatever its height: a word is worth some 2^13 cells.
-MANY = 1 << 15  # instructions of a family in place from which on it has tables
-FEWEST = (1 << 10, MANY, 1 << 19)  # instructions of any other, and those from which on so many, LANES, share a row
+# A table costs a proof a row of its words for each query, whatever its height: a word is worth some 2^12 to 2^14 cells.
+MANY = 1 << 16  # instructions of a family in place from which on it has tables
+FEWEST = (1 << 10, 1 << 17, 1 << 19)  # those of any other, and those from which on so many, LANES, share a row
+LONG = 1 << 18  # cycles of a run in which those of any other are twice as many
 SPLIT_CELLS = 1 << 20  # idle cells, and
 SPLIT_ROWS = 1 << 12  # idle rows beyond both of which a table is split into two
 SEVERAL = frozenset({TableNumber.BUMP, TableNumber.KECCAK_F, *SHARED})  # a statement may have any number of these
@@ -48,18 +49,23 @@ KECCAK_CALL = "keccak_call"  # the family that needs the permutation
 _CALLS = frozenset(FamilyTable(KECCAK_CALL, lanes).number for lanes in LANES)
 
 
-def least_for(family: str) -> int:
-    """Instructions of a family from which on it has tables of its own."""
+def least_for(family: str, cycles: int) -> int:
+    """Instructions of a family from which on it has tables of its own, in a run of so many cycles."""
     if family == KECCAK_CALL:
         return 1
     if family == EXIT:
         return 2  # and it proves one
-    return MANY if family.endswith(IN_PLACE) else FEWEST[0]
+    if family.endswith(IN_PLACE):
+        return MANY
+    return FEWEST[0] if cycles < LONG else 2 * FEWEST[0]
 
 
-def table_for(family: str, count: int) -> int:
-    """The number of the table in which a family proves so many instructions: its own, or one that it shares."""
-    if count < least_for(family):
+def table_for(family: str, count: int, cycles: int) -> int:
+    """The number of the table in which a family proves so many instructions: its own, or one that it shares.
+
+    ``cycles``: those of the run, in all its pieces.
+    """
+    if count < least_for(family, cycles):
         return SHARED_TABLE[family]
     return FamilyTable(family, LANES[max(bisect_right(FEWEST, count) - 1, 0)]).number
 
@@ -230,11 +236,11 @@ def _cycles_proved(
 def _fitting(number: int, cycles: int) -> range:
     """How many instructions, of so many cycles, a table of families has."""
     if number in SHARED:
-        most = sum(least_for(family) - 1 for family in SHARED[TableNumber(number)])
+        most = sum(least_for(family, cycles) - 1 for family in SHARED[TableNumber(number)])
         return range(1, min(cycles, most) + 1)
     table = FAMILY_TABLES[number]
     fewest, *others = (0, *FEWEST[1:])[LANES.index(table.lanes) :]
-    return range(max(fewest, least_for(table.family)), min([cycles + 1, *others]))
+    return range(max(fewest, least_for(table.family, cycles)), min([cycles + 1, *others]))
 
 
 @contextmanager

@@ -29,7 +29,7 @@ def test_code_computes_what_witnesses_do(name: str, monkeypatch: pytest.MonkeyPa
     cycles, proved = execution.cycles, set()
     for window in (range(cycles), range(cycles // 3, cycles)):
         tape = load_tape(device, machine=machine, record=execution.record, window=window)
-        parted = partition(machine, device, tape)
+        parted = partition(machine, device, tape, cycles)
         run = load_run(device, tape, machine=machine, partition=parted)
         for family, (first, last) in parted.shares.items():
             proved.add(family.removesuffix(IN_PLACE))

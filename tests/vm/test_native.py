@@ -26,6 +26,7 @@ INPUTS = {
     "quicksort": np.random.default_rng(1).integers(0, 1 << 63, 300, dtype=np.uint64).tobytes(),
     "matrix": bytes(range(256)) * 4,
     "json": b'{"a": [1, -2.5e3, {"b": "text", "c": null}], "d": [true, false]}' * 1,
+    "interpreter": (GUESTS / "interpreter/samples/functions.txt").read_bytes(),
     "merkle": (5).to_bytes(8, "little") + bytes(range(32)) * 6,
 }
 

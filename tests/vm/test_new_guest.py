@@ -253,6 +253,44 @@ def test_a_c_library(tmp_path: Path) -> None:
     assert run(tmp_path).exit_code == 1  # no numbers
 
 
+GROWING = r"""
+#include "zkvm.h"
+
+enum { BLOCKS = 12, TURNS = 400 };
+
+int main(void)
+{
+    uint8_t *blocks[BLOCKS] = {0};
+    size_t sizes[BLOCKS] = {0}, random = 1;
+
+    for (int turn = 0; turn < TURNS; turn++) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        size_t i = (random >> 40) % BLOCKS, size = (random >> 50) % (turn + 8);
+        for (size_t at = 0; at < sizes[i]; at++)
+            if (blocks[i][at] != i)
+                return 1;
+        if (turn % 2) {
+            free(blocks[i]);
+            blocks[i] = NULL;
+        }
+        blocks[i] = realloc(blocks[i], size + 1);
+        memset(blocks[i], (int)i, sizes[i] = size + 1);
+        if (turn % 40 == 0 && OWN)
+            memset(allocate(24), 255, 24);
+    }
+    return 0;
+}
+"""
+
+
+@needs_picolibc
+@pytest.mark.parametrize("own", [0, 1])
+def test_blocks_that_grow_keep_apart(own: int, tmp_path: Path) -> None:
+    """malloc() grows its last block in place, unless the guest has allocated (OWN) behind it."""
+    make(new(tmp_path, GROWING.replace("OWN", str(own))), "LIBC=picolibc")
+    assert run(tmp_path).exit_code == 0
+
+
 @needs_picolibc
 @pytest.mark.parametrize(
     ("body", "code", "said"),

@@ -38,6 +38,7 @@ def inputs() -> dict[str, bytes]:
         "matrix": struct.pack("<32q", *words[:32]),
         "merkle": struct.pack("<Q", 0b10110) + rng.randbytes(32 * 6),
         "json": JSON,
+        "interpreter": b'let m = {"a": 1}; for i in 5 { m[i] = i * 3 - 7; } print(m, m.a < 2);',
     }
 
 

@@ -41,6 +41,7 @@ RUNS = {
     "quicksort": np.random.default_rng(1).bytes(8 * 2500),
     "matrix": np.random.default_rng(2).bytes(2 * 8 * 12 * 12),
     "json": b'[1, {"a": [2, 3.5, null]}, "text"]',
+    "interpreter": b'fun f(n) { return n * n; } print([f(3), "text"]);',
     "merkle": struct.pack("<Q", 5) + bytes(32 * 9),
 }
 

@@ -37,6 +37,7 @@ def _shorter(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs of some ten thousand cycles have rows of any number of lanes."""
     monkeypatch.setattr(shape, "MANY", 1 << 12)
     monkeypatch.setattr(shape, "FEWEST", (1 << 5, 1 << 12, 1 << 14))
+    monkeypatch.setattr(shape, "LONG", 1 << 14)
 
 
 @pytest.mark.parametrize("split_rows", [0, 100])
@@ -85,7 +86,12 @@ def runs() -> list[tuple[Machine, Proof | ProofInPieces]]:
             pieces = pieces_of_run(machine, execution, windows, state_input=state_input)
             found.append((machine, in_one(tuple(map(header, pieces.statements)))))
     assert {number for _, proof in found for number in tables_of(proof)} >= {*TableNumber}
+    assert {machine_cycles(proof) >= shape.LONG for _, proof in found} == {False, True}
     return found
+
+
+def machine_cycles(proof: Proof | ProofInPieces) -> int:
+    return header_of(proof).first[0][0]
 
 
 def header(stated: Statement) -> Proof:
@@ -257,25 +263,29 @@ def uses_of(numbers: Sequence[int], heights: Sequence[int], cycles: int) -> dict
         uses[number] = all_uses(number, own)
         if number in SHARED:  # each family proves fewer than have a table of their own
             families = {*SHARED[TableNumber(number)]}
-            most = len(families - {"halt"}) * (shape.FEWEST[0] - 1) + ("halt" in families)
+            most = len(families - {"halt"}) * (fewest(cycles) - 1) + ("halt" in families)
             uses[number] = {count for count in uses[number] if count <= min(cycles, most)}
         if number in FAMILY_TABLES:
             table = FAMILY_TABLES[number]
             uses[number] = {
-                count for count in uses[number] if count <= cycles and has_table(table.family, count) == number
+                count for count in uses[number] if count <= cycles and has_table(table.family, count, cycles) == number
             }
             if table.family == "keccak_call":
                 uses[number] &= uses.setdefault(TableNumber.KECCAK_F, uses_of_permutations(numbers, heights))
     return uses
 
 
-def has_table(family: str, count: int) -> int | None:
+def fewest(cycles: int) -> int:
+    return (1 << 5) * (1 + (cycles >= 1 << 14))
+
+
+def has_table(family: str, count: int, cycles: int) -> int | None:
     """The family's own table for so many instructions, if it has one."""
     if family.endswith("_in_place") and count < shape.MANY:
         return None
-    if count < shape.FEWEST[0] and family != "keccak_call":
+    if count < fewest(cycles) and family != "keccak_call":
         return None
-    return table_for(family, count)
+    return table_for(family, count, cycles)
 
 
 def uses_of_permutations(numbers: Sequence[int], heights: Sequence[int]) -> set[int]:

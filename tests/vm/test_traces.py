@@ -29,6 +29,7 @@ INPUTS = {
     "quicksort": np.arange(200, dtype="<i8")[::-1].tobytes(),
     "matrix": bytes(range(128)) * 2,
     "merkle": struct.pack("<Q", 5) + bytes(32 * 5),
+    "interpreter": b'let m = {}; for i in 9 { m[i % 4] = text(i) + "x"; } print(m);',
     "json": json.dumps({"a": [1, 2, {"b": "x" * 50}] * 20}).encode(),
 }
 

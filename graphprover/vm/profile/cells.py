@@ -55,7 +55,7 @@ def tables_of(
     """
     drawn: dict[int, int] = {}
     for name, count in executed.items():
-        number = table_for(name, count)
+        number = table_for(name, count, execution.cycles)
         drawn[number] = drawn.get(number, 0) + count
     uses = [_drawn(machine, number, name_of(number), count) for number, count in drawn.items()]
     uses += [_drawn(machine, TableNumber.BUMP, BUMP, bumps)] * (bumps > 0)

@@ -79,7 +79,9 @@ def profile(image: Image, data: bytes = b"", **limits: Unpack[Limits]) -> Profil
 
     names = {number: name for name, number in FAMILY_NUMBERS.items()}
     executed = {names[number]: int(cycles[family == number].sum()) for number in np.unique(family).tolist()}
-    proving = {FAMILY_NUMBERS[name]: name_of(table_for(name, count)) for name, count in executed.items()}
+    proving = {
+        FAMILY_NUMBERS[name]: name_of(table_for(name, count, execution.cycles)) for name, count in executed.items()
+    }
     uses = tables_of(machine, execution, memory, executed, int(late.sum()))
     columns = []
     for table, use in enumerate(uses):
@@ -120,7 +122,7 @@ def _used(machine: Machine, counters: Counters) -> tuple[np.ndarray, np.ndarray,
     entry = at - counters.calls.node_base[node]
     cycles, late = counters.counts[at], counters.late[at]
     totals = np.bincount(groups.of[entry], weights=cycles, minlength=len(groups.family)).astype(np.int64)
-    dropped = np.isin(families, list(dropped_families(groups, totals)))
+    dropped = np.isin(families, list(dropped_families(groups, totals, int(totals.sum()))))
     late_at_d = (cycles == 0) & (entry > 0) & in_place[families[entry - 1]]
     entry = np.where(late_at_d, entry - 1, entry)
     late = np.where(late_at_d & dropped[entry], 0, late)

@@ -36,7 +36,7 @@ def case(program: Image, later: int) -> tuple[Machine, Tape, Partition]:
     tape = replace(tape, start=tape.start + later, first=tape.first + later, last=tape.last + later)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shape, "MANY", 0)  # so that families whose rd is rs1 prove some
-        return machine, tape, partition(machine, CpuDevice(1), tape)
+        return machine, tape, partition(machine, CpuDevice(1), tape, tape.last - tape.first)
 
 
 def made(device: Device, machine: Machine, tape: Tape, parted: Partition) -> np.ndarray:
