@@ -7,7 +7,7 @@ import sys
 from types import FrameType
 
 from graphprover.files import remove_unfinished
-from graphprover.leaving import said
+from graphprover.leaving import said, waited_for
 
 INTERRUPTED, TERMINATED = 130, 143  # exit codes: 128 and the signal's number
 
@@ -24,7 +24,10 @@ def main() -> int:
     if options.DEBUG in os.environ:
         logging.basicConfig(format="%(relativeCreated)7.0f ms  %(name)s: %(message)s")
         logging.getLogger("graphprover").setLevel(logging.DEBUG)
-    return cli.main()
+    code = cli.main()
+    if os.isatty(2) and (words := waited_for()):
+        print(f"graphprover: {words}", file=sys.stderr)
+    return code
 
 
 def _leave(number: int, frame: FrameType | None) -> None:

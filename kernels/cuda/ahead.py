@@ -15,6 +15,7 @@ from functools import partial
 from typing import NamedTuple
 
 from graphprover.air.description import AirDescription
+from graphprover.leaving import COMPILER
 
 
 class Turn(IntEnum):
@@ -84,7 +85,7 @@ class Ahead:
             starting = self.threads - self._running
             self._running += starting
         for i in range(starting):
-            threading.Thread(target=self._work, name=f"compiler {i}").start()
+            threading.Thread(target=self._work, name=f"{COMPILER} {i}").start()
 
     def expects(self, text: str) -> bool:
         """Whether a text will be compiled, or was: not after a failure."""

@@ -11,6 +11,7 @@ from graphprover.air.bytecode import lookup_bytecode, quotient_bytecode
 from graphprover.files import alone, private_folder
 from graphprover.kernels.cuda import generate
 from graphprover.kernels.cuda.ahead import Ahead, Job, Turn
+from graphprover.leaving import COMPILER, waited_for
 from graphprover.programs import open_program
 from graphprover.vm.possible import possible_tables
 
@@ -176,12 +177,28 @@ def test_a_program_that_ends_does_not_wait_for_what_is_left():
     code = """
 import time
 from graphprover.kernels.cuda.ahead import Ahead, Job, Turn
+from graphprover.leaving import COMPILER, waited_for
 ahead = Ahead(list, lambda job: time.sleep(0.3), threads=2)
 ahead.expect([], [Job(Turn.LOOKUPS, str(i), str(i)) for i in range(1000)])
 print(time.time())
 """
     ended = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
     assert time.time() - float(ended) < 60  # and not 150
+
+
+def test_a_process_says_what_it_waits_for():
+    assert not waited_for()
+    gate = Gate()
+    own = Ahead(jobs_of, gate, threads=1)
+    own.expect([table(2)])
+    assert gate.begun.wait(60)
+    assert waited_for().startswith("1 kernel begun meanwhile")
+    gate.open.set()
+    own.wait()
+    for thread in threading.enumerate():
+        if thread.name.startswith(COMPILER):
+            thread.join()
+    assert not waited_for()
 
 
 def test_the_same_work_is_done_by_one_at_a_time():
