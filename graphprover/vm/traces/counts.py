@@ -21,7 +21,6 @@ from graphprover.vm.kernels.keys import KEY_WORDS, TERM_WORDS, Keys
 from graphprover.vm.limbs import BYTE, HALF
 from graphprover.vm.shape import MOST_FEW, rows_for
 from graphprover.vm.table_numbers import TableNumber
-from graphprover.vm.tables.fixed import FewNumbers
 from graphprover.vm.traces.run import Run
 
 SIZES = {tag: 64 if tag in (Tag.LEFT, Tag.RIGHT) else HALF for tag in LOOKUPS}  # rows of each tag's table
@@ -74,7 +73,7 @@ def few_recipes(counts: np.ndarray) -> dict[TableNumber, Recipe] | None:
     if len(numbers) > MOST_FEW:
         return None
     asked = np.vstack([numbers.astype(np.uint64), of_numbers[:, numbers]])
-    shape = FewNumbers().describe().main_width, rows_for(len(numbers))
+    shape = len(_PLACES) + 1 + len(of_numbers), rows_for(len(numbers))
     return {
         TableNumber.FEW_NUMBERS: Recipe("few_numbers", few_numbers, {"asked": asked, "shape": shape}, shape=shape),
         TableNumber.POWERS: Recipe("powers", loaded, {"trace": of_powers}, shape=of_powers.shape),
