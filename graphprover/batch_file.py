@@ -19,7 +19,7 @@ from graphprover.protocol.security import JOHNSON_PROXIMITY, PROXIMITIES
 from graphprover.vm.guest import ANY, Guest, Limits, limits_of
 from graphprover.vm.key import Key
 
-_DEFAULTS: dict[str, Any] = {"security": 128, "rate": 2, "proximity": JOHNSON_PROXIMITY}
+_DEFAULTS: dict[str, Any] = {"security": 128, "proximity": JOHNSON_PROXIMITY}
 _OF_GUESTS = ("window", "exit_code", "commit_input", "max_cycles", "max_memory")
 
 
@@ -32,7 +32,7 @@ class Entry:
     input: Path | None
     output: Path
     security: float
-    rate: int
+    rate: int | None  # None: what is chosen for the statement
     proximity: str
     pieces: int | None  # None: one, or for a guest as many as fit the device
     window: int | None  # of a guest: cycles of a piece
@@ -217,7 +217,7 @@ def _entry(name: str, program: Program | Guest, data: Path | None, output: Path,
         data,
         output,
         security=options["security"],
-        rate=options["rate"],
+        rate=options.get("rate"),
         proximity=options["proximity"],
         pieces=options.get("pieces"),
         window=options.get("window"),

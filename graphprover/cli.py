@@ -392,12 +392,12 @@ def _with_level(subparser: argparse.ArgumentParser) -> None:
         "--rate",
         type=int,
         choices=tuple(RATES),
-        default=FAST,
-        help="rate 1/2 (default), 1/4 or 1/8 of the code: less is a smaller proof for more work (see `plan`)",
+        help="rate 1/2, 1/4 or 1/8 of the code: less is a smaller proof for more work (see `plan`); by default 1/2, "
+        "and 1/8 where there is little to prove",
     )
     for name, log_rate, what in (("--fast", FAST, "the least work"), ("--small", SMALL, "the smallest proof")):
         text = f"{what}: rate 1/{log_rate}"
-        rate.add_argument(name, dest="rate", action="store_const", const=log_rate, default=FAST, help=text)
+        rate.add_argument(name, dest="rate", action="store_const", const=log_rate, help=text)
 
 
 def run_prove(options: argparse.Namespace) -> int:
@@ -659,6 +659,7 @@ def run_plan(options: argparse.Namespace) -> int:
     from graphprover.graphs.plan_html import plan_html
     from graphprover.graphs.plan_svg import plan_svg
     from graphprover.graphs.plan_text import peak_text, plan_rows, rates_rows
+    from graphprover.prepared import LITTLE, rate_for
 
     try:
         profile = profile_of(options.device)
@@ -674,12 +675,21 @@ def run_plan(options: argparse.Namespace) -> int:
 
     times = assumed(profile.kind, profile.threads)
     rates = _rates(prepared, profile, times.ceilings, options)
-    found["rates"] = rates
+    all_cells = sum(committed_cells(statement).values())
+    found |= {"rates": rates, "default_rate": rate_for(all_cells)}
+    default = f"by default 1/{found['default_rate']}: {all_cells:,} committed cells ({LITTLE:,} or fewer are few)"
 
     def describe() -> list[report.Block]:
         tail = [] if cells is None else report.cells_report(cells, claimed(statement).cycles)
         peak = peak_text(plan, profile.threads)
-        return [report.Section(plan_rows(plan)), f"on {profile}", peak, report.Section(rates_rows(rates)), *tail]
+        return [
+            report.Section(plan_rows(plan)),
+            f"on {profile}",
+            peak,
+            report.Section(rates_rows(rates)),
+            default,
+            *tail,
+        ]
 
     for path, draw in ((options.svg, plan_svg), (options.html, plan_html)):
         if path:

@@ -20,7 +20,7 @@ from graphprover.statement import Statement
 def graph(
     statement: Statement,
     security: float = 128,
-    rate: int = 2,
+    rate: int | None = None,
     parameters: Parameters | None = None,
     device: Device | str = "auto",
     proximity: str = JOHNSON_PROXIMITY,

@@ -29,7 +29,7 @@ from graphprover.prepared import Prepared, PreparedPieces, ready
 from graphprover.programs import Packed, Program, ProgramError, open_program, pack, unpack
 from graphprover.proof_in_pieces import ProofInPieces, proof_from_bytes
 from graphprover.protocol.errors import VerificationError
-from graphprover.protocol.parameters import RATES
+from graphprover.protocol.parameters import FAST, RATES
 from graphprover.protocol.security import JOHNSON_PROXIMITY
 from graphprover.prover import Made, in_pieces, make, verify_made
 from graphprover.statement import Statement
@@ -69,7 +69,7 @@ class Prover:
         program: str | os.PathLike[str] | Program | Guest,
         *,
         security: float = 128,
-        rate: int = 2,
+        rate: int | None = None,
         proximity: str = JOHNSON_PROXIMITY,
         executor: Any = THREADS,
         device: Device | str = "auto",
@@ -170,7 +170,7 @@ class Prover:
     def _commit(self) -> None:
         """Make what the first verification of a guest's proof takes longest for."""
         if isinstance(self.program, Guest) and isinstance(self.program.machine, Machine):
-            self.program.machine.commit(RATES[self.rate])
+            self.program.machine.commit(RATES[self.rate or FAST])
 
     def job(self, data: bytes | Path | None = None, name: str = "", **options: Any) -> "Job":
         """A run to be proved later, by `graphprover.prove_many`; the other options are the fields of `Job`."""

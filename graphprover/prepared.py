@@ -12,11 +12,16 @@ from graphprover.envelope import Proof
 from graphprover.graphs.query import Proven
 from graphprover.pieces import Pieces
 from graphprover.protocol.layout import Layout, make_layout
-from graphprover.protocol.parameters import RATES, Parameters
+from graphprover.protocol.parameters import FAST, RATES, SMALL, Parameters
 from graphprover.protocol.proof import encode
 from graphprover.protocol.security import JOHNSON_PROXIMITY, choose, shape_of
 from graphprover.recipe import Recipe
 from graphprover.statement import Statement, Table, as_columns
+from graphprover.vm.cost import committed_cells
+
+# Committed cells up to which the smallest proof takes a thread of a CPU some 60 ms more than the fastest, about as much
+# as its proof of work, and a GPU nothing that is seen.
+LITTLE = 1 << 19
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,7 @@ def wrapped(proven: Proven, header: Proof) -> Proof:
 def prepare(
     statement: Statement,
     security: float = 128,
-    rate: int = 2,
+    rate: int | None = None,
     parameters: Parameters | None = None,
     proximity: str = JOHNSON_PROXIMITY,
 ) -> Prepared:
@@ -83,7 +88,7 @@ def prepare(
 def prepare_pieces(
     statement: Pieces,
     security: float = 128,
-    rate: int = 2,
+    rate: int | None = None,
     parameters: Parameters | None = None,
     proximity: str = JOHNSON_PROXIMITY,
 ) -> PreparedPieces:
@@ -100,7 +105,7 @@ def prepare_pieces(
 def ready(
     statement: Statement | Pieces,
     security: float = 128,
-    rate: int = 2,
+    rate: int | None = None,
     parameters: Parameters | None = None,
     proximity: str = JOHNSON_PROXIMITY,
 ) -> Prepared | PreparedPieces:
@@ -111,15 +116,16 @@ def ready(
 
 
 def _prepared(
-    statements: Sequence[Statement], security: float, rate: int, parameters: Parameters | None, proximity: str
+    statements: Sequence[Statement], security: float, rate: int | None, parameters: Parameters | None, proximity: str
 ) -> tuple[Prepared, ...]:
     # 1. Traces: check every one against its table.
     traces = [checked_traces(statement) for statement in statements]
     # 2. Layout: heights and parameters give the shape of the proof.
     log_heights = [[trace.shape[1].bit_length() - 1 for trace in of_piece] for of_piece in traces]
     if parameters is None:
-        if rate not in RATES:
+        if rate not in (None, *RATES):
             raise ValueError(f"rate 1/{rate}: choose 1/2, 1/4 or 1/8")
+        rate = rate or rate_for(sum(sum(committed_cells(statement).values()) for statement in statements))
         sized = zip(statements, log_heights, strict=True)
         shapes = [shape_of(statement.descriptions, heights) for statement, heights in sized]
         parameters = choose(shapes, security, RATES[rate], proximity)
@@ -131,6 +137,11 @@ def _prepared(
         public_values = tuple(tuple(int(value) for value in table.public_values or ()) for table in statement.tables)
         prepared.append(Prepared(statement.label, layout, main, preprocessed, public_values))
     return tuple(prepared)
+
+
+def rate_for(cells: int) -> int:
+    """The rate of a proof of so many committed cells where none is asked for."""
+    return SMALL if cells <= LITTLE else FAST
 
 
 def at_rate(prepared: Prepared, security: float, rate: int, proximity: str = JOHNSON_PROXIMITY) -> Prepared:

@@ -61,7 +61,7 @@ def prove(
     statement: Statement,
     executor: Any = ...,
     security: float = ...,
-    rate: int = ...,
+    rate: int | None = ...,
     parameters: Parameters | None = ...,
     device: Device | str = ...,
     proximity: str = ...,
@@ -72,7 +72,7 @@ def prove(
     statement: Statement | Pieces,
     executor: Any = ...,
     security: float = ...,
-    rate: int = ...,
+    rate: int | None = ...,
     parameters: Parameters | None = ...,
     device: Device | str = ...,
     proximity: str = ...,
@@ -83,7 +83,7 @@ def prove(
     statement: Statement | Pieces,
     executor: Any = THREADS,
     security: float = 128,
-    rate: int = 2,
+    rate: int | None = None,
     parameters: Parameters | None = None,
     device: Device | str = "auto",
     proximity: str = JOHNSON_PROXIMITY,
@@ -95,13 +95,14 @@ def prove(
     ``executor``: ``"threads"`` (default), ``"sync"``, a ``distributed.Client``, a scheduler's address or file,
     ``"cuda"`` or ``"processes"`` for a cluster on this host that lasts as long as this call: on a cluster one worker
     makes the whole proof, or each piece of it, on its own device, and it is verified here (docs/cluster.md).
-    ``security``: provable bits, from which the parameters are chosen at rate 1/``rate`` (2, 4 or 8), unless
-    ``parameters`` gives them; with ``proximity="unique"`` by unique decoding alone. ``device``: ``"cpu"``, ``"cuda"``,
-    ``"cuda:1"``, a `Device`, or ``"auto"``, the first GPU where there is one. The bytes of the proof depend on neither
-    executor nor device. Where ``"auto"`` has chosen a GPU whose memory does not suffice, a warning says so and the CPU
-    makes the whole proof. ``progress``: True draws a bar on stderr, in a terminal or a notebook; a function is called
-    with the tasks that have ended, those in all, and the one that begins. ``pieces``: in how many pieces the proof is,
-    or the indices of the tables of each, rising (docs/architecture.md#pieces); a statement in pieces has its own.
+    ``security``: provable bits, from which the parameters are chosen at rate 1/``rate`` (2, 4 or 8; by default 2, and 8
+    where there is little to prove), unless ``parameters`` gives them; with ``proximity="unique"`` by unique decoding
+    alone. ``device``: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, a `Device`, or ``"auto"``, the first GPU where there is one.
+    The bytes of the proof depend on neither executor nor device. Where ``"auto"`` has chosen a GPU whose memory does
+    not suffice, a warning says so and the CPU makes the whole proof. ``progress``: True draws a bar on stderr, in a
+    terminal or a notebook; a function is called with the tasks that have ended, those in all, and the one that begins.
+    ``pieces``: in how many pieces the proof is, or the indices of the tables of each, rising
+    (docs/architecture.md#pieces); a statement in pieces has its own.
 
     Raises ValueError for a malformed trace or a level that cannot be reached; MemoryError, naming round and table,
     where memory ends; `graphprover.device.DeviceLost` where a GPU fails, which this process must not use again;

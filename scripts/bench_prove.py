@@ -27,17 +27,17 @@ def measure(log_rows: int, width: int, interactions: int, repeat: int, threads: 
     """Best seconds to prove, seconds to verify, peak bytes over planned bytes, bytes of the proof."""
     proved = statement(log_rows, width, interactions)
     device = CpuDevice(threads)
-    planned = make_plan(prepare(proved).layout).peak_bytes(threads)
+    planned = make_plan(prepare(proved, rate=2).layout).peak_bytes(threads)
     best = float("inf")
     for _ in range(repeat):
         started = time.perf_counter()
-        proof = prove(proved, device=device)
+        proof = prove(proved, rate=2, device=device)
         best = min(best, time.perf_counter() - started)
     started = time.perf_counter()
     verify(proof, proved)
     verified = time.perf_counter() - started
     tracemalloc.start()
-    prove(proved, device=device)
+    prove(proved, rate=2, device=device)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     return best, verified, peak / planned, len(proof.to_bytes())
@@ -55,7 +55,7 @@ def main() -> None:
     add_option(parser)
     options = parser.parse_args()
     out = Figures(options.json)
-    prove(statement(6, options.width, options.interactions))  # compile
+    prove(statement(6, options.width, options.interactions), rate=2)  # compile
     out.text(
         f"{options.width} columns, {options.interactions} interactions, degree 3, rate 1/2, 128 bits, "
         f"{options.threads} threads",
@@ -79,7 +79,7 @@ def main() -> None:
         ceiling = Ceilings(**ceilings())
         _, spent = timed(proved, CpuDevice(1))
         out.text(f"\n2^{options.last} rows, one thread; {ceiling}")
-        report(out, f"2^{options.last} on one thread", spent, make_plan(prepare(proved).layout), ceiling)
+        report(out, f"2^{options.last} on one thread", spent, make_plan(prepare(proved, rate=2).layout), ceiling)
 
 
 if __name__ == "__main__":

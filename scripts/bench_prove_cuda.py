@@ -28,8 +28,8 @@ def measure(
     out: Figures, gpu: Any, ceiling: Ceilings, name: str, statement: Statement, repeat: int, *, sync: bool
 ) -> None:
     """Print one statement's figures; its traces lie on the device."""
-    planned = make_plan(prepare(statement).layout, gpu.log_batch_rows)
-    prove(statement, device=gpu)
+    planned = make_plan(prepare(statement, rate=2).layout, gpu.log_batch_rows)
+    prove(statement, rate=2, device=gpu)
     runs = []
     for _ in range(repeat):
         gpu.usage.clear()

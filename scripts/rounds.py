@@ -76,7 +76,7 @@ def timed(statement: Statement, device: Any) -> tuple[Proof, Spent]:
     """A proof, and how long it took."""
     with Profiler() as tasks, _Graph() as graph:
         started = time.perf_counter()
-        proof = prove(statement, device=device)
+        proof = prove(statement, rate=2, device=device)
         seconds = time.perf_counter() - started
     rounds: dict[str, float] = defaultdict(float)
     for task in tasks.results:

@@ -233,14 +233,14 @@ def test_security_is_demanded(proof: Path, capsys: pytest.CaptureFixture[str]) -
 
 def test_security_by_unique_decoding_alone(proof: Path, capsys: pytest.CaptureFixture[str]) -> None:
     unique = ["--proximity", "unique"]
-    fails(["verify", "proof.bin", "doubling.py", *unique], FAILED, capsys, "110.1 provable bits by unique decoding")
-    assert main(["verify", "proof.bin", "doubling.py", *unique, "--security", "110"]) == OK
+    fails(["verify", "proof.bin", "doubling.py", *unique], FAILED, capsys, "80.6 provable bits by unique decoding")
+    assert main(["verify", "proof.bin", "doubling.py", *unique, "--security", "80"]) == OK
     assert main(["prove", "doubling.py", *unique, "-o", "unique.bin"]) == OK
     assert main(["verify", "unique.bin", "doubling.py", *unique]) == OK
     assert main(["inspect", "doubling.py", *unique]) == OK
     assert main(["plan", "doubling.py", *unique]) == OK
     out = capsys.readouterr().out
-    assert "128.0 by unique decoding)" in out and re.search(r"num_queries +261\n", out)
+    assert "128.0 by unique decoding)" in out and re.search(r"num_queries +131\n", out)
     for command in ("prove", "verify", "inspect", "plan"):
         with pytest.raises(SystemExit) as stop:
             main([command, "doubling.py", "--proximity", "capacity"])
@@ -357,8 +357,10 @@ def test_presets_are_rates_that_a_plan_compares(folder: Path, capsys: pytest.Cap
         sizes[rate] = (folder / "proof.bin").stat().st_size
     capsys.readouterr()
     assert main(["plan", "examples/memory", "--json"]) == OK
-    rates = {found["rate"]: found for found in json.loads(capsys.readouterr().out)["rates"]}
-    assert [*rates] == [2, 4, 8] and all(found["seconds"] > 0 for found in rates.values())
+    found = json.loads(capsys.readouterr().out)
+    rates = {at["rate"]: at for at in found["rates"]}
+    assert [*rates] == [2, 4, 8] and all(at["seconds"] > 0 for at in rates.values())
+    assert found["default_rate"] == 8
     for rate, size in sizes.items():
         assert abs(rates[rate]["bytes"] - size) < 0.04 * size
     with pytest.raises(SystemExit):

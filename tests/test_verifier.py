@@ -126,9 +126,9 @@ def test_a_verdict_needs_no_trace() -> None:
 
 
 def test_a_level_by_unique_decoding_alone() -> None:
-    """217 queries give 128 bits by results up to Johnson's radius, and 110 without."""
+    """At rate 1/2, 217 queries give 128 bits by results up to Johnson's radius, and 110 without."""
     statement = Statement([fibonacci(64)])
-    by_johnson, by_unique = prove(statement), prove(statement, proximity="unique")
+    by_johnson, by_unique = prove(statement, rate=2), prove(statement, rate=2, proximity="unique")
     assert (by_johnson.parameters.num_queries, by_unique.parameters.num_queries) == (217, 261)
     verdict = verify(by_johnson, statement)
     assert verdict.bits == verdict.security.johnson.bits == 128

@@ -1,10 +1,9 @@
 """Verifying keys: what a verifier needs of a program, in a file of its own.
 
 A key holds what the tables take from the program, the digest of the machine whose tables they are, a hash of the
-program, and two commitments for each rate: to all preprocessed columns, which statements have and the first pieces of
-those in pieces, and to the columns that their other pieces have. Whoever verifies with a key trusts that it was
-made from the program: make it yourself, or compare its hash, which covers all of it and is the same for everybody. The
-program's hash alone says what a key claims to be of.
+program, and for each rate a commitment to the preprocessed columns of each kind of statement (`shape.Kind`). Whoever
+verifies with a key trusts that it was made from the program: make it yourself, or compare its hash, which covers all of
+it and is the same for everybody. The program's hash alone says what a key claims to be of.
 """
 
 import struct
@@ -18,15 +17,15 @@ from graphprover.air import Air
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.hashing import DIGEST_BYTES, keccak256
 from graphprover.statement import Statement, Table
-from graphprover.vm.shape import MAX_LOG_ROWS
-from graphprover.vm.statement import LOG_BLOWUPS, ProgramStatements, is_first
+from graphprover.vm.shape import MAX_LOG_ROWS, Kind
+from graphprover.vm.statement import LOG_BLOWUPS, ProgramStatements, kind_of
 from graphprover.vm.table_numbers import FAMILY_TABLES, TableNumber
 from graphprover.vm.tables.program import FIELDS, ProgramTable
 from graphprover.vm.tables.state import ImageMemory
 from graphprover.vm.version import MACHINE_DIGEST, MACHINE_VERSION
 
 PREFIX = b"graphprover key"  # of keys of any format version
-MAGIC = PREFIX + b"\x03"
+MAGIC = PREFIX + b"\x04"
 _HEADER = struct.Struct("<32sQQBB32s")
 _NO_DATA = 255  # in place of log2 of the rows
 
@@ -44,8 +43,7 @@ class Key(ProgramStatements):
     log_program_rows: int
     log_data_rows: int | None  # None for a program without data
     program_hash: bytes  # see ``elf.program_hash``
-    caps: Mapping[int, bytes]  # by log2 of the blowup: the commitment to the preprocessed columns
-    piece_caps: Mapping[int, bytes]  # the same of every piece but the first
+    caps: Mapping[Kind, Mapping[int, bytes]]  # by log2 of the blowup: the commitment to the preprocessed columns
 
     def program(self) -> ProgramTable:
         return _blank_program(1 << self.log_program_rows)
@@ -57,7 +55,7 @@ class Key(ProgramStatements):
         return BlankTable(air, rows=rows)
 
     def statement(self, tables: Sequence[Table], label: str) -> Statement:
-        return KeyStatement(tables, label, self.caps if is_first(tables) else self.piece_caps)
+        return KeyStatement(tables, label, self.caps[kind_of(tables)])
 
     def to_bytes(self) -> bytes:
         """The file."""
@@ -65,7 +63,7 @@ class Key(ProgramStatements):
         header = _HEADER.pack(
             MACHINE_DIGEST, self.entry, self.zero_base, self.log_program_rows, data, self.program_hash
         )
-        digests = [caps[log_blowup] for caps in (self.caps, self.piece_caps) for log_blowup in LOG_BLOWUPS]
+        digests = [self.caps[kind][log_blowup] for kind in Kind for log_blowup in LOG_BLOWUPS]
         return b"".join([MAGIC, header, *digests])
 
     @cached_property
@@ -77,7 +75,7 @@ class Key(ProgramStatements):
     def from_bytes(cls, data: bytes) -> "Key":
         """Inverse of ``to_bytes``; raises MalformedKey."""
         size = len(MAGIC) + _HEADER.size
-        if not data.startswith(MAGIC) or len(data) != size + 2 * DIGEST_BYTES * len(LOG_BLOWUPS):
+        if not data.startswith(MAGIC) or len(data) != size + len(Kind) * DIGEST_BYTES * len(LOG_BLOWUPS):
             raise MalformedKey("no verifying key, or one of another version: make it again, by `graphprover setup`")
         machine, entry, zero_base, log_program, log_data, program_hash = _HEADER.unpack_from(data, len(MAGIC))
         if machine != MACHINE_DIGEST:
@@ -85,9 +83,9 @@ class Key(ProgramStatements):
         if log_program > MAX_LOG_ROWS or (log_data > MAX_LOG_ROWS and log_data != _NO_DATA):
             raise MalformedKey(f"a table of the verifying key has more than 2^{MAX_LOG_ROWS} rows")
         digests = iter(data[at : at + DIGEST_BYTES] for at in range(size, len(data), DIGEST_BYTES))
-        caps, piece_caps = ({log_blowup: next(digests) for log_blowup in LOG_BLOWUPS} for _ in range(2))
+        caps = {kind: {log_blowup: next(digests) for log_blowup in LOG_BLOWUPS} for kind in Kind}
         rows = None if log_data == _NO_DATA else log_data
-        return cls(entry, zero_base, log_program, rows, program_hash, caps, piece_caps)
+        return cls(entry, zero_base, log_program, rows, program_hash, caps)
 
 
 @cache  # one a power of two
@@ -134,7 +132,7 @@ def machine_digest() -> bytes:
     A number is 8 bytes, and so is the length of a description's canonical bytes. Tables that depend on the program or
     on what is public are described once, for a program at 0 and for some words.
     """
-    program = Key(0, 8, 6, 6, bytes(32), {}, {})
+    program = Key(0, 8, 6, 6, bytes(32), {})
     parts = [b"graphprover machine", struct.pack("<Q", MACHINE_VERSION)]
     for number in (0, *TableNumber, *FAMILY_TABLES):
         description = program.air(number, tables=2, output_words=32, input_words=33).describe().canonical_bytes

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from graphprover.air.description import AirDescription
-from graphprover.vm.shape import KECCAK_CALL
+from graphprover.vm.shape import KECCAK_CALL, Kind
 from graphprover.vm.statement import Machine
 from graphprover.vm.table_numbers import FAMILY_TABLES, SHARED, TableNumber
 from graphprover.vm.version import FAMILY_NUMBERS
@@ -24,7 +24,7 @@ def possible_tables(machine: Machine, families: set[str] | None = None) -> Itera
     """
     families = families_of(machine) if families is None else families
     others = {*TableNumber} - {TableNumber.OUTPUT, TableNumber.STATED_INPUT}
-    others -= {TableNumber.IMAGE} - set(machine.required)
+    others -= {TableNumber.IMAGE} - set(machine.preprocessed(Kind.FIRST))
     if KECCAK_CALL not in families:
         others -= {TableNumber.KECCAK_F, TableNumber.EVEN}
     others -= {number for number, sharing in SHARED.items() if families.isdisjoint(sharing)}

@@ -10,7 +10,7 @@ from graphprover.device import Device
 from graphprover.device.cpu import CpuDevice
 from graphprover.pieces import Pieces
 from graphprover.protocol.pieces import check_count
-from graphprover.recipe import Recipe
+from graphprover.recipe import Recipe, make
 from graphprover.statement import Statement, Table
 from graphprover.vm.claim import MAX_PROVED_OUTPUT, MAX_STATED_INPUT
 from graphprover.vm.cost import cells_per_row
@@ -20,13 +20,13 @@ from graphprover.vm.io import region
 from graphprover.vm.limbs import limbs
 from graphprover.vm.partition import Late, Unprovable, partition
 from graphprover.vm.record import Record
-from graphprover.vm.shape import KECCAK_CALL, MIN_ROWS, packing, rows_for, table_for
+from graphprover.vm.shape import KECCAK_CALL, MIN_ROWS, may_have_few, packing, rows_for, table_for
 from graphprover.vm.statement import Machine
 from graphprover.vm.table_numbers import SHARED, TableNumber, name_of
 from graphprover.vm.tables.mixed import Mixed
 from graphprover.vm.tables.step import Step
 from graphprover.vm.traces.bumps import bump_trace, bumps
-from graphprover.vm.traces.counts import count_recipes, program_trace
+from graphprover.vm.traces.counts import count_recipe, few_recipes, fixed_recipes, program_trace
 from graphprover.vm.traces.families import family_trace
 from graphprover.vm.traces.keccak import calls_of, keccak_recipes
 from graphprover.vm.traces.mixed import Few, Share, count_few, few_traces, mixed_trace
@@ -92,7 +92,8 @@ def _tables(
         for number, recipe in state_recipes(machine, record.registers, record.memory, len(output), stated)
     ]
     device = device or CpuDevice()
-    traces = [_traces(machine, record, window, device, [] if i else state) for i, window in enumerate(windows)]
+    short = may_have_few(execution.cycles, len(windows))
+    traces = [_traces(machine, record, window, device, [] if i else state, short) for i, window in enumerate(windows)]
     numbers = [[number for number, _ in piece] for piece in traces]
     mains = [[recipe for _, recipe in piece] for piece in traces]
     words: dict[int, list[int]] = {TableNumber.OUTPUT: _public(output), TableNumber.STATED_INPUT: _public(stated)}
@@ -114,11 +115,11 @@ def _public(words: np.ndarray) -> list[int]:
 
 
 def _traces(
-    machine: Machine, record: Record, window: range, device: Device, state: Sequence[_Other]
+    machine: Machine, record: Record, window: range, device: Device, state: Sequence[_Other], short: bool
 ) -> list[_Numbered]:
     """The tables beside the boundary that a window of the run needs, in order of their numbers.
 
-    ``state``: the tables of registers and memory, which one window has.
+    ``state``: the tables of registers and memory, which one window has; ``short``: whether it may have few numbers.
     """
     tape = Recipe("record", load_tape, {"machine": machine, "record": record, "window": window})
     with device.task():
@@ -154,13 +155,22 @@ def _traces(
             airs = [one.step.describe() for one in few]
             counts.append(Recipe(f"counts.{name_of(number)}", count_few, {"airs": airs}, (own,)))
             found += ((number, recipe) for recipe in _mixed_recipes(machine, number, few, own))
-    found += ((int(number), recipe) for number, recipe in count_recipes(looking, counts).items())
+    total = count_recipe(looking, counts)
+    known = few_recipes(_made(device, total)) if short else None
+    found += ((int(number), recipe) for number, recipe in (known or fixed_recipes(total)).items())
     if KECCAK_CALL in parted.shares:
         start, end = parted.shares[KECCAK_CALL]
         calls = Recipe("calls", calls_of, {"start": start, "end": end}, (run,))
         found += keccak_recipes(machine, calls, end - start)
     found += [(number, recipe) for number, _, recipe in families]
     return sorted(found, key=lambda numbered: numbered[0])
+
+
+def _made(device: Device, recipe: Recipe) -> np.ndarray:
+    """What a recipe gives, on the host."""
+    found = make(device, recipe, {})
+    with device.task():
+        return device.fetch(found)
 
 
 def _family_recipes(number: int, step: Step, run: Recipe, start: int, end: int) -> Iterator[Recipe]:

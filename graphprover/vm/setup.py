@@ -3,17 +3,17 @@
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.preprocessed import preprocessed_cap
 from graphprover.vm.key import Key
-from graphprover.vm.shape import OF_EVERY_PIECE
+from graphprover.vm.shape import Kind
 from graphprover.vm.statement import LOG_BLOWUPS, Machine
 
 
 def make_key(machine: Machine) -> Key:
     """The key of a program: commits to its preprocessed columns at every rate."""
-    columns = {number: machine.air(number, 0, 0).preprocessed_trace() for number in machine.required}
-    caps, piece_caps = (
-        {log: preprocessed_cap([columns[number] for number in own], log, cap_height=0)[0] for log in LOG_BLOWUPS}
-        for own in (machine.required, OF_EVERY_PIECE)
-    )
+    columns = {number: machine.air(number, 0, 0).preprocessed_trace() for number in machine.preprocessed(Kind.FIRST)}
+    caps = {}
+    for kind in Kind:
+        own = [columns[number] for number in machine.preprocessed(kind)]
+        caps[kind] = {log: preprocessed_cap(own, log, cap_height=0)[0] for log in LOG_BLOWUPS}
     program, data = machine.program(), machine.data()
     return Key(
         machine.entry,
@@ -22,7 +22,6 @@ def make_key(machine: Machine) -> Key:
         None if data is None else data.rows.bit_length() - 1,
         machine.program_hash,
         caps,
-        piece_caps,
     )
 
 
@@ -31,7 +30,7 @@ def check_key(key: Key, machine: Machine) -> None:
     if key.program_hash != machine.program_hash:
         raise VerificationError(f"the key of program {key.program_hash.hex()}, not of {machine.program_hash.hex()}")
     own = make_key(machine)
-    if (key.caps, key.piece_caps) != (own.caps, own.piece_caps):
+    if key.caps != own.caps:
         raise VerificationError("the key has the program's hash, but commits to another program")
     if key != own:
         raise VerificationError("the key has the program's hash and commitments, but another entry, memory or heights")

@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import IntEnum
 from itertools import groupby, pairwise
 from operator import itemgetter
 
@@ -36,17 +37,45 @@ LONG = 1 << 18  # cycles of a run in which those of any other are twice as many
 SPLIT_CELLS = 1 << 20  # idle cells, and
 SPLIT_ROWS = 1 << 12  # idle rows beyond both of which a table is split into two
 SEVERAL = frozenset({TableNumber.BUMP, TableNumber.KECCAK_F, *SHARED})  # a statement may have any number of these
-# With preprocessed columns, a copy of which serves the lookups of each piece.
-OF_EVERY_PIECE = (TableNumber.PROGRAM, TableNumber.NUMBERS, TableNumber.POWERS)
+# A row of few numbers has twice the cells of one of all numbers, but there are no more rows than a run asks for. Which
+# these are takes its traces, so that a run of few numbers has them made twice.
+SHORT = 1 << 17  # cycles up to which a run in one piece may have few numbers
+MOST_FEW = 1 << 15  # of them
 # Where the run, registers and words begin and end: elsewhere as well they would have a second history.
 OF_FIRST_PIECE = frozenset({
     BOUNDARY, TableNumber.REGISTERS, TableNumber.IMAGE, TableNumber.ZERO, TableNumber.INPUT, TableNumber.OUTPUT,
     TableNumber.ZERO_ABOVE, TableNumber.STATED_INPUT, TableNumber.ZERO_BETWEEN,
 })  # fmt: skip
 
+
+class Kind(IntEnum):
+    """A statement, or a piece of one, by which of its tables have preprocessed columns."""
+
+    FIRST = 0  # a statement, or the first piece of one
+    SHORT = 1  # a statement with few numbers
+    OTHER = 2  # a piece behind the first
+
+
+# Without the program's data, which all but the others have, if there are any.
+_PREPROCESSED = {
+    Kind.FIRST: (TableNumber.PROGRAM, TableNumber.REGISTERS, TableNumber.NUMBERS, TableNumber.POWERS),
+    Kind.SHORT: (TableNumber.PROGRAM, TableNumber.REGISTERS, TableNumber.POWERS),
+    Kind.OTHER: (TableNumber.PROGRAM, TableNumber.NUMBERS, TableNumber.POWERS),
+}
 _TABLE_NUMBERS = frozenset(map(int, TableNumber))
 KECCAK_CALL = "keccak_call"  # the family that needs the permutation
 _CALLS = frozenset(FamilyTable(KECCAK_CALL, lanes).number for lanes in LANES)
+
+
+def preprocessed(kind: Kind, data: bool) -> tuple[TableNumber, ...]:
+    """The tables with preprocessed columns, in order; ``data``: whether the program brings any."""
+    image = (TableNumber.IMAGE,) if data and kind != Kind.OTHER else ()
+    return tuple(sorted((*_PREPROCESSED[kind], *image)))
+
+
+def may_have_few(cycles: int, pieces: int) -> bool:
+    """Whether a run of so many cycles in so many pieces has few numbers, if it asks for no more."""
+    return pieces == 1 and cycles <= SHORT
 
 
 def least_for(family: str, cycles: int) -> int:
@@ -139,10 +168,10 @@ def packing(number: int, cells: int) -> Packing:
     return Packing(BUMP_LANES if number == TableNumber.BUMP else FAMILY_TABLES[number].lanes, 1, cells)
 
 
-def check_numbers(pieces: Sequence[Sequence[int]], required: Collection[int]) -> None:
+def check_numbers(pieces: Sequence[Sequence[int]], data: bool) -> None:
     """Raises ValueError unless an execution may have these tables beside the boundary, which is in the first piece.
 
-    ``required``: what that piece has at least. Every other has those of ``OF_EVERY_PIECE`` and the last one the exit.
+    ``data``: whether the program brings any.
     """
     last = len(pieces) - 1
     for index, numbers in enumerate(pieces):
@@ -150,7 +179,8 @@ def check_numbers(pieces: Sequence[Sequence[int]], required: Collection[int]) ->
             once = next((number for number in numbers if index and number in OF_FIRST_PIECE), None)
             if once is not None:
                 raise ValueError(f"the table {name_of(once)} stands in piece 0 and in no other")
-            _check_piece(numbers, OF_EVERY_PIECE if index else required, exits=index == last)
+            kind = Kind.OTHER if index else Kind.SHORT if TableNumber.FEW_NUMBERS in numbers else Kind.FIRST
+            _check_piece(numbers, preprocessed(kind, data), exits=index == last)
 
 
 def _check_piece(numbers: Sequence[int], required: Collection[int], exits: bool) -> None:
@@ -167,6 +197,8 @@ def _check_piece(numbers: Sequence[int], required: Collection[int], exits: bool)
     missing = min(set(required) - present, default=None)
     if missing is not None:
         raise ValueError(f"the table {name_of(missing)}, which every statement has, is missing")
+    if {TableNumber.NUMBERS, TableNumber.FEW_NUMBERS} <= present:
+        raise ValueError("numbers are there twice")
     if exits and SHARED_TABLE[EXIT] not in present:
         raise ValueError("the exit, which every run ends with, is missing")
     if (TableNumber.INPUT in present and TableNumber.STATED_INPUT in present) or (
@@ -195,6 +227,8 @@ def check_heights(
     ``pieces``: their numbers, which are checked; ``cells``: committed cells of a row of a table; ``rows``: how many a
     table that is there once may need.
     """
+    if TableNumber.FEW_NUMBERS in pieces[0] and not may_have_few(cycles, len(pieces)):
+        raise ValueError(f"few numbers, in a run of more than {SHORT:,} cycles or in pieces")
     least = most = 0
     for index, (numbers, own) in enumerate(zip(pieces, heights, strict=True)):
         with _naming(index, len(pieces)):

@@ -37,10 +37,10 @@ from graphprover.vm.header import header_of
 from graphprover.vm.io import INPUT_BASE, MEMORY_END, OUTPUT_BASE
 from graphprover.vm.isa import Instructions, Op
 from graphprover.vm.limbs import HALF
-from graphprover.vm.shape import MIN_ROWS, OF_EVERY_PIECE, check_heights, check_numbers, rows_for
+from graphprover.vm.shape import MIN_ROWS, MOST_FEW, Kind, check_heights, check_numbers, preprocessed, rows_for
 from graphprover.vm.table_numbers import FAMILY_TABLES, SHARED, TableNumber
 from graphprover.vm.tables.bump import Bump
-from graphprover.vm.tables.fixed import Numbers, Powers
+from graphprover.vm.tables.fixed import FewNumbers, Numbers, Powers
 from graphprover.vm.tables.keccak_f import EVENS, Even, KeccakF
 from graphprover.vm.tables.mixed import Mixed
 from graphprover.vm.tables.program import FIELDS, ProgramTable
@@ -62,6 +62,7 @@ _AIRS: dict[int, Callable[[], Air]] = {
     TableNumber.REGISTERS: RegisterFile,
     TableNumber.BUMP: Bump,
     TableNumber.NUMBERS: Numbers,
+    TableNumber.FEW_NUMBERS: FewNumbers,
     TableNumber.POWERS: Powers,
     TableNumber.KECCAK_F: KeccakF,
     TableNumber.EVEN: Even,
@@ -102,14 +103,9 @@ class ProgramStatements:
         """The memory that the program brings, if any."""
         raise NotImplementedError
 
-    @property
-    def required(self) -> tuple[TableNumber, ...]:
-        """The tables that every statement has, or its first piece, in order: those with preprocessed columns.
-
-        So there is one commitment to them, and another one to those of all other pieces, ``shape.OF_EVERY_PIECE``.
-        """
-        image = () if self.data() is None else (TableNumber.IMAGE,)
-        return tuple(sorted((*OF_EVERY_PIECE, TableNumber.REGISTERS, *image)))
+    def preprocessed(self, kind: Kind) -> tuple[TableNumber, ...]:
+        """The tables with preprocessed columns, in order. All of a kind have them, so one commitment serves all."""
+        return preprocessed(kind, self.data() is not None)
 
     def air(self, number: int, tables: int, output_words: int, input_words: int = 0) -> Air:
         """The table with this number, 0 for the boundary, in a statement, or a first piece, of so many tables.
@@ -153,6 +149,8 @@ class ProgramStatements:
         if number in regions:
             start, end = regions[TableNumber(number)]
             return range(1, Region.needed((end - start) // 8) + 1)
+        if number == TableNumber.FEW_NUMBERS:
+            return range(1, MOST_FEW + 1)
         air = self.air(number, 0, output_words, input_words)
         if isinstance(air, PublicWords):
             return range(air.rows, air.rows + 1)
@@ -177,7 +175,7 @@ class ProgramStatements:
         Prover and verifier call it: raises ValueError for a shape that honest proving never makes, and where times
         could wrap around, in all pieces together.
         """
-        check_numbers(numbers, self.required)
+        check_numbers(numbers, self.data() is not None)
         first, *others = numbers
         known = {number: self.air(number, 1 + len(first), output_words, input_words) for number in {0}.union(*numbers)}
         airs = [[known[number] for number in piece] for piece in ((0, *first), *others)]
@@ -230,7 +228,7 @@ class ProgramStatements:
         header = header_of(proof)
         first, *_ = header.numbers
         try:
-            check_numbers(header.numbers, self.required)  # before the claim, which is read from these tables
+            check_numbers(header.numbers, self.data() is not None)  # before the claim, which is read from these tables
             claim_of(header.first)
             words = [
                 len(header.first[1 + first.index(number)]) // 2 if number in first else 0
@@ -255,9 +253,10 @@ class ProgramStatements:
         return self.in_pieces(tables, header.numbers, proof.label)
 
 
-def is_first(tables: Iterable[Table]) -> bool:
-    """Whether these are the tables of a statement, or of the first piece of one."""
-    return any(isinstance(table.air, RegisterFile) for table in tables)
+def kind_of(tables: Iterable[Table]) -> Kind:
+    """Of a statement, or a piece of one, with these tables."""
+    airs = {type(table.air) for table in tables}
+    return Kind.SHORT if FewNumbers in airs else Kind.FIRST if RegisterFile in airs else Kind.OTHER
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,18 +287,17 @@ class Machine(ProgramStatements):
     def statement(self, tables: Sequence[Table], label: str) -> Statement:
         """A statement that shares its commitments with all others about the program: they have the same columns."""
         statement = Statement(tables, label)
-        object.__setattr__(statement, "_caps", self._caps[is_first(tables)])
+        object.__setattr__(statement, "_caps", self._caps[kind_of(tables)])
         return statement
 
     def commit(self, log_blowup: int) -> None:
-        """Make the commitment that all statements about the program share, ahead of the first proof to verify."""
-        tables = [Table(self.air(number, 0, 0)) for number in self.required]
+        """Make the commitment that all statements with all numbers share, ahead of the first proof to verify."""
+        tables = [Table(self.air(number, 0, 0)) for number in self.preprocessed(Kind.FIRST)]
         self.statement(tables, "").preprocessed_cap(log_blowup, CAP_HEIGHT)
 
     @cached_property
-    def _caps(self) -> dict[bool, dict[tuple[int, int], tuple[bytes, ...]]]:
-        """Of statements and first pieces, and of other pieces."""
-        return {True: {}, False: {}}
+    def _caps(self) -> dict[Kind, dict[tuple[int, int], tuple[bytes, ...]]]:
+        return {kind: {} for kind in Kind}
 
     def data(self) -> ImageMemory | None:
         return self._data

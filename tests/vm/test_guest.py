@@ -24,7 +24,7 @@ from graphprover.vm.io import EXIT, INPUT_BASE, OUTPUT_BASE
 from graphprover.vm.isa import A0, A7, Instruction, Op
 from graphprover.vm.key import Key, MalformedKey
 from graphprover.vm.setup import make_key
-from graphprover.vm.shape import OF_EVERY_PIECE
+from graphprover.vm.shape import Kind
 from graphprover.vm.statement import LOG_BLOWUPS, Machine
 from graphprover.vm.table_numbers import TableNumber
 from tests.vm.assemble import CODE, PAGE, Segment, X, elf, leave, li, words
@@ -203,7 +203,7 @@ def test_setup_writes_the_same_key_again(folder: Path, tmp_path: Path) -> None:
     assert main(["setup", SHA256, "-o", str(tmp_path / "vk")]) == OK
     data = (tmp_path / "vk").read_bytes()
     assert data == (folder / "sha256.vk").read_bytes()
-    assert Key.from_bytes(data).to_bytes() == data and len(data) == 290
+    assert Key.from_bytes(data).to_bytes() == data and len(data) == 386
     assert main(["setup", "examples/keccak", "-o", str(tmp_path / "vk")]) == USAGE
 
 
@@ -211,10 +211,10 @@ def test_a_key_has_the_commitments_that_verifiers_compute(folder: Path, monkeypa
     """Those of the kernels, against plain NumPy."""
     monkeypatch.setenv(backend.NUMPY_ONLY, "1")
     key, machine = Key.from_bytes((folder / "sha256.vk").read_bytes()), Machine(load_elf(Path(SHA256).read_bytes()))
-    for numbers, caps in ((machine.required, key.caps), (OF_EVERY_PIECE, key.piece_caps)):
-        statement = Statement([Table(machine.air(number, 0, 0)) for number in numbers])
+    for kind in Kind:
+        statement = Statement([Table(machine.air(number, 0, 0)) for number in machine.preprocessed(kind)])
         for log_blowup in LOG_BLOWUPS:
-            assert statement.preprocessed_cap(log_blowup, 0) == (caps[log_blowup],)
+            assert statement.preprocessed_cap(log_blowup, 0) == (key.caps[kind][log_blowup],)
 
 
 def test_keys_are_read_strictly(folder: Path) -> None:
@@ -227,7 +227,7 @@ def test_keys_are_read_strictly(folder: Path) -> None:
 def test_a_damaged_key_verifies_nothing(folder: Path) -> None:
     data = (folder / "sha256.vk").read_bytes()
     proof = Proof.from_bytes((folder / "proof").read_bytes())
-    for position in (48, 56, 98):  # entry, end of the data, commitment at rate 1/2
+    for position in (48, 56, 194):  # entry, end of the data, commitment at rate 1/2 of a short run
         key = Key.from_bytes(data[:position] + bytes([data[position] ^ 8]) + data[position + 1 :])
         with pytest.raises(VerificationError):
             verify(proof, key.statement_of(proof))

@@ -2,7 +2,9 @@
 
 import json
 import tracemalloc
+from collections.abc import Mapping
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -18,7 +20,8 @@ from graphprover.vm.isa import A0, Instruction, Op
 from graphprover.vm.key import Key, MalformedKey, machine_digest
 from graphprover.vm.run_statement import statement_of_run
 from graphprover.vm.setup import make_key
-from graphprover.vm.statement import Machine
+from graphprover.vm.shape import Kind
+from graphprover.vm.statement import LOG_BLOWUPS, Machine
 from graphprover.vm.version import FAMILY_NUMBERS, MACHINE_DIGEST, MACHINE_VERSION
 from tests.vm.assemble import CODE, Segment, X, elf, image, leave, li, words
 
@@ -28,6 +31,7 @@ DIGESTS = {
     2: "947e2b23ca8fa0c799df10634298dcc66d1677d1c1c7ba14336fbd31a6ef328f",
     3: "9fc5e8870909c72a8055038bcdcb8bf49cee2f1c35e7b50e588bc3264282ed24",
     4: "593daf989310e7f373d6b23c2db2fc497fec80590268a0a9535587fcbf655462",
+    5: "3c842235e0db551fab49e33c49e78aeebe83c3b7c5d84bc42702cb3f62c8f8c5",
 }
 PROGRAM = image([*li(A0, 7), Instruction(Op.ADDI, A0, A0, imm=1), *leave()])
 
@@ -66,11 +70,14 @@ def test_a_keys_hash_covers_all_of_it() -> None:
     """Commitments that are not the program's, under the program's hash, give another hash of the key."""
     key = make_key(Machine(PROGRAM))
     assert key.program_hash == Machine(PROGRAM).program_hash and key.hash == make_key(Machine(PROGRAM)).hash
-    for other in (
-        replace(key, caps={**key.caps, 2: bytes(32)}),
-        replace(key, piece_caps={**key.piece_caps, 3: bytes(32)}),
-    ):
+    for kind, log_blowup in product(Kind, LOG_BLOWUPS):
+        other = replace(key, caps=with_cap(key, kind, log_blowup))
         assert other.program_hash == key.program_hash and other.hash != key.hash
+
+
+def with_cap(key: Key, kind: Kind, log_blowup: int) -> dict[Kind, Mapping[int, bytes]]:
+    """The key's commitments, one of which is zeros."""
+    return {**key.caps, kind: {**key.caps[kind], log_blowup: bytes(32)}}
 
 
 def test_inspect_says_what_a_key_is_for_and_whether_it_is_a_programs(
@@ -91,14 +98,15 @@ def test_inspect_says_what_a_key_is_for_and_whether_it_is_a_programs(
     assert main(["inspect", key, other]) == FAILED
     assert "not the key of" in capsys.readouterr().err
     for forged, cause in (
-        (replace(made, caps={**made.caps, 3: bytes(32)}), "commits to another program"),
-        (replace(made, piece_caps={**made.piece_caps, 1: bytes(32)}), "commits to another program"),
+        (replace(made, caps=with_cap(made, Kind.FIRST, 3)), "commits to another program"),
+        (replace(made, caps=with_cap(made, Kind.SHORT, 2)), "commits to another program"),
+        (replace(made, caps=with_cap(made, Kind.OTHER, 1)), "commits to another program"),
         (replace(made, entry=made.entry + 4), "another entry"),
     ):
         Path(key).write_bytes(forged.to_bytes())
         assert main(["inspect", key, guest]) == FAILED
         assert cause in capsys.readouterr().err
-    for version, size in ((1, 162), (2, 194), (4, 290)):
+    for version, size in ((1, 162), (2, 194), (3, 290), (5, 386)):
         Path(key).write_bytes((b"graphprover key" + bytes([version])).ljust(size, b"\0"))
         assert main(["inspect", key]) == USAGE
         assert "make it again" in capsys.readouterr().err

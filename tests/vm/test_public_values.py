@@ -20,6 +20,7 @@ NAMES = {
     7: "zero_memory",
     8: "bump",
     9: "numbers",
+    10: "few_numbers",
     11: "powers",
     14: "stated_input",
     15: "zero_memory",

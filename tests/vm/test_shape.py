@@ -34,7 +34,8 @@ SEARCHED = 6000  # headers
 
 @pytest.fixture(autouse=True)
 def _shorter(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs of some ten thousand cycles have rows of any number of lanes."""
+    """Runs of some ten thousand cycles have rows of any number of lanes, and are too long for few numbers."""
+    monkeypatch.setattr(shape, "SHORT", 1 << 13)
     monkeypatch.setattr(shape, "MANY", 1 << 12)
     monkeypatch.setattr(shape, "FEWEST", (1 << 5, 1 << 12, 1 << 14))
     monkeypatch.setattr(shape, "LONG", 1 << 14)
@@ -193,6 +194,8 @@ def is_made(machine: Machine, proof: Proof | ProofInPieces) -> bool:
         numbers, logs, values = zip(*tables, strict=True)
         if not may_stand(machine, numbers, logs, values, not index, index == last):
             return False
+        if TableNumber.FEW_NUMBERS in numbers and (last or claim.cycles > 1 << 13):
+            return False
         found.append(uses_of(numbers, [1 << log for log in logs], claim.cycles))
     if claim.boundary != 6 or not all(all(uses.values()) for uses in found):
         return False
@@ -211,11 +214,13 @@ def may_stand(
     once = [number for number in singles if number not in SEVERAL]
     call = [number for number in families if FAMILY_TABLES[number].family == "keccak_call"]
     names = {FAMILY_TABLES[number].family: number for number in families}
-    fixed = {TableNumber.PROGRAM, TableNumber.NUMBERS, TableNumber.POWERS}
+    of_numbers = {*singles} & {TableNumber.NUMBERS, TableNumber.FEW_NUMBERS}
+    fixed = {TableNumber.PROGRAM, *of_numbers, TableNumber.POWERS}
     if (
         list(numbers) != sorted(numbers)
         or len(once) != len(set(once))
         or not fixed <= {*singles}
+        or len(of_numbers) != 1
         or (not first and not {*singles} <= fixed | {TableNumber.EVEN, *SEVERAL})
         or (first and TableNumber.REGISTERS not in singles)
         or (first and (TableNumber.IMAGE in singles) != (machine.data() is not None))
@@ -240,6 +245,8 @@ def may_stand(
         public = next((words for other, words in zip(numbers, values, strict=True) if other == number), ())
         heights[number] = log_rows_of_words(len(public) // 2, own)
     heights[TableNumber.PROGRAM] = machine.program().rows.bit_length() - 1
+    if TableNumber.FEW_NUMBERS in numbers and logs[numbers.index(TableNumber.FEW_NUMBERS)] > 15:
+        return False
     data = machine.data()
     heights |= {TableNumber.IMAGE: 0 if data is None else data.rows.bit_length() - 1}
     return not any(

@@ -13,6 +13,7 @@ from graphprover.envelope import Proof
 from graphprover.field import P
 from graphprover.pieces import Pieces
 from graphprover.statement import Statement, Table, with_traces
+from graphprover.vm import shape
 from graphprover.vm import statement as program_statement
 from graphprover.vm.buses import REGISTER_BASE, VM, Tag, message
 from graphprover.vm.claim import claim_of
@@ -48,8 +49,9 @@ class LongBump(Bump):
 
 @pytest.fixture
 def long_steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A machine of such bumps, for prover and verifier."""
+    """A machine of such bumps, for prover and verifier, and of all numbers, of which forged bumps may ask for any."""
     with monkeypatch.context() as patch:
+        patch.setattr(shape, "SHORT", 0)
         patch.setitem(program_statement._AIRS, TableNumber.BUMP, LongBump)
         patch.setattr(bump, "REACH", SCALE * bump.REACH)
         program_statement._same_for_all.cache_clear()

@@ -6,16 +6,20 @@ the idle rows up to a power of two.
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 
+from graphprover.recipe import Recipe
 from graphprover.vm.cost import cells_per_row
-from graphprover.vm.execute import Execution
+from graphprover.vm.execute import Execution, execute
 from graphprover.vm.record import Memory, Registers
-from graphprover.vm.shape import KECCAK_CALL, MIN_ROWS, packing, rows_for, table_for
+from graphprover.vm.run_statement import Unprovable, statement_of_run
+from graphprover.vm.shape import KECCAK_CALL, MIN_ROWS, may_have_few, packing, rows_for, table_for
 from graphprover.vm.statement import Machine
 from graphprover.vm.table_numbers import TableNumber, name_of
+from graphprover.vm.tables.fixed import FewNumbers
 from graphprover.vm.tables.keccak_f import EVENS
 from graphprover.vm.tables.state import REGISTER_COUNT, Region
 from graphprover.vm.traces.counts import SIZES, TABLES
@@ -64,7 +68,7 @@ def tables_of(
         uses.append(_drawn(machine, TableNumber.KECCAK_F, KECCAK_F, calls))
     tables = {use.name: use for use in uses}
     words = len(output_words(execution, memory))
-    for number, height, rows in _others(machine, memory, words, calls):
+    for number, height, rows in (*_others(machine, memory, words, calls), *_looked_up(machine, execution)):
         air = machine.air(number, 2, words).describe()
         cells = cells_per_row(air)
         before = tables.get(air.name, Use(air.name, 0, 0, 0))
@@ -94,7 +98,25 @@ def _others(machine: Machine, memory: Memory, words: int, calls: int) -> Iterato
             TableNumber.OUTPUT: machine.rows(TableNumber.OUTPUT, words, 0)[0],
         }.get(TableNumber(number))
         yield number, height, min(Region.needed(len(recipe.fixed["memory"].address)), height) if rows is None else rows
-    for number, tags in TABLES.items():
-        yield number, SIZES[tags[0]], SIZES[tags[0]]
     if calls:
         yield TableNumber.EVEN, EVENS, EVENS
+
+
+def _looked_up(machine: Machine, execution: Execution) -> Iterator[tuple[int, int, int]]:
+    """The same of the tables of numbers and powers. Which numbers a short run asks for takes its traces."""
+    for number, tags in TABLES.items():
+        few = _few_numbers(machine, execution) if number == TableNumber.NUMBERS else None
+        yield few or (number, SIZES[tags[0]], SIZES[tags[0]])
+
+
+def _few_numbers(machine: Machine, execution: Execution) -> tuple[int, int, int] | None:
+    """The same of few numbers; None for a run that has all, or no proof."""
+    if not may_have_few(execution.cycles, pieces=1):
+        return None
+    with suppress(Unprovable):
+        statement = statement_of_run(machine, execute(machine.image, execution.input, record=True))
+        for table in statement.tables:
+            if isinstance(table.air, FewNumbers):
+                assert isinstance(table.main, Recipe)
+                return TableNumber.FEW_NUMBERS, table.main.shape[1], table.main.fixed["asked"].shape[1]
+    return None

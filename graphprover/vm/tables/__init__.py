@@ -9,8 +9,8 @@ they are, from what was executed. Where a family proves only some cases of an in
   prove little share a table.
 - Where a run begins and ends: state.py (the first and the last cycle, registers, and each region of memory).
 - What families draw on: program.py (all instructions of the program), fixed.py (tables that lookups are answered from:
-  numbers of 16 bits with their bytes, powers of two), bump.py (brings values nearer that were not accessed for long),
-  keccak_f.py (the permutation that a host call asks for).
+  numbers of 16 bits with their bytes, all or few of them, powers of two), bump.py (brings values nearer that were not
+  accessed for long), keccak_f.py (the permutation that a host call asks for).
 
 docs/vm.md says why the rules suffice; what is bounded over all tables together is in docs/security.md.
 """

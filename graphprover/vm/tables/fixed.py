@@ -1,4 +1,7 @@
-"""Fixed tables: numbers of 16 bits, powers of two. Each counts how often its rows are looked up."""
+"""Tables that are looked up: numbers of 16 bits, powers of two. Each counts how often its rows are."""
+
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -21,11 +24,39 @@ class Numbers(Air):
 
     def define(self, t: TableBuilder) -> None:
         t.every_row(paired(t.bit), "a bit, by which two messages share a fraction column")
-        x = BYTE * t.a + t.b
-        t.provide(VM, message(Tag.HALF, x), t.half)
-        t.provide(VM, message(Tag.SIGN, x, t.bit), t.sign)
-        t.provide(VM, message(Tag.BYTES, t.a, t.b), t.bytes)
-        t.provide(VM, message(Tag.AND, t.a, t.b, t.both), t["and"])
+        _provide(t, t.a, t.b, t.bit, t.both)
+
+
+class FewNumbers(Air):
+    """Some of these numbers, which a short run asks for, each given by its bits: any may be there, and more than once.
+
+    Rows that the run does not need are the number 0, which nobody looks up in them.
+    """
+
+    name = "few_numbers"
+    columns = ("a[8]", "b[8]", "both", "half", "sign", "bytes", "and")  # bits from the lowest on
+
+    def define(self, t: TableBuilder) -> None:
+        highest = t.a[7]
+        for bit in (*t.b, *t.a[:7]):
+            t.boolean(bit, "a number is given by bits")
+        t.every_row(paired(highest), "its highest bit, by which two messages share a fraction column")
+        t.every_row(_number(a * b for a, b in zip(t.a, t.b, strict=True)) - t.both, "the bytes' conjunction")
+        _provide(t, _number(t.a), _number(t.b), highest, t.both)
+
+
+def _number(bits: Iterable[Any]) -> Any:
+    """The number with these bits, from the lowest on."""
+    return sum((2**i * bit for i, bit in enumerate(bits)), 0)
+
+
+def _provide(t: TableBuilder, a: Any, b: Any, bit: Any, both: Any) -> None:
+    """The row is the bytes a and b, with their conjunction, and the number 256 a + b, with its highest bit."""
+    x = BYTE * a + b
+    t.provide(VM, message(Tag.HALF, x), t.half)
+    t.provide(VM, message(Tag.SIGN, x, bit), t.sign)
+    t.provide(VM, message(Tag.BYTES, a, b), t.bytes)
+    t.provide(VM, message(Tag.AND, a, b, both), t["and"])
 
 
 class Powers(Air):

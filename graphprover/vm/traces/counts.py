@@ -19,6 +19,7 @@ from graphprover.vm.buses import LOOKUPS, VM, Tag, tag_of
 from graphprover.vm.kernels import count_entries, count_keys
 from graphprover.vm.kernels.keys import KEY_WORDS, TERM_WORDS, Keys
 from graphprover.vm.limbs import BYTE, HALF
+from graphprover.vm.shape import MOST_FEW, rows_for
 from graphprover.vm.table_numbers import TableNumber
 from graphprover.vm.traces.run import Run
 
@@ -31,13 +32,12 @@ TABLES = {
 FEW = 1 << 18  # cells of a trace up to which it is counted together with others
 
 _KEY = {Tag.HALF: -1, Tag.SIGN: -2, Tag.BYTES: -2, Tag.AND: -3, Tag.LEFT: -2, Tag.RIGHT: -2}  # where the key begins
+_PLACES = np.array([*range(8, 16), *range(8)], dtype=np.uint64)  # of the bits of a and b in 256 a + b
 _PAIRS = (Tag.BYTES, Tag.AND)  # whose key is 256 a + b
 
 
-def count_recipes(
-    traces: Sequence[tuple[Recipe, AirDescription]], counted: Sequence[Recipe] = ()
-) -> dict[TableNumber, Recipe]:
-    """The fixed tables, counted from these traces: each large one by itself, all small ones together.
+def count_recipe(traces: Sequence[tuple[Recipe, AirDescription]], counted: Sequence[Recipe] = ()) -> Recipe:
+    """All counts, from these traces: each large one by itself, all small ones together.
 
     ``counted`` give more counts, as `count` does.
     """
@@ -52,10 +52,31 @@ def count_recipes(
         for i, group in enumerate(groups)
         if group
     )
-    total = Recipe("counts", add, {}, (*counts, *counted))
+    return Recipe("counts", add, {}, (*counts, *counted))
+
+
+def fixed_recipes(total: Recipe) -> dict[TableNumber, Recipe]:
+    """The fixed tables, from all counts."""
     return {
         number: Recipe(number.name.lower(), fixed_table, {"tags": tags}, (total,), (len(tags), SIZES[tags[0]]))
         for number, tags in TABLES.items()
+    }
+
+
+def few_recipes(counts: np.ndarray) -> dict[TableNumber, Recipe] | None:
+    """The same from counts that are known, with few numbers; None where they are too many."""
+    of_numbers, of_powers = (
+        np.stack([counts[FIRSTS[tag] : FIRSTS[tag] + SIZES[tag]] for tag in TABLES[number]])
+        for number in (TableNumber.NUMBERS, TableNumber.POWERS)
+    )
+    numbers = np.flatnonzero(of_numbers.any(axis=0))
+    if len(numbers) > MOST_FEW:
+        return None
+    asked = np.vstack([numbers.astype(np.uint64), of_numbers[:, numbers]])
+    shape = len(_PLACES) + 1 + len(of_numbers), rows_for(len(numbers))
+    return {
+        TableNumber.FEW_NUMBERS: Recipe("few_numbers", few_numbers, {"asked": asked, "shape": shape}, shape=shape),
+        TableNumber.POWERS: Recipe("powers", loaded, {"trace": of_powers}, shape=of_powers.shape),
     }
 
 
@@ -79,6 +100,22 @@ def add(device: Device, *counts: Array) -> Array:
 def fixed_table(device: Device, counts: Array, *, tags: Sequence[Tag]) -> Array:
     """The trace of a fixed table: the counts of its tags."""
     return device.arrays.stack([counts[FIRSTS[tag] : FIRSTS[tag] + SIZES[tag]] for tag in tags])
+
+
+def few_numbers(device: Device, *, asked: np.ndarray, shape: tuple[int, int]) -> Array:
+    """The trace of few numbers, of this shape; ``asked``: uint64 (1 + tags, numbers), the numbers and their counts."""
+    there, places = device.load(asked), device.load(_PLACES)
+    numbers, last = there[0], there.shape[1]
+    trace = device.arrays.zeros(shape, dtype=np.uint64)
+    trace[: len(_PLACES), :last] = numbers >> places[:, None] & np.uint64(1)
+    trace[len(_PLACES), :last] = numbers >> np.uint64(8) & numbers & np.uint64(BYTE - 1)
+    trace[len(_PLACES) + 1 :, :last] = there[1:]
+    return trace
+
+
+def loaded(device: Device, *, trace: np.ndarray) -> Array:
+    """A trace that is known."""
+    return device.load(trace)
 
 
 def program_trace(device: Device, run: Run, *, rows: int) -> Array:

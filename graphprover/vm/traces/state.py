@@ -53,7 +53,9 @@ def state_recipes(
         own = Memory(memory.address[inside], memory.initial[inside], memory.final[inside], memory.t[inside])
         start = stop
         count = len(own.address)
-        if not count and not (number in machine.required or (number == TableNumber.STATED_INPUT and len(stated))):
+        if not count and not (
+            (number == TableNumber.IMAGE and machine.data()) or (number == TableNumber.STATED_INPUT and len(stated))
+        ):
             continue
         fixed: dict[str, Any] = {"memory": own}
         if number == TableNumber.IMAGE:
