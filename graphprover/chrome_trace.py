@@ -34,7 +34,7 @@ def _events(process: int, seen: Observation, shift: float) -> Iterator[Event]:
     yield named("process_name", STAGES, f"{seen.name or 'proof'} by {seen.worker or seen.machine.host}")
     yield named("thread_name", STAGES, "stages")
     for thread in sorted({task.thread for task in seen.tasks}):
-        yield named("thread_name", FIRST_THREAD + thread, f"thread {thread}")
+        yield named("thread_name", FIRST_THREAD + thread, seen.lane(thread))
     if on_gpu:
         yield named("thread_name", DEVICE, "GPU stream")
     if seen.pieces:

@@ -501,12 +501,10 @@ def _made_in_pieces(job: "Job", options: argparse.Namespace, stage: Timing) -> _
     from graphprover.prover import Made
     from graphprover.terminal import bar
 
-    if asks(options):
-        _log.warning("graphprover: nothing is seen of pieces that several workers make, so there is no report")
     drawn = sys.stderr.isatty() and DEBUG not in os.environ
-    with stage("cluster"), bar() if drawn else nullcontext() as tell:
+    with stage("cluster"), observed() as seen, bar() if drawn else nullcontext() as tell:
         proof, verdict = made_by_cluster(job, options.executor, options.device, tell)
-    return Made(proof, None, {}, 0), verdict
+    return Made(proof, None, {}, 0, observation=seen[0]), verdict
 
 
 def run_verify(options: argparse.Namespace) -> int:

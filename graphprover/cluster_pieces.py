@@ -22,12 +22,15 @@ from graphprover.envelope import Proof
 from graphprover.graphs.keys import PieceNumber
 from graphprover.graphs.progress import Tell
 from graphprover.graphs.transcript import joint_nonce
+from graphprover.observation import Stage, clock, give, observing
 from graphprover.proof_in_pieces import ProofInPieces
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.pieces import Joint
 from graphprover.protocol.proof import BatchProof
+from graphprover.seen_by_workers import Asked, SeenPart, joined_sight
 from graphprover.verifier import Expected, Verdict
 
+DRAW = "joint challenge"  # the stage of the client between them
 COMMIT, FINISH = "commit", "finish"  # the tasks of a piece, functions of `graphprover.worker`
 
 _log = logging.getLogger(__name__)
@@ -47,16 +50,24 @@ def prove_parts(
     headers; it works while they are made. A piece that does not hold is made again, once, by another worker if there is
     one. ``tell`` hears of two tasks a piece. Errors are those of `Cluster.prove`, and VerificationError.
     """
-    numbers = [PieceNumber(index, len(parts)) for index in range(len(parts))]
+    began, numbers = clock(), [PieceNumber(index, len(parts)) for index in range(len(parts))]
     making = _Making(cluster, name.split(" ")[0] or "statement", parts, device, tell)
     try:
         with span(making.name), ThreadPoolExecutor(1) as meanwhile:
             headers = making.commit(numbers)
+            drawing = clock()
             nonce = joint_nonce(CpuDevice(1), headers.joint, headers.parameters.lookup_pow_bits)  # little work
+            drawn = clock()
             expected = meanwhile.submit(expect, headers)
 
             def check(index: int, proof: Proof) -> "Future[BatchProof]":
-                return meanwhile.submit(lambda: expected.result().check(index, proof))
+                def checked() -> BatchProof:
+                    against, started = expected.result(), clock()
+                    batch = against.check(index, proof)
+                    making.checks[index] = Stage("verify", started, clock())
+                    return batch
+
+                return meanwhile.submit(checked)
 
             bad = making.finish(numbers, headers.joint, nonce, check)
             against = expected.result()  # raises what is wrong with the headers, and so with all
@@ -65,8 +76,15 @@ def prove_parts(
             if bad:
                 for error in making.finish(list(bad), headers.joint, nonce, check).values():
                     raise error
+        finished = clock()
         verdict = against.verdict([making.batches[number.index] for number in numbers])
-        return ProofInPieces(headers.joint, tuple(making.made[number.index] for number in numbers)), verdict
+        proof = ProofInPieces(headers.joint, tuple(making.made[number.index] for number in numbers))
+        if making.observe:
+            stages = Stage("prove", began, finished), Stage(DRAW, drawing, drawn), Stage("join", finished, clock())
+            commits, finishes = ([making.asked[number.index, task] for number in numbers] for task in (COMMIT, FINISH))
+            checks = [making.checks[number.index] for number in numbers]
+            give(joined_sight(name, proof, commits, finishes, checks, stages, verdict.security))
+        return proof, verdict
     finally:
         making.release()
 
@@ -85,12 +103,19 @@ class _Making:
     made: dict[int, Proof] = field(default_factory=dict)
     makers: dict[int, str] = field(default_factory=dict)  # the address of each one's worker
     batches: dict[int, BatchProof] = field(default_factory=dict)  # what is in those that hold
+    observe: bool = field(default_factory=observing)
+    sent: dict[tuple[int, str], float] = field(default_factory=dict)  # on `clock`, when a task first was
+    asked: dict[tuple[int, str], Asked] = field(default_factory=dict)  # what was seen of the tries that count
+    checks: dict[int, Stage] = field(default_factory=dict)  # of the verifications that count
 
     def commit(self, numbers: Sequence[PieceNumber]) -> ProofInPieces:
         """Their first task; gives what all have committed to, as a proof whose payloads are to come."""
 
         def take(number: PieceNumber, outcome: Outcome) -> None:
             self.committed[number.index] = outcome
+            if outcome.value.seen:
+                size = len(pickle.dumps(outcome.value))
+                self._note(number, COMMIT, outcome.value.seen, size)
 
         self._done(numbers, [self._errand(number, COMMIT) for number in numbers], take)
         states = [self.committed[number.index].value for number in numbers]
@@ -112,6 +137,8 @@ class _Making:
         def take(number: PieceNumber, outcome: Outcome) -> None:
             finished = pickle.loads(outcome.value)
             self.made[number.index], self.makers[number.index] = finished.proof, outcome.worker
+            if finished.seen:
+                self._note(number, FINISH, finished.seen, len(outcome.value))
             checks[number] = check(number.index, finished.proof)
             if number.index in self.committed:
                 self.cluster.release(self.committed.pop(number.index))
@@ -121,6 +148,7 @@ class _Making:
 
         for number in numbers:
             self.made.pop(number.index, None)
+            self.sent.pop((number.index, FINISH), None)
         self._done(numbers, [self._errand(number, FINISH, joint, nonce) for number in numbers], take)
         bad: dict[PieceNumber, VerificationError] = {}
         for number, checked in checks.items():
@@ -130,6 +158,10 @@ class _Making:
                 bad[number] = error
         return bad
 
+    def _note(self, number: PieceNumber, task: str, seen: SeenPart, size: int) -> None:
+        sent = self.sent[number.index, task]
+        self.asked[number.index, task] = Asked(seen, sent, clock(), size)
+
     def release(self) -> None:
         """Let workers forget what they hold of pieces that were not finished."""
         for outcome in self.committed.values():
@@ -138,7 +170,8 @@ class _Making:
     def _errand(self, number: PieceNumber, task: str, *more: Any) -> Errand:
         def payload() -> bytes:
             waiting = -(-number.count // self.cluster.workers(self.device))
-            part = self.parts[number.index], number, self.token, self.device, waiting
+            part = self.parts[number.index], number, self.token, self.device, waiting, self.observe
+            self.sent.setdefault((number.index, task), clock())
             return pickle.dumps((part, *more), protocol=pickle.HIGHEST_PROTOCOL)
 
         return Errand(

@@ -205,7 +205,7 @@ def times(*seen: Observation) -> Facts:
     found = {"stages": stages, "rounds": list(rounds.values()), "peak_memory_bytes": peak}
     if len(seen) == 1 and seen[0].pieces:
         found["pieces"] = [
-            {"seconds": {stage.name: stage.seconds for stage in piece.stages}, "kept_bytes": piece.kept}
+            {"seconds": {stage.name: piece.seconds(stage.name) for stage in piece.stages}, "kept_bytes": piece.kept}
             for piece in seen[0].pieces
         ]
     return found

@@ -96,10 +96,10 @@ def metered(subject: Job | Prepared | PreparedPieces, device: Device | str, obse
     return result
 
 
-def metered_piece(make: Callable[[Device], P], device: Device | str) -> P:
-    """What ``make`` makes of a piece by the device, in a task of Dask's; no proof is counted."""
+def metered_piece(make: Callable[[Device], P], device: Device | str, observe: bool) -> P:
+    """What ``make`` makes of a piece by the device, in a task of Dask's; no proof is counted. ``observe``: as above."""
     own = METERS.use(device)
-    with timed() as tasks:
+    with timed() as tasks, observed() if observe else nullcontext():
         result = make(own)
     METERS.seconds.update(_told(result.seconds, tasks))
     return result

@@ -138,10 +138,26 @@ class SeenPiece:
     planned: int  # bytes, beyond those before the proof, that the plan foresees at most while it is made
     stages: tuple[Stage, ...]  # commit, prove and, where pieces are verified one by one, verify
     sizes: Mapping[str, int]  # bytes of it in the proof, by part
+    workers: tuple[str, ...] = ()  # of a cluster, their addresses: who it has committed by, and who has proved it
 
     def seconds(self, stage: str = "") -> float:
         """How long a stage took, or all of them."""
         return sum(one.seconds for one in self.stages if stage in ("", one.name))
+
+
+@dataclass(frozen=True)
+class SeenWorker:
+    """A worker of a cluster that has made pieces of a proof whose others are made elsewhere."""
+
+    address: str
+    device: str  # cpu, or cuda:0
+    machine: Machine
+    threads: tuple[int, ...]  # their numbers in the proof's tasks
+    memory: Memory
+    clock_ahead: float  # seconds, of the client's, which its times have been moved back by
+    clock_error: float  # seconds, that they may be off at most
+    waited: float  # seconds between its last piece that commits and its first that is proved: for the joint challenge
+    received: int  # bytes that it has sent to the client: heads, proofs and what was seen
 
 
 @dataclass(frozen=True)
@@ -161,7 +177,7 @@ class Round:
     tasks: int
     start: float  # of its first task
     end: float  # of its last, on the device
-    seconds: float  # in which one of its tasks ran, by the device's clock
+    seconds: float  # in which one of its tasks ran, by the device's clock; of pieces, the sum over them
     worked: float  # sum over its tasks: seconds in which the host was busy
     waited: float  # sum over its tasks: seconds in which it waited for the device
     launches: int
@@ -224,6 +240,7 @@ class Observation:
     sizes: Mapping[str, int]  # bytes of the proof by part
     sums: Sums | None = None  # where tasks were left out
     pieces: tuple[SeenPiece, ...] = ()  # that the proof is in, if it is
+    workers: tuple[SeenWorker, ...] = ()  # who made them, where several workers of a cluster did
 
     def __repr__(self) -> str:
         return (
@@ -242,16 +259,34 @@ class Observation:
         )
 
     @property
+    def proving(self) -> float:
+        """Seconds of the graph, of all workers together."""
+        return self.seconds("prove") * max(len(self.workers), 1)
+
+    def lane(self, thread: int) -> str:
+        """What to call a thread of the tasks."""
+        for worker in self.workers:
+            if thread in worker.threads:
+                return f"{worker.address} thread {thread - worker.threads[0]}"
+        return f"thread {thread}"
+
+    @property
     def idle(self) -> float:
         """Seconds of the graph in which no task ran on host or device: those of the scheduler.
 
-        Of pieces, of all their graphs; the time in which one is verified is not idle.
+        Of pieces, of all their graphs; the time in which one is verified is not idle. Of workers of a cluster, the sum
+        over them.
         """
         if self.sums:
             return self.sums.idle
-        spans = [span for t in self.tasks for span in ((t.start, t.end), (t.device_start, t.device_end))]
+        if self.workers:
+            return self.proving - sum(covered(_spans(self._tasks_of(worker))) for worker in self.workers)
+        spans = _spans(self.tasks)
         spans += [(one.start, one.end) for piece in self.pieces for one in piece.stages if one.name == "verify"]
         return self.seconds("prove") - covered(spans)
+
+    def _tasks_of(self, worker: SeenWorker) -> list[SeenTask]:
+        return [task for task in self.tasks if task.thread in worker.threads]
 
     @property
     def rounds(self) -> tuple[Round, ...]:
@@ -323,19 +358,23 @@ class Observation:
                 for piece, rounds in zip(self.pieces, self.rounds_of_pieces, strict=True)
             ]
         }
-        return {
-            "name": self.name,
-            "label": self.label,
-            "began": self.began,
-            "seconds": self.end,
-            "executor": self.executor,
-            "worker": self.worker or None,
-            "device": self.device,
-            "stages": _stages_facts(self.stages),
-            "idle": self.idle,
-            "rounds": _rounds_facts(self.rounds),
-            "memory": asdict(self.memory),
-        } | (pieces if self.pieces else {})
+        return (
+            {
+                "name": self.name,
+                "label": self.label,
+                "began": self.began,
+                "seconds": self.end,
+                "executor": self.executor,
+                "worker": self.worker or None,
+                "device": self.device,
+                "stages": _stages_facts(self.stages),
+                "idle": self.idle,
+                "rounds": _rounds_facts(self.rounds),
+                "memory": asdict(self.memory),
+            }
+            | (pieces if self.pieces else {})
+            | ({"workers": list(map(asdict, self.workers))} if self.workers else {})
+        )
 
     def to_json(self) -> dict[str, Any]:
         """All of it, as docs/cli.md documents it: what ``--report out.json`` writes."""
@@ -366,6 +405,10 @@ def covered(spans: Sequence[Span]) -> float:
     return total
 
 
+def _spans(tasks: Sequence[SeenTask]) -> list[Span]:
+    return [span for one in tasks for span in ((one.start, one.end), (one.device_start, one.device_end))]
+
+
 def _rounds(tasks: Sequence[SeenTask]) -> tuple[Round, ...]:
     of_round: dict[str, list[SeenTask]] = {}
     for task in tasks:
@@ -392,7 +435,10 @@ def _but_no_piece(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _round(name: str, tasks: Sequence[SeenTask]) -> Round:
-    seconds = covered([(task.device_start, task.device_end) for task in tasks])
+    spans: dict[int | None, list[Span]] = {}
+    for task in tasks:
+        spans.setdefault(task.piece, []).append((task.device_start, task.device_end))
+    seconds = sum(map(covered, spans.values()))
     worked = sum(task.worked for task in tasks)
     floors: dict[str, float] = {}
     for task in tasks:

@@ -5,26 +5,37 @@ has the digest and the header alone, and makes the rest again.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakSet, WeakValueDictionary, finalize
 
 from graphprover import admission
 from graphprover.admission import admitted, largest, sharing
+from graphprover.anatomy import sizes_of
 from graphprover.device import Device
+from graphprover.device.choose import CPU
 from graphprover.envelope import Proof
+from graphprover.graphs.ceilings import assumed
 from graphprover.graphs.executor_names import THREADS
 from graphprover.graphs.executors import executor_for
 from graphprover.graphs.keys import Key, PieceNumber
+from graphprover.graphs.observe import GraphOfProof, Observer, in_ranges, machine, observer_for, seen_tables, versions
 from graphprover.graphs.pieces import On, PiecePlan, plan_keeping, plan_pieces
 from graphprover.graphs.plan import Peak
 from graphprover.graphs.proof import Keep
 from graphprover.jobs import Job
-from graphprover.piecewise import InPieces, watched
+from graphprover.observation import Memory, Stage, observing, on_clock
+from graphprover.piecewise import InPieces
 from graphprover.prepared import Prepared, PreparedPieces
 from graphprover.protocol.pieces import Joint
 from graphprover.prover import given_bytes
+from graphprover.seeing import made_in
+from graphprover.seen_by_workers import SeenPart
+from graphprover.settings import NVTX, setting
+
+COMMIT, PROVE = "commit", "prove"  # stages of a piece
 
 Source = Prepared | PreparedPieces
 
@@ -41,6 +52,7 @@ class Part:
     token: str  # of the proof
     device: Device | str
     waiting: int  # how many pieces of the proof each process may have to hold at once, with this one
+    observe: bool = False  # what is seen of it is to come back
 
 
 @dataclass(frozen=True)
@@ -50,6 +62,7 @@ class Finished:
     proof: Proof
     seconds: Mapping[str, float]  # by stage: "prepare", "wait", "prove"
     again: bool  # what it had kept was lost, and is made again
+    seen: SeenPart | None  # where that was asked for
 
 
 class Store:
@@ -78,8 +91,9 @@ class Store:
 class Held:
     """A piece that has committed, and what is kept of it in this process; elsewhere, what the client needs alone."""
 
-    def __init__(self, digest: bytes, header: Proof) -> None:
+    def __init__(self, digest: bytes, header: Proof, seen: SeenPart | None = None) -> None:
         self.digest, self.header = digest, header  # the proof without its payload
+        self.seen = seen  # where that was asked for
         self.source: Source | None = None  # what it is a piece of, as `_sources` gives it
         self.token, self.nbytes = "", 0
         self.keep: Keep | None = None  # nothing is known of it elsewhere
@@ -92,7 +106,7 @@ class Held:
         return object.__sizeof__(self) + self.nbytes
 
     def __reduce__(self) -> Any:
-        return Held, (self.digest, self.header)
+        return Held, (self.digest, self.header, self.seen)
 
 
 def commit_one(part: Part, device: Device) -> Held:
@@ -108,13 +122,14 @@ def commit_one(part: Part, device: Device) -> Held:
     peak = _peak(piece, planned.keep, device)
     with admitted(device, peak.bytes, f"{part.number}: {peak}"):
         times.append(time.perf_counter())
-        with watched(device) as around:
-            committed = _by(device, part, around).commit(part.number, piece, planned.keep)
-        held = Held(committed.digest, piece.header)
+        with _looking(device, part, piece) as looking:
+            committed = looking.by.commit(part.number, piece, planned.keep)
+        times.append(time.perf_counter())
+        seen = looking.seen(COMMIT, times, planned, peak.bytes - given_bytes(device, piece)) if observing() else None
+        held = Held(committed.digest, piece.header, seen)
         held.source, held.token, held.keep = source, part.token, planned.keep
         held.nbytes = planned.kept + given_bytes(device, piece)
         held.store.fill(committed.kept, device, held.nbytes)
-    times.append(time.perf_counter())
     held.seconds = _stages(times)
     _held.add(held)
     return held
@@ -136,11 +151,17 @@ def finish_one(part: Part, joint: Joint, nonce: int, held: Held | None, device: 
         kept = store.take()
         again = not kept and planned != Keep.NOTHING
         times.append(time.perf_counter())
-        with watched(device) as around:
-            proof, _ = _by(device, part, around).finish(part.number, piece, kept, joint, nonce)
+        there = bool(kept)
+        with _looking(device, part, piece) as looking:
+            proof, _ = looking.by.finish(part.number, piece, kept, joint, nonce)
         store.drop()
-    times.append(time.perf_counter())
-    return Finished(proof, _stages(times), again)
+        times.append(time.perf_counter())
+        seen = None
+        if observing():
+            of_piece = plan_keeping([(piece.layout, piece.traces)], On.of(device), planned or Keep.NOTHING).pieces[0]
+            more = peak.bytes - given_bytes(device, piece) - of_piece.kept * there
+            seen = looking.seen(PROVE, times, of_piece, more, sizes_of(proof, piece.layout))
+    return Finished(proof, _stages(times), again, seen)
 
 
 def _source(part: Part, device: Device) -> Source:
@@ -173,8 +194,54 @@ def _peak(piece: Prepared, keep: Keep, device: Device) -> Peak:
     return replace(peak, bytes=peak.bytes + given_bytes(device, piece))
 
 
-def _by(device: Device, part: Part, around: Any) -> InPieces:
-    return InPieces(device, executor_for(THREADS, device.threads), part.token, around)
+@dataclass(frozen=True)
+class _Looking:
+    """A graph of a piece as it runs, and who looks on."""
+
+    by: InPieces
+    piece: Prepared
+    observer: Observer | None
+    graphs: list[GraphOfProof]
+
+    def seen(
+        self, stage: str, times: list[float], plan: PiecePlan, peak: int, sizes: Mapping[str, int] | None = None
+    ) -> SeenPart:
+        """What was seen; ``peak``: bytes that the plan foresees beyond those before."""
+        assert self.observer is not None
+        device, began = self.by.device, on_clock(times[0])
+        return SeenPart(
+            stages=tuple(
+                Stage(name, on_clock(times[i]), on_clock(times[i + 1]), by_worker=True)
+                for i, name in enumerate(("prepare", "wait", stage))
+            ),
+            tasks=self.observer.tasks(self.graphs, began),
+            tables=seen_tables(self.piece.layout),
+            device=device.kind,
+            machine=machine(device),
+            executor=THREADS,
+            versions=versions(device.kind != CPU),
+            ceilings=str(assumed(device.kind, device.threads)),
+            memory=Memory(self.observer.before, device.memory.peak, peak),
+            keep=plan.keep.name.lower(),
+            kept=plan.kept,
+            sizes=sizes or {},
+        )
+
+
+@contextmanager
+def _looking(device: Device, part: Part, piece: Prepared) -> Iterator[_Looking]:
+    observer, graphs = observer_for(device), list[GraphOfProof]()
+    around = observer.task if observer else None
+    run = executor_for(THREADS, device.threads)
+
+    def run_seen(task: Any) -> Any:
+        graphs.append(GraphOfProof(task, piece.layout, made_in(piece), 0))
+        return run(task)
+
+    by = InPieces(device, run_seen, part.token, in_ranges(device, around) if setting(NVTX) else around)
+    yield _Looking(by, piece, observer, graphs)
+    if observer:
+        observer.tell()
 
 
 def _stages(times: list[float]) -> dict[str, float]:

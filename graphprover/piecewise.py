@@ -146,16 +146,6 @@ class InPieces:
         return Graph(self.device, self.token, batched, number, kept, self.around)
 
 
-@contextmanager
-def watched(device: Device) -> Iterator[Around | None]:
-    """What is done around each task, for whoever has asked to see them."""
-    observer = observer_for(device)
-    around: Around | None = observer.task if observer else None
-    yield in_ranges(device, around) if setting(NVTX) else around
-    if observer:
-        observer.tell()
-
-
 def _given(piece: Prepared) -> tuple[Any, ...]:
     """What its graphs are built of."""
     return piece.layout, piece.label, dict(enumerate(piece.traces)), dict(piece.preprocessed), piece.public_values

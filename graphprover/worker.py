@@ -13,6 +13,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import cache
 
 from distributed import Worker, WorkerPlugin, get_worker
@@ -24,6 +25,7 @@ from graphprover.device.choose import AUTO, CPU, profile_of
 from graphprover.members import READY, enlist
 from graphprover.meters import METERS, install, metered, metered_piece
 from graphprover.one_piece import Held, Part, commit_one, finish_one
+from graphprover.seen_by_workers import SeenPart
 from graphprover.smallest import prove_smallest
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
@@ -48,7 +50,9 @@ def commit(payload: bytes) -> Held:
     with _task() as worker:
         (fields,) = pickle.loads(payload)
         part = Part(*fields)
-        return metered_piece(lambda device: commit_one(part, device), _own(part.device, worker))
+        held = metered_piece(lambda device: commit_one(part, device), _own(part.device, worker), part.observe)
+        held.seen = _by(worker, held.seen)
+        return held
 
 
 def finish(payload: bytes, held: Held | None = None) -> bytes:
@@ -56,8 +60,14 @@ def finish(payload: bytes, held: Held | None = None) -> bytes:
     with _task() as worker:
         fields, joint, nonce = pickle.loads(payload)
         part = Part(*fields)
-        made = metered_piece(lambda device: finish_one(part, joint, nonce, held, device), _own(part.device, worker))
-        return pickle.dumps(made)
+        own = _own(part.device, worker)
+        made = metered_piece(lambda device: finish_one(part, joint, nonce, held, device), own, part.observe)
+        return pickle.dumps(replace(made, seen=_by(worker, made.seen)))
+
+
+def _by(worker: Worker, seen: SeenPart | None) -> SeenPart | None:
+    """The same with its name: the scheduler's events that say who began a task may come after the task has ended."""
+    return replace(seen, worker=worker.address) if seen else None
 
 
 @contextmanager

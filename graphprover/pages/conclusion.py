@@ -27,19 +27,22 @@ def slowest(seen: Observation) -> Round | None:
 
 def findings(seen: Observation) -> list[Finding]:
     """All of them, the most important first."""
-    proving, worst = seen.seconds("prove"), slowest(seen)
-    found = [Finding("whole time", time_text(seen.end), f"{time_text(proving)} of it in {_graph(seen)}")]
+    proving, worst = seen.proving, slowest(seen)
+    found = [Finding("whole time", time_text(seen.end), f"{time_text(seen.seconds('prove'))} of it in {_graph(seen)}")]
     if worst:
-        share = f"{time_text(worst.seconds)}, {share_text(worst.seconds, proving)} of the graph"
+        share = f"{time_text(worst.seconds)}, {share_text(worst.seconds, proving)} of {_whole(seen)}"
         found += [Finding("slowest round", worst.round, share), _slowest_part(seen, worst), _bound(worst)]
         found.append(_floor("against its floor", worst.seconds, worst.floor))
     found += [_slowest_table(seen)] if seen.table_times else []
     found += [_slowest_piece(seen)] if seen.pieces else []
+    found += [_longest_wait(seen)] if seen.workers else []
     found.append(_floor("graph against floors", proving, sum(one.floor for one in seen.rounds)))
     busy, worked = sum(task.device_seconds for task in seen.tasks), sum(task.worked for task in seen.tasks)
     found += [
         Finding("host", share_text(worked, busy), f"{time_text(worked)} of the tasks' {time_text(busy)} in Python"),
-        Finding("scheduler", share_text(seen.idle, proving), f"no task ran for {time_text(seen.idle)} of the graph"),
+        Finding(
+            "scheduler", share_text(seen.idle, proving), f"no task ran for {time_text(seen.idle)} of {_whole(seen)}"
+        ),
         _memory(seen),
         Finding("security", f"{seen.security.bits:.1f} bits", f"limited by {seen.security.binding}"),
     ]
@@ -91,6 +94,10 @@ def _slowest_table(seen: Observation) -> Finding:
     return Finding("slowest table", str(seen.tables[table]), figure)
 
 
+def _whole(seen: Observation) -> str:
+    return f"the time of {len(seen.workers)} workers" if seen.workers else "the graph"
+
+
 def _graph(seen: Observation) -> str:
     tasks = f"{len(seen.tasks)} tasks"
     return f"the {tasks} of {len(seen.pieces)} pieces" if seen.pieces else f"the graph of {tasks}"
@@ -102,6 +109,13 @@ def _slowest_piece(seen: Observation) -> Finding:
     share = share_text(seconds[slowest_one], sum(seconds))
     beside = f"{time_text(seconds[slowest_one])}, {share} of what the {len(seconds)} pieces took"
     return Finding(SLOWEST_PIECE, f"piece {slowest_one}", beside)
+
+
+def _longest_wait(seen: Observation) -> Finding:
+    """Of the workers, for the challenge that all pieces share."""
+    worker = max(seen.workers, key=lambda worker: worker.waited)
+    beside = f"{worker.address}, from its last piece that commits to its first that is proved"
+    return Finding("wait for the joint challenge", time_text(worker.waited), beside)
 
 
 def _slowest_of_pieces(by_name: Mapping[str, Finding]) -> str:

@@ -6,7 +6,7 @@ from html import escape
 from graphprover.browser import Cell, label, page, table
 from graphprover.graphs.plan_svg import share_text
 from graphprover.graphs.plan_text import bytes_text, time_text
-from graphprover.observation import Observation, Round, SeenTask
+from graphprover.observation import Machine, Observation, Round, SeenPiece, SeenTask, Stage
 from graphprover.pages import charts
 from graphprover.pages.conclusion import MODELLED, findings, ratio_text, sentence
 from graphprover.pages.parts import (
@@ -24,9 +24,21 @@ from graphprover.pages.parts import (
 )
 
 # The stages of a piece: how their lane shows them.
-COMMIT, PROVE, VERIFY = "commit", "prove", "verify"
-SAYS = {COMMIT: "commits", PROVE: "is proved", VERIFY: "is verified"}
-PARTS = {COMMIT: charts.COLOURS["commit"], PROVE: charts.COLOURS["quotient"], VERIFY: charts.OTHER}
+PREPARE, WAIT, COMMIT, PROVE, VERIFY = "prepare", "wait", "commit", "prove", "verify"
+SAYS = {
+    PREPARE: "is cut out of the run",
+    WAIT: "waits for memory",
+    COMMIT: "commits",
+    PROVE: "is proved",
+    VERIFY: "is verified",
+}
+PARTS = {
+    PREPARE: charts.COLOURS["traces"],
+    WAIT: charts.COLOURS["DEEP"],
+    COMMIT: charts.COLOURS["commit"],
+    PROVE: charts.COLOURS["quotient"],
+    VERIFY: charts.OTHER,
+}
 
 
 def proof_page(seen: Observation) -> str:
@@ -48,7 +60,7 @@ assumed rates ({escape(seen.ceilings)}); tables that share a task share its time
 <h2>Memory</h2>
 {_memory_legend(seen)}
 <figure>{drawn["memory"]}</figure>
-{_pieces(seen) if seen.pieces else ""}<div class="columns wide">
+{_workers(seen) if seen.workers else ""}{_pieces(seen) if seen.pieces else ""}<div class="columns wide">
 <section><h2>Rounds</h2>
 <p>Seconds in which one of its tasks ran{", of all pieces" * bool(seen.pieces)}; what Python took is the sum over its
 tasks.</p>
@@ -84,14 +96,20 @@ def _named(seen: Observation) -> str:
 
 def _where(seen: Observation) -> str:
     machine = seen.machine
-    on = machine.gpu or f"{machine.threads} threads of {machine.cpu}"
+    on = _hardware(machine)
     worker = f", by worker {seen.worker}" if seen.worker else ""
+    worker += f", by {len(seen.workers)} workers" if seen.workers else ""
     pieces = f" in {len(seen.pieces)} pieces" if seen.pieces else ""
     return f"Proved on {on} ({seen.device}){worker}, {len(seen.tables)} tables{pieces}."
 
 
 def _on_gpu(seen: Observation) -> bool:
     return seen.device != "cpu"
+
+
+def _hardware(machine: Machine) -> str:
+    """What a proof is made on."""
+    return machine.gpu or f"{machine.threads} thread{'s' * (machine.threads > 1)} of {machine.cpu}"
 
 
 def _time_line(seen: Observation) -> "charts.Plot":
@@ -104,18 +122,38 @@ def _time_line(seen: Observation) -> "charts.Plot":
     for index, piece in enumerate(seen.pieces):
         for stage in piece.stages:
             says = f"piece {index}: {stage.name}\n{time_text(stage.seconds)} from {stage.start:.3f} s"
-            boxes.append(charts.Box("pieces", stage.start, stage.end, PARTS[stage.name], says, index % 2 == 1))
+            lane = _lane_of(piece, stage)
+            boxes.append(charts.Box(lane, stage.start, stage.end, PARTS[stage.name], says, index % 2 == 1))
     for task in seen.tasks:
         colour, title = charts.COLOURS[group_of(task.round)], _details(seen, task)
-        boxes.append(charts.Box(f"thread {task.thread}", task.start, task.end, colour, title))
+        boxes.append(charts.Box(seen.lane(task.thread), task.start, task.end, colour, title))
         if _on_gpu(seen):
-            boxes.append(charts.Box("GPU", task.device_start, task.device_end, colour, title))
-    threads = [f"thread {number}" for number in sorted({task.thread for task in seen.tasks})]
-    lanes = ["stages", *(["pieces"] if seen.pieces else []), *(["GPU"] if _on_gpu(seen) else []), *threads]
+            boxes.append(charts.Box(_gpu_lane(seen, task), task.device_start, task.device_end, colour, title))
+    threads = [seen.lane(number) for number in sorted({task.thread for task in seen.tasks})]
+    of_pieces = dict.fromkeys(_lane_of(piece, stage) for piece in seen.pieces for stage in piece.stages)
+    gpus = sorted({_gpu_lane(seen, task) for task in seen.tasks}) if _on_gpu(seen) else []
+    lanes = ["stages", *sorted(of_pieces), *gpus, *threads]
     first = min((task.start for task in seen.tasks), default=0.0)
     last = max((task.device_end for task in seen.tasks), default=seen.end)
     edge = 0.01 * (last - first)
     return charts.time_line(lanes, boxes, (max(first - edge, 0.0), min(last + edge, seen.end)), seen.end)
+
+
+def _gpu_lane(seen: Observation, task: SeenTask) -> str:
+    of_worker = [worker.address for worker in seen.workers if task.thread in worker.threads]
+    return " ".join([*of_worker, "GPU"])
+
+
+def _lane_of(piece: SeenPiece, stage: Stage) -> str:
+    """Where a stage of a piece is drawn: with those of its worker, where several made them."""
+    if not piece.workers:
+        return "pieces"
+    return f"{piece.workers[_proved(piece, stage)]} pieces" if stage.by_worker else "client verifies"
+
+
+def _proved(piece: SeenPiece, stage: Stage) -> bool:
+    """Whether the stage is of its second task, which begins with the last that prepares it."""
+    return stage.start >= max(one.start for one in piece.stages if one.name == PREPARE)
 
 
 def _device_text(seen: Observation) -> str:
@@ -124,6 +162,8 @@ def _device_text(seen: Observation) -> str:
 
 
 def _lanes_text(seen: Observation) -> str:
+    if seen.workers:
+        return "A lane for each worker's pieces, and one for each of its threads; white between pieces: it waited."
     if _on_gpu(seen):
         return "GPU: what ran there, by its own clock; threads: what the host did meanwhile, which enqueues it."
     return "A lane for each thread."
@@ -155,15 +195,26 @@ def _unit(seen: Observation) -> tuple[str, int]:
 def _memory(seen: Observation) -> list[charts.Line]:
     """What was held after each task, what the plan says of that, and the peaks of both."""
     _, unit = _unit(seen)
-    tasks, before = sorted(seen.tasks, key=lambda task: task.device_end), seen.memory.before
+    tasks, before = sorted(_tasks_of_most(seen), key=lambda task: task.device_end), seen.memory.before
     measured, planned = charts.COLOURS["commit"], charts.COLOURS["lookups"]
     return [
         charts.Line("held", [(task.device_end, task.held / unit) for task in tasks], measured),
         charts.Line("planned", [(task.device_end, (before + task.planned.held) / unit) for task in tasks], planned),
         charts.Line("peak", [(0.0, seen.memory.peak / unit)], measured, dashed=True),
         charts.Line("planned peak", [(0.0, (before + seen.memory.planned) / unit)], planned, dashed=True),
-        *([charts.Line("kept", _kept(seen, unit), charts.COLOURS["DEEP"])] if seen.pieces else []),
+        *([charts.Line("kept", _kept(seen, unit), charts.COLOURS["DEEP"])] if _waits_here(seen) else []),
     ]
+
+
+def _tasks_of_most(seen: Observation) -> Sequence[SeenTask]:
+    """The tasks that the memory is of: of several workers, those of the one that held most."""
+    most = [worker.threads for worker in seen.workers if worker.memory == seen.memory][:1]
+    return [task for task in seen.tasks if task.thread in most[0]] if most else seen.tasks
+
+
+def _waits_here(seen: Observation) -> bool:
+    """Whether the pieces wait on one device."""
+    return bool(seen.pieces) and not seen.workers
 
 
 def _kept(seen: Observation, unit: int) -> list[tuple[float, float]]:
@@ -186,7 +237,11 @@ def _memory_legend(seen: Observation) -> str:
         f"{MODELLED} by the plan, above what was held before",
         f"peak: {bytes_text(memory.peak)}",
         f"{MODELLED} peak by the plan: {bytes_text(foreseen)}, of it {bytes_text(memory.before)} held before",
-        *([f"{MODELLED} kept of pieces that wait, by the plan, above what was held before"] if seen.pieces else []),
+        *(
+            [f"{MODELLED} kept of pieces that wait, by the plan, above what was held before"]
+            if _waits_here(seen)
+            else []
+        ),
     )
     parts = (
         f'<li><i class="line{" dashed" * line.dashed}" style="border-color:{line.colour}"></i>{escape(text)}</li>'
@@ -195,18 +250,56 @@ def _memory_legend(seen: Observation) -> str:
     return f'<ul class="legend">{"".join(parts)}</ul>'
 
 
+def _workers(seen: Observation) -> str:
+    """Who made the pieces, what of its memory that took, and how well its clock is known."""
+    rows = []
+    for worker in seen.workers:
+        memory, machine = worker.memory, worker.machine
+        busy = sum(
+            stage.seconds
+            for piece in seen.pieces
+            for stage in piece.stages
+            if stage.by_worker and piece.workers[_proved(piece, stage)] == worker.address
+        )
+        made = [str(index) for index, piece in enumerate(seen.pieces) if worker.address in piece.workers]
+        rows.append(
+            [
+                label(worker.address),
+                label(_hardware(machine)),
+                label(machine.host),
+                label(", ".join(made)),
+                seconds_cell(busy, seen.seconds("prove")),
+                Cell(time_text(worker.waited), worker.waited),
+                Cell(bytes_text(memory.peak), memory.peak),
+                Cell(f"{MODELLED} {bytes_text(memory.before + memory.planned)}", memory.before + memory.planned),
+                Cell(bytes_text(worker.received), worker.received),
+                Cell(f"{worker.clock_ahead * 1e3:+.1f} ms, ± {worker.clock_error * 1e3:.1f}", worker.clock_ahead),
+            ]
+        )
+    heads = ("worker", "device", "host", "pieces", "busy", "waited for the joint challenge", "peak memory", "planned")
+    return f"""<h2>Workers</h2>
+<p>The joint challenge is drawn once all pieces have committed: a worker waits from its last that commits to its first
+that is proved. Times are on this process's clock: each worker's is moved only as far as it must be for nothing to come
+before its cause, and ± is how far it may still be off. The memory chart is of the worker that held most.</p>
+{table((*heads, "sent to the client", "its clock"), rows)}
+"""
+
+
 def _pieces(seen: Observation) -> str:
     """Each piece, and what it took of each round."""
     of_pieces = [{one.round: one for one in rounds} for rounds in seen.rounds_of_pieces]
     whole = sum(piece.seconds() for piece in seen.pieces)
-    stages = [stage.name for stage in seen.pieces[0].stages]
+    stages = list(dict.fromkeys(stage.name for stage in seen.pieces[0].stages))
+    order = "" if seen.workers else ", the last one first"
     rows, by_round = [], []
     for index, (piece, rounds) in enumerate(zip(seen.pieces, of_pieces, strict=True)):
         name, size = Cell(f"piece {index}", index), sum(piece.sizes.values())
         floor = sum(one.floor for one in rounds.values())
+        makers = [label(", ".join(dict.fromkeys(piece.workers)))] if piece.workers else []
         rows.append(
             [
                 name,
+                *makers,
                 seconds_cell(piece.seconds(), whole),
                 *(Cell(time_text(piece.seconds(stage)), piece.seconds(stage)) for stage in stages),
                 floor_cell(floor),
@@ -221,9 +314,20 @@ def _pieces(seen: Observation) -> str:
         most = max((one.seconds for found in seen.rounds_of_pieces for one in found), default=0.0)
         ran = (Cell(time_text(time), time, part=time / most if most else 0.0) for time in seconds.values())
         by_round.append([name, seconds_cell(sum(seconds.values()), sum(one.seconds for one in seen.rounds)), *ran])
-    heads = ("piece", "all", *stages, "floor", "tables", "keeps", "kept", "peak", "in the proof")
+    heads = (
+        "piece",
+        *["worker"] * bool(seen.workers),
+        "all",
+        *stages,
+        "floor",
+        "tables",
+        "keeps",
+        "kept",
+        "peak",
+        "in the proof",
+    )
     return f"""<h2>Pieces</h2>
-<p>Each commits, and waits until all have; then they are proved, the last one first. What is kept of a piece while it
+<p>Each commits, and waits until all have; then they are proved{order}. What is kept of a piece while it
 waits, and the peak while it is made with what is kept of others, are by the plan. Colours of their lane:</p>
 {legend({says: PARTS[name] for name, says in SAYS.items() if name in stages})}
 {table(heads, rows, MOST)}
@@ -233,7 +337,7 @@ waits, and the peak while it is made with what is kept of others, are by the pla
 
 
 def _rounds(seen: Observation) -> str:
-    proving, gpu = seen.seconds("prove"), _on_gpu(seen)
+    proving, gpu = seen.proving, _on_gpu(seen)
     heads = ["round", "seconds", "floor", "times floor", "floor is for", "bound by", "Python", "tasks"]
     return table(
         [*heads, *(["launches", "up", "down"] if gpu else [])], [_round(one, proving, gpu) for one in seen.rounds]

@@ -14,11 +14,13 @@ import numpy as np
 import pytest
 from distributed import Client, Worker
 
-from graphprover import ProofInPieces, Prover, Statement, cluster, prove, settings
+from graphprover import ProofInPieces, Prover, Statement, cluster, observed, prove, settings
 from graphprover.cluster import BEGUN
-from graphprover.cluster_pieces import prove_parts
+from graphprover.cluster_pieces import DRAW, prove_parts
 from graphprover.device import CpuDevice
 from graphprover.examples import memory
+from graphprover.observation import Observation
+from graphprover.pages.proof import proof_page
 from graphprover.pieces import pieces_of
 from graphprover.prepared import prepare_pieces
 from graphprover.protocol.errors import VerificationError
@@ -30,6 +32,7 @@ from tests.graphs.test_proof import FEW, example
 GUEST = ROOT / "examples/guests/fib_iterative.elf"
 INPUT = bytes([9] + 7 * [0])
 SINGLE = [[0], [1], [2], [3]]
+CLOCKS = 5.0  # seconds: how far workers' clocks may be off where their machine is busy
 
 Begun = dict[tuple[int, str], list[str]]  # workers that began it, by piece and "commit" or "finish"
 
@@ -117,6 +120,33 @@ def test_a_run_has_the_same_bytes(pair: Client, cut: dict[str, int]) -> None:
     until(lambda: not left(pair))
 
 
+def check_seen(seen: Observation, proof: ProofInPieces) -> None:
+    """All pieces are there, by workers that are, and nothing comes before its cause."""
+    (draw,) = (stage for stage in seen.stages if stage.name == DRAW)
+    assert {task.piece for task in seen.tasks} == set(range(len(proof.proofs)))
+    assert {worker.address for worker in seen.workers} == {
+        address for piece in seen.pieces for address in piece.workers
+    }
+    for piece in seen.pieces:
+        ends = {stage.name: stage.end for stage in piece.stages}
+        (prove_,) = (stage for stage in piece.stages if stage.name == "prove")
+        assert ends["commit"] <= draw.start + CLOCKS and draw.end <= prove_.start + CLOCKS
+        assert prove_.end <= ends["verify"] + CLOCKS
+    assert sum(seen.sizes.values()) == proof.size and len(seen.tables) == sum(piece.tables for piece in seen.pieces)
+    assert {"extend_main", "lookup", "quotient", "query"} <= {one.round for one in seen.rounds}
+    assert all(0 <= worker.clock_error < CLOCKS and worker.received for worker in seen.workers)
+
+
+def test_what_workers_see_is_one_observation(pair: Client, statement: Statement, proof: ProofInPieces) -> None:
+    await_both(pair)
+    with observed() as seen:
+        assert prove(statement, pair, parameters=FEW, pieces=SINGLE) == proof
+    check_seen(*seen, proof)
+    assert len(seen[0].workers) == 2
+    assert "Workers" in proof_page(seen[0]) and len(seen[0].to_json()["workers"]) == 2
+    until(lambda: not left(pair))
+
+
 def test_two_proofs_at_once(pair: Client, statement: Statement, proof: ProofInPieces) -> None:
     made = [in_background(lambda: prove(statement, pair, parameters=FEW, pieces=SINGLE)) for _ in range(2)]
     assert [future.result(120) for future in made] == [proof, proof]
@@ -183,7 +213,9 @@ def test_a_worker_that_dies_loses_what_it_held(
     await_both(pair)
     seen, before = len(pair.get_events(BEGUN)), set(pids(pair))
     device: Any = Once(operation, tmp_path / "dies", DIES)
-    assert prove(statement, pair, parameters=FEW, device=device, pieces=SINGLE) == proof
+    with observed() as observations:
+        assert prove(statement, pair, parameters=FEW, device=device, pieces=SINGLE) == proof
+    check_seen(*observations, proof)  # of the tries that count
     (dead,) = before - set(pids(pair))
     tries = begun(pair, seen)
     lost = {piece for (piece, _), by in tries.items() if by[0] == dead}
