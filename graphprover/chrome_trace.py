@@ -6,7 +6,7 @@ from typing import Any
 from graphprover.observation import Observation, SeenTask
 
 STAGES, FIRST_THREAD = 0, 1  # rows of a process: its stages, its threads
-PIECES, DEVICE = 999, 1000  # the rows of pieces and of a GPU's stream
+PIECES, DEVICE = 999, 1000  # the first rows of pieces, downwards, and of GPUs' streams, upwards: one a worker
 
 Event = dict[str, Any]
 
@@ -36,22 +36,31 @@ def _events(process: int, seen: Observation, shift: float) -> Iterator[Event]:
     for thread in sorted({task.thread for task in seen.tasks}):
         yield named("thread_name", FIRST_THREAD + thread, seen.lane(thread))
     if on_gpu:
-        yield named("thread_name", DEVICE, "GPU stream")
-    if seen.pieces:
-        yield named("thread_name", PIECES, "pieces")
+        for maker in dict.fromkeys(seen.maker(task.thread) for task in seen.tasks):
+            yield named("thread_name", DEVICE + maker, _of(seen, maker, "GPU stream"))
     for stage in seen.stages:
         yield span(STAGES, stage.name, stage.start, stage.end, "stage")
+    lanes: dict[str, int] = {}
     for index, piece in enumerate(seen.pieces):
         for stage in piece.stages:
             says = {"piece": index, "keeps": piece.keep, "planned bytes kept": piece.kept}
-            yield span(PIECES, f"{stage.name} of piece {index}", stage.start, stage.end, "piece", **says)
+            row = lanes.setdefault(piece.lane(stage), PIECES - len(lanes))
+            yield span(row, f"{stage.name} of piece {index}", stage.start, stage.end, "piece", **says)
+    for lane, row in lanes.items():
+        yield named("thread_name", row, lane)
     for task in seen.tasks:
+        maker = seen.maker(task.thread)
         name, args = f"{task.round} of {task.name}", _args(seen, task)
         yield span(FIRST_THREAD + task.thread, name, task.start, task.end, "host", **args)
         if on_gpu:
-            yield span(DEVICE, name, task.device_start, task.device_end, "device", **args)
-        memory = {"name": "memory", "pid": process, "tid": STAGES, "args": {"bytes": task.held}}
+            yield span(DEVICE + maker, name, task.device_start, task.device_end, "device", **args)
+        memory = {"name": _of(seen, maker, "memory"), "pid": process, "tid": STAGES, "args": {"bytes": task.held}}
         yield {"ph": "C", "ts": (task.end + shift) * 1e6, **memory}
+
+
+def _of(seen: Observation, maker: int, what: str) -> str:
+    """What to call something of a worker, where there are several."""
+    return f"{seen.workers[maker].address} {what}" if seen.workers else what
 
 
 def _args(seen: Observation, task: SeenTask) -> Mapping[str, object]:

@@ -18,7 +18,7 @@ from graphprover.envelope import Proof
 from graphprover.export import export
 from graphprover.files import STREAM, FileError, check_writable, make_folder, read_input, read_proof, write
 from graphprover.graphs.executor_names import LOCAL
-from graphprover.observation import Stage, clock, observed
+from graphprover.observation import Observation, Stage, clock, observed
 from graphprover.observed_files import save_proof
 from graphprover.options import (
     DEBUG,
@@ -502,9 +502,10 @@ def _made_in_pieces(job: "Job", options: argparse.Namespace, stage: Timing) -> _
     from graphprover.terminal import bar
 
     drawn = sys.stderr.isatty() and DEBUG not in os.environ
-    with stage("cluster"), observed() as seen, bar() if drawn else nullcontext() as tell:
+    looking: AbstractContextManager[list[Observation] | None] = observed() if asks(options) else nullcontext()
+    with stage("cluster"), looking as seen, bar() if drawn else nullcontext() as tell:
         proof, verdict = made_by_cluster(job, options.executor, options.device, tell)
-    return Made(proof, None, {}, 0, observation=seen[0]), verdict
+    return Made(proof, None, {}, 0, observation=seen[0] if seen else None), verdict
 
 
 def run_verify(options: argparse.Namespace) -> int:

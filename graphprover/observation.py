@@ -144,6 +144,19 @@ class SeenPiece:
         """How long a stage took, or all of them."""
         return sum(one.seconds for one in self.stages if stage in ("", one.name))
 
+    def maker(self, stage: Stage) -> str:
+        """The address of the worker that a stage is of; empty for one of this process."""
+        if not (self.workers and stage.by_worker):
+            return ""
+        second = max(one.start for one in self.stages if one.by_worker and one.name == "prepare")
+        return self.workers[stage.start >= second]
+
+    def lane(self, stage: Stage) -> str:
+        """What to call the row of a stage: those of a worker share one."""
+        if maker := self.maker(stage):
+            return f"{maker} pieces"
+        return "client verifies" if self.workers else "pieces"
+
 
 @dataclass(frozen=True)
 class SeenWorker:
@@ -265,10 +278,14 @@ class Observation:
 
     def lane(self, thread: int) -> str:
         """What to call a thread of the tasks."""
-        for worker in self.workers:
-            if thread in worker.threads:
-                return f"{worker.address} thread {thread - worker.threads[0]}"
-        return f"thread {thread}"
+        if not self.workers:
+            return f"thread {thread}"
+        worker = self.workers[self.maker(thread)]
+        return f"{worker.address} thread {thread - worker.threads[0]}"
+
+    def maker(self, thread: int) -> int:
+        """The number of the worker whose thread it is; 0 where there are none."""
+        return next((number for number, worker in enumerate(self.workers) if thread in worker.threads), 0)
 
     @property
     def idle(self) -> float:

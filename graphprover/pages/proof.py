@@ -6,7 +6,7 @@ from html import escape
 from graphprover.browser import Cell, label, page, table
 from graphprover.graphs.plan_svg import share_text
 from graphprover.graphs.plan_text import bytes_text, time_text
-from graphprover.observation import Machine, Observation, Round, SeenPiece, SeenTask, Stage
+from graphprover.observation import Machine, Observation, Round, SeenTask
 from graphprover.pages import charts
 from graphprover.pages.conclusion import MODELLED, findings, ratio_text, sentence
 from graphprover.pages.parts import (
@@ -122,15 +122,15 @@ def _time_line(seen: Observation) -> "charts.Plot":
     for index, piece in enumerate(seen.pieces):
         for stage in piece.stages:
             says = f"piece {index}: {stage.name}\n{time_text(stage.seconds)} from {stage.start:.3f} s"
-            lane = _lane_of(piece, stage)
-            boxes.append(charts.Box(lane, stage.start, stage.end, PARTS[stage.name], says, index % 2 == 1))
+            lane, faint = piece.lane(stage), index // max(len(seen.workers), 1) % 2 == 1
+            boxes.append(charts.Box(lane, stage.start, stage.end, PARTS[stage.name], says, faint))
     for task in seen.tasks:
         colour, title = charts.COLOURS[group_of(task.round)], _details(seen, task)
         boxes.append(charts.Box(seen.lane(task.thread), task.start, task.end, colour, title))
         if _on_gpu(seen):
             boxes.append(charts.Box(_gpu_lane(seen, task), task.device_start, task.device_end, colour, title))
     threads = [seen.lane(number) for number in sorted({task.thread for task in seen.tasks})]
-    of_pieces = dict.fromkeys(_lane_of(piece, stage) for piece in seen.pieces for stage in piece.stages)
+    of_pieces = dict.fromkeys(piece.lane(stage) for piece in seen.pieces for stage in piece.stages)
     gpus = sorted({_gpu_lane(seen, task) for task in seen.tasks}) if _on_gpu(seen) else []
     lanes = ["stages", *sorted(of_pieces), *gpus, *threads]
     first = min((task.start for task in seen.tasks), default=0.0)
@@ -140,20 +140,7 @@ def _time_line(seen: Observation) -> "charts.Plot":
 
 
 def _gpu_lane(seen: Observation, task: SeenTask) -> str:
-    of_worker = [worker.address for worker in seen.workers if task.thread in worker.threads]
-    return " ".join([*of_worker, "GPU"])
-
-
-def _lane_of(piece: SeenPiece, stage: Stage) -> str:
-    """Where a stage of a piece is drawn: with those of its worker, where several made them."""
-    if not piece.workers:
-        return "pieces"
-    return f"{piece.workers[_proved(piece, stage)]} pieces" if stage.by_worker else "client verifies"
-
-
-def _proved(piece: SeenPiece, stage: Stage) -> bool:
-    """Whether the stage is of its second task, which begins with the last that prepares it."""
-    return stage.start >= max(one.start for one in piece.stages if one.name == PREPARE)
+    return f"{seen.workers[seen.maker(task.thread)].address} GPU" if seen.workers else "GPU"
 
 
 def _device_text(seen: Observation) -> str:
@@ -256,10 +243,7 @@ def _workers(seen: Observation) -> str:
     for worker in seen.workers:
         memory, machine = worker.memory, worker.machine
         busy = sum(
-            stage.seconds
-            for piece in seen.pieces
-            for stage in piece.stages
-            if stage.by_worker and piece.workers[_proved(piece, stage)] == worker.address
+            stage.seconds for piece in seen.pieces for stage in piece.stages if piece.maker(stage) == worker.address
         )
         made = [str(index) for index, piece in enumerate(seen.pieces) if worker.address in piece.workers]
         rows.append(

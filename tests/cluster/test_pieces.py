@@ -5,7 +5,7 @@ import re
 import signal
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,6 +15,7 @@ import pytest
 from distributed import Client, Worker
 
 from graphprover import ProofInPieces, Prover, Statement, cluster, observed, prove, settings
+from graphprover.chrome_trace import chrome_trace
 from graphprover.cluster import BEGUN
 from graphprover.cluster_pieces import DRAW, prove_parts
 from graphprover.device import CpuDevice
@@ -135,6 +136,18 @@ def check_seen(seen: Observation, proof: ProofInPieces) -> None:
     assert sum(seen.sizes.values()) == proof.size and len(seen.tables) == sum(piece.tables for piece in seen.pieces)
     assert {"extend_main", "lookup", "quotient", "query"} <= {one.round for one in seen.rounds}
     assert all(0 <= worker.clock_error < CLOCKS and worker.received for worker in seen.workers)
+    check_trace(seen)
+
+
+def check_trace(seen: Observation) -> None:
+    """Each worker has rows of its own, in which nothing overlaps."""
+    rows: dict[int, list[tuple[float, float]]] = {}
+    for event in chrome_trace([seen])["traceEvents"]:
+        if event["ph"] == "X" and event["cat"] in ("host", "piece"):
+            rows.setdefault(event["tid"], []).append((event["ts"], event["ts"] + event["dur"]))
+    assert len(rows) == 2 * len(seen.workers) + 1  # pieces and a thread of each; what the client verifies
+    for spans in map(sorted, rows.values()):
+        assert all(end <= start + 1 for (_, end), (start, _) in pairwise(spans))  # microseconds
 
 
 def test_what_workers_see_is_one_observation(pair: Client, statement: Statement, proof: ProofInPieces) -> None:
