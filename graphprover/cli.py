@@ -669,12 +669,13 @@ def run_plan(options: argparse.Namespace) -> int:
     if isinstance(statement, Pieces):
         return _plan_in_pieces(program, statement, prepared, profile, options)
     plan = make_plan(prepared.layout, profile.log_batch_rows, prepared.traces)
-    cells = committed_cells(statement) if isinstance(program, Guest) else None
+    by_table = committed_cells(statement)
+    cells = by_table if isinstance(program, Guest) else None
     found = {"program": program.name, **facts.plan(plan, profile), "committed_cells": cells}
 
     times = assumed(profile.kind, profile.threads)
     rates = _rates(prepared, profile, times.ceilings, options)
-    all_cells = sum(committed_cells(statement).values())
+    all_cells = sum(by_table.values())
     found |= {"rates": rates, "default_rate": rate_for(all_cells)}
     default = f"by default 1/{found['default_rate']}: {all_cells:,} committed cells ({LITTLE:,} or fewer are few)"
 

@@ -21,7 +21,15 @@ from graphprover.graphs.ceilings import assumed
 from graphprover.graphs.executor_names import THREADS
 from graphprover.graphs.executors import executor_for
 from graphprover.graphs.keys import Key, PieceNumber
-from graphprover.graphs.observe import GraphOfProof, Observer, in_ranges, machine, observer_for, seen_tables, versions
+from graphprover.graphs.observe import (
+    GraphOfProof,
+    Observer,
+    around_tasks,
+    machine,
+    observer_for,
+    seen_tables,
+    versions,
+)
 from graphprover.graphs.pieces import On, PiecePlan, plan_keeping, plan_pieces
 from graphprover.graphs.plan import Peak
 from graphprover.graphs.proof import Keep
@@ -33,7 +41,6 @@ from graphprover.protocol.pieces import Joint
 from graphprover.prover import given_bytes
 from graphprover.seeing import made_in
 from graphprover.seen_by_workers import SeenPart
-from graphprover.settings import NVTX, setting
 
 COMMIT, PROVE = "commit", "prove"  # stages of a piece
 
@@ -231,14 +238,14 @@ class _Looking:
 @contextmanager
 def _looking(device: Device, part: Part, piece: Prepared) -> Iterator[_Looking]:
     observer, graphs = observer_for(device), list[GraphOfProof]()
-    around = observer.task if observer else None
     run = executor_for(THREADS, device.threads)
 
     def run_seen(task: Any) -> Any:
-        graphs.append(GraphOfProof(task, piece.layout, made_in(piece), 0))
+        if observer:
+            graphs.append(GraphOfProof(task, piece.layout, made_in(piece), 0))
         return run(task)
 
-    by = InPieces(device, run_seen, part.token, in_ranges(device, around) if setting(NVTX) else around)
+    by = InPieces(device, run_seen, part.token, around_tasks(device, observer))
     yield _Looking(by, piece, observer, graphs)
     if observer:
         observer.tell()

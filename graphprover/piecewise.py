@@ -15,7 +15,7 @@ from graphprover.graphs import proof as proof_graph
 from graphprover.graphs.batches import batches
 from graphprover.graphs.executors import executor_for
 from graphprover.graphs.keys import Key, PieceNumber
-from graphprover.graphs.observe import GraphOfProof, in_ranges, observer_for
+from graphprover.graphs.observe import GraphOfProof, around_tasks, observer_for
 from graphprover.graphs.pieces import PiecesPlan
 from graphprover.graphs.progress import Tell
 from graphprover.graphs.proof import Committed, Keep
@@ -27,7 +27,6 @@ from graphprover.proof_in_pieces import Piece, ProofInPieces
 from graphprover.protocol.pieces import Joint
 from graphprover.protocol.proof import Cap
 from graphprover.seeing import Sight, made_in
-from graphprover.settings import NVTX, setting
 
 _log = logging.getLogger(__name__)
 
@@ -73,8 +72,7 @@ def prove_pieces(
                 seen.append(GraphOfProof(task, piece.layout, made_in(piece), live, number.index, firsts[number.index]))
             return run(task)
 
-        around: Around | None = partial(observer.task, graph=len(seen)) if observer else None
-        return InPieces(device, run_seen, token, in_ranges(device, around) if setting(NVTX) else around)
+        return InPieces(device, run_seen, token, around_tasks(device, observer, len(seen)))
 
     @contextmanager
     def stage(name: str, number: PieceNumber) -> Iterator[None]:

@@ -26,7 +26,7 @@ from graphprover.graphs.costs import kept_by_size
 from graphprover.graphs.executor_names import LOCAL, THREADS
 from graphprover.graphs.executors import executor_for
 from graphprover.graphs.keys import PieceNumber
-from graphprover.graphs.observe import GraphOfProof, in_ranges, observer_for
+from graphprover.graphs.observe import GraphOfProof, around_tasks, observer_for
 from graphprover.graphs.pieces import On, PiecesPlan, plan_pieces
 from graphprover.graphs.plan import Peak, peak_of
 from graphprover.graphs.progress import Tell
@@ -43,7 +43,6 @@ from graphprover.protocol.proof import BatchProof, Cap, decode
 from graphprover.protocol.security import JOHNSON_PROXIMITY
 from graphprover.protocol.verification import check_batch, check_piece
 from graphprover.seeing import Sight, made_in
-from graphprover.settings import NVTX, setting
 from graphprover.statement import Statement, binding_digest
 from graphprover.verifier import Expected, Verdict, check_in_common, expect, verify, verify_pieces
 from graphprover.vm.cost import cells_per_row
@@ -353,9 +352,7 @@ def _prove(
     layout = prepared.layout
     device.expect(layout.tables)
     observer = observer_for(device)
-    around: Around | None = observer.task if observer else None
-    around = in_ranges(device, around) if setting(NVTX) else around
-    task = proof_task(prepared, device, uuid.uuid4().hex[:8], around)
+    task = proof_task(prepared, device, uuid.uuid4().hex[:8], around_tasks(device, observer))
     # 4. Run it.
     _log.debug("%d tables of up to 2^%d rows on %s", len(layout.tables), max(layout.log_heights), device)
     with _told(progress) as tell:

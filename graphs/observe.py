@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
 from pathlib import Path
@@ -28,6 +28,7 @@ from graphprover.graphs.keys import Place, place_of
 from graphprover.graphs.tasks import Around
 from graphprover.observation import Machine, Planned, SeenTable, SeenTask, Share, observing, on_clock
 from graphprover.protocol.layout import Layout
+from graphprover.settings import NVTX, setting
 
 PACKAGES = ("dask", "distributed", "numpy", "numba")
 GPU_PACKAGES = ("cupy", "cupy-cuda12x", "cupy-cuda13x", "rmm", "rmm-cu12", "rmm-cu13")
@@ -161,7 +162,16 @@ class Observer:
         )
 
 
-def in_ranges(device: Device, around: Around | None) -> Around:
+def around_tasks(device: Device, observer: Observer | None, graph: int = 0) -> Around | None:
+    """What is done around each task of a graph: the observer sees it, and it is in ranges of NVTX where those are set.
+
+    ``graph``: its number among those that the observer is told of.
+    """
+    around: Around | None = partial(observer.task, graph=graph) if observer else None
+    return _in_ranges(device, around) if setting(NVTX) else around
+
+
+def _in_ranges(device: Device, around: Around | None) -> Around:
     """The same around each task, within a range by its round for NVIDIA's profilers, and in that one by its name."""
 
     def named(place: Place, run: Callable[[], Any]) -> Any:
