@@ -1,9 +1,9 @@
 """Compiling kernels by Numba, and keeping what it made for the next process, whatever happens to the files.
 
-A file holds one compiled signature behind a digest of itself, since what it holds is run as it is: a damaged one is
-removed, and its kernel compiled again. Files lie where Numba would have them: in ``NUMBA_CACHE_DIR``, beside the
-source, or in the user's cache; where none of these can be written, in a temporary folder that nobody else can write to.
-Those beside the source are read in any case, so that they can be installed for users who cannot write there.
+A file holds one compiled signature (`graphprover.kept`); of a damaged one the kernel is compiled again. Files lie where
+Numba would have them: in ``NUMBA_CACHE_DIR``, beside the source, or in the user's cache; where none of these can be
+written, in a temporary folder that nobody else can write to. Those beside the source are read in any case, so that they
+can be installed for users who cannot write there.
 
 Rests on inner parts of Numba 0.68: its cache without its files.
 """
@@ -29,10 +29,10 @@ from numba.core.caching import (
 from numba.extending import intrinsic as numba_intrinsic
 
 from graphprover import __version__
-from graphprover.files import FileError, private_folder, write
+from graphprover.files import FileError, private_folder
+from graphprover.kept import keep, taken
 
 _log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
-_DIGEST_BYTES = 32
 _SUFFIX = ".nbc"
 
 made: list[tuple[str, float]] = []  # kernels compiled in this process, and the seconds that each took
@@ -158,34 +158,17 @@ class _Files:
 
     def _open(self, path: Path) -> io.BytesIO | None:
         """What a file holds of the same source; None if it is not there, is of another, or is damaged."""
-        try:
-            data = path.read_bytes()
-        except OSError:
-            return None
-        if hashlib.sha256(data[_DIGEST_BYTES:]).digest() != data[:_DIGEST_BYTES]:
-            _remove(path)
-            return None
-        stream = io.BytesIO(data[_DIGEST_BYTES:])
+        stream = io.BytesIO(taken(path) or pickle.dumps(None))
         return stream if pickle.load(stream) == self.stamp else None
 
     def save(self, key: Any, data: Any) -> None:
         """Raises FileError."""
-        body = pickle.dumps(self.stamp) + numba.core.serialize.dumps(data)
-        write(self.folders[0] / self._name(key), hashlib.sha256(body).digest() + body)
+        keep(self.folders[0] / self._name(key), pickle.dumps(self.stamp) + numba.core.serialize.dumps(data))
 
     def _name(self, key: Any) -> str:
         """Of a signature for a processor, and of a function's closure: a newer source overwrites an older one's."""
         signature, target, (_, closure) = key
         return f"{self.base}.{hashlib.sha256(repr((signature, target, closure)).encode()).hexdigest()[:16]}{_SUFFIX}"
-
-
-def _remove(path: Path) -> None:
-    try:
-        path.unlink()
-        done = "removed"
-    except OSError as error:
-        done = f"passed over ({error.strerror})"
-    _log.warning("graphprover: %s: a damaged kernel, %s and compiled again", path, done)
 
 
 _told: set[str] = set()

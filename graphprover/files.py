@@ -71,10 +71,11 @@ def make_folder(path: Path) -> None:
         raise FileError(f"{path}: {error.strerror}") from error
 
 
-def write(path: Path, data: bytes) -> None:
+def write(path: Path, data: bytes, *, synced: bool = True) -> None:
     """Replace ``path`` by ``data`` at once: whatever interrupts it, the old file or the new one is there, whole.
 
-    Raises FileError; BrokenPipeError where nobody reads standard output any more.
+    Unless it is ``synced``, which takes milliseconds, a host that fails may leave it damaged. Raises FileError;
+    BrokenPipeError where nobody reads standard output any more.
     """
     if path == STREAM:
         sys.stdout.buffer.write(data)
@@ -88,7 +89,8 @@ def write(path: Path, data: bytes) -> None:
             with temporary.open("xb") as file:
                 file.write(data)
                 file.flush()
-                os.fsync(file.fileno())
+                if synced:
+                    os.fsync(file.fileno())
             temporary.replace(target)
         finally:
             temporary.unlink(missing_ok=True)

@@ -29,7 +29,7 @@ from graphprover.air.bytecode import Bytecode, Op, constants, lookup_bytecode, q
 from graphprover.air.description import AirDescription
 from graphprover.device.cuda import CudaDevice
 from graphprover.examples.synthetic import Synthetic
-from graphprover.kernels.cuda import bytecode, deep, fri, inverse, launch, logup, opening, quotient
+from graphprover.kernels.cuda import bytecode, deep, fri, inverse, launch, logup, opening, programs, quotient
 from graphprover.kernels.cuda.sources import source
 from graphprover.kernels.operands import Height, Operands
 from graphprover.vm.families import FAMILIES
@@ -129,7 +129,7 @@ def quotients(report: Report, air: AirDescription, log_rows: int, log_blowup: in
     matrices, target = (main, None, lookup), words(3, size)
     report(
         f"interpreted, {shape}",
-        lambda: bytecode.evaluate(code, filled, matrices, target, log_rows, interpreted=True),
+        lambda: bytecode.evaluate(programs.Program(code, []), filled, matrices, target, log_rows),
         *floor,
     )
 

@@ -82,7 +82,7 @@ def test_a_damaged_file_is_named_and_replaced(
     path.write_bytes(damage(path.read_bytes()))
     assert thrice() == ["kernels.thrice"]
     (said,) = caplog.messages
-    assert said == f"graphprover: {path}: a damaged kernel, removed and compiled again"
+    assert said == f"graphprover: {path}: damaged, removed and made again"
     assert thrice() == [] and len(caplog.messages) == 1
 
 
@@ -135,11 +135,11 @@ def test_a_full_disk_is_said_once(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    def full(descriptor: int) -> None:
+    def full(path: Path, mode: str) -> None:
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", full)
+        patch.setattr(Path, "open", full)
         assert thrice() == BOTH
     assert not kept(tmp_path) and not compiled.all_kept()
     assert caplog.messages == [

@@ -17,7 +17,7 @@ LINKED = ("graphs", "kernels", "examples")  # folders of the root that are packa
 LAYERS = (
     # arithmetic of the verifier; files; keeping compiled kernels; what notebooks, terminals and browsers show, and a
     # process says that ends; what can be set
-    ("field", "files", "compiled", "leaving", "notebook", "terminal", "browser", "settings", "__init__"),
+    ("field", "files", "kept", "compiled", "leaving", "notebook", "terminal", "browser", "settings", "__init__"),
     ("air",),  # how tables are described
     ("protocol",),  # what prover and verifier agree on
     # what a user holds

@@ -3,7 +3,7 @@
 Selectors are made as they are needed.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 import cupy
@@ -14,6 +14,7 @@ from graphprover.kernels import domain
 from graphprover.kernels.cuda import generate, warm
 from graphprover.kernels.cuda.domain import points as point_tables
 from graphprover.kernels.cuda.launch import blocks_for, compiled, count_interpreted, kernels_of, launch, pointer_or_null
+from graphprover.kernels.cuda.programs import Program
 
 _THREADS = 128  # most threads of an interpreting block
 _SHARED = 48 << 10  # bytes of registers of an interpreting block, above which it gets fewer threads
@@ -33,20 +34,19 @@ def _passed(words: np.ndarray) -> np.ndarray | cupy.ndarray:
 
 
 def evaluate(
-    bytecode: Bytecode,
+    program: Program,
     words: np.ndarray,
     matrices: Sequence[cupy.ndarray | None],
     target: cupy.ndarray,
     log_rows: int,
-    interpreted: bool | None = None,
 ) -> None:
-    """Runs a quotient's bytecode into ``target``, uint64 (3, 2^(log_rows + log_chunks)) on 7 K in bit-reversed order.
+    """Runs a quotient's program into ``target``, uint64 (3, 2^(log_rows + log_chunks)) on 7 K in bit-reversed order.
 
     ``words`` fills the bytecode's constants. ``matrices`` are main, preprocessed and permutation, (columns, rows) with
-    at least as many rows as the quotient has; None where the bytecode reads nothing of it. ``interpreted`` decides what
-    otherwise the bytecode's size does. Raises ValueError for too few rows or a missing matrix.
+    at least as many rows as the quotient has; None where the bytecode reads nothing of it. A program without texts is
+    interpreted. Raises ValueError for too few rows or a missing matrix.
     """
-    size = target.shape[1]
+    bytecode, size = program.bytecode, target.shape[1]
     log_chunks = size.bit_length() - 1 - log_rows
     for source, row in _last_rows(bytecode):
         array = matrices[source]
@@ -54,10 +54,7 @@ def evaluate(
             raise ValueError(f"plane {row} with {size} rows is not in the {source.name.lower()} matrix")
     words = np.concatenate([words, _of_chunks(log_rows, log_chunks)])
     points = point_tables(log_rows + log_chunks)
-    texts = generate.quotient_sources(bytecode, 1 << log_chunks)
-    if interpreted is None:
-        interpreted = not generate.is_generated(texts) or _is_done_sooner(bytecode, texts, size)
-    if interpreted:
+    if not program.texts or _is_done_sooner(program, size):
         _interpret(bytecode, words, matrices, 1 << log_chunks, target, *points, log_rows, size)
         return
     planes = []
@@ -65,7 +62,7 @@ def evaluate(
         planes += [pointer_or_null(array), 0 if array is None else array.shape[1]]
     blocks = blocks_for(size, generate.THREADS)
     passed = _passed(words)
-    for text in texts:
+    for text in program.texts:
         launch(
             compiled(text), "quotient", blocks, generate.THREADS,
             passed, *planes, target, *points, log_rows, size,
@@ -86,9 +83,10 @@ def _fits(bytecode: Bytecode) -> bool:
     return (bytecode.outputs + bytecode.registers) * generate.WARP * _WORD <= _MAX_SHARED
 
 
-def _is_done_sooner(bytecode: Bytecode, texts: Iterable[str], size: int) -> bool:
+def _is_done_sooner(program: Program, size: int) -> bool:
     """Whether the interpreter is, since one of the kernels is still to be compiled, by another thread."""
-    missing = [text for text in texts if not (compiled(text).loaded or compiled(text).error)]
+    bytecode = program.bytecode
+    missing = [text for text in program.texts if not (compiled(text).loaded or compiled(text).error)]
     steps = size * (len(bytecode.instructions) + len(bytecode.terms))
     if not any(map(warm.expects, missing)) or steps > _WORTH_WAITING or not _fits(bytecode):
         return False

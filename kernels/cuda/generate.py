@@ -11,17 +11,14 @@ few columns and all of a block's rows are inverted together.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
 
-from graphprover.air.bytecode import Bytecode, Op, Selector, Source, lookup_bytecode, quotient_bytecode
-from graphprover.air.description import AirDescription
+from graphprover.air.bytecode import Bytecode, Op, Selector, Source
 from graphprover.air.expression import CONST
 from graphprover.field import P
-from graphprover.kernels.cuda.ahead import Job, Turn
 from graphprover.kernels.cuda.sources import source
 
 WHOLE = 3000  # instructions and terms up to which a quotient is one kernel: some 30 s of compilation
@@ -230,7 +227,6 @@ def _text(name: str, constants: int, parameters: str, body: Iterable[str], befor
     )
 
 
-@lru_cache(maxsize=256)
 def quotient_sources(bytecode: Bytecode, chunks: int) -> list[str]:
     """The kernels ``quotient``, each of which adds some of the constraints to the target; run in order.
 
@@ -374,7 +370,6 @@ def _quotient_source(
     return _text("quotient", constants + 2 * chunks + 1, parameters, body, table)
 
 
-@lru_cache(maxsize=256)
 def lookup_sources(bytecode: Bytecode, groups: tuple[int, ...]) -> list[str]:
     """The kernels ``lookups``, each for some of the lookups, which have ``groups`` tuples each; run in order.
 
@@ -452,30 +447,3 @@ def _fractions(code: SingleAssignment, groups: Sequence[int], columns: Sequence[
 def is_generated(sources: Iterable[str]) -> bool:
     """Whether a quotient's kernels are compiled; it is interpreted otherwise."""
     return all(len(text) <= LARGEST for text in sources)
-
-
-def quotient_texts(air: AirDescription) -> list[str]:
-    """The kernels of a table's quotient, to be run in order; none where it is interpreted."""
-    texts = quotient_sources(quotient_bytecode(air), 1 << air.log_quotient_chunks)
-    return texts if is_generated(texts) else []
-
-
-def lookup_texts(air: AirDescription) -> list[str]:
-    """The kernels of a table's lookups, to be run in order; none where it has none."""
-    if not air.lookups:
-        return []
-    return lookup_sources(lookup_bytecode(air), tuple(len(lookup.tuples) for lookup in air.lookups))
-
-
-def table_jobs(air: AirDescription) -> list[Job]:
-    """All kernels that are generated for a table."""
-    called = title(air)
-    return [
-        *(Job(Turn.LOOKUPS, f"lookups of {called}", text) for text in lookup_texts(air)),
-        *(Job(Turn.QUOTIENT, f"quotient of {called}", text) for text in quotient_texts(air)),
-    ]
-
-
-def title(air: AirDescription) -> str:
-    """What to call a table, of which there may be several of one name."""
-    return f"{air.name}, {air.main_width} columns"

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import cupy
 
-from graphprover.air.bytecode import constants, lookup_bytecode
+from graphprover.air.bytecode import constants
 from graphprover.field import Ext
-from graphprover.kernels.cuda import generate
+from graphprover.kernels.cuda import generate, programs
 from graphprover.kernels.cuda.batch import batched
 from graphprover.kernels.cuda.bytecode import run_generated
 from graphprover.kernels.cuda.inverse import NO_ZERO, no_zero
@@ -28,9 +28,9 @@ def lookup_columns(tables: Sequence[Operands], tau: Ext) -> list[tuple[cupy.ndar
     results = no_zero(cupy.empty((len(tables), 4), dtype=cupy.uint64))
 
     for table, target, sums, result in zip(tables, columns, totals, results, strict=True):
-        bytecode, rows = lookup_bytecode(table.air), target.shape[1]
-        words = constants(bytecode, table.public_values, table.prefixes, tau)
-        for text in generate.lookup_texts(table.air):
+        program, rows = programs.lookup_program(table.air), target.shape[1]
+        words = constants(program.bytecode, table.public_values, table.prefixes, tau)
+        for text in program.texts:
             run_generated(
                 text, "lookups", len(sums), words,
                 table.main, rows, pointer_or_null(table.preprocessed), rows, target, sums, result[3:], rows,

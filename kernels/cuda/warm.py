@@ -3,11 +3,9 @@
 No CPU twin: Numba's kernels belong to no table.
 """
 
-import os
 import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from pathlib import Path
 from types import MappingProxyType
 
 import cupy
@@ -15,8 +13,8 @@ import cupy
 from graphprover.air.description import AirDescription
 from graphprover.kernels.cuda import sources
 from graphprover.kernels.cuda.ahead import Ahead, Job, Turn
-from graphprover.kernels.cuda.generate import table_jobs
 from graphprover.kernels.cuda.launch import compiled
+from graphprover.kernels.cuda.programs import folder, table_jobs
 
 Tell = Callable[[str, float, int], object]  # what was compiled, its seconds, how many texts are known to be left
 
@@ -62,8 +60,7 @@ def expects(text: str) -> bool:
 
 def kept() -> int:
     """How many texts CuPy has compiled and keeps on disk."""
-    folder = os.environ.get("CUPY_CACHE_DIR") or Path.home() / ".cupy" / "kernel_cache"
-    return len(list(Path(folder).glob("*.cubin")))
+    return len(list(folder().glob("*.cubin")))
 
 
 def compile_kernels(airs: Iterable[AirDescription], more: Mapping[str, str], device: int, tell: Tell) -> None:

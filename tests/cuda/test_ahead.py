@@ -7,9 +7,8 @@ import time
 from pathlib import Path
 
 from graphprover.air import Air, Bus
-from graphprover.air.bytecode import lookup_bytecode, quotient_bytecode
 from graphprover.files import alone, private_folder
-from graphprover.kernels.cuda import generate
+from graphprover.kernels.cuda import programs
 from graphprover.kernels.cuda.ahead import Ahead, Job, Turn
 from graphprover.leaving import COMPILER, waited_for
 from graphprover.programs import open_program
@@ -51,21 +50,18 @@ class Gate:
         self.done.append(job)
 
 
-def test_all_that_a_statement_needs_is_compiled():
+def test_all_that_a_statement_needs_is_compiled(tmp_path, monkeypatch):
     """By the texts that the rounds ask for: a quotient's, and those of lookups."""
+    monkeypatch.setenv("CUPY_CACHE_DIR", str(tmp_path))
     airs = open_program(FIB).statement_for((1000).to_bytes(8, "little")).descriptions
     done = []
-    ahead = Ahead(generate.table_jobs, done.append)
+    ahead = Ahead(programs.table_jobs, done.append)
     ahead.expect(airs)
     ahead.wait()
     needed = set()
     for air in airs:
-        quotients = generate.quotient_sources(quotient_bytecode(air), 1 << air.log_quotient_chunks)
-        if generate.is_generated(quotients):
-            needed.update(quotients)
-        if air.lookups:
-            groups = tuple(len(lookup.tuples) for lookup in air.lookups)
-            needed.update(generate.lookup_sources(lookup_bytecode(air), groups))
+        needed.update(programs.made_quotient(air).texts)
+        needed.update(programs.made_lookups(air).texts)
     assert len(needed) > 20 and {job.text for job in done} == needed and len(done) == len(needed)
     assert all(map(ahead.expects, needed)) and not ahead.expects("another")
     assert all(job.name.startswith(("lookups of ", "quotient of ")) and " columns" in job.name for job in done)

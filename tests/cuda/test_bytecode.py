@@ -5,14 +5,14 @@ import random
 import numpy as np
 import pytest
 
-from graphprover.air.bytecode import Source, constants, quotient_bytecode
+from graphprover.air.bytecode import Source, constants
 from graphprover.field import P
 from graphprover.kernels.cpu import bytecode as cpu
 from graphprover.kernels.cpu import domain
 
 cupy = pytest.importorskip("cupy")
 from graphprover.kernels.cuda import bytecode as cuda  # noqa: E402
-from graphprover.kernels.cuda import generate  # noqa: E402
+from graphprover.kernels.cuda import generate, programs  # noqa: E402
 from graphprover.kernels.cuda.launch import launches  # noqa: E402
 from graphprover.vm.tables.keccak_f import KeccakF  # noqa: E402
 from tests.cuda.test_inverse import random_words  # noqa: E402
@@ -49,43 +49,49 @@ def on_device(matrices):
     return [None if matrix is None else cupy.asarray(matrix) for matrix in matrices]
 
 
+def program_of(air, interpreted=False):
+    """A quotient's, made anew."""
+    made = programs.made_quotient(air)
+    return programs.Program(made.bytecode, []) if interpreted else made
+
+
 @pytest.mark.parametrize("interpreted", [False, True])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_quotient(seed, interpreted):
     for air in draw_tables(seed):
-        bytecode, log_chunks = quotient_bytecode(air), air.log_quotient_chunks
-        words = constants(bytecode, *draw_challenges(seed, air))
+        program, log_chunks = program_of(air, interpreted), air.log_quotient_chunks
+        words = constants(program.bytecode, *draw_challenges(seed, air))
         for log_rows in (0, 1, 4, 8):
             size = 1 << (log_rows + log_chunks)
             matrices = matrices_of(air, size << (seed % 2), seed)
             expected = np.empty((3, size), dtype=np.uint64)
             selectors = domain.selectors(log_rows, log_chunks)
-            cpu.evaluate(bytecode, words, (*matrices, selectors), (expected,), log_rows, True, 0, size)
+            cpu.evaluate(program.bytecode, words, (*matrices, selectors), (expected,), log_rows, True, 0, size)
             before = launches["interpret"]
             quotient = cupy.empty((3, size), dtype=cupy.uint64)
-            cuda.evaluate(bytecode, words, on_device(matrices), quotient, log_rows, interpreted)
+            cuda.evaluate(program, words, on_device(matrices), quotient, log_rows)
             np.testing.assert_array_equal(quotient.get(), expected)
             assert launches["interpret"] - before == int(interpreted)
 
 
-def quotients(air, log_rows, interpreted=None):
+def quotients(air, log_rows, interpreted=False):
     """The CPU's and the GPU's, of random words."""
-    bytecode, log_chunks = quotient_bytecode(air), air.log_quotient_chunks
-    words, size = constants(bytecode, *draw_challenges(3, air)), 1 << (log_rows + log_chunks)
+    program, log_chunks = program_of(air, interpreted), air.log_quotient_chunks
+    words, size = constants(program.bytecode, *draw_challenges(3, air)), 1 << (log_rows + log_chunks)
     matrices, expected = matrices_of(air, size, 3), np.empty((3, size), dtype=np.uint64)
     selectors = domain.selectors(log_rows, log_chunks)
-    cpu.evaluate(bytecode, words, (*matrices, selectors), (expected,), log_rows, True, 0, size)
+    cpu.evaluate(program.bytecode, words, (*matrices, selectors), (expected,), log_rows, True, 0, size)
     quotient = cupy.empty((3, size), dtype=cupy.uint64)
-    cuda.evaluate(bytecode, words, on_device(matrices), quotient, log_rows, interpreted)
+    cuda.evaluate(program, words, on_device(matrices), quotient, log_rows)
     return expected, quotient.get()
 
 
-@pytest.mark.parametrize("interpreted", [None, True])
+@pytest.mark.parametrize("interpreted", [False, True])
 def test_a_large_table_is_compiled_as_loops(interpreted):
     air = KeccakF().describe()
     before = launches["quotient"], launches["interpret"]
     np.testing.assert_array_equal(*quotients(air, 8, interpreted))
-    kernels = len(generate.quotient_sources(quotient_bytecode(air), 2))
+    kernels = len(program_of(air).texts)
     assert kernels > 1
     after = launches["quotient"] - before[0], launches["interpret"] - before[1]
     assert after == ((0, 1) if interpreted else (kernels, 0))
@@ -95,37 +101,33 @@ def test_a_large_table_is_compiled_as_loops(interpreted):
 def test_loops_of_any_table(seed, monkeypatch):
     for name, size in (("WHOLE", 0), ("PART", 1), ("NUMBERS", 20)):
         monkeypatch.setattr(generate, name, size)
-    generate.quotient_sources.cache_clear()
     for air in draw_tables(seed):
-        np.testing.assert_array_equal(*quotients(air, 5, False))
-    generate.quotient_sources.cache_clear()
+        np.testing.assert_array_equal(*quotients(air, 5))
 
 
 def test_constants_too_many_for_parameters(monkeypatch):
     air = next(air for air in draw_tables(8) if air.lookups)
-    bytecode, log_chunks = quotient_bytecode(air), air.log_quotient_chunks
-    words = constants(bytecode, *draw_challenges(1, air))
+    program, log_chunks = program_of(air), air.log_quotient_chunks
+    words = constants(program.bytecode, *draw_challenges(1, air))
     matrices = on_device(matrices_of(air, 16 << log_chunks, 1))
     by_value, by_array = cupy.empty((2, 3, 16 << log_chunks), dtype=cupy.uint64)
-    cuda.evaluate(bytecode, words, matrices, by_value, 4, False)
+    cuda.evaluate(program, words, matrices, by_value, 4)
     monkeypatch.setattr(generate, "VALUES", 1)
-    generate.quotient_sources.cache_clear()
-    cuda.evaluate(bytecode, words, matrices, by_array, 4, False)
-    generate.quotient_sources.cache_clear()
+    cuda.evaluate(program_of(air), words, matrices, by_array, 4)
     np.testing.assert_array_equal(by_array.get(), by_value.get())
 
 
 def test_what_a_program_reads_must_be_there():
     air = draw_tables(0)[0]
-    bytecode, log_chunks = quotient_bytecode(air), air.log_quotient_chunks
-    assert any(matrix == Source.MAIN for matrix, _, _ in bytecode.inputs.tolist())
-    words = constants(bytecode, *draw_challenges(0, air))
+    program, log_chunks = program_of(air), air.log_quotient_chunks
+    assert any(matrix == Source.MAIN for matrix, _, _ in program.bytecode.inputs.tolist())
+    words = constants(program.bytecode, *draw_challenges(0, air))
     main, preprocessed, permutation = on_device(matrices_of(air, 16 << log_chunks, 0))
 
     def target(log_rows):
         return cupy.empty((3, 1 << (log_rows + log_chunks)), dtype=cupy.uint64)
 
     with pytest.raises(ValueError, match="not in the main matrix"):
-        cuda.evaluate(bytecode, words, [main, preprocessed, permutation], target(5), 5)
+        cuda.evaluate(program, words, [main, preprocessed, permutation], target(5), 5)
     with pytest.raises(ValueError, match="not in the main matrix"):
-        cuda.evaluate(bytecode, words, [None, preprocessed, permutation], target(4), 4)
+        cuda.evaluate(program, words, [None, preprocessed, permutation], target(4), 4)

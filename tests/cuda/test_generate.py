@@ -8,6 +8,7 @@ from graphprover.air import Air, Bus
 from graphprover.air.bytecode import lookup_bytecode, quotient_bytecode
 from graphprover.air.description import AirDescription
 from graphprover.kernels.cuda import generate
+from graphprover.kernels.cuda.programs import made_lookups, made_quotient
 from graphprover.programs import load_packaged, packaged_names
 from graphprover.vm.families import FAMILIES, IN_PLACE
 from graphprover.vm.statement import Machine
@@ -40,7 +41,7 @@ def jobs(airs: Iterable[AirDescription], architecture: str) -> list[Job]:
     """The kernels of some tables, each text once."""
     titles: dict[str, str] = {}
     for air in airs:
-        for code in (job.text for job in generate.table_jobs(air)):
+        for code in (*made_lookups(air).texts, *made_quotient(air).texts):
             titles.setdefault(code, f"{air.name}, {air.main_width} columns,")
     return [Job(title, code, architecture) for code, title in titles.items()]
 

@@ -132,9 +132,7 @@ def test_random_tables(seed: int, rolled: bool, monkeypatch: pytest.MonkeyPatch)
     if rolled:
         for name, size in (("WHOLE", 0), ("PART", 1), ("NUMBERS", 20)):
             monkeypatch.setattr(generate, name, size)
-    generate.quotient_sources.cache_clear()
     kernels = sum(check(air, seed) for air in tables.descriptions)
-    generate.quotient_sources.cache_clear()
     assert (kernels > len(tables.descriptions)) == rolled
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from graphprover import prove
 from graphprover.device import CpuDevice
-from graphprover.kernels.cuda import generate
+from graphprover.kernels.cuda.programs import quotient_program
 from tests.random_statements import random_statement
 
 pytestmark = pytest.mark.gpu
@@ -68,7 +68,7 @@ def test_quotients_are_interpreted_until_their_kernels_are_there(device, monkeyp
     monkeypatch.setattr(warm, "expect", lambda *_, **__: None)
     monkeypatch.setattr(warm, "expects", lambda text: True)
     assert prove(statement, executor="sync", parameters=parameters, device=device) == expected
-    texts = {text for air in statement.descriptions for text in generate.quotient_texts(air)}
+    texts = {text for air in statement.descriptions for text in quotient_program(air).texts}
     assert device.usage["quotient"].interpreted == len(statement.descriptions) <= len(texts)
     assert device.usage["lookup_columns"].missed and not device.usage["lookup_columns"].interpreted
     monkeypatch.setattr(warm, "expects", lambda text: False)
