@@ -3,13 +3,16 @@
 from dataclasses import replace
 from functools import cache
 
-from graphprover import Statement, prove
+import dask
+
+from graphprover import Statement, prove, settings
 from graphprover.device import CpuDevice
 from graphprover.examples import memory, synthetic
 from graphprover.observation import Observation, Share, observed
 from graphprover.pieces import pieces_of
 from graphprover.prepared import prepare_pieces
 from graphprover.prover import make
+from tests.cluster.processes import workers
 from tests.graphs.test_proof import FEW, example
 from tests.recipes import as_recipes
 
@@ -34,6 +37,14 @@ def in_pieces() -> Observation:
         found = make(prepared, "sync", CpuDevice(1)).observation
     assert found
     return found
+
+
+@cache
+def by_workers() -> Observation:
+    """The proof of two tables in a piece each, made by two workers of a cluster."""
+    with workers(2) as client, dask.config.set({settings.WAIT: 200}), observed() as seen:
+        prove(example(memory), client, parameters=FEW, pieces=[[0], [1]])
+    return replace(seen[0], name="memory")
 
 
 def on_gpu() -> Observation:

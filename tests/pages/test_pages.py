@@ -24,7 +24,7 @@ from graphprover.prepared import prepare
 from tests.chromium import opened, screenshot
 from tests.graphs.test_draw import contrast
 from tests.graphs.test_proof import FEW, example
-from tests.pages.seen import HOSTILE, in_pieces, on_cpu, on_gpu
+from tests.pages.seen import HOSTILE, by_workers, in_pieces, on_cpu, on_gpu
 
 
 def job(name: str, outcome: str = "made", **more: Any) -> dict[str, Any]:
@@ -78,6 +78,22 @@ def test_a_proof_in_pieces_has_a_lane_and_tables_of_them() -> None:
     assert "Pieces" not in proof_page(on_cpu()).partition("<script")[0]
 
 
+def test_a_proof_by_several_workers_has_a_row_and_lanes_of_each() -> None:
+    seen = by_workers()
+    page = proof_page(seen)
+    dom = opened(page)
+    body = dom.partition("<h2>Workers</h2>")[2]
+    heads = re.findall(r"<th[^>]*><button>(.*?)</button>", body.partition("</thead>")[0])
+    assert heads[:5] == ["worker", "device", "host", "pieces", "busy"] and len(seen.workers) == 2
+    assert "4 tables in 2 pieces" in dom and "by 2 workers" in dom and "waited for the joint challenge" in heads
+    for worker in seen.workers:
+        assert f">{worker.address}</td>" in body.partition("</table>")[0]
+        assert dom.count(worker.address) > 2  # beside the row, a lane of its pieces and one of its thread
+    for name in {task.round for task in seen.tasks} | {f"piece {t.piece}: {t.name}" for t in seen.tables}:
+        assert f">{name}<" in dom, name
+    assert ">Workers<" not in proof_page(in_pieces()).partition("<script")[0]
+
+
 def test_a_batch_is_shown_with_all_jobs() -> None:
     jobs, seen = batch()
     dom = opened(batch_page("jobs.toml", jobs, seen))
@@ -115,6 +131,7 @@ def test_pages_are_drawn_in_the_colours_of_the_window(tmp_path: Path, width: int
     pages = {
         "proof": proof_page(on_cpu()),
         "pieces": proof_page(in_pieces()),
+        "workers": proof_page(by_workers()),
         "batch": batch_page("jobs.toml", *batch()),
         "plan": plan_html(plan, "memory", assumed("cpu", 2), 2),
     }
@@ -134,7 +151,12 @@ def test_pages_are_drawn_in_the_colours_of_the_window(tmp_path: Path, width: int
 
 def test_a_page_is_no_wider_than_its_window() -> None:
     """What is wider scrolls inside itself."""
-    for page in (proof_page(on_gpu()), proof_page(in_pieces()), batch_page("jobs.toml", *batch())):
+    for page in (
+        proof_page(on_gpu()),
+        proof_page(in_pieces()),
+        proof_page(by_workers()),
+        batch_page("jobs.toml", *batch()),
+    ):
         measure = "setTimeout(() => document.title = `wide ${document.documentElement.scrollWidth - innerWidth}`, 3000)"
         assert re.search(r"<title>wide (-\d+|0)</title>", opened(page, measure))
 
