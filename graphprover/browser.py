@@ -39,7 +39,8 @@ tbody tr{background:var(--paper)}tbody tr:nth-child(even){background:var(--band)
 td:first-child,th:first-child{position:sticky;left:0;background:inherit;white-space:normal;overflow-wrap:break-word;
 min-width:8rem;max-width:28rem}
 thead{background:var(--paper)}
-thead th{position:sticky;top:0;z-index:1;background:inherit;white-space:normal;vertical-align:bottom}thead th:first-child{z-index:2}
+thead th{position:sticky;top:0;z-index:1;background:inherit;white-space:normal;vertical-align:bottom}
+thead th:first-child{z-index:2}
 th button,button.more{font:inherit;color:inherit;background:none;border:0;padding:0;cursor:pointer}
 th button{font-weight:600}button.more{color:var(--link);margin:.3rem 0}
 th[aria-sort=ascending] button::after{content:" \\2191"}

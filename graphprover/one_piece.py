@@ -36,7 +36,7 @@ from graphprover.graphs.proof import Keep
 from graphprover.jobs import Job
 from graphprover.observation import Memory, Stage, observing, on_clock
 from graphprover.piecewise import InPieces
-from graphprover.prepared import Prepared, PreparedPieces
+from graphprover.prepared import Prepared, PreparedPieces, wrapped
 from graphprover.protocol.pieces import Joint
 from graphprover.prover import given_bytes
 from graphprover.seeing import made_in
@@ -160,14 +160,15 @@ def finish_one(part: Part, joint: Joint, nonce: int, held: Held | None, device: 
         times.append(time.perf_counter())
         there = bool(kept)
         with _looking(device, part, piece) as looking:
-            proof, _ = looking.by.finish(part.number, piece, kept, joint, nonce)
+            proven = looking.by.finish(part.number, piece, kept, joint, nonce)
+            proof = wrapped(proven, piece.header)
         store.drop()
         times.append(time.perf_counter())
         seen = None
         if observing():
             of_piece = plan_keeping([(piece.layout, piece.traces)], On.of(device), planned or Keep.NOTHING).pieces[0]
             more = peak.bytes - given_bytes(device, piece) - of_piece.kept * there
-            seen = looking.seen(PROVE, times, of_piece, more, sizes_of(proof, piece.layout))
+            seen = looking.seen(PROVE, times, of_piece, more, sizes_of(proof, piece.layout, decoded=proven.proof))
     return Finished(proof, _stages(times), again, seen)
 
 

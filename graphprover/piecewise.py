@@ -19,6 +19,7 @@ from graphprover.graphs.observe import GraphOfProof, around_tasks, observer_for
 from graphprover.graphs.pieces import PiecesPlan
 from graphprover.graphs.progress import Tell
 from graphprover.graphs.proof import Committed, Keep
+from graphprover.graphs.query import Proven
 from graphprover.graphs.tasks import Around, Graph
 from graphprover.graphs.transcript import joint_nonce
 from graphprover.observation import Observation, Stage, clock, observing
@@ -97,7 +98,8 @@ def prove_pieces(
         piece = prepared.pieces[number.index]
         with stage("prove", number):
             finisher = by(number, waiting[number.index] + plan.pieces[number.index].kept)
-            proof, cap = finisher.finish(number, piece, committed.pop().kept, joint, nonce)
+            proven = finisher.finish(number, piece, committed.pop().kept, joint, nonce)
+            proof, cap = wrapped(proven, piece.header), proven.preprocessed_cap
         proofs[number.index] = proof, cap
         if check:
             with stage("verify", number):
@@ -131,13 +133,11 @@ class InPieces:
         )
         return committed
 
-    def finish(
-        self, number: PieceNumber, piece: Prepared, kept: dict[Key, Any], joint: Joint, nonce: int
-    ) -> tuple[Proof, Cap | None]:
+    def finish(self, number: PieceNumber, piece: Prepared, kept: dict[Key, Any], joint: Joint, nonce: int) -> Proven:
         """Its other rounds, which use up what was ``kept``, and make again what was not."""
         graph = self._graph(number, piece, kept)
-        proven = self.run(proof_graph.finishing(graph, *_given(piece), joint=joint, nonce=nonce))
-        return wrapped(proven, piece.header), proven.preprocessed_cap
+        proven: Proven = self.run(proof_graph.finishing(graph, *_given(piece), joint=joint, nonce=nonce))
+        return proven
 
     def _graph(self, number: PieceNumber, piece: Prepared, kept: dict[Key, Any]) -> Graph:
         batched = batches(piece.layout, self.device.log_batch_rows)
