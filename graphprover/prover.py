@@ -1,12 +1,13 @@
 """prove(): from a statement with its traces to a proof, as one task graph."""
 
 import logging
+import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Any, TypeVar, overload
 
@@ -42,6 +43,7 @@ from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.proof import BatchProof, Cap, decode
 from graphprover.protocol.security import JOHNSON_PROXIMITY
 from graphprover.protocol.verification import check_batch, check_piece
+from graphprover.protocol.verification import prepare as prepare_verification
 from graphprover.seeing import Sight, made_in
 from graphprover.statement import Statement, binding_digest
 from graphprover.verifier import Expected, Verdict, check_in_common, expect, verify, verify_pieces
@@ -351,6 +353,8 @@ def _prove(
     began = clock()
     layout = prepared.layout
     device.expect(layout.tables)
+    if device.kind != CPU:
+        _expect_verification(layout)
     observer = observer_for(device)
     task = proof_task(prepared, device, uuid.uuid4().hex[:8], around_tasks(device, observer))
     # 4. Run it.
@@ -368,6 +372,12 @@ def _prove(
         sight = Sight(device, executor, observer, [graph], proving)
         observe = partial(sight.whole, prepared, sizes_of(proof, layout, decoded=proven.proof))
     return proof, proven.preprocessed_cap, observe
+
+
+@lru_cache(maxsize=16)  # as much as is kept of it
+def _expect_verification(layout: Layout) -> None:
+    """In a process's first proof of this layout, make what verifying takes of it while Python waits for the GPU."""
+    threading.Thread(target=prepare_verification, args=[layout], name="verification").start()
 
 
 def proof_task(prepared: Prepared, device: Device, token: str, around: Around | None = None) -> Delayed:

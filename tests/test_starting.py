@@ -2,9 +2,17 @@
 
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
+
+from graphprover import prove, prover
+from graphprover.device import CpuDevice
+from graphprover.examples import memory
+from graphprover.protocol.layout import Layout
+from tests.graphs.test_proof import FEW, example
+from tests.naive_device import NaiveDevice
 
 ROOT = Path(__file__).parents[1]
 
@@ -37,3 +45,16 @@ def test_a_proof_here_loads_no_cluster(executor: str) -> None:
 def test_a_final_polynomial_takes_no_transform() -> None:
     """It is all that a GPU's proof asks of the CPU's kernels, whose transforms take seconds to compile."""
     assert said(FINISH) == "[]"
+
+
+def test_what_verifying_takes_is_made_while_a_gpu_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By another thread, in the first proof of a layout; a CPU's threads have other work."""
+    prepared: list[Layout] = []
+    monkeypatch.setattr(prover, "prepare_verification", prepared.append)
+    prover._expect_verification.cache_clear()
+    for device in (CpuDevice(1), NaiveDevice(), NaiveDevice()):
+        prove(example(memory), "sync", parameters=FEW, device=device)
+        for thread in threading.enumerate():
+            if thread.name == "verification":
+                thread.join()
+        assert len(prepared) == (not isinstance(device, CpuDevice))
