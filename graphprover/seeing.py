@@ -14,6 +14,7 @@ from graphprover.observation import Memory, Observation, SeenPiece, SeenTable, S
 from graphprover.prepared import Prepared, PreparedPieces
 from graphprover.proof_in_pieces import ProofInPieces
 from graphprover.recipe import Recipe
+from graphprover.seen_by_workers import sizes_of_all
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,7 @@ class Sight:
                 layouts, plan.pieces, plan.peaks, stages, proof.proofs, strict=True
             )
         )
-        sizes = sizes_of(proof, *layouts)
-        return self._observation(prepared.pieces, tables, plan.peak.bytes, sizes, pieces)
+        return self._observation(prepared.pieces, tables, plan.peak.bytes, sizes_of_all(proof, pieces), pieces)
 
     @property
     def _began(self) -> float:

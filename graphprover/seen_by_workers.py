@@ -137,7 +137,7 @@ def joined_sight(
         memory=max((worker.memory for worker in workers.values()), key=lambda memory: memory.peak),
         ceilings=first.ceilings,
         security=security,
-        sizes=_sizes(proof, pieces),
+        sizes=sizes_of_all(proof, pieces),
         pieces=tuple(pieces),
         workers=tuple(workers.values()),
     )
@@ -170,7 +170,8 @@ def _placed(task: SeenTask, shift: float, piece: int, tables: int, threads: int,
     return task.moved(shift)._replace(piece=piece, tables=shares, thread=task.thread + threads, planned=planned)
 
 
-def _sizes(proof: ProofInPieces, pieces: Sequence[SeenPiece]) -> Mapping[str, int]:
+def sizes_of_all(proof: ProofInPieces, pieces: Sequence[SeenPiece]) -> Mapping[str, int]:
+    """Bytes of each part of a proof, from those of its pieces."""
     parts: dict[str, int] = {}
     for piece in pieces:
         for part, size in piece.sizes.items():
