@@ -61,6 +61,7 @@ from graphprover.vm.cost import committed_cells
 from graphprover.vm.faults import OtherExitCode
 from graphprover.vm.guest import Guest, Limits, claimed
 from graphprover.vm.key import Key
+from graphprover.vm.shape import price_at
 from graphprover.vm.statement import Machine
 
 if TYPE_CHECKING:
@@ -393,11 +394,10 @@ def _with_level(subparser: argparse.ArgumentParser) -> None:
         type=int,
         choices=tuple(RATES),
         help="rate 1/2, 1/4 or 1/8 of the code: less is a smaller proof for more work (see `plan`); by default 1/2, "
-        "and 1/8 where there is little to prove",
+        "and 1/8 where there is little to prove; asked for at 8, a guest's run has fewer tables, of more cells",
     )
-    for name, log_rate, what in (("--fast", FAST, "the least work"), ("--small", SMALL, "the smallest proof")):
-        text = f"{what}: rate 1/{log_rate}"
-        rate.add_argument(name, dest="rate", action="store_const", const=log_rate, help=text)
+    for name, number, what in (("--fast", FAST, "the least work"), ("--small", SMALL, "the smallest proof")):
+        rate.add_argument(name, dest="rate", action="store_const", const=number, help=f"{what}: --rate {number}")
 
 
 def run_prove(options: argparse.Namespace) -> int:
@@ -674,7 +674,7 @@ def run_plan(options: argparse.Namespace) -> int:
     found = {"program": program.name, **facts.plan(plan, profile), "committed_cells": cells}
 
     times = assumed(profile.kind, profile.threads)
-    rates = _rates(prepared, profile, times.ceilings, options)
+    rates = _rates(program, prepared, profile, times.ceilings, options)
     all_cells = sum(by_table.values())
     found |= {"rates": rates, "default_rate": rate_for(all_cells)}
     default = f"by default 1/{found['default_rate']}: {all_cells:,} committed cells ({LITTLE:,} or fewer are few)"
@@ -698,16 +698,22 @@ def run_plan(options: argparse.Namespace) -> int:
     return OK
 
 
-def _rates(prepared: Any, profile: "Profile", ceilings: "Ceilings", options: argparse.Namespace) -> list[facts.Facts]:
-    """What a proof of these tables costs at each rate that reaches the level."""
+def _rates(
+    program: Program | Guest, prepared: Any, profile: "Profile", ceilings: "Ceilings", options: argparse.Namespace
+) -> list[facts.Facts]:
+    """What a proof costs at each rate that reaches the level: of these tables, or of those that a run has there."""
     from graphprover.graphs.plan import make_plan
     from graphprover.prepared import at_rate
 
     found = []
     for rate in RATES:
         with suppress(ValueError):
-            layout = at_rate(prepared, options.security, rate, options.proximity).layout
-            plan = make_plan(layout, profile.log_batch_rows, prepared.traces)
+            asked = prepared
+            if isinstance(program, Guest) and price_at(rate) != price_at(options.rate):
+                there = argparse.Namespace(**vars(options) | {"rate": rate})
+                asked = _prepared(program, _program_and_pieces(there)[1], there)
+            layout = at_rate(asked, options.security, rate, options.proximity).layout
+            plan = make_plan(layout, profile.log_batch_rows, asked.traces)
             found.append(facts.rate(rate, layout, plan, profile, ceilings))
     return found
 
@@ -777,7 +783,9 @@ def _program_and_pieces(options: argparse.Namespace) -> tuple[Program | Guest, S
     pieces = options.pieces or 1
     try:
         if isinstance(program, Guest):
-            return program, program.statement_for(data, pieces=pieces, window=options.window, **limits)
+            return program, program.statement_for(
+                data, pieces=pieces, window=options.window, rate=options.rate, **limits
+            )
         return program, in_pieces(program.statement_for(data), pieces)
     except ValueError as error:
         raise UsageError(f"{program.name}: {error}") from error

@@ -231,7 +231,14 @@ class Job:
 
         def cut(pieces: int) -> Prepared | PreparedPieces:
             return self._ready(
-                guest.statement_about(run, state_input=self.state_input, pieces=pieces, window=prover.window, device=by)
+                guest.statement_about(
+                    run,
+                    state_input=self.state_input,
+                    pieces=pieces,
+                    window=prover.window,
+                    rate=prover.rate,
+                    device=by,
+                )
             )
 
         if by is None or prover.pieces is not None or prover.window is not None:

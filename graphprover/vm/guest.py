@@ -95,12 +95,14 @@ class Guest:
         state_input: bool = False,
         pieces: int = 1,
         window: int | None = None,
+        rate: int | None = None,
         device: "Device | None" = None,
     ) -> Statement | Pieces:
         """What a prover proves about a recorded run of the program, and with ``state_input`` on which input it was.
 
         ``pieces``: how many windows of cycles the run is cut into, a piece each; or ``window``: of how many cycles.
-        Where that makes one, the statement is in no pieces. ``device``: what replays the run to know its tables, by
+        Where that makes one, the statement is in no pieces. ``rate``: of the proof, where one was asked for: at 8 the
+        run has fewer tables, of more cells (`shape.price_at`). ``device``: what replays the run to know its tables, by
         default the CPU. Raises ValueError for more pieces than cycles.
         """
         from graphprover.vm.run_statement import pieces_of_run, statement_of_run  # as above
@@ -108,8 +110,8 @@ class Guest:
 
         machine, windows = self.compiled(), windows_of(run.cycles, pieces, window)
         if len(windows) == 1:
-            return statement_of_run(machine, run, self.label, state_input=state_input, device=device)
-        return pieces_of_run(machine, run, windows, self.label, state_input=state_input, device=device)
+            return statement_of_run(machine, run, self.label, state_input=state_input, device=device, rate=rate)
+        return pieces_of_run(machine, run, windows, self.label, state_input=state_input, device=device, rate=rate)
 
     def statement_for(
         self,
@@ -118,11 +120,12 @@ class Guest:
         state_input: bool = False,
         pieces: int = 1,
         window: int | None = None,
+        rate: int | None = None,
         **limits: Unpack[Limits],
     ) -> Statement | Pieces:
         """The same about the program's run on ``data``."""
         run = self.record(data, **limits)
-        return self.statement_about(run, state_input=state_input, pieces=pieces, window=window)
+        return self.statement_about(run, state_input=state_input, pieces=pieces, window=window, rate=rate)
 
     def describe(self, public_values: Sequence[Sequence[int]]) -> dict[str, str]:
         """What a proof with these public values says."""

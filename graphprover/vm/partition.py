@@ -18,7 +18,7 @@ from graphprover.vm.isa import disassemble
 from graphprover.vm.kernels import census, replay
 from graphprover.vm.kernels.tape import ACCESSES, NO_STEP, Tape, empty_cycles
 from graphprover.vm.record import INTERVAL, LOG_INTERVAL
-from graphprover.vm.shape import least_for
+from graphprover.vm.shape import Price, least_for
 from graphprover.vm.statement import Machine
 from graphprover.vm.table_numbers import IN_PLACE, NARROW
 from graphprover.vm.traces.accesses import Access, accesses_of
@@ -91,7 +91,7 @@ def count(device: Device, tape: Tape, steps: np.ndarray, groups: int) -> Counted
     return Counted(there, sums[:-1].reshape(shape), sums[1:].reshape(shape), late, refused)
 
 
-def partition(machine: Machine, device: Device, tape: Tape, cycles: int) -> Partition:
+def partition(machine: Machine, device: Device, tape: Tape, cycles: int, price: Price) -> Partition:
     """Every cycle of a window to the cheapest family that can prove it; raises Unprovable.
 
     ``cycles``: those of the whole run.
@@ -103,13 +103,13 @@ def partition(machine: Machine, device: Device, tape: Tape, cycles: int) -> Part
         refused, late = device.fetch(counted.refused), device.fetch(counted.late)
     _check(machine, device, tape, refused)
     totals = np.diff(ends, prepend=np.uint32(0)).astype(np.int64)
-    dropped = dropped_families(groups, totals, cycles)
+    dropped = dropped_families(groups, totals, cycles, price)
     heirs = groups.heirs(dropped)
     totals, late = (_inherited(values, heirs) for values in (totals, late.astype(np.int64)))
     return Partition(len(groups.family), steps_of(machine, dropped), *_families(groups.family, totals, late))
 
 
-def dropped_families(groups: Groups, totals: np.ndarray, cycles: int) -> frozenset[int]:
+def dropped_families(groups: Groups, totals: np.ndarray, cycles: int, price: Price) -> frozenset[int]:
     """The families, by number, that prove too little for tables of their own, and all of it in another's stead.
 
     ``totals``: int64 (groups,), the cycles of each group, where no family is dropped; ``cycles``: those of the run.
@@ -120,7 +120,7 @@ def dropped_families(groups: Groups, totals: np.ndarray, cycles: int) -> frozens
         dropped |= {
             number
             for number in np.unique(groups.family).tolist()
-            if _NAMES[number].endswith(ending) and proved[number] < least_for(_NAMES[number], cycles)
+            if _NAMES[number].endswith(ending) and proved[number] < least_for(_NAMES[number], cycles, price)
         }
     return dropped
 

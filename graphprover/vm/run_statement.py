@@ -20,7 +20,7 @@ from graphprover.vm.io import region
 from graphprover.vm.limbs import limbs
 from graphprover.vm.partition import Late, Unprovable, partition
 from graphprover.vm.record import Record
-from graphprover.vm.shape import KECCAK_CALL, MIN_ROWS, may_have_few, packing, rows_for, table_for
+from graphprover.vm.shape import KECCAK_CALL, MIN_ROWS, Price, may_have_few, packing, price_at, rows_for, table_for
 from graphprover.vm.statement import Machine
 from graphprover.vm.table_numbers import SHARED, TableNumber, name_of
 from graphprover.vm.tables.mixed import Mixed
@@ -40,14 +40,21 @@ _Other = tuple[int, Air, Recipe]  # the same of one that is no family's, which l
 
 
 def statement_of_run(
-    machine: Machine, execution: Execution, label: str = "", *, state_input: bool = False, device: Device | None = None
+    machine: Machine,
+    execution: Execution,
+    label: str = "",
+    *,
+    state_input: bool = False,
+    device: Device | None = None,
+    rate: int | None = None,
 ) -> Statement:
     """The statement about an execution, with recipes for its traces; with ``state_input`` it says on which input.
 
-    ``device``: what replays the run for the heights of its tables, by default the CPU. Raises ValueError for an
+    ``device``: what replays the run for the heights of its tables, by default the CPU. ``rate``: of the proof, if
+    one is asked for, at which tables have their price. Raises ValueError for an
     execution without a record, Unprovable for one that has no proof.
     """
-    (tables,), _ = _tables(machine, execution, [range(execution.cycles)], state_input, device)
+    (tables,), _ = _tables(machine, execution, [range(execution.cycles)], state_input, device, rate)
     return Statement(tables, label)
 
 
@@ -59,6 +66,7 @@ def pieces_of_run(
     *,
     state_input: bool = False,
     device: Device | None = None,
+    rate: int | None = None,
 ) -> Pieces:
     """The same in pieces, one for each of the run's windows, which `windows.windows_of` gives.
 
@@ -69,11 +77,16 @@ def pieces_of_run(
     in_order = [range(start, end) for start, end in pairwise(bounds) if start < end]
     if list(windows) != in_order or bounds[-1] != execution.cycles:
         raise ValueError(f"not the windows of a run of {execution.cycles:,} cycles, one behind the other: {windows}")
-    return machine.in_pieces(*_tables(machine, execution, windows, state_input, device), label)
+    return machine.in_pieces(*_tables(machine, execution, windows, state_input, device, rate), label)
 
 
 def _tables(
-    machine: Machine, execution: Execution, windows: Sequence[range], state_input: bool, device: Device | None
+    machine: Machine,
+    execution: Execution,
+    windows: Sequence[range],
+    state_input: bool,
+    device: Device | None,
+    rate: int | None,
 ) -> tuple[list[list[Table]], list[list[int]]]:
     """The tables of each window, with recipes for their traces, and the numbers of all but the boundary, the first."""
     record = execution.record
@@ -91,9 +104,11 @@ def _tables(
         (number, machine.air(number, 0, len(output), len(stated)), recipe)
         for number, recipe in state_recipes(machine, record.registers, record.memory, len(output), stated)
     ]
-    device = device or CpuDevice()
+    device, price = device or CpuDevice(), price_at(rate)
     short = may_have_few(execution.cycles, len(windows))
-    traces = [_traces(machine, record, window, device, [] if i else state, short) for i, window in enumerate(windows)]
+    traces = [
+        _traces(machine, record, window, device, [] if i else state, short, price) for i, window in enumerate(windows)
+    ]
     numbers = [[number for number, _ in piece] for piece in traces]
     mains = [[recipe for _, recipe in piece] for piece in traces]
     words: dict[int, list[int]] = {TableNumber.OUTPUT: _public(output), TableNumber.STATED_INPUT: _public(stated)}
@@ -115,7 +130,13 @@ def _public(words: np.ndarray) -> list[int]:
 
 
 def _traces(
-    machine: Machine, record: Record, window: range, device: Device, state: Sequence[_Other], short: bool
+    machine: Machine,
+    record: Record,
+    window: range,
+    device: Device,
+    state: Sequence[_Other],
+    short: bool,
+    price: Price,
 ) -> list[_Numbered]:
     """The tables beside the boundary that a window of the run needs, in order of their numbers.
 
@@ -123,27 +144,26 @@ def _traces(
     """
     tape = Recipe("record", load_tape, {"machine": machine, "record": record, "window": window})
     with device.task():
-        parted = partition(
-            machine, device, load_tape(device, machine=machine, record=record, window=window), record.cycles
-        )
+        loaded = load_tape(device, machine=machine, record=record, window=window)
+        parted = partition(machine, device, loaded, record.cycles, price)
     run = Recipe("replay", load_run, {"machine": machine, "partition": parted}, (tape,))
 
     families: list[tuple[int, Step, Recipe]] = []
     shared: dict[int, list[Few]] = {number: [] for number in SHARED}
     for family, (first, last) in parted.shares.items():
-        number = table_for(family, last - first, record.cycles)
+        number = table_for(family, last - first, record.cycles, price)
         if number in SHARED:
             shared[number].append(Few(family_table(family), first, last))
         else:
             step = machine.air(number, 0, 0)
             assert isinstance(step, Step)
-            families += ((number, step, recipe) for recipe in _family_recipes(number, step, run, first, last))
+            families += ((number, step, recipe) for recipe in _family_recipes(number, step, run, first, last, price))
 
     rows = rows_for(machine.entries.shape[1])
     program = Recipe("program", program_trace, {"rows": rows}, (run,), shape=(1, rows))
     bump = machine.air(TableNumber.BUMP, 0, 0)
     others: list[_Other] = [(TableNumber.PROGRAM, machine.program(), program), *state]
-    others += ((TableNumber.BUMP, bump, recipe) for recipe in _bump_recipes(bump, parted.late, run))
+    others += ((TableNumber.BUMP, bump, recipe) for recipe in _bump_recipes(bump, parted.late, run, price))
 
     looking = [(recipe, step.describe()) for _, step, recipe in families]
     looking += [(recipe, air.describe()) for _, air, recipe in others]
@@ -154,14 +174,14 @@ def _traces(
             own = Recipe(f"few.{name_of(number)}", few_traces, {"families": few}, (run,))
             airs = [one.step.describe() for one in few]
             counts.append(Recipe(f"counts.{name_of(number)}", count_few, {"airs": airs}, (own,)))
-            found += ((number, recipe) for recipe in _mixed_recipes(machine, number, few, own))
+            found += ((number, recipe) for recipe in _mixed_recipes(machine, number, few, own, price))
     total = count_recipe(looking, counts)
     known = few_recipes(_made(device, total)) if short else None
     found += ((int(number), recipe) for number, recipe in (known or fixed_recipes(total)).items())
     if KECCAK_CALL in parted.shares:
         start, end = parted.shares[KECCAK_CALL]
         calls = Recipe("calls", calls_of, {"start": start, "end": end}, (run,))
-        found += keccak_recipes(machine, calls, end - start)
+        found += keccak_recipes(machine, calls, end - start, price)
     found += [(number, recipe) for number, _, recipe in families]
     return sorted(found, key=lambda numbered: numbered[0])
 
@@ -173,15 +193,17 @@ def _made(device: Device, recipe: Recipe) -> np.ndarray:
         return device.fetch(found)
 
 
-def _family_recipes(number: int, step: Step, run: Recipe, start: int, end: int) -> Iterator[Recipe]:
+def _family_recipes(number: int, step: Step, run: Recipe, start: int, end: int, price: Price) -> Iterator[Recipe]:
     """The tables of one family, which proves the cycles start..end."""
     air = step.describe()
-    for height, first, last in packing(number, cells_per_row(air)).shares(end - start):
+    for height, first, last in packing(number, cells_per_row(air), price).shares(end - start):
         fixed = {"step": step, "height": height, "first": start + first, "last": start + last}
         yield Recipe(step.name, family_trace, fixed, (run,), (air.main_width, height))
 
 
-def _mixed_recipes(machine: Machine, number: int, families: Sequence[Few], own: Recipe) -> Iterator[Recipe]:
+def _mixed_recipes(
+    machine: Machine, number: int, families: Sequence[Few], own: Recipe, price: Price
+) -> Iterator[Recipe]:
     """The tables that these families share, whose instructions stand in them one family behind the other.
 
     ``own`` gives the families' traces.
@@ -190,7 +212,7 @@ def _mixed_recipes(machine: Machine, number: int, families: Sequence[Few], own: 
     assert isinstance(mixed, Mixed)
     air = mixed.describe()
     ends = np.cumsum([0, *(few.last - few.first for few in families)]).tolist()
-    for height, first, last in packing(number, cells_per_row(air)).shares(ends[-1]):
+    for height, first, last in packing(number, cells_per_row(air), price).shares(ends[-1]):
         shares = []
         for i, (start, end) in enumerate(pairwise(ends)):
             low, high = max(start, first), min(end, last)
@@ -201,10 +223,11 @@ def _mixed_recipes(machine: Machine, number: int, families: Sequence[Few], own: 
         yield Recipe(air.name, mixed_trace, fixed, (own,), (air.main_width, height))
 
 
-def _bump_recipes(bump: Air, late: Sequence[Late], run: Recipe) -> Iterator[Recipe]:
+def _bump_recipes(bump: Air, late: Sequence[Late], run: Recipe, price: Price) -> Iterator[Recipe]:
     """The tables of all bumps, in order."""
     air = bump.describe()
     made = Recipe("bumps", bumps, {"late": late}, (run,))
-    for height, first, last in packing(TableNumber.BUMP, cells_per_row(air)).shares(sum(some.count for some in late)):
+    count = sum(some.count for some in late)
+    for height, first, last in packing(TableNumber.BUMP, cells_per_row(air), price).shares(count):
         fixed = {"first": first, "last": last, "height": height}
         yield Recipe("bump", bump_trace, fixed, (made,), (air.main_width, height))

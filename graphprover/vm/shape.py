@@ -12,6 +12,7 @@ from enum import IntEnum
 from itertools import groupby, pairwise
 from operator import itemgetter
 
+from graphprover.protocol.parameters import SMALL
 from graphprover.vm.table_numbers import (
     BOUNDARY,
     EXIT,
@@ -30,12 +31,7 @@ from graphprover.vm.tables.keccak_f import ROUNDS
 MIN_ROWS = 64  # of a table: shorter ones would make the proof longer, not shorter
 MAX_LOG_ROWS = 26  # of a table: addresses of a region, which rise by at most 2^35 a row, stay below 2^61
 MAX_ROWS = 1 << MAX_LOG_ROWS
-# A table costs a proof a row of its words for each query, whatever its height: a word is worth some 2^12 to 2^14 cells.
-MANY = 1 << 16  # instructions of a family in place from which on it has tables
-FEWEST = (1 << 10, 1 << 17, 1 << 19)  # those of any other, and those from which on so many, LANES, share a row
-LONG = 1 << 18  # cycles of a run in which those of any other are twice as many
-SPLIT_CELLS = 1 << 20  # idle cells, and
-SPLIT_ROWS = 1 << 12  # idle rows beyond both of which a table is split into two
+LONG = 1 << 18  # cycles of a run in which a family has tables from twice as many instructions on
 SEVERAL = frozenset({TableNumber.BUMP, TableNumber.KECCAK_F, *SHARED})  # a statement may have any number of these
 # A row of few numbers has twice the cells of one of all numbers, but there are no more rows than a run asks for. Which
 # these are takes its traces, so that a run of few numbers has them made twice.
@@ -46,6 +42,24 @@ OF_FIRST_PIECE = frozenset({
     BOUNDARY, TableNumber.REGISTERS, TableNumber.IMAGE, TableNumber.ZERO, TableNumber.INPUT, TableNumber.OUTPUT,
     TableNumber.ZERO_ABOVE, TableNumber.STATED_INPUT, TableNumber.ZERO_BETWEEN,
 })  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Price:
+    """What words are worth in cells: a table costs a proof a row for each query, however tall it is.
+
+    A run has one price, in all its pieces. A proof does not say which, and need not: what tables say does not depend on
+    how they were chosen.
+    """
+
+    in_place: int  # instructions of a family in place from which on it has tables
+    fewest: tuple[int, ...]  # those of any other, and those from which on so many, LANES, share a row
+    idle_cells: int  # and
+    idle_rows: int  # beyond both of which a table is split into two
+
+
+USUAL = Price(1 << 16, (1 << 10, 1 << 17, 1 << 19), 1 << 20, 1 << 12)  # a word is worth some 2^12 to 2^14 cells
+FEW_WORDS = Price(1 << 18, (1 << 12, 1 << 19, 1 << 21), 1 << 22, 1 << 14)  # four times as many
 
 
 class Kind(IntEnum):
@@ -78,25 +92,33 @@ def may_have_few(cycles: int, pieces: int) -> bool:
     return pieces == 1 and cycles <= SHORT
 
 
-def least_for(family: str, cycles: int) -> int:
+def price_at(rate: int | None) -> Price:
+    """The price of a run's tables where a proof at rate 1/``rate`` is asked for; None: none is.
+
+    Who asks for the last of the rates wants the smallest proof.
+    """
+    return FEW_WORDS if rate == SMALL else USUAL
+
+
+def least_for(family: str, cycles: int, price: Price) -> int:
     """Instructions of a family from which on it has tables of its own, in a run of so many cycles."""
     if family == KECCAK_CALL:
         return 1
     if family == EXIT:
         return 2  # and it proves one
     if family.endswith(IN_PLACE):
-        return MANY
-    return FEWEST[0] if cycles < LONG else 2 * FEWEST[0]
+        return price.in_place
+    return price.fewest[0] if cycles < LONG else 2 * price.fewest[0]
 
 
-def table_for(family: str, count: int, cycles: int) -> int:
+def table_for(family: str, count: int, cycles: int, price: Price) -> int:
     """The number of the table in which a family proves so many instructions: its own, or one that it shares.
 
     ``cycles``: those of the run, in all its pieces.
     """
-    if count < least_for(family, cycles):
+    if count < least_for(family, cycles, price):
         return SHARED_TABLE[family]
-    return FamilyTable(family, LANES[max(bisect_right(FEWEST, count) - 1, 0)]).number
+    return FamilyTable(family, LANES[max(bisect_right(price.fewest, count) - 1, 0)]).number
 
 
 def rows_for(count: int) -> int:
@@ -111,11 +133,12 @@ class Packing:
     uses: int  # that fit ``rows``
     rows: int
     cells: int  # committed cells of a row
+    price: Price
 
     @property
     def spare(self) -> int:
         """Idle rows that split nothing."""
-        return max(SPLIT_CELLS // self.cells, SPLIT_ROWS)
+        return max(self.price.idle_cells // self.cells, self.price.idle_rows)
 
     def needed(self, count: int) -> int:
         """Rows for so many uses."""
@@ -159,13 +182,13 @@ class Packing:
         return range(least, min(most, before + self.room(last)) + 1)
 
 
-def packing(number: int, cells: int) -> Packing:
+def packing(number: int, cells: int, price: Price) -> Packing:
     """How the uses of families, of bumps or of permutations fill tables of so many committed cells a row."""
     if number == TableNumber.KECCAK_F:
-        return Packing(1, ROUNDS, cells)
+        return Packing(1, ROUNDS, cells, price)
     if number in SHARED:
-        return Packing(1, 1, cells)
-    return Packing(BUMP_LANES if number == TableNumber.BUMP else FAMILY_TABLES[number].lanes, 1, cells)
+        return Packing(1, 1, cells, price)
+    return Packing(BUMP_LANES if number == TableNumber.BUMP else FAMILY_TABLES[number].lanes, 1, cells, price)
 
 
 def check_numbers(pieces: Sequence[Sequence[int]], data: bool) -> None:
@@ -224,15 +247,36 @@ def check_heights(
 ) -> None:
     """Raises ValueError unless some execution of so many cycles, cut into windows, has tables of these heights.
 
-    ``pieces``: their numbers, which are checked; ``cells``: committed cells of a row of a table; ``rows``: how many a
-    table that is there once may need.
+    At one of the prices, the same for all pieces; where at none, it says what is wrong at the usual one. ``pieces``:
+    their numbers, which are checked; ``cells``: committed cells of a row of a table; ``rows``: how many a table that is
+    there once may need.
     """
     if TableNumber.FEW_NUMBERS in pieces[0] and not may_have_few(cycles, len(pieces)):
         raise ValueError(f"few numbers, in a run of more than {SHORT:,} cycles or in pieces")
+    wrong: list[ValueError] = []
+    for price in (USUAL, FEW_WORDS):
+        try:
+            _check_heights(pieces, heights, cycles, cells, rows, price)
+        except ValueError as error:
+            wrong.append(error)
+        else:
+            return
+    raise wrong[0]
+
+
+def _check_heights(
+    pieces: Sequence[Sequence[int]],
+    heights: Sequence[Sequence[int]],
+    cycles: int,
+    cells: Callable[[int], int],
+    rows: Callable[[int], range],
+    price: Price,
+) -> None:
+    """The same at one price."""
     least = most = 0
     for index, (numbers, own) in enumerate(zip(pieces, heights, strict=True)):
         with _naming(index, len(pieces)):
-            proved = _cycles_proved(numbers, own, cycles, cells, rows)
+            proved = _cycles_proved(numbers, own, cycles, cells, rows, price)
         least, most = least + proved[0], most + proved[-1]
     if not least <= cycles <= most:
         raise ValueError(f"tables of families for another number of cycles than {cycles:,}")
@@ -244,6 +288,7 @@ def _cycles_proved(
     cycles: int,
     cells: Callable[[int], int],
     rows: Callable[[int], range],
+    price: Price,
 ) -> range:
     """How many cycles the families of a piece may prove, of so many in all; raises ValueError where none lead to it."""
     uses: dict[int, range] = {}
@@ -252,12 +297,12 @@ def _cycles_proved(
         if not all(MIN_ROWS <= height <= MAX_ROWS for height in own):
             raise ValueError(f"a table {name_of(number)} has not {MIN_ROWS} to 2^{MAX_LOG_ROWS} rows: {own}")
         if number in FAMILY_TABLES or number in SEVERAL:
-            uses[number] = packing(number, cells(number)).counts(own)
+            uses[number] = packing(number, cells(number), price).counts(own)
         elif not rows_for(rows(number)[0]) <= own[0] <= rows_for(rows(number)[-1]):
             raise ValueError(f"the table {name_of(number)} has {own[0]:,} rows; no execution needs as many, or as few")
     proving = (FAMILY_TABLES.keys() | SHARED.keys()) & uses.keys()
     for number in proving:
-        uses[number] = _common(uses[number], _fitting(number, cycles))
+        uses[number] = _common(uses[number], _fitting(number, cycles, price))
     for number in _CALLS & uses.keys():
         uses[number] = uses[TableNumber.KECCAK_F] = _common(uses[number], uses[TableNumber.KECCAK_F])
     for number, counts in uses.items():
@@ -267,14 +312,14 @@ def _cycles_proved(
     return range(sum(counts[0] for counts in proved), sum(counts[-1] for counts in proved) + 1)
 
 
-def _fitting(number: int, cycles: int) -> range:
+def _fitting(number: int, cycles: int, price: Price) -> range:
     """How many instructions, of so many cycles, a table of families has."""
     if number in SHARED:
-        most = sum(least_for(family, cycles) - 1 for family in SHARED[TableNumber(number)])
+        most = sum(least_for(family, cycles, price) - 1 for family in SHARED[TableNumber(number)])
         return range(1, min(cycles, most) + 1)
     table = FAMILY_TABLES[number]
-    fewest, *others = (0, *FEWEST[1:])[LANES.index(table.lanes) :]
-    return range(max(fewest, least_for(table.family, cycles)), min([cycles + 1, *others]))
+    fewest, *others = (0, *price.fewest[1:])[LANES.index(table.lanes) :]
+    return range(max(fewest, least_for(table.family, cycles, price)), min([cycles + 1, *others]))
 
 
 @contextmanager

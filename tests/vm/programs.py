@@ -2,7 +2,9 @@
 
 import random
 import struct
+from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,11 +25,16 @@ IMMEDIATE_OPS = [op for op in Op if op.format in (I, SHIFT, SHIFTW)]
 X, Y, D, HERE, LINK = 10, 11, 12, 13, 1  # registers
 
 
+def priced(patch: pytest.MonkeyPatch, **bounds: Any) -> None:
+    """Tables have other bounds at the usual price."""
+    patch.setattr(shape, "USUAL", replace(shape.USUAL, **bounds))
+
+
 def sharing_rows(patch: pytest.MonkeyPatch, lanes: int) -> None:
     """All families have tables of their own, of so many lanes, however short; of more than 1 those in place too."""
     never = 1 << 60
-    patch.setattr(shape, "MANY", 1 if lanes > 1 else never)
-    patch.setattr(shape, "FEWEST", (1, 1 if lanes > 1 else never, 1 if lanes == 4 else never))
+    fewest = (1, 1 if lanes > 1 else never, 1 if lanes == 4 else never)
+    priced(patch, in_place=1 if lanes > 1 else never, fewest=fewest)
 
 
 def cells_of_family(table: Table, family: str) -> SimpleNamespace:

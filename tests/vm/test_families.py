@@ -8,7 +8,7 @@ from graphprover.vm.execute import execute
 from graphprover.vm.families import FAMILIES, IN_PLACE
 from graphprover.vm.kernels.lanes import IMMEDIATE, Code, Op
 from graphprover.vm.partition import partition
-from graphprover.vm.shape import LANES, rows_for
+from graphprover.vm.shape import LANES, price_at, rows_for
 from graphprover.vm.statement import Machine
 from graphprover.vm.traces.assemble import Cell, assemble
 from graphprover.vm.traces.families import cells_of, code_of, family_trace, write_cells
@@ -29,7 +29,7 @@ def test_code_computes_what_witnesses_do(name: str, monkeypatch: pytest.MonkeyPa
     cycles, proved = execution.cycles, set()
     for window in (range(cycles), range(cycles // 3, cycles)):
         tape = load_tape(device, machine=machine, record=execution.record, window=window)
-        parted = partition(machine, device, tape, cycles)
+        parted = partition(machine, device, tape, cycles, price_at(None))
         run = load_run(device, tape, machine=machine, partition=parted)
         for family, (first, last) in parted.shares.items():
             proved.add(family.removesuffix(IN_PLACE))

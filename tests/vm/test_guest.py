@@ -1,6 +1,7 @@
 """Guests on the command line: from an ELF file to a proof, and from a proof to what it says."""
 
 import hashlib
+import json
 import random
 import time
 from contextlib import suppress
@@ -14,6 +15,7 @@ from graphprover.cli import main
 from graphprover.envelope import Proof
 from graphprover.options import FAILED, OK, USAGE
 from graphprover.programs import open_program
+from graphprover.proof_in_pieces import proof_from_bytes
 from graphprover.protocol import backend
 from graphprover.protocol.hashing import keccak256
 from graphprover.statement import Statement, Table
@@ -261,6 +263,34 @@ def test_plan_counts_cells(folder: Path, capsys: pytest.CaptureFixture[str]) -> 
     for command in (["plan", SHA256], ["execute", SHA256, "--cells"]):
         assert main([*command, "--input", str(folder / "abc")]) == OK
         assert "committed cells a cycle" in capsys.readouterr().out
+
+
+def test_the_smallest_proof_of_a_run_has_fewer_tables(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whole or in pieces, by any key; and a plan of any preset says what each is."""
+    (tmp_path / "text").write_bytes(bytes(200))
+    given = [SHA256, "--input", str(tmp_path / "text")]
+    found = {}
+    for name, options in (
+        ("rate 4", ["--rate", "4"]),
+        ("small", ["--small"]),
+        ("pieces", ["--small", "--pieces", "2"]),
+    ):
+        proof = str(tmp_path / name)
+        assert main(["prove", *given, *options, "--security", "60", "-o", proof]) == OK
+        assert main(["verify", proof, str(folder / "sha256.vk"), "--security", "60"]) == OK
+        found[name] = proof_from_bytes(Path(proof).read_bytes())
+    whole, small = found["rate 4"], found["small"]
+    assert isinstance(whole, Proof) and isinstance(small, Proof)
+    assert len(small.log_heights) < len(whole.log_heights) - 5
+    capsys.readouterr()
+    rates = []
+    for options in ([], ["--small"]):
+        assert main(["plan", *given, *options, "--security", "60", "--json"]) == OK
+        rates.append({at["rate"]: at["bytes"] for at in json.loads(capsys.readouterr().out)["rates"]})
+    assert rates[0] == rates[1]
+    assert abs(rates[0][8] - small.size) < 0.02 * small.size and abs(rates[0][4] - whole.size) < 0.02 * whole.size
 
 
 def test_files_that_are_no_guests(tmp_path: Path) -> None:

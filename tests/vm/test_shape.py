@@ -2,8 +2,9 @@
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
+from itertools import product
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from graphprover import VerificationError
 from graphprover.envelope import Proof
 from graphprover.proof_in_pieces import ProofInPieces
-from graphprover.protocol.parameters import Parameters
+from graphprover.protocol.parameters import SMALL, Parameters
 from graphprover.protocol.pieces import Joint
 from graphprover.statement import Statement
 from graphprover.vm import shape
@@ -21,7 +22,7 @@ from graphprover.vm.header import header_of
 from graphprover.vm.io import INPUT_BASE, OUTPUT_BASE
 from graphprover.vm.isa import Instruction, Op
 from graphprover.vm.run_statement import pieces_of_run, statement_of_run
-from graphprover.vm.shape import SEVERAL, Packing, packing, table_for
+from graphprover.vm.shape import SEVERAL, Packing, Price, packing, table_for
 from graphprover.vm.statement import Machine
 from graphprover.vm.table_numbers import FAMILY_TABLES, PER_FAMILY, SHARED, TableNumber
 from graphprover.vm.windows import windows_of
@@ -29,15 +30,19 @@ from tests.vm.assemble import image, leave, li
 from tests.vm.programs import X, Y, everything
 
 PARAMETERS = Parameters(1, 10, 0, 3, 0, 0, 0, 0, 0, 0)
-SEARCHED = 6000  # headers
+SEARCHED = 8000  # headers
+PRICES = (
+    Price(1 << 12, (1 << 5, 1 << 12, 1 << 14), 1 << 20, 1 << 12),
+    Price(1 << 13, (1 << 7, 1 << 13, 1 << 16), 1 << 22, 1 << 14),
+)
 
 
 @pytest.fixture(autouse=True)
 def _shorter(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs of some ten thousand cycles have rows of any number of lanes, and are too long for few numbers."""
     monkeypatch.setattr(shape, "SHORT", 1 << 13)
-    monkeypatch.setattr(shape, "MANY", 1 << 12)
-    monkeypatch.setattr(shape, "FEWEST", (1 << 5, 1 << 12, 1 << 14))
+    monkeypatch.setattr(shape, "USUAL", PRICES[0])
+    monkeypatch.setattr(shape, "FEW_WORDS", PRICES[1])
     monkeypatch.setattr(shape, "LONG", 1 << 14)
 
 
@@ -48,9 +53,7 @@ def test_counts_are_the_inverse_of_heights(
 ) -> None:
     """Against all numbers of uses up to some thousands, with tables of at most 2^10 rows."""
     monkeypatch.setattr(shape, "MAX_ROWS", 1 << 10)
-    monkeypatch.setattr(shape, "SPLIT_CELLS", 2000)
-    monkeypatch.setattr(shape, "SPLIT_ROWS", split_rows)
-    kind = Packing(uses, rows, cells)
+    kind = Packing(uses, rows, cells, replace(PRICES[0], idle_cells=2000, idle_rows=split_rows))
     most = kind.room(5 << 10)
     found: dict[tuple[int, ...], list[int]] = {}
     for count in range(1, most):
@@ -82,9 +85,10 @@ def runs() -> list[tuple[Machine, Proof | ProofInPieces]]:
     for program in images:
         machine, execution = Machine(program), execute(program, b"input", record=True)
         windows = windows_of(execution.cycles, 3)
-        for state_input in (False, True):
-            found.append((machine, header(statement_of_run(machine, execution, state_input=state_input))))
-            pieces = pieces_of_run(machine, execution, windows, state_input=state_input)
+        for state_input, rate in product((False, True), (None, SMALL)):
+            asked: dict[str, Any] = {"state_input": state_input, "rate": rate}
+            found.append((machine, header(statement_of_run(machine, execution, **asked))))
+            pieces = pieces_of_run(machine, execution, windows, **asked)
             found.append((machine, in_one(tuple(map(header, pieces.statements)))))
     assert {number for _, proof in found for number in tables_of(proof)} >= {*TableNumber}
     assert {machine_cycles(proof) >= shape.LONG for _, proof in found} == {False, True}
@@ -187,7 +191,11 @@ def changed(proof: Proof | ProofInPieces, rng: random.Random) -> Proof | ProofIn
 
 
 def is_made(machine: Machine, proof: Proof | ProofInPieces) -> bool:
-    """Whether some run of this machine has these tables."""
+    """Whether some run of this machine has these tables, at one of the prices."""
+    return any(is_made_at(price, machine, proof) for price in PRICES)
+
+
+def is_made_at(price: Price, machine: Machine, proof: Proof | ProofInPieces) -> bool:
     claim = claimed(proof)
     found, last = [], len(claim.pieces) - 1
     for index, tables in enumerate(claim.pieces):
@@ -196,7 +204,7 @@ def is_made(machine: Machine, proof: Proof | ProofInPieces) -> bool:
             return False
         if TableNumber.FEW_NUMBERS in numbers and (last or claim.cycles > 1 << 13):
             return False
-        found.append(uses_of(numbers, [1 << log for log in logs], claim.cycles))
+        found.append(uses_of(numbers, [1 << log for log in logs], claim.cycles, price))
     if claim.boundary != 6 or not all(all(uses.values()) for uses in found):
         return False
     proved = [counts for uses in found for number, counts in uses.items() if number in {*FAMILY_TABLES, *SHARED}]
@@ -262,48 +270,50 @@ def log_rows_of_words(words: int, own: int) -> int:
     return max(6, (-(-words // lanes) - 1).bit_length())
 
 
-def uses_of(numbers: Sequence[int], heights: Sequence[int], cycles: int) -> dict[int, set[int]]:
+def uses_of(numbers: Sequence[int], heights: Sequence[int], cycles: int, price: Price) -> dict[int, set[int]]:
     """All numbers of uses that give a piece's tables these heights, by number."""
     uses: dict[int, set[int]] = {}
     for number in {*numbers} - ({*TableNumber} - SEVERAL):
         own = tuple(height for other, height in zip(numbers, heights, strict=True) if other == number)
-        uses[number] = all_uses(number, own)
+        uses[number] = all_uses(number, own, price)
         if number in SHARED:  # each family proves fewer than have a table of their own
             families = {*SHARED[TableNumber(number)]}
-            most = len(families - {"halt"}) * (fewest(cycles) - 1) + ("halt" in families)
+            most = len(families - {"halt"}) * (fewest(cycles, price) - 1) + ("halt" in families)
             uses[number] = {count for count in uses[number] if count <= min(cycles, most)}
         if number in FAMILY_TABLES:
             table = FAMILY_TABLES[number]
             uses[number] = {
-                count for count in uses[number] if count <= cycles and has_table(table.family, count, cycles) == number
+                count
+                for count in uses[number]
+                if count <= cycles and has_table(table.family, count, cycles, price) == number
             }
             if table.family == "keccak_call":
-                uses[number] &= uses.setdefault(TableNumber.KECCAK_F, uses_of_permutations(numbers, heights))
+                uses[number] &= uses.setdefault(TableNumber.KECCAK_F, uses_of_permutations(numbers, heights, price))
     return uses
 
 
-def fewest(cycles: int) -> int:
-    return (1 << 5) * (1 + (cycles >= 1 << 14))
+def fewest(cycles: int, price: Price) -> int:
+    return price.fewest[0] * (1 + (cycles >= 1 << 14))
 
 
-def has_table(family: str, count: int, cycles: int) -> int | None:
+def has_table(family: str, count: int, cycles: int, price: Price) -> int | None:
     """The family's own table for so many instructions, if it has one."""
-    if family.endswith("_in_place") and count < shape.MANY:
+    if family.endswith("_in_place") and count < price.in_place:
         return None
-    if count < fewest(cycles) and family != "keccak_call":
+    if count < fewest(cycles, price) and family != "keccak_call":
         return None
-    return table_for(family, count, cycles)
+    return table_for(family, count, cycles, price)
 
 
-def uses_of_permutations(numbers: Sequence[int], heights: Sequence[int]) -> set[int]:
+def uses_of_permutations(numbers: Sequence[int], heights: Sequence[int], price: Price) -> set[int]:
     own = [height for number, height in zip(numbers, heights, strict=True) if number == TableNumber.KECCAK_F]
-    return all_uses(TableNumber.KECCAK_F, tuple(own))
+    return all_uses(TableNumber.KECCAK_F, tuple(own), price)
 
 
 @cache
-def all_uses(number: int, heights: tuple[int, ...]) -> set[int]:
+def all_uses(number: int, heights: tuple[int, ...], price: Price) -> set[int]:
     """All numbers of uses that give these heights."""
-    kind = packing(number, cells_per_row(runs()[0][0].air(number, 0, 0).describe()))
+    kind = packing(number, cells_per_row(runs()[0][0].air(number, 0, 0).describe()), price)
     most = sum(map(kind.room, heights))
     full = sum(map(kind.room, heights[:-1]))  # as all tables but the last are
     return {count for count in range(full + 1, most + 1) if kind.heights(count) == [*heights]}

@@ -23,7 +23,6 @@ from graphprover.prover import prove
 from graphprover.statement import Statement, Table, with_traces
 from graphprover.verifier import verify
 from graphprover.vm import execute as executor
-from graphprover.vm import shape
 from graphprover.vm.claim import claim_of, describe
 from graphprover.vm.cost import cells_per_row
 from graphprover.vm.elf import load_elf
@@ -43,7 +42,7 @@ from graphprover.vm.tables.step import Step
 from graphprover.vm.traces import state as state_traces
 from tests.vm.assemble import CODE, DATA, image, leave, li
 from tests.vm.mutation import families, forge, notice
-from tests.vm.programs import X, Y, cells_of_family, everything, sharing_rows
+from tests.vm.programs import X, Y, cells_of_family, everything, priced, sharing_rows
 
 GUESTS = Path(__file__).parents[2] / "examples/guests"
 
@@ -110,7 +109,7 @@ def test_any_operands_are_accepted(seed: int) -> None:
 def test_several_instructions_a_row_and_several_tables_of_a_family(monkeypatch: pytest.MonkeyPatch) -> None:
     """A loop that is long enough for lanes and for tables that are split."""
     turns = 140_000
-    monkeypatch.setattr(shape, "FEWEST", (1, 1 << 12, 1 << 14))
+    priced(monkeypatch, fewest=(1, 1 << 12, 1 << 14))
     loop = [Instruction(Op.ADD, Y, Y, X), Instruction(Op.ADDI, X, X, imm=-1), Instruction(Op.BNE, rs1=X, imm=-8)]
     stated = stated_by([*li(X, turns), *loop])
     adds = [table for table in stated.tables if table.air.name == "add_narrow_in_place"]
@@ -139,8 +138,7 @@ def test_far_accesses_are_bumped() -> None:
 
 def test_several_tables_of_permutations_and_bumps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where one would stay idle; any of them may answer a call, and none a call that is not there."""
-    monkeypatch.setattr(shape, "SPLIT_CELLS", 3000)
-    monkeypatch.setattr(shape, "SPLIT_ROWS", 0)
+    priced(monkeypatch, idle_cells=3000, idle_rows=0)
     loop = [*li(X, 17000), Instruction(Op.ADDI, X, X, imm=-1), Instruction(Op.BNE, rs1=X, imm=-4)]
     call = [*li(A0, DATA), *li(A7, KECCAK_F), Instruction(Op.ECALL)]
     reads = [Instruction(Op.LD, Y, 5, imm=8 * i) for i in range(-128, 129)]

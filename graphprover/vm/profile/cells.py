@@ -16,7 +16,7 @@ from graphprover.vm.cost import cells_per_row
 from graphprover.vm.execute import Execution, execute
 from graphprover.vm.record import Memory, Registers
 from graphprover.vm.run_statement import Unprovable, statement_of_run
-from graphprover.vm.shape import KECCAK_CALL, MIN_ROWS, may_have_few, packing, rows_for, table_for
+from graphprover.vm.shape import KECCAK_CALL, MIN_ROWS, may_have_few, packing, price_at, rows_for, table_for
 from graphprover.vm.statement import Machine
 from graphprover.vm.table_numbers import TableNumber, name_of
 from graphprover.vm.tables.fixed import FewNumbers
@@ -59,7 +59,7 @@ def tables_of(
     """
     drawn: dict[int, int] = {}
     for name, count in executed.items():
-        number = table_for(name, count, execution.cycles)
+        number = table_for(name, count, execution.cycles, price_at(None))
         drawn[number] = drawn.get(number, 0) + count
     uses = [_drawn(machine, number, name_of(number), count) for number, count in drawn.items()]
     uses += [_drawn(machine, TableNumber.BUMP, BUMP, bumps)] * (bumps > 0)
@@ -79,7 +79,7 @@ def tables_of(
 def _drawn(machine: Machine, number: int, name: str, draws: int) -> Use:
     """The tables that so many instructions, bumps or permutations draw on."""
     cells = cells_per_row(machine.air(number, 2, 0).describe())
-    packed = packing(number, cells)
+    packed = packing(number, cells, price_at(None))
     of_draws = cells * packed.rows, packed.uses
     return Use(name, cells * sum(packed.heights(draws)), draws * of_draws[0] // of_draws[1], 0, draws, of_draws)
 

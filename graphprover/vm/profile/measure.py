@@ -13,7 +13,7 @@ from graphprover.vm.partition import dropped_families, groups_of
 from graphprover.vm.profile.calls import LINKS, follow, given, paths
 from graphprover.vm.profile.cells import BUMP, KECCAK_F, Use, tables_of
 from graphprover.vm.profile.counters import Counters, in_place_families, start, steps_of
-from graphprover.vm.shape import KECCAK_CALL, table_for
+from graphprover.vm.shape import KECCAK_CALL, price_at, table_for
 from graphprover.vm.statement import Machine
 from graphprover.vm.symbols import functions
 from graphprover.vm.table_numbers import name_of
@@ -80,7 +80,8 @@ def profile(image: Image, data: bytes = b"", **limits: Unpack[Limits]) -> Profil
     names = {number: name for name, number in FAMILY_NUMBERS.items()}
     executed = {names[number]: int(cycles[family == number].sum()) for number in np.unique(family).tolist()}
     proving = {
-        FAMILY_NUMBERS[name]: name_of(table_for(name, count, execution.cycles)) for name, count in executed.items()
+        FAMILY_NUMBERS[name]: name_of(table_for(name, count, execution.cycles, price_at(None)))
+        for name, count in executed.items()
     }
     uses = tables_of(machine, execution, memory, executed, int(late.sum()))
     columns = []
@@ -122,7 +123,7 @@ def _used(machine: Machine, counters: Counters) -> tuple[np.ndarray, np.ndarray,
     entry = at - counters.calls.node_base[node]
     cycles, late = counters.counts[at], counters.late[at]
     totals = np.bincount(groups.of[entry], weights=cycles, minlength=len(groups.family)).astype(np.int64)
-    dropped = np.isin(families, list(dropped_families(groups, totals, int(totals.sum()))))
+    dropped = np.isin(families, list(dropped_families(groups, totals, int(totals.sum()), price_at(None))))
     late_at_d = (cycles == 0) & (entry > 0) & in_place[families[entry - 1]]
     entry = np.where(late_at_d, entry - 1, entry)
     late = np.where(late_at_d & dropped[entry], 0, late)

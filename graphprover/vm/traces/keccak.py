@@ -7,7 +7,7 @@ from graphprover.device import Array, Device
 from graphprover.recipe import Recipe
 from graphprover.vm.cost import cells_per_row
 from graphprover.vm.kernels import count_evens, fill_keccak_f
-from graphprover.vm.shape import packing
+from graphprover.vm.shape import Price, packing
 from graphprover.vm.statement import Machine
 from graphprover.vm.table_numbers import TableNumber
 from graphprover.vm.tables.keccak_f import DIGITS, EVENS, WIDTH
@@ -23,10 +23,10 @@ class Calls:
     clocks: Array  # uint64 (calls,): their numbers
 
 
-def keccak_recipes(machine: Machine, calls: Recipe, count: int) -> Iterator[tuple[int, Recipe]]:
+def keccak_recipes(machine: Machine, calls: Recipe, count: int, price: Price) -> Iterator[tuple[int, Recipe]]:
     """The tables of so many calls, with their numbers; ``calls`` gives `Calls`."""
     cells = cells_per_row(machine.air(TableNumber.KECCAK_F, 0, 0).describe())
-    shares = list(packing(TableNumber.KECCAK_F, cells).shares(count))
+    shares = list(packing(TableNumber.KECCAK_F, cells, price).shares(count))
     for height, first, last in shares:
         fixed = {"height": height, "first": first, "last": last}
         yield int(TableNumber.KECCAK_F), Recipe("keccak_f", keccak_f_trace, fixed, (calls,), (WIDTH, height))

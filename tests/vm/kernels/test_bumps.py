@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from graphprover.device import CpuDevice, Device
-from graphprover.vm import shape
 from graphprover.vm.clock import FAR, SLOT_MEMORY, clock_of
 from graphprover.vm.elf import Image
 from graphprover.vm.kernels import fill_bumps
@@ -15,6 +14,7 @@ from graphprover.vm.kernels.bumps import Accessed
 from graphprover.vm.kernels.tape import ACCESSES, WORD, A, Tape
 from graphprover.vm.limbs import limbs, low_half
 from graphprover.vm.partition import Late, Partition, partition
+from graphprover.vm.shape import price_at
 from graphprover.vm.statement import Machine
 from graphprover.vm.traces.accesses import Access
 from graphprover.vm.traces.bumps import bumps
@@ -22,7 +22,7 @@ from graphprover.vm.traces.executing import TIMES
 from graphprover.vm.traces.rows import Rows
 from graphprover.vm.traces.run import Run, load_run
 from tests.vm.kernels.test_tape import tape_of
-from tests.vm.programs import everything
+from tests.vm.programs import everything, priced
 from tests.vm.test_windows import far_accesses
 
 PROGRAMS = {"everything": everything(), "far": far_accesses()}
@@ -35,8 +35,8 @@ def case(program: Image, later: int) -> tuple[Machine, Tape, Partition]:
     tape = tape_of(machine, 0, 1 << 40)
     tape = replace(tape, start=tape.start + later, first=tape.first + later, last=tape.last + later)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shape, "MANY", 0)  # so that families whose rd is rs1 prove some
-        return machine, tape, partition(machine, CpuDevice(1), tape, tape.last - tape.first)
+        priced(patch, in_place=0)  # so that families whose rd is rs1 prove some
+        return machine, tape, partition(machine, CpuDevice(1), tape, tape.last - tape.first, price_at(None))
 
 
 def made(device: Device, machine: Machine, tape: Tape, parted: Partition) -> np.ndarray:
