@@ -4,6 +4,7 @@ import json
 import random
 import struct
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from graphprover.export import PAYLOAD, STATEMENT, export
 from graphprover.programs import open_program
 from graphprover.proof_in_pieces import ProofInPieces
+from graphprover.protocol.parameters import SMALL
 from graphprover.prover import prove
 from graphprover.statement import Table, with_traces
 from graphprover.vm.table_numbers import TableNumber
@@ -46,10 +48,11 @@ def test_every_guest_is_here() -> None:
     assert set(inputs()) == {file.stem for file in GUESTS.glob("*.elf")}
 
 
-@pytest.mark.parametrize("guest", inputs())
-def test_plonky3_accepts_guests(guest: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("guest", "rate"), [*product(inputs(), [None]), ("interpreter", SMALL), (STATED, SMALL)])
+def test_plonky3_accepts_guests(guest: str, rate: int | None, tmp_path: Path) -> None:
+    """With the tables of a proof at any rate, and with the fewer ones of the smallest proof."""
     program = open_program(str(GUESTS / f"{guest}.elf"))
-    case = Case(PLAIN, with_traces(program.statement_for(inputs()[guest], state_input=guest == STATED)))
+    case = Case(PLAIN, with_traces(program.statement_for(inputs()[guest], state_input=guest == STATED, rate=rate)))
     tables = list(case.statement.tables)
     cycles, lo, hi, *shape = tables[0].public_values or ()
     assert cycles > 700 and (lo, hi) == (0, 0) and TableNumber.OUTPUT in shape
