@@ -41,8 +41,8 @@ def prove(payload: bytes) -> bytes:
     Raises what `graphprover.jobs.made` does.
     """
     with _task() as worker:
-        subject, device, observe = pickle.loads(payload)
-        return pickle.dumps(metered(subject, _own(device, worker), observe))
+        subject, device, observe, verified = pickle.loads(payload)
+        return pickle.dumps(metered(subject, _own(device, worker), observe, verified))
 
 
 def commit(payload: bytes) -> Held:

@@ -103,8 +103,8 @@ class FakeCluster:
             if number == 1:
                 yield Outcome(errand, None, OSError("lost"), "tcp://1", 2)
                 continue
-            job, by, _ = pickle.loads(errand.payload())
-            assert by == device == "cpu"
+            job, by, _, verified = pickle.loads(errand.payload())
+            assert by == device == "cpu" and verified
             yield Outcome(errand, pickle.dumps(made(job, "threads", by)), None, f"tcp://{number}", 1)
 
 
