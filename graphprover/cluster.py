@@ -1,7 +1,7 @@
 """Proofs on a Dask cluster: each whole, by one worker, on that worker's device. Those in pieces: `cluster_pieces`.
 
 Nothing runs before every worker is known to fit, and workers that come later are looked at before they get anything
-(`graphprover.members`). What travels is bytes, which the task itself unpacks: what cannot be imported fails the task
+(`graphprover.members`). What a task takes is bytes, which it unpacks itself: what cannot be imported fails the task
 and not its worker.
 """
 
@@ -64,7 +64,7 @@ class Outcome:
     """What came of an errand."""
 
     errand: Errand
-    value: Any  # what the task gave, bytes for most; or
+    value: Any  # what the task gave; or
     error: Exception | None
     worker: str  # the address of the last that had it; empty if none had
     tries: int  # how many times a worker began it
@@ -119,7 +119,7 @@ class Cluster:
             outcome = made(avoid)
             if outcome.error:
                 raise outcome.error
-            found, started = pickle.loads(outcome.value), clock()
+            found, started = outcome.value, clock()
             try:
                 checked = check(found.proof)
             except VerificationError as error:

@@ -148,6 +148,10 @@ class Made:
     cells: int = 0  # of all tables, that were committed to; 0 where nothing was made
     observation: Observation | None = None  # if `observing`; to be given to whoever has asked
 
+    def __sizeof__(self) -> int:
+        """In bytes, as Dask counts them."""
+        return object.__sizeof__(self) + self.proof.size
+
 
 def make(
     prepared: Prepared | PreparedPieces,
