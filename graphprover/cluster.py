@@ -27,7 +27,7 @@ from graphprover.admission import TooLarge
 from graphprover.device import Device
 from graphprover.graphs.executor_names import CLUSTERS, LOCAL
 from graphprover.graphs.progress import Tell
-from graphprover.members import ANSWER_SECONDS, GPU, LOOK_SECONDS, SLOT, ClusterError, Members, gpus_asked
+from graphprover.members import ANSWER_SECONDS, GPU, LOOK_SECONDS, SLOT, ClusterError, Members, gpus_asked, prompt
 from graphprover.observation import Stage, clock, give, observing
 from graphprover.protocol.errors import VerificationError
 from graphprover.settings import SILENCE, setting
@@ -441,6 +441,6 @@ def _client(executor: Any) -> Any:
 
 def _connected(executor: str, **where: str) -> Client:
     try:
-        return Client(timeout=CONNECT, **where)
+        return prompt(Client(timeout=CONNECT, **where))
     except OSError as error:
         raise ClusterError(f"executor {executor}: no scheduler answers there: {error}") from error
