@@ -1,6 +1,5 @@
 """prove_many(): proofs of many jobs, by this process or by a cluster, as they come."""
 
-import pickle
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -83,7 +82,7 @@ def _by_cluster(weighed: Weighed, executor: Any, device: Device | str, begun: Be
             job = errands[outcome.errand]
             theirs: Made | None = None
             if outcome.value is not None:
-                theirs = replace(pickle.loads(outcome.value), preprocessed_cap=None)
+                theirs = replace(outcome.value, preprocessed_cap=None)
                 if theirs.observation:
                     theirs = replace(theirs, observation=give(theirs.observation.of_worker(outcome.worker)))
             yield Result(job, theirs, outcome.error, outcome.worker, outcome.tries)

@@ -423,14 +423,14 @@ def run_prove(options: argparse.Namespace) -> int:
     job = Job(prover, data, program.name, options.commit_input, options.exit_code or 0, limits)
     try:
         with configured(options), observed() if asks(options) else nullcontext():
-            by = _made_here if options.executor in LOCAL else _made_by_worker
+            by = _made_here if options.executor in LOCAL else _made_by_cluster
             made, verdict = by(job, options, stage)
         proof = made.proof
-        with stage("verify"):
-            if verdict is None:
+        if verdict is None:
+            with stage("verify"):
                 own = program.statement_of(proof)
                 verdict = verify_made(proof, own, options.security, options.proximity, made.preprocessed_cap)
-            job.check_claim(proof)
+        job.check_claim(proof)
     except OtherExitCode:
         raise
     except VerificationError as error:
@@ -474,29 +474,11 @@ def _made_here(job: "Job", options: argparse.Namespace, stage: Timing) -> _Verif
     with stage("prepare"):
         prepared = job.prepared(options.device)
     progress = sys.stderr.isatty() and DEBUG not in os.environ
-    return make(prepared, options.executor, options.device, progress, check=lambda proof, cap: None), None
+    return make(prepared, options.executor, options.device, progress, verified=False), None
 
 
-def _made_by_worker(job: "Job", options: argparse.Namespace, stage: Timing) -> _Verified:
-    """A proof by a worker of a cluster, which runs the program, too."""
-    from graphprover.batch import prove_many
-
-    if job.count() > 1:
-        return _made_in_pieces(job, options, stage)
-    with stage("cluster"), batch_cli.bar(1) as draw:
-
-        def begun(job: "Job", worker: str) -> None:
-            if draw:
-                draw(0, 0, 0, f"{job.name} by {worker}")
-
-        (result,) = prove_many([job], options.executor, options.device, begun)
-    if result.made is None:
-        raise result.error or AssertionError("neither a proof nor an error")
-    return result.made, None
-
-
-def _made_in_pieces(job: "Job", options: argparse.Namespace, stage: Timing) -> _Verified:
-    """The same of one whose pieces are made by several workers."""
+def _made_by_cluster(job: "Job", options: argparse.Namespace, stage: Timing) -> _Verified:
+    """A proof by a worker of a cluster, or its pieces by several; they run the program, too."""
     from graphprover.jobs import made_by_cluster
     from graphprover.prover import Made
     from graphprover.terminal import bar

@@ -1,7 +1,7 @@
 """Proofs on a Dask cluster: each whole, by one worker, on that worker's device. Those in pieces: `cluster_pieces`.
 
 Nothing runs before every worker is known to fit, and workers that come later are looked at before they get anything
-(`graphprover.members`). What travels is bytes, which the task itself unpacks: what cannot be imported fails the task
+(`graphprover.members`). What a task takes is bytes, which it unpacks itself: what cannot be imported fails the task
 and not its worker.
 """
 
@@ -16,7 +16,7 @@ from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary, proxy
 
 import dask
@@ -27,8 +27,9 @@ from graphprover.admission import TooLarge
 from graphprover.device import Device
 from graphprover.graphs.executor_names import CLUSTERS, LOCAL
 from graphprover.graphs.progress import Tell
-from graphprover.members import ANSWER_SECONDS, GPU, LOOK_SECONDS, SLOT, ClusterError, Members, gpus_asked
-from graphprover.observation import give, observing
+from graphprover.members import ANSWER_SECONDS, GPU, LOOK_SECONDS, SLOT, ClusterError, Members, gpus_asked, prompt
+from graphprover.observation import Stage, clock, give, observing
+from graphprover.protocol.errors import VerificationError
 from graphprover.settings import SILENCE, setting
 from graphprover.vm.faults import GuestFault, OtherExitCode
 
@@ -37,6 +38,8 @@ BEGUN = "graphprover-begun"  # the topic under which workers tell which task the
 EVENTS = "graphprover"  # the topic of what clients and workers warn of, for `Client.get_events`
 MOST_SPANS = 1000  # of a run: a scheduler keeps what it has seen of a span for ever
 _TASK = "__import__('graphprover.worker', fromlist=['worker']).{}(**given)"
+
+V = TypeVar("V")
 
 _log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
 _clusters: "WeakKeyDictionary[Client, Cluster]" = WeakKeyDictionary()  # so that a client's workers are asked once
@@ -61,7 +64,7 @@ class Outcome:
     """What came of an errand."""
 
     errand: Errand
-    value: Any  # what the task gave, bytes for most; or
+    value: Any  # what the task gave; or
     error: Exception | None
     worker: str  # the address of the last that had it; empty if none had
     tries: int  # how many times a worker began it
@@ -92,27 +95,46 @@ class Cluster:
         self._tries: dict[str, _Try] = {}  # by key, those that may be told of
         client.subscribe_topic(BEGUN, self._hear)
 
-    def prove(self, prepared: Any, device: Device | str, progress: Tell | None = None) -> Any:
-        """The proof of a `graphprover.prover.Prepared`, made by one worker; ``progress`` hears of one task.
+    def prove(
+        self, subject: Any, device: Device | str, check: Callable[[Any], V], progress: Tell | None = None
+    ) -> tuple[Any, V]:
+        """The proof of what `graphprover.jobs.packed` takes, made by one worker, and what ``check`` gives for it.
 
-        It is to be verified here, against nothing that the worker says. Raises what
-        `graphprover.prover.prove` raises there, and ClusterError where a worker does not fit, none comes in time, or
-        they die of it.
+        ``check`` verifies it here, against nothing that the worker says; a proof that does not hold is made again,
+        once, by another worker if there is one. ``progress`` hears of one task. Raises what `graphprover.prover.prove`
+        raises on the worker; VerificationError, which names the worker; and ClusterError where a worker does not fit,
+        none comes in time, or they die of it.
         """
-        payload = pickle.dumps((prepared, device, observing()), protocol=pickle.HIGHEST_PROTOCOL)
-        errand = Errand(prepared.label.split(" ")[0] or "statement", lambda: payload)
+        payload = pickle.dumps((subject, device, observing(), False), protocol=pickle.HIGHEST_PROTOCOL)
+        name, what = subject.label.split(" ")[0] or "statement", f"proof of {subject.label}"
         tell = progress or (lambda ended, total, task: None)
-        tell(0, 1, f"proof of {prepared.label}")
-        with closing(self.run([errand], device)) as outcomes:
-            outcome = next(outcomes)
-        if outcome.error:
-            raise outcome.error
-        assert outcome.value is not None
+
+        def made(avoid: str) -> Outcome:
+            tell(0, 1, what)
+            errand = Errand(name, lambda: payload, avoid=avoid)
+            with closing(self.run([errand], device, lambda _, worker: tell(0, 1, f"{what} by {worker}"))) as outcomes:
+                return next(outcomes)
+
+        def verified(avoid: str = "", again: bool = False) -> tuple[Any, V]:
+            outcome = made(avoid)
+            if outcome.error:
+                raise outcome.error
+            found, started = outcome.value, clock()
+            try:
+                checked = check(found.proof)
+            except VerificationError as error:
+                if again:
+                    raise VerificationError(f"{error}, by {outcome.worker}") from error
+                _log.warning("graphprover: prove-%s: %s, by %s; it is made again", name, error, outcome.worker)
+                return verified(outcome.worker, again=True)
+            if found.observation:
+                seen = found.observation.of_worker(outcome.worker)
+                give(seen.with_stages([Stage("verify", started, clock())]))
+            return found.proof, checked
+
+        proved = verified()
         tell(1, 1, "")
-        made = pickle.loads(outcome.value)
-        if made.observation:
-            give(made.observation.of_worker(outcome.worker))
-        return made.proof
+        return proved
 
     def run(
         self, errands: Iterable[Errand], device: Device | str, begun: Callable[[Errand, str], None] | None = None
@@ -419,6 +441,6 @@ def _client(executor: Any) -> Any:
 
 def _connected(executor: str, **where: str) -> Client:
     try:
-        return Client(timeout=CONNECT, **where)
+        return prompt(Client(timeout=CONNECT, **where))
     except OSError as error:
         raise ClusterError(f"executor {executor}: no scheduler answers there: {error}") from error

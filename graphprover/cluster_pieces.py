@@ -27,7 +27,7 @@ from graphprover.proof_in_pieces import ProofInPieces
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.pieces import Joint
 from graphprover.protocol.proof import BatchProof
-from graphprover.seen_by_workers import Asked, SeenPart, joined_sight
+from graphprover.seen_by_workers import Asked, joined_sight
 from graphprover.verifier import Expected, Verdict
 
 DRAW = "joint challenge"  # the stage of the client between them
@@ -113,9 +113,7 @@ class _Making:
 
         def take(number: PieceNumber, outcome: Outcome) -> None:
             self.committed[number.index] = outcome
-            if outcome.value.seen:
-                size = len(pickle.dumps(outcome.value))
-                self._note(number, COMMIT, outcome.value.seen, size)
+            self._note(number, COMMIT, outcome.value)
 
         self._done(numbers, [self._errand(number, COMMIT) for number in numbers], take)
         states = [self.committed[number.index].value for number in numbers]
@@ -135,10 +133,9 @@ class _Making:
         checks: dict[PieceNumber, Future[BatchProof]] = {}
 
         def take(number: PieceNumber, outcome: Outcome) -> None:
-            finished = pickle.loads(outcome.value)
+            finished = outcome.value
             self.made[number.index], self.makers[number.index] = finished.proof, outcome.worker
-            if finished.seen:
-                self._note(number, FINISH, finished.seen, len(outcome.value))
+            self._note(number, FINISH, finished)
             checks[number] = check(number.index, finished.proof)
             if number.index in self.committed:
                 self.cluster.release(self.committed.pop(number.index))
@@ -158,9 +155,11 @@ class _Making:
                 bad[number] = error
         return bad
 
-    def _note(self, number: PieceNumber, task: str, seen: SeenPart, size: int) -> None:
-        sent = self.sent[number.index, task]
-        self.asked[number.index, task] = Asked(seen, sent, clock(), size)
+    def _note(self, number: PieceNumber, task: str, value: Any) -> None:
+        """What was seen of a task that gave a `graphprover.one_piece.Held` or `Finished`, if that was asked for."""
+        if value.seen:
+            sent, came = self.sent[number.index, task], clock()
+            self.asked[number.index, task] = Asked(value.seen, sent, came, len(pickle.dumps(value)))
 
     def release(self) -> None:
         """Let workers forget what they hold of pieces that were not finished."""

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from pickle import PickleBuffer
+from typing import Any, SupportsIndex
 
 from graphprover.field import P
 from graphprover.files import read_proof, write
@@ -47,6 +49,13 @@ class Proof:
     def __sizeof__(self) -> int:
         """In bytes, as Dask counts them."""
         return len(self.payload)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        """Pickle's protocol 5 has the payload as a buffer, which Dask sends as it is: the one copy is made there."""
+        if int(protocol) < 5:
+            return super().__reduce_ex__(protocol)
+        header = self.label, self.parameters, self.log_heights, self.public_values
+        return _received, (*header, PickleBuffer(self.payload))
 
     def _repr_html_(self) -> str:
         def tables() -> Iterator[tuple[object, ...]]:
@@ -132,6 +141,16 @@ class Proof:
             return cls(label, parameters, tuple(log_heights), tuple(public_values), payload)
         except ValueError as error:
             raise VerificationError(f"malformed header: {error}") from None
+
+
+def _received(
+    label: str,
+    parameters: Parameters,
+    log_heights: tuple[int, ...],
+    public_values: tuple[tuple[int, ...], ...],
+    payload: bytes | memoryview,
+) -> Proof:
+    return Proof(label, parameters, log_heights, public_values, bytes(payload))
 
 
 def check_label(label: str) -> None:

@@ -352,14 +352,19 @@ class Result:
         return self.made.seconds if self.made else {}
 
 
-def made(subject: Job | Prepared | PreparedPieces, executor: str = THREADS, device: Device | str = "auto") -> Made:
+def made(
+    subject: Job | Prepared | PreparedPieces,
+    executor: str = THREADS,
+    device: Device | str = "auto",
+    verified: bool = True,
+) -> Made:
     """A proof by a device of this process, or the one that is there already; it has been verified.
 
-    A `Job`'s is verified against its program, as `graphprover prove` does it. Errors are those of `Prover.prove`, and
-    FileError for an input that cannot be read.
+    A `Job`'s is verified against its program, as `graphprover prove` does it. Not ``verified``: whoever has asked for
+    a new one does that. Errors are those of `Prover.prove`, and FileError for an input that cannot be read.
     """
     if isinstance(subject, Prepared | PreparedPieces):
-        return _given(make(subject, executor, device))
+        return _given(make(subject, executor, device, verified=verified))
     started = time.perf_counter()
 
     def kept(proof: Proof | ProofInPieces) -> Made:
@@ -374,7 +379,7 @@ def made(subject: Job | Prepared | PreparedPieces, executor: str = THREADS, devi
     if proof and not guest and _says(proof) == _to_say(prepared):
         return kept(proof)
     prepare_seconds = time.perf_counter() - started
-    result = make(prepared, executor, device, check=subject.prover._verify)
+    result = make(prepared, executor, device, check=subject.prover._verify, verified=verified)
     return _given(replace(result, seconds={"prepare": prepare_seconds, **result.seconds}), subject.label)
 
 
@@ -399,9 +404,12 @@ def made_by_cluster(
         if count > 1:
             parts = [job] * count if isinstance(job.prover.program, Guest) else _pieces_of(job)
             return prove_parts(cluster, job.label, parts, device, expected, tell)
-        whole: Proof | ProofInPieces = cluster.prove(job, device, tell)
-        committed.result()
-        return whole, job.prover.verify(whole)
+
+        def verify(whole: Proof | ProofInPieces) -> Verdict:
+            committed.result()
+            return job.prover.verify(whole)
+
+        return cluster.prove(job, device, verify, tell)
 
 
 def _pieces_of(job: Job) -> Sequence[Prepared]:
@@ -432,9 +440,11 @@ def _to_say(prepared: Prepared | PreparedPieces) -> Says:
     return [(piece.public_values, piece.layout.log_heights) for piece in pieces]
 
 
-def packed(subject: Job | Prepared | PreparedPieces, device: Device | str, observe: bool) -> bytes:
+def packed(
+    subject: Job | Prepared | PreparedPieces, device: Device | str, observe: bool, verified: bool = True
+) -> bytes:
     """What travels to a worker, which makes the proof by this device; raises FileError for an input that is missing.
 
-    ``observe``: what is seen of it is to come back.
+    ``observe``: what is seen of it is to come back. ``verified``: by the worker, as nobody else does.
     """
-    return pickle.dumps((subject, device, observe), protocol=pickle.HIGHEST_PROTOCOL)
+    return pickle.dumps((subject, device, observe, verified), protocol=pickle.HIGHEST_PROTOCOL)

@@ -24,7 +24,7 @@ from distributed.utils import silence_logging_cmgr
 from graphprover.device.choose import gpus, missing
 from graphprover.device.cpu import available_threads
 from graphprover.graphs.executor_names import CUDA, PROCESSES
-from graphprover.members import ClusterError
+from graphprover.members import ClusterError, prompt
 from graphprover.settings import DASHBOARD, SILENCE, WORKERS, setting
 
 MOST_PROCESSES = 8  # by default
@@ -57,7 +57,7 @@ def started(kind: str, workers: int | None = None) -> Iterator[Client]:
     cluster = _Processes(options)
     try:
         # Proofs come from the workers themselves, not by way of the scheduler, which is a thread of this process.
-        with Client(cluster.address(kind), direct_to_workers=True) as client:
+        with prompt(Client(cluster.address(kind), direct_to_workers=True)) as client:
             if setting(DASHBOARD):
                 _log.warning("graphprover: dashboard: %s", client.dashboard_link)
             yield client

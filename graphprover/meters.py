@@ -81,7 +81,9 @@ SHOWN: dict[str, Callable[[], int]] = {
 }
 
 
-def metered(subject: Job | Prepared | PreparedPieces, device: Device | str, observe: bool = False) -> Made:
+def metered(
+    subject: Job | Prepared | PreparedPieces, device: Device | str, observe: bool = False, verified: bool = True
+) -> Made:
     """`graphprover.jobs.made` in a task of Dask's, which hears how many seconds it has taken with what.
 
     What is left of the task's time is Dask's own, such as unpickling, and it says so itself. ``observe``: what was seen
@@ -89,7 +91,7 @@ def metered(subject: Job | Prepared | PreparedPieces, device: Device | str, obse
     """
     METERS.use(device)
     with timed() as tasks, observed() if observe else nullcontext():
-        result = made(subject, THREADS, device)
+        result = made(subject, THREADS, device, verified)
     seconds = _told(result.seconds, tasks)
     if not result.kept:
         METERS.add(seconds, _cycles(subject, result), result.cells)

@@ -71,6 +71,10 @@ class Finished:
     again: bool  # what it had kept was lost, and is made again
     seen: SeenPart | None  # where that was asked for
 
+    def __sizeof__(self) -> int:
+        """In bytes, as Dask counts them."""
+        return object.__sizeof__(self) + self.proof.size
+
 
 class Store:
     """What a piece keeps, until somebody takes it or it is dropped, by whatever thread."""

@@ -118,10 +118,8 @@ def prove(
     with stage("prepare"):
         prepared = ready(statement, security, rate, parameters, proximity)
     # By whom it was made does not matter, so it is verified without a level.
-    proof, _ = prove_prepared(prepared, executor, device, progress, lambda headers: expect(headers, statement, 0))
-    if executor not in LOCAL and isinstance(proof, Proof):
-        verify(proof, statement, security=0)
-    return proof
+    checks = Checks(lambda proof: verify(proof, statement, 0), lambda headers: expect(headers, statement, 0))
+    return prove_prepared(prepared, executor, device, progress, checks)[0]
 
 
 def in_pieces(statement: Statement, pieces: int | Sequence[Sequence[int]]) -> Statement | Pieces:
@@ -132,8 +130,16 @@ def in_pieces(statement: Statement, pieces: int | Sequence[Sequence[int]]) -> St
 
 
 @dataclass(frozen=True)
+class Checks:
+    """How to verify what a cluster makes; each raises VerificationError."""
+
+    whole: Callable[[Proof], Verdict]  # a proof that one worker has made
+    pieces: Callable[[ProofInPieces], Expected]  # of pieces, given their headers: what they are verified against
+
+
+@dataclass(frozen=True)
 class Made:
-    """A proof that its maker has verified, and what it took."""
+    """A proof that its maker has verified, unless it was told not to, and what it took."""
 
     proof: Proof | ProofInPieces
     preprocessed_cap: Caps  # the maker's own commitment to the preprocessed columns
@@ -144,6 +150,10 @@ class Made:
     cells: int = 0  # of all tables, that were committed to; 0 where nothing was made
     observation: Observation | None = None  # if `observing`; to be given to whoever has asked
 
+    def __sizeof__(self) -> int:
+        """In bytes, as Dask counts them."""
+        return object.__sizeof__(self) + self.proof.size
+
 
 def make(
     prepared: Prepared | PreparedPieces,
@@ -151,15 +161,17 @@ def make(
     device: Device | str = "auto",
     progress: bool | Tell = False,
     check: Callable[[Any, Any], object] | None = None,
+    verified: bool = True,
 ) -> Made:
     """A proof by a device of this process, once its memory has room, verified before anyone sees it.
 
     ``check`` verifies it, given the commitment that it was made with, where the caller knows more about it than its
-    tables; pieces are verified one by one without it. Raises what `prove` raises; MemoryError, before anything runs,
-    where the proof can never fit; VerificationError where it does not convince.
+    tables; pieces are verified one by one without it. Not ``verified``: that is left to the caller. Raises what `prove`
+    raises; MemoryError, before anything runs, where the proof can never fit; VerificationError where it does not
+    convince.
     """
     if isinstance(prepared, PreparedPieces):
-        return _make_pieces(prepared, executor, device, progress, check)
+        return _make_pieces(prepared, executor, device, progress, check, verified)
 
     def by(prepared: Prepared, device: Device) -> Made:
         peak = _peak(prepared, device)
@@ -168,11 +180,12 @@ def make(
             times.append(time.perf_counter())
             proof, cap, observe = _prove(prepared, device, executor, progress)
             times.append(time.perf_counter())
-        if check:
-            check(proof, cap)
-        else:
-            _check(prepared.layout, proof, cap)
-        times.append(time.perf_counter())
+        if verified:
+            if check:
+                check(proof, cap)
+            else:
+                _check(prepared.layout, proof, cap)
+            times.append(time.perf_counter())
         stages = _stages(times)
         observation = observe().with_stages(stages) if observe else None
         seconds = {stage.name: stage.seconds for stage in stages}
@@ -187,6 +200,7 @@ def _make_pieces(
     device: Device | str,
     progress: bool | Tell,
     check: Callable[[ProofInPieces, Caps], object] | None,
+    verified: bool,
 ) -> Made:
     """`make` of a proof in pieces."""
 
@@ -202,13 +216,15 @@ def _make_pieces(
         with admitted(device, bytes_, str(plan.peak)):
             times.append(time.perf_counter())
             with _told(progress) as tell:
-                made = prove_pieces(prepared, device, executor, plan, tell, None if check else check_one)
+                one_by_one = check_one if verified and not check else None
+                made = prove_pieces(prepared, device, executor, plan, tell, one_by_one)
             times.append(time.perf_counter())
-        if check:
-            check(made.proof, made.preprocessed_caps)
-        else:
-            check_in_common(layouts, batches[::-1])
-        times.append(time.perf_counter())
+        if verified:
+            if check:
+                check(made.proof, made.preprocessed_caps)
+            else:
+                check_in_common(layouts, batches[::-1])
+            times.append(time.perf_counter())
         stages = _stages(times)
         return Made(
             made.proof,
@@ -224,8 +240,8 @@ def _make_pieces(
 
 
 def _stages(times: Sequence[float]) -> list[Stage]:
-    """Those of `make`, between these times of time.perf_counter."""
-    spans = zip(("wait", "prove", "verify"), pairwise(times), strict=True)
+    """Those of `make`, between these times of time.perf_counter; what is not verified ends before the last."""
+    spans = zip(("wait", "prove", "verify"), pairwise(times), strict=False)
     return [Stage(name, on_clock(start), on_clock(end)) for name, (start, end) in spans]
 
 
@@ -284,22 +300,23 @@ def prove_prepared(
     executor: Any = THREADS,
     device: Device | str = "auto",
     progress: bool | Tell = False,
-    expected: Callable[[ProofInPieces], Expected] | None = None,
+    checks: Checks | None = None,
 ) -> tuple[Any, Any]:
     """The proof, and the commitment to the preprocessed columns that it has made, if any, for `verify`.
 
-    Nothing of a cluster's is a commitment to rely on: there is none then. ``expected``: what a proof in
-    pieces by a cluster is verified against, which no other needs. Arguments and errors are those of `prove`.
+    Nothing of a cluster's is a commitment to rely on: there is none then. ``checks``: by which a proof by a
+    cluster is verified here; no other needs them. Arguments and errors are those of `prove`.
     """
     if executor not in LOCAL:
         from graphprover.cluster import joined  # which loads Dask's distributed
         from graphprover.cluster_pieces import prove_parts
 
+        assert checks
         with _told(progress) as tell, joined(executor) as cluster:
             if isinstance(prepared, PreparedPieces):
-                assert expected
-                return prove_parts(cluster, prepared.label, prepared.on_host().pieces, device, expected, tell)[0], None
-            return cluster.prove(prepared.on_host(), device, tell), None
+                parts = prepared.on_host().pieces
+                return prove_parts(cluster, prepared.label, parts, device, checks.pieces, tell)[0], None
+            return cluster.prove(prepared.on_host(), device, checks.whole, tell)[0], None
     if isinstance(prepared, PreparedPieces):
 
         def by(prepared: PreparedPieces, device: Device) -> tuple[ProofInPieces, Caps]:

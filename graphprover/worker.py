@@ -24,7 +24,8 @@ from graphprover.device import CpuDevice, Device, DeviceLost
 from graphprover.device.choose import AUTO, CPU, profile_of
 from graphprover.members import READY, enlist
 from graphprover.meters import METERS, install, metered, metered_piece
-from graphprover.one_piece import Held, Part, commit_one, finish_one
+from graphprover.one_piece import Finished, Held, Part, commit_one, finish_one
+from graphprover.prover import Made
 from graphprover.seen_by_workers import SeenPart
 from graphprover.smallest import prove_smallest
 
@@ -35,14 +36,14 @@ _log = logging.getLogger(__name__)
 _proving = threading.Lock()  # a proof takes all threads of its worker
 
 
-def prove(payload: bytes) -> bytes:
-    """A pickled `graphprover.prover.Made` of what `graphprover.jobs.packed` gives.
+def prove(payload: bytes) -> Made:
+    """A proof of what `graphprover.jobs.packed` gives.
 
     Raises what `graphprover.jobs.made` does.
     """
     with _task() as worker:
-        subject, device, observe = pickle.loads(payload)
-        return pickle.dumps(metered(subject, _own(device, worker), observe))
+        subject, device, observe, verified = pickle.loads(payload)
+        return metered(subject, _own(device, worker), observe, verified)
 
 
 def commit(payload: bytes) -> Held:
@@ -55,14 +56,14 @@ def commit(payload: bytes) -> Held:
         return held
 
 
-def finish(payload: bytes, held: Held | None = None) -> bytes:
-    """A pickled `graphprover.one_piece.Finished`; ``held``: what `commit` has left here, if it has."""
+def finish(payload: bytes, held: Held | None = None) -> Finished:
+    """A piece that is finished; ``held``: what `commit` has left here, if it has."""
     with _task() as worker:
         fields, joint, nonce = pickle.loads(payload)
         part = Part(*fields)
         own = _own(part.device, worker)
         made = metered_piece(lambda device: finish_one(part, joint, nonce, held, device), own, part.observe)
-        return pickle.dumps(replace(made, seen=_by(worker, made.seen)))
+        return replace(made, seen=_by(worker, made.seen))
 
 
 def _by(worker: Worker, seen: SeenPart | None) -> SeenPart | None:

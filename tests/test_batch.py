@@ -103,9 +103,9 @@ class FakeCluster:
             if number == 1:
                 yield Outcome(errand, None, OSError("lost"), "tcp://1", 2)
                 continue
-            job, by, _ = pickle.loads(errand.payload())
-            assert by == device == "cpu"
-            yield Outcome(errand, pickle.dumps(made(job, "threads", by)), None, f"tcp://{number}", 1)
+            job, by, _, verified = pickle.loads(errand.payload())
+            assert by == device == "cpu" and verified
+            yield Outcome(errand, made(job, "threads", by), None, f"tcp://{number}", 1)
 
 
 def test_results_of_a_cluster_are_those_of_their_jobs(

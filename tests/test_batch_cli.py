@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import re
 import shutil
 import signal
 import struct
@@ -20,10 +21,11 @@ import psutil
 import pytest
 from distributed import LocalCluster
 
-from graphprover import Job
+from graphprover import Job, Proof, ProofInPieces
 from graphprover.cli import main
-from graphprover.jobs import Result, made
+from graphprover.jobs import made
 from graphprover.options import DEBUG, FAILED, OK, USAGE, configured
+from graphprover.verifier import Verdict
 from tests.test_cli import PROGRAM
 from tests.vm.assemble import CODE, Segment, X, elf, leave, words
 
@@ -320,7 +322,11 @@ def test_a_worker_runs_what_prove_proves(address: str, capsys: pytest.CaptureFix
         assert main(["prove", *arguments]) == code
         here = capsys.readouterr()
         assert main(["prove", *arguments, "--executor", address]) == code
-        assert capsys.readouterr() == here
+        there = capsys.readouterr()
+        assert (
+            there.out,
+            re.sub(r", by tcp://\S+", "", there.err),
+        ) == here  # of a proof that does not hold it says whose
 
 
 def test_what_is_seen_of_a_batch_is_small(address: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -351,10 +357,11 @@ def test_a_worker_that_proves_another_run_is_found_out(
 ) -> None:
     """Its proof is valid, but does not state the input."""
 
-    def other(jobs: list[Job], *_: Any) -> Iterator[Result]:
-        yield Result(jobs[0], made(replace(jobs[0], state_input=False)))
+    def other(job: Job, *_: Any) -> tuple[Proof | ProofInPieces, Verdict]:
+        proof = made(replace(job, state_input=False)).proof
+        return proof, job.prover.verify(proof)
 
-    monkeypatch.setattr("graphprover.batch.prove_many", other)
+    monkeypatch.setattr("graphprover.jobs.made_by_cluster", other)
     options = ["leaves.elf", "--exit-code", "3", "--commit-input", "--security", "30", "--executor", "processes"]
     assert main(["prove", *options, "-o", "other.bin"]) == FAILED
     assert "states another input, or states one or none unasked" in capsys.readouterr().err

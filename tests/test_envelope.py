@@ -1,5 +1,6 @@
 """The envelope: one encoding of every proof, and VerificationError for all other bytes."""
 
+import pickle
 import random
 import struct
 from dataclasses import replace
@@ -39,6 +40,17 @@ def refused(data: bytes) -> str:
 @given(proofs())
 def test_round_trip(proof: Proof) -> None:
     assert Proof.from_bytes(proof.to_bytes()) == proof
+
+
+@given(proofs(), st.integers(2, pickle.HIGHEST_PROTOCOL))
+def test_pickles(proof: Proof, protocol: int) -> None:
+    assert pickle.loads(pickle.dumps(proof, protocol)) == proof
+    buffers: list[pickle.PickleBuffer] = []
+    pickled = pickle.dumps(proof, 5, buffer_callback=buffers.append)
+    (payload,) = (buffer.raw() for buffer in buffers)
+    assert payload.obj is proof.payload  # no copy
+    came = pickle.loads(pickled, buffers=[memoryview(bytearray(payload))])  # as Dask has read it
+    assert came == proof and type(came.payload) is bytes
 
 
 @given(proofs())

@@ -20,9 +20,9 @@ from graphprover.device import CpuDevice, Device
 from graphprover.examples import memory
 from graphprover.graphs.plan import make_plan
 from graphprover.jobs import made
-from graphprover.prepared import prepare
+from graphprover.prepared import prepare, ready
 from graphprover.programs import Packed, Program, ProgramError, pack, unpack
-from graphprover.prover import make
+from graphprover.prover import in_pieces, make
 from graphprover.verifier import verify
 from graphprover.vm.claim import claim_of
 from graphprover.vm.execute import smallest
@@ -300,6 +300,19 @@ def test_memory_is_asked_for_and_stages_are_timed(monkeypatch: pytest.MonkeyPatc
     assert result.peak_bytes == peak.bytes + arrays
     assert list(result.seconds) == ["wait", "prove", "verify"] and all(s >= 0 for s in result.seconds.values())
     verify(result.proof, example(memory), 0, preprocessed=result.preprocessed_cap)
+
+
+def test_what_is_verified_elsewhere_is_not_verified_here(
+    fibonacci: Prover, proof: Proof, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Prover, "_verify", lambda *_: pytest.fail("verified"))
+    monkeypatch.setattr(prover, "_check", lambda *_: pytest.fail("verified"))
+    monkeypatch.setattr(prover, "check_made_piece", lambda *_: pytest.fail("verified"))
+    found = made(fibonacci.job(TURNS), verified=False)
+    assert found.proof == proof and set(found.seconds) == {"prepare", "wait", "prove"}
+    for pieces in (1, 2):
+        prepared = ready(in_pieces(example(memory), pieces), 0, parameters=FEW)
+        assert set(made(prepared, "sync", "cpu", verified=False).seconds) == {"wait", "prove"}
 
 
 def test_a_gpu_that_is_too_small_leaves_the_proof_to_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:

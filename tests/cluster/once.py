@@ -46,8 +46,9 @@ class Once:
                 self.marker.touch(exist_ok=False)
             except FileExistsError:
                 return method(*arguments)
-            if self.happens == DIES:
+            if self.happens in (DIES, STOPS):
                 time.sleep(0.2)  # what the worker tells is out by then
+            if self.happens == DIES:
                 os.kill(os.getpid(), signal.SIGKILL)
             elif self.happens == STOPS:
                 self.marker.write_text(str(os.getpid()))

@@ -150,7 +150,7 @@ def test_a_proof_is_as_large_as_it_is_and_a_retry_is_an_event(client: Client, tm
     def size(dask_scheduler: Scheduler) -> int:
         return int(dask_scheduler.extensions["spans"].merge_by_tags("sizes").nbytes_total)
 
-    assert client.run_on_scheduler(size) == pytest.approx(len(outcome.value), rel=0.01)
+    assert client.run_on_scheduler(size) == pytest.approx(outcome.value.proof.size, rel=0.01)
     events: list[Any] = [event for _, event in client.get_events(EVENTS)]
     assert {"job": "again", "line": "failed (RuntimeError: once); it is submitted again"} in events
 

@@ -19,9 +19,10 @@ from graphprover import Statement, cluster, members, prove, settings
 from graphprover.cluster import ClusterError, joined
 from graphprover.examples import memory
 from graphprover.prepared import prepare
-from graphprover.prover import prove_prepared
+from graphprover.prover import Checks, prove_prepared
 from graphprover.recipe import Recipe
 from graphprover.statement import Table
+from graphprover.verifier import verify
 from tests.cluster.processes import by_hand, in_background, pids, workers
 from tests.graphs.test_proof import FEW, example
 
@@ -145,7 +146,8 @@ def test_no_commitment_is_taken_from_a_worker() -> None:
     prepared = prepare(example(memory), parameters=FEW)
     assert prepared.preprocessed and prove_prepared(prepared, "sync")[1] is not None
     with workers(1) as client:
-        proof, cap = prove_prepared(prepared, client)
+        checks = Checks(lambda proof: verify(proof, example(memory), 0), lambda headers: pytest.fail("no pieces"))
+        proof, cap = prove_prepared(prepared, client, checks=checks)
     assert cap is None and proof == prove(example(memory), "sync", parameters=FEW)
 
 

@@ -5,14 +5,17 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
+from statistics import median
 
 import dask
 import pytest
+from distributed import Client
 
 from graphprover import prove
 from graphprover.cli import main
-from graphprover.cluster import ClusterError
+from graphprover.cluster import ClusterError, joined
 from graphprover.device import choose
 from graphprover.examples import memory
 from graphprover.local_cluster import started
@@ -43,6 +46,25 @@ def test_processes_serve_as_long_as_they_are_needed() -> None:
         assert prove(statement, client, parameters=FEW) == prove(statement, "sync", parameters=FEW)
         assert pids(client) == before
     assert not any(runs(pid) for pid in before.values())
+
+
+def test_what_is_sent_after_another_message_does_not_wait() -> None:
+    """Dask's own client would keep the second task for 10 ms."""
+
+    def seconds(client: Client) -> float:
+        client.submit(int, pure=False)
+        began = time.perf_counter()
+        client.submit(int, pure=False).result()
+        return time.perf_counter() - began
+
+    with (
+        started("processes", 1) as client,
+        joined(client.scheduler.address) as connected,
+        Client(client.scheduler.address) as dasks_own,
+    ):
+        turns = [[seconds(each) for each in (client, connected._client, dasks_own)] for _ in range(30)]
+        ours, others, kept = map(median, zip(*turns, strict=True))
+        assert max(ours, others) < kept - 0.003
 
 
 def test_by_name_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,25 +1,28 @@
 """Whatever a cluster loses, proofs end with the same bytes, or an error says why."""
 
 import os
-import pickle
+import re
 import signal
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import dask
+import numpy as np
 import pytest
 from distributed import Client, Worker
 
-from graphprover import Proof, Statement, prove, settings
-from graphprover.cluster import ClusterError, Errand, Outcome, joined
+from graphprover import Proof, Statement, VerificationError, observed, prove, settings
+from graphprover.cluster import BEGUN, ClusterError, Errand, Outcome, joined
 from graphprover.device import CpuDevice, DeviceLost
 from graphprover.examples import memory, synthetic
+from graphprover.jobs import packed
 from graphprover.prepared import Prepared, prepare
-from tests.cluster.once import DIES, STOPS, Once
+from tests.cluster.once import DIES, STOPS, WRONG, Once
 from tests.cluster.processes import by_hand, in_background, pids, proving, until, workers
 from tests.graphs.test_faults import BYTES
 from tests.graphs.test_proof import FEW, example
@@ -69,12 +72,12 @@ def await_both(pair: Client) -> None:
 
 
 def errand(prepared: Prepared, device: Any = "cpu", name: str = "memory") -> Errand:
-    return Errand(name, lambda: pickle.dumps((prepared, device, False)))
+    return Errand(name, lambda: packed(prepared, device, False))
 
 
 def proof_of(outcome: Outcome) -> Proof:
     assert outcome.error is None and outcome.value is not None
-    made: Proof = pickle.loads(outcome.value).proof
+    made: Proof = outcome.value.proof
     return made
 
 
@@ -113,6 +116,32 @@ def test_what_fails_is_tried_once_elsewhere(
         assert isinstance(twice.error, MemoryError) and BYTES in str(twice.error) and len(begun) == twice.tries == 2
 
 
+def test_a_proof_that_does_not_hold_is_made_once_more_elsewhere(
+    pair: Client, statement: Statement, proof: Proof, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    await_both(pair)
+    seen = len(pair.get_events(BEGUN))
+    wrong: Any = Once("gather", tmp_path / "wrong", WRONG)
+    with observed() as observations:
+        assert prove(statement, pair, parameters=FEW, device=wrong) == proof
+    first, second = [event["worker"] for _, event in pair.get_events(BEGUN)[seen:]]
+    assert first != second and re.search(rf"prove-\S+: .*, by {first}; it is made again", caplog.text)
+    (seen_there,) = observations
+    assert seen_there.worker == second
+    (check,) = [stage for stage in seen_there.stages if stage.name == "verify"]
+    assert not check.by_worker
+
+
+def test_a_statement_that_is_false_fails_once_it_is_proved_twice(pair: Client, statement: Statement) -> None:
+    await_both(pair)
+    seen, table = len(pair.get_events(BEGUN)), statement.tables[0]
+    false = replace(table, main=np.asarray(table.main) ^ np.uint64(1))
+    with pytest.raises(VerificationError, match=r", by tcp://\S+") as raised:
+        prove(Statement([false, *statement.tables[1:]]), pair, parameters=FEW)
+    first, second = [event["worker"] for _, event in pair.get_events(BEGUN)[seen:]]
+    assert first != second and str(raised.value).endswith(f", by {second}")
+
+
 class FailsAlways(Once):
     """Has no memory for any quotient."""
 
@@ -147,7 +176,7 @@ def test_a_stopped_worker_loses_its_proof(
             (ended,) = [outcome for outcome in outcomes if outcome.errand.name == "stops"]
             assert ended.tries == 2 and ended.worker != stopped
             with pytest.raises(ClusterError, match=f"worker {stopped}: nothing from it for 3 s: it has stopped"):
-                cluster.prove(prepared, "cpu")
+                cluster.prove(prepared, "cpu", lambda proof: None)
         finally:
             os.kill(int(marker.read_text()), signal.SIGKILL)
     until(lambda: stopped not in pair.scheduler_info(n_workers=-1)["workers"])
@@ -163,7 +192,7 @@ def test_a_few_are_sent_at_a_time_and_what_is_not_wanted_is_taken_back(pair: Cli
 
     def payload(number: int) -> bytes:
         sent.append(number)
-        return pickle.dumps((prepared, "cpu", False))
+        return packed(prepared, "cpu", False)
 
     errands = (Errand("memory", lambda number=number: payload(number)) for number in range(100))
     with joined(pair) as cluster, closing(cluster.run(errands, "cpu")) as outcomes:
