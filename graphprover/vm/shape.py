@@ -36,11 +36,16 @@ FEWEST = (1 << 10, 1 << 17, 1 << 19)  # those of any other, and those from which
 LONG = 1 << 18  # cycles of a run in which those of any other are twice as many
 SPLIT_CELLS = 1 << 20  # idle cells, and
 SPLIT_ROWS = 1 << 12  # idle rows beyond both of which a table is split into two
-SEVERAL = frozenset({TableNumber.BUMP, TableNumber.KECCAK_F, *SHARED})  # a statement may have any number of these
+# A statement may have any number of these.
+SEVERAL = frozenset({TableNumber.BUMP, TableNumber.FEW_NUMBERS, TableNumber.KECCAK_F, *SHARED})
 # A row of few numbers has twice the cells of one of all numbers, but there are no more rows than a run asks for. Which
 # these are takes its traces, so that a run of few numbers has them made twice.
 SHORT = 1 << 17  # cycles up to which a run in one piece may have few numbers
 MOST_FEW = 1 << 15  # of them
+# They are split beyond so many idle rows, whose cells are 2^13 a word of another table, and only where that is no more
+# than a twentieth of the words of all others: bytes of a proof.
+SPARE_FEW = 1 << 13
+MANY_WORDS = 720
 # Where the run, registers and words begin and end: elsewhere as well they would have a second history.
 OF_FIRST_PIECE = frozenset({
     BOUNDARY, TableNumber.REGISTERS, TableNumber.IMAGE, TableNumber.ZERO, TableNumber.INPUT, TableNumber.OUTPUT,
@@ -110,12 +115,7 @@ class Packing:
 
     uses: int  # that fit ``rows``
     rows: int
-    cells: int  # committed cells of a row
-
-    @property
-    def spare(self) -> int:
-        """Idle rows that split nothing."""
-        return max(SPLIT_CELLS // self.cells, SPLIT_ROWS)
+    spare: int  # idle rows that split nothing
 
     def needed(self, count: int) -> int:
         """Rows for so many uses."""
@@ -159,13 +159,19 @@ class Packing:
         return range(least, min(most, before + self.room(last)) + 1)
 
 
+def few_packing(words: int) -> Packing:
+    """How few numbers fill their tables, beside others of so many committed cells a row, all together."""
+    return Packing(1, 1, SPARE_FEW if words >= MANY_WORDS else MOST_FEW)
+
+
 def packing(number: int, cells: int) -> Packing:
     """How the uses of families, of bumps or of permutations fill tables of so many committed cells a row."""
+    spare = max(SPLIT_CELLS // cells, SPLIT_ROWS)
     if number == TableNumber.KECCAK_F:
-        return Packing(1, ROUNDS, cells)
+        return Packing(1, ROUNDS, spare)
     if number in SHARED:
-        return Packing(1, 1, cells)
-    return Packing(BUMP_LANES if number == TableNumber.BUMP else FAMILY_TABLES[number].lanes, 1, cells)
+        return Packing(1, 1, spare)
+    return Packing(BUMP_LANES if number == TableNumber.BUMP else FAMILY_TABLES[number].lanes, 1, spare)
 
 
 def check_numbers(pieces: Sequence[Sequence[int]], data: bool) -> None:
@@ -251,7 +257,10 @@ def _cycles_proved(
         own = [height for _, height in group]
         if not all(MIN_ROWS <= height <= MAX_ROWS for height in own):
             raise ValueError(f"a table {name_of(number)} has not {MIN_ROWS} to 2^{MAX_LOG_ROWS} rows: {own}")
-        if number in FAMILY_TABLES or number in SEVERAL:
+        if number == TableNumber.FEW_NUMBERS:
+            words = sum(cells(other) for other in numbers if other != number)
+            uses[number] = _common(few_packing(words).counts(own), range(1, MOST_FEW + 1))
+        elif number in FAMILY_TABLES or number in SEVERAL:
             uses[number] = packing(number, cells(number)).counts(own)
         elif not rows_for(rows(number)[0]) <= own[0] <= rows_for(rows(number)[-1]):
             raise ValueError(f"the table {name_of(number)} has {own[0]:,} rows; no execution needs as many, or as few")
