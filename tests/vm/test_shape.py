@@ -323,7 +323,7 @@ def all_uses(number: int, heights: tuple[int, ...]) -> set[int]:
 
 @cache
 def all_few(heights: tuple[int, ...], split: bool) -> set[int]:
-    """How many few numbers have these heights: each table is the least for those left, or half of it if too many are idle."""
+    """How many few numbers have these heights: each is the least for those left, or half of it if too many are idle."""
     found = set()
     for count in range(1, min(sum(heights), 1 << 15) + 1):
         own, left = [], count
