@@ -175,15 +175,22 @@ def _traces(
             airs = [one.step.describe() for one in few]
             counts.append(Recipe(f"counts.{name_of(number)}", count_few, {"airs": airs}, (own,)))
             found += ((number, recipe) for recipe in _mixed_recipes(machine, number, few, own, price))
-    total = count_recipe(looking, counts)
-    known = few_recipes(_made(device, total)) if short else None
-    found += ((int(number), recipe) for number, recipe in (known or fixed_recipes(total)).items())
     if KECCAK_CALL in parted.shares:
         start, end = parted.shares[KECCAK_CALL]
         calls = Recipe("calls", calls_of, {"start": start, "end": end}, (run,))
         found += keccak_recipes(machine, calls, end - start, price)
     found += [(number, recipe) for number, _, recipe in families]
+    total = count_recipe(looking, counts)
+    known = few_recipes(_made(device, total), _words(machine, found, state)) if short else None
+    found += ((int(number), recipe) for number, recipe in known or fixed_recipes(total))
     return sorted(found, key=lambda numbered: numbered[0])
+
+
+def _words(machine: Machine, tables: Sequence[_Numbered], state: Sequence[_Other]) -> int:
+    """Committed cells of a row of these tables and of powers, all together."""
+    airs = {number: air for number, air, _ in state}
+    numbers = [*(number for number, _ in tables), TableNumber.POWERS]
+    return sum(cells_per_row((airs.get(number) or machine.air(number, 0, 0)).describe()) for number in numbers)
 
 
 def _made(device: Device, recipe: Recipe) -> np.ndarray:

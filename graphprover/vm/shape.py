@@ -32,11 +32,16 @@ MIN_ROWS = 64  # of a table: shorter ones would make the proof longer, not short
 MAX_LOG_ROWS = 26  # of a table: addresses of a region, which rise by at most 2^35 a row, stay below 2^61
 MAX_ROWS = 1 << MAX_LOG_ROWS
 LONG = 1 << 18  # cycles of a run in which a family has tables from twice as many instructions on
-SEVERAL = frozenset({TableNumber.BUMP, TableNumber.KECCAK_F, *SHARED})  # a statement may have any number of these
+# A statement may have any number of these.
+SEVERAL = frozenset({TableNumber.BUMP, TableNumber.FEW_NUMBERS, TableNumber.KECCAK_F, *SHARED})
 # A row of few numbers has twice the cells of one of all numbers, but there are no more rows than a run asks for. Which
 # these are takes its traces, so that a run of few numbers has them made twice.
 SHORT = 1 << 17  # cycles up to which a run in one piece may have few numbers
 MOST_FEW = 1 << 15  # of them
+# They are split beyond so many idle rows, whose cells are 2^13 a word of another table, and only where that is no more
+# than a twentieth of the words of all others: bytes of a proof.
+SPARE_FEW = 1 << 13
+MANY_WORDS = 720
 # Where the run, registers and words begin and end: elsewhere as well they would have a second history.
 OF_FIRST_PIECE = frozenset({
     BOUNDARY, TableNumber.REGISTERS, TableNumber.IMAGE, TableNumber.ZERO, TableNumber.INPUT, TableNumber.OUTPUT,
@@ -59,7 +64,7 @@ class Price:
 
 
 USUAL = Price(1 << 16, (1 << 10, 1 << 17, 1 << 19), 1 << 20, 1 << 12)  # a word is worth some 2^12 to 2^14 cells
-FEW_WORDS = Price(1 << 18, (1 << 12, 1 << 19, 1 << 21), 1 << 22, 1 << 14)  # four times as many
+SMALLEST = Price(1 << 18, (1 << 12, 1 << 19, 1 << 21), 1 << 22, 1 << 14)  # four times as many
 
 
 class Kind(IntEnum):
@@ -97,7 +102,7 @@ def price_at(rate: int | None) -> Price:
 
     Who asks for the last of the rates wants the smallest proof.
     """
-    return FEW_WORDS if rate == SMALL else USUAL
+    return SMALLEST if rate == SMALL else USUAL
 
 
 def least_for(family: str, cycles: int, price: Price) -> int:
@@ -132,13 +137,7 @@ class Packing:
 
     uses: int  # that fit ``rows``
     rows: int
-    cells: int  # committed cells of a row
-    price: Price
-
-    @property
-    def spare(self) -> int:
-        """Idle rows that split nothing."""
-        return max(self.price.idle_cells // self.cells, self.price.idle_rows)
+    spare: int  # idle rows that split nothing
 
     def needed(self, count: int) -> int:
         """Rows for so many uses."""
@@ -182,13 +181,19 @@ class Packing:
         return range(least, min(most, before + self.room(last)) + 1)
 
 
+def few_packing(words: int) -> Packing:
+    """How few numbers fill their tables, beside others of so many committed cells a row, all together."""
+    return Packing(1, 1, SPARE_FEW if words >= MANY_WORDS else MOST_FEW)
+
+
 def packing(number: int, cells: int, price: Price) -> Packing:
     """How the uses of families, of bumps or of permutations fill tables of so many committed cells a row."""
+    spare = max(price.idle_cells // cells, price.idle_rows)
     if number == TableNumber.KECCAK_F:
-        return Packing(1, ROUNDS, cells, price)
+        return Packing(1, ROUNDS, spare)
     if number in SHARED:
-        return Packing(1, 1, cells, price)
-    return Packing(BUMP_LANES if number == TableNumber.BUMP else FAMILY_TABLES[number].lanes, 1, cells, price)
+        return Packing(1, 1, spare)
+    return Packing(BUMP_LANES if number == TableNumber.BUMP else FAMILY_TABLES[number].lanes, 1, spare)
 
 
 def check_numbers(pieces: Sequence[Sequence[int]], data: bool) -> None:
@@ -254,7 +259,7 @@ def check_heights(
     if TableNumber.FEW_NUMBERS in pieces[0] and not may_have_few(cycles, len(pieces)):
         raise ValueError(f"few numbers, in a run of more than {SHORT:,} cycles or in pieces")
     wrong: list[ValueError] = []
-    for price in (USUAL, FEW_WORDS):
+    for price in (USUAL, SMALLEST):
         try:
             _check_heights(pieces, heights, cycles, cells, rows, price)
         except ValueError as error:
@@ -296,7 +301,10 @@ def _cycles_proved(
         own = [height for _, height in group]
         if not all(MIN_ROWS <= height <= MAX_ROWS for height in own):
             raise ValueError(f"a table {name_of(number)} has not {MIN_ROWS} to 2^{MAX_LOG_ROWS} rows: {own}")
-        if number in FAMILY_TABLES or number in SEVERAL:
+        if number == TableNumber.FEW_NUMBERS:
+            words = sum(cells(other) for other in numbers if other != number)
+            uses[number] = _common(few_packing(words).counts(own), range(1, MOST_FEW + 1))
+        elif number in FAMILY_TABLES or number in SEVERAL:
             uses[number] = packing(number, cells(number), price).counts(own)
         elif not rows_for(rows(number)[0]) <= own[0] <= rows_for(rows(number)[-1]):
             raise ValueError(f"the table {name_of(number)} has {own[0]:,} rows; no execution needs as many, or as few")

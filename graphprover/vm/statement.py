@@ -37,7 +37,7 @@ from graphprover.vm.header import header_of
 from graphprover.vm.io import INPUT_BASE, MEMORY_END, OUTPUT_BASE
 from graphprover.vm.isa import Instructions, Op
 from graphprover.vm.limbs import HALF
-from graphprover.vm.shape import MIN_ROWS, MOST_FEW, Kind, check_heights, check_numbers, preprocessed, rows_for
+from graphprover.vm.shape import MIN_ROWS, Kind, check_heights, check_numbers, preprocessed, rows_for
 from graphprover.vm.table_numbers import FAMILY_TABLES, SHARED, TableNumber
 from graphprover.vm.tables.bump import Bump
 from graphprover.vm.tables.fixed import FewNumbers, Numbers, Powers
@@ -149,8 +149,6 @@ class ProgramStatements:
         if number in regions:
             start, end = regions[TableNumber(number)]
             return range(1, Region.needed((end - start) // 8) + 1)
-        if number == TableNumber.FEW_NUMBERS:
-            return range(1, MOST_FEW + 1)
         air = self.air(number, 0, output_words, input_words)
         if isinstance(air, PublicWords):
             return range(air.rows, air.rows + 1)

@@ -24,7 +24,7 @@ from graphprover import field
 from graphprover.compiled import njit
 from graphprover.kernels.cpu import simd
 from graphprover.kernels.cpu.field import add, mul, power, reverse_bits
-from graphprover.kernels.cpu.pieces import MOST_ROWS, Threads
+from graphprover.kernels.cpu.pieces import Threads, split_columns
 
 _LOG_LEAF = 6
 _LEAF = 1 << _LOG_LEAF  # rows handled in registers at the bottom of the tree; smaller transforms run word by word
@@ -479,5 +479,5 @@ def _coset_lde_of_runs(
         extension = target[columns * chunk : columns * (chunk + 1)]
         source_shift = pow(generator, chunk, field.P)
         piece = partial(coset_lde, values, extension, log_cosets, source_shift, shift, bit_reversed_source)
-        threads.split(piece, columns, max(1, MOST_ROWS // rows))
+        split_columns(threads, piece, columns, rows)
     return target

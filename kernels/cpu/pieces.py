@@ -21,5 +21,15 @@ class Threads(Protocol):
 
 def split_rows(threads: Threads, function: Callable[[int, int], object], rows: int) -> None:
     """Call ``function(first, last)`` over all rows, in pieces that suit the caches."""
-    piece = 1 << max(rows // (PIECES * threads.count), 1).bit_length() - 1
+    piece = 1 << max(rows // _shares(threads), 1).bit_length() - 1
     threads.split(function, rows, min(max(piece, LEAST_ROWS), MOST_ROWS))
+
+
+def split_columns(threads: Threads, function: Callable[[int, int], object], columns: int, rows: int) -> None:
+    """Call ``function(first, last)`` over all columns, of so many rows each."""
+    threads.split(function, columns, max(1, MOST_ROWS // rows, columns // _shares(threads)))
+
+
+def _shares(threads: Threads) -> int:
+    """Pieces that let all threads end together."""
+    return PIECES * threads.count if threads.count > 1 else 1

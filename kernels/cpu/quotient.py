@@ -1,45 +1,55 @@
 """A table's quotient, by the interpreter of its constraints (``bytecode``)."""
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
 from graphprover.air.bytecode import constants, quotient_bytecode
-from graphprover.field import ZERO, Ext
+from graphprover.field import ZERO, Ext, root_of_unity
 from graphprover.kernels.cpu import bytecode, domain, ntt
 from graphprover.kernels.cpu.pieces import Threads, split_rows
 from graphprover.kernels.operands import Operands
-
-_selectors = lru_cache(maxsize=8)(domain.selectors)
 
 
 def quotient(threads: Threads, tables: Sequence[Operands], tau: Ext, alpha: Ext, log_blowup: int) -> list[np.ndarray]:
     """All constraints of each table over the vanishing polynomial, uint64 (3, n c) on 7 K in bit-reversed order.
 
-    The matrices are the extensions (columns, n 2^log_blowup); what of the quotient's domain they do not reach they are
-    extended to again.
+    The matrices are the extensions (columns, n 2^log_blowup); they are extended again to what of the quotient's domain
+    they do not reach.
     """
     return [_quotient(threads, table, tau, alpha, log_blowup) for table in tables]
 
 
 def _quotient(threads: Threads, table: Operands, tau: Ext, alpha: Ext, log_blowup: int) -> np.ndarray:
     log_rows, log_chunks = table.main.shape[1].bit_length() - 1 - log_blowup, table.air.log_quotient_chunks
-    matrices = [table.main, table.preprocessed, table.permutation]
-    if log_chunks > log_blowup:
-        matrices = [
-            None
-            if matrix is None
-            else ntt.coset_ldes(threads, [matrix[:, : 1 << log_rows]], [0], log_chunks, 1, bit_reversed_source=True)[0]
-            for matrix in matrices
-        ]
     lowered = quotient_bytecode(table.air)
     words = constants(lowered, table.public_values, table.prefixes, tau, alpha, table.terminal or ZERO)
-    inputs = (*matrices, _selectors(log_rows, log_chunks))
-    target = np.empty((3, 1 << (log_rows + log_chunks)), dtype=np.uint64)
 
-    def rows(first: int, last: int) -> None:
-        bytecode.evaluate(lowered, words, inputs, (target,), log_rows, True, first, last)
+    def over(matrices: Sequence[np.ndarray | None], first: int, last: int) -> np.ndarray:
+        """The quotient on rows first..last of its domain, where the matrices begin."""
+        inputs = (*matrices, _selectors(log_rows, log_chunks, first, last))
+        target = np.empty((3, last - first), dtype=np.uint64)
 
-    split_rows(threads, rows, target.shape[1])
-    return target
+        def rows(first: int, last: int) -> None:
+            bytecode.evaluate(lowered, words, inputs, (target,), log_rows, True, first, last)
+
+        split_rows(threads, rows, last - first)
+        return target
+
+    matrices = (table.main, table.preprocessed, table.permutation)
+    parts = [over(matrices, 0, 1 << log_rows + min(log_chunks, log_blowup))]
+    for log_cosets in range(log_blowup, log_chunks):
+        # The next half of a domain in bit-reversed order is the one before it, times the root of unity of both.
+        half, shift = 1 << log_rows + log_cosets, root_of_unity(log_rows + log_cosets + 1)
+        traces = [None if matrix is None else matrix[:, : 1 << log_rows] for matrix in matrices]
+        extend = partial(ntt.coset_ldes, threads, log_chunks=[0], log_cosets=log_cosets, bit_reversed_source=True)
+        further = [None if trace is None else extend([trace], shift=shift)[0] for trace in traces]
+        parts.append(over(further, half, 2 * half))
+    return np.concatenate(parts, axis=1) if len(parts) > 1 else parts[0]
+
+
+@lru_cache(maxsize=16)
+def _selectors(log_rows: int, log_chunks: int, first: int, last: int) -> np.ndarray:
+    """Those of rows first..last of the quotient's domain."""
+    return np.ascontiguousarray(domain.selectors(log_rows, log_chunks)[:, first:last])

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from graphprover.device.threads import Threads
+from graphprover.kernels.cpu.pieces import split_columns
 
 
 class Counter:
@@ -103,3 +104,14 @@ def test_an_error_in_a_piece_reaches_the_caller_and_frees_the_threads() -> None:
 def test_no_threads_is_an_error() -> None:
     with pytest.raises(ValueError, match="at least one thread"):
         Threads(0)
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+@pytest.mark.parametrize(("columns", "rows"), [(1, 64), (103, 1 << 12), (103, 1 << 16), (0, 64), (5, 1 << 20)])
+def test_columns_are_split_into_all_of_them(columns: int, rows: int, count: int) -> None:
+    """Once each; one thread takes them all at once, and several get enough pieces to end together."""
+    pieces: list[tuple[int, int]] = []
+    split_columns(Threads(count), lambda first, last: pieces.append((first, last)), columns, rows)
+    assert sorted(column for first, last in pieces for column in range(first, last)) == list(range(columns))
+    if columns == 103:
+        assert (len(pieces) == 1) == (count == 1) and (count == 1 or len(pieces) >= 8 * count)

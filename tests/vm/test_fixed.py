@@ -8,7 +8,7 @@ from graphprover.air import AirDescription
 from graphprover.air.evaluate import evaluate
 from graphprover.device import CpuDevice
 from graphprover.vm.buses import Tag, tag_of
-from graphprover.vm.shape import MIN_ROWS, MOST_FEW
+from graphprover.vm.shape import MANY_WORDS, MIN_ROWS, MOST_FEW
 from graphprover.vm.table_numbers import TableNumber
 from graphprover.vm.tables.fixed import FewNumbers, Numbers
 from graphprover.vm.traces.counts import FIRSTS, SIZES, few_recipes
@@ -18,15 +18,21 @@ AIR = FewNumbers().describe()
 BITS = [f"{byte}[{i}]" for byte in "ab" for i in range(8)]
 
 
-def rows_of(numbers: np.ndarray) -> np.ndarray:
-    """The trace of these numbers, each of which is asked for once by each tag."""
+def tables_of(numbers: np.ndarray, words: int) -> list[np.ndarray]:
+    """The traces of these numbers beside so many words; each is asked for once by each tag."""
     counts = np.zeros(sum(SIZES.values()), dtype=np.uint64)
     for tag in (Tag.HALF, Tag.SIGN, Tag.BYTES, Tag.AND):
         counts[FIRSTS[tag] + numbers] = 1
-    recipes = few_recipes(counts)
+    recipes = few_recipes(counts, words)
     assert recipes is not None
-    recipe = recipes[TableNumber.FEW_NUMBERS]
-    return np.asarray(recipe.function(CpuDevice(1), **recipe.fixed))
+    few = [recipe for number, recipe in recipes if number == TableNumber.FEW_NUMBERS]
+    return [np.asarray(recipe.function(CpuDevice(1), **recipe.fixed)) for recipe in few]
+
+
+def rows_of(numbers: np.ndarray) -> np.ndarray:
+    """The same where they have one table."""
+    (trace,) = tables_of(numbers, 0)
+    return trace
 
 
 def messages(air: AirDescription, main: np.ndarray, preprocessed: np.ndarray | None = None) -> list[np.ndarray]:
@@ -90,4 +96,21 @@ def test_so_many_and_no_more() -> None:
         assert rows_of(np.arange(count)).shape == (AIR.main_width, height)
     counts = np.zeros(sum(SIZES.values()), dtype=np.uint64)
     counts[FIRSTS[Tag.AND] : FIRSTS[Tag.AND] + MOST_FEW + 1] = 1
-    assert few_recipes(counts) is None
+    assert few_recipes(counts, 0) is None
+
+
+def test_they_are_split_beside_many_words() -> None:
+    """Where a second table has half the rows at most, and none is lost or there twice."""
+    for count, words, heights in (
+        ((3 << 13) - 1, MANY_WORDS, [1 << 14, 1 << 13]),
+        ((3 << 13) - 1, MANY_WORDS - 1, [1 << 15]),
+        (3 << 13, MANY_WORDS, [1 << 15]),
+        ((1 << 14) + 1, MANY_WORDS, [1 << 14, MIN_ROWS]),
+        (1 << 14, MANY_WORDS, [1 << 14]),
+    ):
+        numbers = np.arange(0, 2 * count, 2)
+        tables = tables_of(numbers, words)
+        assert [table.shape[1] for table in tables] == heights
+        found = [sum(table[8 + i] << i | table[i] << 8 + i for i in range(8)) for table in tables]
+        asked = [own[table[-1] > 0] for own, table in zip(found, tables, strict=True)]
+        np.testing.assert_array_equal(np.concatenate(asked), numbers)

@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from typing import Any
@@ -35,14 +35,21 @@ PRICES = (
     Price(1 << 12, (1 << 5, 1 << 12, 1 << 14), 1 << 20, 1 << 12),
     Price(1 << 13, (1 << 7, 1 << 13, 1 << 16), 1 << 22, 1 << 14),
 )
+SPARE_FEW = 1 << 4
+SOME_WORDS = 3165  # of the tables of a run, that with an unstated input has fewer and that with a stated one more
 
 
 @pytest.fixture(autouse=True)
 def _shorter(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs of some ten thousand cycles have rows of any number of lanes, and are too long for few numbers."""
+    """Runs of some ten thousand cycles have rows of any number of lanes, and are too long for few numbers.
+
+    These are split where many are idle, and that beside some words that only a part of the headers has.
+    """
     monkeypatch.setattr(shape, "SHORT", 1 << 13)
     monkeypatch.setattr(shape, "USUAL", PRICES[0])
-    monkeypatch.setattr(shape, "FEW_WORDS", PRICES[1])
+    monkeypatch.setattr(shape, "SMALLEST", PRICES[1])
+    monkeypatch.setattr(shape, "SPARE_FEW", SPARE_FEW)
+    monkeypatch.setattr(shape, "MANY_WORDS", SOME_WORDS)
     monkeypatch.setattr(shape, "LONG", 1 << 14)
 
 
@@ -53,7 +60,7 @@ def test_counts_are_the_inverse_of_heights(
 ) -> None:
     """Against all numbers of uses up to some thousands, with tables of at most 2^10 rows."""
     monkeypatch.setattr(shape, "MAX_ROWS", 1 << 10)
-    kind = Packing(uses, rows, cells, replace(PRICES[0], idle_cells=2000, idle_rows=split_rows))
+    kind = Packing(uses, rows, max(2000 // cells, split_rows))
     most = kind.room(5 << 10)
     found: dict[tuple[int, ...], list[int]] = {}
     for count in range(1, most):
@@ -92,6 +99,7 @@ def runs() -> list[tuple[Machine, Proof | ProofInPieces]]:
             found.append((machine, in_one(tuple(map(header, pieces.statements)))))
     assert {number for _, proof in found for number in tables_of(proof)} >= {*TableNumber}
     assert {machine_cycles(proof) >= shape.LONG for _, proof in found} == {False, True}
+    assert {tables_of(proof).count(TableNumber.FEW_NUMBERS) > 1 for _, proof in found} == {False, True}
     return found
 
 
@@ -204,7 +212,8 @@ def is_made_at(price: Price, machine: Machine, proof: Proof | ProofInPieces) -> 
             return False
         if TableNumber.FEW_NUMBERS in numbers and (last or claim.cycles > 1 << 13):
             return False
-        found.append(uses_of(numbers, [1 << log for log in logs], claim.cycles, price))
+        words = words_beside(machine, numbers, values)
+        found.append(uses_of(numbers, [1 << log for log in logs], claim.cycles, words, price))
     if claim.boundary != 6 or not all(all(uses.values()) for uses in found):
         return False
     proved = [counts for uses in found for number, counts in uses.items() if number in {*FAMILY_TABLES, *SHARED}]
@@ -253,8 +262,6 @@ def may_stand(
         public = next((words for other, words in zip(numbers, values, strict=True) if other == number), ())
         heights[number] = log_rows_of_words(len(public) // 2, own)
     heights[TableNumber.PROGRAM] = machine.program().rows.bit_length() - 1
-    if TableNumber.FEW_NUMBERS in numbers and logs[numbers.index(TableNumber.FEW_NUMBERS)] > 15:
-        return False
     data = machine.data()
     heights |= {TableNumber.IMAGE: 0 if data is None else data.rows.bit_length() - 1}
     return not any(
@@ -270,12 +277,23 @@ def log_rows_of_words(words: int, own: int) -> int:
     return max(6, (-(-words // lanes) - 1).bit_length())
 
 
-def uses_of(numbers: Sequence[int], heights: Sequence[int], cycles: int, price: Price) -> dict[int, set[int]]:
+def words_beside(machine: Machine, numbers: Sequence[int], values: Sequence[Any]) -> int:
+    """Committed cells of a row of all tables that are not of few numbers."""
+    public = {number: len(own) // 2 for number, own in zip(numbers, values, strict=True)}
+    words = [public.get(number, 0) for number in (TableNumber.OUTPUT, TableNumber.STATED_INPUT)]
+    others = [number for number in numbers if number != TableNumber.FEW_NUMBERS]
+    return sum(cells_per_row(machine.air(number, 0, *words).describe()) for number in others)
+
+
+def uses_of(
+    numbers: Sequence[int], heights: Sequence[int], cycles: int, words: int, price: Price
+) -> dict[int, set[int]]:
     """All numbers of uses that give a piece's tables these heights, by number."""
     uses: dict[int, set[int]] = {}
     for number in {*numbers} - ({*TableNumber} - SEVERAL):
         own = tuple(height for other, height in zip(numbers, heights, strict=True) if other == number)
-        uses[number] = all_uses(number, own, price)
+        few = number == TableNumber.FEW_NUMBERS
+        uses[number] = all_few(own, words >= SOME_WORDS) if few else all_uses(number, own, price)
         if number in SHARED:  # each family proves fewer than have a table of their own
             families = {*SHARED[TableNumber(number)]}
             most = len(families - {"halt"}) * (fewest(cycles, price) - 1) + ("halt" in families)
@@ -317,6 +335,21 @@ def all_uses(number: int, heights: tuple[int, ...], price: Price) -> set[int]:
     most = sum(map(kind.room, heights))
     full = sum(map(kind.room, heights[:-1]))  # as all tables but the last are
     return {count for count in range(full + 1, most + 1) if kind.heights(count) == [*heights]}
+
+
+@cache
+def all_few(heights: tuple[int, ...], split: bool) -> set[int]:
+    """How many few numbers have these heights: each is the least for those left, or half of it if too many are idle."""
+    found = set()
+    for count in range(1, min(sum(heights), 1 << 15) + 1):
+        own, left = [], count
+        while left > 0:
+            height = max(64, 1 << (left - 1).bit_length())
+            own.append(height // 2 if split and height > 64 and height - left > SPARE_FEW else height)
+            left -= own[-1]
+        if own == [*heights]:
+            found.add(count)
+    return found
 
 
 def test_shapes_are_accepted_that_honest_proving_makes_and_no_others() -> None:

@@ -104,19 +104,24 @@ def _others(machine: Machine, memory: Memory, words: int, calls: int) -> Iterato
 
 def _looked_up(machine: Machine, execution: Execution) -> Iterator[tuple[int, int, int]]:
     """The same of the tables of numbers and powers. Which numbers a short run asks for takes its traces."""
+    few = _few_numbers(machine, execution)
     for number, tags in TABLES.items():
-        few = _few_numbers(machine, execution) if number == TableNumber.NUMBERS else None
-        yield few or (number, SIZES[tags[0]], SIZES[tags[0]])
+        if number == TableNumber.NUMBERS and few:
+            yield from few
+        else:
+            yield number, SIZES[tags[0]], SIZES[tags[0]]
 
 
-def _few_numbers(machine: Machine, execution: Execution) -> tuple[int, int, int] | None:
-    """The same of few numbers; None for a run that has all, or no proof."""
+def _few_numbers(machine: Machine, execution: Execution) -> list[tuple[int, int, int]]:
+    """The same of few numbers; nothing for a run that has all, or no proof."""
     if not may_have_few(execution.cycles, pieces=1):
-        return None
+        return []
     with suppress(Unprovable):
         statement = statement_of_run(machine, execute(machine.image, execution.input, record=True))
-        for table in statement.tables:
-            if isinstance(table.air, FewNumbers):
-                assert isinstance(table.main, Recipe)
-                return TableNumber.FEW_NUMBERS, table.main.shape[1], table.main.fixed["asked"].shape[1]
-    return None
+        mains = [table.main for table in statement.tables if isinstance(table.air, FewNumbers)]
+        return [
+            (TableNumber.FEW_NUMBERS, main.shape[1], main.fixed["asked"].shape[1])
+            for main in mains
+            if isinstance(main, Recipe)
+        ]
+    return []

@@ -19,7 +19,7 @@ from graphprover.vm.buses import LOOKUPS, VM, Tag, tag_of
 from graphprover.vm.kernels import count_entries, count_keys
 from graphprover.vm.kernels.keys import KEY_WORDS, TERM_WORDS, Keys
 from graphprover.vm.limbs import BYTE, HALF
-from graphprover.vm.shape import MOST_FEW, rows_for
+from graphprover.vm.shape import MOST_FEW, few_packing
 from graphprover.vm.table_numbers import TableNumber
 from graphprover.vm.traces.run import Run
 
@@ -55,16 +55,19 @@ def count_recipe(traces: Sequence[tuple[Recipe, AirDescription]], counted: Seque
     return Recipe("counts", add, {}, (*counts, *counted))
 
 
-def fixed_recipes(total: Recipe) -> dict[TableNumber, Recipe]:
+def fixed_recipes(total: Recipe) -> list[tuple[TableNumber, Recipe]]:
     """The fixed tables, from all counts."""
-    return {
-        number: Recipe(number.name.lower(), fixed_table, {"tags": tags}, (total,), (len(tags), SIZES[tags[0]]))
+    return [
+        (number, Recipe(number.name.lower(), fixed_table, {"tags": tags}, (total,), (len(tags), SIZES[tags[0]])))
         for number, tags in TABLES.items()
-    }
+    ]
 
 
-def few_recipes(counts: np.ndarray) -> dict[TableNumber, Recipe] | None:
-    """The same from counts that are known, with few numbers; None where they are too many."""
+def few_recipes(counts: np.ndarray, words: int) -> list[tuple[TableNumber, Recipe]] | None:
+    """The same from counts that are known, with few numbers; None where they are too many.
+
+    ``words``: committed cells of a row of all other tables but the boundary.
+    """
     of_numbers, of_powers = (
         np.stack([counts[FIRSTS[tag] : FIRSTS[tag] + SIZES[tag]] for tag in TABLES[number]])
         for number in (TableNumber.NUMBERS, TableNumber.POWERS)
@@ -73,11 +76,12 @@ def few_recipes(counts: np.ndarray) -> dict[TableNumber, Recipe] | None:
     if len(numbers) > MOST_FEW:
         return None
     asked = np.vstack([numbers.astype(np.uint64), of_numbers[:, numbers]])
-    shape = len(_PLACES) + 1 + len(of_numbers), rows_for(len(numbers))
-    return {
-        TableNumber.FEW_NUMBERS: Recipe("few_numbers", few_numbers, {"asked": asked, "shape": shape}, shape=shape),
-        TableNumber.POWERS: Recipe("powers", loaded, {"trace": of_powers}, shape=of_powers.shape),
-    }
+    found = []
+    for height, first, last in few_packing(words).shares(len(numbers)):
+        shape = len(_PLACES) + 1 + len(of_numbers), height
+        fixed = {"asked": asked[:, first:last], "shape": shape}
+        found.append((TableNumber.FEW_NUMBERS, Recipe("few_numbers", few_numbers, fixed, shape=shape)))
+    return [*found, (TableNumber.POWERS, Recipe("powers", loaded, {"trace": of_powers}, shape=of_powers.shape))]
 
 
 def count(device: Device, *traces: Array, airs: Sequence[AirDescription]) -> Array:
