@@ -34,11 +34,11 @@ PATIENCE_SECONDS = 5.0  # after which the wait for processes is told
 
 _HOST = "127.0.0.1"
 _GUARD = 'Its processes import your script, which must start them under if __name__ == "__main__": only'
-_WORKERS = {  # of Dask's configuration
-    # What looks at the proving thread many times a second takes Python's lock from it: together 4 % of a small proof.
-    "distributed.worker.profile.enabled": False,
-    "distributed.admin.tick.interval": "500ms",
-}
+# Of Dask's configuration. What runs many times a second takes Python's lock: from the proving thread of a worker,
+# together 4 % of a small proof, and from the client's threads here.
+_SERVERS = {"distributed.admin.tick.interval": "500ms"}
+_WORKERS = {"distributed.worker.profile.enabled": False}
+_NANNIES = {"distributed.admin.system-monitor.interval": "1h"}  # of this process, which the scheduler's own looks at
 _log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
 
 
@@ -137,14 +137,17 @@ class _Processes:
         shown = setting(DASHBOARD)
         if shown:  # a line says where it is, wherever that was asked to be
             warnings.filterwarnings("ignore", r"\s*Port \d+ is already in use", module=r"distributed\.node")
-        async with Scheduler(
-            host=_HOST,
-            dashboard=bool(shown),
-            dashboard_address=shown or f"{_HOST}:0",
-            worker_ttl=setting(SILENCE),
-        ) as scheduler:
-            with dask.config.set(_WORKERS):
+        with dask.config.set(_SERVERS):
+            serving = Scheduler(
+                host=_HOST,
+                dashboard=bool(shown),
+                dashboard_address=shown or f"{_HOST}:0",
+                worker_ttl=setting(SILENCE),
+            )
+        async with serving as scheduler:
+            with dask.config.set(_SERVERS | _WORKERS):
                 config = deepcopy(dask.config.config)  # which a nanny would share, and read later
+            with dask.config.set(_SERVERS | _NANNIES):
                 nannies = [
                     Nanny(
                         scheduler.address,

@@ -7,11 +7,12 @@ import sys
 import textwrap
 import time
 from pathlib import Path
-from statistics import median
+from typing import Any
 
 import dask
 import pytest
-from distributed import Client
+from distributed import Client, Scheduler
+from distributed.system_monitor import SystemMonitor
 
 from graphprover import prove
 from graphprover.cli import main
@@ -48,23 +49,37 @@ def test_processes_serve_as_long_as_they_are_needed() -> None:
     assert not any(runs(pid) for pid in before.values())
 
 
-def test_what_is_sent_after_another_message_does_not_wait() -> None:
-    """Dask's own client would keep the second task for 10 ms."""
-
-    def seconds(client: Client) -> float:
-        client.submit(int, pure=False)
-        began = time.perf_counter()
-        client.submit(int, pure=False).result()
-        return time.perf_counter() - began
-
+def test_only_clients_of_others_keep_what_they_send() -> None:
     with (
         started("processes", 1) as client,
         joined(client.scheduler.address) as connected,
         Client(client.scheduler.address) as dasks_own,
+        joined(dasks_own),
     ):
-        turns = [[seconds(each) for each in (client, connected._client, dasks_own)] for _ in range(30)]
-        ours, others, kept = map(median, zip(*turns, strict=True))
-        assert max(ours, others) < kept - 0.003
+        clients = client, connected._client, dasks_own
+        assert [each.scheduler_comm.interval for each in clients] == [0, 0, pytest.approx(0.01)]
+
+
+def test_what_looks_at_this_process_does_so_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scheduler, and no nanny; workers look at themselves as Dask has it."""
+    looks: list[float] = []
+    update = SystemMonitor.update
+
+    def counted(monitor: SystemMonitor) -> Any:
+        looks.append(time.monotonic())
+        return update(monitor)
+
+    def every(dask_scheduler: Scheduler) -> float:
+        return float(dask_scheduler.periodic_callbacks["tick"].callback_time)
+
+    monkeypatch.setattr(SystemMonitor, "update", counted)
+    with started("processes", 2) as client:
+        assert client.run_on_scheduler(every) == 500
+        monitor = client.run(dask.config.get, "distributed.admin.system-monitor.interval")
+        assert set(monitor.values()) == {"500ms"}
+        before = len(looks)
+        time.sleep(2)
+        assert 1 <= len(looks) - before <= 5
 
 
 def test_by_name_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
