@@ -136,6 +136,27 @@ def test_far_accesses_are_bumped() -> None:
         noticed(stated, "bump", edit)
 
 
+def test_several_tables_of_few_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each answers what no other does, and a number that two have is answered by both together."""
+    monkeypatch.setattr(shape, "SPARE_FEW", 16)
+    execution = execute(everything(3), record=True)
+    machine = Machine(execution.image)
+    stated = with_traces(statement_of_run(machine, execution))
+    tables = [table for table in stated.tables if table.air.name == "few_numbers"]
+    assert len(tables) > 1 and not check(stated)
+    proof = prove(stated, security=40)
+    assert claim_of(verify(proof, machine.statement_of(proof), security=40).public_values).cycles == execution.cycles
+
+    first, last = tables[0], tables[-1]
+    whole, part = first.air.view(first.main), last.air.view(last.main)
+    row = np.flatnonzero(whole.half)[0]
+    whole.half[row] -= np.uint64(1)
+    assert check(stated)
+    part.a[:, -1], part.b[:, -1], part.both[-1] = whole.a[:, row], whole.b[:, row], whole.both[row]
+    part.half[-1] = 1
+    assert not check(stated)
+
+
 def test_several_tables_of_permutations_and_bumps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where one would stay idle; any of them may answer a call, and none a call that is not there."""
     priced(monkeypatch, idle_cells=3000, idle_rows=0)
