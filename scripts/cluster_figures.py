@@ -36,6 +36,7 @@ GUESTS = Path(__file__).resolve().parents[1] / "examples/guests"
 FIB = GUESTS / "fib_iterative.elf"
 CYCLES_A_TURN = 5  # of fib_iterative
 SILENCE_SECONDS = 10.0  # after which a worker that is stopped is given up here
+OVERHEAD_TURNS = 6  # each way
 
 
 @dataclass(frozen=True)
@@ -322,15 +323,15 @@ def prove_share(here: Here, number: int, processes: int, meet: Any) -> None:
 
 
 def overhead(here: Here) -> Figures:
-    """Seconds a proof of small batches, here and by a cluster of one worker in turns; the median of their ratios."""
-    jobs = fibs(4, here.sizes.cycles)
+    """Seconds a proof of batches, here and by a cluster of one worker in turns; the median of their ratios."""
+    jobs = fibs(here.sizes.proofs, here.sizes.cycles)
     spent: dict[str, list[float]] = {"here": [], "cluster": []}
     results: dict[str, list[Result]] = {"here": [], "cluster": []}
     with here.cluster(1) as client:
         here.warm(client, here.sizes.cycles)
         here.prove(jobs[:1], "threads")
-        for _ in range(max(2, here.sizes.proofs // len(jobs))):
-            for way, executor in (("here", "threads"), ("cluster", client)):
+        for turn in range(OVERHEAD_TURNS):
+            for way, executor in (("here", "threads"), ("cluster", client))[:: 1 if turn % 2 else -1]:
                 begun = time.perf_counter()
                 results[way] += here.results(jobs, executor)
                 spent[way].append((time.perf_counter() - begun) / len(jobs))

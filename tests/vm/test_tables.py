@@ -23,6 +23,7 @@ from graphprover.prover import prove
 from graphprover.statement import Statement, Table, with_traces
 from graphprover.verifier import verify
 from graphprover.vm import execute as executor
+from graphprover.vm import shape
 from graphprover.vm.claim import claim_of, describe
 from graphprover.vm.cost import cells_per_row
 from graphprover.vm.elf import load_elf
