@@ -44,7 +44,9 @@ def test_a_cluster_makes_a_proof_in_one_task() -> None:
     cluster = LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None)
     with cluster, Client(cluster) as client:
         told = told_of(client)
-    assert told == [(0, 1, "proof of examples/fibonacci"), (1, 1, "")]
+    first, by, last = told
+    assert (first, last) == ((0, 1, "proof of examples/fibonacci"), (1, 1, ""))
+    assert by[:2] == (0, 1) and by[2].startswith("proof of examples/fibonacci by inproc://")
 
 
 def test_an_error_of_who_is_told_ends_the_proof() -> None:

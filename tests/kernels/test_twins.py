@@ -28,6 +28,7 @@ ONLY_CUDA = {
     "generate": "a CPU interprets the bytecode of all tables",
     "memory": "a GPU's own",
     "launch": "compiling and launching, which Numba does",
+    "programs": "what is generated for a table",
     "sources": "the text of kernels",
     "warm": "compiling ahead; Numba's kernels belong to no table",
 }
