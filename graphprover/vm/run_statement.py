@@ -50,9 +50,9 @@ def statement_of_run(
 ) -> Statement:
     """The statement about an execution, with recipes for its traces; with ``state_input`` it says on which input.
 
-    ``device``: what replays the run for the heights of its tables, by default the CPU. ``rate``: of the proof, if
-    one is asked for, at which tables have their price. Raises ValueError for an
-    execution without a record, Unprovable for one that has no proof.
+    ``device``: what replays the run for the heights of its tables, by default the CPU. ``rate``: of the proof, where
+    one is asked for (`shape.price_at`). Raises ValueError for an execution without a record, Unprovable for one that
+    has no proof.
     """
     (tables,), _ = _tables(machine, execution, [range(execution.cycles)], state_input, device, rate)
     return Statement(tables, label)
