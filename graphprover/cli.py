@@ -687,13 +687,14 @@ def _rates(
     from graphprover.graphs.plan import make_plan
     from graphprover.prepared import at_rate
 
-    found = []
+    found, known = [], {price_at(options.rate): prepared}  # a run is made once for all rates of a price
     for rate in RATES:
         with suppress(ValueError):
-            asked = prepared
-            if isinstance(program, Guest) and price_at(rate) != price_at(options.rate):
+            price = price_at(rate) if isinstance(program, Guest) else price_at(options.rate)
+            if price not in known:
                 there = argparse.Namespace(**vars(options) | {"rate": rate})
-                asked = _prepared(program, _program_and_pieces(there)[1], there)
+                known[price] = _prepared(program, _program_and_pieces(there)[1], there)
+            asked = known[price]
             layout = at_rate(asked, options.security, rate, options.proximity).layout
             plan = make_plan(layout, profile.log_batch_rows, asked.traces)
             found.append(facts.rate(rate, layout, plan, profile, ceilings))

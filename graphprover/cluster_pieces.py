@@ -159,7 +159,7 @@ class _Making:
         """What was seen of a task that gave a `graphprover.one_piece.Held` or `Finished`, if that was asked for."""
         if value.seen:
             sent, came = self.sent[number.index, task], clock()
-            self.asked[number.index, task] = Asked(value.seen, sent, came, len(pickle.dumps(value)))
+            self.asked[number.index, task] = Asked(value.seen, sent, came, _pickled_size(value))
 
     def release(self) -> None:
         """Let workers forget what they hold of pieces that were not finished."""
@@ -199,3 +199,9 @@ class _Making:
         if self.tell:
             ended = len(self.committed) + 2 * len(self.made)
             self.tell(ended, 2 * len(self.parts), task)
+
+
+def _pickled_size(value: Any) -> int:
+    """In bytes; a proof's payload, the most of it, is not copied for that."""
+    buffers: list[pickle.PickleBuffer] = []
+    return len(pickle.dumps(value, protocol=5, buffer_callback=buffers.append)) + sum(b.raw().nbytes for b in buffers)

@@ -158,7 +158,10 @@ class _Files:
 
     def _open(self, path: Path) -> io.BytesIO | None:
         """What a file holds of the same source; None if it is not there, is of another, or is damaged."""
-        stream = io.BytesIO(taken(path) or pickle.dumps(None))
+        data = taken(path)
+        if data is None:
+            return None
+        stream = io.BytesIO(data)
         return stream if pickle.load(stream) == self.stamp else None
 
     def save(self, key: Any, data: Any) -> None:

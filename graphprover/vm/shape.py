@@ -258,33 +258,23 @@ def check_heights(
     """
     if TableNumber.FEW_NUMBERS in pieces[0] and not may_have_few(cycles, len(pieces)):
         raise ValueError(f"few numbers, in a run of more than {SHORT:,} cycles or in pieces")
+
+    def check_at(price: Price) -> None:
+        least = most = 0
+        for index, (numbers, own) in enumerate(zip(pieces, heights, strict=True)):
+            with _naming(index, len(pieces)):
+                proved = _cycles_proved(numbers, own, cycles, cells, rows, price)
+            least, most = least + proved[0], most + proved[-1]
+        if not least <= cycles <= most:
+            raise ValueError(f"tables of families for another number of cycles than {cycles:,}")
+
     wrong: list[ValueError] = []
     for price in (USUAL, SMALLEST):
         try:
-            _check_heights(pieces, heights, cycles, cells, rows, price)
+            return check_at(price)
         except ValueError as error:
             wrong.append(error)
-        else:
-            return
     raise wrong[0]
-
-
-def _check_heights(
-    pieces: Sequence[Sequence[int]],
-    heights: Sequence[Sequence[int]],
-    cycles: int,
-    cells: Callable[[int], int],
-    rows: Callable[[int], range],
-    price: Price,
-) -> None:
-    """The same at one price."""
-    least = most = 0
-    for index, (numbers, own) in enumerate(zip(pieces, heights, strict=True)):
-        with _naming(index, len(pieces)):
-            proved = _cycles_proved(numbers, own, cycles, cells, rows, price)
-        least, most = least + proved[0], most + proved[-1]
-    if not least <= cycles <= most:
-        raise ValueError(f"tables of families for another number of cycles than {cycles:,}")
 
 
 def _cycles_proved(

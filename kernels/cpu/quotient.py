@@ -38,11 +38,11 @@ def _quotient(threads: Threads, table: Operands, tau: Ext, alpha: Ext, log_blowu
         return target
 
     matrices = (table.main, table.preprocessed, table.permutation)
+    traces = [None if matrix is None else matrix[:, : 1 << log_rows] for matrix in matrices]
     parts = [over(matrices, 0, 1 << log_rows + min(log_chunks, log_blowup))]
     for log_cosets in range(log_blowup, log_chunks):
         # The next half of a domain in bit-reversed order is the one before it, times the root of unity of both.
         half, shift = 1 << log_rows + log_cosets, root_of_unity(log_rows + log_cosets + 1)
-        traces = [None if matrix is None else matrix[:, : 1 << log_rows] for matrix in matrices]
         extend = partial(ntt.coset_ldes, threads, log_chunks=[0], log_cosets=log_cosets, bit_reversed_source=True)
         further = [None if trace is None else extend([trace], shift=shift)[0] for trace in traces]
         parts.append(over(further, half, 2 * half))

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 
+import numpy as np
+
 import graphprover.air
 from graphprover import __version__
 from graphprover.air.bytecode import Bytecode, lookup_bytecode, quotient_bytecode
@@ -101,10 +103,10 @@ def _kept(kind: str, air: AirDescription, make: Callable[[AirDescription], Progr
 
 @cache
 def _sources() -> bytes:
-    """A digest of all that programs are made by."""
+    """A digest of all that programs are made by; NumPy's version says how its arrays are pickled."""
     described = sorted(Path(graphprover.air.__file__).parent.glob("*.py"))
     texts = [*(file.read_bytes() for file in (*described, Path(generate.__file__))), source("bytecode.cuh").encode()]
-    return hashlib.sha256(b"\n".join((__version__.encode(), *texts))).digest()
+    return hashlib.sha256(b"\n".join((__version__.encode(), np.__version__.encode(), *texts))).digest()
 
 
 @cache

@@ -114,14 +114,13 @@ def _looked_up(machine: Machine, execution: Execution) -> Iterator[tuple[int, in
 
 def _few_numbers(machine: Machine, execution: Execution) -> list[tuple[int, int, int]]:
     """The same of few numbers; nothing for a run that has all, or no proof."""
+    found: list[tuple[int, int, int]] = []
     if not may_have_few(execution.cycles, pieces=1):
-        return []
+        return found
     with suppress(Unprovable):
         statement = statement_of_run(machine, execute(machine.image, execution.input, record=True))
-        mains = [table.main for table in statement.tables if isinstance(table.air, FewNumbers)]
-        return [
-            (TableNumber.FEW_NUMBERS, main.shape[1], main.fixed["asked"].shape[1])
-            for main in mains
-            if isinstance(main, Recipe)
-        ]
-    return []
+        for table in statement.tables:
+            if isinstance(table.air, FewNumbers):
+                assert isinstance(table.main, Recipe)
+                found.append((TableNumber.FEW_NUMBERS, table.main.shape[1], table.main.fixed["asked"].shape[1]))
+    return found
