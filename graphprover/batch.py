@@ -10,9 +10,8 @@ from typing import Any
 from graphprover.device import Device, DeviceLost
 from graphprover.device.choose import device_for
 from graphprover.graphs.executor_names import LOCAL, THREADS
-from graphprover.jobs import Job, Result, made, packed
-from graphprover.observation import give, observing
-from graphprover.prover import Made
+from graphprover.jobs import Job, Result, made
+from graphprover.observation import give
 
 Begun = Callable[[Job, str], None]
 Weighed = Iterable[tuple[int, Job]]
@@ -41,9 +40,9 @@ def prove_many(
 
     Run again, it makes the proofs that are missing, or not good enough.
 
-    ``executor``: as of `graphprover.prove`; on a cluster every job is one task, and its result says which worker made
-    it. ``"cuda"`` and ``"processes"`` are a cluster on this host that lasts as long as this call. ``device``: as there.
-    ``begun`` is told each job as it begins, and the address of its worker.
+    ``executor``: as of `graphprover.prove`; on a cluster every job is a task, or several are that take little time;
+    its result says which worker made it. ``"cuda"`` and ``"processes"`` are a cluster on this host that lasts as long
+    as this call. ``device``: as there. ``begun`` is told each job as it begins, and the address of its worker.
 
     What a job weighs is known only once its program has run, so the bytes of its input stand for it. ``jobs`` is read
     to its end before the first begins, but no input that is a path before its job does.
@@ -74,18 +73,23 @@ def _here(weighed: Weighed, executor: str, device: Device | str, begun: Begun) -
 
 def _by_cluster(weighed: Weighed, executor: Any, device: Device | str, begun: Begun) -> Iterator[Result]:
     """As tasks of workers."""
-    from graphprover.cluster import Errand, joined  # which loads Dask's distributed
+    from graphprover.bundles import Bundles  # which load Dask's distributed
+    from graphprover.cluster import Errand, joined
 
-    errands = {Errand(job.label, partial(packed, job, device, observing()), weight): job for weight, job in weighed}
     with joined(executor) as cluster:
-        for outcome in cluster.run(errands, device, lambda errand, worker: begun(errands[errand], worker)):
-            job = errands[outcome.errand]
-            theirs: Made | None = None
-            if outcome.value is not None:
-                theirs = replace(outcome.value, preprocessed_cap=None)
-                if theirs.observation:
-                    theirs = replace(theirs, observation=give(theirs.observation.of_worker(outcome.worker)))
-            yield Result(job, theirs, outcome.error, outcome.worker, outcome.tries)
+        bundles = Bundles(weighed, device, partial(cluster.workers, device))
+
+        def begins(errand: Errand, worker: str) -> None:
+            for job in bundles.jobs(errand):
+                begun(job, worker)
+
+        for outcome in cluster.run(bundles, device, begins):
+            for job, theirs, error in bundles.ended(outcome):
+                if theirs:
+                    theirs = replace(theirs, preprocessed_cap=None)
+                    if theirs.observation:
+                        theirs = replace(theirs, observation=give(theirs.observation.of_worker(outcome.worker)))
+                yield Result(job, theirs, error, outcome.worker, outcome.tries)
 
 
 def _weight(job: Job) -> int:

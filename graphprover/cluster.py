@@ -10,7 +10,7 @@ import pickle
 import threading
 import time
 import uuid
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
@@ -36,6 +36,7 @@ from graphprover.vm.faults import GuestFault, OtherExitCode
 CONNECT = "10s"  # a scheduler that does not answer in this time is not there
 BEGUN = "graphprover-begun"  # the topic under which workers tell which task they begin
 EVENTS = "graphprover"  # the topic of what clients and workers warn of, for `Client.get_events`
+TOGETHER_SECONDS = 0.25  # that several small proofs are to take at most, which a worker makes for one task
 MOST_SPANS = 1000  # of a run: a scheduler keeps what it has seen of a span for ever
 _TASK = "__import__('graphprover.worker', fromlist=['worker']).{}(**given)"
 
@@ -218,9 +219,10 @@ class _Run:
         while True:
             # Each has one more at hand; a second would wait there while others have nothing to do.
             at_once = max(1, 2 * len(self._members.fit(self._device)))
-            for errand in islice(errands, max(0, at_once - len(self._open))):
-                self._open.append(_Open(errand))
-                self._submit(self._open[-1], errand.held, errand.avoid)
+            begin = [_Open(errand) for errand in islice(errands, max(0, at_once - len(self._open)))]
+            self._open += begin
+            for avoid in {one.errand.avoid for one in begin}:
+                self._submit([one for one in begin if one.errand.avoid == avoid], avoid, first=True)
             if not self._open:
                 return
             self._wait()
@@ -241,33 +243,46 @@ class _Run:
             one.stopped = ""
             self._release(one)
 
-    def _submit(self, opened: _Open, held: Outcome | None = None, avoid: str = "") -> None:
-        """To any worker; never to one that has stopped, nor, if there are others, to the one to avoid."""
+    def _submit(self, begin: Sequence[_Open], avoid: str = "", first: bool = False) -> None:
+        """To any worker, as one graph; never to one that has stopped, nor, if there are others, to the one to avoid."""
         fit = self._members.fit(self._device)
         chosen = (fit - {avoid} or fit) if avoid or self._members.silent else set()
-        try:
-            payload = opened.errand.payload()
-        except Exception as error:
-            opened.end(None, error)
+        given: dict[tuple[str, ...], tuple[_Open, dict[str, Any]]] = {}
+        spans: dict[tuple[str, ...], Any] = {}
+        for opened in begin:
+            errand = opened.errand
+            try:
+                payload = errand.payload()
+            except Exception as error:
+                opened.end(None, error)
+                continue
+            self._submitted += 1
+            own = self._submitted <= MOST_SPANS
+            key = _key(errand.name, own)
+            with span(errand.name) if own else nullcontext():  # within those of the caller
+                spans[key] = dask.get_annotations().get("span")
+            given[key] = opened, {"payload": payload} | self._at_hand(errand.held if first else None)
+        if not given:
             return
-        self._submitted += 1
-        own = self._submitted <= MOST_SPANS
         with (
             dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}),  # all of it is needed there
-            span(opened.errand.name) if own else nullcontext(),  # within those of the caller
+            # Of each task by its key. The scheduler calls these, and may have no graphprover.
+            dask.annotate(
+                span=spans.get, priority={key: opened.errand.weight for key, (opened, _) in given.items()}.get
+            ),
         ):
-            future = self._client.submit(
+            futures = self._client.map(
                 eval,
-                _TASK.format(opened.errand.task),
-                {"given": {"payload": payload} | self._at_hand(held)},
-                key=_key(opened.errand.name, own),
+                [_TASK.format(opened.errand.task) for opened, _ in given.values()],
+                [{"given": arguments} for _, arguments in given.values()],
+                key=list(given),
                 resources=self._needed,
                 workers=sorted(chosen) or None,
-                priority=opened.errand.weight,
                 pure=False,
             )
-        opened.tries.append(_Try(future))
-        self._heard[str(future.key)] = opened.tries[-1]
+        for (opened, _), future in zip(given.values(), futures, strict=True):
+            opened.tries.append(_Try(future))
+            self._heard[str(future.key)] = opened.tries[-1]
 
     def _at_hand(self, held: Outcome | None) -> dict[str, Future]:
         """What a task takes of another's worker, where it is not lost with that."""
@@ -354,7 +369,7 @@ class _Run:
         self._log(opened.errand, f"{why}; it is submitted again")
         opened.tries.remove(one)
         self._release(one)
-        self._submit(opened, avoid=avoid)
+        self._submit([opened], avoid)
 
     def _look(self) -> None:
         """See who is there and which worker has what, and help what has been lost.
@@ -389,7 +404,7 @@ class _Run:
             if fit and waiting and all(one.stopped for one in opened.tries) and not opened.outcome:
                 since = f"{float(setting(SILENCE)):g} s"
                 self._log(opened.errand, f"nothing from {waiting[-1].stopped} for {since}; it is given to another")
-                self._submit(opened)
+                self._submit([opened])
 
     def _release(self, one: _Try) -> None:
         """What nobody wants any more the scheduler takes back; a proof that runs ends first."""

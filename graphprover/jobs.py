@@ -441,9 +441,11 @@ def _to_say(prepared: Prepared | PreparedPieces) -> Says:
 
 
 def packed(
-    subject: Job | Prepared | PreparedPieces, device: Device | str, observe: bool, verified: bool = True
+    subject: Job | Sequence[Job] | Prepared | PreparedPieces, device: Device | str, observe: bool, verified: bool = True
 ) -> bytes:
-    """What travels to a worker, which makes the proof by this device; raises FileError for an input that is missing.
+    """What travels to a worker, which makes the proof by this device, or one after another those of several jobs.
+
+    Raises FileError for an input that is missing.
 
     ``observe``: what is seen of it is to come back. ``verified``: by the worker, as nobody else does.
     """

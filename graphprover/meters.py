@@ -5,9 +5,11 @@ The figures travel with a worker's heartbeats, and the warnings as events, where
 """
 
 import logging
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any, TypeVar
 
@@ -25,6 +27,7 @@ from graphprover.jobs import Job, made
 from graphprover.observation import observed
 from graphprover.one_piece import Finished, Held
 from graphprover.prepared import Prepared, PreparedPieces
+from graphprover.protocol.layout import Layout
 from graphprover.prover import Made
 from graphprover.vm.guest import Guest, claim_in
 
@@ -33,12 +36,57 @@ P = TypeVar("P", Held, Finished)
 STAGES = {"prepare": EXECUTE, "wait": WAITING, "verify": VERIFY}  # of `Made.seconds`
 COUNTED = {"proofs": "Proofs made.", "cycles": "Cycles of guests proved.", "cells": "Cells that proofs commit to."}
 UPLOAD, DOWNLOAD = "upload", "download"  # bytes over a GPU's bus, beside the seconds
+LOOK_AGAIN_SECONDS = 1.0  # after which another proof of the same shape is timed
+MOST_SHAPES = 64  # of which times are kept
 
 # By their names among Dask's metrics of a worker; rates are those of the latest proof.
 PROOFS, CYCLES, CELLS, MEMORY, POOL = "proofs", "cycles/s", "cells/s", "device memory", "pool"
 
 
 _log = logging.getLogger(__package__)  # of all modules
+
+
+@dataclass(frozen=True)
+class _Inside:
+    """What the tasks of a proof took."""
+
+    looked: float  # when, of time.monotonic
+    prove: float  # seconds of all, and between them
+    seconds: Mapping[str, float]  # by activity
+    moved: Mapping[str, int]  # bytes, by direction
+
+    def of(self, prove: float) -> "_Inside":
+        """The same of a proof of the same shape that took so many seconds."""
+        return replace(self, prove=prove, seconds={name: s * prove / self.prove for name, s in self.seconds.items()})
+
+
+class Look:
+    """At what the tasks of one proof take.
+
+    Not of each proof, as that takes a tenth of a small one: what one took stands for others of its shape for a while.
+    """
+
+    def __init__(self, seen: dict[Layout, _Inside]) -> None:
+        self._seen = seen  # of proofs before
+        self._layout: Layout | None = None  # where the proof is whole
+
+    def wanted(self, layout: Layout) -> bool:
+        """Whether the proof, which begins, is to be timed."""
+        self._layout = layout
+        return layout not in self._seen or time.monotonic() > self._seen[layout].looked + LOOK_AGAIN_SECONDS
+
+    def inside(self, prove: float, tasks: Sequence[TaskTime]) -> _Inside:
+        """Of the proof, which has taken so many seconds; ``tasks``: where it was timed."""
+        if self._layout and not tasks:
+            return self._seen[self._layout].of(prove)
+        seconds = shares((activity(task.round), task.start, task.end) for task in tasks)
+        moved = {UPLOAD: sum(task.uploaded for task in tasks), DOWNLOAD: sum(task.downloaded for task in tasks)}
+        found = _Inside(time.monotonic(), prove, seconds, moved)
+        if self._layout:
+            if len(self._seen) >= MOST_SHAPES:
+                self._seen.clear()
+            self._seen[self._layout] = found
+        return found
 
 
 class Meters:
@@ -49,6 +97,7 @@ class Meters:
         self.totals: Counter[str] = Counter()  # proofs, cycles, cells
         self.seconds: Counter[str] = Counter()  # by activity
         self.rates: Counter[str] = Counter()  # of the latest proof: cycles and cells in a second
+        self.seen: dict[Layout, _Inside] = {}  # the latest proof that was timed, by its shape
 
     def use(self, device: Device | str) -> Device:
         """The device that the next proof is made by."""
@@ -90,9 +139,10 @@ def metered(
     is to come with the proof.
     """
     METERS.use(device)
-    with timed() as tasks, observed() if observe else nullcontext():
+    look = Look(METERS.seen)
+    with timed(look.wanted) as tasks, observed() if observe else nullcontext():
         result = made(subject, THREADS, device, verified)
-    seconds = _told(result.seconds, tasks)
+    seconds = _told(result.seconds, tasks, look)
     if not result.kept:
         METERS.add(seconds, _cycles(subject, result), result.cells)
     return result
@@ -103,18 +153,18 @@ def metered_piece(make: Callable[[Device], P], device: Device | str, observe: bo
     own = METERS.use(device)
     with timed() as tasks, observed() if observe else nullcontext():
         result = make(own)
-    METERS.seconds.update(_told(result.seconds, tasks))
+    METERS.seconds.update(_told(result.seconds, tasks, Look(METERS.seen)))
     return result
 
 
-def _told(stages: Mapping[str, float], tasks: Sequence[TaskTime]) -> dict[str, float]:
+def _told(stages: Mapping[str, float], tasks: Sequence[TaskTime], look: Look) -> dict[str, float]:
     """Seconds by activity, which Dask hears."""
     seconds = {STAGES[stage]: taken for stage, taken in stages.items() if stage in STAGES}
     if "prove" in stages:
-        inside = shares((activity(task.round), task.start, task.end) for task in tasks)
-        seconds |= inside | {HOST: max(stages["prove"] - sum(inside.values()), 0.0)}
-        for name, moved in {UPLOAD: "uploaded", DOWNLOAD: "downloaded"}.items():
-            if total := sum(getattr(task, moved) for task in tasks):
+        inside = look.inside(stages["prove"], tasks)
+        seconds |= {**inside.seconds, HOST: max(stages["prove"] - sum(inside.seconds.values()), 0.0)}
+        for name, total in inside.moved.items():
+            if total:
                 context_meter.digest_metric(name, total, "bytes")
     for name, taken in seconds.items():
         context_meter.digest_metric(name, taken, "seconds")

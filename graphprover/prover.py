@@ -372,7 +372,7 @@ def _prove(
     device.expect(layout.tables)
     if device.kind != CPU:
         _expect_verification(layout)
-    observer = observer_for(device)
+    observer = observer_for(device, layout)
     task = proof_task(prepared, device, uuid.uuid4().hex[:8], around_tasks(device, observer))
     # 4. Run it.
     _log.debug("%d tables of up to 2^%d rows on %s", len(layout.tables), max(layout.log_heights), device)

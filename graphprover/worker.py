@@ -11,6 +11,7 @@ import os
 import pickle
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -19,7 +20,7 @@ from functools import cache
 from distributed import Worker, WorkerPlugin, get_worker
 
 from graphprover.admission import limit_process
-from graphprover.cluster import BEGUN
+from graphprover.cluster import BEGUN, TOGETHER_SECONDS
 from graphprover.device import CpuDevice, Device, DeviceLost
 from graphprover.device.choose import AUTO, CPU, profile_of
 from graphprover.members import READY, enlist
@@ -44,6 +45,25 @@ def prove(payload: bytes) -> Made:
     with _task() as worker:
         subject, device, observe, verified = pickle.loads(payload)
         return metered(subject, _own(device, worker), observe, verified)
+
+
+def prove_in_turn(payload: bytes) -> list[Made]:
+    """The proofs of several jobs, one after another, until one fails, of which nothing is told, or time is over."""
+    with _task() as worker:
+        jobs, device, observe, verified = pickle.loads(payload)
+        own, end = _own(device, worker), time.monotonic() + 2 * TOGETHER_SECONDS  # what is said of a job is a guess
+        made: list[Made] = []
+        for job in jobs:
+            try:
+                made.append(metered(job, own, observe, verified))
+            except DeviceLost:
+                raise
+            except Exception as error:
+                _log.info("%s: %s: %s; it is asked for again", job.label, type(error).__name__, error)
+                break
+            if time.monotonic() > end:
+                break
+        return made
 
 
 def commit(payload: bytes) -> Held:

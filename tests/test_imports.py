@@ -35,7 +35,7 @@ LAYERS = (
     ("jobs",),  # proofs to make, as they travel
     ("one_piece",),  # one piece of a proof, whose others are made elsewhere
     ("worker", "meters"),
-    ("batch",),
+    ("batch", "bundles"),
     # the command line: what commands share, commands, all of it
     ("options", "demands", "facts", "report", "batch_file", "pages", "observed_files"),
     ("batch_cli", "warm", "completion", "vm.cli", "vm.new_guest"),

@@ -1,0 +1,87 @@
+"""Which jobs of a batch a worker gets at once: one, or several together where each takes little time.
+
+A task costs client, scheduler and worker some milliseconds of Python each, beside the proofs: as much as a tenth of a
+small one, and a client that serves many GPUs could send no more of them.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from math import inf
+
+from graphprover.cluster import TOGETHER_SECONDS, Errand, Outcome
+from graphprover.device import Device
+from graphprover.jobs import Job, Prover, packed
+from graphprover.observation import observing
+from graphprover.prover import Made
+
+Ended = tuple[Job, Made | None, Exception | None]
+
+
+class Bundles(Iterator[Errand]):
+    """The errands of a batch, each made up when a worker is to have it.
+
+    What a job takes is known by what its program's last proof took; those of a program without one go alone. An errand
+    has no more jobs than leave as many for every other that workers wait for. After its end this goes on where `ended`
+    has given jobs back.
+    """
+
+    def __init__(self, weighed: Iterable[tuple[int, Job]], device: Device | str, workers: Callable[[], int]) -> None:
+        self._waiting = deque(weighed)
+        self._alone: deque[tuple[int, Job]] = deque()
+        self._device, self._workers, self._observe = device, workers, observing()
+        self._taken: dict[Errand, list[tuple[int, Job]]] = {}
+        self._seconds: dict[Prover, float] = {}  # of the last proof
+
+    def __next__(self) -> Errand:
+        if self._alone:
+            return self._errand([self._alone.popleft()])
+        if not self._waiting:
+            raise StopIteration
+        most, left = len(self._waiting) // (2 * self._workers()), TOGETHER_SECONDS
+        together = [self._waiting.popleft()]
+        left -= self._last(together[0])
+        while len(together) < most and (left := left - self._last(self._waiting[0])) >= 0:
+            together.append(self._waiting.popleft())
+        return self._errand(together)
+
+    def jobs(self, errand: Errand) -> list[Job]:
+        """Those of an errand, in their order."""
+        return [job for _, job in self._taken[errand]]
+
+    def ended(self, outcome: Outcome) -> Iterator[Ended]:
+        """What has come of jobs; those of an errand of several of which nothing has come are given back.
+
+        Its next job goes alone, as it may be the reason; all do if nothing is known of any.
+        """
+        taken = self._taken.pop(outcome.errand)
+        if len(taken) == 1:
+            ((_, job),) = taken
+            yield job, self._noted(job, outcome.value), outcome.error
+            return
+        found: list[Made] = outcome.value or []
+        for (_, job), made in zip(taken, found, strict=False):
+            yield job, self._noted(job, made), None
+        rest = taken[len(found) :]
+        cut = len(rest) if outcome.error else 1
+        self._alone.extend(rest[:cut])
+        self._waiting.extendleft(reversed(rest[cut:]))
+
+    def _errand(self, together: list[tuple[int, Job]]) -> Errand:
+        weight, first = together[0]
+        jobs = [job for _, job in together]
+        if len(jobs) == 1:
+            errand = Errand(first.label, partial(packed, first, self._device, self._observe), weight)
+        else:
+            name = f"{first.label} and {len(jobs) - 1} more"
+            errand = Errand(name, partial(packed, jobs, self._device, self._observe), weight, "prove_in_turn")
+        self._taken[errand] = together
+        return errand
+
+    def _last(self, weighed: tuple[int, Job]) -> float:
+        return self._seconds.get(weighed[1].prover, inf)
+
+    def _noted(self, job: Job, made: Made | None) -> Made | None:
+        if made:
+            self._seconds[job.prover] = sum(made.seconds.values())
+        return made
