@@ -95,6 +95,9 @@ class FakeCluster:
     def __init__(self) -> None:
         self.weights: list[int] = []
 
+    def workers(self, device: object) -> int:
+        return 1
+
     def run(self, errands: Iterable[Errand], device: object, begun: Callable[[Errand, str], None]) -> Iterator[Outcome]:
         listed = list(errands)
         self.weights = [errand.weight for errand in listed]
