@@ -36,7 +36,7 @@ GUESTS = Path(__file__).resolve().parents[1] / "examples/guests"
 FIB = GUESTS / "fib_iterative.elf"
 CYCLES_A_TURN = 5  # of fib_iterative
 SILENCE_SECONDS = 10.0  # after which a worker that is stopped is given up here
-OVERHEAD_TURNS = 6  # each way
+OVERHEAD_TURNS = 12  # each way
 
 
 @dataclass(frozen=True)
