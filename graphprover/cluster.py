@@ -36,7 +36,7 @@ from graphprover.vm.faults import GuestFault, OtherExitCode
 CONNECT = "10s"  # a scheduler that does not answer in this time is not there
 BEGUN = "graphprover-begun"  # the topic under which workers tell which task they begin
 EVENTS = "graphprover"  # the topic of what clients and workers warn of, for `Client.get_events`
-TOGETHER_SECONDS = 0.25  # that several small proofs are to take at most, which a worker makes for one task
+TOGETHER_SECONDS = 0.5  # that several small proofs are to take at most, which a worker makes for one task
 MOST_SPANS = 1000  # of a run: a scheduler keeps what it has seen of a span for ever
 _TASK = "__import__('graphprover.worker', fromlist=['worker']).{}(**given)"
 

@@ -36,7 +36,7 @@ P = TypeVar("P", Held, Finished)
 STAGES = {"prepare": EXECUTE, "wait": WAITING, "verify": VERIFY}  # of `Made.seconds`
 COUNTED = {"proofs": "Proofs made.", "cycles": "Cycles of guests proved.", "cells": "Cells that proofs commit to."}
 UPLOAD, DOWNLOAD = "upload", "download"  # bytes over a GPU's bus, beside the seconds
-LOOK_AGAIN_SECONDS = 1.0  # after which another proof of the same shape is timed
+LOOK_AGAIN_SECONDS = 3.0  # after which another proof of the same shape is timed
 MOST_SHAPES = 64  # of which times are kept
 
 # By their names among Dask's metrics of a worker; rates are those of the latest proof.
