@@ -51,9 +51,9 @@ class Sizes:
     turns: int = 9  # of latency, each way
     in_a_row: int = 200  # proofs on one worker
 
-    def batches(self) -> list[tuple[str, int, int]]:
-        """Of each batch its name, its proofs, and their cycles."""
-        return [("short", self.proofs, self.cycles), ("long", self.long_proofs, self.long_cycles)]
+    def batches(self, times: int = 1) -> list[tuple[str, int, int]]:
+        """Of each batch its name, its proofs, and their cycles; or of batches so many times as large."""
+        return [("short", times * self.proofs, self.cycles), ("long", times * self.long_proofs, self.long_cycles)]
 
 
 @dataclass(frozen=True)
@@ -262,12 +262,12 @@ def latency(here: Here) -> Figures:
     return {way: median(seconds[1:]) for way, seconds in spent.items()}
 
 
-def by_cluster(here: Here, per_device: int | None) -> Figures:
-    """Seconds of both batches by a cluster, and its processes."""
+def by_cluster(here: Here, per_device: int | None, times: int = 1) -> Figures:
+    """Seconds of both batches by a cluster, and its processes; or of batches so many times as large."""
     with here.cluster(per_device) as client:
         number = here.warm(client, here.sizes.cycles, here.sizes.long_cycles)
         figures: Figures = {"processes": number // here.devices}
-        for name, count, cycles in here.sizes.batches():
+        for name, count, cycles in here.sizes.batches(times):
             begun = time.perf_counter()
             results = list(here.results(fibs(count, cycles), client))
             figures[name] = time.perf_counter() - begun
