@@ -21,9 +21,9 @@ Ended = tuple[Job, Made | None, Exception | None]
 class Bundles(Iterator[Errand]):
     """The errands of a batch, each made up when a worker is to have it.
 
-    What a job takes is known by what its program's last proof took; those of a program without one go alone. An errand
-    has no more jobs than leave as many for every other that workers wait for. After its end this goes on where `ended`
-    has given jobs back.
+    What a job takes is guessed by its program's last proof; those of a program without one go alone. Workers may have
+    two errands each, and one takes at most its share by these. After its end this goes on where `ended` has given jobs
+    back.
     """
 
     def __init__(self, weighed: Iterable[tuple[int, Job]], device: Device | str, workers: Callable[[], int]) -> None:
@@ -69,12 +69,11 @@ class Bundles(Iterator[Errand]):
 
     def _errand(self, together: list[tuple[int, Job]]) -> Errand:
         weight, first = together[0]
-        jobs = [job for _, job in together]
-        if len(jobs) == 1:
-            errand = Errand(first.label, partial(packed, first, self._device, self._observe), weight)
-        else:
-            name = f"{first.label} and {len(jobs) - 1} more"
-            errand = Errand(name, partial(packed, jobs, self._device, self._observe), weight, "prove_in_turn")
+        name, task = first.label, "prove"
+        subject: Job | list[Job] = first
+        if more := len(together) - 1:
+            name, subject, task = f"{name} and {more} more", [job for _, job in together], "prove_in_turn"
+        errand = Errand(name, partial(packed, subject, self._device, self._observe), weight, task)
         self._taken[errand] = together
         return errand
 

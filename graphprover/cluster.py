@@ -37,6 +37,7 @@ CONNECT = "10s"  # a scheduler that does not answer in this time is not there
 BEGUN = "graphprover-begun"  # the topic under which workers tell which task they begin
 EVENTS = "graphprover"  # the topic of what clients and workers warn of, for `Client.get_events`
 TOGETHER_SECONDS = 0.5  # that several small proofs are to take at most, which a worker makes for one task
+GRAPH_BYTES = 16 << 20  # of payloads, which client and scheduler hold several times
 MOST_SPANS = 1000  # of a run: a scheduler keeps what it has seen of a span for ever
 _TASK = "__import__('graphprover.worker', fromlist=['worker']).{}(**given)"
 
@@ -193,6 +194,16 @@ class _Open:
         self.outcome = Outcome(self.errand, value, error, last, len(self.workers), kept)
 
 
+@dataclass(frozen=True, eq=False)
+class _Sent:
+    """What a task is sent with."""
+
+    opened: _Open
+    key: tuple[str, ...]
+    seen_in: Any  # the span
+    given: dict[str, Any]  # to the function of `graphprover.worker`
+
+
 class _Run:
     """One call of `Cluster.run`."""
 
@@ -244,11 +255,10 @@ class _Run:
             self._release(one)
 
     def _submit(self, begin: Sequence[_Open], avoid: str = "", first: bool = False) -> None:
-        """To any worker, as one graph; never to one that has stopped, nor, if there are others, to the one to avoid."""
+        """To any worker; never to one that has stopped, nor, if there are others, to the one to avoid."""
         fit = self._members.fit(self._device)
         chosen = (fit - {avoid} or fit) if avoid or self._members.silent else set()
-        given: dict[tuple[str, ...], tuple[_Open, dict[str, Any]]] = {}
-        spans: dict[tuple[str, ...], Any] = {}
+        graph: list[_Sent] = []
         for opened in begin:
             errand = opened.errand
             try:
@@ -258,31 +268,36 @@ class _Run:
                 continue
             self._submitted += 1
             own = self._submitted <= MOST_SPANS
-            key = _key(errand.name, own)
             with span(errand.name) if own else nullcontext():  # within those of the caller
-                spans[key] = dask.get_annotations().get("span")
-            given[key] = opened, {"payload": payload} | self._at_hand(errand.held if first else None)
-        if not given:
-            return
+                seen_in = dask.get_annotations().get("span")
+            held = self._at_hand(errand.held if first else None)
+            graph.append(_Sent(opened, _key(errand.name, own), seen_in, {"payload": payload} | held))
+            if sum(len(sent.given["payload"]) for sent in graph) > GRAPH_BYTES:
+                self._send(graph, chosen)
+                graph = []
+        if graph:
+            self._send(graph, chosen)
+
+    def _send(self, graph: "list[_Sent]", chosen: set[str]) -> None:
+        """As one graph: one by one they would take turns with the scheduler, where that is here for Python's lock."""
+        spans = {sent.key: sent.seen_in for sent in graph}
+        weights = {sent.key: sent.opened.errand.weight for sent in graph}
         with (
             dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}),  # all of it is needed there
-            # Of each task by its key. The scheduler calls these, and may have no graphprover.
-            dask.annotate(
-                span=spans.get, priority={key: opened.errand.weight for key, (opened, _) in given.items()}.get
-            ),
+            dask.annotate(span=spans.get, priority=weights.get),  # which the scheduler calls, without our package
         ):
             futures = self._client.map(
                 eval,
-                [_TASK.format(opened.errand.task) for opened, _ in given.values()],
-                [{"given": arguments} for _, arguments in given.values()],
-                key=list(given),
+                [_TASK.format(sent.opened.errand.task) for sent in graph],
+                [{"given": sent.given} for sent in graph],
+                key=list(spans),
                 resources=self._needed,
                 workers=sorted(chosen) or None,
                 pure=False,
             )
-        for (opened, _), future in zip(given.values(), futures, strict=True):
-            opened.tries.append(_Try(future))
-            self._heard[str(future.key)] = opened.tries[-1]
+        for sent, future in zip(graph, futures, strict=True):
+            sent.opened.tries.append(_Try(future))
+            self._heard[str(future.key)] = sent.opened.tries[-1]
 
     def _at_hand(self, held: Outcome | None) -> dict[str, Future]:
         """What a task takes of another's worker, where it is not lost with that."""

@@ -14,7 +14,7 @@ import pytest
 from distributed import Client, Scheduler, span
 
 import graphprover
-from graphprover import Prover, Result, prove_many
+from graphprover import Prover, Result, cluster, prove_many
 from graphprover.cluster import EVENTS, Errand, joined
 from graphprover.examples import memory
 from graphprover.graphs.activities import ACTIVITIES, EXECUTE, HOST, VERIFY, WAITING
@@ -185,3 +185,18 @@ def test_the_command_line_says_where_it_is(tmp_path: Path) -> None:
     assert done.returncode == OK and re.search(
         r"^graphprover: dashboard: http://127.0.0.1:\d+/status$", done.stderr, re.M
     )
+
+
+def test_later_jobs_share_a_group_in_the_span_of_their_batch(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "MOST_SPANS", 1)
+    guest = Prover(ROOT / "examples/guests/fib_iterative.elf", security=40)
+    with span("many"):
+        found = list(prove_many([guest.job(bytes([9] + 7 * [0]), name) for name in ("a1", "b2", "c3")], client))
+    assert all(result.proof for result in found)
+
+    def seen(dask_scheduler: Scheduler) -> dict[tuple[str, ...], set[str]]:
+        spans = dask_scheduler.extensions["spans"].spans.values()
+        return {one.name: {group.name for group in one.groups} for one in spans if one.name[0] == "many"}
+
+    spans = client.run_on_scheduler(seen)
+    assert spans.keys() == {("many",), ("many", "a1")} and spans[("many",)] == {"prove"}

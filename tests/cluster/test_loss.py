@@ -202,6 +202,24 @@ def test_a_few_are_sent_at_a_time_and_what_is_not_wanted_is_taken_back(pair: Cli
     assert not cluster._tries
 
 
+@pytest.mark.parametrize(("most", "graphs"), [(1 << 30, [4]), (0, [1, 1, 1, 1])])
+def test_a_wave_is_one_graph_unless_it_is_large(
+    pair: Client, prepared: Prepared, proof: Proof, monkeypatch: pytest.MonkeyPatch, most: int, graphs: list[int]
+) -> None:
+    await_both(pair)
+    sent: list[int] = []
+
+    def counted(function: Any, *arguments: Any, real: Any = pair.map, **options: Any) -> Any:
+        sent.append(len(arguments[0]))
+        return real(function, *arguments, **options)
+
+    monkeypatch.setattr(pair, "map", counted)
+    monkeypatch.setattr("graphprover.cluster.GRAPH_BYTES", most)
+    with joined(pair) as cluster:
+        outcomes = list(cluster.run([errand(prepared) for _ in range(4)], "cpu"))
+    assert sent == graphs and [proof_of(outcome) for outcome in outcomes] == [proof] * 4
+
+
 def test_what_cannot_be_sent_fails_alone(pair: Client, prepared: Prepared, proof: Proof) -> None:
     def missing() -> bytes:
         raise FileNotFoundError("input")
