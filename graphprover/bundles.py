@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from math import inf
+from weakref import WeakKeyDictionary
 
 from graphprover.cluster import TOGETHER_SECONDS, Errand, Outcome
 from graphprover.device import Device
@@ -17,13 +18,15 @@ from graphprover.prover import Made
 
 Ended = tuple[Job, Made | None, Exception | None]
 
+_took: WeakKeyDictionary[Prover, float] = WeakKeyDictionary()  # seconds of the last proof by a worker
+
 
 class Bundles(Iterator[Errand]):
     """The errands of a batch, each made up when a worker is to have it.
 
-    What a job takes is guessed by its program's last proof; those of a program without one go alone. Workers may have
-    two errands each, and one takes at most its share by these. After its end this goes on where `ended` has given jobs
-    back.
+    What a job takes is guessed by its program's last proof, also of another batch; those of a program without one go
+    alone. Several workers may have two errands each, and one takes at most its share by these. After its end this goes
+    on where `ended` has given jobs back.
     """
 
     def __init__(self, weighed: Iterable[tuple[int, Job]], device: Device | str, workers: Callable[[], int]) -> None:
@@ -31,17 +34,17 @@ class Bundles(Iterator[Errand]):
         self._alone: deque[tuple[int, Job]] = deque()
         self._device, self._workers, self._observe = device, workers, observing()
         self._taken: dict[Errand, list[tuple[int, Job]]] = {}
-        self._seconds: dict[Prover, float] = {}  # of the last proof
 
     def __next__(self) -> Errand:
         if self._alone:
             return self._errand([self._alone.popleft()])
         if not self._waiting:
             raise StopIteration
-        most, left = len(self._waiting) // (2 * self._workers()), TOGETHER_SECONDS
+        workers, left = self._workers(), TOGETHER_SECONDS
+        most = len(self._waiting) if workers == 1 else len(self._waiting) // (2 * workers)
         together = [self._waiting.popleft()]
-        left -= self._last(together[0])
-        while len(together) < most and (left := left - self._last(self._waiting[0])) >= 0:
+        left -= _guess(together[0])
+        while len(together) < most and (left := left - _guess(self._waiting[0])) >= 0:
             together.append(self._waiting.popleft())
         return self._errand(together)
 
@@ -57,11 +60,11 @@ class Bundles(Iterator[Errand]):
         taken = self._taken.pop(outcome.errand)
         if len(taken) == 1:
             ((_, job),) = taken
-            yield job, self._noted(job, outcome.value), outcome.error
+            yield job, _noted(job, outcome.value), outcome.error
             return
         found: list[Made] = outcome.value or []
         for (_, job), made in zip(taken, found, strict=False):
-            yield job, self._noted(job, made), None
+            yield job, _noted(job, made), None
         rest = taken[len(found) :]
         cut = len(rest) if outcome.error else 1
         self._alone.extend(rest[:cut])
@@ -77,10 +80,14 @@ class Bundles(Iterator[Errand]):
         self._taken[errand] = together
         return errand
 
-    def _last(self, weighed: tuple[int, Job]) -> float:
-        return self._seconds.get(weighed[1].prover, inf)
 
-    def _noted(self, job: Job, made: Made | None) -> Made | None:
-        if made:
-            self._seconds[job.prover] = sum(made.seconds.values())
-        return made
+def _guess(weighed: tuple[int, Job]) -> float:
+    """Seconds that a job takes."""
+    return _took.get(weighed[1].prover, inf)
+
+
+def _noted(job: Job, made: Made | None) -> Made | None:
+    """The same, once what it took is known for the next."""
+    if made:
+        _took[job.prover] = sum(made.seconds.values())
+    return made

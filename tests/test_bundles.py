@@ -18,6 +18,10 @@ GUEST = Path(__file__).parents[1] / "examples" / "guests" / "fib_iterative.elf"
 SMALL = TOGETHER_SECONDS / 4
 
 
+class FakeProver:
+    """A program, to be told from others."""
+
+
 @dataclass(eq=False)
 class FakeJob:
     prover: Any
@@ -30,7 +34,8 @@ class FakeMade:
     seconds: dict[str, float] = field(default_factory=lambda: {"prove": SMALL})
 
 
-def jobs(count: int, prover: Any = "a program") -> list[Any]:
+def jobs(count: int, prover: FakeProver | None = None) -> list[Any]:
+    prover = prover or FakeProver()
     return [(0, FakeJob(prover, f"job {number}")) for number in range(count)]
 
 
@@ -67,12 +72,21 @@ def test_the_last_jobs_are_left_to_all_workers() -> None:
 
 
 def test_a_slow_program_or_one_without_a_proof_goes_alone() -> None:
-    slow, fast, new = (jobs(8, name) for name in ("slow", "fast", "new"))
+    slow, fast, new = (jobs(8) for _ in range(3))
     bundles = Bundles([slow[0], fast[0], *slow[1:], *fast[1:], *new], "cpu", lambda: 1)
     assert ended(bundles, next(bundles), FakeMade({"prove": 2 * TOGETHER_SECONDS}))
     assert ended(bundles, next(bundles), FakeMade())
     sizes = [len(names(bundles, errand)) for errand in bundles]
     assert sizes == [1] * 7 + [4, 3] + [1] * 8
+
+
+def test_a_guess_is_kept_for_the_next_batch() -> None:
+    prover = FakeProver()
+    bundles = Bundles(jobs(1, prover), "cpu", lambda: 1)
+    assert ended(bundles, next(bundles), FakeMade())
+    for number, expected in ((1, [4, 4, 1]), (2, [2, 1, 1, 1, 1, 1, 1, 1])):
+        after = Bundles(jobs(9, prover), "cpu", lambda number=number: number)
+        assert [len(names(after, errand)) for errand in after] == expected
 
 
 def four_and_more() -> tuple[Bundles, Errand]:
@@ -87,7 +101,7 @@ def test_what_was_not_reached_comes_again_and_what_was_next_comes_alone() -> Non
     rest = [name for one in bundles for name in names(bundles, one)]
     assert not any(bundles) and rest == [f"job {number}" for number in range(5, 12)]
     assert ended(bundles, errand, [FakeMade()]) == ["job 1"]
-    assert [names(bundles, one) for one in bundles] == [["job 2"], ["job 3"], ["job 4"]]
+    assert [names(bundles, one) for one in bundles] == [["job 2"], ["job 3", "job 4"]]
 
 
 def test_jobs_of_which_nothing_is_known_all_come_alone() -> None:
@@ -104,25 +118,19 @@ def test_the_error_of_a_job_is_its_own() -> None:
     assert job.label == "job 0" and made is None and isinstance(error, ProgramError)
 
 
-def test_a_worker_makes_all_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With faults among them: an exit code, an input that is missing. The bytes are those of jobs alone."""
+def test_a_worker_makes_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of them ends with another exit code. The bytes are those of jobs alone."""
     monkeypatch.setattr("graphprover.bundles.TOGETHER_SECONDS", 60.0)  # however slow this machine is
     guest = Prover(GUEST, security=20)
     runs = [guest.job(struct.pack("<Q", 5 + number), f"job {number}") for number in range(24)]
     runs[9] = guest.job(struct.pack("<Q", 5), "bad", exit_code=1)
-    runs[15] = guest.job(tmp_path / "missing", "missing")
-    begun: list[str] = []
+    begun: Counter[str] = Counter()
     with workers(1) as client:
-        results = {
-            result.job.name: result
-            for result in prove_many(runs, client, "cpu", lambda job, worker: begun.append(job.name))
-        }
+        found = prove_many(runs, client, "cpu", lambda job, worker: begun.update([job.name]))
+        results = {result.job.name: result for result in found}
         tasks = Counter(event["key"] for _, event in client.get_events(BEGUN))
-    assert len(results) == len(runs) and len(tasks) < 16
-    errors = {name: type(result.error) for name, result in results.items() if result.error}
-    assert errors.keys() == {"bad", "missing"} and issubclass(errors["bad"], VerificationError)
+    assert results.keys() == {run.name for run in runs} and len(tasks) < 16
+    assert [name for name, result in results.items() if result.error] == ["bad"]
+    assert isinstance(results["bad"].error, VerificationError) and begun["bad"] >= 2  # among others, then alone
     for number in (0, 8, 10, 23):
         assert results[f"job {number}"].proof == guest.prove(struct.pack("<Q", 5 + number))
-    made = Counter(begun)
-    assert made["bad"] >= 2 and made["missing"] == 0  # among others, then alone; never sent
-    assert all(made[run.name] >= 1 for run in runs if run.name != "missing")
