@@ -7,6 +7,7 @@ import asyncio
 import logging
 import os
 import signal
+import sys
 import threading
 import warnings
 from collections.abc import Iterator
@@ -39,6 +40,8 @@ _GUARD = 'Its processes import your script, which must start them under if __nam
 _SERVERS = {"distributed.admin.tick.interval": "500ms"}
 _WORKERS = {"distributed.worker.profile.enabled": False}
 _NANNIES = {"distributed.admin.system-monitor.interval": "1h"}  # of this process, which the scheduler's own looks at
+# Of Python's tracker of semaphores, which gives back those of a command that Ctrl-C ends, and would say so.
+_UNTOLD = "ignore:resource_tracker:UserWarning"
 _log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
 
 
@@ -121,7 +124,9 @@ class _Processes:
         self._thread.join()
 
     def _serve(self) -> None:
+        sys.warnoptions.append(_UNTOLD)
         ensure_running()  # now, since a thread that starts it takes Ctrl-C again
+        sys.warnoptions.remove(_UNTOLD)
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         with silence_logging_cmgr(logging.ERROR):
             try:

@@ -136,6 +136,30 @@ def test_ctrl_c_while_processes_start_leaves_none(tmp_path: Path) -> None:
     until(lambda: not any(runs(pid) for pid in children))
 
 
+def test_a_command_that_ends_at_once_leaves_nothing_and_says_nothing(tmp_path: Path) -> None:
+    """As Ctrl-C ends one: without the ends of functions that it is in."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        textwrap.dedent(
+            """
+            import os, sys
+            from graphprover.local_cluster import started
+
+            if __name__ == "__main__":
+                with started("processes", 2) as client:
+                    print(*client.run(os.getpid).values(), flush=True)
+                    os._exit(3)
+            """
+        )
+    )
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    ended = subprocess.run([sys.executable, str(script)], env=environment, capture_output=True, text=True, timeout=120)
+    assert (ended.returncode, ended.stderr) == (3, "")
+    children = [int(pid) for pid in ended.stdout.split()]
+    assert len(children) == 2
+    until(lambda: not any(runs(pid) for pid in children))
+
+
 def test_a_script_that_starts_itself_again_is_told(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text('from graphprover.local_cluster import started\nwith started("processes", 1): pass\n')
