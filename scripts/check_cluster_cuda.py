@@ -8,7 +8,7 @@ faults       batches in which a worker is killed, every worker's GPU fails once,
 latency      one proof after another, here and by a cluster in turns: running the guest, proving, verifying
 throughput   batches on one GPU and on all, and batches four times as large
 sharing      the same batches by several processes of one GPU, and by plain processes without a cluster
-overhead     a batch here and by a cluster of one worker, in turns
+overhead     a batch by a cluster of one worker and by that worker's process alone, in turns
 flat         many proofs on one worker, and what its memory grows by
 
 Every measurement (cluster_figures.py) is a process of its own that sees its devices only, and is ended when the time of
@@ -88,7 +88,7 @@ PARTS: dict[str, Part] = {
     "latency": (check_latency, 90),
     "throughput": (check_throughput, 200),
     "sharing": (check_sharing, 300),
-    "overhead": (check_overhead, 100),
+    "overhead": (check_overhead, 150),
     "flat": (check_flat, 150),
 }
 
