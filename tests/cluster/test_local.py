@@ -142,11 +142,12 @@ def test_a_command_that_ends_at_once_leaves_nothing_and_says_nothing(tmp_path: P
     script.write_text(
         textwrap.dedent(
             """
-            import os, sys
-            from graphprover.local_cluster import started
+            import os
+            from graphprover import local_cluster
 
+            local_cluster.PATIENCE_SECONDS = 120  # else it would say that it waits
             if __name__ == "__main__":
-                with started("processes", 2) as client:
+                with local_cluster.started("processes", 2) as client:
                     print(*client.run(os.getpid).values(), flush=True)
                     os._exit(3)
             """
