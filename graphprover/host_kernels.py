@@ -38,7 +38,7 @@ def load_interpreter() -> None:
 def _load_verifier() -> None:
     words = np.zeros((3, 1 << _LOG_WORDS), dtype=np.uint64)
     fri.final_polynomial(words, _LOG_WORDS)
-    keccak.hash_messages(words, np.empty((3, keccak.DIGEST_WORDS), dtype=np.uint64))
+    keccak.hash_messages([words], np.empty((3, keccak.DIGEST_WORDS), dtype=np.uint64))
     products.multiply(words[0], words[1])
     products.ext_multiply(words, words)
     products.dot(words, words, np.empty((3, 3), dtype=np.uint64))

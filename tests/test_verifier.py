@@ -316,7 +316,8 @@ def test_every_query_ends_at_the_final_polynomial(query: int, amount: Ext) -> No
     layout, proof = vector.layout, vector.proof
     challenges = verification._replay(layout, proof, vector.public_values, vector.cap, vector.binding)
     reduced = verification._reduce_openings(layout, proof, rows(vector, proof), challenges)
-    verification._check_folds(layout, proof, challenges, reduced)
+    _, folded = verification._fold(layout, proof, challenges, reduced)
+    verification._check_degree(layout, proof, challenges, folded)
     log_final = layout.folded_log_heights[-1]
     ends = [q >> (layout.log_max_rows - log_final) for q in challenges.queries.tolist()]
     assert len(ends) == 9 and len(set(ends)) > 1
@@ -324,7 +325,7 @@ def test_every_query_ends_at_the_final_polynomial(query: int, amount: Ext) -> No
     constant, linear, *rest = proof.final_polynomial
     other = (ext_sub(constant, ext_scale(amount, x)), ext_add(linear, amount), *rest)
     with pytest.raises(VerificationError, match="a query does not fold to the final polynomial"):
-        verification._check_folds(layout, replace(proof, final_polynomial=other), challenges, reduced)
+        verification._check_degree(layout, replace(proof, final_polynomial=other), challenges, folded)
 
 
 def test_a_prover_gives_the_commitment_that_it_has_made(monkeypatch: pytest.MonkeyPatch) -> None:

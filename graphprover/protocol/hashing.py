@@ -5,6 +5,7 @@ Specification: Bertoni, Daemen, Peeters, Van Assche, "The Keccak reference", ver
 """
 
 from collections.abc import Sequence
+from itertools import accumulate, pairwise
 
 import numpy as np
 from Crypto.Hash import keccak
@@ -43,7 +44,7 @@ def keccak256_groups(groups: Sequence[np.ndarray]) -> list[np.ndarray]:
     by_kernels = backend.compiled(work)
     backend.used["kernels" if by_kernels else "NumPy"] += work
     if by_kernels:
-        return [_compiled(rows) for rows in groups]
+        return _compiled(groups)
     digests: dict[int, np.ndarray] = {}
     by_blocks: dict[int, list[int]] = {}
     for i, rows in enumerate(groups):
@@ -57,13 +58,14 @@ def keccak256_groups(groups: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [digests[i] for i in range(len(groups))]
 
 
-def _compiled(rows: np.ndarray) -> np.ndarray:
+def _compiled(groups: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The digests by the prover's kernels."""
     from graphprover.kernels.cpu.keccak import hash_messages
 
-    digests = np.empty((len(rows), DIGEST_WORDS), dtype=np.uint64)
-    hash_messages(np.ascontiguousarray(rows, dtype=np.uint64), digests)
-    return digests
+    ends = [0, *accumulate(map(len, groups))]
+    digests = np.empty((ends[-1], DIGEST_WORDS), dtype=np.uint64)
+    hash_messages([np.ascontiguousarray(rows, dtype=np.uint64) for rows in groups], digests)
+    return [digests[start:end] for start, end in pairwise(ends)]
 
 
 def _one_by_one(groups: Sequence[np.ndarray], _: int) -> list[np.ndarray]:

@@ -100,8 +100,11 @@ def total_of(proof: BatchProof) -> Ext:
 def _check_words(layout: Layout, proof: BatchProof, preprocessed: Cap | None, challenges: Challenges) -> None:
     """What was opened is what was committed to, and of low degree."""
     rows = [rows_by_height(*pair) for pair in zip(layout.rounds, proof.round_queries, strict=True)]
-    _check_rows(layout, proof, rows, preprocessed, challenges)
-    _check_folds(layout, proof, challenges, _reduce_openings(layout, proof, rows, challenges))
+    openings = _openings_of_rows(layout, proof, rows, preprocessed)
+    reduced = _reduce_openings(layout, proof, rows, challenges)
+    folds, folded = _fold(layout, proof, challenges, reduced)
+    verify_openings(challenges.queries, layout.log_max_rows, openings + folds)
+    _check_degree(layout, proof, challenges, folded)
 
 
 def _replay(
@@ -164,10 +167,10 @@ def _check_constraints(
         raise VerificationError(f"table {air.name}: the constraints do not hold at the out-of-domain point")
 
 
-def _check_rows(
-    layout: Layout, proof: BatchProof, rows: Sequence[Rows], preprocessed: Cap | None, challenges: Challenges
-) -> None:
-    """All queried rows are the committed ones."""
+def _openings_of_rows(
+    layout: Layout, proof: BatchProof, rows: Sequence[Rows], preprocessed: Cap | None
+) -> list[Opening]:
+    """That all queried rows are the committed ones, to be checked."""
     caps = {
         MAIN: proof.main_cap,
         QUOTIENT: proof.quotient_cap,
@@ -179,7 +182,7 @@ def _check_rows(
         cap = caps[round_.name]
         assert cap is not None
         openings.append(Opening(f"the {round_.name} commitment", cap, by_height, queries.path))
-    verify_openings(challenges.queries, layout.log_max_rows, openings)
+    return openings
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,7 +227,9 @@ def _reduce_openings(
     opened = np.append(words_to_array(opened_values(layout, proof.openings)), nothing, axis=1)
     count = 1 + max(int(batch.powers.max()) for batch in batches.values())
     gammas = np.append(arrays.ext_powers_of(challenges.gamma, count), nothing, axis=1)
-    differences, numerators = [], []
+    queries = len(challenges.queries)
+    # Of all heights and points, one after the other: z, x / 7 at the queries, and what p(z) and p(x) sum up to.
+    zs, xs, at_z, at_x = [], [], [], []
     # x / 7 at every query in the tallest domain; its square is that in the next one.
     exponents = array_reverse_bits(challenges.queries, layout.log_max_rows)
     x, log_domain = arrays.powers_of(root_of_unity(layout.log_max_rows), exponents), layout.log_max_rows
@@ -232,27 +237,30 @@ def _reduce_openings(
         for _ in range(log_domain - log_rows):
             x = arrays.multiply(x, x)
         log_domain = log_rows
-        coset = arrays.multiply(x, np.array([GENERATOR], dtype=np.uint64))
         generator = root_of_unity(log_rows - layout.parameters.log_blowup)
         points, columns = batch.opened.shape
         # Rows at the queries and, below them, the coordinates at each point, times those of the weights of each.
-        values = np.empty((len(x) + EXTENSION_DEGREE * points, columns), dtype=np.uint64)
+        values = np.empty((queries + EXTENSION_DEGREE * points, columns), dtype=np.uint64)
         parts = [by_height[log_rows] for by_height in rows if log_rows in by_height]
-        np.concatenate(parts, axis=1, out=values[: len(x)])
-        values[len(x) :] = np.moveaxis(opened[:, batch.opened], 1, 0).reshape(-1, columns)
+        np.concatenate(parts, axis=1, out=values[:queries])
+        values[queries:] = np.moveaxis(opened[:, batch.opened], 1, 0).reshape(-1, columns)
         weights = np.moveaxis(gammas[:, batch.powers], 1, 0).reshape(-1, columns)
         sums = arrays.dot(values, weights.T)
         for point in range(points):
             of_point = slice(EXTENSION_DEGREE * point, EXTENSION_DEGREE * (point + 1))
-            at_x, at_z = sums[: len(x), of_point].T, arrays.reduced(sums[len(x) :][of_point, of_point, None])
-            z = arrays.exts([ext_scale(challenges.zeta, generator if point else 1)])
-            differences.append(array_sub(z, np.stack([coset, np.zeros_like(x), np.zeros_like(x)])))
-            numerators.append(array_sub(at_z, at_x))
-    if not np.concatenate(differences, axis=1).any(axis=0).all():
+            zs.append(ext_scale(challenges.zeta, generator if point else 1))
+            xs.append(x)
+            at_z.append(sums[queries:][of_point, of_point])
+            at_x.append(sums[:queries, of_point].T)
+    differences = np.repeat(arrays.exts(zs), queries, axis=1)
+    coset = arrays.multiply(np.concatenate(xs), np.array([GENERATOR], dtype=np.uint64))
+    differences[0] = array_sub(differences[0], coset)
+    if not differences.any(axis=0).all():
         raise VerificationError("a query point is an opening point")
-    inverses = arrays.ext_inverses(np.concatenate(differences, axis=1))
-    products = arrays.ext_multiply(np.concatenate(numerators, axis=1), inverses)
-    quotients = iter(np.split(products, len(numerators), axis=1))
+    numerators = np.repeat(arrays.reduced(np.stack(at_z, axis=-1)), queries, axis=1)
+    numerators = array_sub(numerators, np.concatenate(at_x, axis=1))
+    products = arrays.ext_multiply(numerators, arrays.ext_inverses(differences))
+    quotients = iter(np.split(products, len(zs), axis=1))
     reduced = {}
     for log_rows, batch in batches.items():
         reduced[log_rows] = next(quotients)
@@ -264,8 +272,10 @@ def _reduce_openings(
     return reduced
 
 
-def _check_folds(layout: Layout, proof: BatchProof, challenges: Challenges, reduced: Mapping[int, np.ndarray]) -> None:
-    """Every query folds to the final polynomial, and every folded group is the committed one."""
+def _fold(
+    layout: Layout, proof: BatchProof, challenges: Challenges, reduced: Mapping[int, np.ndarray]
+) -> tuple[list[Opening], np.ndarray]:
+    """That every folded group is the committed one, to be checked, and what every query folds to, (3, queries)."""
     indices, folded, openings = challenges.queries, reduced[layout.log_max_rows], []
     for fold, (log_arity, log_rows) in enumerate(zip(layout.fold_log_arities, layout.folded_log_heights, strict=True)):
         beta, queries = challenges.betas[fold], proof.fold_queries[fold]
@@ -282,9 +292,12 @@ def _check_folds(layout: Layout, proof: BatchProof, challenges: Challenges, redu
         if log_rows in reduced:
             joining = arrays.ext_multiply(reduced[log_rows], arrays.exts([ext_pow(beta, 1 << log_arity)]))
             folded = array_add(folded, joining)
-    if openings:
-        log_first = openings[0].log_rows
-        verify_openings(challenges.queries >> (layout.log_max_rows - log_first), log_first, openings)
+    return openings, folded
+
+
+def _check_degree(layout: Layout, proof: BatchProof, challenges: Challenges, folded: np.ndarray) -> None:
+    """Every query folds to the final polynomial."""
+    indices = challenges.queries >> sum(layout.fold_log_arities)
     x = arrays.powers_of(root_of_unity(layout.log_max_rows), array_reverse_bits(indices, layout.log_max_rows))
     if (evaluate(proof.final_polynomial, x) != folded).any():
         raise VerificationError("a query does not fold to the final polynomial")

@@ -141,15 +141,31 @@ def hash_rows(matrices: Sequence[np.ndarray], target: np.ndarray, first: int, la
     _hash_rows(columns, 1, target.ctypes.data, first, last)
 
 
-def hash_messages(messages: np.ndarray, target: np.ndarray) -> None:
-    """The digests of the rows of one matrix, uint64 (n, words), as uint64 (n, 4); both are C-contiguous."""
-    rows, words = messages.shape
-    _check_target(target, rows, 0, rows)
-    if messages.dtype != np.uint64 or not messages.flags.c_contiguous:
-        raise ValueError("messages are rows of a C-contiguous uint64 array")
+@njit(nogil=True, cache=True)
+def _hash_messages(groups, most, target):
+    columns = np.empty(most, dtype=np.int64)
+    done = 0
+    for group in range(len(groups)):
+        address, count, words = groups[group, 0], groups[group, 1], groups[group, 2]
+        for i in range(words):
+            columns[i] = address + 8 * i
+        _hash_rows(columns[:words], words, target + 8 * DIGEST_WORDS * done, 0, count)
+        done += count
+
+
+def hash_messages(groups: Sequence[np.ndarray], target: np.ndarray) -> None:
+    """The digests of the rows of some matrices, uint64 (n, words), one matrix after another, as uint64 (sum of n, 4).
+
+    All are C-contiguous. Raises ValueError otherwise.
+    """
+    _check_target(target, sum(map(len, groups)), 0, 0)
+    if any(array.dtype != np.uint64 or array.ndim != 2 or not array.flags.c_contiguous for array in groups):
+        raise ValueError("messages are rows of C-contiguous uint64 arrays")
     # Not by ``ctypes``, which takes as long as hashing a few messages.
-    first, digests = (array.__array_interface__["data"][0] for array in (messages, target))
-    _hash_rows(first + 8 * np.arange(words, dtype=np.int64), words, digests, 0, rows)
+    addresses = [array.__array_interface__["data"][0] for array in (target, *groups)]
+    given = [(address, *messages.shape) for address, messages in zip(addresses[1:], groups, strict=True)]
+    most = max((messages.shape[1] for messages in groups), default=0)
+    _hash_messages(np.array(given, dtype=np.int64).reshape(-1, 3), most, addresses[0])
 
 
 def hash_groups(codeword: np.ndarray, size: int, target: np.ndarray, first: int, last: int) -> None:
