@@ -22,6 +22,7 @@ from weakref import WeakKeyDictionary, proxy
 import dask
 from distributed import Client, Future, span, wait
 from distributed.scheduler import KilledWorker
+from distributed.utils_comm import gather_from_workers
 
 from graphprover.admission import TooLarge
 from graphprover.device import Device
@@ -111,24 +112,21 @@ class Cluster:
         name, what = subject.label.split(" ")[0] or "statement", f"proof of {subject.label}"
         tell = progress or (lambda ended, total, task: None)
 
-        def made(avoid: str) -> Outcome:
+        def verified(avoid: str = "", again: bool = False) -> tuple[Any, V]:
             tell(0, 1, what)
             errand = Errand(name, lambda: payload, avoid=avoid)
             with closing(self.run([errand], device, lambda _, worker: tell(0, 1, f"{what} by {worker}"))) as outcomes:
-                return next(outcomes)
-
-        def verified(avoid: str = "", again: bool = False) -> tuple[Any, V]:
-            outcome = made(avoid)
-            if outcome.error:
-                raise outcome.error
-            found, started = outcome.value, clock()
-            try:
-                checked = check(found.proof)
-            except VerificationError as error:
-                if again:
-                    raise VerificationError(f"{error}, by {outcome.worker}") from error
-                _log.warning("graphprover: prove-%s: %s, by %s; it is made again", name, error, outcome.worker)
-                return verified(outcome.worker, again=True)
+                outcome = next(outcomes)
+                if outcome.error:
+                    raise outcome.error
+                found, started = outcome.value, clock()
+                try:
+                    checked = check(found.proof)
+                except VerificationError as error:
+                    if again:
+                        raise VerificationError(f"{error}, by {outcome.worker}") from error
+                    _log.warning("graphprover: prove-%s: %s, by %s; it is made again", name, error, outcome.worker)
+                    return verified(outcome.worker, again=True)
             if found.observation:
                 seen = found.observation.of_worker(outcome.worker)
                 give(seen.with_stages([Stage("verify", started, clock())]))
@@ -221,6 +219,7 @@ class _Run:
         self._needed = {SLOT: 1, GPU.format(asked - 1): 1} if asked else {SLOT: 1}
         self._present = members.absence("has lost its workers")
         self._open: list[_Open] = []
+        self._ended: list[_Open] = []  # whose workers may still keep what they gave
         # Of errands that others have ended: a stopped worker keeps its task, and gets no more.
         self._held: list[_Try] = []
         self._looked = time.monotonic()
@@ -234,6 +233,7 @@ class _Run:
             self._open += begin
             for avoid in {one.errand.avoid for one in begin}:
                 self._submit([one for one in begin if one.errand.avoid == avoid], avoid, first=True)
+            self._release_ended()  # now that others are on their way
             if not self._open:
                 return
             self._wait()
@@ -242,14 +242,13 @@ class _Run:
             if time.monotonic() - self._looked > LOOK_SECONDS:
                 self._look()
                 self._looked = time.monotonic()
-            ended = [one for one in self._open if one.outcome]
+            self._ended = [one for one in self._open if one.outcome]
             self._open = [one for one in self._open if not one.outcome]
-            for done in (one for opened in ended for one in opened.tries):  # before one of them is the last wanted
-                self._release(done)
-            yield from (one.outcome for one in ended if one.outcome)
+            yield from [one.outcome for one in self._ended if one.outcome]
 
     def close(self) -> None:
         """Take back what has not ended."""
+        self._release_ended()
         for one in [*self._held, *(one for opened in self._open for one in opened.tries)]:
             one.stopped = ""
             self._release(one)
@@ -353,7 +352,7 @@ class _Run:
 
     def _take(self, opened: _Open, one: _Try) -> None:
         try:
-            value = one.future.result(timeout=ANSWER_SECONDS)
+            value = self._value(one)
         except Exception as error:
             self._gone(error)
             if one.future.status == "finished":  # else its worker died with it, and what comes of it now is seen later
@@ -363,6 +362,16 @@ class _Run:
             opened.end(value, None, one if stays else None)
             if stays:
                 opened.tries.remove(one)
+
+    def _value(self, one: _Try) -> Any:
+        """What it gave: from its worker, where that is asked directly, else by way of the scheduler, which knows."""
+        client, key = self._client, one.future.key
+        if client.direct_to_workers and one.workers:
+            where = {key: one.workers[-1:]}
+            found, *_ = client.sync(gather_from_workers, where, client.rpc, callback_timeout=ANSWER_SECONDS)
+            if key in found:
+                return found[key]
+        return one.future.result(timeout=ANSWER_SECONDS)
 
     def _failed(self, opened: _Open, one: _Try, error: Exception) -> None:
         if isinstance(error, KilledWorker):
@@ -420,6 +429,11 @@ class _Run:
                 since = f"{float(setting(SILENCE)):g} s"
                 self._log(opened.errand, f"nothing from {waiting[-1].stopped} for {since}; it is given to another")
                 self._submit([opened])
+
+    def _release_ended(self) -> None:
+        for one in (one for opened in self._ended for one in opened.tries):
+            self._release(one)
+        self._ended = []
 
     def _release(self, one: _Try) -> None:
         """What nobody wants any more the scheduler takes back; a proof that runs ends first."""

@@ -52,11 +52,17 @@ class Members:
         self._pulse: dict[str, tuple[float, int]] = {}  # when the scheduler heard of it last; in how many looks no more
         self.paused: set[str] = set()  # by Dask, whose limit of memory they have reached: they get nothing meanwhile
         self._told: set[str] = set()
+        self._looked = 0.0  # when it was
         self._counted = 0.0  # when silence was
         self._lock = threading.Lock()
 
     def wait_for(self, device: Device | str) -> None:
-        """Until a worker is there and all have answered; raises ClusterError where one does not fit, or none comes."""
+        """Until a worker is there and all have answered; raises ClusterError where one does not fit, or none comes.
+
+        Where the last look has found nothing else, it is taken for a while: a look costs a millisecond.
+        """
+        if time.monotonic() - self._looked < LOOK_SECONDS and len(self.fit(device)) == len(self._asked) > 0:
+            return
         present, started = self.absence("has no worker"), time.monotonic()
         while True:
             self.look()
@@ -88,6 +94,7 @@ class Members:
                 ask = partial(asyncio.run_coroutine_threadsafe, self._ask(address), loop.asyncio_loop)
                 self._asked[address] = Context().run(ask)  # the caller's would keep its client
             self._count_silence({address: worker["last_seen"] for address, worker in workers.items()})
+            self._looked = time.monotonic()
 
     def _count_silence(self, seen: dict[str, float]) -> None:
         """In looks, not by a clock: whoever was suspended, this process too, has missed nothing meanwhile."""

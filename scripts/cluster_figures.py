@@ -139,7 +139,8 @@ def seconds_of(function: Callable[..., Any], *arguments: Any) -> float:
 
 
 def workers_of(client: Client) -> set[str]:
-    return set(client.scheduler_info(n_workers=-1)["workers"])
+    scheduler: Any = client.scheduler  # `Client.scheduler_info` now and then says that there is none
+    return set(client.sync(scheduler.identity, n_workers=-1)["workers"])
 
 
 def say(text: str) -> None:

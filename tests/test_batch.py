@@ -13,7 +13,7 @@ from graphprover import FileError, Job, Prover, VerificationError, batch, cluste
 from graphprover.cluster import Errand, Outcome
 from graphprover.device import DeviceLost
 from graphprover.jobs import made
-from tests.cluster.processes import workers
+from tests.cluster.processes import present, workers
 from tests.test_jobs import SQUARES
 
 GUEST = Path(__file__).parents[1] / "examples" / "guests" / "fib_iterative.elf"
@@ -148,7 +148,7 @@ def test_workers_run_the_programs(prover: Prover, guest: Prover, tmp_path: Path)
         jobs = [prover.job(TURNS, "good"), guest.job(TURNS, "bad", exit_code=1), guest.job(tmp_path / "none", "none")]
         results = {result.job.name: result for result in prove_many(jobs, client, "cpu")}
         assert results["good"].proof == prover.prove(TURNS)
-        assert results["good"].worker in client.scheduler_info()["workers"] and results["good"].tries == 1
+        assert results["good"].worker in present(client) and results["good"].tries == 1
         assert isinstance(results["bad"].error, VerificationError) and isinstance(results["none"].error, FileError)
         remote = Prover(GUEST, security=20, executor=client)
         assert remote.prove(TURNS) == guest.prove(TURNS)

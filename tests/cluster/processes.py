@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import dask
 from distributed import Client, LocalCluster
@@ -67,6 +68,12 @@ def until(true: Callable[[], bool], seconds: float = 60) -> None:
     while not true():
         assert time.monotonic() < deadline, "nothing happened"
         time.sleep(0.02)
+
+
+def present(client: Client) -> dict[str, dict[str, Any]]:
+    """What the scheduler says of each worker; `Client.scheduler_info` now and then says that there is none."""
+    scheduler: Any = client.scheduler
+    return dict(client.sync(scheduler.identity, n_workers=-1)["workers"])
 
 
 def pids(client: Client) -> dict[str, int]:

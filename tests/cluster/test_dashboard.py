@@ -25,7 +25,7 @@ from graphprover.options import OK
 from graphprover.prepared import prepare
 from graphprover.settings import DASHBOARD
 from tests.cluster.once import Once
-from tests.cluster.processes import ROOT, until
+from tests.cluster.processes import ROOT, present, until
 from tests.graphs.test_proof import FEW, example
 
 BATCH, JOBS = "primes", [f"job {number}" for number in range(4)]
@@ -53,7 +53,7 @@ def results(client: Client) -> list[Result]:
 
 def figures(client: Client, name: str) -> list[int]:
     """What the workers' heartbeats say."""
-    return [worker["metrics"][name] for worker in client.scheduler_info()["workers"].values()]
+    return [worker["metrics"][name] for worker in present(client).values()]
 
 
 def page(url: str) -> str:
@@ -118,7 +118,7 @@ def test_figures_with_heartbeats(client: Client, results: list[Result]) -> None:
 
 def test_prometheus(client: Client, results: list[Result]) -> None:
     scraped: dict[str, float] = {}
-    for worker in client.scheduler_info()["workers"].values():
+    for worker in present(client).values():
         for line in page(f"http://127.0.0.1:{worker['services']['dashboard']}/metrics").splitlines():
             if line.startswith("graphprover"):
                 name, _, value = line.rpartition(" ")

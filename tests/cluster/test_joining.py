@@ -23,7 +23,7 @@ from graphprover.prover import Checks, prove_prepared
 from graphprover.recipe import Recipe
 from graphprover.statement import Table
 from graphprover.verifier import verify
-from tests.cluster.processes import by_hand, in_background, pids, workers
+from tests.cluster.processes import by_hand, in_background, pids, present, workers
 from tests.graphs.test_proof import FEW, example
 
 
@@ -33,7 +33,7 @@ def test_two_clients_and_proofs_one_after_another() -> None:
     with workers(2) as client, Client(client.scheduler.address) as other:
         futures = [in_background(lambda c=c: prove(statement, c, parameters=FEW)) for c in (client, other) * 3]
         assert all(future.result(120) == proof for future in futures)
-        resources = [worker["resources"] for worker in client.scheduler_info()["workers"].values()]
+        resources = [worker["resources"] for worker in present(client).values()]
         assert [resource[members.SLOT] for resource in resources] == [1, 1]
 
 
@@ -72,7 +72,7 @@ def test_workers_that_do_not_fit_are_named_and_live(preload: str, line: str, tmp
 def test_a_worker_may_have_the_resource_from_its_start(tmp_path: Path) -> None:
     with by_hand(tmp_path, [""], "--resources", f"{members.SLOT}=1") as (client, _):
         assert prove(example(memory), client, parameters=FEW) == prove(example(memory), "sync", parameters=FEW)
-        (worker,) = client.scheduler_info()["workers"].values()
+        (worker,) = present(client).values()
         assert worker["resources"] == {members.SLOT: 1}
 
 

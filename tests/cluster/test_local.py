@@ -11,19 +11,19 @@ from typing import Any
 
 import dask
 import pytest
-from distributed import Client, Scheduler
+from distributed import Client, Future, Scheduler
 from distributed.system_monitor import SystemMonitor
 
-from graphprover import prove
+from graphprover import cluster, members, prove
 from graphprover.cli import main
 from graphprover.cluster import ClusterError, joined
 from graphprover.device import choose
 from graphprover.examples import memory
 from graphprover.local_cluster import started
-from graphprover.members import SLOT
+from graphprover.members import SLOT, Members
 from graphprover.options import OK
 from graphprover.settings import WORKERS
-from tests.cluster.processes import ROOT, by_hand, pids, until
+from tests.cluster.processes import ROOT, by_hand, pids, present, until
 from tests.graphs.test_proof import FEW, example
 
 
@@ -40,13 +40,42 @@ def test_processes_serve_as_long_as_they_are_needed() -> None:
     with started("processes", 2) as client:
         before = pids(client)
         assert len(before) == 2
-        resources = [worker["resources"] for worker in client.scheduler_info()["workers"].values()]
+        resources = [worker["resources"] for worker in present(client).values()]
         assert resources == [{SLOT: 1}] * 2
         for pid in before.values():
             os.kill(pid, signal.SIGINT)  # as Ctrl-C in a terminal does
         assert prove(statement, client, parameters=FEW) == prove(statement, "sync", parameters=FEW)
         assert pids(client) == before
     assert not any(runs(pid) for pid in before.values())
+
+
+def test_the_scheduler_is_not_asked_for_proofs_nor_again_for_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    statement, asked = example(memory), list[str]()
+    expected = prove(statement, "sync", parameters=FEW)
+    result, look = Future.result, Members.look
+
+    def fetched(future: Future, **options: Any) -> Any:
+        asked.append("proof")
+        return result(future, **options)
+
+    def looked(at: Members) -> None:
+        asked.append("workers")
+        look(at)
+
+    monkeypatch.setattr(Future, "result", fetched)
+    monkeypatch.setattr(Members, "look", looked)
+    for module in (members, cluster):
+        monkeypatch.setattr(module, "LOOK_SECONDS", 60.0)
+    with started("processes", 1) as client:
+        for _ in range(3):
+            assert prove(statement, client, parameters=FEW) == expected
+        assert set(asked) == {"workers"}
+        asked.clear()
+        assert prove(statement, client, parameters=FEW) == expected
+        assert not asked
+        client.direct_to_workers = False
+        assert prove(statement, client, parameters=FEW) == expected
+        assert asked == ["proof"]
 
 
 def test_only_clients_of_others_keep_what_they_send() -> None:
@@ -187,7 +216,7 @@ def loads() -> int:
 
 def test_a_worker_joins_when_it_is_warm(tmp_path: Path) -> None:
     with by_hand(tmp_path, ["", ""], "--preload", "graphprover.worker") as (client, _):
-        workers = client.scheduler_info()["workers"].values()
+        workers = present(client).values()
         assert [worker["resources"] for worker in workers] == [{SLOT: 1}] * 2
         assert set(client.run(loads).values()) == {0}
         assert prove(example(memory), client, parameters=FEW) == prove(example(memory), "sync", parameters=FEW)

@@ -23,7 +23,7 @@ from graphprover.examples import memory, synthetic
 from graphprover.jobs import packed
 from graphprover.prepared import Prepared, prepare
 from tests.cluster.once import DIES, STOPS, WRONG, Once
-from tests.cluster.processes import by_hand, in_background, pids, proving, until, workers
+from tests.cluster.processes import by_hand, in_background, pids, present, proving, until, workers
 from tests.graphs.test_faults import BYTES
 from tests.graphs.test_proof import FEW, example
 
@@ -179,7 +179,7 @@ def test_a_stopped_worker_loses_its_proof(
                 cluster.prove(prepared, "cpu", lambda proof: None)
         finally:
             os.kill(int(marker.read_text()), signal.SIGKILL)
-    until(lambda: stopped not in pair.scheduler_info(n_workers=-1)["workers"])
+    until(lambda: stopped not in present(pair))
 
 
 def pids_of(client: Client) -> dict[str, int]:
@@ -276,7 +276,7 @@ def test_a_worker_that_is_cut_off_loses_its_proof(tmp_path: Path) -> None:
         until(lambda: bool(proving(client)))
         (address,) = proving(client)
         client.run(cut, workers=[address], on_error="ignore")
-        until(lambda: address not in client.scheduler_info()["workers"])
+        until(lambda: address not in present(client))
         assert proof.result(120) == prove(LONG, "sync", parameters=FEW)
 
 

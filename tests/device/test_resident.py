@@ -13,7 +13,7 @@ from distributed.spill import SpillBuffer
 
 from graphprover.device import CpuDevice
 from graphprover.device.resident import Resident, resident
-from tests.cluster.processes import workers
+from tests.cluster.processes import present, workers
 
 WORDS = 1 << 17
 
@@ -43,7 +43,7 @@ def client() -> Iterator[Client]:
 
 
 def test_a_worker_has_what_another_has_made(client: Client) -> None:
-    here, there = client.scheduler_info()["workers"]
+    here, there = present(client)
     kept = client.submit(made, 5, workers=[here], pure=False)
     process, found, _ = client.submit(read, kept, workers=[here]).result()
     assert same(found, 5)
