@@ -52,7 +52,7 @@ class Members:
         self._pulse: dict[str, tuple[float, int]] = {}  # when the scheduler heard of it last; in how many looks no more
         self.paused: set[str] = set()  # by Dask, whose limit of memory they have reached: they get nothing meanwhile
         self._told: set[str] = set()
-        self._looked = 0.0  # when it was
+        self._looked = 0.0  # when the last look was
         self._counted = 0.0  # when silence was
         self._lock = threading.Lock()
 
