@@ -238,7 +238,8 @@ def test_a_worker_that_dies_loses_what_it_held(
     told = {int(piece) for piece in re.findall(r"piece (\d) of 4: \w+: lost its worker", caplog.text)}
     assert told == {piece for (piece, _), by in tries.items() if len(by) > 1}
     # What was lost is committed to again first. Others Dask may have given to whoever was free, as they are small.
-    assert not told & {int(piece) for piece in re.findall(r"piece (\d) of 4: finish: made from the beginning", caplog.text)}
+    anew = re.findall(r"piece (\d) of 4: finish: made from the beginning", caplog.text)
+    assert not told & {int(piece) for piece in anew}
     until(lambda: not left(pair))
 
 
