@@ -84,20 +84,20 @@ def verify_openings(indices: np.ndarray, log_rows: int, openings: Sequence[Openi
 
     ``indices`` are the queried leaves, int64, of a tree of 2^log_rows; a lower tree, as a shorter matrix, is read at
     the indices shifted down. The caller has checked the widths of rows, and that no matrix is shorter than its cap.
-    Raises VerificationError, naming the commitment.
+    Raises VerificationError, naming the first commitment that is wrong: rows of those after it may follow from its own.
     """
     lowest = min(opening.log_cap for opening in openings)
     # By log2 of the layer: one walk up for all trees, as all are opened at the same queries.
     walk = {log_rows - i: layer for i, layer in enumerate(layers(indices, log_rows - lowest))}
-    siblings = []
-    for opening in openings:
-        _check_agreement(opening, indices >> (log_rows - opening.log_rows), walk)
-        siblings.append(_siblings(opening, walk))
+    siblings = [_siblings(opening, walk) for opening in openings]
+    wrong: dict[int, str] = {}  # what is, by opening
+    for i, opening in enumerate(openings):
+        if differing := _disagreement(opening, indices >> (log_rows - opening.log_rows), walk):
+            wrong[i] = differing
     places = [(i, log) for i, opening in enumerate(openings) for log in opening.rows]
     hashed = keccak256_groups([openings[i].rows[log][walk[log].query] for i, log in places])
     row_digests = dict(zip(places, hashed, strict=True))
     digests: dict[int, np.ndarray] = {}  # by opening: those of the layer's nodes
-    wrong = []
     for log in range(log_rows, lowest - 1, -1):
         if digests:
             below = walk[log + 1]
@@ -111,13 +111,13 @@ def verify_openings(indices: np.ndarray, log_rows: int, openings: Sequence[Openi
         for i in [i for i in digests if openings[i].log_cap == log]:
             cap = np.frombuffer(b"".join(openings[i].cap), dtype="<u8").reshape(-1, DIGEST_WORDS)
             if (cap[walk[log].nodes] != digests.pop(i)).any():
-                wrong.append(i)
-    if wrong:
-        raise VerificationError(f"{openings[min(wrong)].what}: a Merkle path does not end in the cap")
+                wrong.setdefault(i, "a Merkle path does not end in the cap")
+    for i in sorted(wrong)[:1]:
+        raise VerificationError(f"{openings[i].what}: {wrong[i]}")
 
 
-def _check_agreement(opening: Opening, indices: np.ndarray, walk: Mapping[int, Layer]) -> None:
-    """Queries that read one row were answered with one row; ``indices`` are the leaves they read."""
+def _disagreement(opening: Opening, indices: np.ndarray, walk: Mapping[int, Layer]) -> str:
+    """What is said where queries that read one row have different ones; ``indices`` are the leaves they read."""
 
     def differing(log: int, words: np.ndarray) -> np.ndarray:
         again, before = walk[log].again
@@ -125,10 +125,11 @@ def _check_agreement(opening: Opening, indices: np.ndarray, walk: Mapping[int, L
 
     for words in opening.rows.values():
         for query in differing(opening.log_rows, words)[:1]:
-            raise VerificationError(f"{opening.what}: two openings of row {indices[query]} differ")
+            return f"two openings of row {indices[query]} differ"
     for log, words in opening.rows.items():
         if len(differing(log, words)):
-            raise VerificationError(f"{opening.what}: two openings of one row differ")
+            return "two openings of one row differ"
+    return ""
 
 
 def _siblings(opening: Opening, walk: Mapping[int, Layer]) -> dict[int, np.ndarray]:
