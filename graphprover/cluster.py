@@ -277,7 +277,7 @@ class _Run:
         if graph:
             self._send(graph, chosen)
 
-    def _send(self, graph: "list[_Sent]", chosen: set[str]) -> None:
+    def _send(self, graph: list[_Sent], chosen: set[str]) -> None:
         """As one graph: one by one they would take turns with the scheduler, where that is here for Python's lock."""
         spans = {sent.key: sent.seen_in for sent in graph}
         weights = {sent.key: sent.opened.errand.weight for sent in graph}
