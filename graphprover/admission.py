@@ -9,6 +9,8 @@ for each other in a circle. What is kept between two parts of a proof has a gran
 soon as the next that waits could run without it. Memory that a pool keeps beyond its proofs is given back by a thread
 of its process as soon as somebody waits, and is not waited for longer than `PATIENCE`. A process that is stopped while
 it waits is passed.
+
+Of the processes that share a GPU one in four does not prove (`has_turn`).
 """
 
 import itertools
@@ -37,7 +39,7 @@ except ImportError:  # nothing of the kind on Windows
 
 PATIENCE = 5.0  # seconds to wait for memory that no proof uses, and until a wait is told
 TOLD_AGAIN = 60.0  # seconds between two lines about a wait
-STOPPED = 5.0  # seconds without a sign of life after which nobody waits for a process that waits
+STOPPED = 5.0  # seconds without a sign of life after which nobody waits for a process; a turn is not waited for longer
 POLL = 0.002  # seconds between two looks of a process that waits, for each process there is: all together cost the same
 LOOK = 0.1  # seconds between two looks of a process whose pool keeps memory, whether somebody waits for it
 
@@ -145,12 +147,16 @@ class Entry:
     kept: int = 0  # bytes that its pool had of the device when it last looked
     held: list[Need] = field(default_factory=list)  # of its proofs that run
     waits: list[Need] = field(default_factory=list)  # of those that do not yet
+    turns: list[Need] = field(default_factory=list)  # of those that hold memory and have their turn on a GPU
     stopped: bool = False  # it gives no sign of life
     idle: int = 0  # bytes, of those held, that nobody works with: they are dropped where that helps another
 
     def taken(self, more: int = 0, kept: bool = True) -> int:
         """Bytes that others cannot have, with ``more`` for another proof: those of its proofs lie in its pool."""
         return max(sum(need.bytes for need in self.held) + more, self.kept if kept else 0)
+
+
+_PLACES = "held", "waits", "turns"  # where an entry has needs
 
 
 def grantable(need: Need, own: Entry, entries: Iterable[Entry], budget: int, patient: bool) -> bool:
@@ -165,6 +171,18 @@ def grantable(need: Need, own: Entry, entries: Iterable[Entry], budget: int, pat
     others = sum(entry.taken(kept=patient) for entry in entries if entry.process != own.process)
     with_it = own.taken(need.bytes, patient)
     return with_it == own.taken(0, patient) or others + with_it <= budget
+
+
+def has_turn(own: Entry, entries: Iterable[Entry]) -> bool:
+    """Whether a process may prove on a GPU that it shares: of four three do at once, of eight six.
+
+    A GPU gives each the same time. So equal proofs that begin together would end together, and the GPU had nothing to
+    do while all guests run and all proofs are verified. Processes of which nothing was heard do not count, be they idle
+    or within a long proof.
+    """
+    heard = [entry for entry in entries if not entry.stopped]
+    proving = sum(bool(entry.turns) for entry in heard if entry.process != own.process)
+    return bool(own.turns) or proving < max(1, len(heard) - len(heard) // 4)
 
 
 @dataclass(eq=False)
@@ -214,12 +232,14 @@ class Ledger:
                 self.own.waits.append(need)
                 self._write()
             self._wait(need, budget, instead)
+            if self._device.memory.keeps:
+                self._wait_for_turn(need)
             yield
         finally:
             kept = self._reserved()
             with self._locked():
                 self.own.kept = kept
-                for place in (self.own.waits, self.own.held):
+                for place in (getattr(self.own, name) for name in _PLACES):
                     if need in place:
                         place.remove(need)
                 self._write()
@@ -234,10 +254,13 @@ class Ledger:
             # Looked at without the lock first, so that a process which is stopped hardly ever has it.
             if grantable(need, self._without(instead), entries, budget, patient):
                 with self._locked():
-                    if grantable(need, self._without(instead), self.entries(bury=True), budget, patient):
+                    entries = self.entries(bury=True)
+                    if grantable(need, self._without(instead), entries, budget, patient):
                         self._forget_kept([instead] if instead else [])
                         self.own.waits.remove(need)
                         self.own.held.append(need)
+                        if has_turn(self.own, entries):
+                            self.own.turns.append(need)
                         self._write()
                         return
             elif waited > tell_after:
@@ -245,6 +268,23 @@ class Ledger:
                 _log.warning("graphprover: %s", self._told(need, entries, budget))
             os.utime(self._file)  # a sign of life
             time.sleep(POLL * max(len(entries), 1))
+
+    def _wait_for_turn(self, need: Need) -> None:
+        """On a GPU, for `STOPPED` at most, unless it has come with the memory."""
+        last = time.monotonic() + STOPPED
+
+        def free() -> bool:
+            return has_turn(self.own, self.entries()) or time.monotonic() > last
+
+        while need not in self.own.turns:
+            if not free():
+                os.utime(self._file)  # a sign of life
+                time.sleep(POLL)
+                continue
+            with self._locked():
+                if free():
+                    self.own.turns.append(need)
+                    self._write()
 
     def _without(self, kept: Kept | None) -> Entry:
         """The own entry, as if that were not kept."""
@@ -308,16 +348,16 @@ class Ledger:
                 if _is_locked(file):
                     stopped = time.time() - os.stat(file.fileno()).st_mtime > STOPPED
                     entry = json.load(file)
-                    held, waits = ([Need(*need) for need in entry[place]] for place in ("held", "waits"))
-                    found.append(Entry(path.stem, entry["kept"], held, waits, stopped, entry.get("idle", 0)))
+                    held, waits, turns = ([Need(*need) for need in entry.get(place, ())] for place in _PLACES)
+                    found.append(Entry(path.stem, entry["kept"], held, waits, turns, stopped, entry.get("idle", 0)))
                 elif bury:
                     path.unlink()
         return found
 
     def _write(self) -> None:
         """The own entry, which needs the lock."""
-        held, waits = ([astuple(need) for need in place] for place in (self.own.held, self.own.waits))
-        own = {"kept": self.own.kept, "held": held, "waits": waits, "idle": self.own.idle}
+        needs = {place: [astuple(need) for need in getattr(self.own, place)] for place in _PLACES}
+        own = {"kept": self.own.kept, "idle": self.own.idle, **needs}
         text = json.dumps(own).encode()
         os.pwrite(self._file, text, 0)
         os.ftruncate(self._file, len(text))
@@ -343,13 +383,15 @@ class Ledger:
     def give_back(self) -> None:
         """Trim the pool to what the own proofs were granted, whenever somebody waits; runs as long as the process.
 
+        Who has only just asked does not wait: a pool that is trimmed has to grow again.
         Neither lock nor grant is held meanwhile, so this waits for nobody who waits for it.
         """
         with suppress(DeviceLost):
             while not self.gone():
                 time.sleep(LOOK)
-                spare = self.own.kept > self.own.taken(kept=False)
-                if spare and any(entry.waits for entry in self.entries() if entry.process != self.own.process):
+                spare, before = self.own.kept > self.own.taken(kept=False), time.monotonic() - LOOK
+                others = (entry for entry in self.entries() if entry.process != self.own.process)
+                if spare and any(need.since < before for entry in others for need in entry.waits):
                     with self._device.task():
                         self._device.memory.trim(self.own.taken(kept=False))
                         kept = self._device.memory.reserved()

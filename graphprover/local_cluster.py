@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from copy import deepcopy
@@ -22,15 +22,15 @@ import dask
 from distributed import Client, Nanny, Scheduler
 from distributed.utils import silence_logging_cmgr
 
-from graphprover.device.choose import gpus, missing
+from graphprover.device.choose import gpus, memory_of, missing
 from graphprover.device.cpu import available_threads
 from graphprover.graphs.executor_names import CUDA, PROCESSES
 from graphprover.members import ClusterError, prompt
-from graphprover.settings import DASHBOARD, SILENCE, WORKERS, setting
+from graphprover.settings import DASHBOARD, POOL, SILENCE, WORKERS, bytes_of, setting
 
 MOST_PROCESSES = 8  # by default
-CORES_PER_PROCESS = 4  # of a GPU, and
-MOST_PER_GPU = 4  # by default: more gain little
+MOST_PER_GPU = 8  # by default: more gain little
+CONTEXT_BYTES = 600 << 20  # that a process takes of a GPU before it has any array, on an H200
 PATIENCE_SECONDS = 5.0  # after which the wait for processes is told
 
 _HOST = "127.0.0.1"
@@ -80,10 +80,20 @@ def _for_gpus(each: int | None) -> list[dict[str, Any]]:
     found = gpus()
     if not found:
         raise ClusterError(f"executor {CUDA}: {missing(found)}; executor {PROCESSES} takes CPUs")
-    each = each or min(max(available_threads() // found // CORES_PER_PROCESS, 1), MOST_PER_GPU)
+    each = each or _per_gpu(available_threads(), [memory_of(number) for number in range(found)])
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     names = visible.split(",")[:found] if visible else [str(number) for number in range(found)]
     return [{"nthreads": 1, "env": {"CUDA_VISIBLE_DEVICES": name}} for _ in range(each) for name in names]
+
+
+def _per_gpu(cores: int, totals: Sequence[int]) -> int:
+    """How many processes to start for each of the GPUs that have so many bytes.
+
+    One for each core, as it waits for its GPU most of the time; and so many that there is room for their contexts
+    beside what proofs may hold.
+    """
+    beside = min(total - bytes_of(POOL, total) for total in totals)
+    return max(1, min(cores // len(totals), beside // CONTEXT_BYTES, MOST_PER_GPU))
 
 
 class _Processes:

@@ -194,7 +194,7 @@ def _piece(source: Source, number: PieceNumber) -> Prepared:
 
 def _planned(piece: Prepared, part: Part, device: Device) -> PiecePlan:
     """What to keep of it, if all pieces that this process may have to hold are like it."""
-    budget = largest(device) // sharing(device) - given_bytes(device, piece)
+    budget = largest(device) // min(sharing(device), part.number.count) - given_bytes(device, piece)
     plan = plan_pieces([(piece.layout, piece.traces)] * part.waiting, On.of(device), budget)
     before = sum(held.token == part.token for held in _held)
     return plan.pieces[min(before, part.waiting - 1)]

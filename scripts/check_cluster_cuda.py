@@ -95,7 +95,7 @@ PARTS: dict[str, Part] = {
 
 def main() -> None:
     parser = parser_of(__doc__, PARTS, Sizes())
-    parser.add_argument("--processes", type=int, nargs="+", default=[1, 2, 4], help="of one GPU, that sharing tries")
+    parser.add_argument("--processes", type=int, nargs="+", default=[1, 2, 4, 8], help="of one GPU, that sharing tries")
     check(parser, PARTS, Sizes(), ON_CPUS, measure.compile_all)
 
 

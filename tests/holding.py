@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import dask
 
 from graphprover import admission
-from graphprover.settings import MEMORY_LIMIT
+from graphprover.settings import MEMORY_LIMIT, POOL
 
 
 @dataclass
@@ -46,6 +46,14 @@ def run(needed: int, budget: int) -> tuple[float, float, int, int]:
         seen = sum(entry.taken() for entry in admission._ledgers["test"].entries())
         time.sleep(needed / 1000)
         return first, time.monotonic(), needed, seen
+
+
+def run_by_gpu(seconds: float) -> tuple[float, float]:
+    """When it was admitted to a GPU and when it left."""
+    with dask.config.set({POOL: 1.0}), admission.admitted(Memory(100, "gpu", keeps=True), 1):  # type: ignore[arg-type]
+        first = time.monotonic()
+        time.sleep(seconds)
+        return first, time.monotonic()
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ from graphprover.admission import (
     TooLarge,
     admitted,
     grantable,
+    has_turn,
     in_the_way,
     keep,
     limit_process,
@@ -41,7 +42,7 @@ from graphprover.prepared import Prepared, prepare
 from graphprover.prover import prove_prepared
 from graphprover.settings import MEMORY_LIMIT, POOL
 from tests.graphs.test_proof import FEW
-from tests.holding import Memory, run
+from tests.holding import Memory, run, run_by_gpu
 
 ROOT = Path(__file__).parents[1]
 SHARES = (Fraction(3, 4), Fraction(1, 2), Fraction(1, 3))  # of what would be held if all ran at once
@@ -233,6 +234,69 @@ def test_a_pool_that_keeps_all_is_not_waited_for_longer_than_patience(
     (line,) = {record.getMessage() for record in caplog.records}
     assert line.startswith("graphprover: waiting for 30 of 100 bytes of memory (foreign); held by process ")
     assert f"process {os.getpid()} 75" in line and line.endswith("before this one: 0")
+
+
+@pytest.mark.parametrize(("processes", "at_once"), [(1, 1), (2, 2), (3, 3), (4, 3), (5, 4), (8, 6), (12, 9)])
+def test_of_four_processes_that_share_a_gpu_three_prove(processes: int, at_once: int) -> None:
+    need = Need(-1, 0.0, 0, "1")
+    own, *others = [Entry(str(number)) for number in range(processes)]
+    proves = [replace(other, turns=[need]) for other in others]
+
+    def turn(number: int, *more: Entry) -> bool:
+        """With so many others that prove."""
+        return has_turn(own, [own, *proves[:number], *others[number:], *more])
+
+    assert [turn(number) for number in range(processes)] == [number < at_once for number in range(processes)]
+    silent = Entry("silent", turns=[need], stopped=True)
+    assert turn(at_once - 1, *[silent] * 8), "of which nothing is heard do not count"
+    assert has_turn(replace(own, turns=[need]), [own, *proves]), "a process has one turn for all of its proofs"
+
+
+def test_processes_take_turns_on_a_gpu() -> None:
+    with ProcessPoolExecutor(4, get_context("spawn")) as pool:
+        list(pool.map(run_by_gpu, [0.5] * 4))  # all have been started
+        runs = [(first, last, 1) for first, last in pool.map(run_by_gpu, [0.05] * 24)]
+    assert most_at_once(runs) == 3
+
+
+def give_turns(*ledgers: Ledger) -> None:
+    """As if a proof of each of them ran."""
+    for ledger in ledgers:
+        ledger.own.turns.append(Need(-1, 0.0, 0, ledger.own.process))
+        with ledger._locked():
+            ledger._write()
+
+
+def test_who_waits_for_a_turn_holds_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admission, "STOPPED", SECONDS)
+    memory = device(100, identity="turns", keeps=True)
+    first, *rest = (other(memory) for _ in range(3))
+    give_turns(first, *rest)
+    thread = threading.Thread(target=take, args=[memory, 10])
+    thread.start()
+    until(lambda: "turns" in admission._ledgers and admission._ledgers["turns"].own.held)
+    time.sleep(0.1)
+    own = admission._ledgers["turns"].own
+    assert own.held and not own.turns and not own.waits
+    first.own.turns.clear()
+    with first._locked():
+        first._write()
+    thread.join(SECONDS)
+    assert not thread.is_alive() and not own.held and not own.turns
+    for ledger in (first, *rest):
+        ledger.forget()
+
+
+def test_a_turn_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admission, "STOPPED", 0.3)
+    memory = device(100, identity="late", keeps=True)
+    others = [other(memory) for _ in range(3)]
+    give_turns(*others)
+    started = time.monotonic()
+    take(memory, 10)
+    assert time.monotonic() - started > 0.2
+    for ledger in others:
+        ledger.forget()
 
 
 def test_what_is_granted() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from graphprover import ProofInPieces, admission, prove
+from graphprover import ProofInPieces, admission, one_piece, prove
 from graphprover.device import CpuDevice
 from graphprover.examples import memory
 from graphprover.graphs.keys import PieceNumber
@@ -76,6 +76,11 @@ def test_what_is_held_travels_as_digest_and_header_and_goes_with_its_object(
     del held
     gc.collect()
     assert grant.ended
+
+
+def test_many_processes_leave_each_piece_its_share(parts: list[Part], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(one_piece, "sharing", lambda device: 10**9)  # of which two may have to hold a piece
+    assert commit_one(parts[0], DEVICE).keep == Keep.ALL
 
 
 def test_another_piece_is_refused(parts: list[Part]) -> None:

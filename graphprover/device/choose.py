@@ -85,6 +85,13 @@ def gpus() -> int:
         return 0
 
 
+def memory_of(number: int) -> int:
+    """The bytes that a GPU has, without a context there."""
+    import cupy
+
+    return int(cupy.cuda.runtime.getDeviceProperties(number)["totalGlobalMem"])
+
+
 def missing(found: int) -> str:
     """Why a GPU is not there."""
     if importlib.util.find_spec("cupy") is None:

@@ -19,10 +19,10 @@ from graphprover.cli import main
 from graphprover.cluster import ClusterError, joined
 from graphprover.device import choose
 from graphprover.examples import memory
-from graphprover.local_cluster import started
+from graphprover.local_cluster import _per_gpu, started
 from graphprover.members import SLOT, Members
 from graphprover.options import OK
-from graphprover.settings import WORKERS
+from graphprover.settings import POOL, WORKERS
 from tests.cluster.processes import ROOT, by_hand, pids, present, until
 from tests.graphs.test_proof import FEW, example
 
@@ -221,3 +221,21 @@ def test_a_worker_joins_when_it_is_warm(tmp_path: Path) -> None:
         assert set(client.run(loads).values()) == {0}
         assert prove(example(memory), client, parameters=FEW) == prove(example(memory), "sync", parameters=FEW)
         assert set(client.run(loads).values()) == {0}
+
+
+@pytest.mark.parametrize(
+    ("cores", "gpus", "gigabytes", "pool", "each"),
+    [
+        (16, 1, 140, 0.9, 8),  # more gain little
+        (32, 2, 140, 0.9, 8),
+        (8, 2, 140, 0.9, 4),  # one for each core
+        (2, 4, 140, 0.9, 1),
+        (16, 1, 24, 0.9, 3),  # with their contexts in a tenth of the memory
+        (16, 1, 24, 0.8, 7),
+        (16, 1, 24, "4GiB", 8),
+        (16, 1, 140, 1.0, 1),
+    ],
+)
+def test_processes_of_a_gpu(cores: int, gpus: int, gigabytes: int, pool: float | str, each: int) -> None:
+    with dask.config.set({POOL: pool}):
+        assert _per_gpu(cores, [gigabytes * 10**9] * gpus) == each
