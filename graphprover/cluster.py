@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, repeat
 from pathlib import Path
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary, proxy
@@ -171,6 +171,7 @@ class _Try:
     """One task of the scheduler."""
 
     future: Future
+    among: set[str]  # the workers that may have it; empty if all may
     workers: list[str] = field(default_factory=list)  # who has begun it, in order
     told: int = 0  # how many of them were told
     nowhere: int = 0  # how many looks have found it nowhere
@@ -198,6 +199,7 @@ class _Sent:
 
     opened: _Open
     key: tuple[str, ...]
+    among: set[str]  # see `_Try`
     seen_in: Any  # the span
     given: dict[str, Any]  # to the function of `graphprover.worker`
 
@@ -257,6 +259,7 @@ class _Run:
         """To any worker; never to one that has stopped, nor, if there are others, to the one to avoid."""
         fit = self._members.fit(self._device)
         chosen = (fit - {avoid} or fit) if avoid or self._members.silent else set()
+        spread = self._spread(len(begin), chosen)
         graph: list[_Sent] = []
         for opened in begin:
             errand = opened.errand
@@ -270,20 +273,44 @@ class _Run:
             with span(errand.name) if own else nullcontext():  # within those of the caller
                 seen_in = dask.get_annotations().get("span")
             held = self._at_hand(errand.held if first else None)
-            graph.append(_Sent(opened, _key(errand.name, own), seen_in, {"payload": payload} | held))
+            among = chosen if held else next(spread)
+            graph.append(_Sent(opened, _key(errand.name, own), among, seen_in, {"payload": payload} | held))
             if sum(len(sent.given["payload"]) for sent in graph) > GRAPH_BYTES:
-                self._send(graph, chosen)
+                self._send(graph)
                 graph = []
         if graph:
-            self._send(graph, chosen)
+            self._send(graph)
 
-    def _send(self, graph: list[_Sent], chosen: set[str]) -> None:
+    def _spread(self, count: int, chosen: set[str]) -> Iterator[set[str]]:
+        """The workers that each of so many tasks may go to, of those that were chosen, or all.
+
+        The scheduler looks for a worker that has little to do, and two such may share a GPU while another is idle. So
+        where there are no more tasks than workers, each goes to the GPU that has the fewest for its workers.
+        """
+        places = [place & chosen if chosen else place for place in self._members.places(self._device)]
+        places = [place for place in places if place]
+        workers = sum(map(len, places))
+        running = [one for one in list(self._heard.values()) if one.future.status == "pending"]
+        if not 1 < len(places) < workers or not 1 < len(running) + count <= workers:
+            yield from repeat(chosen, count)
+            return
+        has = [set(one.workers[-1:]) or one.among for one in running]
+        tasks = [sum(bool(at) and at <= place for at in has) for place in places]
+        for _ in range(count):
+            at = min(range(len(places)), key=lambda i: tasks[i] / len(places[i]))
+            tasks[at] += 1
+            yield places[at]
+
+    def _send(self, graph: list[_Sent]) -> None:
         """As one graph: one by one they would take turns with the scheduler, where that is here for Python's lock."""
         spans = {sent.key: sent.seen_in for sent in graph}
         weights = {sent.key: sent.opened.errand.weight for sent in graph}
+        among = {sent.key: sorted(sent.among) for sent in graph}
+        chosen = {"workers": among.get} if any(among.values()) else {}  # else those of the caller, if it has any
         with (
             dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}),  # all of it is needed there
-            dask.annotate(span=spans.get, priority=weights.get),  # which the scheduler calls, without our package
+            # The scheduler calls these, without our package.
+            dask.annotate(span=spans.get, priority=weights.get, **chosen),
         ):
             futures = self._client.map(
                 eval,
@@ -291,11 +318,10 @@ class _Run:
                 [{"given": sent.given} for sent in graph],
                 key=list(spans),
                 resources=self._needed,
-                workers=sorted(chosen) or None,
                 pure=False,
             )
         for sent, future in zip(graph, futures, strict=True):
-            sent.opened.tries.append(_Try(future))
+            sent.opened.tries.append(_Try(future, sent.among))
             self._heard[str(future.key)] = sent.opened.tries[-1]
 
     def _at_hand(self, held: Outcome | None) -> dict[str, Future]:

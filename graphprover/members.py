@@ -19,7 +19,7 @@ from distributed import Client, Status, Worker
 
 from graphprover import __version__
 from graphprover.device import Device
-from graphprover.device.choose import CUDA, gpus, named
+from graphprover.device.choose import CPU, CUDA, Named, gpus, identities, named
 from graphprover.protocol.transcript import RELEASE
 from graphprover.settings import SILENCE, WAIT, setting
 
@@ -115,8 +115,18 @@ class Members:
 
     def fit(self, device: Device | str) -> set[str]:
         """Workers that may have proofs by a device."""
-        answered = {address for address, answer in list(self._asked.items()) if answer.done()}
-        return {address for address in answered if not self._wrong(address, device)}
+        return set().union(*self.places(device))
+
+    def places(self, device: Device | str) -> list[set[str]]:
+        """The workers that fit: those that have the same GPU for it together, others each by itself."""
+        kind, number = _named(device)
+        found: dict[str, set[str]] = {}
+        for address, asked in list(self._asked.items()):
+            answer = asked.result() if asked.done() else None
+            if isinstance(answer, dict) and not self._wrong(address, device):
+                gpu = answer["gpus"][number] if answer["gpus"] and kind != CPU else address
+                found.setdefault(gpu, set()).add(address)
+        return list(found.values())
 
     def warn(self, device: Device | str) -> None:
         """Name, once, the workers that have come and get no proof."""
@@ -193,8 +203,8 @@ class Members:
         elif other := _others(answer):
             theirs, here = (", ".join(f"{name} {side.get(name)}" for name in other) for side in (answer, OURS))
             wrong = f"has {theirs}, and here is {here}: install the same there"
-        elif gpus_asked(device) > answer["gpus"]:
-            wrong = f"device {device}: it sees {answer['gpus']} GPUs; ask for another device, or end this worker"
+        elif gpus_asked(device) > len(answer["gpus"]):
+            wrong = f"device {device}: it sees {len(answer['gpus'])} GPUs; ask for another device, or end this worker"
         else:
             return ""
         return f"worker {address}: {wrong}"
@@ -206,8 +216,8 @@ class Members:
 
 
 def facts() -> dict[str, Any]:
-    """What a worker says of itself: its versions, and how many GPUs it sees."""
-    return OURS | {"gpus": gpus()}
+    """What a worker says of itself: its versions, and which GPUs it sees."""
+    return OURS | {"gpus": identities()}
 
 
 async def enlist(dask_worker: Worker) -> None:
@@ -238,11 +248,12 @@ def prompt(client: Client) -> Client:
 
 def gpus_asked(device: Device | str) -> int:
     """How many GPUs a worker must see for a device; raises ValueError for a name that means none."""
-    if isinstance(device, str):
-        kind, number = named(device)
-    else:
-        kind, number = device.kind, getattr(device, "number", 0)
+    kind, number = _named(device)
     return number + 1 if kind == CUDA else 0
+
+
+def _named(device: Device | str) -> Named:
+    return named(device) if isinstance(device, str) else Named(device.kind, getattr(device, "number", 0))
 
 
 def _others(answer: dict[str, Any]) -> list[str]:

@@ -85,6 +85,16 @@ def gpus() -> int:
         return 0
 
 
+def identities() -> list[str]:
+    """What tells the GPUs apart that CuPy sees, whatever their numbers are in a process."""
+    found = gpus()
+    if not found:
+        return []
+    from graphprover.kernels.cuda.memory import identity
+
+    return [identity(number) for number in range(found)]
+
+
 def memory_of(number: int) -> int:
     """The bytes that a GPU has, without a context there."""
     import cupy

@@ -30,7 +30,7 @@ class Pool:
         """Raises RuntimeError where RMM finds no CUDA pools."""
         self.limit: int | None = None  # bytes that may be in use at once
         self.total = int(runtime.getDeviceProperties(device)["totalGlobalMem"])  # bytes that the GPU has
-        self.identity = _identity(device)  # the GPU's, whatever its number is in this process
+        self.identity = identity(device)  # the GPU's, whatever its number is in this process
         self._device = device
         self._peak = 0
         self._lock = threading.Lock()
@@ -173,7 +173,7 @@ def _cuda_pool(device: int) -> Any:
     return cudaMemPool_t(pool)
 
 
-def _identity(device: int) -> str:
+def identity(device: int) -> str:
     """Where the GPU sits, and its UUID, which tells apart those that one GPU is divided into.
 
     CuPy cuts a UUID at its first zero, so that it alone would not do.

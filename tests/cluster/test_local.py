@@ -2,10 +2,12 @@
 
 import os
 import signal
+import struct
 import subprocess
 import sys
 import textwrap
 import time
+from concurrent.futures import Future as Future_
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +17,14 @@ from distributed import Client, Future, Scheduler
 from distributed.system_monitor import SystemMonitor
 
 from graphprover import cluster, members, prove
+from graphprover.batch import prove_many
 from graphprover.cli import main
 from graphprover.cluster import ClusterError, joined
 from graphprover.device import choose
 from graphprover.examples import memory
+from graphprover.jobs import Prover
 from graphprover.local_cluster import _per_gpu, started
-from graphprover.members import SLOT, Members
+from graphprover.members import OURS, SLOT, Members
 from graphprover.options import OK
 from graphprover.settings import POOL, WORKERS
 from tests.cluster.processes import ROOT, by_hand, pids, present, until
@@ -239,3 +243,46 @@ def test_a_worker_joins_when_it_is_warm(tmp_path: Path) -> None:
 def test_processes_of_a_gpu(cores: int, gpus: int, gigabytes: int, pool: float | str, each: int) -> None:
     with dask.config.set({POOL: pool}):
         assert _per_gpu(cores, [gigabytes * 10**9] * gpus) == each
+
+
+def test_a_worker_is_where_its_gpu_is() -> None:
+    seen = {"a": ["gpu 0"], "b": ["gpu 1", "gpu 0"], "c": ["gpu 0"], "d": []}
+    asked: dict[str, Future_[Any]] = {address: Future_() for address in [*seen, "left", "new"]}
+    for address, gpus in seen.items():
+        asked[address].set_result(OURS | {"gpus": gpus})
+    asked["left"].set_result(OSError("left the cluster"))
+    found = Members(None)  # type: ignore[arg-type]
+    found._asked = asked
+    assert found.places("auto") == [{"a", "c"}, {"b"}, {"d"}]
+    assert found.places("cuda") == [{"a", "c"}, {"b"}]
+    assert found.places("cuda:1") == [{"b"}]
+    assert found.places("cpu") == [{"a"}, {"b"}, {"c"}, {"d"}]
+    assert found.fit("auto") == {"a", "b", "c", "d"}
+
+
+def test_few_proofs_go_to_different_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    prover = Prover(ROOT / "examples/guests/fib_iterative.elf")
+    jobs = [prover.job(struct.pack("<Q", number), name=str(number)) for number in range(8)]
+    with started("processes", 4) as client:
+
+        def makers(number: int) -> list[str]:
+            """The workers of so many proofs."""
+            results = list(prove_many(jobs[:number], client, "cpu"))
+            assert all(result.proof for result in results)
+            return [result.worker for result in results]
+
+        # Those that Dask takes for two proofs, and the others, as if each pair shared a GPU.
+        pair = set(list(dict.fromkeys([*makers(2), *present(client)]))[:2])
+        gpus = [pair, set(present(client)) - pair]
+        monkeypatch.setattr(Members, "places", lambda members, device: gpus)
+
+        def on_each(number: int) -> list[int]:
+            """How many of so many proofs were made on each GPU."""
+            found = makers(number)
+            return [sum(worker in gpu for worker in found) for gpu in gpus]
+
+        for _ in range(4):
+            assert on_each(2) == [1, 1]
+            assert sorted(on_each(3)) == [1, 2]
+            assert on_each(4) == [2, 2]
+        assert sum(on_each(8)) == 8

@@ -194,13 +194,14 @@ IDENTITY = "from graphprover.device.cuda import device; print(device(0).memory.i
 def test_a_gpu_is_the_same_by_any_number() -> None:
     import cupy
 
-    from graphprover.kernels.cuda.memory import _identity
+    from graphprover.device.choose import identities
+    from graphprover.kernels.cuda.memory import identity
 
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
     numbers = range(cupy.cuda.runtime.getDeviceCount())
     names = visible.split(",") if visible else [str(number) for number in numbers]
     found = [python(IDENTITY, CUDA_VISIBLE_DEVICES=name).stdout.strip() for name in names]
-    assert found == [_identity(number) for number in numbers] and len(set(found)) == len(found)
+    assert found == identities() == [identity(number) for number in numbers] and len(set(found)) == len(found)
 
 
 KEEPER = """
