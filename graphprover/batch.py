@@ -1,6 +1,6 @@
 """prove_many(): proofs of many jobs, by this process or by a cluster, as they come."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import itemgetter
@@ -14,7 +14,7 @@ from graphprover.jobs import Job, Result, made
 from graphprover.observation import give
 
 Begun = Callable[[Job, str], None]
-Weighed = Iterable[tuple[int, Job]]
+Weighed = Sequence[tuple[int, Job]]
 
 
 def prove_many(
@@ -76,7 +76,7 @@ def _by_cluster(weighed: Weighed, executor: Any, device: Device | str, begun: Be
     from graphprover.bundles import Bundles  # which load Dask's distributed
     from graphprover.cluster import Errand, joined
 
-    with joined(executor) as cluster:
+    with joined(executor, max(1, len(weighed))) as cluster:
         bundles = Bundles(weighed, device, partial(cluster.workers, device))
 
         def begins(errand: Errand, worker: str) -> None:

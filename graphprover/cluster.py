@@ -75,13 +75,14 @@ class Outcome:
 
 
 @contextmanager
-def joined(executor: Any) -> "Iterator[Cluster]":
+def joined(executor: Any, tasks: int | None = None) -> "Iterator[Cluster]":
     """The cluster of a ``distributed.Client``, which is left open, of a scheduler (its address, or its ``*.json``), or
-    one that is started here: ``"processes"`` or ``"cuda"``.
+    one that is started here, ``"processes"`` or ``"cuda"``, with no more processes than ``tasks`` that will be there at
+    once, unless their number is set.
 
     Raises ValueError for anything else, ClusterError where no scheduler answers or no process starts.
     """
-    with _client(executor) as client:
+    with _client(executor, tasks) as client:
         with _joining:
             if client not in _clusters:
                 _clusters[client] = Cluster(client)
@@ -491,14 +492,14 @@ def _is_own_fault(error: Exception) -> bool:
     return isinstance(error, ValueError | ProgramError | GuestFault | OtherExitCode | ModuleNotFoundError | TooLarge)
 
 
-def _client(executor: Any) -> Any:
+def _client(executor: Any, tasks: int | None) -> Any:
     """A context with the client of a cluster; closes what it opened itself."""
     if isinstance(executor, Client):
         return nullcontext(executor)
     if executor in CLUSTERS:
         from graphprover.local_cluster import started
 
-        return started(executor)
+        return started(executor, tasks=tasks)
     if isinstance(executor, str) and executor.endswith(".json"):
         if not Path(executor).is_file():
             raise ValueError(f"executor {executor!r}: no such scheduler file")

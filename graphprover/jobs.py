@@ -393,7 +393,8 @@ def made_by_cluster(
     from graphprover.cluster import joined  # which loads Dask's distributed
     from graphprover.cluster_pieces import prove_parts
 
-    with ThreadPoolExecutor(1) as meanwhile, joined(executor) as cluster:
+    tasks = job.count() if job.prover.window is None else None  # else only a run can say it
+    with ThreadPoolExecutor(1) as meanwhile, joined(executor, tasks) as cluster:
         committed = meanwhile.submit(job.prover._commit)
 
         def expected(headers: ProofInPieces) -> Expected:

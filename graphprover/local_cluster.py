@@ -46,17 +46,18 @@ _log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to
 
 
 @contextmanager
-def started(kind: str, workers: int | None = None) -> Iterator[Client]:
+def started(kind: str, workers: int | None = None, tasks: int | None = None) -> Iterator[Client]:
     """A client of so many processes, in all for ``"processes"``, of each visible GPU for ``"cuda"``.
 
-    Without a number the setting ``graphprover.workers`` is taken, or what the cores suffice for. All processes end when
-    the context does, however that is. Where ``graphprover.dashboard`` is set, a line says where the dashboard is.
-    Raises ClusterError where there is no GPU, or a process does not start.
+    Without a number the setting ``graphprover.workers`` is taken, or what the cores suffice for, and then no more than
+    ``tasks``, if so many will be asked for at once. All processes end when the context does, however that is. Where
+    ``graphprover.dashboard`` is set, a line says where the dashboard is. Raises ClusterError where there is no GPU, or
+    a process does not start.
     """
     if getattr(current_process(), "_inheriting", False):  # this process is one that is being started
         raise ClusterError(f"executor {kind}: {_GUARD}")
     number = workers or setting(WORKERS)
-    options = _for_gpus(number) if kind == CUDA else _for_cpus(number)
+    options = _for_gpus(number, tasks) if kind == CUDA else _for_cpus(number, tasks)
     cluster = _Processes(options)
     try:
         # Proofs come from the workers themselves, not by way of the scheduler, which is a thread of this process.
@@ -68,22 +69,24 @@ def started(kind: str, workers: int | None = None) -> Iterator[Client]:
         cluster.end()
 
 
-def _for_cpus(processes: int | None) -> list[dict[str, Any]]:
+def _for_cpus(processes: int | None, tasks: int | None) -> list[dict[str, Any]]:
     """What each process is started with: the cores divided among them."""
     cores = available_threads()
-    processes = processes or min(cores, MOST_PROCESSES)
+    processes = processes or min(cores, MOST_PROCESSES, tasks or cores)
     return [{"nthreads": max(1, cores // processes), "env": {"CUDA_VISIBLE_DEVICES": ""}}] * processes
 
 
-def _for_gpus(each: int | None) -> list[dict[str, Any]]:
-    """The same for GPUs: a process sees one."""
+def _for_gpus(each: int | None, tasks: int | None) -> list[dict[str, Any]]:
+    """The same for GPUs: a process sees one. Each GPU has one before one has another."""
     found = gpus()
     if not found:
         raise ClusterError(f"executor {CUDA}: {missing(found)}; executor {PROCESSES} takes CPUs")
+    asked = each is not None
     each = each or _per_gpu(available_threads(), [memory_of(number) for number in range(found)])
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     names = visible.split(",")[:found] if visible else [str(number) for number in range(found)]
-    return [{"nthreads": 1, "env": {"CUDA_VISIBLE_DEVICES": name}} for _ in range(each) for name in names]
+    options = [{"nthreads": 1, "env": {"CUDA_VISIBLE_DEVICES": name}} for _ in range(each) for name in names]
+    return options if asked else options[:tasks]
 
 
 def _per_gpu(cores: int, totals: Sequence[int]) -> int:

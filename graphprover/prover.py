@@ -312,7 +312,8 @@ def prove_prepared(
         from graphprover.cluster_pieces import prove_parts
 
         assert checks
-        with _told(progress) as tell, joined(executor) as cluster:
+        tasks = len(prepared.pieces) if isinstance(prepared, PreparedPieces) else 1
+        with _told(progress) as tell, joined(executor, tasks) as cluster:
             if isinstance(prepared, PreparedPieces):
                 parts = prepared.on_host().pieces
                 return prove_parts(cluster, prepared.label, parts, device, checks.pieces, tell)[0], None

@@ -117,8 +117,8 @@ def test_results_of_a_cluster_are_those_of_their_jobs(
     fake = FakeCluster()
 
     @contextmanager
-    def joined(executor: Any) -> Iterator[FakeCluster]:
-        assert executor == "processes"
+    def joined(executor: Any, tasks: int) -> Iterator[FakeCluster]:
+        assert executor == "processes" and tasks == 3
         yield fake
 
     monkeypatch.setattr(cluster, "joined", joined)

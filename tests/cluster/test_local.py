@@ -16,7 +16,7 @@ import pytest
 from distributed import Client, Future, Scheduler
 from distributed.system_monitor import SystemMonitor
 
-from graphprover import cluster, members, prove
+from graphprover import cluster, local_cluster, members, prove
 from graphprover.batch import prove_many
 from graphprover.cli import main
 from graphprover.cluster import ClusterError, joined
@@ -286,3 +286,29 @@ def test_few_proofs_go_to_different_gpus(monkeypatch: pytest.MonkeyPatch) -> Non
             assert sorted(on_each(3)) == [1, 2]
             assert on_each(4) == [2, 2]
         assert sum(on_each(8)) == 8
+
+
+@pytest.mark.parametrize(
+    ("asked", "tasks", "threads"),
+    [(None, None, [2] * 8), (None, 1, [16]), (None, 3, [5] * 3), (None, 99, [2] * 8), (4, 1, [4] * 4)],
+)
+def test_no_more_processes_than_tasks(
+    asked: int | None, tasks: int | None, threads: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local_cluster, "available_threads", lambda: 16)
+    assert [each["nthreads"] for each in local_cluster._for_cpus(asked, tasks)] == threads
+
+
+@pytest.mark.parametrize(
+    ("asked", "tasks", "seen"),
+    [(None, None, "0101"), (None, 1, "0"), (None, 3, "010"), (None, 99, "0101"), (3, 1, "010101")],
+)
+def test_each_gpu_has_a_process_before_one_has_two(
+    asked: int | None, tasks: int | None, seen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"gpus": 2, "available_threads": 4}.items():
+        monkeypatch.setattr(local_cluster, name, lambda value=value: value)
+    monkeypatch.setattr(local_cluster, "memory_of", lambda number: 140 * 10**9)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    found = local_cluster._for_gpus(asked, tasks)
+    assert "".join(each["env"]["CUDA_VISIBLE_DEVICES"] for each in found) == seen
