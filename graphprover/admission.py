@@ -232,8 +232,7 @@ class Ledger:
                 self.own.waits.append(need)
                 self._write()
             self._wait(need, budget, instead)
-            if self._device.memory.keeps:
-                self._wait_for_turn(need)
+            self._wait_for_turn(need)
             yield
         finally:
             kept = self._reserved()
@@ -259,7 +258,7 @@ class Ledger:
                         self._forget_kept([instead] if instead else [])
                         self.own.waits.remove(need)
                         self.own.held.append(need)
-                        if has_turn(self.own, entries):
+                        if self._has_turn(entries):
                             self.own.turns.append(need)
                         self._write()
                         return
@@ -270,21 +269,25 @@ class Ledger:
             time.sleep(POLL * max(len(entries), 1))
 
     def _wait_for_turn(self, need: Need) -> None:
-        """On a GPU, for `STOPPED` at most, unless it has come with the memory."""
+        """For `STOPPED` at most, unless it has come with the memory."""
         last = time.monotonic() + STOPPED
 
         def free() -> bool:
-            return has_turn(self.own, self.entries()) or time.monotonic() > last
+            return self._has_turn(self.entries()) or time.monotonic() > last
 
         while need not in self.own.turns:
-            if not free():
+            if free():
+                with self._locked():
+                    if free():
+                        self.own.turns.append(need)
+                        self._write()
+            else:
                 os.utime(self._file)  # a sign of life
                 time.sleep(POLL)
-                continue
-            with self._locked():
-                if free():
-                    self.own.turns.append(need)
-                    self._write()
+
+    def _has_turn(self, entries: Iterable[Entry]) -> bool:
+        """On a CPU always."""
+        return not self._device.memory.keeps or has_turn(self.own, entries)
 
     def _without(self, kept: Kept | None) -> Entry:
         """The own entry, as if that were not kept."""

@@ -258,9 +258,10 @@ class _Run:
 
     def _submit(self, begin: Sequence[_Open], avoid: str = "", first: bool = False) -> None:
         """To any worker; never to one that has stopped, nor, if there are others, to the one to avoid."""
-        fit = self._members.fit(self._device)
+        places = self._members.places(self._device)
+        fit = set[str]().union(*places)
         chosen = (fit - {avoid} or fit) if avoid or self._members.silent else set()
-        spread = self._spread(len(begin), chosen)
+        spread = self._spread(len(begin), places, chosen)
         graph: list[_Sent] = []
         for opened in begin:
             errand = opened.errand
@@ -282,14 +283,14 @@ class _Run:
         if graph:
             self._send(graph)
 
-    def _spread(self, count: int, chosen: set[str]) -> Iterator[set[str]]:
-        """The workers that each of so many tasks may go to, of those that were chosen, or all.
+    def _spread(self, count: int, places: Sequence[set[str]], chosen: set[str]) -> Iterator[set[str]]:
+        """The workers that each of so many tasks may go to, of those that were chosen, or all; ``places``: by GPU.
 
         The scheduler looks for a worker that has little to do, and two such may share a GPU while another is idle. So
         where there are no more tasks than workers, each goes to the GPU that has the fewest for its workers.
         """
-        places = [place & chosen if chosen else place for place in self._members.places(self._device)]
-        places = [place for place in places if place]
+        if chosen:
+            places = [place & chosen for place in places if place & chosen]
         workers = sum(map(len, places))
         running = [one for one in list(self._heard.values()) if one.future.status == "pending"]
         if not 1 < len(places) < workers or not 1 < len(running) + count <= workers:

@@ -401,7 +401,7 @@ def made_by_cluster(
             committed.result()
             return job.prover._expect(headers)
 
-        count = job.count()
+        count = tasks or job.count()
         if count > 1:
             parts = [job] * count if isinstance(job.prover.program, Guest) else _pieces_of(job)
             return prove_parts(cluster, job.label, parts, device, expected, tell)

@@ -81,12 +81,11 @@ def _for_gpus(each: int | None, tasks: int | None) -> list[dict[str, Any]]:
     found = gpus()
     if not found:
         raise ClusterError(f"executor {CUDA}: {missing(found)}; executor {PROCESSES} takes CPUs")
-    asked = each is not None
-    each = each or _per_gpu(available_threads(), [memory_of(number) for number in range(found)])
+    processes = each or _per_gpu(available_threads(), [memory_of(number) for number in range(found)])
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     names = visible.split(",")[:found] if visible else [str(number) for number in range(found)]
-    options = [{"nthreads": 1, "env": {"CUDA_VISIBLE_DEVICES": name}} for _ in range(each) for name in names]
-    return options if asked else options[:tasks]
+    options = [{"nthreads": 1, "env": {"CUDA_VISIBLE_DEVICES": name}} for _ in range(processes) for name in names]
+    return options if each else options[:tasks]
 
 
 def _per_gpu(cores: int, totals: Sequence[int]) -> int:
