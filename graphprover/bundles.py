@@ -12,8 +12,9 @@ from weakref import WeakKeyDictionary
 
 from graphprover.cluster import TOGETHER_SECONDS, Errand, Outcome
 from graphprover.device import Device
-from graphprover.jobs import Job, Prover, packed
+from graphprover.jobs import Job, Prover
 from graphprover.observation import observing
+from graphprover.payloads import Whole, packed
 from graphprover.prover import Made
 
 Ended = tuple[Job, Made | None, Exception | None]
@@ -76,7 +77,8 @@ class Bundles(Iterator[Errand]):
         subject: Job | list[Job] = first
         if more := len(together) - 1:
             name, subject, task = f"{name} and {more} more", [job for _, job in together], "prove_in_turn"
-        errand = Errand(name, partial(packed, subject, self._device, self._observe), weight, task)
+        payload = partial(packed, Whole(subject, self._device, self._observe))
+        errand = Errand(name, payload, weight, task)
         self._taken[errand] = together
         return errand
 

@@ -6,7 +6,6 @@ and not its worker.
 """
 
 import logging
-import pickle
 import threading
 import time
 import uuid
@@ -30,6 +29,7 @@ from graphprover.graphs.executor_names import CLUSTERS, LOCAL
 from graphprover.graphs.progress import Tell
 from graphprover.members import ANSWER_SECONDS, GPU, LOOK_SECONDS, SLOT, ClusterError, Members, gpus_asked, prompt
 from graphprover.observation import Stage, clock, give, observing
+from graphprover.payloads import Whole, packed
 from graphprover.protocol.errors import VerificationError
 from graphprover.settings import SILENCE, setting
 from graphprover.vm.faults import GuestFault, OtherExitCode
@@ -102,14 +102,14 @@ class Cluster:
     def prove(
         self, subject: Any, device: Device | str, check: Callable[[Any], V], progress: Tell | None = None
     ) -> tuple[Any, V]:
-        """The proof of what `graphprover.jobs.packed` takes, made by one worker, and what ``check`` gives for it.
+        """The proof of a job or of what is prepared, made by one worker, and what ``check`` gives for it.
 
         ``check`` verifies it here, against nothing that the worker says; a proof that does not hold is made again,
         once, by another worker if there is one. ``progress`` hears of one task. Raises what `graphprover.prover.prove`
         raises on the worker; VerificationError, which names the worker; and ClusterError where a worker does not fit,
         none comes in time, or they die of it.
         """
-        payload = pickle.dumps((subject, device, observing(), False), protocol=pickle.HIGHEST_PROTOCOL)
+        payload = packed(Whole(subject, device, observing(), verified=False))
         name, what = subject.label.split(" ")[0] or "statement", f"proof of {subject.label}"
         tell = progress or (lambda ended, total, task: None)
 

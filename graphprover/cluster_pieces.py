@@ -23,6 +23,7 @@ from graphprover.graphs.keys import PieceNumber
 from graphprover.graphs.progress import Tell
 from graphprover.graphs.transcript import joint_nonce
 from graphprover.observation import Stage, clock, give, observing
+from graphprover.payloads import Part, packed
 from graphprover.proof_in_pieces import ProofInPieces
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.pieces import Joint
@@ -46,7 +47,7 @@ def prove_parts(
 ) -> tuple[ProofInPieces, Verdict]:
     """The proof of as many pieces as there are ``parts``, verified, and what it is worth.
 
-    What a part may be says `graphprover.one_piece.Part`. ``expect``: what the pieces are verified against, given their
+    What a part may be says `graphprover.payloads.Part`. ``expect``: what the pieces are verified against, given their
     headers; it works while they are made. A piece that does not hold is made again, once, by another worker if there is
     one. ``tell`` hears of two tasks a piece. Errors are those of `Cluster.prove`, and VerificationError.
     """
@@ -169,9 +170,9 @@ class _Making:
     def _errand(self, number: PieceNumber, task: str, *more: Any) -> Errand:
         def payload() -> bytes:
             waiting = -(-number.count // self.cluster.workers(self.device))
-            part = self.parts[number.index], number, self.token, self.device, waiting, self.observe
+            part = Part(self.parts[number.index], number, self.token, self.device, waiting, self.observe)
             self.sent.setdefault((number.index, task), clock())
-            return pickle.dumps((part, *more), protocol=pickle.HIGHEST_PROTOCOL)
+            return packed(part, *more)
 
         return Errand(
             f"{self.name}: {number}: {task}",

@@ -2,7 +2,6 @@
 
 import logging
 import os
-import pickle
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -439,15 +438,3 @@ def _to_say(prepared: Prepared | PreparedPieces) -> Says:
     """What a proof will say."""
     pieces = prepared.pieces if isinstance(prepared, PreparedPieces) else (prepared,)
     return [(piece.public_values, piece.layout.log_heights) for piece in pieces]
-
-
-def packed(
-    subject: Job | Sequence[Job] | Prepared | PreparedPieces, device: Device | str, observe: bool, verified: bool = True
-) -> bytes:
-    """What travels to a worker, which makes the proof by this device, or one after another those of several jobs.
-
-    Raises FileError for an input that is missing.
-
-    ``observe``: what is seen of it is to come back. ``verified``: by the worker, as nobody else does.
-    """
-    return pickle.dumps((subject, device, observe, verified), protocol=pickle.HIGHEST_PROTOCOL)

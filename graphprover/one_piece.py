@@ -33,8 +33,8 @@ from graphprover.graphs.observe import (
 from graphprover.graphs.pieces import On, PiecePlan, plan_keeping, plan_pieces
 from graphprover.graphs.plan import Peak
 from graphprover.graphs.proof import Keep
-from graphprover.jobs import Job
 from graphprover.observation import Memory, Stage, observing, on_clock
+from graphprover.payloads import Part
 from graphprover.piecewise import InPieces
 from graphprover.prepared import Prepared, PreparedPieces, wrapped
 from graphprover.protocol.pieces import Joint
@@ -48,18 +48,6 @@ Source = Prepared | PreparedPieces
 
 _runs: "WeakValueDictionary[str, PreparedPieces]" = WeakValueDictionary()  # by token: runs whose pieces are held here
 _held: "WeakSet[Held]" = WeakSet()
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """A piece that is to be made, as it travels."""
-
-    subject: Job | Prepared  # the piece; or the guest's run that is cut into pieces
-    number: PieceNumber
-    token: str  # of the proof
-    device: Device | str
-    waiting: int  # how many pieces of the proof each process may have to hold at once, with this one
-    observe: bool = False  # what is seen of it is to come back
 
 
 @dataclass(frozen=True)

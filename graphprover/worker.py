@@ -25,7 +25,8 @@ from graphprover.device import CpuDevice, Device, DeviceLost
 from graphprover.device.choose import AUTO, CPU, profile_of
 from graphprover.members import READY, enlist
 from graphprover.meters import METERS, install, metered, metered_piece
-from graphprover.one_piece import Finished, Held, Part, commit_one, finish_one
+from graphprover.one_piece import Finished, Held, commit_one, finish_one
+from graphprover.payloads import Part, Whole
 from graphprover.prover import Made
 from graphprover.seen_by_workers import SeenPart
 from graphprover.smallest import prove_smallest
@@ -38,24 +39,21 @@ _proving = threading.Lock()  # a proof takes all threads of its worker
 
 
 def prove(payload: bytes) -> Made:
-    """A proof of what `graphprover.jobs.packed` gives.
-
-    Raises what `graphprover.jobs.made` does.
-    """
+    """A proof; raises what `graphprover.jobs.made` does."""
     with _task() as worker:
-        subject, device, observe, verified = pickle.loads(payload)
-        return metered(subject, _own(device, worker), observe, verified)
+        asked: Whole = pickle.loads(payload)[0]
+        return metered(asked.subject, _own(asked.device, worker), asked.observe, asked.verified)
 
 
 def prove_in_turn(payload: bytes) -> list[Made]:
     """The proofs of several jobs, one after another, until one fails, of which nothing is told, or time is over."""
     with _task() as worker:
-        jobs, device, observe, verified = pickle.loads(payload)
-        own, end = _own(device, worker), time.monotonic() + 2 * TOGETHER_SECONDS  # what is said of a job is a guess
+        asked: Whole = pickle.loads(payload)[0]
+        own, end = _own(asked.device, worker), time.monotonic() + 2 * TOGETHER_SECONDS  # what jobs take was guessed
         made: list[Made] = []
-        for job in jobs:
+        for job in asked.subject:
             try:
-                made.append(metered(job, own, observe, verified))
+                made.append(metered(job, own, asked.observe, asked.verified))
             except DeviceLost:
                 raise
             except Exception as error:
@@ -67,10 +65,9 @@ def prove_in_turn(payload: bytes) -> list[Made]:
 
 
 def commit(payload: bytes) -> Held:
-    """A piece that has committed, and whose arrays stay; the payload: the fields of a `graphprover.one_piece.Part`."""
+    """A piece that has committed, and whose arrays stay."""
     with _task() as worker:
-        (fields,) = pickle.loads(payload)
-        part = Part(*fields)
+        part: Part = pickle.loads(payload)[0]
         held = metered_piece(lambda device: commit_one(part, device), _own(part.device, worker), part.observe)
         held.seen = _by(worker, held.seen)
         return held
@@ -79,8 +76,7 @@ def commit(payload: bytes) -> Held:
 def finish(payload: bytes, held: Held | None = None) -> Finished:
     """A piece that is finished; ``held``: what `commit` has left here, if it has."""
     with _task() as worker:
-        fields, joint, nonce = pickle.loads(payload)
-        part = Part(*fields)
+        part, joint, nonce = pickle.loads(payload)
         own = _own(part.device, worker)
         made = metered_piece(lambda device: finish_one(part, joint, nonce, held, device), own, part.observe)
         return replace(made, seen=_by(worker, made.seen))

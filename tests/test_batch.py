@@ -106,9 +106,9 @@ class FakeCluster:
             if number == 1:
                 yield Outcome(errand, None, OSError("lost"), "tcp://1", 2)
                 continue
-            job, by, _, verified = pickle.loads(errand.payload())
-            assert by == device == "cpu" and verified
-            yield Outcome(errand, made(job, "threads", by), None, f"tcp://{number}", 1)
+            (asked,) = pickle.loads(errand.payload())
+            assert asked.device == device == "cpu" and asked.verified
+            yield Outcome(errand, made(asked.subject, "threads", asked.device), None, f"tcp://{number}", 1)
 
 
 def test_results_of_a_cluster_are_those_of_their_jobs(

@@ -29,7 +29,8 @@ LAYERS = (
     ("vm",),  # the machine: its statements, and kernels of its own
     ("host_kernels",),  # what of them another process compiles
     ("graphs",),  # the rounds
-    ("cluster", "cluster_pieces", "local_cluster", "members"),  # where workers prove; they name `worker` in text
+    # where workers prove, which name `worker` in text
+    ("cluster", "cluster_pieces", "local_cluster", "members", "payloads"),
     ("prepared", "dealing", "seeing", "piecewise", "prover", "fitting", "delayed", "smallest"),
     ("examples", "programs"),  # what may be proved
     ("jobs",),  # proofs to make, as they travel

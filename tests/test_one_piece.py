@@ -15,7 +15,8 @@ from graphprover.examples import memory
 from graphprover.graphs.keys import PieceNumber
 from graphprover.graphs.proof import Keep
 from graphprover.graphs.transcript import joint_nonce
-from graphprover.one_piece import Finished, Held, Part, commit_one, finish_one
+from graphprover.one_piece import Finished, Held, commit_one, finish_one
+from graphprover.payloads import Part
 from graphprover.pieces import pieces_of
 from graphprover.prepared import prepare_pieces
 from graphprover.protocol.pieces import Joint

@@ -18,10 +18,10 @@ from graphprover import Prover, Result, cluster, prove_many
 from graphprover.cluster import EVENTS, Errand, joined
 from graphprover.examples import memory
 from graphprover.graphs.activities import ACTIVITIES, EXECUTE, HOST, VERIFY, WAITING
-from graphprover.jobs import packed
 from graphprover.local_cluster import started
 from graphprover.meters import CELLS, CYCLES, MEMORY, POOL, PROOFS
 from graphprover.options import OK
+from graphprover.payloads import Whole, packed
 from graphprover.prepared import prepare
 from graphprover.settings import DASHBOARD
 from tests.cluster.once import Once
@@ -142,7 +142,7 @@ def test_a_proof_is_as_large_as_it_is_and_a_retry_is_an_event(client: Client, tm
     with (
         joined(client) as cluster,
         span("sizes"),
-        closing(cluster.run([Errand("again", lambda: packed(prepared, device, False))], "cpu")) as outcomes,
+        closing(cluster.run([Errand("again", lambda: packed(Whole(prepared, device, False)))], "cpu")) as outcomes,
     ):
         (outcome,) = outcomes
     assert outcome.value is not None and outcome.tries == 2

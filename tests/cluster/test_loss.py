@@ -20,7 +20,7 @@ from graphprover import Proof, Statement, VerificationError, observed, prove, se
 from graphprover.cluster import BEGUN, ClusterError, Errand, Outcome, joined
 from graphprover.device import CpuDevice, DeviceLost
 from graphprover.examples import memory, synthetic
-from graphprover.jobs import packed
+from graphprover.payloads import Whole, packed
 from graphprover.prepared import Prepared, prepare
 from tests.cluster.once import DIES, STOPS, WRONG, Once
 from tests.cluster.processes import by_hand, in_background, pids, present, proving, until, workers
@@ -72,7 +72,7 @@ def await_both(pair: Client) -> None:
 
 
 def errand(prepared: Prepared, device: Any = "cpu", name: str = "memory") -> Errand:
-    return Errand(name, lambda: packed(prepared, device, False))
+    return Errand(name, lambda: packed(Whole(prepared, device, False)))
 
 
 def proof_of(outcome: Outcome) -> Proof:
@@ -192,7 +192,7 @@ def test_a_few_are_sent_at_a_time_and_what_is_not_wanted_is_taken_back(pair: Cli
 
     def payload(number: int) -> bytes:
         sent.append(number)
-        return packed(prepared, "cpu", False)
+        return packed(Whole(prepared, "cpu", False))
 
     errands = (Errand("memory", lambda number=number: payload(number)) for number in range(100))
     with joined(pair) as cluster, closing(cluster.run(errands, "cpu")) as outcomes:
