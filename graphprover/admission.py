@@ -57,8 +57,8 @@ def admitted(device: Device, needed: int, where: str = "", instead: "Kept | None
     """Wait until ``needed`` bytes of a device's memory are free of other proofs, of this process or others; hold them.
 
     All of them together hold at most what `graphprover.pool` says of a GPU's memory, or `graphprover.memory-limit` of
-    the host's, as this process has it set. The heaviest that waits is next, and lighter ones wait behind it. A wait of
-    some seconds is told in a line that says who holds what.
+    the host's, as this process has it set. The heaviest that waits is next, and lighter ones wait behind it where there
+    is no room for both. A wait of some seconds is told in a line that says who holds what.
 
     ``where``: the task that needs most (`Plan.peak`); ``instead``: what is kept meanwhile and is part of it. Raises
     TooLarge at once where the proof could never be admitted; RuntimeError in a thread that is inside already.
@@ -160,17 +160,22 @@ _PLACES = "held", "waits", "turns"  # where an entry has needs
 
 
 def grantable(need: Need, own: Entry, entries: Iterable[Entry], budget: int, patient: bool) -> bool:
-    """Whether a proof that waits may run: it is the next, and all that is taken stays within the budget.
+    """Whether a proof that waits may run: with all that are before it, and all that is taken, it is within the budget.
 
-    ``entries`` are those of all processes, ``own`` among them. What is within its own pool takes nothing from others.
-    ``patient``: memory that a pool keeps beyond its proofs is waited for, too.
+    So it waits for memory only, and not until the others have seen that there is some. ``entries`` are those of all
+    processes, ``own`` among them. What is within its own pool takes nothing from others, so the next may have it beyond
+    the budget. ``patient``: memory that a pool keeps beyond its proofs is waited for, too.
     """
-    entries = list(entries)
-    if any(other < need for entry in entries if not entry.stopped for other in entry.waits):
-        return False
-    others = sum(entry.taken(kept=patient) for entry in entries if entry.process != own.process)
-    with_it = own.taken(need.bytes, patient)
-    return with_it == own.taken(0, patient) or others + with_it <= budget
+
+    def before(entry: Entry) -> int:
+        """Bytes of its proofs that are before this one."""
+        return 0 if entry.stopped else sum(other.bytes for other in entry.waits if other < need)
+
+    others = [entry for entry in entries if entry.process != own.process]
+    with_it = own.taken(before(own) + need.bytes, patient)
+    if sum(entry.taken(before(entry), patient) for entry in others) + with_it <= budget:
+        return True
+    return not any(map(before, [own, *others])) and with_it == own.taken(0, patient)
 
 
 def has_turn(own: Entry, entries: Iterable[Entry]) -> bool:
