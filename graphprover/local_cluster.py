@@ -12,7 +12,7 @@ import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from copy import deepcopy
 from multiprocessing import current_process
 from multiprocessing.resource_tracker import ensure_running
@@ -26,10 +26,11 @@ from graphprover.device.choose import gpus, memory_of, missing
 from graphprover.device.cpu import available_threads
 from graphprover.graphs.executor_names import CUDA, PROCESSES
 from graphprover.members import ClusterError, prompt
-from graphprover.settings import DASHBOARD, POOL, SILENCE, WORKERS, bytes_of, setting
+from graphprover.mps import serving
+from graphprover.settings import DASHBOARD, MPS, POOL, SILENCE, WORKERS, bytes_of, setting
 
 MOST_PROCESSES = 8  # by default
-MOST_PER_GPU = 8  # by default: more gain little
+MOST_PER_GPU, MOST_BY_MPS = 8, 16  # by default: more gain little
 CONTEXT_BYTES = 600 << 20  # that a process takes of a GPU before it has any array, on an H200
 PATIENCE_SECONDS = 5.0  # after which the wait for processes is told
 
@@ -51,22 +52,25 @@ def started(kind: str, workers: int | None = None, tasks: int | None = None) -> 
 
     Without a number the setting ``graphprover.workers`` is taken, or what the cores suffice for, and then no more than
     ``tasks``, if so many will be asked for at once. All processes end when the context does, however that is. Where
-    ``graphprover.dashboard`` is set, a line says where the dashboard is. Raises ClusterError where there is no GPU, or
-    a process does not start.
+    ``graphprover.dashboard`` is set, a line says where the dashboard is. Where ``graphprover.mps`` is, processes for
+    GPUs use NVIDIA's Multi-Process Service (`graphprover.mps`). Raises ClusterError where there is no GPU, or a process
+    or that service does not start.
     """
     if getattr(current_process(), "_inheriting", False):  # this process is one that is being started
         raise ClusterError(f"executor {kind}: {_GUARD}")
     number = workers or setting(WORKERS)
-    options = _for_gpus(number, tasks) if kind == CUDA else _for_cpus(number, tasks)
-    cluster = _Processes(options)
-    try:
-        # Proofs come from the workers themselves, not by way of the scheduler, which is a thread of this process.
-        with prompt(Client(cluster.address(kind), direct_to_workers=True)) as client:
-            if setting(DASHBOARD):
-                _log.warning("graphprover: dashboard: %s", client.dashboard_link)
-            yield client
-    finally:
-        cluster.end()
+    by_mps = kind == CUDA and setting(MPS)
+    options = _for_gpus(number, tasks, by_mps) if kind == CUDA else _for_cpus(number, tasks)
+    with serving() if by_mps else nullcontext(dict[str, str]()) as service:
+        cluster = _Processes([each | {"env": each["env"] | service} for each in options])
+        try:
+            # Proofs come from the workers themselves, not by way of the scheduler, which is a thread of this process.
+            with prompt(Client(cluster.address(kind), direct_to_workers=True)) as client:
+                if setting(DASHBOARD):
+                    _log.warning("graphprover: dashboard: %s", client.dashboard_link)
+                yield client
+        finally:
+            cluster.end()
 
 
 def _for_cpus(processes: int | None, tasks: int | None) -> list[dict[str, Any]]:
@@ -76,26 +80,27 @@ def _for_cpus(processes: int | None, tasks: int | None) -> list[dict[str, Any]]:
     return [{"nthreads": max(1, cores // processes), "env": {"CUDA_VISIBLE_DEVICES": ""}}] * processes
 
 
-def _for_gpus(each: int | None, tasks: int | None) -> list[dict[str, Any]]:
+def _for_gpus(each: int | None, tasks: int | None, by_mps: bool = False) -> list[dict[str, Any]]:
     """The same for GPUs: a process sees one. Each GPU has one before one has another."""
     found = gpus()
     if not found:
         raise ClusterError(f"executor {CUDA}: {missing(found)}; executor {PROCESSES} takes CPUs")
-    processes = each or _per_gpu(available_threads(), [memory_of(number) for number in range(found)])
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    most = MOST_BY_MPS if by_mps else MOST_PER_GPU
+    processes = each or _per_gpu(available_threads(), [memory_of(number) for number in range(found)], most)
+    visible = None if by_mps else os.environ.get("CUDA_VISIBLE_DEVICES")  # the service sees no others
     names = visible.split(",")[:found] if visible else [str(number) for number in range(found)]
     options = [{"nthreads": 1, "env": {"CUDA_VISIBLE_DEVICES": name}} for _ in range(processes) for name in names]
     return options if each else options[:tasks]
 
 
-def _per_gpu(cores: int, totals: Sequence[int]) -> int:
-    """How many processes to start for each of the GPUs that have so many bytes.
+def _per_gpu(cores: int, totals: Sequence[int], most: int) -> int:
+    """How many processes to start for each of the GPUs that have so many bytes, at most ``most``.
 
     One for each core, as it waits for its GPU most of the time; and so many that there is room for their contexts
     beside what proofs may hold.
     """
     beside = min(total - bytes_of(POOL, total) for total in totals)
-    return max(1, min(cores // len(totals), beside // CONTEXT_BYTES, MOST_PER_GPU))
+    return max(1, min(cores // len(totals), beside // CONTEXT_BYTES, most))
 
 
 class _Processes:

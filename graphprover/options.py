@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from graphprover.files import STREAM
-from graphprover.graphs.executor_names import CLUSTERS, LOCAL, THREADS
+from graphprover.graphs.executor_names import CLUSTERS, CUDA, LOCAL, THREADS
 
 OK, FAILED, USAGE = 0, 1, 2  # exit codes; `__main__` has those of signals
 
@@ -163,6 +163,13 @@ def add_executor(parser: argparse.ArgumentParser) -> None:
         "--workers", type=count, metavar="N", help="of processes: how many; of cuda: how many for each GPU"
     )
     parser.add_argument(
+        "--mps",
+        action="store_true",
+        default=None,
+        help="of cuda: kernels of several processes run at the same time on a GPU, by NVIDIA's Multi-Process Service, "
+        "which is started for them; makes up to three times as many small proofs, but a GPU that fails is lost to all",
+    )
+    parser.add_argument(
         "--dashboard",
         nargs="?",
         const=DASHBOARD_ADDRESS,
@@ -178,10 +185,10 @@ def configured(options: argparse.Namespace) -> Iterator[None]:
     """What `add_executor` was told of memory and workers, as Dask's configuration; raises UsageError for nonsense."""
     import dask
 
-    from graphprover.settings import DASHBOARD, MEMORY_LIMIT, POOL, WORKERS, bytes_of
+    from graphprover.settings import DASHBOARD, MEMORY_LIMIT, MPS, POOL, WORKERS, bytes_of
 
     given = {POOL: options.pool, MEMORY_LIMIT: options.memory_limit, WORKERS: options.workers}
-    given |= {DASHBOARD: options.dashboard}
+    given |= {MPS: options.mps, DASHBOARD: options.dashboard}
     given = {name: value for name, value in given.items() if value is not None}
     for name in given:
         option = name.partition(".")[2]
@@ -190,10 +197,13 @@ def configured(options: argparse.Namespace) -> Iterator[None]:
             raise UsageError(f"--{option}: {options.executor} {whose}; {' and '.join(CLUSTERS)} get one")
         if options.executor not in (*LOCAL, *CLUSTERS):
             variable = f"DASK_GRAPHPROVER__{option.replace('-', '_').upper()}"
-            remedy = "start more of them" if name == WORKERS else f"set {variable} for them"
+            remedies = {WORKERS: "start more of them", MPS: "start NVIDIA's service before them, see docs/cluster.md"}
+            remedy = remedies.get(name, f"set {variable} for them")
             raise UsageError(f"--{option}: the workers of {options.executor} run already: {remedy}")
         if name == WORKERS and options.executor not in CLUSTERS:
             raise UsageError(f"--{option}: {options.executor} starts none; {' and '.join(CLUSTERS)} do")
+        if name == MPS and options.executor != CUDA:
+            raise UsageError(f"--{option}: {options.executor} starts no processes for GPUs; {CUDA} does")
     with dask.config.set(given), _quiet(options.executor):
         for name in given.keys() & {POOL, MEMORY_LIMIT}:
             try:

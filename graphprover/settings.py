@@ -14,10 +14,20 @@ SILENCE = "graphprover.silence"  # seconds after which a worker that says nothin
 POOL = "graphprover.pool"  # of a GPU: bytes that all proofs on it hold at most, "40GiB", or a share of it, 0.8
 MEMORY_LIMIT = "graphprover.memory-limit"  # the same of the host's memory, for proofs by CPUs
 WORKERS = "graphprover.workers"  # processes of a cluster that we start: of each GPU, or in all
+MPS = "graphprover.mps"  # whether kernels of processes that we start run together on a GPU, by NVIDIA's service
 DASHBOARD = "graphprover.dashboard"  # the address of its dashboard, ":8787"; none by default
 NVTX = "graphprover.nvtx"  # whether tasks are named for NVIDIA's profilers: a range by round, and one by table in it
 
-DEFAULTS = {WAIT: 30.0, SILENCE: 60.0, POOL: 0.9, MEMORY_LIMIT: 0.8, WORKERS: None, DASHBOARD: None, NVTX: False}
+DEFAULTS = {
+    WAIT: 30.0,
+    SILENCE: 60.0,
+    POOL: 0.9,
+    MEMORY_LIMIT: 0.8,
+    WORKERS: None,
+    MPS: False,
+    DASHBOARD: None,
+    NVTX: False,
+}
 
 
 def setting(name: str) -> Any:

@@ -1,6 +1,6 @@
 """Clusters on the GPUs of this host: the same bytes, what a fault costs, and what a cluster costs and gains.
 
-    python scripts/check_cluster_cuda.py [--only bytes,faults,latency,throughput,sharing,overhead,flat]
+    python scripts/check_cluster_cuda.py [--only bytes,faults,latency,throughput,sharing,mps,overhead,flat]
     python scripts/check_cluster_cuda.py --devices cpu cpu   # on CPUs, a core each, with small sizes
 
 bytes        tables and guests by the CPU, each GPU, all GPUs at once in one process, and clusters
@@ -8,6 +8,7 @@ faults       batches in which a worker is killed, every worker's GPU fails once,
 latency      one proof after another, here and by a cluster in turns: running the guest, proving, verifying
 throughput   batches on one GPU and on all, and batches four times as large
 sharing      the same batches by several processes of one GPU, and by plain processes without a cluster
+mps          the same batches with and without NVIDIA's Multi-Process Service, and faults with it; for GPUs only
 overhead     a batch by a cluster of one worker and by that worker's process alone, in turns
 flat         many proofs on one worker, and what its memory grows by
 
@@ -71,6 +72,18 @@ def check_sharing(host: Host) -> Iterator[Bar]:
         yield Bar(what, tried[best][name] / chosen[name], least=0.95)
 
 
+def check_mps(host: Host) -> Iterator[Bar]:
+    if host.on_cpus:
+        return say("CPUs have no such service")
+    without = host.figures(measure.by_cluster, 1, per_device=None)
+    by_it = host.figures(measure.by_cluster, 1, per_device=None, mps=True)
+    for name, count, cycles in host.sizes.batches():
+        say(told(f"{by_it['processes']:g} processes by MPS", by_it[name], count, cycles))
+        yield Bar(f"mps, {name}: without / with", without[name] / by_it[name], least=1.2)
+    for what, number in host.figures(measure.faulty, 1, mps=True).items():
+        yield Bar(f"mps, faults, {what}", number, most=0)
+
+
 def check_overhead(host: Host) -> Iterator[Bar]:
     ratio = host.figures(measure.overhead, 1)["ratio"]
     yield Bar("overhead of a cluster of one worker", 100 * (ratio - 1), most=3, unit="%")
@@ -88,6 +101,7 @@ PARTS: dict[str, Part] = {
     "latency": (check_latency, 90),
     "throughput": (check_throughput, 200),
     "sharing": (check_sharing, 300),
+    "mps": (check_mps, 200),
     "overhead": (check_overhead, 150),
     "flat": (check_flat, 150),
 }

@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -28,7 +28,7 @@ from graphprover.device.choose import device_for
 from graphprover.examples import synthetic
 from graphprover.jobs import Job, Prover, Result
 from graphprover.local_cluster import started
-from graphprover.settings import SILENCE
+from graphprover.settings import MPS, SILENCE
 
 Figures = dict[str, float]
 
@@ -69,10 +69,13 @@ class Here:
         """The executor that starts a cluster of its own."""
         return "cuda" if self.kind == "cuda" else "processes"
 
-    def cluster(self, per_device: int | None) -> Any:
+    @contextmanager
+    def cluster(self, per_device: int | None, mps: bool = False) -> Iterator[Client]:
         """A client of a cluster with so many processes for each device, or as many as it chooses."""
         on_cpus = self.kind == "cpu" and per_device is not None
-        return started(self.own, workers=per_device * self.devices if on_cpus and per_device else per_device)
+        workers = per_device * self.devices if on_cpus and per_device else per_device
+        with dask.config.set({MPS: mps}), started(self.own, workers) as client:
+            yield client
 
     def results(self, jobs: Iterable[Job], executor: Any) -> Iterator[Result]:
         """What comes of the jobs; raises the first error."""
@@ -198,13 +201,13 @@ def fail(call: int) -> None:
     faults.__dict__["armed"] = fault  # else it ends with this function
 
 
-def faulty(here: Here) -> Figures:
+def faulty(here: Here, mps: bool = False) -> Figures:
     """How many proofs of batches with faults are missing or have other bytes."""
     size = here.sizes.cycles // 4
     figures: Figures = {}
     jobs = fibs(8 * here.devices, size)
     expected, _ = here.prove(jobs, "threads")
-    with dask.config.set({SILENCE: SILENCE_SECONDS}), here.cluster(2) as client:
+    with dask.config.set({SILENCE: SILENCE_SECONDS}), here.cluster(2, mps) as client:
         number = here.warm(client, size)
         pids: dict[str, int] = {}
 
@@ -263,9 +266,9 @@ def latency(here: Here) -> Figures:
     return {way: median(seconds[1:]) for way, seconds in spent.items()}
 
 
-def by_cluster(here: Here, per_device: int | None, times: int = 1) -> Figures:
+def by_cluster(here: Here, per_device: int | None, times: int = 1, mps: bool = False) -> Figures:
     """Seconds of both batches by a cluster, and its processes; or of batches so many times as large."""
-    with here.cluster(per_device) as client:
+    with here.cluster(per_device, mps) as client:
         number = here.warm(client, here.sizes.cycles, here.sizes.long_cycles)
         figures: Figures = {"processes": number // here.devices}
         for name, count, cycles in here.sizes.batches(times):

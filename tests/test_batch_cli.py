@@ -235,6 +235,9 @@ def test_a_batch_that_is_ended_can_be_resumed(sent: str, ending: str) -> None:
         (["--memory-limit", "1.5"], "--memory-limit: 1.5 is neither a number of bytes, as 40GiB, nor a share, as 0.8"),
         (["--executor", "tcp://x:1", "--workers", "2"], "--workers: the workers of tcp://x:1 run already: start more"),
         (["--executor", "tcp://x:1", "--memory-limit", "1GiB"], "--memory-limit: the workers of tcp://x:1 run already"),
+        (["--mps"], "--mps: threads starts no processes for GPUs; cuda does"),
+        (["--executor", "processes", "--mps"], "--mps: processes starts no processes for GPUs; cuda does"),
+        (["--executor", "tcp://x:1", "--mps"], "--mps: the workers of tcp://x:1 run already: start NVIDIA's service"),
         (["--dashboard"], "--dashboard: threads shows none; processes and cuda get one"),
         (
             ["--executor", "tcp://x:1", "--dashboard"],
@@ -276,7 +279,7 @@ def test_no_scheduler_is_a_line(capsys: pytest.CaptureFixture[str], monkeypatch:
 def test_dask_logs_nothing_of_a_lost_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
     log = logging.getLogger("distributed.client")
     record = log.makeRecord(log.name, logging.ERROR, "", 0, "a traceback", (), None)
-    options = Namespace(executor="tcp://x:1", pool=None, memory_limit=None, workers=None, dashboard=None)
+    options = Namespace(executor="tcp://x:1", pool=None, memory_limit=None, workers=None, mps=None, dashboard=None)
     with configured(options):
         assert not log.filter(record)
     assert log.filter(record)

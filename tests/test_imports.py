@@ -30,7 +30,7 @@ LAYERS = (
     ("host_kernels",),  # what of them another process compiles
     ("graphs",),  # the rounds
     # where workers prove, which name `worker` in text
-    ("cluster", "cluster_pieces", "local_cluster", "members", "payloads"),
+    ("cluster", "cluster_pieces", "local_cluster", "members", "mps", "payloads"),
     ("prepared", "dealing", "seeing", "piecewise", "prover", "fitting", "delayed", "smallest"),
     ("examples", "programs"),  # what may be proved
     ("jobs",),  # proofs to make, as they travel

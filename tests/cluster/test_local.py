@@ -242,7 +242,7 @@ def test_a_worker_joins_when_it_is_warm(tmp_path: Path) -> None:
 )
 def test_processes_of_a_gpu(cores: int, gpus: int, gigabytes: int, pool: float | str, each: int) -> None:
     with dask.config.set({POOL: pool}):
-        assert _per_gpu(cores, [gigabytes * 10**9] * gpus) == each
+        assert _per_gpu(cores, [gigabytes * 10**9] * gpus, 8) == each
 
 
 def test_a_worker_is_where_its_gpu_is() -> None:

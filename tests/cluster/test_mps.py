@@ -1,0 +1,104 @@
+"""NVIDIA's Multi-Process Service as the processes of a cluster get it; here a script stands in for its daemon."""
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import dask
+import pytest
+
+from graphprover import local_cluster
+from graphprover.local_cluster import started
+from graphprover.members import ClusterError
+from graphprover.mps import CONTROL, serving
+from graphprover.settings import MPS
+from tests.cluster.processes import ROOT, until
+
+PIPES, LOGS = "CUDA_MPS_PIPE_DIRECTORY", "CUDA_MPS_LOG_DIRECTORY"
+
+DAEMON = """#!/bin/sh
+if [ "$1" = -d ]; then echo "started $CUDA_MPS_PIPE_DIRECTORY" >> "$SAID"; echo "$TOLD"; exit "$STATUS"; fi
+read -r line; echo "$line $CUDA_MPS_PIPE_DIRECTORY" >> "$SAID"
+"""
+
+
+@pytest.fixture
+def said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What the daemon was asked for, a line each."""
+    control = tmp_path / CONTROL
+    control.write_text(DAEMON)
+    control.chmod(control.stat().st_mode | stat.S_IXUSR)
+    found = tmp_path / "said"
+    found.touch()
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SAID": str(found), "STATUS": "0", "TOLD": ""}
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    return found
+
+
+def test_it_serves_as_long_as_it_is_needed(said: Path) -> None:
+    with serving() as service:
+        folder = Path(service[PIPES])
+        assert service == {PIPES: str(folder), LOGS: str(folder)} and folder.is_dir()
+        assert said.read_text() == f"started {folder}\n"
+    assert said.read_text() == f"started {folder}\nquit {folder}\n"
+    assert not folder.exists()
+
+
+def test_it_ends_after_an_error(said: Path) -> None:
+    with pytest.raises(KeyError), serving():
+        raise KeyError
+    assert said.read_text().count("quit") == 1
+
+
+def test_it_ends_with_a_process_that_is_killed(said: Path) -> None:
+    code = "from graphprover.mps import serving\nwith serving(): print('serves', flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
+    ) as process:
+        assert process.stdout and process.stdout.readline() == "serves\n"
+        assert "quit" not in said.read_text()
+        process.send_signal(signal.SIGKILL)
+    until(lambda: "quit" in said.read_text())
+
+
+def test_why_there_is_none_is_said(said: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOLD", "no device")
+    monkeypatch.setenv("STATUS", "1")
+    with pytest.raises(ClusterError, match=rf"MPS: {CONTROL} does not start: no device$"), serving():
+        pass
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(ClusterError, match=rf"MPS: no {CONTROL} on PATH: NVIDIA's driver brings it"), serving():
+        pass
+
+
+@pytest.mark.parametrize("by_mps", [False, True])
+def test_processes_of_a_cluster_use_it_where_that_is_set(
+    by_mps: bool, said: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local_cluster, "gpus", lambda: 1)
+    with dask.config.set({MPS: by_mps}), started("cuda", 2) as client:
+        seen = list(client.run(lambda: os.environ.get("CUDA_MPS_PIPE_DIRECTORY")).values())
+        assert len(seen) == 2 and len(set(seen)) == 1 and bool(seen[0]) == by_mps
+    assert said.read_text() == (f"started {seen[0]}\nquit {seen[0]}\n" if by_mps else "")
+
+
+def test_processes_for_cpus_do_not(said: Path) -> None:
+    with dask.config.set({MPS: True}), started("processes", 1):
+        assert not said.read_text()
+
+
+def test_the_service_numbers_the_gpus_that_it_sees(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"gpus": 2, "available_threads": 64}.items():
+        monkeypatch.setattr(local_cluster, name, lambda value=value: value)
+    monkeypatch.setattr(local_cluster, "memory_of", lambda number: 140 * 10**9)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-a,3")
+
+    def names(by_mps: bool) -> list[str]:
+        return [each["env"]["CUDA_VISIBLE_DEVICES"] for each in local_cluster._for_gpus(None, None, by_mps)]
+
+    assert names(False) == ["GPU-a", "3"] * 8
+    assert names(True) == ["0", "1"] * 16
