@@ -18,6 +18,7 @@ import json
 import logging
 import os
 import secrets
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -133,6 +134,7 @@ class Need:
     since: float  # of the host's monotonic clock
     number: int  # in its process
     process: str
+    budget: int = sys.maxsize  # what its process lets all proofs hold together
 
     @property
     def bytes(self) -> int:
@@ -159,23 +161,24 @@ class Entry:
 _PLACES = "held", "waits", "turns"  # where an entry has needs
 
 
-def grantable(need: Need, own: Entry, entries: Iterable[Entry], budget: int, patient: bool) -> bool:
-    """Whether a proof that waits may run: with all that are before it, and all that is taken, it is within the budget.
+def grantable(need: Need, own: Entry, entries: Iterable[Entry], patient: bool) -> bool:
+    """Whether a proof that waits may run: with all that are before it, and all that is taken, it is within the budgets.
 
     So it waits for memory only, and not until the others have seen that there is some. ``entries`` are those of all
     processes, ``own`` among them. What is within its own pool takes nothing from others, so the next may have it beyond
-    the budget. ``patient``: memory that a pool keeps beyond its proofs is waited for, too.
+    its budget. ``patient``: memory that a pool keeps beyond its proofs is waited for, too.
     """
-
-    def before(entry: Entry) -> int:
-        """Bytes of its proofs that are before this one."""
-        return 0 if entry.stopped else sum(other.bytes for other in entry.waits if other < need)
-
     others = [entry for entry in entries if entry.process != own.process]
-    with_it = own.taken(before(own) + need.bytes, patient)
-    if sum(entry.taken(before(entry), patient) for entry in others) + with_it <= budget:
+    going = [entry for entry in (own, *others) if not entry.stopped]
+    before = {entry.process: [other for other in entry.waits if other < need] for entry in going}
+
+    def taken(entry: Entry, more: int = 0) -> int:
+        return entry.taken(sum(other.bytes for other in before.get(entry.process, ())) + more, patient)
+
+    budget = min(each.budget for each in [need, *itertools.chain(*before.values())])
+    if taken(own, need.bytes) + sum(map(taken, others)) <= budget:
         return True
-    return not any(map(before, [own, *others])) and with_it == own.taken(0, patient)
+    return not any(before.values()) and taken(own, need.bytes) == taken(own)
 
 
 def has_turn(own: Entry, entries: Iterable[Entry]) -> bool:
@@ -229,14 +232,14 @@ class Ledger:
     @contextmanager
     def granted(self, needed: int, budget: int, instead: Kept | None = None) -> Iterator[None]:
         """Wait until ``needed`` bytes fit into the budget, and hold them, ``instead`` of what is kept."""
-        need = Need(-needed, time.monotonic(), next(self._numbers), self.own.process)
+        need = Need(-needed, time.monotonic(), next(self._numbers), self.own.process, budget)
         try:
             if instead:
                 instead.wanted = need
             with self._locked():
                 self.own.waits.append(need)
                 self._write()
-            self._wait(need, budget, instead)
+            self._wait(need, instead)
             self._wait_for_turn(need)
             yield
         finally:
@@ -248,7 +251,7 @@ class Ledger:
                         place.remove(need)
                 self._write()
 
-    def _wait(self, need: Need, budget: int, instead: Kept | None) -> None:
+    def _wait(self, need: Need, instead: Kept | None) -> None:
         """Until the ledger has granted it."""
         tell_after = PATIENCE
         while True:
@@ -256,10 +259,10 @@ class Ledger:
             patient = waited < PATIENCE
             entries = self.entries()
             # Looked at without the lock first, so that a process which is stopped hardly ever has it.
-            if grantable(need, self._without(instead), entries, budget, patient):
+            if grantable(need, self._without(instead), entries, patient):
                 with self._locked():
                     entries = self.entries(bury=True)
-                    if grantable(need, self._without(instead), entries, budget, patient):
+                    if grantable(need, self._without(instead), entries, patient):
                         self._forget_kept([instead] if instead else [])
                         self.own.waits.remove(need)
                         self.own.held.append(need)
@@ -269,7 +272,7 @@ class Ledger:
                         return
             elif waited > tell_after:
                 tell_after += TOLD_AGAIN
-                _log.warning("graphprover: %s", self._told(need, entries, budget))
+                _log.warning("graphprover: %s", self._told(need, entries))
             os.utime(self._file)  # a sign of life
             time.sleep(POLL * max(len(entries), 1))
 
@@ -339,12 +342,12 @@ class Ledger:
                 self.own.idle -= kept.bytes
             kept.ended = True
 
-    def _told(self, need: Need, entries: list[Entry], budget: int) -> str:
+    def _told(self, need: Need, entries: list[Entry]) -> str:
         """A line about a wait."""
         holders = [f"process {entry.process.split('-')[0]} {entry.taken():,}" for entry in entries if entry.taken()]
         before = sum(other < need for entry in entries for other in entry.waits)
         return (
-            f"waiting for {need.bytes:,} of {budget:,} bytes of memory ({self._device.memory.identity}); "
+            f"waiting for {need.bytes:,} of {need.budget:,} bytes of memory ({self._device.memory.identity}); "
             f"held by {', '.join(holders) or 'none'}; proofs that are before this one: {before}"
         )
 

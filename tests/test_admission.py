@@ -316,7 +316,7 @@ def test_what_is_granted() -> None:
         return Need(-size, 1.0, 0, process)
 
     def granted(size: int, own: Entry, *others: Entry, patient: bool = True) -> bool:
-        return grantable(need(size), own, [own, *others], 100, patient)
+        return grantable(replace(need(size), budget=100), own, [own, *others], patient)
 
     nothing = Entry("own")
     assert granted(100, nothing) and not granted(101, nothing)
@@ -339,6 +339,9 @@ def test_what_is_granted() -> None:
     assert granted(10, Entry("own", waits=[need(90), need(10)]))
     assert granted(10, nothing, Entry("a", waits=[need(91, "a")], stopped=True))
     assert granted(10, nothing, Entry("a", held=[need(90)], waits=[need(5, "a")]))
+    tight = replace(need(40, "a"), budget=50)
+    assert granted(10, nothing, Entry("a", waits=[tight])), "which stays within what the other's process allows"
+    assert not granted(11, nothing, Entry("a", waits=[tight]))
     # Of two that are too much together the next alone takes what lies in its own pool.
     assert granted(60, Entry("own", kept=60), Entry("a", kept=80, waits=[need(5, "a")]))
     assert not granted(60, Entry("own", kept=60), Entry("a", kept=80, waits=[need(70, "a")]))
