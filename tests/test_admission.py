@@ -19,6 +19,8 @@ from typing import Any
 
 import dask
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from graphprover import admission
 from graphprover.admission import (
@@ -345,6 +347,35 @@ def test_what_is_granted() -> None:
     # Of two that are too much together the next alone takes what lies in its own pool.
     assert granted(60, Entry("own", kept=60), Entry("a", kept=80, waits=[need(5, "a")]))
     assert not granted(60, Entry("own", kept=60), Entry("a", kept=80, waits=[need(70, "a")]))
+
+
+@st.composite
+def shared(draw: st.DrawFn) -> list[Entry]:
+    """What some processes say, of which each has one proof that waits."""
+    sizes, entries = st.integers(0, 30), []
+    for number in range(draw(st.integers(2, 4))):
+        name = str(number)
+        waits = Need(-draw(sizes), draw(st.floats(0, 1)), 0, name, draw(st.sampled_from([60, 80, 100])))
+        held = [Need(-draw(sizes), 0.0, 1, name)] * draw(st.integers(0, 1))
+        entries.append(Entry(name, draw(sizes), held, [waits], stopped=draw(st.integers(0, 3)) == 0))
+    return entries
+
+
+@settings(max_examples=500, deadline=None)
+@given(shared(), st.booleans())
+def test_who_is_granted_memory_takes_none_from_those_before(entries: list[Entry], patient: bool) -> None:
+    def may_run(entries: list[Entry]) -> set[str]:
+        return {one.process for one in entries if one.waits and grantable(one.waits[0], one, entries, patient)}
+
+    before = may_run(entries)
+    for chosen in (entry for entry in entries if entry.process in before):
+        (need,) = chosen.waits
+        runs = replace(chosen, held=[*chosen.held, need], waits=[])
+        after = [runs if entry is chosen else entry for entry in entries]
+        heavier = {entry.process for entry in entries if entry.waits[0] < need and not entry.stopped}
+        assert before & heavier <= may_run(after)
+        more = runs.taken(kept=patient) > chosen.taken(kept=patient)
+        assert not more or sum(entry.taken(kept=patient) for entry in after) <= need.budget
 
 
 def test_what_can_never_fit_is_refused_before_anything_runs() -> None:
