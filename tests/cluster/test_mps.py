@@ -22,6 +22,7 @@ PIPES, LOGS = "CUDA_MPS_PIPE_DIRECTORY", "CUDA_MPS_LOG_DIRECTORY"
 DAEMON = """#!/bin/sh
 if [ "$1" = -d ]; then echo "started $CUDA_MPS_PIPE_DIRECTORY" >> "$SAID"; echo "$TOLD"; exit "$STATUS"; fi
 read -r line; echo "$line $CUDA_MPS_PIPE_DIRECTORY" >> "$SAID"
+for i in $(seq 200); do touch "$CUDA_MPS_PIPE_DIRECTORY/$i"; done &  # as one that ends writes its log
 """
 
 
@@ -63,6 +64,8 @@ def test_it_ends_with_a_process_that_is_killed(said: Path) -> None:
         assert "quit" not in said.read_text()
         process.send_signal(signal.SIGKILL)
     until(lambda: "quit" in said.read_text())
+    folder = Path(said.read_text().split()[1])
+    until(lambda: not folder.exists())
 
 
 def test_why_there_is_none_is_said(said: Path, monkeypatch: pytest.MonkeyPatch) -> None:
