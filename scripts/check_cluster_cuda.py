@@ -2,6 +2,7 @@
 
     python scripts/check_cluster_cuda.py [--only bytes,faults,latency,throughput,sharing,mps,overhead,flat]
     python scripts/check_cluster_cuda.py --devices cpu cpu   # on CPUs, a core each, with small sizes
+    DASK_GRAPHPROVER__MPS=1 python scripts/check_cluster_cuda.py …  # all by NVIDIA's Multi-Process Service
 
 bytes        tables and guests by the CPU, each GPU, all GPUs at once in one process, and clusters
 faults       batches in which a worker is killed, every worker's GPU fails once, a worker is stopped
@@ -75,7 +76,7 @@ def check_sharing(host: Host) -> Iterator[Bar]:
 def check_mps(host: Host) -> Iterator[Bar]:
     if host.on_cpus:
         return say("CPUs have no such service")
-    without = host.figures(measure.by_cluster, 1, per_device=None)
+    without = host.figures(measure.by_cluster, 1, per_device=None, mps=False)
     by_it = host.figures(measure.by_cluster, 1, per_device=None, mps=True)
     for name, count, cycles in host.sizes.batches():
         say(told(f"{by_it['processes']:g} processes by MPS", by_it[name], count, cycles))

@@ -70,11 +70,14 @@ class Here:
         return "cuda" if self.kind == "cuda" else "processes"
 
     @contextmanager
-    def cluster(self, per_device: int | None, mps: bool = False) -> Iterator[Client]:
-        """A client of a cluster with so many processes for each device, or as many as it chooses."""
+    def cluster(self, per_device: int | None, mps: bool | None = None) -> Iterator[Client]:
+        """A client of a cluster with so many processes for each device, or as many as it chooses.
+
+        ``mps``: whether NVIDIA's Multi-Process Service is used; else what ``DASK_GRAPHPROVER__MPS`` says.
+        """
         on_cpus = self.kind == "cpu" and per_device is not None
         workers = per_device * self.devices if on_cpus and per_device else per_device
-        with dask.config.set({MPS: mps}), started(self.own, workers) as client:
+        with dask.config.set({} if mps is None else {MPS: mps}), started(self.own, workers) as client:
             yield client
 
     def results(self, jobs: Iterable[Job], executor: Any) -> Iterator[Result]:
@@ -201,7 +204,7 @@ def fail(call: int) -> None:
     faults.__dict__["armed"] = fault  # else it ends with this function
 
 
-def faulty(here: Here, mps: bool = False) -> Figures:
+def faulty(here: Here, mps: bool | None = None) -> Figures:
     """How many proofs of batches with faults are missing or have other bytes."""
     size = here.sizes.cycles // 4
     figures: Figures = {}
@@ -266,7 +269,7 @@ def latency(here: Here) -> Figures:
     return {way: median(seconds[1:]) for way, seconds in spent.items()}
 
 
-def by_cluster(here: Here, per_device: int | None, times: int = 1, mps: bool = False) -> Figures:
+def by_cluster(here: Here, per_device: int | None, times: int = 1, mps: bool | None = None) -> Figures:
     """Seconds of both batches by a cluster, and its processes; or of batches so many times as large."""
     with here.cluster(per_device, mps) as client:
         number = here.warm(client, here.sizes.cycles, here.sizes.long_cycles)
