@@ -170,6 +170,9 @@ def array_mul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def array_reverse_bits(indices: np.ndarray, bits: int) -> np.ndarray:
     """The lowest ``bits`` bits of each index in reverse order, int64."""
     reversed_ = np.zeros_like(indices)
-    for bit in range(bits):
-        reversed_ |= ((indices >> bit) & 1) << (bits - 1 - bit)
-    return reversed_
+    for first in range(0, bits, 8):
+        reversed_ = (reversed_ << 8) | _REVERSED_BYTES[(indices >> first) & 0xFF]
+    return reversed_ >> (-bits % 8)
+
+
+_REVERSED_BYTES = np.array([int(f"{byte:08b}"[::-1], 2) for byte in range(256)])

@@ -149,7 +149,7 @@ def test_words_wrap_around_in_silence(a: int) -> None:
         check_arrays([a], [b])
 
 
-@pytest.mark.parametrize("bits", [0, 1, 5])
+@pytest.mark.parametrize("bits", [0, 1, 5, 8, 9, 13, 16])
 def test_reversed_bits_of_arrays(bits: int) -> None:
-    indices = np.arange(1 << bits)
+    indices = np.arange(1 << bits) + (5 << bits)  # of which the higher bits do not matter
     assert array_reverse_bits(indices, bits).tolist() == [reverse_bits(i, bits) for i in range(1 << bits)]

@@ -8,6 +8,7 @@ the layer of 2^c digests.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate, pairwise
 
 import numpy as np
 
@@ -33,6 +34,11 @@ class Layer:
     def sent(self) -> np.ndarray:
         """Whether a multiproof holds the node's sibling: where that is on no path itself, as p3-merkle-tree prunes."""
         return self.first & np.append(self.first[1:], True)
+
+    @cached_property
+    def siblings(self) -> int:
+        """How many are `sent`."""
+        return int(np.count_nonzero(self.sent))
 
     @cached_property
     def parent(self) -> np.ndarray:
@@ -121,7 +127,7 @@ def _disagreement(opening: Opening, indices: np.ndarray, walk: Mapping[int, Laye
 
     def differing(log: int, words: np.ndarray) -> np.ndarray:
         again, before = walk[log].again
-        return again[(words[again] != words[before]).any(axis=1)]
+        return again[(words[again] != words[before]).any(axis=1)] if len(again) else again
 
     for words in opening.rows.values():
         for query in differing(opening.log_rows, words)[:1]:
@@ -135,13 +141,12 @@ def _disagreement(opening: Opening, indices: np.ndarray, walk: Mapping[int, Laye
 def _siblings(opening: Opening, walk: Mapping[int, Layer]) -> dict[int, np.ndarray]:
     """The digests of the multiproof by log2 of their layer, uint64 (n, 4)."""
     logs = range(opening.log_rows, opening.log_cap, -1)
-    ends = np.cumsum([int(walk[log].sent.sum()) for log in logs])
-    wanted = DIGEST_BYTES * int(ends[-1]) if len(ends) else 0
-    if len(opening.path) != wanted:
-        problem = "short" if len(opening.path) < wanted else "long"
+    ends = [0, *accumulate(walk[log].siblings for log in logs)]
+    if len(opening.path) != DIGEST_BYTES * ends[-1]:
+        problem = "short" if len(opening.path) < DIGEST_BYTES * ends[-1] else "long"
         raise VerificationError(f"{opening.what}: the Merkle proof is too {problem}")
     digests = np.frombuffer(opening.path, dtype="<u8").reshape(-1, DIGEST_WORDS)
-    return dict(zip(logs, np.split(digests, ends[:-1]), strict=True)) if len(ends) else {}
+    return {log: digests[first:last] for log, (first, last) in zip(logs, pairwise(ends), strict=True)}
 
 
 def _parents(layer: Layer, digests: Sequence[np.ndarray], siblings: Sequence[np.ndarray]) -> np.ndarray:

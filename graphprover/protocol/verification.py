@@ -315,13 +315,19 @@ def fold_groups(groups: np.ndarray, indices: np.ndarray, log_rows: int, beta: Ex
     s_inverse = arrays.powers_of(inv(root_of_unity(log_rows + log_size)), array_reverse_bits(indices, log_rows))
     while log_size:
         low, high = groups[:, :, 0::2], groups[:, :, 1::2]
-        pairs = array_reverse_bits(np.arange(low.shape[2]), log_size - 1)
-        inverses = arrays.multiply(s_inverse[:, None], arrays.powers_of(inv(root_of_unity(log_size)), pairs))
+        inverses = arrays.multiply(s_inverse[:, None], _inverses_of_pairs(log_size))
         odd = arrays.ext_multiply(arrays.multiply(array_sub(low, high), inverses), arrays.exts([beta])[:, :, None])
         groups = array_add(array_add(low, high), odd)  # twice what it folds to
         beta, s_inverse = ext_mul(beta, beta), arrays.multiply(s_inverse, s_inverse)
         log_size -= 1
     return arrays.multiply(groups[:, :, 0], np.array([inv(arity)], dtype=np.uint64))
+
+
+@lru_cache
+def _inverses_of_pairs(log_size: int) -> np.ndarray:
+    """1 / w^i for every pair i of a group of 2^log_size, in bit-reversed order, with w their root of unity."""
+    pairs = array_reverse_bits(np.arange(1 << (log_size - 1)), log_size - 1)
+    return arrays.powers_of(inv(root_of_unity(log_size)), pairs)
 
 
 def evaluate(polynomial: Sequence[Ext], x: np.ndarray) -> np.ndarray:
