@@ -175,4 +175,4 @@ def array_reverse_bits(indices: np.ndarray, bits: int) -> np.ndarray:
     return reversed_ >> (-bits % 8)
 
 
-_REVERSED_BYTES = np.array([int(f"{byte:08b}"[::-1], 2) for byte in range(256)])
+_REVERSED_BYTES = np.array([reverse_bits(byte, 8) for byte in range(256)])

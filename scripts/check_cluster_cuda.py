@@ -78,8 +78,7 @@ def check_mps(host: Host) -> Iterator[Bar]:
         return say("CPUs have no such service")
     without = host.figures(measure.by_cluster, 1, per_device=None, mps=False)
     by_it = host.figures(measure.by_cluster, 1, per_device=None, mps=True)
-    for name, count, cycles in host.sizes.batches():
-        say(told(f"{by_it['processes']:g} processes by MPS", by_it[name], count, cycles))
+    for name, _, _ in host.sizes.batches():
         yield Bar(f"mps, {name}: without / with", without[name] / by_it[name], least=1.2)
     for what, number in host.figures(measure.faulty, 1, mps=True).items():
         yield Bar(f"mps, faults, {what}", number, most=0)

@@ -142,8 +142,9 @@ def _siblings(opening: Opening, walk: Mapping[int, Layer]) -> dict[int, np.ndarr
     """The digests of the multiproof by log2 of their layer, uint64 (n, 4)."""
     logs = range(opening.log_rows, opening.log_cap, -1)
     ends = [0, *accumulate(walk[log].siblings for log in logs)]
-    if len(opening.path) != DIGEST_BYTES * ends[-1]:
-        problem = "short" if len(opening.path) < DIGEST_BYTES * ends[-1] else "long"
+    wanted = DIGEST_BYTES * ends[-1]
+    if len(opening.path) != wanted:
+        problem = "short" if len(opening.path) < wanted else "long"
         raise VerificationError(f"{opening.what}: the Merkle proof is too {problem}")
     digests = np.frombuffer(opening.path, dtype="<u8").reshape(-1, DIGEST_WORDS)
     return {log: digests[first:last] for log, (first, last) in zip(logs, pairwise(ends), strict=True)}

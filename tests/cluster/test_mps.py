@@ -2,7 +2,6 @@
 
 import os
 import signal
-import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -31,7 +30,7 @@ def said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """What the daemon was asked for, a line each."""
     control = tmp_path / CONTROL
     control.write_text(DAEMON)
-    control.chmod(control.stat().st_mode | stat.S_IXUSR)
+    control.chmod(0o755)
     found = tmp_path / "said"
     found.touch()
     environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SAID": str(found), "STATUS": "0", "TOLD": ""}
