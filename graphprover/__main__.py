@@ -23,7 +23,8 @@ def main() -> int:
     for number in _SIGNALS:
         if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):  # whoever ignores it still does
             signal.signal(number, _leave)
-    from graphprover import cli, options  # half a second, in which the user may think better of it
+    from graphprover.cli import main as cli
+    from graphprover.cli import options  # half a second, in which the user may think better of it
 
     if options.DEBUG in os.environ:
         logging.basicConfig(format="%(relativeCreated)7.0f ms  %(name)s: %(message)s")

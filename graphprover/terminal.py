@@ -11,7 +11,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from graphprover.report import Section
+    from graphprover.cli.report import Section
 
 
 TEXT, BAR = 8, 30  # characters: to which a column of text is cut, and of a bar

@@ -151,7 +151,7 @@ def test_a_full_disk_is_said_once(
 
 PROVE = """
 import sys
-from graphprover.cli import main
+from graphprover.cli.main import main
 proof, key, guest = sys.argv[1:]
 codes = [
     main(["execute", guest, "--cells"]),

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from graphprover.cli import main
+from graphprover.cli.main import main
+from graphprover.cli.options import FAILED, OK, USAGE
 from graphprover.envelope import Proof
 from graphprover.export import PAYLOAD, STATEMENT, export
-from graphprover.options import FAILED, OK, USAGE
 from graphprover.programs import load_packaged
 from graphprover.protocol.errors import VerificationError
 from graphprover.statement import binding_digest

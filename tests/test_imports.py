@@ -38,9 +38,10 @@ LAYERS = (
     ("worker", "meters"),
     ("batch", "bundles"),
     # the command line: what commands share, commands, all of it
-    ("options", "demands", "facts", "report", "batch_file", "pages", "observed_files"),
-    ("batch_cli", "warm", "completion", "vm.cli", "vm.new_guest"),
-    ("cli", "__main__"),
+    ("cli.options", "cli.executor", "cli.subject", "cli.demands", "cli.batch_file", "cli.facts", "cli.report", "pages"),
+    ("cli.observed_files",),
+    ("cli",),
+    ("cli.main", "__main__"),
 )
 
 UPWARD = {  # imports inside of functions that go up, and why
@@ -52,8 +53,8 @@ UPWARD = {  # imports inside of functions that go up, and why
 }
 
 HOMES = {  # the only modules that import what is heavy
-    "dask": ("settings", "graphs", "options", "cluster", "local_cluster", "members", "delayed", "prover"),
-    "distributed": ("batch_cli", "cluster", "cluster_pieces", "local_cluster", "members", "meters", "worker"),
+    "dask": ("settings", "graphs", "cli.executor", "cluster", "local_cluster", "members", "delayed", "prover"),
+    "distributed": ("cli.batch", "cluster", "cluster_pieces", "local_cluster", "members", "meters", "worker"),
     "numba": ("compiled", "kernels.cpu"),
     "llvmlite": ("compiled", "kernels.cpu", "vm.native"),
     "cupy": ("device", "kernels.cuda", "vm.kernels.cuda"),
@@ -61,7 +62,7 @@ HOMES = {  # the only modules that import what is heavy
     "elftools": ("vm.profile.lines",),
     "rich": ("terminal",),
     "bokeh": ("pages.charts",),
-    "shtab": ("completion",),
+    "shtab": ("cli.completion",),
 }
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from graphprover import FileError, Job, Proof, Prover, Statement, Table, VerificationError, prover
-from graphprover.cli import main
+from graphprover.cli.main import main
 from graphprover.device import CpuDevice, Device
 from graphprover.examples import memory
 from graphprover.graphs.plan import make_plan

@@ -13,8 +13,8 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 import graphprover
-from graphprover.cli import main
-from graphprover.options import FAILED, OK, USAGE
+from graphprover.cli.main import main
+from graphprover.cli.options import FAILED, OK, USAGE
 
 ROOT = Path(__file__).parents[1]
 HEAVY = ("dask", "distributed", "numba", "llvmlite", "cupy", "rmm", "cuda", "rich", "shtab")
@@ -32,11 +32,11 @@ def imported_by(code: str) -> set[str]:
     [
         "import graphprover",
         "from graphprover import Air, Bus, Proof, Statement, Table, Verdict, VerificationError, check, verify",
-        "import graphprover.verifier, graphprover.envelope, graphprover.air, graphprover.cli",
+        "import graphprover.verifier, graphprover.envelope, graphprover.air, graphprover.cli.main",
         "\n".join(
             f"import graphprover.protocol.{file.stem}" for file in (ROOT / "graphprover/protocol").glob("[a-z]*.py")
         ),
-        "from graphprover.cli import main; main(['check', 'examples/fibonacci'])",
+        "from graphprover.cli.main import main; main(['check', 'examples/fibonacci'])",
     ],
 )
 def test_describing_and_verifying_import_no_scheduler_no_compiler_and_no_gpu(code: str) -> None:
@@ -77,7 +77,7 @@ def test_importing_asks_nothing_of_the_operating_system() -> None:
 BLOCKED = f"""
 import sys
 sys.modules.update(dict.fromkeys({(*HEAVY, "tblib", "toolz", "tornado", "cloudpickle")!r}))
-from graphprover.cli import main
+from graphprover.cli.main import main
 sys.exit(main())
 """
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from graphprover.__main__ import INTERRUPTED
-from graphprover.cli import main
-from graphprover.options import FAILED, OK, USAGE
-from graphprover.report import Section, plain
+from graphprover.cli.main import main
+from graphprover.cli.options import FAILED, OK, USAGE
+from graphprover.cli.report import Section, plain
 
 ROOT = Path(__file__).parents[1]
 CODES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")

@@ -21,7 +21,6 @@ Read it in this order; docs/vm.md says more of each step.
 - The statement about one run: ways.py says which way an instruction went, partition.py gives every cycle to a family,
   run_statement.py finds the tables that the run needs, traces/ makes their traces on a device, with the kernels of
   kernels/, which replay the record by operations.py. cost.py counts their cells.
-- Around it: key.py and setup.py have verifying keys, guest.py guests on the command line, cli.py and new_guest.py the
-  commands ``execute`` and ``new-guest``; profile/ says where cycles and cells go; symbols.py and demangle.py name a
-  guest's functions.
+- Around it: key.py and setup.py have verifying keys, guest.py guests on the command line; profile/ says where cycles
+  and cells go; symbols.py and demangle.py name a guest's functions.
 """

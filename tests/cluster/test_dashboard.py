@@ -15,12 +15,12 @@ from distributed import Client, Scheduler, span
 
 import graphprover
 from graphprover import Prover, Result, cluster, prove_many
+from graphprover.cli.options import OK
 from graphprover.cluster import EVENTS, Errand, joined
 from graphprover.examples import memory
 from graphprover.graphs.activities import ACTIVITIES, EXECUTE, HOST, VERIFY, WAITING
 from graphprover.local_cluster import started
 from graphprover.meters import CELLS, CYCLES, MEMORY, POOL, PROOFS
-from graphprover.options import OK
 from graphprover.payloads import Whole, packed
 from graphprover.prepared import prepare
 from graphprover.settings import DASHBOARD

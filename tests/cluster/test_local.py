@@ -18,14 +18,14 @@ from distributed.system_monitor import SystemMonitor
 
 from graphprover import cluster, local_cluster, members, prove
 from graphprover.batch import prove_many
-from graphprover.cli import main
+from graphprover.cli.main import main
+from graphprover.cli.options import OK
 from graphprover.cluster import ClusterError, joined
 from graphprover.device import choose
 from graphprover.examples import memory
 from graphprover.jobs import Prover
 from graphprover.local_cluster import _per_gpu, started
 from graphprover.members import OURS, SLOT, Members
-from graphprover.options import OK
 from graphprover.settings import POOL, WORKERS
 from tests.cluster.processes import ROOT, by_hand, pids, present, until
 from tests.graphs.test_proof import FEW, example

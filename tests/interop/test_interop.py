@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from graphprover.cli import main
+from graphprover.cli.main import main
+from graphprover.cli.options import OK
 from graphprover.field import P
-from graphprover.options import OK
 from graphprover.programs import load_packaged, packaged_names
 from graphprover.protocol.layout import make_layout
 from graphprover.protocol.parameters import Parameters

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from graphprover.air import Bus
-from graphprover.cli import main
+from graphprover.cli.main import main
+from graphprover.cli.options import OK
 from graphprover.export import PAYLOAD, STATEMENT, export, statement_json
 from graphprover.field import ZERO, ext_add, ext_sub
-from graphprover.options import OK
 from graphprover.pieces import Head, Pieces, pieces_of
 from graphprover.programs import load_packaged
 from graphprover.proof_in_pieces import Piece, ProofInPieces

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from graphprover import VerificationError, verify
-from graphprover.cli import main
+from graphprover.cli.main import main
+from graphprover.cli.options import FAILED, OK, USAGE
 from graphprover.envelope import Proof
-from graphprover.options import FAILED, OK, USAGE
 from graphprover.programs import open_program
 from graphprover.proof_in_pieces import proof_from_bytes
 from graphprover.protocol import backend

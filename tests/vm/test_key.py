@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from graphprover import VerificationError, prove, verify
-from graphprover.cli import main
-from graphprover.options import FAILED, OK, USAGE
+from graphprover.cli.main import main
+from graphprover.cli.options import FAILED, OK, USAGE
 from graphprover.vm import families
 from graphprover.vm import statement as program_statement
 from graphprover.vm.execute import execute

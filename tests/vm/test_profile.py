@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from graphprover.cli import main
-from graphprover.options import OK, USAGE
+from graphprover.cli.main import main
+from graphprover.cli.options import OK, USAGE
 from graphprover.vm.cost import committed_cells
 from graphprover.vm.demangle import demangled
 from graphprover.vm.elf import Image, load_elf

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from graphprover import VerificationError, prove, verify
-from graphprover.cli import main
-from graphprover.options import OK, USAGE
+from graphprover.cli.main import main
+from graphprover.cli.options import OK, USAGE
 from graphprover.pieces import Pieces
 from graphprover.proof_in_pieces import ProofInPieces, proof_from_bytes
 from graphprover.protocol.pieces import Joint

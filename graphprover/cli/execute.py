@@ -6,13 +6,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from graphprover.facts import Facts
+from graphprover.cli.facts import Facts
+from graphprover.cli.options import FAILED, OK, Command, add_json, add_limits, limits_given
+from graphprover.cli.report import Block, Section, cells_report, say
 from graphprover.files import FileError, check_writable, read_input, write
-from graphprover.options import FAILED, OK
-from graphprover.report import Block, Section, cells_report, say
 from graphprover.vm.claim import bytes_json, shown
 from graphprover.vm.elf import ElfError, load_elf
-from graphprover.vm.guest import Limits, limits_of
 
 if TYPE_CHECKING:
     from graphprover.vm.execute import Execution
@@ -21,15 +20,20 @@ if TYPE_CHECKING:
 SHOWN = 10  # functions of a profile that are printed
 PROFILE_FORMATS = (".svg", ".html", ".txt", ".json")
 
-EXAMPLES = [
-    "examples/guests/sha256.elf --input README.md",
-    "guest.elf --input data --profile profile.html",
-    "guest.elf --input data --output result --max-cycles 1000000",
-]
 
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What ``execute`` takes."""
+def add(command: Command) -> None:
+    """Adds it to the command line."""
+    parser = command(
+        "execute",
+        run,
+        "Run a compiled program without a proof.",
+        "Prints its instructions by kind, its cycles, memory, output and exit code.",
+        [
+            "examples/guests/sha256.elf --input README.md",
+            "guest.elf --input data --profile profile.html",
+            "guest.elf --input data --output result --max-cycles 1000000",
+        ],
+    )
     parser.add_argument("guest", type=Path, metavar="GUEST.ELF", help="a program for RV64IM, linked statically")
     parser.add_argument("--input", type=Path, metavar="FILE", help="what the program reads; without it, no bytes")
     parser.add_argument(
@@ -46,7 +50,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--profile-by", choices=("cells", "cycles"), default="cells", help="what widths in it mean (default: cells)"
     )
-    with_limits(parser, "1024; with --cells, whose record counts, half of this computer's")
+    add_limits(parser, "1024; with --cells, whose record counts, half of this computer's")
+    add_json(parser)
 
 
 def _profile_file(text: str) -> Path:
@@ -55,23 +60,7 @@ def _profile_file(text: str) -> Path:
     return Path(text)
 
 
-def with_limits(parser: argparse.ArgumentParser, default_memory: str = "half of this computer's") -> None:
-    """Adds the limits of a guest's run; `limits` reads them."""
-    parser.add_argument("--max-cycles", type=int, metavar="N", help="stop a guest there (default 2^30)")
-    parser.add_argument(
-        "--max-memory",
-        type=int,
-        metavar="MIB",
-        help=f"stop a guest whose pages, output and record take more (default {default_memory})",
-    )
-
-
-def limits(options: argparse.Namespace) -> Limits:
-    """Those that were given."""
-    return limits_of(options.max_cycles, options.max_memory)
-
-
-def run_execute(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """``graphprover execute``: the guest's exit code tells success; raises GuestFault where it has none."""
     from graphprover.vm.execute import execute, prepare  # compiled code, which the other commands have no use for
     from graphprover.vm.faults import GuestFault
@@ -90,10 +79,10 @@ def run_execute(options: argparse.Namespace) -> int:
         if options.profile:
             from graphprover.vm.profile.measure import profile
 
-            profiled = profile(image, data, **limits(options))
+            profiled = profile(image, data, **limits_given(options))
             execution = profiled.execution
         else:
-            execution = execute(image, data, **limits(options))
+            execution = execute(image, data, **limits_given(options))
     except GuestFault as fault:
         if options.output:
             write(options.output, fault.output)
@@ -109,7 +98,7 @@ def run_execute(options: argparse.Namespace) -> int:
         from graphprover.vm.run_statement import statement_of_run
         from graphprover.vm.statement import Machine
 
-        recorded = execute(image, data, **limits(options), record=True)
+        recorded = execute(image, data, **limits_given(options), record=True)
         found["committed_cells"] = committed_cells(statement_of_run(Machine(image), recorded))
 
     def report() -> list[Block]:

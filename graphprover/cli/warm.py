@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from graphprover.air import AirDescription
-from graphprover.options import FAILED, OK, UsageError
+from graphprover.cli.options import FAILED, OK, Command, UsageError
 from graphprover.programs import open_program
 from graphprover.vm.guest import Guest
 from graphprover.vm.possible import possible_tables
@@ -17,8 +17,17 @@ from graphprover.vm.version import FAMILY_NUMBERS
 SLOW = 0.2  # seconds: what takes less gets no line
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What ``warm`` takes."""
+def add(command: Command) -> None:
+    """Adds it to the command line."""
+    parser = command(
+        "warm",
+        run,
+        "Compile all kernels, once for this machine.",
+        "Other commands compile what they need when they need it, a minute or two in all, and on a GPU for each new "
+        "table; this does it ahead, for a container's image for instance, and names each. A GPU's take all cores for "
+        "minutes: name the guests that matter to compile their tables only.",
+        ["", "guest.elf --device cuda"],
+    )
     parser.add_argument(
         "programs",
         nargs="*",
@@ -30,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run_warm(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """``graphprover warm``: the CPU's kernels, which checks and traces take anyway, then those of a GPU."""
     from graphprover.device.choose import device_for
     from graphprover.device.cpu import CpuDevice

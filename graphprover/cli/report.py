@@ -7,12 +7,14 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TextIO
 
-from graphprover.facts import Facts
+from graphprover.cli.facts import Facts
+from graphprover.cli.options import outputs
 from graphprover.files import STREAM
-from graphprover.options import outputs
 from graphprover.protocol.security import Security
+from graphprover.verifier import Verdict
 
 _NUMBER = re.compile(r"-|[\d,.^]*%?( ([kMGT]|([KMGT]i)?B))?")  # a cell of a column of numbers, or none
 
@@ -186,3 +188,18 @@ def batch_report(total: Facts) -> list[Block]:
     made = f"{total['made']:,} made in {total['seconds']:.1f} s"
     others = [f"{total[outcome]:,} {outcome}" for outcome in ("kept", "failed") if total[outcome]]
     return [", ".join([f"{total['jobs']:,} jobs: {made}", *others])]
+
+
+def written(path: Path, data: bytes) -> str:
+    """That a file was written."""
+    return f"written to {place(path)}, {len(data):,} bytes"
+
+
+def place(path: Path) -> str:
+    """Where a file is."""
+    return "standard output" if path == STREAM else str(path)
+
+
+def worth(verdict: Verdict) -> dict[str, str]:
+    """What a valid proof is worth."""
+    return ({"pieces": str(verdict.pieces)} if verdict.pieces > 1 else {}) | {"security": verdict.security.summary}

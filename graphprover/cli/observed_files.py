@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from graphprover.chrome_trace import chrome_trace
-from graphprover.facts import Facts
+from graphprover.cli.facts import Facts
+from graphprover.cli.options import PAGE, report_files
 from graphprover.files import write
 from graphprover.observation import Observation
-from graphprover.options import PAGE, report_files
 
 
 def save_proof(seen: Observation, options: argparse.Namespace) -> None:

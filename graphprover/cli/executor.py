@@ -1,136 +1,17 @@
-"""Arguments of the command line: what is refused, and the types that several commands share."""
+"""Who makes proofs, and by what: the options that say so, which are Dask's configuration while they do."""
 
 import argparse
 import logging
-import math
 import os
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from graphprover.files import STREAM
+from graphprover.cli.options import DEBUG, UsageError, count
 from graphprover.graphs.executor_names import CLUSTERS, CUDA, LOCAL, THREADS
 
-OK, FAILED, USAGE = 0, 1, 2  # exit codes; `__main__` has those of signals
-
-PAGE, FACTS = ".html", ".json"  # how the name of a report's file ends
-
-DEBUG = "GRAPHPROVER_DEBUG"  # set, errors come with their traceback, and the log says what runs
-
 DASHBOARD_ADDRESS = "127.0.0.1:8787"  # of a cluster that we start: where users of this host find it, and no others
-
-READ = ("proof", "subject", "guest", "jobs", "input", "expect_output")  # options that name a file to read
-WRITTEN = ("output", "svg", "html", "summary", "profile", "trace")  # a file to write
-
-
-class UsageError(Exception):
-    """Arguments, or files in their place, that make no sense; each argument of the exception is a line."""
-
-
-def outputs(options: argparse.Namespace) -> list[Path]:
-    """The files that a command writes."""
-    return _paths(options, WRITTEN)
-
-
-def check_files(options: argparse.Namespace) -> None:
-    """Raises UsageError where standard input, standard output or a file that is written would serve two purposes."""
-    if _paths(options, READ).count(STREAM) > 1:
-        raise UsageError("standard input (-) can be read once")
-    written = outputs(options).count(STREAM)
-    if written > 1 or (written and getattr(options, "json", False)):
-        raise UsageError("standard output (-) takes one thing: a file, or what --json prints")
-    reports = getattr(options, "report", None) or ()
-    files = [path for path in [*outputs(options), *reports] if path not in (None, STREAM)]
-    for path, times in Counter(map(Path.resolve, files)).items():
-        if times > 1:
-            raise UsageError(f"{path}: two files of this command would be written there")
-
-
-def _paths(options: argparse.Namespace, names: Sequence[str]) -> list[Path]:
-    given = (getattr(options, name, None) for name in names)
-    return [Path(value) for value in given if value is not None]
-
-
-def add_json(parser: argparse.ArgumentParser) -> None:
-    """``--json``, of the commands that report something."""
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text (see docs/cli.md)")
-
-
-def bits(text: str) -> float:
-    """A level of security; argparse tells the name in its message."""
-    level = float(text)
-    if not 0 < level < math.inf:
-        raise ValueError
-    return level
-
-
-bits.__name__ = "number of bits"
-
-
-def count(text: str) -> int:
-    """How many; argparse tells the name in its message."""
-    number = int(text)
-    if number < 1:
-        raise ValueError
-    return number
-
-
-count.__name__ = "number from 1 on"
-
-
-def address(text: str) -> str:
-    """Where to serve; argparse tells the name in its message."""
-    if not re.fullmatch(r"\S*:\d+", text):
-        raise ValueError
-    return text
-
-
-address.__name__ = "HOST:PORT or :PORT"
-
-
-def amount(text: str) -> str | float:
-    """So many bytes, or a share of all, as ``graphprover.settings`` has them."""
-    with suppress(ValueError):
-        if 0 < (share := float(text)) <= 1 or not share.is_integer():
-            return share
-    return text
-
-
-def report(text: str) -> Path:
-    """The file of a report, whose ending says what it holds."""
-    path = Path(text)
-    if path.suffix not in (PAGE, FACTS):
-        raise argparse.ArgumentTypeError(
-            f"{text} is neither FILE.html nor FILE.json; the report as text needs no FILE: write --report last"
-        )
-    return path
-
-
-def add_report(parser: argparse.ArgumentParser, text: str) -> None:
-    """``--report`` and ``--trace``; ``text`` says what the former prints."""
-    parser.add_argument(
-        "--report",
-        type=report,
-        nargs="?",
-        action="append",
-        metavar="FILE",
-        help=f"print {text}; with FILE.html or FILE.json, write what was seen there instead (both may be given)",
-    )
-    parser.add_argument(
-        "--trace", type=Path, metavar="FILE", help="write a time line as a Chrome trace, which Perfetto opens"
-    )
-
-
-def asks(options: argparse.Namespace) -> bool:
-    """Whether `add_report` was told of anything, so that proofs are to be observed."""
-    return bool(options.report or options.trace)
-
-
-def report_files(options: argparse.Namespace) -> list[Path]:
-    """The files that `add_report` was told of."""
-    return [path for path in [*(options.report or ()), options.trace] if path is not None]
 
 
 def add_executor(parser: argparse.ArgumentParser) -> None:
@@ -256,3 +137,21 @@ def executor(text: str) -> str:
     raise argparse.ArgumentTypeError(
         f"{text!r} is neither {', '.join((*LOCAL, *CLUSTERS))}, tcp://ADDRESS nor a scheduler's FILE.json"
     )
+
+
+def address(text: str) -> str:
+    """Where to serve; argparse tells the name in its message."""
+    if not re.fullmatch(r"\S*:\d+", text):
+        raise ValueError
+    return text
+
+
+address.__name__ = "HOST:PORT or :PORT"
+
+
+def amount(text: str) -> str | float:
+    """So many bytes, or a share of all, as ``graphprover.settings`` has them."""
+    with suppress(ValueError):
+        if 0 < (share := float(text)) <= 1 or not share.is_integer():
+            return share
+    return text

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from graphprover.__main__ import INTERRUPTED
-from graphprover.cli import main
-from graphprover.options import FAILED, OK, USAGE
+from graphprover.cli.main import main
+from graphprover.cli.options import FAILED, OK, USAGE
 from graphprover.vm.io import KECCAK_F, OUTPUT_BASE
 from graphprover.vm.isa import A0, A7, Instruction, Op
 from tests.vm.assemble import CODE, DATA, Segment, X, elf, leave, li, words

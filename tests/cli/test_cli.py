@@ -15,8 +15,8 @@ import pytest
 
 from graphprover import Proof, files
 from graphprover.__main__ import INTERRUPTED, TERMINATED
-from graphprover.cli import main
-from graphprover.options import FAILED, OK, USAGE
+from graphprover.cli.main import main
+from graphprover.cli.options import FAILED, OK, USAGE
 from graphprover.programs import open_program
 
 PROGRAM = """
@@ -151,7 +151,7 @@ def test_check(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_what_nothing_constrains_is_told(folder: Path) -> None:
     """On stderr, and the traces satisfy the tables all the same."""
     (folder / "doubling.py").write_text(PROGRAM.replace("        t.last_row(t.value - t.public.last)\n", ""))
-    path = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
     for command in ("check", "prove"):
         done = subprocess.run(
             [sys.executable, "-m", "graphprover", command, "doubling.py"],
@@ -405,7 +405,7 @@ def test_control_c_leaves_the_old_file(folder: Path) -> None:
     )
     (folder / "proof.bin").write_bytes(b"old")
     command = [sys.executable, "-m", "graphprover", "prove", "slow.py"]
-    path = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
     prover = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": path}, stderr=subprocess.PIPE, text=True)
     waited = 0.0
     while not (folder / "begun").exists() and waited < 60:
@@ -424,7 +424,7 @@ def test_control_c_leaves_the_old_file(folder: Path) -> None:
 
 def process(folder: Path, script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """The command line in a process of its own, after ``script``."""
-    path = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
     ending = "\nimport sys\nfrom graphprover.__main__ import main\nsys.exit(main())"
     command = [sys.executable, "-c", script + ending, *arguments]
     environment = os.environ | {"PYTHONPATH": path}
@@ -515,7 +515,7 @@ def test_reports_of_pieces(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 
 def test_reports_of_guests_in_pieces(tmp_path: Path) -> None:
     out = tmp_path / "out.json"
-    guest = str(Path(__file__).parents[1] / "examples/guests/fib_iterative.elf")
+    guest = str(Path(__file__).parents[2] / "examples/guests/fib_iterative.elf")
     (tmp_path / "input").write_bytes((30).to_bytes(8, "little"))
     options = f"--input {tmp_path}/input --pieces 3 --security 30 -o {tmp_path}/proof.bin --report {out}".split()
     assert main(["prove", guest, *options]) == OK

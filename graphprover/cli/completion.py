@@ -4,18 +4,25 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from graphprover.options import OK
+from graphprover.cli.options import OK, Command
 
 SHELLS = ("bash", "zsh")
 FILES = {"PROGRAM", "PROOF|KEY|PROGRAM", "GUEST.ELF"}  # names of arguments that are files, though their type is not
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What ``completion`` takes."""
+def add(command: Command, whole: argparse.ArgumentParser) -> None:
+    """Adds it to the command line, which ``whole`` reads."""
+    parser = command(
+        "completion",
+        lambda options: run(options, whole),
+        "Print a script that completes commands, options and files in a shell.",
+        "Source it where the shell starts.",
+        ["bash > ~/.local/share/bash-completion/completions/graphprover", "zsh > ~/.zfunc/_graphprover"],
+    )
     parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help=" or ".join(SHELLS))
 
 
-def run_completion(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     """``graphprover completion`` for the command line that ``parser`` reads."""
     import shtab
 

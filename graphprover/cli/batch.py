@@ -11,27 +11,16 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphprover import facts, report
-from graphprover.batch_file import Entry, read_batch
-from graphprover.facts import OUTCOMES, Facts
+from graphprover.cli import facts, report
+from graphprover.cli.batch_file import Entry, read_batch
+from graphprover.cli.executor import add_executor, check_device, configured
+from graphprover.cli.facts import OUTCOMES, Facts
+from graphprover.cli.observed_files import save_batch
+from graphprover.cli.options import DEBUG, FAILED, OK, Command, UsageError, add_json, add_report, asks, report_files
 from graphprover.files import STREAM, FileError, check_writable, read_proof, write
 from graphprover.graphs.executor_names import LOCAL
 from graphprover.leaving import last_words
 from graphprover.observation import Observation, observed
-from graphprover.observed_files import save_batch
-from graphprover.options import (
-    DEBUG,
-    FAILED,
-    OK,
-    UsageError,
-    add_executor,
-    add_json,
-    add_report,
-    asks,
-    check_device,
-    configured,
-    report_files,
-)
 from graphprover.protocol.errors import VerificationError
 
 if TYPE_CHECKING:
@@ -39,21 +28,6 @@ if TYPE_CHECKING:
 
 Draw = Callable[[int, int, int, str], None]  # proofs made, kept and failed, and what runs
 
-SUMMARY = "Prove many runs of programs, as a file lists them."
-MORE = (
-    "Each proof is verified by whoever made it, and its file written, as soon as it is done; a job that fails ends no "
-    "other. The file is TOML; its paths are relative to it. [defaults] takes what a [[job]] takes: program and output, "
-    "which must be there; input, a file, or a pattern, which gives a job for each file; name; security, proximity, "
-    "rate and pieces; of guests also window, exit_code, commit_input, max_cycles and max_memory, all as `graphprover "
-    "prove` has them. In output and name {input} is the input's file name without its ending, {program} the program's, "
-    "{number} counts (as {number:04}), and output may have {name}. Everything is checked before anything runs."
-)
-EXAMPLES = [
-    "jobs.toml",
-    "jobs.toml --executor processes --summary done.jsonl",
-    "jobs.toml --executor cuda --pool 0.8",
-    "jobs.toml --resume",
-]
 EPILOG = """\
 
 jobs.toml:
@@ -74,8 +48,27 @@ exit codes: 0 all proofs are there, 1 a job has failed, 2 usage, 130 interrupted
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What ``batch`` takes."""
+def add(command: Command) -> None:
+    """Adds it to the command line."""
+    parser = command(
+        "batch",
+        run,
+        "Prove many runs of programs, as a file lists them.",
+        "Each proof is verified by whoever made it, and its file written, as soon as it is done; a job that fails ends "
+        "no other. The file is TOML; its paths are relative to it. [defaults] takes what a [[job]] takes: program and "
+        "output, which must be there; input, a file, or a pattern, which gives a job for each file; name; security, "
+        "proximity, rate and pieces; of guests also window, exit_code, commit_input, max_cycles and max_memory, all as "
+        "`graphprover prove` has them. In output and name {input} is the input's file name without its ending, "
+        "{program} the program's, {number} counts (as {number:04}), and output may have {name}. Everything is checked "
+        "before anything runs.",
+        [
+            "jobs.toml",
+            "jobs.toml --executor processes --summary done.jsonl",
+            "jobs.toml --executor cuda --pool 0.8",
+            "jobs.toml --resume",
+        ],
+    )
+    parser.epilog = f"{parser.epilog}\n{EPILOG}"
     parser.add_argument("jobs", type=Path, metavar="JOBS.TOML", help="the file that lists them")
     parser.add_argument(
         "--resume",
@@ -90,7 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run_batch(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """``graphprover batch``"""
     entries = read_batch(options.jobs)
     _check_written("--summary", options.summary, entries)
@@ -224,7 +217,7 @@ def _finished(entry: Entry, result: "Result") -> Facts:
             if not result.kept:
                 again = _why_again(entry, result.job)
                 write(entry.output, encoded)
-            written = {"file": str(entry.output), "bytes": len(encoded)}
+            written = facts.file(entry.output, encoded)
         except FileError as failure:
             error = failure
     return facts.job(entry.name, entry.program, entry.input, written, result, error, again)

@@ -5,15 +5,8 @@ import shlex
 from importlib import resources
 from pathlib import Path
 
+from graphprover.cli.options import OK, Command
 from graphprover.files import FileError
-from graphprover.options import OK
-
-SUMMARY = "Make a folder to write a guest in."
-MORE = (
-    "It gets the kit, a Makefile, a small program and a README. The guest is in C, with or without a C library, or in "
-    "Rust; it is compiled for RV64IM by Debian's packages, which the README names."
-)
-EXAMPLES = ["sums", "sums --language rust"]
 
 # For each language the files of a new folder, and which file of examples/guests each is.
 KITS = {
@@ -39,15 +32,23 @@ KITS = {
 GUESTS = {"c": "main.elf", "rust": "guest.elf"}  # what `make` compiles the small program to
 
 
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """What ``new-guest`` takes."""
-    command.add_argument("folder", type=Path, metavar="FOLDER", help="a folder that does not exist yet or is empty")
-    command.add_argument(
+def add(command: Command) -> None:
+    """Adds it to the command line."""
+    parser = command(
+        "new-guest",
+        run,
+        "Make a folder to write a guest in.",
+        "It gets the kit, a Makefile, a small program and a README. The guest is in C, with or without a C library, or "
+        "in Rust; it is compiled for RV64IM by Debian's packages, which the README names.",
+        ["sums", "sums --language rust"],
+    )
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="a folder that does not exist yet or is empty")
+    parser.add_argument(
         "--language", choices=sorted(KITS), default="c", help="what the guest is written in (default c)"
     )
 
 
-def run_new_guest(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """``graphprover new-guest``: raises FileError for a folder that holds something or cannot be written."""
     make_folder(options.folder, options.language)
     guest = GUESTS[options.language]

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from graphprover.cli.options import UsageError
 from graphprover.files import STREAM, FileError, check_writable, make_folder, read_input
-from graphprover.options import UsageError
 from graphprover.programs import Program, ProgramError, is_packaged, open_program
 from graphprover.protocol.parameters import RATES
 from graphprover.protocol.security import JOHNSON_PROXIMITY, PROXIMITIES

@@ -22,14 +22,15 @@ import pytest
 from distributed import LocalCluster
 
 from graphprover import Job, Proof, ProofInPieces
-from graphprover.cli import main
+from graphprover.cli.executor import configured
+from graphprover.cli.main import main
+from graphprover.cli.options import DEBUG, FAILED, OK, USAGE
 from graphprover.jobs import made
-from graphprover.options import DEBUG, FAILED, OK, USAGE, configured
 from graphprover.verifier import Verdict
-from tests.test_cli import PROGRAM
+from tests.cli.test_cli import PROGRAM
 from tests.vm.assemble import CODE, Segment, X, elf, leave, words
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 GUEST = (ROOT / "examples/guests/fib_iterative.elf").read_bytes()
 
 # Waits on the input "wait", in a process that a test can end then.

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from graphprover.batch_file import read_batch
-from graphprover.options import UsageError
+from graphprover.cli.batch_file import read_batch
+from graphprover.cli.options import UsageError
 from tests.vm.assemble import CODE, Segment, X, elf, leave, words
 
 FIRST = '[[job]]\nprogram = "examples/memory"\noutput = "a"\n'
@@ -136,7 +136,7 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
 
 
 def test_a_verifying_key_runs_nothing(folder: Path) -> None:
-    from graphprover.cli import main
+    from graphprover.cli.main import main
 
     assert main(["setup", "here/guest.elf", "-o", "here/guest.vk"]) == 0
     with pytest.raises(UsageError, match=r"job 1: program: here/guest\.vk: a verifying key, which runs nothing"):

@@ -4,8 +4,8 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from graphprover.cli.options import UsageError
 from graphprover.files import read_input
-from graphprover.options import UsageError
 from graphprover.programs import Program
 from graphprover.protocol.errors import VerificationError
 from graphprover.vm.claim import Claim, claim_of, shown

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from graphprover.cli import main
+from graphprover.cli.main import main
+from graphprover.cli.options import FAILED, OK, USAGE
 from graphprover.envelope import Proof
-from graphprover.options import FAILED, OK, USAGE
 from graphprover.vm.claim import Claim
 from graphprover.vm.elf import load_elf, program_hash
 from tests.vm.assemble import CODE, Segment, X, elf, leave, words

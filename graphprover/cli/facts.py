@@ -177,7 +177,7 @@ def _says(program: Program | Guest, proof: Proof | ProofInPieces) -> Facts:
 
 def message(error: BaseException) -> str:
     """An error in one line; those of ours say enough without their type."""
-    ours = type(error).__module__.partition(".")[0] == __package__
+    ours = type(error).__module__.partition(".")[0] == __name__.partition(".")[0]
     return one_line(str(error) if ours else f"{type(error).__name__}: {error}")
 
 
@@ -209,3 +209,8 @@ def times(*seen: Observation) -> Facts:
             for piece in seen[0].pieces
         ]
     return found
+
+
+def file(path: Path, data: bytes) -> Facts:
+    """A file that was written."""
+    return {"file": str(path), "bytes": len(data)}

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from graphprover import Proof, files
-from graphprover.cli import main
-from graphprover.options import FAILED, OK, USAGE
+from graphprover.cli.main import main
+from graphprover.cli.options import FAILED, OK, USAGE
 from graphprover.protocol.errors import VerificationError
 from tests.vm.assemble import CODE, Segment, X, elf, leave, words
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 GUEST = str(ROOT / "examples/guests/fib_iterative.elf")
 TURNS = (9).to_bytes(8, "little")
 WEAK = ["--security", "60"]

@@ -1,0 +1,35 @@
+"""``graphprover check``: traces row by row, without a proof."""
+
+import argparse
+
+from graphprover.checker import check
+from graphprover.cli.options import FAILED, OK, Command
+from graphprover.cli.subject import add_program, program_and_statement
+
+
+def add(command: Command) -> None:
+    """Adds it to the command line."""
+    parser = command(
+        "check",
+        run,
+        "Check a program's traces row by row, without a proof.",
+        "Names the first row on which a constraint fails, with its values, and the messages of a bus that nobody "
+        "answers.",
+        ["examples/keccak --input README.md", "tables.py"],
+    )
+    add_program(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """``graphprover check``"""
+    program, statement = program_and_statement(options)
+    findings = check(statement)
+    for finding in findings:
+        print(finding)
+    if findings:
+        return FAILED
+    airs = statement.descriptions
+    constraints = sum(len(air.constraints) for air in airs)
+    buses = {interaction.bus for air in airs for interaction in air.globals}
+    print(f"{program.name}: {len(airs)} tables satisfy their {constraints} constraints, and {len(buses)} buses balance")
+    return OK

@@ -1,0 +1,100 @@
+"""``graphprover inspect``: what a proof, a verifying key or a program is made of."""
+
+import argparse
+from pathlib import Path
+
+from graphprover.anatomy import security_facts, security_of, sizes_of
+from graphprover.cli import facts, report
+from graphprover.cli.options import OK, Command, UsageError, add_json, add_level
+from graphprover.cli.subject import PROGRAM_HELP, add_input, prepared_for, program_and_statement, program_of
+from graphprover.envelope import Proof
+from graphprover.files import STREAM, read_proof
+from graphprover.programs import is_guest, is_packaged, open_program, packaged_names
+from graphprover.proof_in_pieces import ProofInPieces, proof_from_bytes
+from graphprover.protocol.errors import VerificationError
+from graphprover.verifier import layouts_of_proof
+from graphprover.vm.guest import Guest
+from graphprover.vm.key import Key
+from graphprover.vm.statement import Machine
+
+
+def add(command: Command) -> None:
+    """Adds it to the command line."""
+    parser = command(
+        "inspect",
+        run,
+        "Show what a proof, a verifying key or a program is made of.",
+        "A proof: header, parameters, sizes by part, provable security by round; nothing is verified. A key: the "
+        "program it is for, and the hash that covers all of it; with the program, whether it is its key. A program: "
+        "its tables, and the parameters and security its proof will have.",
+        ["proof.bin", "proof.bin tables.py", "guest.vk guest.elf", "examples/keccak --input README.md --rate 8"],
+    )
+    subjects = f"a proof file; a verifying key; or {PROGRAM_HELP}"
+    parser.add_argument("subject", metavar="PROOF|KEY|PROGRAM", help=subjects)
+    parser.add_argument(
+        "program", nargs="?", metavar="PROGRAM", help="the program of the proof, or its verifying key; that of the key"
+    )
+    add_input(parser)
+    add_level(parser)
+    add_json(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """``graphprover inspect``"""
+    path = Path(options.subject)
+    is_file = path == STREAM or path.is_file()
+    if is_packaged(options.subject) or not is_file or path.suffix == ".py" or is_guest(path):
+        named = open_program(options.subject)
+        if isinstance(named, Guest) and isinstance(named.machine, Key):
+            _say_key(named.machine, options)
+            return OK
+        if options.program:
+            raise UsageError(f"{options.subject}: not a proof, so {options.program} says nothing about it")
+        options.program = options.subject
+        program, statement = program_and_statement(options)
+        layout = prepared_for(program, statement, options).layout
+        security = security_of(layout)
+        made = {"program": program.name, **facts.statement(layout), "security": security_facts(security)}
+        report.say(made, lambda: [*report.statement_report(made), *report.security_report(security)], options)
+        return OK
+    try:
+        _say_proof(proof_from_bytes(read_proof(path)), path, options)
+    except VerificationError as error:
+        raise VerificationError(f"{path}: {error}") from error
+    return OK
+
+
+def _say_key(key: Key, options: argparse.Namespace) -> None:
+    """What a key is for and, with a program, whether it is that program's."""
+    found = facts.key(key)
+    if options.program:
+        program = open_program(options.program)
+        if not isinstance(program, Guest) or not isinstance(program.machine, Machine):
+            raise UsageError(f"{options.program}: not an ELF file, so the key is not its key")
+        from graphprover.vm.setup import check_key
+
+        try:
+            check_key(key, program.machine)
+        except VerificationError as error:
+            raise VerificationError(f"{options.subject}: not the key of {options.program}: {error}") from error
+        found["program"] = options.program
+    own = [f"the key of {options.program}"] if options.program else []
+    report.say(found, lambda: [*report.key_report(found), *own], options)
+
+
+def _say_proof(proof: Proof | ProofInPieces, path: Path, options: argparse.Namespace) -> None:
+    """What a proof says about itself and, where its program is known, how large its parts are and what it is worth."""
+    found = facts.header(proof) | {"sizes": None, "security": None}
+    if not options.program and proof.label not in packaged_names():
+        hint = f"for sizes and security, name its program: graphprover inspect {path} PROGRAM"
+        report.say(found, lambda: [*report.header_report(found), hint], options)
+        return
+    layouts = layouts_of_proof(proof, program_of(proof, options).statement_of(proof))
+    security = security_of(*layouts)
+    found |= {"sizes": sizes_of(proof, *layouts), "security": security_facts(security)}
+
+    def describe() -> list[report.Block]:
+        sizes = report.sizes_section(found["sizes"])
+        return [*report.header_report(found), sizes, *report.security_report(security)]
+
+    report.say(found, describe, options)

@@ -1,0 +1,149 @@
+"""``graphprover plan``: what a proof will cost, before anything runs."""
+
+import argparse
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from graphprover.cli import facts, report
+from graphprover.cli.options import OK, Command, UsageError, add_json, add_level, add_pieces
+from graphprover.cli.subject import add_program, prepared_for, program_and_pieces
+from graphprover.files import check_writable, write
+from graphprover.pieces import Pieces
+from graphprover.programs import Program
+from graphprover.protocol.parameters import RATES
+from graphprover.vm.cost import committed_cells
+from graphprover.vm.guest import Guest, claimed
+from graphprover.vm.shape import price_at
+
+if TYPE_CHECKING:
+    from graphprover.device.choose import Profile
+    from graphprover.graphs.ceilings import Ceilings
+
+
+def add(command: Command) -> None:
+    """Adds it to the command line."""
+    parser = command(
+        "plan",
+        run,
+        "Show what a proof will cost, before anything runs.",
+        "For each round and table: operations, bytes, and what it waits for. On a GPU small tables share tasks up to "
+        "more rows than on a CPU, so the plans differ. A guest is run for it: how tall its tables are depends on that.",
+        ["examples/keccak --input README.md", "guest.elf --device cuda", "examples/keccak --html plan.html"],
+    )
+    add_program(parser)
+    add_level(parser)
+    add_pieces(parser, "1")
+    parser.add_argument(
+        "--device",
+        default="auto",
+        metavar="NAME",
+        help="whose tasks to plan: auto (default: what `prove` takes on this machine), cpu, cuda or cuda:NUMBER; the "
+        "GPU need not be there",
+    )
+    parser.add_argument(
+        "--svg", type=Path, metavar="FILE", help="also draw it: a row for each table, boxes as wide as tasks take long"
+    )
+    parser.add_argument("--html", type=Path, metavar="FILE", help="also a page with the picture and all tasks")
+    add_json(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """``graphprover plan``"""
+    for path in filter(None, (options.svg, options.html)):
+        check_writable(path)
+    from graphprover.device.choose import profile_of
+    from graphprover.graphs.ceilings import assumed
+    from graphprover.graphs.plan import make_plan
+    from graphprover.graphs.plan_html import plan_html
+    from graphprover.graphs.plan_svg import plan_svg
+    from graphprover.graphs.plan_text import peak_text, plan_rows, rates_rows
+    from graphprover.prepared import LITTLE, rate_for
+
+    try:
+        profile = profile_of(options.device)
+    except ValueError as error:
+        raise UsageError(f"--device: {error}") from error
+    program, statement = program_and_pieces(options)
+    prepared = prepared_for(program, statement, options)
+    if isinstance(statement, Pieces):
+        return _plan_in_pieces(program, statement, prepared, profile, options)
+    plan = make_plan(prepared.layout, profile.log_batch_rows, prepared.traces)
+    by_table = committed_cells(statement)
+    cells = by_table if isinstance(program, Guest) else None
+    found = {"program": program.name, **facts.plan(plan, profile), "committed_cells": cells}
+
+    times = assumed(profile.kind, profile.threads)
+    rates = _rates(program, prepared, profile, times.ceilings, options)
+    all_cells = sum(by_table.values())
+    found |= {"rates": rates, "default_rate": rate_for(all_cells)}
+    default = f"by default 1/{found['default_rate']}: {all_cells:,} committed cells ({LITTLE:,} or fewer are few)"
+
+    def describe() -> list[report.Block]:
+        tail = [] if cells is None else report.cells_report(cells, claimed(statement).cycles)
+        peak = peak_text(plan, profile.threads)
+        return [
+            report.Section(plan_rows(plan)),
+            f"on {profile}",
+            peak,
+            report.Section(rates_rows(rates)),
+            default,
+            *tail,
+        ]
+
+    for path, draw in ((options.svg, plan_svg), (options.html, plan_html)):
+        if path:
+            write(path, draw(plan, program.name, times, profile.threads).encode())
+    report.say(found, describe, options)
+    return OK
+
+
+def _rates(
+    program: Program | Guest, prepared: Any, profile: "Profile", ceilings: "Ceilings", options: argparse.Namespace
+) -> list[facts.Facts]:
+    """What a proof costs at each rate that reaches the level: of these tables, or of those that a run has there."""
+    from graphprover.graphs.plan import make_plan
+    from graphprover.prepared import at_rate
+
+    found, known = [], {price_at(options.rate): prepared}  # a run is made once for all rates of a price
+    for rate in RATES:
+        with suppress(ValueError):
+            price = price_at(rate) if isinstance(program, Guest) else price_at(options.rate)
+            if price not in known:
+                there = argparse.Namespace(**vars(options) | {"rate": rate})
+                known[price] = prepared_for(program, program_and_pieces(there)[1], there)
+            asked = known[price]
+            layout = at_rate(asked, options.security, rate, options.proximity).layout
+            plan = make_plan(layout, profile.log_batch_rows, asked.traces)
+            found.append(facts.rate(rate, layout, plan, profile, ceilings))
+    return found
+
+
+def _plan_in_pieces(
+    program: Program | Guest, statement: Pieces, prepared: Any, profile: "Profile", options: argparse.Namespace
+) -> int:
+    from graphprover.device.choose import CPU
+    from graphprover.graphs.ceilings import assumed
+    from graphprover.graphs.pieces import On, plan_keeping
+    from graphprover.graphs.pieces_html import pieces_html
+    from graphprover.graphs.pieces_svg import pieces_svg
+    from graphprover.graphs.pieces_times import PiecesTimes
+    from graphprover.graphs.plan_text import pieces_peak_text, pieces_rows
+    from graphprover.graphs.proof import Keep
+
+    on = On(profile.log_batch_rows, profile.threads, profile.kind != CPU)
+    plans = {keep: plan_keeping(prepared.shapes, on, keep) for keep in Keep}
+    cells = committed_cells(statement) if isinstance(program, Guest) else None
+    found = {"program": program.name, **facts.plan_in_pieces(plans, profile), "committed_cells": cells}
+
+    def describe() -> list[report.Block]:
+        tail = [] if cells is None else report.cells_report(cells, claimed(statement).cycles)
+        return [report.Section(pieces_rows(plans)), f"on {profile}", pieces_peak_text(plans), *tail]
+
+    for path, draw in ((options.svg, pieces_svg), (options.html, pieces_html)):
+        if path:
+            rates = assumed(profile.kind, profile.threads)
+            times = PiecesTimes(prepared.shapes, on, rates.ceilings)
+            write(path, draw(times, program.name, rates).encode())
+    report.say(found, describe, options)
+    return OK

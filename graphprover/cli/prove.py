@@ -1,0 +1,160 @@
+"""``graphprover prove``: one proof, by this process or a cluster."""
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from graphprover.cli import demands, facts, report
+from graphprover.cli.executor import add_executor, check_device, configured
+from graphprover.cli.observed_files import save_proof
+from graphprover.cli.options import (
+    DEBUG,
+    OK,
+    Command,
+    UsageError,
+    add_json,
+    add_level,
+    add_pieces,
+    add_report,
+    asks,
+    report_files,
+)
+from graphprover.cli.subject import add_program, program_given
+from graphprover.files import check_writable, write
+from graphprover.graphs.executor_names import LOCAL
+from graphprover.observation import Observation, Stage, clock, observed
+from graphprover.protocol.errors import VerificationError
+from graphprover.verifier import Verdict
+from graphprover.vm.faults import OtherExitCode
+
+if TYPE_CHECKING:
+    from graphprover.jobs import Job
+    from graphprover.prover import Made
+
+_log = logging.getLogger(__name__)
+
+Timing = Callable[[str], AbstractContextManager[None]]
+
+_Verified = tuple["Made", Verdict | None]  # a proof, which is to be verified where there is no verdict
+
+
+def add(command: Command) -> None:
+    """Adds it to the command line."""
+    parser = command(
+        "prove",
+        run,
+        "Prove that the tables of a program hold, and write the proof to a file.",
+        "The proof is verified before it is written, and the file is replaced whole or not at all.",
+        [
+            "examples/keccak --input README.md -o proof.bin",
+            "tables.py --rate 8 -o small.bin",
+            "guest.elf --input data -o proof.bin",
+            "guest.elf --input data --pieces 4 --pool 20GiB",
+            "guest.elf --input data --report out.html",
+            "examples/keccak --executor tcp://10.0.0.1:8786",
+        ],
+    )
+    add_program(parser)
+    add_level(parser)
+    parser.add_argument(
+        "--commit-input",
+        action="store_true",
+        help="of a guest: the proof also states its input, of at most 64 KiB, which `verify --input` compares",
+    )
+    demands.add_exit_code(parser, "prove a run that ends with this exit code (default 0), which may be `any`")
+    add_pieces(parser, "1; for a guest more, where the device's memory asks it")
+    parser.add_argument(
+        "-o", "--output", type=Path, default=Path("proof.bin"), metavar="FILE", help="default proof.bin"
+    )
+    add_executor(parser)
+    add_report(parser, "times by stage and round, and peak memory")
+    add_json(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """``graphprover prove``"""
+    for path in (options.output, *report_files(options)):
+        check_writable(path)
+    stages: list[Stage] = []
+
+    @contextmanager
+    def stage(name: str) -> Iterator[None]:
+        started = clock()
+        yield
+        stages.append(Stage(name, started, clock()))
+        _log.debug("%s: %.3f s", name, stages[-1].seconds)
+
+    program, data, limits = program_given(options)
+    with stage("imports"), configured(options):
+        check_device(options)
+        from graphprover.jobs import Job, Prover
+        from graphprover.prover import verify_made
+    level = {"security": options.security, "rate": options.rate, "proximity": options.proximity}
+    prover = Prover(program, **level, pieces=options.pieces, window=options.window)
+    job = Job(prover, data, program.name, options.commit_input, options.exit_code or 0, limits)
+    try:
+        with configured(options), observed() if asks(options) else nullcontext():
+            by = _made_here if options.executor in LOCAL else _made_by_cluster
+            made, verdict = by(job, options, stage)
+        proof = made.proof
+        if verdict is None:
+            with stage("verify"):
+                own = program.statement_of(proof)
+                verdict = verify_made(proof, own, options.security, options.proximity, made.preprocessed_cap)
+        job.check_claim(proof)
+    except OtherExitCode:
+        raise
+    except VerificationError as error:
+        flags = f" --input {options.input}" if options.input else ""
+        raise VerificationError(
+            f"{program.name}: not proven: {error} (`graphprover check {program.name}{flags}` says what is wrong)"
+        ) from error
+    except ValueError as error:
+        if type(error) is not ValueError:  # others are not about arguments
+            raise
+        raise UsageError(f"{program.name}: {error}") from error
+    encoded = proof.to_bytes()
+    with stage("write"):
+        write(options.output, encoded)
+    found = facts.verdict(program, verdict) | {"proof": facts.file(options.output, encoded)}
+    if made.observation:
+        seen = made.observation.named(job.label).with_stages(stages)
+        save_proof(seen, options)
+        if None in (options.report or ()):
+            found["report"] = facts.times(seen)
+
+    def describe() -> list[report.Block]:
+        size = {"proof": f"{report.place(options.output)}, {len(encoded):,} bytes"}
+        times = report.times_report(found["report"]) if "report" in found else []
+        return [program.describe(verdict.public_values) | report.worth(verdict) | size, *times]
+
+    report.say(found, describe, options)
+    return OK
+
+
+def _made_here(job: "Job", options: argparse.Namespace, stage: Timing) -> _Verified:
+    """A proof by this process."""
+    from graphprover.prover import make
+
+    with stage("prepare"):
+        prepared = job.prepared(options.device)
+    progress = sys.stderr.isatty() and DEBUG not in os.environ
+    return make(prepared, options.executor, options.device, progress, verified=False), None
+
+
+def _made_by_cluster(job: "Job", options: argparse.Namespace, stage: Timing) -> _Verified:
+    """A proof by a worker of a cluster, or its pieces by several; they run the program, too."""
+    from graphprover.jobs import made_by_cluster
+    from graphprover.prover import Made
+    from graphprover.terminal import bar
+
+    drawn = sys.stderr.isatty() and DEBUG not in os.environ
+    looking: AbstractContextManager[list[Observation] | None] = observed() if asks(options) else nullcontext()
+    with stage("cluster"), looking as seen, bar() if drawn else nullcontext() as tell:
+        proof, verdict = made_by_cluster(job, options.executor, options.device, tell)
+    return Made(proof, None, {}, 0, observation=seen[0] if seen else None), verdict

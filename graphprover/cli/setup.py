@@ -1,0 +1,42 @@
+"""``graphprover setup``: the verifying key of a guest."""
+
+import argparse
+from pathlib import Path
+
+from graphprover.cli import facts, report
+from graphprover.cli.options import OK, Command, UsageError, add_json
+from graphprover.files import check_writable, write
+from graphprover.programs import open_program
+from graphprover.vm.guest import Guest
+from graphprover.vm.statement import Machine
+
+
+def add(command: Command) -> None:
+    """Adds it to the command line."""
+    parser = command(
+        "setup",
+        run,
+        "Write the verifying key of a compiled program.",
+        "A key of a few hundred bytes replaces the program in `graphprover verify`, and saves it the commitment to the "
+        "program. It is as good as whoever made it: make it yourself.",
+        ["guest.elf -o guest.vk"],
+    )
+    parser.add_argument("program", metavar="GUEST.ELF", help="a program for RV64IM, linked statically")
+    parser.add_argument("-o", "--output", type=Path, default=Path("guest.vk"), metavar="FILE", help="default guest.vk")
+    add_json(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """``graphprover setup``"""
+    check_writable(options.output)
+    program = open_program(options.program)
+    if not isinstance(program, Guest) or not isinstance(program.machine, Machine):
+        raise UsageError(f"{options.program}: not an ELF file; only guests have verifying keys")
+    from graphprover.vm.setup import make_key
+
+    key = make_key(program.machine)
+    encoded = key.to_bytes()
+    write(options.output, encoded)
+    found = facts.key(key) | {"program": options.program, "key": facts.file(options.output, encoded)}
+    report.say(found, lambda: [*report.key_report(found), report.written(options.output, encoded)], options)
+    return OK

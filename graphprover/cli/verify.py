@@ -1,0 +1,67 @@
+"""``graphprover verify``: whether a proof holds, and what it says."""
+
+import argparse
+from pathlib import Path
+
+from graphprover.cli import demands, facts, report
+from graphprover.cli.options import OK, Command, add_json, add_proximity, bits
+from graphprover.cli.subject import PROGRAM_HELP, program_of
+from graphprover.files import check_writable, read_proof, write
+from graphprover.proof_in_pieces import proof_from_bytes
+from graphprover.protocol.errors import VerificationError
+from graphprover.verifier import check_level, verify
+from graphprover.vm.claim import claim_of
+
+
+def add(command: Command) -> None:
+    """Adds it to the command line."""
+    parser = command(
+        "verify",
+        run,
+        "Verify a proof and print what it says.",
+        "It says something about a program, and whoever made it chose the name in it: only packaged examples are "
+        "looked up by that name, any other program must be given.",
+        [
+            "proof.bin",
+            "proof.bin examples/keccak --expect length=2048",
+            "proof.bin guest.vk --security 100",
+            "proof.bin guest.vk --input data --expect-output-hex 6869",
+            "proof.bin guest.vk --exit-code any --output result",
+        ],
+    )
+    parser.add_argument("proof", type=Path, metavar="PROOF", help="a proof file")
+    parser.add_argument("program", nargs="?", metavar="PROGRAM", help=f"a verifying key; or {PROGRAM_HELP}")
+    demands.add_arguments(parser)
+    parser.add_argument(
+        "--output", type=Path, metavar="FILE", help="of a guest: write what it put out, as proven, to a file"
+    )
+    parser.add_argument(
+        "--security", type=bits, default=128, metavar="BITS", help="refuse fewer provable bits (default 128)"
+    )
+    add_proximity(parser)
+    add_json(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """``graphprover verify``"""
+    if options.output:
+        check_writable(options.output)
+    data = read_proof(options.proof)
+    try:
+        proof = proof_from_bytes(data)
+        check_level(proof, options.security)  # before the statement, which may be expensive to make
+        program = program_of(proof, options)
+        demands.refuse(program, options)
+        verdict = verify(proof, program.statement_of(proof), options.security, options.proximity)
+    except VerificationError as error:
+        raise VerificationError(f"{options.proof}: not valid: {error}") from error
+    demands.check_demands(program, verdict.public_values, options)
+    if options.output:
+        write(options.output, claim_of(verdict.public_values).output)
+
+    def describe() -> list[report.Block]:
+        described = program.describe(verdict.public_values)
+        return [{"program": program.name} | described | report.worth(verdict), "valid"]
+
+    report.say({"valid": True} | facts.verdict(program, verdict), describe, options)
+    return OK
