@@ -73,8 +73,9 @@ def _here(weighed: Weighed, executor: str, device: Device | str, begun: Begun) -
 
 def _by_cluster(weighed: Weighed, executor: Any, device: Device | str, begun: Begun) -> Iterator[Result]:
     """As tasks of workers."""
-    from graphprover.bundles import Bundles  # which load Dask's distributed
-    from graphprover.cluster import Errand, joined
+    from graphprover.cluster.bundles import Bundles  # which load Dask's distributed
+    from graphprover.cluster.errands import Errand
+    from graphprover.cluster.joining import joined
 
     with joined(executor, max(1, len(weighed))) as cluster:
         bundles = Bundles(weighed, device, partial(cluster.workers, device))

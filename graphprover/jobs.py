@@ -389,8 +389,8 @@ def made_by_cluster(
 
     Errors are those of `Prover.prove`.
     """
-    from graphprover.cluster import joined  # which loads Dask's distributed
-    from graphprover.cluster_pieces import prove_parts
+    from graphprover.cluster.joining import joined  # which loads Dask's distributed
+    from graphprover.cluster.pieces import prove_parts
 
     tasks = job.count() if job.prover.window is None else None  # else only a run can say it
     with ThreadPoolExecutor(1) as meanwhile, joined(executor, tasks) as cluster:

@@ -308,8 +308,8 @@ def prove_prepared(
     cluster is verified here; no other needs them. Arguments and errors are those of `prove`.
     """
     if executor not in LOCAL:
-        from graphprover.cluster import joined  # which loads Dask's distributed
-        from graphprover.cluster_pieces import prove_parts
+        from graphprover.cluster.joining import joined  # which loads Dask's distributed
+        from graphprover.cluster.pieces import prove_parts
 
         assert checks
         tasks = len(prepared.pieces) if isinstance(prepared, PreparedPieces) else 1

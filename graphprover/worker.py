@@ -1,7 +1,7 @@
 """What a worker of a Dask cluster does for us: it makes proofs, or pieces of one, on its own device.
 
-`graphprover.cluster` names this module in text, so that a worker without it fails a task and lives. A worker that is
-started with it, ``dask worker … --preload graphprover.worker``, joins once it is warm.
+`graphprover.cluster.run` names this module in text, so that a worker without it fails a task and lives. A worker that
+is started with it, ``dask worker … --preload graphprover.worker``, joins once it is warm.
 """
 
 import asyncio
@@ -20,13 +20,13 @@ from functools import cache
 from distributed import Worker, WorkerPlugin, get_worker
 
 from graphprover.admission import limit_process
-from graphprover.cluster import BEGUN, TOGETHER_SECONDS
+from graphprover.cluster.errands import BEGUN, TOGETHER_SECONDS
+from graphprover.cluster.members import READY, enlist
+from graphprover.cluster.meters import METERS, install, metered, metered_piece
+from graphprover.cluster.one_piece import Finished, Held, commit_one, finish_one
+from graphprover.cluster.payloads import Part, Whole
 from graphprover.device import CpuDevice, Device, DeviceLost
 from graphprover.device.choose import AUTO, CPU, profile_of
-from graphprover.members import READY, enlist
-from graphprover.meters import METERS, install, metered, metered_piece
-from graphprover.one_piece import Finished, Held, commit_one, finish_one
-from graphprover.payloads import Part, Whole
 from graphprover.prover import Made
 from graphprover.seen_by_workers import SeenPart
 from graphprover.smallest import prove_smallest
@@ -111,7 +111,7 @@ def _task() -> Iterator[Worker]:
 class Ready(WorkerPlugin):
     """Makes the device of a worker, and its first proof, with which all that is compiled is loaded.
 
-    Where that fails, `graphprover.members.enlist` says so to whoever wants proofs of it.
+    Where that fails, `graphprover.cluster.members.enlist` says so to whoever wants proofs of it.
     """
 
     name = READY

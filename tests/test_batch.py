@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from graphprover import FileError, Job, Prover, VerificationError, batch, cluster, prove_many
-from graphprover.cluster import Errand, Outcome
+from graphprover import FileError, Job, Prover, VerificationError, batch, prove_many
+from graphprover.cluster import joining
+from graphprover.cluster.errands import Errand, Outcome
 from graphprover.device import DeviceLost
 from graphprover.jobs import made
 from tests.cluster.processes import present, workers
@@ -121,7 +122,7 @@ def test_results_of_a_cluster_are_those_of_their_jobs(
         assert executor == "processes" and tasks == 3
         yield fake
 
-    monkeypatch.setattr(cluster, "joined", joined)
+    monkeypatch.setattr(joining, "joined", joined)
     proof = prover.prove(TURNS)
     proof.save(tmp_path / "proof")
     (tmp_path / "input").write_bytes(TURNS)

@@ -29,14 +29,13 @@ LAYERS = (
     ("vm",),  # the machine: its statements, and kernels of its own
     ("host_kernels",),  # what of them another process compiles
     ("graphs",),  # the rounds
-    # where workers prove, which name `worker` in text
-    ("cluster", "cluster_pieces", "local_cluster", "members", "mps", "payloads"),
+    ("cluster",),  # where workers prove, which name `worker` in text
     ("prepared", "dealing", "seeing", "piecewise", "prover", "fitting", "delayed", "smallest"),
     ("examples", "programs"),  # what may be proved
     ("jobs",),  # proofs to make, as they travel
-    ("one_piece",),  # one piece of a proof, whose others are made elsewhere
-    ("worker", "meters"),
-    ("batch", "bundles"),
+    ("cluster.one_piece",),  # one piece of a proof, whose others are made elsewhere
+    ("worker", "cluster.meters"),
+    ("batch", "cluster.bundles"),
     # the command line: what commands share, commands, all of it
     ("cli.options", "cli.executor", "cli.subject", "cli.demands", "cli.batch_file", "cli.facts", "cli.report", "pages"),
     ("cli.observed_files",),
@@ -48,13 +47,13 @@ UPWARD = {  # imports inside of functions that go up, and why
     ("protocol.hashing", "kernels.cpu.keccak"): "so much hashing that loading the kernels pays",
     ("protocol.arrays", "kernels.cpu.products"): "where the kernels are loaded",
     ("protocol.preprocessed", "device.cpu"): "so much hashing that loading the kernels pays",
-    ("cluster", "programs"): "what a program has done wrong is not tried again",
+    ("cluster.run", "programs"): "what a program has done wrong is not tried again",
     ("statement", "device.choose"): "whoever asks for traces without a proof names no device",
 }
 
 HOMES = {  # the only modules that import what is heavy
-    "dask": ("settings", "graphs", "cli.executor", "cluster", "local_cluster", "members", "delayed", "prover"),
-    "distributed": ("cli.batch", "cluster", "cluster_pieces", "local_cluster", "members", "meters", "worker"),
+    "dask": ("settings", "graphs", "cli.executor", "cluster", "delayed", "prover"),
+    "distributed": ("cli.batch", "cluster", "worker"),
     "numba": ("compiled", "kernels.cpu"),
     "llvmlite": ("compiled", "kernels.cpu", "vm.native"),
     "cupy": ("device", "kernels.cuda", "vm.kernels.cuda"),

@@ -14,14 +14,16 @@ import pytest
 from distributed import Client, Scheduler, span
 
 import graphprover
-from graphprover import Prover, Result, cluster, prove_many
+from graphprover import Prover, Result, prove_many
 from graphprover.cli.options import OK
-from graphprover.cluster import EVENTS, Errand, joined
+from graphprover.cluster import run
+from graphprover.cluster.errands import EVENTS, Errand
+from graphprover.cluster.joining import joined
+from graphprover.cluster.local import started
+from graphprover.cluster.meters import CELLS, CYCLES, MEMORY, POOL, PROOFS
+from graphprover.cluster.payloads import Whole, packed
 from graphprover.examples import memory
 from graphprover.graphs.activities import ACTIVITIES, EXECUTE, HOST, VERIFY, WAITING
-from graphprover.local_cluster import started
-from graphprover.meters import CELLS, CYCLES, MEMORY, POOL, PROOFS
-from graphprover.payloads import Whole, packed
 from graphprover.prepared import prepare
 from graphprover.settings import DASHBOARD
 from tests.cluster.once import Once
@@ -188,7 +190,7 @@ def test_the_command_line_says_where_it_is(tmp_path: Path) -> None:
 
 
 def test_later_jobs_share_a_group_in_the_span_of_their_batch(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "MOST_SPANS", 1)
+    monkeypatch.setattr(run, "MOST_SPANS", 1)
     guest = Prover(ROOT / "examples/guests/fib_iterative.elf", security=40)
     with span("many"):
         found = list(prove_many([guest.job(bytes([9] + 7 * [0]), name) for name in ("a1", "b2", "c3")], client))

@@ -15,8 +15,9 @@ import dask
 import pytest
 from distributed import Client, Status
 
-from graphprover import Statement, cluster, members, prove, settings
-from graphprover.cluster import ClusterError, joined
+from graphprover import Statement, prove, settings
+from graphprover.cluster import ClusterError, joining, members
+from graphprover.cluster.joining import joined
 from graphprover.examples import memory
 from graphprover.prepared import prepare
 from graphprover.prover import Checks, prove_prepared
@@ -93,7 +94,7 @@ def test_a_worker_that_dask_has_paused_is_enlisted() -> None:
 
 
 def test_threads_share_the_cluster_of_a_client() -> None:
-    def cluster_of(client: Client) -> cluster.Cluster:
+    def cluster_of(client: Client) -> joining.Cluster:
         with joined(client) as found:
             return found
 
@@ -154,7 +155,7 @@ def test_no_commitment_is_taken_from_a_worker() -> None:
 def test_no_client_is_kept() -> None:
     with workers(1) as client:
         prove(example(memory), client, parameters=FEW)
-        assert client in cluster._clusters
+        assert client in joining._clusters
     kept = weakref.ref(client)
     del client
     gc.collect()

@@ -16,16 +16,17 @@ import pytest
 from distributed import Client, Future, Scheduler
 from distributed.system_monitor import SystemMonitor
 
-from graphprover import cluster, local_cluster, members, prove
+from graphprover import prove
 from graphprover.batch import prove_many
 from graphprover.cli.main import main
 from graphprover.cli.options import OK
-from graphprover.cluster import ClusterError, joined
+from graphprover.cluster import ClusterError, local, members, run
+from graphprover.cluster.joining import joined
+from graphprover.cluster.local import _per_gpu, started
+from graphprover.cluster.members import OURS, SLOT, Members
 from graphprover.device import choose
 from graphprover.examples import memory
 from graphprover.jobs import Prover
-from graphprover.local_cluster import _per_gpu, started
-from graphprover.members import OURS, SLOT, Members
 from graphprover.settings import POOL, WORKERS
 from tests.cluster.processes import ROOT, by_hand, pids, present, until
 from tests.graphs.test_proof import FEW, example
@@ -68,7 +69,7 @@ def test_the_scheduler_is_not_asked_for_proofs_nor_again_for_workers(monkeypatch
 
     monkeypatch.setattr(Future, "result", fetched)
     monkeypatch.setattr(Members, "look", looked)
-    for module in (members, cluster):
+    for module in (members, run):
         monkeypatch.setattr(module, "LOOK_SECONDS", 60.0)
     with started("processes", 1) as client:
         for _ in range(3):
@@ -124,7 +125,7 @@ def test_by_name_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_no_gpu_to_start_processes_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("graphprover.local_cluster.gpus", lambda: 0)
+    monkeypatch.setattr("graphprover.cluster.local.gpus", lambda: 0)
     with pytest.raises(ClusterError, match=f"executor cuda: {choose.missing(0)[:20]}"):
         prove(example(memory), "cuda", parameters=FEW)
 
@@ -136,7 +137,7 @@ def test_ctrl_c_while_processes_start_leaves_none(tmp_path: Path) -> None:
         textwrap.dedent(
             """
             import multiprocessing, threading, time
-            from graphprover.local_cluster import started
+            from graphprover.cluster.local import started
 
             def tell():
                 while not multiprocessing.active_children():
@@ -176,11 +177,11 @@ def test_a_command_that_ends_at_once_leaves_nothing_and_says_nothing(tmp_path: P
         textwrap.dedent(
             """
             import os
-            from graphprover import local_cluster
+            from graphprover.cluster import local
 
-            local_cluster.PATIENCE_SECONDS = 120  # else it would say that it waits
+            local.PATIENCE_SECONDS = 120  # else it would say that it waits
             if __name__ == "__main__":
-                with local_cluster.started("processes", 2) as client:
+                with local.started("processes", 2) as client:
                     print(*client.run(os.getpid).values(), flush=True)
                     os._exit(3)
             """
@@ -196,7 +197,7 @@ def test_a_command_that_ends_at_once_leaves_nothing_and_says_nothing(tmp_path: P
 
 def test_a_script_that_starts_itself_again_is_told(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
-    script.write_text('from graphprover.local_cluster import started\nwith started("processes", 1): pass\n')
+    script.write_text('from graphprover.cluster.local import started\nwith started("processes", 1): pass\n')
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     ended = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, timeout=120)
     assert ended.returncode == 1 and 'under if __name__ == "__main__": only' in ended.stderr.splitlines()[-1]
@@ -295,8 +296,8 @@ def test_few_proofs_go_to_different_gpus(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_no_more_processes_than_tasks(
     asked: int | None, tasks: int | None, threads: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local_cluster, "available_threads", lambda: 16)
-    assert [each["nthreads"] for each in local_cluster._for_cpus(asked, tasks)] == threads
+    monkeypatch.setattr(local, "available_threads", lambda: 16)
+    assert [each["nthreads"] for each in local._for_cpus(asked, tasks)] == threads
 
 
 @pytest.mark.parametrize(
@@ -307,8 +308,8 @@ def test_each_gpu_has_a_process_before_one_has_two(
     asked: int | None, tasks: int | None, seen: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in {"gpus": 2, "available_threads": 4}.items():
-        monkeypatch.setattr(local_cluster, name, lambda value=value: value)
-    monkeypatch.setattr(local_cluster, "memory_of", lambda number: 140 * 10**9)
+        monkeypatch.setattr(local, name, lambda value=value: value)
+    monkeypatch.setattr(local, "memory_of", lambda number: 140 * 10**9)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    found = local_cluster._for_gpus(asked, tasks)
+    found = local._for_gpus(asked, tasks)
     assert "".join(each["env"]["CUDA_VISIBLE_DEVICES"] for each in found) == seen

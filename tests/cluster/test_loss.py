@@ -17,10 +17,12 @@ import pytest
 from distributed import Client, Worker
 
 from graphprover import Proof, Statement, VerificationError, observed, prove, settings
-from graphprover.cluster import BEGUN, ClusterError, Errand, Outcome, joined
+from graphprover.cluster import ClusterError
+from graphprover.cluster.errands import BEGUN, Errand, Outcome
+from graphprover.cluster.joining import joined
+from graphprover.cluster.payloads import Whole, packed
 from graphprover.device import CpuDevice, DeviceLost
 from graphprover.examples import memory, synthetic
-from graphprover.payloads import Whole, packed
 from graphprover.prepared import Prepared, prepare
 from tests.cluster.once import DIES, STOPS, WRONG, Once
 from tests.cluster.processes import by_hand, in_background, pids, present, proving, until, workers
@@ -214,7 +216,7 @@ def test_a_wave_is_one_graph_unless_it_is_large(
         return real(function, *arguments, **options)
 
     monkeypatch.setattr(pair, "map", counted)
-    monkeypatch.setattr("graphprover.cluster.GRAPH_BYTES", most)
+    monkeypatch.setattr("graphprover.cluster.run.GRAPH_BYTES", most)
     with joined(pair) as cluster:
         outcomes = list(cluster.run([errand(prepared) for _ in range(4)], "cpu"))
     assert sent == graphs and [proof_of(outcome) for outcome in outcomes] == [proof] * 4
@@ -246,7 +248,7 @@ def test_proofs_outlive_all_workers(pair: Client) -> None:
 
 def lose_device() -> None:
     """What this process proves next loses its device."""
-    from graphprover import meters
+    from graphprover.cluster import meters
 
     def lost(*arguments: object) -> None:
         raise DeviceLost("as a test wants it")

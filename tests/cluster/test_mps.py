@@ -9,10 +9,9 @@ from pathlib import Path
 import dask
 import pytest
 
-from graphprover import local_cluster
-from graphprover.local_cluster import started
-from graphprover.members import ClusterError
-from graphprover.mps import CONTROL, serving
+from graphprover.cluster import ClusterError, local
+from graphprover.cluster.local import started
+from graphprover.cluster.mps import CONTROL, serving
 from graphprover.settings import MPS
 from tests.cluster.processes import ROOT, until
 
@@ -55,7 +54,7 @@ def test_it_ends_after_an_error(said: Path) -> None:
 
 
 def test_it_ends_with_a_process_that_is_killed(said: Path) -> None:
-    code = "from graphprover.mps import serving\nwith serving(): print('serves', flush=True); input()"
+    code = "from graphprover.cluster.mps import serving\nwith serving(): print('serves', flush=True); input()"
     with subprocess.Popen(
         [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
     ) as process:
@@ -81,7 +80,7 @@ def test_why_there_is_none_is_said(said: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_processes_of_a_cluster_use_it_where_that_is_set(
     by_mps: bool, said: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local_cluster, "gpus", lambda: 1)
+    monkeypatch.setattr(local, "gpus", lambda: 1)
     with dask.config.set({MPS: by_mps}), started("cuda", 2) as client:
         seen = list(client.run(lambda: os.environ.get("CUDA_MPS_PIPE_DIRECTORY")).values())
         assert len(seen) == 2 and len(set(seen)) == 1 and bool(seen[0]) == by_mps
@@ -95,12 +94,12 @@ def test_processes_for_cpus_do_not(said: Path) -> None:
 
 def test_the_service_numbers_the_gpus_that_it_sees(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"gpus": 2, "available_threads": 64}.items():
-        monkeypatch.setattr(local_cluster, name, lambda value=value: value)
-    monkeypatch.setattr(local_cluster, "memory_of", lambda number: 140 * 10**9)
+        monkeypatch.setattr(local, name, lambda value=value: value)
+    monkeypatch.setattr(local, "memory_of", lambda number: 140 * 10**9)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-a,3")
 
     def names(by_mps: bool) -> list[str]:
-        return [each["env"]["CUDA_VISIBLE_DEVICES"] for each in local_cluster._for_gpus(None, None, by_mps)]
+        return [each["env"]["CUDA_VISIBLE_DEVICES"] for each in local._for_gpus(None, None, by_mps)]
 
     assert names(False) == ["GPU-a", "3"] * 8
     assert names(True) == ["0", "1"] * 16

@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 from distributed import Client, Worker
 
-from graphprover import ProofInPieces, Prover, Statement, cluster, observed, prove, settings
+from graphprover import ProofInPieces, Prover, Statement, observed, prove, settings
 from graphprover.chrome_trace import chrome_trace
-from graphprover.cluster import BEGUN
-from graphprover.cluster_pieces import DRAW, prove_parts
+from graphprover.cluster import joining
+from graphprover.cluster.errands import BEGUN
+from graphprover.cluster.pieces import DRAW, prove_parts
 from graphprover.device import CpuDevice
 from graphprover.examples import memory
 from graphprover.observation import Observation
@@ -73,7 +74,7 @@ def await_both(pair: Client) -> None:
         joined._members.look()
         return len(joined._members.fit("cpu")) == 2
 
-    with cluster.joined(pair) as joined:
+    with joining.joined(pair) as joined:
         until(both_fit, 120)
 
 
@@ -204,7 +205,7 @@ def test_what_is_wrong_with_all_pieces_is_tried_once(pair: Client, statement: St
         assert [proof.payload for proof in headers.proofs] == [b""] * 4
         raise VerificationError("of another program")
 
-    with cluster.joined(pair) as joined, pytest.raises(VerificationError, match="of another program"):
+    with joining.joined(pair) as joined, pytest.raises(VerificationError, match="of another program"):
         prove_parts(joined, "refused", parts, "cpu", refuse)
     assert [len(by) for by in begun(pair, seen).values()] == [1] * 8
     until(lambda: not left(pair))

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from graphprover.members import ClusterError
+from graphprover.cluster import ClusterError
 
 CONTROL = "nvidia-cuda-mps-control"
 

@@ -3,12 +3,12 @@
 import pytest
 from distributed.metrics import context_meter
 
-from graphprover import meters
+from graphprover.cluster import meters
+from graphprover.cluster.meters import DOWNLOAD, UPLOAD, Look, Meters, metered
 from graphprover.examples import fibonacci, memory
 from graphprover.graphs import observe
 from graphprover.graphs.activities import HOST, VERIFY
 from graphprover.graphs.observe import TaskTime
-from graphprover.meters import DOWNLOAD, UPLOAD, Look, Meters, metered
 from graphprover.prepared import prepare
 from tests.graphs.test_proof import FEW, example
 

@@ -18,6 +18,7 @@ import dask
 from distributed import Client, Status, Worker
 
 from graphprover import __version__
+from graphprover.cluster import ClusterError
 from graphprover.device import Device
 from graphprover.device.choose import CPU, CUDA, Named, gpus, identities, named
 from graphprover.protocol.transcript import RELEASE
@@ -32,15 +33,11 @@ OURS = {"graphprover": __version__, "protocol": RELEASE, "dask": dask.__version_
 # time. The scheduler sends it others meanwhile, and until they begin gives them to workers that have none.
 SLOT, GPU = "graphprover", "graphprover-gpu{}"
 READY = "graphprover"  # the name of the plugin that warms a worker up, `graphprover.worker.Ready`
-_FACTS = "__import__('graphprover.members', fromlist=['members']).facts()"
+_FACTS = "__import__('graphprover.cluster.members', fromlist=['members']).facts()"
 
 _LEFT = OSError("left the cluster")
 
 _log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
-
-
-class ClusterError(RuntimeError):
-    """A cluster cannot make proofs: the message names the worker, and says what to do."""
 
 
 class Members:

@@ -16,7 +16,8 @@ from typing import Any, TypeVar
 from distributed import Worker
 from distributed.metrics import context_meter
 
-from graphprover.cluster import EVENTS
+from graphprover.cluster.errands import EVENTS
+from graphprover.cluster.one_piece import Finished, Held
 from graphprover.device import Device
 from graphprover.device.choose import device_for
 from graphprover.device.host_memory import resident
@@ -25,7 +26,6 @@ from graphprover.graphs.executor_names import THREADS
 from graphprover.graphs.observe import TaskTime, timed
 from graphprover.jobs import Job, made
 from graphprover.observation import observed
-from graphprover.one_piece import Finished, Held
 from graphprover.prepared import Prepared, PreparedPieces
 from graphprover.protocol.layout import Layout
 from graphprover.prover import Made
@@ -43,7 +43,7 @@ MOST_SHAPES = 64  # of which times are kept
 PROOFS, CYCLES, CELLS, MEMORY, POOL = "proofs", "cycles/s", "cells/s", "device memory", "pool"
 
 
-_log = logging.getLogger(__package__)  # of all modules
+_log = logging.getLogger(__name__.partition(".")[0])  # of all modules
 
 
 @dataclass(frozen=True)

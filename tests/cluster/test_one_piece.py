@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 
-from graphprover import ProofInPieces, admission, one_piece, prove
+from graphprover import ProofInPieces, admission, prove
+from graphprover.cluster import one_piece
+from graphprover.cluster.one_piece import Finished, Held, commit_one, finish_one
+from graphprover.cluster.payloads import Part
 from graphprover.device import CpuDevice
 from graphprover.examples import memory
 from graphprover.graphs.keys import PieceNumber
 from graphprover.graphs.proof import Keep
 from graphprover.graphs.transcript import joint_nonce
-from graphprover.one_piece import Finished, Held, commit_one, finish_one
-from graphprover.payloads import Part
 from graphprover.pieces import pieces_of
 from graphprover.prepared import prepare_pieces
 from graphprover.protocol.pieces import Joint

@@ -14,6 +14,7 @@ from weakref import WeakSet, WeakValueDictionary, finalize
 from graphprover import admission
 from graphprover.admission import admitted, largest, sharing
 from graphprover.anatomy import sizes_of
+from graphprover.cluster.payloads import Part
 from graphprover.device import Device
 from graphprover.device.choose import CPU
 from graphprover.envelope import Proof
@@ -34,7 +35,6 @@ from graphprover.graphs.pieces import On, PiecePlan, plan_keeping, plan_pieces
 from graphprover.graphs.plan import Peak
 from graphprover.graphs.proof import Keep
 from graphprover.observation import Memory, Stage, observing, on_clock
-from graphprover.payloads import Part
 from graphprover.piecewise import InPieces
 from graphprover.prepared import Prepared, PreparedPieces, wrapped
 from graphprover.protocol.pieces import Joint

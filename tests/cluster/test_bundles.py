@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from graphprover import Prover, VerificationError, prove_many
-from graphprover.bundles import Bundles
-from graphprover.cluster import BEGUN, TOGETHER_SECONDS, ClusterError, Errand, Outcome
+from graphprover.cluster import ClusterError
+from graphprover.cluster.bundles import Bundles
+from graphprover.cluster.errands import BEGUN, TOGETHER_SECONDS, Errand, Outcome
 from graphprover.programs import ProgramError
 from tests.cluster.processes import workers
 
-GUEST = Path(__file__).parents[1] / "examples" / "guests" / "fib_iterative.elf"
+GUEST = Path(__file__).parents[2] / "examples" / "guests" / "fib_iterative.elf"
 SMALL = TOGETHER_SECONDS / 4
 
 
@@ -120,7 +121,7 @@ def test_the_error_of_a_job_is_its_own() -> None:
 
 def test_a_worker_makes_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """One of them ends with another exit code. The bytes are those of jobs alone."""
-    monkeypatch.setattr("graphprover.bundles.TOGETHER_SECONDS", 60.0)  # however slow this machine is
+    monkeypatch.setattr("graphprover.cluster.bundles.TOGETHER_SECONDS", 60.0)  # however slow this machine is
     guest = Prover(GUEST, security=20)
     runs = [guest.job(struct.pack("<Q", 5 + number), f"job {number}") for number in range(24)]
     runs[9] = guest.job(struct.pack("<Q", 5), "bad", exit_code=1)

@@ -1,22 +1,14 @@
-"""Proofs on a Dask cluster: each whole, by one worker, on that worker's device. Those in pieces: `cluster_pieces`.
-
-Nothing runs before every worker is known to fit, and workers that come later are looked at before they get anything
-(`graphprover.members`). What a task takes is bytes, which it unpacks itself: what cannot be imported fails the task
-and not its worker.
-"""
+"""Errands given to workers: who has which, what has been lost and is given to another, and what comes of each."""
 
 import logging
-import threading
 import time
 import uuid
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from itertools import islice, repeat
-from pathlib import Path
-from typing import Any, TypeVar
-from weakref import WeakKeyDictionary, proxy
+from typing import Any
 
 import dask
 from distributed import Client, Future, span, wait
@@ -24,159 +16,18 @@ from distributed.scheduler import KilledWorker
 from distributed.utils_comm import gather_from_workers
 
 from graphprover.admission import TooLarge
+from graphprover.cluster import ClusterError
+from graphprover.cluster.errands import EVENTS, Errand, Outcome, Try
+from graphprover.cluster.members import ANSWER_SECONDS, GPU, LOOK_SECONDS, SLOT, Members, gpus_asked
 from graphprover.device import Device
-from graphprover.graphs.executor_names import CLUSTERS, LOCAL
-from graphprover.graphs.progress import Tell
-from graphprover.members import ANSWER_SECONDS, GPU, LOOK_SECONDS, SLOT, ClusterError, Members, gpus_asked, prompt
-from graphprover.observation import Stage, clock, give, observing
-from graphprover.payloads import Whole, packed
-from graphprover.protocol.errors import VerificationError
 from graphprover.settings import SILENCE, setting
 from graphprover.vm.faults import GuestFault, OtherExitCode
 
-CONNECT = "10s"  # a scheduler that does not answer in this time is not there
-BEGUN = "graphprover-begun"  # the topic under which workers tell which task they begin
-EVENTS = "graphprover"  # the topic of what clients and workers warn of, for `Client.get_events`
-TOGETHER_SECONDS = 0.5  # that several small proofs are to take at most, which a worker makes for one task
 GRAPH_BYTES = 16 << 20  # of payloads, which client and scheduler hold several times
 MOST_SPANS = 1000  # of a run: a scheduler keeps what it has seen of a span for ever
 _TASK = "__import__('graphprover.worker', fromlist=['worker']).{}(**given)"
 
-V = TypeVar("V")
-
 _log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
-_clusters: "WeakKeyDictionary[Client, Cluster]" = WeakKeyDictionary()  # so that a client's workers are asked once
-_joining = threading.Lock()  # a client has one, for of two the first would hear nothing of its tasks
-
-
-@dataclass(frozen=True, eq=False)
-class Errand:
-    """Something that a worker is to prove."""
-
-    name: str  # for people: in logs and on the dashboard
-    payload: Callable[[], bytes]  # what the task takes; called whenever it is sent
-    weight: int = 0  # those of more weight go first
-    task: str = "prove"  # the function of `graphprover.worker`
-    held: "Outcome | None" = None  # of another, whose value the task takes too, where it lies; only in a first try
-    stays: bool = False  # its value stays on the worker, until `Cluster.release`
-    avoid: str = ""  # the address of a worker that is to have it only where there is no other
-
-
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """What came of an errand."""
-
-    errand: Errand
-    value: Any  # what the task gave; or
-    error: Exception | None
-    worker: str  # the address of the last that had it; empty if none had
-    tries: int  # how many times a worker began it
-    kept: "_Try | None" = None  # what stays
-
-
-@contextmanager
-def joined(executor: Any, tasks: int | None = None) -> "Iterator[Cluster]":
-    """The cluster of a ``distributed.Client``, which is left open, of a scheduler (its address, or its ``*.json``), or
-    one that is started here, ``"processes"`` or ``"cuda"``, with no more processes than ``tasks`` that will be there at
-    once, unless their number is set.
-
-    Raises ValueError for anything else, ClusterError where no scheduler answers or no process starts.
-    """
-    with _client(executor, tasks) as client:
-        with _joining:
-            if client not in _clusters:
-                _clusters[client] = Cluster(client)
-            cluster = _clusters[client]
-        yield cluster
-
-
-class Cluster:
-    """The workers of a client, and proofs on them. Threads may share it."""
-
-    def __init__(self, client: Client) -> None:
-        self._client = proxy(client)  # `_clusters` keeps this as long as its client lives
-        self._members = Members(self._client)
-        self._tries: dict[str, _Try] = {}  # by key, those that may be told of
-        client.subscribe_topic(BEGUN, self._hear)
-
-    def prove(
-        self, subject: Any, device: Device | str, check: Callable[[Any], V], progress: Tell | None = None
-    ) -> tuple[Any, V]:
-        """The proof of a job or of what is prepared, made by one worker, and what ``check`` gives for it.
-
-        ``check`` verifies it here, against nothing that the worker says; a proof that does not hold is made again,
-        once, by another worker if there is one. ``progress`` hears of one task. Raises what `graphprover.prover.prove`
-        raises on the worker; VerificationError, which names the worker; and ClusterError where a worker does not fit,
-        none comes in time, or they die of it.
-        """
-        payload = packed(Whole(subject, device, observing(), verified=False))
-        name, what = subject.label.split(" ")[0] or "statement", f"proof of {subject.label}"
-        tell = progress or (lambda ended, total, task: None)
-
-        def verified(avoid: str = "", again: bool = False) -> tuple[Any, V]:
-            tell(0, 1, what)
-            errand = Errand(name, lambda: payload, avoid=avoid)
-            with closing(self.run([errand], device, lambda _, worker: tell(0, 1, f"{what} by {worker}"))) as outcomes:
-                outcome = next(outcomes)
-                if outcome.error:
-                    raise outcome.error
-                found, started = outcome.value, clock()
-                try:
-                    checked = check(found.proof)
-                except VerificationError as error:
-                    if again:
-                        raise VerificationError(f"{error}, by {outcome.worker}") from error
-                    _log.warning("graphprover: prove-%s: %s, by %s; it is made again", name, error, outcome.worker)
-                    return verified(outcome.worker, again=True)
-            if found.observation:
-                seen = found.observation.of_worker(outcome.worker)
-                give(seen.with_stages([Stage("verify", started, clock())]))
-            return found.proof, checked
-
-        proved = verified()
-        tell(1, 1, "")
-        return proved
-
-    def run(
-        self, errands: Iterable[Errand], device: Device | str, begun: Callable[[Errand, str], None] | None = None
-    ) -> Generator[Outcome]:
-        """Give errands to workers, twice as many at a time as there are workers, and yield what comes of each.
-
-        ``begun`` is told an errand and the worker's address whenever one begins it. A worker that dies or stops loses
-        its errand to another; one that fails by no fault of its own is tried once elsewhere. Closing the generator
-        takes back what has not ended. Raises ClusterError where no worker fits, or the scheduler is gone.
-        """
-        self._members.wait_for(device)
-        with closing(_Run(self._client, self._members, self._tries, device, begun)) as run:
-            yield from run.outcomes(iter(errands))
-
-    def workers(self, device: Device | str) -> int:
-        """How many there are for a device, at least one."""
-        return max(1, len(self._members.fit(device)))
-
-    def release(self, outcome: Outcome) -> None:
-        """Let its worker forget what stays of it."""
-        if outcome.kept:
-            self._tries.pop(str(outcome.kept.future.key), None)
-            outcome.kept.future.release()
-
-    def _hear(self, event: tuple[float, dict[str, str]]) -> None:
-        """A worker has begun a task, of ours or of another client."""
-        _, told = event
-        if one := self._tries.get(told["key"]):
-            one.workers.append(told["worker"])
-
-
-@dataclass(eq=False)
-class _Try:
-    """One task of the scheduler."""
-
-    future: Future
-    among: set[str]  # the workers that may have it; empty if all may
-    workers: list[str] = field(default_factory=list)  # who has begun it, in order
-    told: int = 0  # how many of them were told
-    nowhere: int = 0  # how many looks have found it nowhere
-    stopped: str = ""  # the worker that has it and says nothing
 
 
 @dataclass(eq=False)
@@ -184,12 +35,12 @@ class _Open:
     """An errand that has not ended: its tries, of which the first to succeed counts."""
 
     errand: Errand
-    tries: list[_Try] = field(default_factory=list)
+    tries: list[Try] = field(default_factory=list)
     workers: list[str] = field(default_factory=list)  # who has begun it, in order
     failures: int = 0
     outcome: Outcome | None = None
 
-    def end(self, value: Any, error: Exception | None, kept: _Try | None = None) -> None:
+    def end(self, value: Any, error: Exception | None, kept: Try | None = None) -> None:
         last = self.workers[-1] if self.workers else ""
         self.outcome = Outcome(self.errand, value, error, last, len(self.workers), kept)
 
@@ -200,19 +51,19 @@ class _Sent:
 
     opened: _Open
     key: tuple[str, ...]
-    among: set[str]  # see `_Try`
+    among: set[str]  # see `Try`
     seen_in: Any  # the span
     given: dict[str, Any]  # to the function of `graphprover.worker`
 
 
-class _Run:
+class Run:
     """One call of `Cluster.run`."""
 
     def __init__(
         self,
         client: Client,
         members: Members,
-        heard: dict[str, _Try],
+        heard: dict[str, Try],
         device: Device | str,
         begun: Callable[[Errand, str], None] | None,
     ) -> None:
@@ -224,7 +75,7 @@ class _Run:
         self._open: list[_Open] = []
         self._ended: list[_Open] = []  # whose workers may still keep what they gave
         # Of errands that others have ended: a stopped worker keeps its task, and gets no more.
-        self._held: list[_Try] = []
+        self._held: list[Try] = []
         self._looked = time.monotonic()
         self._submitted = 0  # tasks
 
@@ -323,7 +174,7 @@ class _Run:
                 pure=False,
             )
         for sent, future in zip(graph, futures, strict=True):
-            sent.opened.tries.append(_Try(future, sent.among))
+            sent.opened.tries.append(Try(future, sent.among))
             self._heard[str(future.key)] = sent.opened.tries[-1]
 
     def _at_hand(self, held: Outcome | None) -> dict[str, Future]:
@@ -378,7 +229,7 @@ class _Run:
                 self._gone(CancelledError(opened.errand.name))
                 self._again(opened, one, "was cancelled")
 
-    def _take(self, opened: _Open, one: _Try) -> None:
+    def _take(self, opened: _Open, one: Try) -> None:
         try:
             value = self._value(one)
         except Exception as error:
@@ -391,7 +242,7 @@ class _Run:
             if stays:
                 opened.tries.remove(one)
 
-    def _value(self, one: _Try) -> Any:
+    def _value(self, one: Try) -> Any:
         """What it gave: from its worker, where that is asked directly, else by way of the scheduler, which knows."""
         client, key = self._client, one.future.key
         if client.direct_to_workers and one.workers:
@@ -401,7 +252,7 @@ class _Run:
                 return found[key]
         return one.future.result(timeout=ANSWER_SECONDS)
 
-    def _failed(self, opened: _Open, one: _Try, error: Exception) -> None:
+    def _failed(self, opened: _Open, one: Try, error: Exception) -> None:
         if isinstance(error, KilledWorker):
             deaths = len(opened.workers)
             if deaths > error.allowed_failures:
@@ -416,7 +267,7 @@ class _Run:
             avoid = one.workers[-1] if one.workers else ""
             self._again(opened, one, f"failed ({type(error).__name__}: {error})", avoid)
 
-    def _again(self, opened: _Open, one: _Try, why: str, avoid: str = "") -> None:
+    def _again(self, opened: _Open, one: Try, why: str, avoid: str = "") -> None:
         """Submit once more, in place of one try."""
         self._log(opened.errand, f"{why}; it is submitted again")
         opened.tries.remove(one)
@@ -463,7 +314,7 @@ class _Run:
             self._release(one)
         self._ended = []
 
-    def _release(self, one: _Try) -> None:
+    def _release(self, one: Try) -> None:
         """What nobody wants any more the scheduler takes back; a proof that runs ends first."""
         self._heard.pop(str(one.future.key), None)
         if one.stopped and one.future.status == "pending":
@@ -491,28 +342,3 @@ def _is_own_fault(error: Exception) -> bool:
     from graphprover.programs import ProgramError
 
     return isinstance(error, ValueError | ProgramError | GuestFault | OtherExitCode | ModuleNotFoundError | TooLarge)
-
-
-def _client(executor: Any, tasks: int | None) -> Any:
-    """A context with the client of a cluster; closes what it opened itself."""
-    if isinstance(executor, Client):
-        return nullcontext(executor)
-    if executor in CLUSTERS:
-        from graphprover.local_cluster import started
-
-        return started(executor, tasks=tasks)
-    if isinstance(executor, str) and executor.endswith(".json"):
-        if not Path(executor).is_file():
-            raise ValueError(f"executor {executor!r}: no such scheduler file")
-        return _connected(executor, scheduler_file=executor)
-    if isinstance(executor, str) and "://" in executor:
-        return _connected(executor, address=executor)
-    names = ", ".join((*LOCAL, *CLUSTERS))
-    raise ValueError(f"executor {executor!r}: give {names}, a scheduler's address or its .json file")
-
-
-def _connected(executor: str, **where: str) -> Client:
-    try:
-        return prompt(Client(timeout=CONNECT, **where))
-    except OSError as error:
-        raise ClusterError(f"executor {executor}: no scheduler answers there: {error}") from error

@@ -16,14 +16,15 @@ from typing import Any
 
 from distributed import span
 
-from graphprover.cluster import Cluster, Errand, Outcome
+from graphprover.cluster.errands import Errand, Outcome
+from graphprover.cluster.joining import Cluster
+from graphprover.cluster.payloads import Part, packed
 from graphprover.device import CpuDevice, Device
 from graphprover.envelope import Proof
 from graphprover.graphs.keys import PieceNumber
 from graphprover.graphs.progress import Tell
 from graphprover.graphs.transcript import joint_nonce
 from graphprover.observation import Stage, clock, give, observing
-from graphprover.payloads import Part, packed
 from graphprover.proof_in_pieces import ProofInPieces
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.pieces import Joint
@@ -47,9 +48,9 @@ def prove_parts(
 ) -> tuple[ProofInPieces, Verdict]:
     """The proof of as many pieces as there are ``parts``, verified, and what it is worth.
 
-    What a part may be says `graphprover.payloads.Part`. ``expect``: what the pieces are verified against, given their
-    headers; it works while they are made. A piece that does not hold is made again, once, by another worker if there is
-    one. ``tell`` hears of two tasks a piece. Errors are those of `Cluster.prove`, and VerificationError.
+    What a part may be says `payloads.Part`. ``expect``: what the pieces are verified against, given their headers; it
+    works while they are made. A piece that does not hold is made again, once, by another worker if there is one.
+    ``tell`` hears of two tasks a piece. Errors are those of `Cluster.prove`, and VerificationError.
     """
     began, numbers = clock(), [PieceNumber(index, len(parts)) for index in range(len(parts))]
     making = _Making(cluster, name.split(" ")[0] or "statement", parts, device, tell)
@@ -157,7 +158,7 @@ class _Making:
         return bad
 
     def _note(self, number: PieceNumber, task: str, value: Any) -> None:
-        """What was seen of a task that gave a `graphprover.one_piece.Held` or `Finished`, if that was asked for."""
+        """What was seen of a task that gave a `one_piece.Held` or `Finished`, if that was asked for."""
         if value.seen:
             sent, came = self.sent[number.index, task], clock()
             self.asked[number.index, task] = Asked(value.seen, sent, came, _pickled_size(value))

@@ -22,11 +22,12 @@ import dask
 from distributed import Client, Nanny, Scheduler
 from distributed.utils import silence_logging_cmgr
 
+from graphprover.cluster import ClusterError
+from graphprover.cluster.members import prompt
+from graphprover.cluster.mps import serving
 from graphprover.device.choose import gpus, memory_of, missing
 from graphprover.device.cpu import available_threads
 from graphprover.graphs.executor_names import CUDA, PROCESSES
-from graphprover.members import ClusterError, prompt
-from graphprover.mps import serving
 from graphprover.settings import DASHBOARD, MPS, POOL, SILENCE, WORKERS, bytes_of, setting
 
 MOST_PROCESSES = 8  # by default
@@ -53,7 +54,7 @@ def started(kind: str, workers: int | None = None, tasks: int | None = None) -> 
     Without a number the setting ``graphprover.workers`` is taken, or what the cores suffice for, and then no more than
     ``tasks``, if so many will be asked for at once. All processes end when the context does, however that is. Where
     ``graphprover.dashboard`` is set, a line says where the dashboard is. Where ``graphprover.mps`` is, processes for
-    GPUs use NVIDIA's Multi-Process Service (`graphprover.mps`). Raises ClusterError where there is no GPU, or a process
+    GPUs use NVIDIA's Multi-Process Service (`mps`). Raises ClusterError where there is no GPU, or a process
     or that service does not start.
     """
     if getattr(current_process(), "_inheriting", False):  # this process is one that is being started

@@ -10,11 +10,11 @@ from functools import partial
 from math import inf
 from weakref import WeakKeyDictionary
 
-from graphprover.cluster import TOGETHER_SECONDS, Errand, Outcome
+from graphprover.cluster.errands import TOGETHER_SECONDS, Errand, Outcome
+from graphprover.cluster.payloads import Whole, packed
 from graphprover.device import Device
 from graphprover.jobs import Job, Prover
 from graphprover.observation import observing
-from graphprover.payloads import Whole, packed
 from graphprover.prover import Made
 
 Ended = tuple[Job, Made | None, Exception | None]
