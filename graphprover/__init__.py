@@ -11,10 +11,11 @@ if TYPE_CHECKING:
     from graphprover.envelope import Proof
     from graphprover.files import FileError
     from graphprover.jobs import Job, Prover, Result
-    from graphprover.observation import Observation, observed
     from graphprover.proof_in_pieces import ProofInPieces, load_proof
     from graphprover.protocol.errors import VerificationError
     from graphprover.prover import prove
+    from graphprover.seen.observation import Observation
+    from graphprover.seen.watching import observed
     from graphprover.statement import Statement, Table
     from graphprover.verifier import Verdict, verify
 
@@ -49,7 +50,7 @@ _HOMES = {
     "Bus": "air",
     "FileError": "files",
     "Job": "jobs",
-    "Observation": "observation",
+    "Observation": "seen.observation",
     "Proof": "envelope",
     "ProofInPieces": "proof_in_pieces",
     "Prover": "jobs",
@@ -61,7 +62,7 @@ _HOMES = {
     "check": "checker",
     "graph": "delayed",
     "load_proof": "proof_in_pieces",
-    "observed": "observation",
+    "observed": "seen.watching",
     "prove": "prover",
     "prove_many": "batch",
     "verify": "verifier",

@@ -11,7 +11,7 @@ from graphprover.device import Device, DeviceLost
 from graphprover.device.choose import device_for
 from graphprover.graphs.executor_names import LOCAL, THREADS
 from graphprover.jobs import Job, Result, made
-from graphprover.observation import give
+from graphprover.seen.watching import give
 
 Begun = Callable[[Job, str], None]
 Weighed = Sequence[tuple[int, Job]]

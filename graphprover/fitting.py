@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable
 
-from graphprover.admission import largest
+from graphprover.admission.admitting import largest
 from graphprover.device import Device
 from graphprover.prepared import Prepared, PreparedPieces
 from graphprover.prover import peak_bytes

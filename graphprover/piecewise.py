@@ -22,12 +22,14 @@ from graphprover.graphs.proof import Committed, Keep
 from graphprover.graphs.query import Proven
 from graphprover.graphs.tasks import Around, Graph
 from graphprover.graphs.transcript import joint_nonce
-from graphprover.observation import Observation, Stage, clock, observing
 from graphprover.prepared import Prepared, PreparedPieces, wrapped
 from graphprover.proof_in_pieces import Piece, ProofInPieces
 from graphprover.protocol.pieces import Joint
 from graphprover.protocol.proof import Cap
 from graphprover.seeing import Sight, made_in
+from graphprover.seen.observation import Observation
+from graphprover.seen.parts import Stage
+from graphprover.seen.watching import clock, observing
 
 _log = logging.getLogger(__name__)
 

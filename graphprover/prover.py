@@ -14,7 +14,7 @@ from typing import Any, TypeVar, overload
 import numpy as np
 from dask.delayed import Delayed
 
-from graphprover.admission import admitted, largest
+from graphprover.admission.admitting import admitted, largest
 from graphprover.anatomy import sizes_of
 from graphprover.checker import warn
 from graphprover.dealing import deal
@@ -32,7 +32,6 @@ from graphprover.graphs.pieces import On, PiecesPlan, plan_pieces
 from graphprover.graphs.plan import Peak, peak_of
 from graphprover.graphs.progress import Tell
 from graphprover.graphs.tasks import Around, Graph
-from graphprover.observation import Observation, Stage, clock, give, observing, on_clock, stage
 from graphprover.pieces import Pieces, pieces_of
 from graphprover.piecewise import prove_pieces
 from graphprover.prepared import Prepared, PreparedPieces, ready, wrapped
@@ -45,6 +44,9 @@ from graphprover.protocol.security import JOHNSON_PROXIMITY
 from graphprover.protocol.verification import check_batch, check_piece
 from graphprover.protocol.verification import prepare as prepare_verification
 from graphprover.seeing import Sight, made_in
+from graphprover.seen.observation import Observation
+from graphprover.seen.parts import Stage
+from graphprover.seen.watching import clock, give, observing, on_clock, stage
 from graphprover.statement import Statement, binding_digest
 from graphprover.verifier import Expected, Verdict, check_in_common, expect, verify, verify_pieces
 from graphprover.vm.cost import cells_per_row

@@ -10,11 +10,13 @@ from graphprover.graphs.ceilings import assumed
 from graphprover.graphs.observe import GraphOfProof, Observer, machine, seen_tables, versions
 from graphprover.graphs.pieces import PiecesPlan
 from graphprover.graphs.plan import peak_of
-from graphprover.observation import Memory, Observation, SeenPiece, SeenTable, Stage, first_began
 from graphprover.prepared import Prepared, PreparedPieces
 from graphprover.proof_in_pieces import ProofInPieces
 from graphprover.recipe import Recipe
-from graphprover.seen_by_workers import sizes_of_all
+from graphprover.seen.observation import Observation
+from graphprover.seen.parts import Memory, SeenPiece, SeenTable, Stage
+from graphprover.seen.watching import first_began
+from graphprover.seen.workers import sizes_of_all
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Sight:
     executor: str
     observer: Observer
     graphs: Sequence[GraphOfProof]
-    proving: Stage  # on `observation.clock`
+    proving: Stage  # on `seen.watching.clock`
 
     def whole(self, prepared: Prepared, sizes: Mapping[str, int]) -> Observation:
         """Of a proof that is in no pieces."""

@@ -19,7 +19,7 @@ from functools import cache
 
 from distributed import Worker, WorkerPlugin, get_worker
 
-from graphprover.admission import limit_process
+from graphprover.admission.admitting import limit_process
 from graphprover.cluster.errands import BEGUN, TOGETHER_SECONDS
 from graphprover.cluster.members import READY, enlist
 from graphprover.cluster.meters import METERS, install, metered, metered_piece
@@ -28,7 +28,7 @@ from graphprover.cluster.payloads import Part, Whole
 from graphprover.device import CpuDevice, Device, DeviceLost
 from graphprover.device.choose import AUTO, CPU, profile_of
 from graphprover.prover import Made
-from graphprover.seen_by_workers import SeenPart
+from graphprover.seen.workers import SeenPart
 from graphprover.smallest import prove_smallest
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h

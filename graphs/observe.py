@@ -26,8 +26,9 @@ from graphprover.graphs.ceilings import Ceilings, assumed
 from graphprover.graphs.costs import Cost, Costs
 from graphprover.graphs.keys import Place, place_of
 from graphprover.graphs.tasks import Around
-from graphprover.observation import Machine, Planned, SeenTable, SeenTask, Share, observing, on_clock
 from graphprover.protocol.layout import Layout
+from graphprover.seen.parts import Machine, Planned, SeenTable, SeenTask, Share
+from graphprover.seen.watching import observing, on_clock
 from graphprover.settings import NVTX, setting
 
 PACKAGES = ("dask", "distributed", "numpy", "numba")

@@ -19,7 +19,7 @@ from distributed import get_task_stream
 import checkout  # noqa: F401 (finds the package)
 from cluster_figures import FIB, GUESTS, Figures, Here, fib, fib_input, random_tables, say, seconds_of
 from graphprover import Prover, prove, verify
-from graphprover.admission import TooLarge
+from graphprover.admission.admitting import TooLarge
 from graphprover.cluster.errands import EVENTS
 from graphprover.device.choose import device_for
 from graphprover.device.host_memory import most_resident

@@ -6,7 +6,7 @@ from pathlib import Path
 import dask
 import pytest
 
-from graphprover.admission import TooLarge
+from graphprover.admission.admitting import TooLarge
 from graphprover.device import CpuDevice
 from graphprover.jobs import Job, Prover, made
 from graphprover.prepared import Prepared, PreparedPieces

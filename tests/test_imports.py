@@ -22,7 +22,7 @@ LAYERS = (
     ("protocol",),  # what prover and verifier agree on
     # what a user holds
     ("envelope", "anatomy", "recipe", "statement", "pieces", "proof_in_pieces", "checker", "verifier", "export"),
-    ("observation", "chrome_trace", "seen_by_workers"),  # what was seen of a proof
+    ("seen",),  # what was seen of a proof
     ("kernels",),  # the arithmetic of the prover
     ("device",),  # where it runs
     ("admission",),  # how much of it at once

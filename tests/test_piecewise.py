@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphprover import Air, Statement, Table, VerificationError, prove, verify
-from graphprover.admission import TooLarge
+from graphprover.admission.admitting import TooLarge
 from graphprover.air import received, sent
 from graphprover.device import CpuDevice, Device
 from graphprover.device.interface import CPU_BATCH

@@ -20,8 +20,9 @@ from graphprover.cli.options import DEBUG, FAILED, OK, Command, UsageError, add_
 from graphprover.files import STREAM, FileError, check_writable, read_proof, write
 from graphprover.graphs.executor_names import LOCAL
 from graphprover.leaving import last_words
-from graphprover.observation import Observation, observed
 from graphprover.protocol.errors import VerificationError
+from graphprover.seen.observation import Observation
+from graphprover.seen.watching import observed
 
 if TYPE_CHECKING:
     from graphprover.jobs import Job, Result

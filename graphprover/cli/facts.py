@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from graphprover.anatomy import bits_by, expected_sizes, proofs_of
 from graphprover.envelope import Proof
-from graphprover.observation import Observation
 from graphprover.programs import Program
 from graphprover.proof_in_pieces import ProofInPieces
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.transcript import RELEASE
+from graphprover.seen.observation import Observation
 from graphprover.verifier import Verdict
 from graphprover.vm.guest import Guest, claim_in
 from graphprover.vm.key import Key

@@ -5,11 +5,11 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from graphprover.chrome_trace import chrome_trace
 from graphprover.cli.facts import Facts
 from graphprover.cli.options import PAGE, report_files
 from graphprover.files import write
-from graphprover.observation import Observation
+from graphprover.seen.chrome_trace import chrome_trace
+from graphprover.seen.observation import Observation
 
 
 def save_proof(seen: Observation, options: argparse.Namespace) -> None:

@@ -27,8 +27,10 @@ from graphprover.cli.options import (
 from graphprover.cli.subject import add_program, program_given
 from graphprover.files import check_writable, write
 from graphprover.graphs.executor_names import LOCAL
-from graphprover.observation import Observation, Stage, clock, observed
 from graphprover.protocol.errors import VerificationError
+from graphprover.seen.observation import Observation
+from graphprover.seen.parts import Stage
+from graphprover.seen.watching import clock, observed
 from graphprover.verifier import Verdict
 from graphprover.vm.faults import OtherExitCode
 

@@ -18,8 +18,9 @@ from graphprover.cluster.run import Run
 from graphprover.device import Device
 from graphprover.graphs.executor_names import CLUSTERS, LOCAL
 from graphprover.graphs.progress import Tell
-from graphprover.observation import Stage, clock, give, observing
 from graphprover.protocol.errors import VerificationError
+from graphprover.seen.parts import Stage
+from graphprover.seen.watching import clock, give, observing
 
 CONNECT = "10s"  # a scheduler that does not answer in this time is not there
 

@@ -25,10 +25,10 @@ from graphprover.graphs.activities import EXECUTE, HOST, VERIFY, WAITING, activi
 from graphprover.graphs.executor_names import THREADS
 from graphprover.graphs.observe import TaskTime, timed
 from graphprover.jobs import Job, made
-from graphprover.observation import observed
 from graphprover.prepared import Prepared, PreparedPieces
 from graphprover.protocol.layout import Layout
 from graphprover.prover import Made
+from graphprover.seen.watching import observed
 from graphprover.vm.guest import Guest, claim_in
 
 P = TypeVar("P", Held, Finished)

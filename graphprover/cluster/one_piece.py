@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakSet, WeakValueDictionary, finalize
 
-from graphprover import admission
-from graphprover.admission import admitted, largest, sharing
+from graphprover.admission.admitting import admitted, keep, largest, sharing
+from graphprover.admission.ledger import Kept
 from graphprover.anatomy import sizes_of
 from graphprover.cluster.payloads import Part
 from graphprover.device import Device
@@ -34,13 +34,14 @@ from graphprover.graphs.observe import (
 from graphprover.graphs.pieces import On, PiecePlan, plan_keeping, plan_pieces
 from graphprover.graphs.plan import Peak
 from graphprover.graphs.proof import Keep
-from graphprover.observation import Memory, Stage, observing, on_clock
 from graphprover.piecewise import InPieces
 from graphprover.prepared import Prepared, PreparedPieces, wrapped
 from graphprover.protocol.pieces import Joint
 from graphprover.prover import given_bytes
 from graphprover.seeing import made_in
-from graphprover.seen_by_workers import SeenPart
+from graphprover.seen.parts import Memory, Stage
+from graphprover.seen.watching import observing, on_clock
+from graphprover.seen.workers import SeenPart
 
 COMMIT, PROVE = "commit", "prove"  # stages of a piece
 
@@ -69,11 +70,11 @@ class Store:
 
     def __init__(self) -> None:
         self._values: dict[Key, Any] = {}
-        self.grant: admission.Kept | None = None
+        self.grant: Kept | None = None
 
     def fill(self, values: dict[Key, Any], device: Device, bytes_: int) -> None:
         self._values = values
-        self.grant = admission.keep(device, bytes_, self.drop)
+        self.grant = keep(device, bytes_, self.drop)
 
     def take(self) -> dict[Key, Any]:
         """All of it; what is used of it then goes."""

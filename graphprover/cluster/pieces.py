@@ -24,12 +24,13 @@ from graphprover.envelope import Proof
 from graphprover.graphs.keys import PieceNumber
 from graphprover.graphs.progress import Tell
 from graphprover.graphs.transcript import joint_nonce
-from graphprover.observation import Stage, clock, give, observing
 from graphprover.proof_in_pieces import ProofInPieces
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.pieces import Joint
 from graphprover.protocol.proof import BatchProof
-from graphprover.seen_by_workers import Asked, joined_sight
+from graphprover.seen.parts import Stage
+from graphprover.seen.watching import clock, give, observing
+from graphprover.seen.workers import Asked, joined_sight
 from graphprover.verifier import Expected, Verdict
 
 DRAW = "joint challenge"  # the stage of the client between them

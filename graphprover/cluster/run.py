@@ -15,7 +15,7 @@ from distributed import Client, Future, span, wait
 from distributed.scheduler import KilledWorker
 from distributed.utils_comm import gather_from_workers
 
-from graphprover.admission import TooLarge
+from graphprover.admission.admitting import TooLarge
 from graphprover.cluster import ClusterError
 from graphprover.cluster.errands import EVENTS, Errand, Outcome, Try
 from graphprover.cluster.members import ANSWER_SECONDS, GPU, LOOK_SECONDS, SLOT, Members, gpus_asked

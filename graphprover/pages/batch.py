@@ -7,7 +7,6 @@ from typing import Any
 from graphprover.browser import Cell, label, page, table
 from graphprover.graphs.plan_svg import share_text
 from graphprover.graphs.plan_text import bytes_text, time_text
-from graphprover.observation import Observation, covered
 from graphprover.pages import charts
 from graphprover.pages.conclusion import MODELLED, Finding, ratio_text, slowest
 from graphprover.pages.parts import (
@@ -22,6 +21,8 @@ from graphprover.pages.parts import (
     seconds_cell,
     short,
 )
+from graphprover.seen.observation import Observation
+from graphprover.seen.rounds import covered
 
 MOST_JOBS = 60  # whose rounds are drawn: the slowest
 STAGES = {"prove": charts.COLOURS["commit"], "verify": charts.COLOURS["quotient"]}  # their colours

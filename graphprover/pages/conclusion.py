@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from graphprover.graphs.plan_svg import share_text
 from graphprover.graphs.plan_text import bytes_text, time_text
-from graphprover.observation import HOST, Observation, Round
+from graphprover.seen.observation import Observation
+from graphprover.seen.rounds import HOST, Round
 
 SLOWEST_PART, SLOWEST_PIECE = "slowest in it", "slowest piece"
 MODELLED = "≈"  # before a figure that is modelled

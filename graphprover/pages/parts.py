@@ -6,9 +6,9 @@ from html import escape
 from graphprover.browser import Cell
 from graphprover.graphs.plan_svg import COLUMNS, share_text
 from graphprover.graphs.plan_text import time_text
-from graphprover.observation import Observation
 from graphprover.pages.charts import COLOURS
 from graphprover.pages.conclusion import MODELLED, Finding, ratio_text
+from graphprover.seen.observation import Observation
 
 MOST = 19  # rows of a table that are shown at first
 TEXT = 60  # characters of a name

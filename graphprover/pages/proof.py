@@ -6,7 +6,6 @@ from html import escape
 from graphprover.browser import Cell, label, page, table
 from graphprover.graphs.plan_svg import share_text
 from graphprover.graphs.plan_text import bytes_text, time_text
-from graphprover.observation import Machine, Observation, Round, SeenTask
 from graphprover.pages import charts
 from graphprover.pages.conclusion import MODELLED, findings, ratio_text, sentence
 from graphprover.pages.parts import (
@@ -22,6 +21,9 @@ from graphprover.pages.parts import (
     seconds_cell,
     short,
 )
+from graphprover.seen.observation import Observation
+from graphprover.seen.parts import Machine, SeenTask
+from graphprover.seen.rounds import Round
 
 # The stages of a piece: how their lane shows them.
 PREPARE, WAIT, COMMIT, PROVE, VERIFY = "prepare", "wait", "commit", "prove", "verify"

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from graphprover import ProofInPieces, admission, prove
+from graphprover import ProofInPieces, prove
+from graphprover.admission.admitting import sharing
 from graphprover.cluster import one_piece
 from graphprover.cluster.one_piece import Finished, Held, commit_one, finish_one
 from graphprover.cluster.payloads import Part
@@ -90,4 +91,4 @@ def test_another_piece_is_refused(parts: list[Part]) -> None:
     joint = Joint((held[1].digest, held[0].digest))
     with pytest.raises(RuntimeError, match="piece 0 of 2: made again, it is another"):
         finish_one(parts[0], joint, 0, held[0], DEVICE)
-    assert admission.sharing(DEVICE) >= 1
+    assert sharing(DEVICE) >= 1

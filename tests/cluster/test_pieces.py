@@ -15,17 +15,17 @@ import pytest
 from distributed import Client, Worker
 
 from graphprover import ProofInPieces, Prover, Statement, observed, prove, settings
-from graphprover.chrome_trace import chrome_trace
 from graphprover.cluster import joining
 from graphprover.cluster.errands import BEGUN
 from graphprover.cluster.pieces import DRAW, prove_parts
 from graphprover.device import CpuDevice
 from graphprover.examples import memory
-from graphprover.observation import Observation
 from graphprover.pages.proof import proof_page
 from graphprover.pieces import pieces_of
 from graphprover.prepared import prepare_pieces
 from graphprover.protocol.errors import VerificationError
+from graphprover.seen.chrome_trace import chrome_trace
+from graphprover.seen.observation import Observation
 from graphprover.verifier import Expected
 from tests.cluster.once import DIES, STOPS, WRONG, Once
 from tests.cluster.processes import ROOT, in_background, pids, until, workers
@@ -82,9 +82,9 @@ def left(client: Client) -> list[Any]:
     """What workers and scheduler have of proofs."""
 
     def of_worker(dask_worker: Worker) -> list[str]:
-        from graphprover import admission
+        from graphprover.admission.ledger import _ledgers
 
-        held = [str(need) for ledger in admission._ledgers.values() for need in ledger.own.held]
+        held = [str(need) for ledger in _ledgers.values() for need in ledger.own.held]
         return [*map(str, dask_worker.data), *held]
 
     def of_scheduler(dask_scheduler: Any) -> list[str]:

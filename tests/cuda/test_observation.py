@@ -6,9 +6,9 @@ import pytest
 
 from graphprover import Statement, observed, prove
 from graphprover.examples import keccak
-from graphprover.observation import Observation
 from graphprover.prepared import prepare
 from graphprover.prover import make
+from graphprover.seen.observation import Observation
 from tests.graphs.test_proof import FEW, example
 from tests.random_statements import random_statement
 from tests.recipes import as_recipes

@@ -206,7 +206,7 @@ def test_a_gpu_is_the_same_by_any_number() -> None:
 
 KEEPER = """
 import cupy
-from graphprover.admission import admitted
+from graphprover.admission.admitting import admitted
 from graphprover.device.cuda import device
 gpu = device(0)
 with admitted(gpu, 1 << 20), gpu.task():
@@ -217,10 +217,10 @@ print(gpu.memory.reserved(), flush=True)
 """
 WAITER = """
 import dask
-from graphprover import admission
+from graphprover.admission import admitting, ledger
 from graphprover.device.cuda import device
-admission.PATIENCE = 1e9
-with dask.config.set({"graphprover.pool": 1 << 30}), admission.admitted(device(0), 800 << 20):
+ledger.PATIENCE = 1e9
+with dask.config.set({"graphprover.pool": 1 << 30}), admitting.admitted(device(0), 800 << 20):
     print("admitted")
 """
 

@@ -8,10 +8,12 @@ import dask
 from graphprover import Statement, prove, settings
 from graphprover.device import CpuDevice
 from graphprover.examples import memory, synthetic
-from graphprover.observation import Observation, Share, observed
 from graphprover.pieces import pieces_of
 from graphprover.prepared import prepare_pieces
 from graphprover.prover import make
+from graphprover.seen.observation import Observation
+from graphprover.seen.parts import Share
+from graphprover.seen.watching import observed
 from tests.cluster.processes import workers
 from tests.graphs.test_proof import FEW, example
 from tests.recipes import as_recipes

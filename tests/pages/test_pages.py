@@ -15,12 +15,12 @@ from graphprover.files import FileError
 from graphprover.graphs.ceilings import assumed
 from graphprover.graphs.plan import make_plan
 from graphprover.graphs.plan_html import plan_html
-from graphprover.observation import Observation
 from graphprover.pages.batch import batch_page
 from graphprover.pages.charts import COLOURS, OTHER
 from graphprover.pages.parts import groups
 from graphprover.pages.proof import proof_page
 from graphprover.prepared import prepare
+from graphprover.seen.observation import Observation
 from tests.chromium import opened, screenshot
 from tests.graphs.test_draw import contrast
 from tests.graphs.test_proof import FEW, example

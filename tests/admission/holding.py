@@ -1,6 +1,6 @@
 """Processes that hold memory, for tests of admission: imported in a moment, without kernels.
 
-As a program: ``python -m tests.holding IDENTITY BYTES`` says "begun", asks for so much of 100 bytes, says the number of
+As a program: ``python -m tests.admission.holding IDENTITY BYTES`` says "begun", asks for so much of 100 bytes, says the number of
 a child that it has forked when it has them, and sleeps.
 """
 
@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import dask
 
-from graphprover import admission
+from graphprover.admission import ledger as ledgers
+from graphprover.admission.admitting import admitted
 from graphprover.settings import MEMORY_LIMIT, POOL
 
 
@@ -41,16 +42,16 @@ class Memory:
 
 def run(needed: int, budget: int) -> tuple[float, float, int, int]:
     """When it was admitted and when it left, what it needed, and what it saw the ledger hold."""
-    with dask.config.set({MEMORY_LIMIT: budget}), admission.admitted(Memory(10 * budget), needed):  # type: ignore[arg-type]
+    with dask.config.set({MEMORY_LIMIT: budget}), admitted(Memory(10 * budget), needed):  # type: ignore[arg-type]
         first = time.monotonic()
-        seen = sum(entry.taken() for entry in admission._ledgers["test"].entries())
+        seen = sum(entry.taken() for entry in ledgers._ledgers["test"].entries())
         time.sleep(needed / 1000)
         return first, time.monotonic(), needed, seen
 
 
 def run_by_gpu(seconds: float) -> tuple[float, float]:
     """When it was admitted to a GPU and when it left."""
-    with dask.config.set({POOL: 1.0}), admission.admitted(Memory(100, "gpu", keeps=True), 1):  # type: ignore[arg-type]
+    with dask.config.set({POOL: 1.0}), admitted(Memory(100, "gpu", keeps=True), 1):  # type: ignore[arg-type]
         first = time.monotonic()
         time.sleep(seconds)
         return first, time.monotonic()
@@ -60,7 +61,7 @@ if __name__ == "__main__":
     print("begun", flush=True)
     with (
         dask.config.set({MEMORY_LIMIT: 1.0}),
-        admission.admitted(Memory(100, sys.argv[1]), int(sys.argv[2])),  # type: ignore[arg-type]
+        admitted(Memory(100, sys.argv[1]), int(sys.argv[2])),  # type: ignore[arg-type]
     ):
         if child := os.fork():  # which inherits all files
             print(child, flush=True)

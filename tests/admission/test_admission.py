@@ -22,20 +22,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprover import admission
-from graphprover.admission import (
-    Entry,
-    Kept,
-    Ledger,
-    Need,
-    TooLarge,
-    admitted,
-    grantable,
-    has_turn,
-    in_the_way,
-    keep,
-    limit_process,
-)
+from graphprover.admission import ledger as ledgers
+from graphprover.admission.admitting import TooLarge, admitted, keep, limit_process
+from graphprover.admission.ledger import Kept, Ledger
+from graphprover.admission.rules import Entry, Need, grantable, has_turn, in_the_way
 from graphprover.device import CpuDevice
 from graphprover.examples import synthetic
 from graphprover.files import private_folder
@@ -44,9 +34,9 @@ from graphprover.prepared import Prepared, prepare
 from graphprover.prover import prove_prepared
 from graphprover.settings import MEMORY_LIMIT, POOL
 from tests.graphs.test_proof import FEW
-from tests.holding import Memory, run, run_by_gpu
+from tests.admission.holding import Memory, run, run_by_gpu
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 SHARES = (Fraction(3, 4), Fraction(1, 2), Fraction(1, 3))  # of what would be held if all ran at once
 NEEDS = (40, 10, 25, 5, 30, 15, 20, 35, 10, 50, 5, 45)
 SECONDS = 60.0  # a wait that takes so long is one without an end
@@ -57,7 +47,7 @@ def own_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Nobody else's ledgers; processes that are started from here have the same."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TMPDIR", str(tmp_path_factory.mktemp("ledgers")))
-        patch.setattr(admission, "_ledgers", {})
+        patch.setattr(ledgers, "_ledgers", {})
         private_folder.cache_clear()
         with dask.config.set({POOL: 1.0, MEMORY_LIMIT: 1.0}):
             yield private_folder()
@@ -133,7 +123,7 @@ def test_the_heaviest_that_waits_is_next_and_nobody_takes_its_room() -> None:
         return thread
 
     def waiting() -> list[Need]:
-        ledger = admission._ledgers.get("order")
+        ledger = ledgers._ledgers.get("order")
         return list(ledger.own.waits) if ledger else []
 
     threads = [start(needed) for needed in (60, 55, 10, 90, 70, 20)]
@@ -146,7 +136,7 @@ def test_the_heaviest_that_waits_is_next_and_nobody_takes_its_room() -> None:
 
 def holder(identity: str, needed: int) -> "subprocess.Popen[str]":
     """A process that asks for memory, has forked another by then, and says so."""
-    command = [sys.executable, "-m", "tests.holding", identity, str(needed)]
+    command = [sys.executable, "-m", "tests.admission.holding", identity, str(needed)]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
 
@@ -163,8 +153,8 @@ def test_what_a_killed_process_held_is_free_though_its_child_lives(own_folder: P
     try:
         thread = threading.Thread(target=take, args=[device(100, identity="killed"), 50])
         thread.start()
-        until(lambda: "killed" in admission._ledgers and admission._ledgers["killed"].own.waits)
-        assert sum(entry.taken() for entry in admission._ledgers["killed"].entries()) == 80
+        until(lambda: "killed" in ledgers._ledgers and ledgers._ledgers["killed"].own.waits)
+        assert sum(entry.taken() for entry in ledgers._ledgers["killed"].entries()) == 80
         dead.kill()
         dead.wait()
         thread.join(SECONDS)
@@ -182,12 +172,12 @@ def take(memory: Any, needed: int) -> None:
 
 
 def test_a_process_that_stopped_while_it_waits_is_passed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admission, "STOPPED", 0.3)
+    monkeypatch.setattr(ledgers, "STOPPED", 0.3)
     memory = device(100, identity="stopped")
     with admitted(memory, 40):
         waits = holder("stopped", 90)
         try:
-            ledger = admission._ledgers["stopped"]
+            ledger = ledgers._ledgers["stopped"]
             until(lambda: any(need.bytes == 90 for entry in ledger.entries() for need in entry.waits))
             waits.send_signal(signal.SIGSTOP)
             thread = threading.Thread(target=take, args=[memory, 20])
@@ -215,24 +205,24 @@ def test_who_waits_is_not_waited_for_where_there_is_room_for_both() -> None:
         heavier._write()
     started = time.monotonic()
     take(memory, 40)
-    assert time.monotonic() - started < admission.STOPPED / 2, "though the other looks at the ledger no more"
+    assert time.monotonic() - started < ledgers.STOPPED / 2, "though the other looks at the ledger no more"
     heavier.forget()
 
 
 def test_a_pool_gives_back_what_somebody_waits_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admission, "PATIENCE", SECONDS)
+    monkeypatch.setattr(ledgers, "PATIENCE", SECONDS)
     theirs, ours = (Memory(100, "pool", keeps=True, kept=kept) for kept in (80, 5))
     idle = other(theirs, kept=80)
     threading.Thread(target=idle.give_back, daemon=True).start()
     with admitted(ours, 30):  # type: ignore[arg-type]
         assert theirs.reserved() == 0 == idle.own.kept
-    assert admission._ledgers["pool"].own.kept == 5, "what the own pool has is told afterwards"
+    assert ledgers._ledgers["pool"].own.kept == 5, "what the own pool has is told afterwards"
 
 
 def test_a_pool_that_keeps_all_is_not_waited_for_longer_than_patience(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(admission, "PATIENCE", 0.1)
+    monkeypatch.setattr(ledgers, "PATIENCE", 0.1)
     memory = device(100, identity="foreign", keeps=True)
     idle = other(memory, kept=80)
     take(memory, 30)
@@ -282,15 +272,15 @@ def give_turns(*ledgers: Ledger) -> None:
 
 
 def test_who_waits_for_a_turn_holds_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admission, "STOPPED", SECONDS)
+    monkeypatch.setattr(ledgers, "STOPPED", SECONDS)
     memory = device(100, identity="turns", keeps=True)
     first, *rest = (other(memory) for _ in range(3))
     give_turns(first, *rest)
     thread = threading.Thread(target=take, args=[memory, 10])
     thread.start()
-    until(lambda: "turns" in admission._ledgers and admission._ledgers["turns"].own.held)
+    until(lambda: "turns" in ledgers._ledgers and ledgers._ledgers["turns"].own.held)
     time.sleep(0.1)
-    own = admission._ledgers["turns"].own
+    own = ledgers._ledgers["turns"].own
     assert own.held and not own.turns and not own.waits
     first.own.turns.clear()
     with first._locked():
@@ -302,7 +292,7 @@ def test_who_waits_for_a_turn_holds_memory(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_turn_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admission, "STOPPED", 0.3)
+    monkeypatch.setattr(ledgers, "STOPPED", 0.3)
     memory = device(100, identity="late", keeps=True)
     others = [other(memory) for _ in range(3)]
     give_turns(*others)
@@ -407,8 +397,8 @@ def test_a_proof_inside_of_another_is_refused() -> None:
 def test_where_no_ledger_can_be_kept_a_warning_says_so(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(admission, "private_folder", lambda: Path(os.devnull))
-    admission._unshared.cache_clear()
+    monkeypatch.setattr(ledgers, "private_folder", lambda: Path(os.devnull))
+    ledgers._unshared.cache_clear()
     for _ in range(2):
         take(device(100, identity="nowhere"), 10)
     (record,) = caplog.records
@@ -427,7 +417,7 @@ def test_a_ledger_that_was_removed_is_begun_again(own_folder: Path) -> None:
     take(memory, 10)
     shutil.rmtree(own_folder)
     with admitted(memory, 100):
-        assert [entry.taken() for entry in admission._ledgers["removed"].entries()] == [100]
+        assert [entry.taken() for entry in ledgers._ledgers["removed"].entries()] == [100]
     assert own_folder.stat().st_mode & 0o777 == 0o700
 
 
@@ -435,10 +425,10 @@ def test_what_is_kept_is_held_until_it_ends() -> None:
     own, dropped = device(100, identity="kept"), threading.Event()
     with admitted(own, 80):
         kept = keep(own, 30, dropped.set)
-    ledger = admission._ledgers["kept"]
+    ledger = ledgers._ledgers["kept"]
     assert ledger.own.taken() == ledger.own.idle == 30
     with admitted(own, 70):
-        time.sleep(3 * admission.LOOK)
+        time.sleep(3 * ledgers.LOOK)
         assert not dropped.is_set()
     with admitted(own, 100, instead=kept):  # without a wait
         assert ledger.own.taken() == 100 and ledger.own.idle == 0
@@ -457,7 +447,7 @@ def test_what_is_kept_is_dropped_where_a_proof_waits_for_it_alone() -> None:
         for _ in pool.map(lambda number: _instead(own, kept[number]), range(2)):
             pass
     assert len(dropped) == 1
-    assert not admission._ledgers["in the way"].own.taken()
+    assert not ledgers._ledgers["in the way"].own.taken()
 
 
 def _instead(own: Any, kept: Kept) -> None:

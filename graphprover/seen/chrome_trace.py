@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from graphprover.observation import Observation, SeenTask
+from graphprover.seen.observation import Observation
+from graphprover.seen.parts import SeenTask
 
 STAGES, FIRST_THREAD = 0, 1  # rows of a process: its stages, its threads
 PIECES, DEVICE = 999, 1000  # the first rows of pieces, downwards, and of GPUs' streams, upwards: one a worker

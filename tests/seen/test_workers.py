@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from graphprover.observation import Stage
-from graphprover.seen_by_workers import Asked, Clock, SeenPart, clock_of
+from graphprover.seen.parts import Stage
+from graphprover.seen.workers import Asked, Clock, SeenPart, clock_of
 
 
 def asked(sent: float, start: float, end: float, received: float) -> Asked:

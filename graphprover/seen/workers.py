@@ -11,19 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from graphprover.anatomy import REST
-from graphprover.observation import (
-    Machine,
-    Memory,
-    Observation,
-    SeenPiece,
-    SeenTable,
-    SeenTask,
-    SeenWorker,
-    Stage,
-    first_began,
-)
 from graphprover.proof_in_pieces import ProofInPieces
 from graphprover.protocol.security import Security
+from graphprover.seen.observation import Observation
+from graphprover.seen.parts import Machine, Memory, SeenPiece, SeenTable, SeenTask, SeenWorker, Stage
+from graphprover.seen.watching import first_began
 
 
 @dataclass(frozen=True)

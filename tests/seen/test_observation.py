@@ -9,7 +9,6 @@ import dask
 import pytest
 
 from graphprover import Statement, observed, prove
-from graphprover.chrome_trace import DEVICE, PIECES, chrome_trace
 from graphprover.device import CpuDevice
 from graphprover.device.interface import CPU_BATCH
 from graphprover.examples import memory, synthetic
@@ -17,12 +16,16 @@ from graphprover.graphs.batches import batches
 from graphprover.graphs.pieces import On, plan_keeping
 from graphprover.graphs.plan import Plan, make_plan, make_plans_of_piece
 from graphprover.graphs.proof import Keep
-from graphprover.observation import DEVICE as BY_DEVICE
-from graphprover.observation import HOST, Observation, Stage, clock, covered, observing
 from graphprover.pieces import pieces_of
 from graphprover.piecewise import prove_pieces
 from graphprover.prepared import prepare, prepare_pieces
 from graphprover.prover import make
+from graphprover.seen.chrome_trace import DEVICE, PIECES, chrome_trace
+from graphprover.seen.observation import Observation
+from graphprover.seen.parts import Stage
+from graphprover.seen.rounds import DEVICE as BY_DEVICE
+from graphprover.seen.rounds import HOST, covered
+from graphprover.seen.watching import clock, observing
 from graphprover.settings import NVTX
 from tests.graphs.test_proof import FEW, example
 from tests.late_device import LATE, LateDevice
@@ -156,7 +159,7 @@ def test_json_and_its_file(tmp_path: Path) -> None:
     brief = seen.brief()
     assert not brief.tasks and (brief.rounds, brief.idle) == (seen.rounds, seen.idle)
     assert len(json.dumps(brief.summary())) < 10_000 and brief.summary() == seen.summary()
-    documented = (Path(__file__).parents[1] / "docs/cli.md").read_text()
+    documented = (Path(__file__).parents[2] / "docs/cli.md").read_text()
     for name in [*found, *found["tasks"][0], *found["rounds"][0], *found["tasks"][0]["planned"], *found["memory"]]:
         assert f"`{name}`" in documented or f"memory.{name}" in documented, name
 
@@ -199,7 +202,7 @@ def test_rounds_of_pieces_add_up() -> None:
     assert rest > sizes.pop("header, public values, nonces, lengths") and sizes == found["sizes"]
     brief = seen.brief()
     assert brief.rounds_of_pieces == of_pieces and brief.summary() == seen.summary()
-    documented = (Path(__file__).parents[1] / "docs/cli.md").read_text()
+    documented = (Path(__file__).parents[2] / "docs/cli.md").read_text()
     assert not [name for name in found["pieces"][0] if f"`{name}`" not in documented]
 
 

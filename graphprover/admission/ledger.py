@@ -1,37 +1,22 @@
-"""Which proofs a device takes at once: as many as its memory holds, the heaviest first.
-
-All processes of a user on a host share a ledger for each GPU, and one for the host's memory: a folder with a file for
-each process, in which it says what its proofs hold, which of them wait, and what its pool keeps. A file is locked as
-long as its process lives, so that one that is killed holds nothing any more.
-
-Nothing waits for ever but for proofs that run. A thread has at most one grant, given as a whole, so proofs do not wait
-for each other in a circle. What is kept between two parts of a proof has a grant of its own (`keep`), and is dropped as
-soon as the next that waits could run without it. Memory that a pool keeps beyond its proofs is given back by a thread
-of its process as soon as somebody waits, and is not waited for longer than `PATIENCE`. A process that is stopped while
-it waits is passed.
-
-Of the processes that share a GPU one in four does not prove (`has_turn`).
-"""
+"""The ledger of a device: a folder with a file for each process, in which it says what it holds and waits for."""
 
 import itertools
 import json
 import logging
 import os
 import secrets
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import astuple, dataclass, field, replace
+from contextlib import contextmanager, suppress
+from dataclasses import astuple, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import IO
 
+from graphprover.admission.rules import PLACES, Entry, Need, grantable, has_turn, in_the_way
 from graphprover.device import Device, DeviceLost
-from graphprover.device.host_memory import resident
 from graphprover.files import private_folder
-from graphprover.settings import MEMORY_LIMIT, POOL, bytes_of
 
 try:
     import fcntl
@@ -45,152 +30,6 @@ POLL = 0.002  # seconds between two looks of a process that waits, for each proc
 LOOK = 0.1  # seconds between two looks of a process whose pool keeps memory, whether somebody waits for it
 
 _log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
-_process_limit: int | None = None
-_inside = threading.local()
-
-
-class TooLarge(MemoryError):
-    """A proof that can never have the memory it needs here: the message says which task needs most, and what to do."""
-
-
-@contextmanager
-def admitted(device: Device, needed: int, where: str = "", instead: "Kept | None" = None) -> Iterator[None]:
-    """Wait until ``needed`` bytes of a device's memory are free of other proofs, of this process or others; hold them.
-
-    All of them together hold at most what `graphprover.pool` says of a GPU's memory, or `graphprover.memory-limit` of
-    the host's, as this process has it set. The heaviest that waits is next, and lighter ones wait behind it where there
-    is no room for both. A wait of some seconds is told in a line that says who holds what.
-
-    ``where``: the task that needs most (`Plan.peak`); ``instead``: what is kept meanwhile and is part of it. Raises
-    TooLarge at once where the proof could never be admitted; RuntimeError in a thread that is inside already.
-    """
-    if getattr(_inside, "admitted", False):
-        raise RuntimeError("this thread has been admitted already: a proof inside of another could wait for ever")
-    memory, setting = device.memory, _setting(device)
-    budget = bytes_of(setting, memory.total)
-    what = f"{where or 'the proof'} needs {needed:,} bytes"
-    if needed > budget:
-        owner = "this GPU" if memory.keeps else "this host"
-        option = "pool" if memory.keeps else "memory-limit"
-        raise TooLarge(
-            f"{what}, and proofs may hold {budget:,} of the {memory.total:,} that {owner} has: take a device with more "
-            f"memory, or allow more (--{option}, DASK_{setting.replace('.', '__').replace('-', '_').upper()})"
-        )
-    if not memory.keeps and _process_limit is not None and needed + resident() > _process_limit:
-        raise TooLarge(
-            f"{what}, and this process has {resident():,} of the {_process_limit:,} that it may have: give workers "
-            "more memory (--memory-limit), or start fewer of them"
-        )
-    ledger = _ledger(device)
-    _inside.admitted = True
-    try:
-        with ledger.granted(needed, budget, instead) if ledger else nullcontext():
-            yield
-    finally:
-        _inside.admitted = False
-
-
-def keep(device: Device, bytes_: int, drop: Callable[[], object]) -> "Kept":
-    """Hold memory while nobody works with it; ``drop``, called by any thread, gives it up, where a proof waits for it.
-
-    It waits for nothing: what is kept has been there before, within a grant.
-    """
-    ledger = _ledger(device)
-    kept = Kept(bytes_, drop)
-    if ledger:
-        ledger.keep(kept, bytes_of(_setting(device), device.memory.total))
-    return kept
-
-
-def sharing(device: Device) -> int:
-    """How many processes prove on a device, with this one."""
-    ledger = _ledger(device)
-    return max(1, len(ledger.entries())) if ledger else 1
-
-
-def largest(device: Device) -> int:
-    """Bytes that `admitted` refuses no proof: those of a device's memory that proofs may hold."""
-    budget = bytes_of(_setting(device), device.memory.total)
-    if device.memory.keeps or _process_limit is None:
-        return budget
-    return max(0, min(budget, _process_limit - resident()))
-
-
-def _setting(device: Device) -> str:
-    return POOL if device.memory.keeps else MEMORY_LIMIT
-
-
-def limit_process(limit: int | None) -> None:
-    """Bytes of the host's memory beyond which this process will be ended, such as by the nanny of a Dask worker."""
-    global _process_limit
-    _process_limit = limit
-
-
-@dataclass(frozen=True, order=True)
-class Need:
-    """What a proof needs; of those that wait the smallest is next: the heaviest, then the first."""
-
-    weight: int  # minus the bytes
-    since: float  # of the host's monotonic clock
-    number: int  # in its process
-    process: str
-    budget: int = sys.maxsize  # what its process lets all proofs hold together
-
-    @property
-    def bytes(self) -> int:
-        return -self.weight
-
-
-@dataclass
-class Entry:
-    """What a process says of itself."""
-
-    process: str  # its number, and something that tells it from another of this number
-    kept: int = 0  # bytes that its pool had of the device when it last looked
-    held: list[Need] = field(default_factory=list)  # of its proofs that run
-    waits: list[Need] = field(default_factory=list)  # of those that do not yet
-    turns: list[Need] = field(default_factory=list)  # of those that hold memory and have their turn on a GPU
-    stopped: bool = False  # it gives no sign of life
-    idle: int = 0  # bytes, of those held, that nobody works with: they are dropped where that helps another
-
-    def taken(self, more: int = 0, kept: bool = True) -> int:
-        """Bytes that others cannot have, with ``more`` for another proof: those of its proofs lie in its pool."""
-        return max(sum(need.bytes for need in self.held) + more, self.kept if kept else 0)
-
-
-_PLACES = "held", "waits", "turns"  # where an entry has needs
-
-
-def grantable(need: Need, own: Entry, entries: Iterable[Entry], patient: bool) -> bool:
-    """Whether a proof that waits may run: with all that are before it, and all that is taken, it is within the budgets.
-
-    So it waits for memory only, and not until the others have seen that there is some. ``entries`` are those of all
-    processes, ``own`` among them. What is within its own pool takes nothing from others, so the next may have it beyond
-    its budget. ``patient``: memory that a pool keeps beyond its proofs is waited for, too.
-    """
-    others = [entry for entry in entries if entry.process != own.process]
-    going = [entry for entry in (own, *others) if not entry.stopped]
-    before = {entry.process: [other for other in entry.waits if other < need] for entry in going}
-
-    def taken(entry: Entry, more: int = 0) -> int:
-        return entry.taken(sum(other.bytes for other in before.get(entry.process, ())) + more, patient)
-
-    budget = min(each.budget for each in [need, *itertools.chain(*before.values())])
-    if taken(own, need.bytes) + sum(map(taken, others)) <= budget:
-        return True
-    return not any(before.values()) and taken(own, need.bytes) == taken(own)
-
-
-def has_turn(own: Entry, entries: Iterable[Entry]) -> bool:
-    """Whether a process may prove on a GPU that it shares: of four three do at once, of eight six.
-
-    A GPU gives each the same time. So equal proofs that begin together would end together, and the GPU had nothing to
-    do while all guests run and all proofs are verified. Processes of which nothing was heard do not count, be they idle
-    or within a long proof.
-    """
-    heard = [entry for entry in entries if not entry.stopped]
-    proving = sum(bool(entry.turns) for entry in heard if entry.process != own.process)
-    return bool(own.turns) or proving < max(1, len(heard) - len(heard) // 4)
 
 
 @dataclass(eq=False)
@@ -202,15 +41,6 @@ class Kept:
     ended: bool = False  # set by whoever is done with it, in any thread; soon it is not held any more
     need: Need | None = None  # in the ledger
     wanted: Need | None = None  # of the proof that waits to go on with it
-
-
-def in_the_way(entries: Iterable[Entry], budget: int) -> bool:
-    """Whether the next proof that waits could run if what is idle were dropped, and not before."""
-    entries = list(entries)
-    waits = [need for entry in entries if not entry.stopped for need in entry.waits]
-    held = sum(need.bytes for entry in entries for need in entry.held)
-    idle = sum(entry.idle for entry in entries)
-    return bool(waits) and budget - idle < held - idle + min(waits).bytes <= budget
 
 
 class Ledger:
@@ -246,7 +76,7 @@ class Ledger:
             kept = self._reserved()
             with self._locked():
                 self.own.kept = kept
-                for place in (getattr(self.own, name) for name in _PLACES):
+                for place in (getattr(self.own, name) for name in PLACES):
                     if need in place:
                         place.remove(need)
                 self._write()
@@ -359,7 +189,7 @@ class Ledger:
                 if _is_locked(file):
                     stopped = time.time() - os.stat(file.fileno()).st_mtime > STOPPED
                     entry = json.load(file)
-                    held, waits, turns = ([Need(*need) for need in entry.get(place, ())] for place in _PLACES)
+                    held, waits, turns = ([Need(*need) for need in entry.get(place, ())] for place in PLACES)
                     found.append(Entry(path.stem, entry["kept"], held, waits, turns, stopped, entry.get("idle", 0)))
                 elif bury:
                     path.unlink()
@@ -367,7 +197,7 @@ class Ledger:
 
     def _write(self) -> None:
         """The own entry, which needs the lock."""
-        needs = {place: [astuple(need) for need in getattr(self.own, place)] for place in _PLACES}
+        needs = {place: [astuple(need) for need in getattr(self.own, place)] for place in PLACES}
         own = {"kept": self.own.kept, "idle": self.own.idle, **needs}
         text = json.dumps(own).encode()
         os.pwrite(self._file, text, 0)
@@ -419,11 +249,21 @@ class Ledger:
         os.close(self._file)
 
 
+def _is_locked(file: IO[str]) -> bool:
+    """Whether the process that has made it lives."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    fcntl.flock(file, fcntl.LOCK_UN)
+    return False
+
+
 _ledgers: dict[str, Ledger] = {}
 _opening = threading.Lock()
 
 
-def _ledger(device: Device) -> Ledger | None:
+def ledger_of(device: Device) -> Ledger | None:
     """This process's, of the memory of a device; None where no file can be kept, which a warning says."""
     if fcntl is None:
         _unshared("this system cannot lock files as that needs")
@@ -447,16 +287,6 @@ def _ledger(device: Device) -> Ledger | None:
 @cache
 def _unshared(reason: str) -> None:
     _log.warning("graphprover: proofs are not admitted by memory, since no ledger can be kept: %s", reason)
-
-
-def _is_locked(file: IO[str]) -> bool:
-    """Whether the process that has made it lives."""
-    try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    fcntl.flock(file, fcntl.LOCK_UN)
-    return False
 
 
 def _forked() -> None:
