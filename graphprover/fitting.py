@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 from graphprover.admission.admitting import largest
 from graphprover.device import Device
+from graphprover.needs import peak_bytes
 from graphprover.prepared import Prepared, PreparedPieces
-from graphprover.prover import peak_bytes
 
 LEAST_WINDOW = 1 << 16  # cycles: in shorter ones most is fixed tables, and little is saved
 

@@ -22,6 +22,7 @@ from graphprover.fitting import fitting
 from graphprover.graphs.executor_names import LOCAL, THREADS
 from graphprover.graphs.progress import Tell
 from graphprover.host_kernels import compile_missing, load_interpreter
+from graphprover.making import Made, make, verify_made
 from graphprover.pieces import Pieces
 from graphprover.prepared import Prepared, PreparedPieces, ready
 from graphprover.programs import Packed, Program, ProgramError, open_program, pack, unpack
@@ -29,7 +30,7 @@ from graphprover.proof_in_pieces import ProofInPieces, proof_from_bytes
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.parameters import FAST, RATES
 from graphprover.protocol.security import JOHNSON_PROXIMITY
-from graphprover.prover import Made, in_pieces, make, verify_made
+from graphprover.prover import in_pieces
 from graphprover.seen.watching import give, stage
 from graphprover.statement import Statement
 from graphprover.verifier import Expected, Verdict, check_level, expect

@@ -2,19 +2,15 @@
 
 import logging
 import threading
-import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache, partial
-from itertools import pairwise
 from typing import Any, TypeVar, overload
 
-import numpy as np
 from dask.delayed import Delayed
 
-from graphprover.admission.admitting import admitted, largest
 from graphprover.anatomy import sizes_of
 from graphprover.checker import warn
 from graphprover.dealing import deal
@@ -26,32 +22,25 @@ from graphprover.graphs.batches import batches
 from graphprover.graphs.costs import kept_by_size
 from graphprover.graphs.executor_names import LOCAL, THREADS
 from graphprover.graphs.executors import executor_for
-from graphprover.graphs.keys import PieceNumber
 from graphprover.graphs.observe import GraphOfProof, around_tasks, observer_for
-from graphprover.graphs.pieces import On, PiecesPlan, plan_pieces
-from graphprover.graphs.plan import Peak, peak_of
 from graphprover.graphs.progress import Tell
 from graphprover.graphs.tasks import Around, Graph
+from graphprover.needs import plan_for
 from graphprover.pieces import Pieces, pieces_of
 from graphprover.piecewise import prove_pieces
 from graphprover.prepared import Prepared, PreparedPieces, ready, wrapped
-from graphprover.proof_in_pieces import Piece, ProofInPieces
-from graphprover.protocol.errors import VerificationError
+from graphprover.proof_in_pieces import ProofInPieces
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.parameters import Parameters
-from graphprover.protocol.proof import BatchProof, Cap, decode
+from graphprover.protocol.proof import Cap
 from graphprover.protocol.security import JOHNSON_PROXIMITY
-from graphprover.protocol.verification import check_batch, check_piece
 from graphprover.protocol.verification import prepare as prepare_verification
 from graphprover.seeing import Sight, made_in
 from graphprover.seen.observation import Observation
 from graphprover.seen.parts import Stage
-from graphprover.seen.watching import clock, give, observing, on_clock, stage
-from graphprover.statement import Statement, binding_digest
-from graphprover.verifier import Expected, Verdict, check_in_common, expect, verify, verify_pieces
-from graphprover.vm.cost import cells_per_row
-
-Caps = Cap | tuple[Cap | None, ...] | None  # of pieces, one each
+from graphprover.seen.watching import clock, give, observing, stage
+from graphprover.statement import Statement
+from graphprover.verifier import Expected, Verdict, expect, verify
 
 T = TypeVar("T")
 Subject = TypeVar("Subject", Prepared, PreparedPieces)
@@ -139,164 +128,6 @@ class Checks:
     pieces: Callable[[ProofInPieces], Expected]  # of pieces, given their headers: what they are verified against
 
 
-@dataclass(frozen=True)
-class Made:
-    """A proof that its maker has verified, unless it was told not to, and what it took."""
-
-    proof: Proof | ProofInPieces
-    preprocessed_cap: Caps  # the maker's own commitment to the preprocessed columns
-    seconds: Mapping[str, float]  # by stage: "wait" for memory, "prove", "verify"; a job adds "prepare" before
-    peak_bytes: int  # of the device's memory, as planned
-    kept: bool = False  # it was there before, and nothing was made
-    pieces: tuple[Mapping[str, float], ...] = ()  # seconds of each, by stage: "commit", "prove", "verify" if one by one
-    cells: int = 0  # of all tables, that were committed to; 0 where nothing was made
-    observation: Observation | None = None  # if `observing`; to be given to whoever has asked
-
-    def __sizeof__(self) -> int:
-        """In bytes, as Dask counts them."""
-        return object.__sizeof__(self) + self.proof.size
-
-
-def make(
-    prepared: Prepared | PreparedPieces,
-    executor: str = THREADS,
-    device: Device | str = "auto",
-    progress: bool | Tell = False,
-    check: Callable[[Any, Any], object] | None = None,
-    verified: bool = True,
-) -> Made:
-    """A proof by a device of this process, once its memory has room, verified before anyone sees it.
-
-    ``check`` verifies it, given the commitment that it was made with, where the caller knows more about it than its
-    tables; pieces are verified one by one without it. Not ``verified``: that is left to the caller. Raises what `prove`
-    raises; MemoryError, before anything runs, where the proof can never fit; VerificationError where it does not
-    convince.
-    """
-    if isinstance(prepared, PreparedPieces):
-        return _make_pieces(prepared, executor, device, progress, check, verified)
-
-    def by(prepared: Prepared, device: Device) -> Made:
-        peak = _peak(prepared, device)
-        times = [time.perf_counter()]
-        with admitted(device, peak.bytes, str(peak)):
-            times.append(time.perf_counter())
-            proof, cap, observe = _prove(prepared, device, executor, progress)
-            times.append(time.perf_counter())
-        if verified:
-            if check:
-                check(proof, cap)
-            else:
-                _check(prepared.layout, proof, cap)
-            times.append(time.perf_counter())
-        stages = _stages(times)
-        observation = observe().with_stages(stages) if observe else None
-        seconds = {stage.name: stage.seconds for stage in stages}
-        return Made(proof, cap, seconds, peak.bytes, cells=cells_of(prepared.layout), observation=observation)
-
-    return _on_device(prepared, device, by)
-
-
-def _make_pieces(
-    prepared: PreparedPieces,
-    executor: str,
-    device: Device | str,
-    progress: bool | Tell,
-    check: Callable[[ProofInPieces, Caps], object] | None,
-    verified: bool,
-) -> Made:
-    """`make` of a proof in pieces."""
-
-    def by(prepared: PreparedPieces, device: Device) -> Made:
-        plan = plan_for(prepared, device)
-        bytes_ = plan.peak.bytes + given_bytes(device, *prepared.pieces)
-        times = [time.perf_counter()]
-        layouts, batches = [piece.layout for piece in prepared.pieces], list[BatchProof]()
-
-        def check_one(piece: Piece, cap: Cap | None) -> None:
-            batches.append(check_made_piece(layouts[piece.index], piece, cap))
-
-        with admitted(device, bytes_, str(plan.peak)):
-            times.append(time.perf_counter())
-            with _told(progress) as tell:
-                one_by_one = check_one if verified and not check else None
-                made = prove_pieces(prepared, device, executor, plan, tell, one_by_one)
-            times.append(time.perf_counter())
-        if verified:
-            if check:
-                check(made.proof, made.preprocessed_caps)
-            else:
-                check_in_common(layouts, batches[::-1])
-            times.append(time.perf_counter())
-        stages = _stages(times)
-        return Made(
-            made.proof,
-            made.preprocessed_caps,
-            {stage.name: stage.seconds for stage in stages},
-            bytes_,
-            pieces=made.seconds,
-            cells=sum(map(cells_of, layouts)),
-            observation=made.observe().with_stages(stages) if made.observe else None,
-        )
-
-    return _on_device(prepared, device, by)
-
-
-def _stages(times: Sequence[float]) -> list[Stage]:
-    """Those of `make`, between these times of time.perf_counter; what is not verified ends before the last."""
-    spans = zip(("wait", "prove", "verify"), pairwise(times), strict=False)
-    return [Stage(name, on_clock(start), on_clock(end)) for name, (start, end) in spans]
-
-
-def plan_for(prepared: PreparedPieces, device: Device) -> PiecesPlan:
-    """What the device keeps of each piece, as far as there is room."""
-    return plan_pieces(prepared.shapes, On.of(device), largest(device) - given_bytes(device, *prepared.pieces))
-
-
-def check_made_piece(layout: Layout, piece: Piece, cap: Cap | None) -> BatchProof:
-    """What is in a piece that was made here, with ``cap``.
-
-    Raises VerificationError where it does not prove the tables of its layout.
-    """
-    proof, number = piece.proof, PieceNumber(piece.index, len(piece.joint.digests))
-    try:
-        batch, binding = decode(proof.payload, layout), binding_digest(layout, proof.label, cap)
-        check_piece(layout, batch, proof.public_values, cap, binding, piece.joint, piece.index)
-    except VerificationError as error:
-        raise VerificationError(f"{number}: {error}") from error
-    return batch
-
-
-def peak_bytes(prepared: Prepared | PreparedPieces, device: Device) -> int:
-    """What a proof takes of a device's memory at least."""
-    if isinstance(prepared, Prepared):
-        return _peak(prepared, device).bytes
-    return plan_for(prepared, device).peak.bytes + given_bytes(device, *prepared.pieces)
-
-
-def _peak(prepared: Prepared, device: Device) -> Peak:
-    """What a proof takes of a device's memory; on a CPU with the arrays that it proves, of which a GPU gets copies."""
-    peak = peak_of(prepared.layout, device, prepared.traces)
-    return replace(peak, bytes=peak.bytes + given_bytes(device, prepared))
-
-
-def given_bytes(device: Device, *pieces: Prepared) -> int:
-    """Of the arrays that a CPU proves, which a GPU gets copies of."""
-    arrays = [array for piece in pieces for array in (*piece.traces, *piece.preprocessed.values())]
-    return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray)) if device.kind == CPU else 0
-
-
-def cells_of(layout: Layout) -> int:
-    """Of all tables."""
-    sized = zip(layout.tables, layout.log_heights, strict=True)
-    return sum(cells_per_row(air) << log_rows for air, log_rows in sized)
-
-
-def _check(layout: Layout, proof: Proof, cap: Cap | None) -> None:
-    """Raises VerificationError where a proof does not prove the tables of its layout."""
-    batch, binding = decode(proof.payload, layout), binding_digest(layout, proof.label, cap)
-    check_batch(layout, batch, proof.public_values, cap, binding)
-
-
 def prove_prepared(
     prepared: Prepared | PreparedPieces,
     executor: Any = THREADS,
@@ -315,43 +146,32 @@ def prove_prepared(
 
         assert checks
         tasks = len(prepared.pieces) if isinstance(prepared, PreparedPieces) else 1
-        with _told(progress) as tell, joined(executor, tasks) as cluster:
+        with told(progress) as tell, joined(executor, tasks) as cluster:
             if isinstance(prepared, PreparedPieces):
                 parts = prepared.on_host().pieces
                 return prove_parts(cluster, prepared.label, parts, device, checks.pieces, tell)[0], None
             return cluster.prove(prepared.on_host(), device, checks.whole, tell)[0], None
     if isinstance(prepared, PreparedPieces):
 
-        def by(prepared: PreparedPieces, device: Device) -> tuple[ProofInPieces, Caps]:
-            with _told(progress) as tell:
+        def by(prepared: PreparedPieces, device: Device) -> tuple[ProofInPieces, tuple[Cap | None, ...]]:
+            with told(progress) as tell:
                 made = prove_pieces(prepared, device, executor, plan_for(prepared, device), tell)
             if made.observe:
                 give(made.observe())
             return made.proof, made.preprocessed_caps
 
-        return _on_device(prepared, device, by)
+        return on_device(prepared, device, by)
 
     def by_graph(prepared: Prepared, device: Device) -> tuple[Proof, Cap | None]:
-        proof, cap, observe = _prove(prepared, device, executor, progress)
+        proof, cap, observe = prove_by(prepared, device, executor, progress)
         if observe:
             give(observe())
         return proof, cap
 
-    return _on_device(prepared, device, by_graph)
+    return on_device(prepared, device, by_graph)
 
 
-def verify_made(
-    proof: Proof | ProofInPieces, statement: Statement | Pieces, security: float, proximity: str, caps: Any
-) -> Verdict:
-    """`verify` by who has made the proof, and with it commitments to the preprocessed columns."""
-    if not isinstance(proof, ProofInPieces):
-        return verify(proof, statement, security, proximity, preprocessed=caps)
-    if isinstance(statement, Pieces):
-        return verify_pieces(proof, statement, security, proximity, preprocessed=caps)
-    return verify(proof, statement, security, proximity)
-
-
-def _on_device(prepared: Subject, device: Device | str, by: Callable[[Subject, Device], T]) -> T:
+def on_device(prepared: Subject, device: Device | str, by: Callable[[Subject, Device], T]) -> T:
     """What ``by`` makes by the device, and once more by the CPU where ``"auto"`` has chosen a GPU that is too small."""
     chosen = device_for(device) if isinstance(device, str) else device
     try:
@@ -365,7 +185,7 @@ def _on_device(prepared: Subject, device: Device | str, by: Callable[[Subject, D
     return by(prepared.on_host(), cpu)
 
 
-def _prove(
+def prove_by(
     prepared: Prepared, device: Device, executor: Any, progress: bool | Tell
 ) -> tuple[Proof, Cap | None, Callable[[], Observation] | None]:
     """The proof by one device, and if somebody has asked for what was seen, a function that gives it."""
@@ -379,7 +199,7 @@ def _prove(
     task = proof_task(prepared, device, uuid.uuid4().hex[:8], around_tasks(device, observer))
     # 4. Run it.
     _log.debug("%d tables of up to 2^%d rows on %s", len(layout.tables), max(layout.log_heights), device)
-    with _told(progress) as tell:
+    with told(progress) as tell:
         proven = executor_for(executor, device.threads, tell)(task)
     # 5. Wrap it for the user.
     proof = wrapped(proven, prepared.header)
@@ -410,7 +230,7 @@ def proof_task(prepared: Prepared, device: Device, token: str, around: Around | 
     return proof_graph.build(graph, layout, prepared.label, traces, fixed, prepared.public_values)
 
 
-def _told(progress: bool | Tell) -> AbstractContextManager[Tell | None]:
+def told(progress: bool | Tell) -> AbstractContextManager[Tell | None]:
     """Who follows a proof, if anyone."""
     if progress is True:
         from graphprover.terminal import bar  # which nobody else needs

@@ -27,7 +27,7 @@ from graphprover.cluster.one_piece import Finished, Held, commit_one, finish_one
 from graphprover.cluster.payloads import Part, Whole
 from graphprover.device import CpuDevice, Device, DeviceLost
 from graphprover.device.choose import AUTO, CPU, profile_of
-from graphprover.prover import Made
+from graphprover.making import Made
 from graphprover.seen.workers import SeenPart
 from graphprover.smallest import prove_smallest
 

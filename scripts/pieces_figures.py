@@ -24,9 +24,11 @@ from graphprover.cluster.errands import EVENTS
 from graphprover.device.choose import device_for
 from graphprover.device.host_memory import most_resident
 from graphprover.fitting import fitting
+from graphprover.making import Made, make
+from graphprover.needs import plan_for
 from graphprover.prepared import Prepared, PreparedPieces, ready
 from graphprover.proof_in_pieces import ProofInPieces
-from graphprover.prover import Made, in_pieces, make, plan_for
+from graphprover.prover import in_pieces
 from graphprover.settings import MEMORY_LIMIT, POOL
 from graphprover.verifier import verify_piece
 from graphprover.vm.execute import Execution

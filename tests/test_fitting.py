@@ -9,9 +9,9 @@ import pytest
 from graphprover.admission.admitting import TooLarge
 from graphprover.device import CpuDevice
 from graphprover.jobs import Job, Prover, made
+from graphprover.needs import peak_bytes
 from graphprover.prepared import Prepared, PreparedPieces
 from graphprover.proof_in_pieces import ProofInPieces
-from graphprover.prover import peak_bytes
 from graphprover.settings import MEMORY_LIMIT
 
 FIB = Path(__file__).parents[1] / "examples/guests/fib_iterative.elf"

@@ -30,7 +30,7 @@ LAYERS = (
     ("host_kernels",),  # what of them another process compiles
     ("graphs",),  # the rounds
     ("cluster",),  # where workers prove, which name `worker` in text
-    ("prepared", "dealing", "seeing", "piecewise", "prover", "fitting", "delayed", "smallest"),
+    ("prepared", "dealing", "seeing", "piecewise", "needs", "prover", "making", "fitting", "delayed", "smallest"),
     ("examples", "programs"),  # what may be proved
     ("jobs",),  # proofs to make, as they travel
     ("cluster.one_piece",),  # one piece of a proof, whose others are made elsewhere

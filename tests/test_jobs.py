@@ -14,15 +14,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphprover import FileError, Job, Proof, Prover, Statement, Table, VerificationError, prover
+from graphprover import FileError, Job, Proof, Prover, Statement, Table, VerificationError, making, prover
 from graphprover.cli.main import main
 from graphprover.device import CpuDevice, Device
 from graphprover.examples import memory
 from graphprover.graphs.plan import make_plan
 from graphprover.jobs import made
+from graphprover.making import make
 from graphprover.prepared import prepare, ready
 from graphprover.programs import Packed, Program, ProgramError, pack, unpack
-from graphprover.prover import in_pieces, make
+from graphprover.prover import in_pieces
 from graphprover.verifier import verify
 from graphprover.vm.claim import claim_of
 from graphprover.vm.execute import smallest
@@ -291,7 +292,7 @@ def test_memory_is_asked_for_and_stages_are_timed(monkeypatch: pytest.MonkeyPatc
         yield
         asked.append("given back")
 
-    monkeypatch.setattr(prover, "admitted", admitted)
+    monkeypatch.setattr(making, "admitted", admitted)
     device, prepared = CpuDevice(2), prepare(example(memory), parameters=FEW)
     result = make(prepared, "threads", device)
     arrays = sum(array.nbytes for array in [*prepared.traces, *prepared.preprocessed.values()])  # type: ignore[union-attr]
@@ -306,8 +307,8 @@ def test_what_is_verified_elsewhere_is_not_verified_here(
     fibonacci: Prover, proof: Proof, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Prover, "_verify", lambda *_: pytest.fail("verified"))
-    monkeypatch.setattr(prover, "_check", lambda *_: pytest.fail("verified"))
-    monkeypatch.setattr(prover, "check_made_piece", lambda *_: pytest.fail("verified"))
+    monkeypatch.setattr(making, "_check", lambda *_: pytest.fail("verified"))
+    monkeypatch.setattr(making, "check_made_piece", lambda *_: pytest.fail("verified"))
     found = made(fibonacci.job(TURNS), verified=False)
     assert found.proof == proof and set(found.seconds) == {"prepare", "wait", "prove"}
     for pieces in (1, 2):
@@ -325,7 +326,7 @@ def test_a_gpu_that_is_too_small_leaves_the_proof_to_the_cpu(monkeypatch: pytest
             raise MemoryError("never fits")
         yield
 
-    monkeypatch.setattr(prover, "admitted", admitted)
+    monkeypatch.setattr(making, "admitted", admitted)
     monkeypatch.setattr(prover, "device_for", lambda name: CpuDevice(1) if name == "cpu" else gpu)
     assert make(prepared, "sync", "auto").proof == prover.prove_prepared(prepared, "sync", "cpu")[0]
     with pytest.raises(MemoryError, match="never fits"):

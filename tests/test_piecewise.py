@@ -22,11 +22,11 @@ from graphprover.device.interface import CPU_BATCH
 from graphprover.examples import memory, synthetic
 from graphprover.graphs.pieces import On, plan_keeping, plan_pieces
 from graphprover.graphs.proof import Keep
+from graphprover.making import make
 from graphprover.pieces import Pieces, pieces_of
 from graphprover.piecewise import MadeInPieces, prove_pieces
 from graphprover.prepared import PreparedPieces, prepare_pieces
 from graphprover.proof_in_pieces import ProofInPieces, join
-from graphprover.prover import make
 from graphprover.recipe import Recipe
 from tests.failing_device import FailingDevice
 from tests.graphs.test_proof import FEW, example

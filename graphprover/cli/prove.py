@@ -36,7 +36,7 @@ from graphprover.vm.faults import OtherExitCode
 
 if TYPE_CHECKING:
     from graphprover.jobs import Job
-    from graphprover.prover import Made
+    from graphprover.making import Made
 
 _log = logging.getLogger(__name__)
 
@@ -95,7 +95,7 @@ def run(options: argparse.Namespace) -> int:
     with stage("imports"), configured(options):
         check_device(options)
         from graphprover.jobs import Job, Prover
-        from graphprover.prover import verify_made
+        from graphprover.making import verify_made
     level = {"security": options.security, "rate": options.rate, "proximity": options.proximity}
     prover = Prover(program, **level, pieces=options.pieces, window=options.window)
     job = Job(prover, data, program.name, options.commit_input, options.exit_code or 0, limits)
@@ -141,7 +141,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _made_here(job: "Job", options: argparse.Namespace, stage: Timing) -> _Verified:
     """A proof by this process."""
-    from graphprover.prover import make
+    from graphprover.making import make
 
     with stage("prepare"):
         prepared = job.prepared(options.device)
@@ -152,7 +152,7 @@ def _made_here(job: "Job", options: argparse.Namespace, stage: Timing) -> _Verif
 def _made_by_cluster(job: "Job", options: argparse.Namespace, stage: Timing) -> _Verified:
     """A proof by a worker of a cluster, or its pieces by several; they run the program, too."""
     from graphprover.jobs import made_by_cluster
-    from graphprover.prover import Made
+    from graphprover.making import Made
     from graphprover.terminal import bar
 
     drawn = sys.stderr.isatty() and DEBUG not in os.environ

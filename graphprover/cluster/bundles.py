@@ -14,7 +14,7 @@ from graphprover.cluster.errands import TOGETHER_SECONDS, Errand, Outcome
 from graphprover.cluster.payloads import Whole, packed
 from graphprover.device import Device
 from graphprover.jobs import Job, Prover
-from graphprover.prover import Made
+from graphprover.making import Made
 from graphprover.seen.watching import observing
 
 Ended = tuple[Job, Made | None, Exception | None]

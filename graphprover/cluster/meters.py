@@ -25,9 +25,9 @@ from graphprover.graphs.activities import EXECUTE, HOST, VERIFY, WAITING, activi
 from graphprover.graphs.executor_names import THREADS
 from graphprover.graphs.observe import TaskTime, timed
 from graphprover.jobs import Job, made
+from graphprover.making import Made
 from graphprover.prepared import Prepared, PreparedPieces
 from graphprover.protocol.layout import Layout
-from graphprover.prover import Made
 from graphprover.seen.watching import observed
 from graphprover.vm.guest import Guest, claim_in
 

@@ -34,10 +34,10 @@ from graphprover.graphs.observe import (
 from graphprover.graphs.pieces import On, PiecePlan, plan_keeping, plan_pieces
 from graphprover.graphs.plan import Peak
 from graphprover.graphs.proof import Keep
+from graphprover.needs import given_bytes
 from graphprover.piecewise import InPieces
 from graphprover.prepared import Prepared, PreparedPieces, wrapped
 from graphprover.protocol.pieces import Joint
-from graphprover.prover import given_bytes
 from graphprover.seeing import made_in
 from graphprover.seen.parts import Memory, Stage
 from graphprover.seen.watching import observing, on_clock

@@ -1,7 +1,7 @@
 """Processes that hold memory, for tests of admission: imported in a moment, without kernels.
 
-As a program: ``python -m tests.admission.holding IDENTITY BYTES`` says "begun", asks for so much of 100 bytes, says the number of
-a child that it has forked when it has them, and sleeps.
+As a program: ``python -m tests.admission.holding IDENTITY BYTES`` says "begun", asks for so much of 100 bytes, says the
+number of a child that it has forked when it has them, and sleeps.
 """
 
 import os

@@ -33,8 +33,8 @@ from graphprover.graphs.plan import peak_of
 from graphprover.prepared import Prepared, prepare
 from graphprover.prover import prove_prepared
 from graphprover.settings import MEMORY_LIMIT, POOL
-from tests.graphs.test_proof import FEW
 from tests.admission.holding import Memory, run, run_by_gpu
+from tests.graphs.test_proof import FEW
 
 ROOT = Path(__file__).parents[2]
 SHARES = (Fraction(3, 4), Fraction(1, 2), Fraction(1, 3))  # of what would be held if all ran at once

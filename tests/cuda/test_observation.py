@@ -6,8 +6,8 @@ import pytest
 
 from graphprover import Statement, observed, prove
 from graphprover.examples import keccak
+from graphprover.making import make
 from graphprover.prepared import prepare
-from graphprover.prover import make
 from graphprover.seen.observation import Observation
 from tests.graphs.test_proof import FEW, example
 from tests.random_statements import random_statement

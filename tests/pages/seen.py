@@ -8,9 +8,9 @@ import dask
 from graphprover import Statement, prove, settings
 from graphprover.device import CpuDevice
 from graphprover.examples import memory, synthetic
+from graphprover.making import make
 from graphprover.pieces import pieces_of
 from graphprover.prepared import prepare_pieces
-from graphprover.prover import make
 from graphprover.seen.observation import Observation
 from graphprover.seen.parts import Share
 from graphprover.seen.watching import observed

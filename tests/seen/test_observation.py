@@ -16,10 +16,10 @@ from graphprover.graphs.batches import batches
 from graphprover.graphs.pieces import On, plan_keeping
 from graphprover.graphs.plan import Plan, make_plan, make_plans_of_piece
 from graphprover.graphs.proof import Keep
+from graphprover.making import make
 from graphprover.pieces import pieces_of
 from graphprover.piecewise import prove_pieces
 from graphprover.prepared import prepare, prepare_pieces
-from graphprover.prover import make
 from graphprover.seen.chrome_trace import DEVICE, PIECES, chrome_trace
 from graphprover.seen.observation import Observation
 from graphprover.seen.parts import Stage
