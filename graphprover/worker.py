@@ -8,7 +8,6 @@ import asyncio
 import ctypes
 import logging
 import os
-import pickle
 import tempfile
 import threading
 import time
@@ -24,7 +23,7 @@ from graphprover.cluster.errands import BEGUN, TOGETHER_SECONDS
 from graphprover.cluster.members import READY, enlist
 from graphprover.cluster.meters import METERS, install, metered, metered_piece
 from graphprover.cluster.one_piece import Finished, Held, commit_one, finish_one
-from graphprover.cluster.payloads import Part, Whole
+from graphprover.cluster.payloads import Part, Whole, unpacked
 from graphprover.device import CpuDevice, Device, DeviceLost
 from graphprover.device.choose import AUTO, CPU, profile_of
 from graphprover.making import Made
@@ -41,14 +40,14 @@ _proving = threading.Lock()  # a proof takes all threads of its worker
 def prove(payload: bytes) -> Made:
     """A proof; raises what `graphprover.jobs.made` does."""
     with _task() as worker:
-        asked: Whole = pickle.loads(payload)[0]
+        asked: Whole = unpacked(payload)[0]
         return metered(asked.subject, _own(asked.device, worker), asked.observe, asked.verified)
 
 
 def prove_in_turn(payload: bytes) -> list[Made]:
     """The proofs of several jobs, one after another, until one fails, of which nothing is told, or time is over."""
     with _task() as worker:
-        asked: Whole = pickle.loads(payload)[0]
+        asked: Whole = unpacked(payload)[0]
         own, end = _own(asked.device, worker), time.monotonic() + 2 * TOGETHER_SECONDS  # what jobs take was guessed
         made: list[Made] = []
         for job in asked.subject:
@@ -67,7 +66,7 @@ def prove_in_turn(payload: bytes) -> list[Made]:
 def commit(payload: bytes) -> Held:
     """A piece that has committed, and whose arrays stay."""
     with _task() as worker:
-        part: Part = pickle.loads(payload)[0]
+        part: Part = unpacked(payload)[0]
         held = metered_piece(lambda device: commit_one(part, device), _own(part.device, worker), part.observe)
         held.seen = _by(worker, held.seen)
         return held
@@ -76,7 +75,7 @@ def commit(payload: bytes) -> Held:
 def finish(payload: bytes, held: Held | None = None) -> Finished:
     """A piece that is finished; ``held``: what `commit` has left here, if it has."""
     with _task() as worker:
-        part, joint, nonce = pickle.loads(payload)
+        part, joint, nonce = unpacked(payload)
         own = _own(part.device, worker)
         made = metered_piece(lambda device: finish_one(part, joint, nonce, held, device), own, part.observe)
         return replace(made, seen=_by(worker, made.seen))

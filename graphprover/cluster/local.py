@@ -81,7 +81,7 @@ def _for_cpus(processes: int | None, tasks: int | None) -> list[dict[str, Any]]:
     return [{"nthreads": max(1, cores // processes), "env": {"CUDA_VISIBLE_DEVICES": ""}}] * processes
 
 
-def _for_gpus(each: int | None, tasks: int | None, by_mps: bool = False) -> list[dict[str, Any]]:
+def _for_gpus(each: int | None, tasks: int | None, by_mps: bool) -> list[dict[str, Any]]:
     """The same for GPUs: a process sees one. Each GPU has one before one has another."""
     found = gpus()
     if not found:

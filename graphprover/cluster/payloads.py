@@ -36,3 +36,8 @@ class Part:
 def packed(*asked: Any) -> bytes:
     """What a task takes; raises FileError for the input of a job that is missing."""
     return pickle.dumps(asked, protocol=pickle.HIGHEST_PROTOCOL)
+
+
+def unpacked(payload: bytes) -> tuple[Any, ...]:
+    """What a task was asked; raises ImportError, among others, for what cannot be imported here."""
+    return pickle.loads(payload)

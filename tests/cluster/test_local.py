@@ -311,5 +311,5 @@ def test_each_gpu_has_a_process_before_one_has_two(
         monkeypatch.setattr(local, name, lambda value=value: value)
     monkeypatch.setattr(local, "memory_of", lambda number: 140 * 10**9)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    found = local._for_gpus(asked, tasks)
+    found = local._for_gpus(asked, tasks, by_mps=False)
     assert "".join(each["env"]["CUDA_VISIBLE_DEVICES"] for each in found) == seen
