@@ -6,14 +6,18 @@ import secrets
 import stat
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
+from typing import IO
 
 MAX_PROOF_BYTES = 256 << 20  # a hundred times a usual proof
 PIECES_MAGIC = b"graphprover pieces\x01"  # a proof in pieces begins with it
 MAX_PIECES_BYTES = 8 << 30  # of one: as many pieces as there may be, of twice the usual bytes
+
+SAME_WORK = 60.0  # seconds: a kernel of a GPU compiles in fewer
 
 STREAM = Path("-")  # standard input where a file is read, standard output where one is written
 
@@ -125,10 +129,8 @@ def private_folder() -> Path:
 def alone(work: str) -> Iterator[None]:
     """While no other process of this user on this host does the same work; whoever waited finds it done.
 
-    Without a folder for locks nobody waits.
+    Without a folder for locks nobody waits, nor for longer than `SAME_WORK`: who does it may have stopped.
     """
-    import fcntl  # which only POSIX has, and only the prover needs
-
     path = private_folder() / f"{hashlib.sha256(work.encode()).hexdigest()[:32]}.lock"
     try:
         lock = path.open("w")
@@ -136,8 +138,21 @@ def alone(work: str) -> Iterator[None]:
         yield
         return
     with lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        end = time.monotonic() + SAME_WORK
+        while not _locked(lock) and time.monotonic() < end:
+            time.sleep(0.005)
         try:
             yield
         finally:
             path.unlink(missing_ok=True)
+
+
+def _locked(file: IO[str]) -> bool:
+    """Whether this process has locked it, now or before."""
+    import fcntl  # which only POSIX has, and only the prover needs
+
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

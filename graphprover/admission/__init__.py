@@ -7,8 +7,8 @@ long as its process lives, so that one that is killed holds nothing any more.
 Nothing waits for ever but for proofs that run. A thread has at most one grant, given as a whole, so proofs do not wait
 for each other in a circle. What is kept between two parts of a proof has a grant of its own (`keep`), and is dropped as
 soon as the next that waits could run without it. Memory that a pool keeps beyond its proofs is given back by a thread
-of its process as soon as somebody waits, and is not waited for longer than `PATIENCE`. A process that is stopped while
-it waits is passed.
+of its process as soon as somebody waits, and is not waited for longer than `PATIENCE`. A process that has stopped is
+passed where it waits, and loses the lock of the ledger (lock.py).
 
 Of the processes that share a GPU one in four does not prove (`rules.has_turn`).
 

@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import IO
 
+from graphprover.admission.lock import Lock
 from graphprover.admission.rules import PLACES, Entry, Need, grantable, has_turn, in_the_way
 from graphprover.device import Device, DeviceLost
 from graphprover.files import private_folder
@@ -53,8 +54,9 @@ class Ledger:
         self._numbers = itertools.count()
         self._keeping: list[Kept] = []
         self._watching = threading.Lock()  # of `_keeping`, and of the thread that looks after it
+        self._lock = Lock(folder)
         self.own = Entry(f"{os.getpid()}-{secrets.token_hex(4)}")
-        with self._locked():  # before anyone sees the file, it is locked
+        with self._lock.taken():  # before anyone sees the file, it is locked
             self._file = os.open(folder / f"{self.own.process}.json", os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
             fcntl.flock(self._file, fcntl.LOCK_EX)
             self._write()
@@ -66,7 +68,7 @@ class Ledger:
         try:
             if instead:
                 instead.wanted = need
-            with self._locked():
+            with self._lock.taken():
                 self.own.waits.append(need)
                 self._write()
             self._wait(need, instead)
@@ -74,7 +76,7 @@ class Ledger:
             yield
         finally:
             kept = self._reserved()
-            with self._locked():
+            with self._lock.taken():
                 self.own.kept = kept
                 for place in (getattr(self.own, name) for name in PLACES):
                     if need in place:
@@ -90,7 +92,7 @@ class Ledger:
             entries = self.entries()
             # Looked at without the lock first, so that a process which is stopped hardly ever has it.
             if grantable(need, self._without(instead), entries, patient):
-                with self._locked():
+                with self._lock.taken():
                     entries = self.entries(bury=True)
                     if grantable(need, self._without(instead), entries, patient):
                         self._forget_kept([instead] if instead else [])
@@ -115,7 +117,7 @@ class Ledger:
 
         while need not in self.own.turns:
             if free():
-                with self._locked():
+                with self._lock.taken():
                     if free():
                         self.own.turns.append(need)
                         self._write()
@@ -135,7 +137,7 @@ class Ledger:
 
     def keep(self, kept: Kept, budget: int) -> None:
         """Hold what is kept, until it has ended or is in another's way."""
-        with self._watching, self._locked():
+        with self._watching, self._lock.taken():
             kept.need = Need(-kept.bytes, time.monotonic(), next(self._numbers), self.own.process)
             self.own.held.append(kept.need)
             self.own.idle += kept.bytes
@@ -157,7 +159,7 @@ class Ledger:
                         one.ended = True
                 ended = [kept for kept in self._keeping if kept.ended]
                 if ended:
-                    with self._locked():
+                    with self._lock.taken():
                         self._forget_kept(ended)
                         self._write()
                 self._keeping = [kept for kept in self._keeping if not kept.ended]
@@ -203,17 +205,6 @@ class Ledger:
         os.pwrite(self._file, text, 0)
         os.ftruncate(self._file, len(text))
 
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """No other thread or process changes anything."""
-        lock = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)  # a thread's own: it keeps others out
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
-        finally:
-            fcntl.flock(lock, fcntl.LOCK_UN)  # also for a child that was forked meanwhile
-            os.close(lock)
-
     def _reserved(self) -> int:
         """What the pool keeps; of a GPU that has failed, nothing that matters: its process must end."""
         if self._device.memory.keeps:
@@ -236,7 +227,7 @@ class Ledger:
                     with self._device.task():
                         self._device.memory.trim(self.own.taken(kept=False))
                         kept = self._device.memory.reserved()
-                    with self._locked():
+                    with self._lock.taken():
                         self.own.kept = kept
                         self._write()
 

@@ -23,6 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphprover.admission import ledger as ledgers
+from graphprover.admission import lock
 from graphprover.admission.admitting import TooLarge, admitted, keep, limit_process
 from graphprover.admission.ledger import Kept, Ledger
 from graphprover.admission.rules import Entry, Need, grantable, has_turn, in_the_way
@@ -192,16 +193,47 @@ def other(memory: Any, kept: int = 0) -> Ledger:
     """Another process's part of a ledger."""
     found = Ledger(private_folder() / f"memory-{memory.identity}", memory)
     found.own.kept = kept
-    with found._locked():
+    with found._lock.taken():
         found._write()
     return found
+
+
+def test_a_process_that_stopped_with_the_lock_is_passed(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """By all at once, and they keep each other out as before; when it goes on, so does it."""
+    monkeypatch.setattr(lock, "PATIENCE", 0.3)
+    memory = device(100, identity="lock")
+    stopped = other(memory)
+    inside: list[int] = []
+
+    def take_much() -> None:
+        with admitted(memory, 60):
+            inside.append(len(inside))
+            time.sleep(0.01)
+            assert inside.pop() == 0
+
+    with ThreadPoolExecutor(4) as pool:
+        with stopped._lock.taken():
+            for done in [pool.submit(take_much) for _ in range(4)]:
+                done.result(SECONDS)
+            line = f"a process, probably {os.getpid()}, has stopped with the ledger's lock: others go on"
+            assert 1 <= caplog.text.count(line) <= 4
+            caplog.clear()
+            take(memory, 20)
+        with stopped._lock.taken():
+            taking = pool.submit(take, memory, 20)
+            time.sleep(0.1)
+            assert not taking.done()
+        taking.result(SECONDS)
+    assert not caplog.text
 
 
 def test_who_waits_is_not_waited_for_where_there_is_room_for_both() -> None:
     memory = device(100, identity="both")
     heavier = other(memory)
     heavier.own.waits.append(Need(-60, 0.0, 0, heavier.own.process))
-    with heavier._locked():
+    with heavier._lock.taken():
         heavier._write()
     started = time.monotonic()
     take(memory, 40)
@@ -267,7 +299,7 @@ def give_turns(*ledgers: Ledger) -> None:
     """As if a proof of each of them ran."""
     for ledger in ledgers:
         ledger.own.turns.append(Need(-1, 0.0, 0, ledger.own.process))
-        with ledger._locked():
+        with ledger._lock.taken():
             ledger._write()
 
 
@@ -283,7 +315,7 @@ def test_who_waits_for_a_turn_holds_memory(monkeypatch: pytest.MonkeyPatch) -> N
     own = ledgers._ledgers["turns"].own
     assert own.held and not own.turns and not own.waits
     first.own.turns.clear()
-    with first._locked():
+    with first._lock.taken():
         first._write()
     thread.join(SECONDS)
     assert not thread.is_alive() and not own.held and not own.turns

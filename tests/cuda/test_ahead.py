@@ -6,6 +6,7 @@ import threading
 import time
 from pathlib import Path
 
+from graphprover import files
 from graphprover.air import Air, Bus
 from graphprover.files import alone, private_folder
 from graphprover.kernels.cuda import programs
@@ -214,3 +215,19 @@ def test_the_same_work_is_done_by_one_at_a_time():
         for thread in threads:
             thread.join()
     assert most == [1, 1] and not list(private_folder().glob("*.lock"))
+
+
+def test_the_same_work_is_not_waited_for_for_ever(monkeypatch):
+    """Whoever does it may have stopped."""
+    monkeypatch.setattr(files, "SAME_WORK", 0.1)
+    inside = []
+
+    def work():
+        with alone("the same work"):
+            inside.append(1)
+
+    with alone("the same work"):
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join(60)
+    assert inside
