@@ -42,6 +42,7 @@ class Try:
 
     future: Future
     among: set[str]  # the workers that may have it; empty if all may
+    takes: "Try | None" = None  # what stays of another, which Dask brings to its worker
     workers: list[str] = field(default_factory=list)  # who has begun it, in order
     told: int = 0  # how many of them were told
     nowhere: int = 0  # how many looks have found it nowhere

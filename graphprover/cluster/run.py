@@ -3,7 +3,7 @@
 import logging
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
@@ -174,7 +174,9 @@ class Run:
                 pure=False,
             )
         for sent, future in zip(graph, futures, strict=True):
-            sent.opened.tries.append(Try(future, sent.among))
+            held = sent.opened.errand.held
+            takes = held.kept if held and "held" in sent.given else None
+            sent.opened.tries.append(Try(future, sent.among, takes))
             self._heard[str(future.key)] = sent.opened.tries[-1]
 
     def _at_hand(self, held: Outcome | None) -> dict[str, Future]:
@@ -297,9 +299,7 @@ class Run:
         for opened in [opened for opened in self._open if not opened.outcome]:
             waiting = [one for one in opened.tries if one.future.status == "pending"]
             for one in waiting:
-                address = where.get(one.future.key, "")
-                if not address and (needed := opened.errand.held) and needed.kept:
-                    address = where.get(needed.kept.future.key, "")  # which is lost, and made first
+                address = self._place(one, where)
                 one.stopped = address if address in silent else ""
                 one.nowhere = one.nowhere + 1 if fit - members.paused and not address else 0
                 if one.nowhere == 2 and one.future.status == "pending":  # once it may be on its way
@@ -308,6 +308,16 @@ class Run:
                 since = f"{float(setting(SILENCE)):g} s"
                 self._log(opened.errand, f"nothing from {waiting[-1].stopped} for {since}; it is given to another")
                 self._submit([opened])
+
+    def _place(self, one: Try, where: Mapping[Any, str]) -> str:
+        """The worker that a task waits for: who has it, or what it takes; empty if it is nowhere."""
+        address = where.get(one.future.key, "")
+        if one.takes is None or one.workers:
+            return address
+        holder = "".join(one.takes.workers[-1:])
+        if holder in self._members.silent:
+            return holder
+        return address or where.get(one.takes.future.key, "")  # what it takes is lost, and made first
 
     def _release_ended(self) -> None:
         for one in (one for opened in self._ended for one in opened.tries):

@@ -16,14 +16,18 @@ from distributed import Client, Worker
 
 from graphprover import ProofInPieces, Prover, Statement, observed, prove, settings
 from graphprover.cluster import joining
-from graphprover.cluster.errands import BEGUN
+from graphprover.cluster.errands import BEGUN, Errand
+from graphprover.cluster.payloads import Part, packed
 from graphprover.cluster.pieces import DRAW, prove_parts
 from graphprover.device import CpuDevice
 from graphprover.examples import memory
+from graphprover.graphs.keys import PieceNumber
+from graphprover.graphs.transcript import joint_nonce
 from graphprover.pages.proof import proof_page
 from graphprover.pieces import pieces_of
 from graphprover.prepared import prepare_pieces
 from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.pieces import Joint
 from graphprover.seen.chrome_trace import chrome_trace
 from graphprover.seen.observation import Observation
 from graphprover.verifier import Expected
@@ -68,13 +72,13 @@ def proof(statement: Statement) -> ProofInPieces:
 
 
 def await_both(pair: Client) -> None:
-    """Until both may have proofs."""
+    """Until both may have proofs; one that was stopped and killed may be there for a moment, and silent."""
 
     def both_fit() -> bool:
         joined._members.look()
         return len(joined._members.fit("cpu")) == 2
 
-    with joining.joined(pair) as joined:
+    with joining.joined(pair) as joined, dask.config.set({settings.SILENCE: 3}):
         until(both_fit, 120)
 
 
@@ -237,7 +241,8 @@ def test_a_worker_that_dies_loses_what_it_held(
     (died,) = [piece for (piece, of), by in tries.items() if of == phase and dead in by and len(by) > 1]
     assert f"piece {died} of 4: {phase}: lost its worker; tcp://" in caplog.text
     told = {int(piece) for piece in re.findall(r"piece (\d) of 4: \w+: lost its worker", caplog.text)}
-    assert told == {piece for (piece, _), by in tries.items() if len(by) > 1}
+    # Dask may make arrays again of a piece that is finished, if they are lost before they are released: nobody is told.
+    assert told <= {piece for (piece, _), by in tries.items() if len(by) > 1}
     # What was lost is committed to again first. Others Dask may have given to whoever was free, as they are small.
     anew = re.findall(r"piece (\d) of 4: finish: made from the beginning", caplog.text)
     assert not told & {int(piece) for piece in anew}
@@ -257,6 +262,35 @@ def test_a_stopped_worker_loses_its_pieces(
         assert 1 <= len(made_again) <= 3
     finally:
         os.kill(int(marker.read_text()), signal.SIGKILL)
+    await_both(pair)
+
+
+def test_what_a_stopped_worker_holds_is_not_waited_for(pair: Client, statement: Statement) -> None:
+    """By another, to which the scheduler may give a task whose piece lies there."""
+    await_both(pair)
+    prepared = prepare_pieces(pieces_of(statement, [[0, 1], [2, 3]]), parameters=FEW)
+    parts = [Part(piece, PieceNumber(index, 2), "token", "cpu", 1) for index, piece in enumerate(prepared.pieces)]
+
+    def commits(part: Part) -> Errand:
+        return Errand(str(part.number), lambda: packed(part), task="commit", stays=True)
+
+    with joining.joined(pair) as cluster, dask.config.set({settings.SILENCE: 3}):
+        found = {outcome.errand.name: outcome for outcome in cluster.run(map(commits, parts), "cpu")}
+        committed, _ = outcomes = [found[str(part.number)] for part in parts]
+        holder = pids(pair)[committed.worker]
+        joint = Joint(tuple(outcome.value.digest for outcome in outcomes))
+        nonce = joint_nonce(CpuDevice(1), joint, FEW.lookup_pow_bits)
+        try:
+            os.kill(holder, signal.SIGSTOP)
+            errand = Errand(
+                "finish", lambda: packed(parts[0], joint, nonce), task="finish", held=committed, avoid=committed.worker
+            )
+            (finished,) = cluster.run([errand], "cpu")
+        finally:
+            os.kill(holder, signal.SIGKILL)
+        assert finished.error is None and finished.value.proof.payload and finished.worker != committed.worker
+        for outcome in outcomes:
+            cluster.release(outcome)
     await_both(pair)
 
 
