@@ -7,9 +7,9 @@ import textwrap
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import dask
 from distributed import Client, LocalCluster
@@ -90,3 +90,21 @@ def in_background(function: Callable[[], Proof]) -> "Future[Proof]":
     future = pool.submit(function)
     pool.shutdown(wait=False)
     return future
+
+
+def soon(client: Client, function: Callable[[], Any], seconds: float = 150) -> Any:
+    """What it gives. If that takes too long, the test fails with what the scheduler has, and what workers do."""
+    done = in_background(function)
+    with suppress(TimeoutError):
+        return done.result(seconds)
+
+    def tasks(dask_scheduler: Any) -> list[str]:
+        return [f"{task}: {task.state} by {task.processing_on}" for task in dask_scheduler.tasks.values()]
+
+    told, scheduler = client.run_on_scheduler(tasks), cast(Any, client.scheduler)
+    for address, keys in client.processing().items():
+        if keys:
+            with suppress(TimeoutError):  # of one that was stopped
+                stacks: Any = client.sync(scheduler.call_stack, keys=list(keys), callback_timeout=5)
+                told += [line for lines in stacks.get(address, {}).values() for line in lines]
+    raise AssertionError("\n".join(told))

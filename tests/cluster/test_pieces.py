@@ -32,7 +32,7 @@ from graphprover.seen.chrome_trace import chrome_trace
 from graphprover.seen.observation import Observation
 from graphprover.verifier import Expected
 from tests.cluster.once import DIES, STOPS, WRONG, Once
-from tests.cluster.processes import ROOT, in_background, pids, until, workers
+from tests.cluster.processes import ROOT, in_background, pids, soon, until, workers
 from tests.graphs.test_proof import FEW, example
 
 GUEST = ROOT / "examples/guests/fib_iterative.elf"
@@ -257,7 +257,8 @@ def test_a_stopped_worker_loses_its_pieces(
     device: Any = Once("quotient", marker, STOPS)
     try:
         with dask.config.set({settings.SILENCE: 3}):
-            assert prove(statement, pair, parameters=FEW, device=device, pieces=SINGLE) == proof
+            made = soon(pair, lambda: prove(statement, pair, parameters=FEW, device=device, pieces=SINGLE))
+        assert made == proof
         made_again = set(re.findall(r"piece (\d) of 4: finish: made from the beginning", caplog.text))
         assert 1 <= len(made_again) <= 3
     finally:
@@ -285,7 +286,7 @@ def test_what_a_stopped_worker_holds_is_not_waited_for(pair: Client, statement: 
             errand = Errand(
                 "finish", lambda: packed(parts[0], joint, nonce), task="finish", held=committed, avoid=committed.worker
             )
-            (finished,) = cluster.run([errand], "cpu")
+            (finished,) = soon(pair, lambda: list(cluster.run([errand], "cpu")))
         finally:
             os.kill(holder, signal.SIGKILL)
         assert finished.error is None and finished.value.proof.payload and finished.worker != committed.worker
