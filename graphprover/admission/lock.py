@@ -52,7 +52,8 @@ class Lock:
                 line = "graphprover: a process, probably %s, has stopped with the ledger's lock: others go on"
                 _log.warning(line, stopped)
             elif not self._file(number + 1).exists():
-                os.pwrite(file, f"{os.getpid()} {secrets.token_hex(4)}".ljust(_WHO).encode(), 0)
+                with suppress(OSError):  # a disk that is full
+                    os.pwrite(file, f"{os.getpid()} {secrets.token_hex(4)}".ljust(_WHO).encode(), 0)
                 return file
             os.close(file)
 
