@@ -139,7 +139,7 @@ def alone(work: str) -> Iterator[None]:
         return
     with lock:
         end = time.monotonic() + SAME_WORK
-        while not _locked(lock) and time.monotonic() < end:
+        while not locked(lock) and time.monotonic() < end:
             time.sleep(0.005)
         try:
             yield
@@ -147,8 +147,8 @@ def alone(work: str) -> Iterator[None]:
             path.unlink(missing_ok=True)
 
 
-def _locked(file: IO[str]) -> bool:
-    """Whether this process has locked it, now or before."""
+def locked(file: IO[str] | int) -> bool:
+    """Lock an open file, unless it is locked by way of another that is open; whether this one has the lock."""
     import fcntl  # which only POSIX has, and only the prover needs
 
     try:

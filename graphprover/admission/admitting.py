@@ -1,6 +1,5 @@
 """A device's memory asked for, kept and shared: what proofs call."""
 
-import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -10,7 +9,6 @@ from graphprover.device import Device
 from graphprover.device.host_memory import resident
 from graphprover.settings import MEMORY_LIMIT, POOL, bytes_of
 
-_log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
 _process_limit: int | None = None
 _inside = threading.local()
 

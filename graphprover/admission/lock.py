@@ -8,10 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-try:
-    import fcntl
-except ImportError:  # nothing of the kind on Windows, where no ledger is kept
-    fcntl = None  # type: ignore[assignment]
+from graphprover.files import locked
 
 PATIENCE = 5.0  # seconds that others wait for whoever has the lock, who needs it for less than a millisecond
 POLL = 0.0002  # seconds between two tries to take it
@@ -34,6 +31,8 @@ class Lock:
     @contextmanager
     def taken(self) -> Iterator[None]:
         """No other thread or process has it meanwhile."""
+        import fcntl  # which only POSIX has
+
         file = self._take()
         try:
             yield
@@ -65,8 +64,7 @@ def _wait(file: int) -> str:
     """Until this thread has locked it; the process that has it for too long, if one has."""
     who, since = b"", time.monotonic()
     while True:
-        with suppress(BlockingIOError):
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if locked(file):
             return ""
         now = time.monotonic()
         if (found := os.pread(file, _WHO, 0)) != who:

@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import os
 import sys
 import time
 from collections import Counter
@@ -16,7 +15,7 @@ from graphprover.cli.batch_file import Entry, read_batch
 from graphprover.cli.executor import add_executor, check_device, configured
 from graphprover.cli.facts import OUTCOMES, Facts
 from graphprover.cli.observed_files import save_batch
-from graphprover.cli.options import DEBUG, FAILED, OK, Command, UsageError, add_json, add_report, asks, report_files
+from graphprover.cli.options import FAILED, OK, Command, UsageError, add_json, add_report, asks, drawn, report_files
 from graphprover.files import STREAM, FileError, check_writable, read_proof, write
 from graphprover.graphs.executor_names import LOCAL
 from graphprover.leaving import last_words
@@ -256,7 +255,7 @@ def _appended(path: Path | None) -> Iterator[Callable[[Facts], None]]:
 
 def bar(number: int) -> "AbstractContextManager[Draw | None]":
     """A bar that shows a batch, in a terminal."""
-    if sys.stderr.isatty() and DEBUG not in os.environ:
+    if drawn():
         try:
             from graphprover.terminal import batch_bar
         except ModuleNotFoundError:  # rich comes with the prover

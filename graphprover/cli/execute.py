@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from graphprover.cli.facts import Facts
+from graphprover.cli.facts import Facts, file
 from graphprover.cli.options import FAILED, OK, Command, add_json, add_limits, limits_given
 from graphprover.cli.report import Block, Section, cells_report, say
 from graphprover.files import FileError, check_writable, read_input, write
@@ -125,8 +125,7 @@ def write_profile(profiled: "Profile", options: argparse.Namespace) -> Facts:
     data = FORMATS[options.profile.suffix](root, options.guest.name, options.profile_by).encode()
     write(options.profile, data)
     return {
-        "file": str(options.profile),
-        "bytes": len(data),
+        **file(options.profile, data),
         "cells": root.cells,
         "functions": [vars(share) for share in by_function(root)],
     }

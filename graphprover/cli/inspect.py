@@ -6,7 +6,7 @@ from pathlib import Path
 from graphprover.anatomy import security_facts, security_of, sizes_of
 from graphprover.cli import facts, report
 from graphprover.cli.options import OK, Command, UsageError, add_json, add_level
-from graphprover.cli.subject import PROGRAM_HELP, add_input, prepared_for, program_and_statement, program_of
+from graphprover.cli.subject import PROGRAM_HELP, add_input, machine_of, prepared_for, program_and_statement, program_of
 from graphprover.envelope import Proof
 from graphprover.files import STREAM, read_proof
 from graphprover.programs import is_guest, is_packaged, open_program, packaged_names
@@ -15,7 +15,6 @@ from graphprover.protocol.errors import VerificationError
 from graphprover.verifier import layouts_of_proof
 from graphprover.vm.guest import Guest
 from graphprover.vm.key import Key
-from graphprover.vm.statement import Machine
 
 
 def add(command: Command) -> None:
@@ -68,13 +67,11 @@ def _say_key(key: Key, options: argparse.Namespace) -> None:
     """What a key is for and, with a program, whether it is that program's."""
     found = facts.key(key)
     if options.program:
-        program = open_program(options.program)
-        if not isinstance(program, Guest) or not isinstance(program.machine, Machine):
-            raise UsageError(f"{options.program}: not an ELF file, so the key is not its key")
+        machine = machine_of(options.program, ", so the key is not its key")
         from graphprover.vm.setup import check_key
 
         try:
-            check_key(key, program.machine)
+            check_key(key, machine)
         except VerificationError as error:
             raise VerificationError(f"{options.subject}: not the key of {options.program}: {error}") from error
         found["program"] = options.program

@@ -2,6 +2,8 @@
 
 import argparse
 import math
+import os
+import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -51,6 +53,11 @@ def check_files(options: argparse.Namespace) -> None:
 def _paths(options: argparse.Namespace, names: Sequence[str]) -> list[Path]:
     given = (getattr(options, name, None) for name in names)
     return [Path(value) for value in given if value is not None]
+
+
+def drawn() -> bool:
+    """Whether progress is drawn: in a terminal, unless the log goes there."""
+    return sys.stderr.isatty() and DEBUG not in os.environ
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

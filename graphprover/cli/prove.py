@@ -2,8 +2,6 @@
 
 import argparse
 import logging
-import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -13,7 +11,6 @@ from graphprover.cli import demands, facts, report
 from graphprover.cli.executor import add_executor, check_device, configured
 from graphprover.cli.observed_files import save_proof
 from graphprover.cli.options import (
-    DEBUG,
     OK,
     Command,
     UsageError,
@@ -22,6 +19,7 @@ from graphprover.cli.options import (
     add_pieces,
     add_report,
     asks,
+    drawn,
     report_files,
 )
 from graphprover.cli.subject import add_program, program_given
@@ -145,8 +143,7 @@ def _made_here(job: "Job", options: argparse.Namespace, stage: Timing) -> _Verif
 
     with stage("prepare"):
         prepared = job.prepared(options.device)
-    progress = sys.stderr.isatty() and DEBUG not in os.environ
-    return make(prepared, options.executor, options.device, progress, verified=False), None
+    return make(prepared, options.executor, options.device, drawn(), verified=False), None
 
 
 def _made_by_cluster(job: "Job", options: argparse.Namespace, stage: Timing) -> _Verified:
@@ -155,8 +152,7 @@ def _made_by_cluster(job: "Job", options: argparse.Namespace, stage: Timing) -> 
     from graphprover.making import Made
     from graphprover.terminal import bar
 
-    drawn = sys.stderr.isatty() and DEBUG not in os.environ
     looking: AbstractContextManager[list[Observation] | None] = observed() if asks(options) else nullcontext()
-    with stage("cluster"), looking as seen, bar() if drawn else nullcontext() as tell:
+    with stage("cluster"), looking as seen, bar() if drawn() else nullcontext() as tell:
         proof, verdict = made_by_cluster(job, options.executor, options.device, tell)
     return Made(proof, None, {}, 0, observation=seen[0] if seen else None), verdict

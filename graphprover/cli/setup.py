@@ -4,11 +4,9 @@ import argparse
 from pathlib import Path
 
 from graphprover.cli import facts, report
-from graphprover.cli.options import OK, Command, UsageError, add_json
+from graphprover.cli.options import OK, Command, add_json
+from graphprover.cli.subject import machine_of
 from graphprover.files import check_writable, write
-from graphprover.programs import open_program
-from graphprover.vm.guest import Guest
-from graphprover.vm.statement import Machine
 
 
 def add(command: Command) -> None:
@@ -29,12 +27,10 @@ def add(command: Command) -> None:
 def run(options: argparse.Namespace) -> int:
     """``graphprover setup``"""
     check_writable(options.output)
-    program = open_program(options.program)
-    if not isinstance(program, Guest) or not isinstance(program.machine, Machine):
-        raise UsageError(f"{options.program}: not an ELF file; only guests have verifying keys")
+    machine = machine_of(options.program, "; only guests have verifying keys")
     from graphprover.vm.setup import make_key
 
-    key = make_key(program.machine)
+    key = make_key(machine)
     encoded = key.to_bytes()
     write(options.output, encoded)
     found = facts.key(key) | {"program": options.program, "key": facts.file(options.output, encoded)}

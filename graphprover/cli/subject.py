@@ -12,6 +12,7 @@ from graphprover.programs import Program, ProgramError, load_packaged, open_prog
 from graphprover.proof_in_pieces import ProofInPieces
 from graphprover.statement import Statement
 from graphprover.vm.guest import Guest, Limits
+from graphprover.vm.statement import Machine
 
 PROGRAM_HELP = (
     f"an ELF file for RV64IM; {', '.join(packaged_names())}, which are packaged; or a folder or .py file that defines "
@@ -82,6 +83,14 @@ def prepared_for(program: Program | Guest, statement: Statement | Pieces, option
         return ready(statement, options.security, options.rate, proximity=options.proximity)
     except ValueError as error:
         raise UsageError(f"{program.name}: {error}") from error
+
+
+def machine_of(name: str, but: str) -> Machine:
+    """The machine of a guest's ELF file; raises UsageError for anything else, which ends with ``but``."""
+    program = open_program(name)
+    if not isinstance(program, Guest) or not isinstance(program.machine, Machine):
+        raise UsageError(f"{name}: not an ELF file{but}")
+    return program.machine
 
 
 def program_of(proof: Proof | ProofInPieces, options: argparse.Namespace) -> Program | Guest:

@@ -7,8 +7,7 @@ from itertools import chain
 
 from graphprover.air import AirDescription
 from graphprover.cli.options import FAILED, OK, Command, UsageError
-from graphprover.programs import open_program
-from graphprover.vm.guest import Guest
+from graphprover.cli.subject import machine_of
 from graphprover.vm.possible import possible_tables
 from graphprover.vm.shape import MIN_ROWS
 from graphprover.vm.statement import Machine
@@ -44,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     from graphprover.device.choose import device_for
     from graphprover.device.cpu import CpuDevice
 
-    machines = [_machine(name) for name in options.programs]
+    machines = [machine_of(name, "; only guests have tables of the machine") for name in options.programs]
     try:
         device = device_for(options.device)
     except ValueError as error:
@@ -56,14 +55,6 @@ def run(options: argparse.Namespace) -> int:
         assert isinstance(device, CudaDevice)
         _warm_gpu(machines, device.number)
     return OK if kept else FAILED
-
-
-def _machine(name: str) -> Machine:
-    """The machine of a guest; raises UsageError for anything else."""
-    guest = open_program(name)
-    if not isinstance(guest, Guest) or not isinstance(guest.machine, Machine):
-        raise UsageError(f"{name}: not an ELF file; only guests have tables of the machine")
-    return guest.machine
 
 
 def _warm_cpu() -> bool:
