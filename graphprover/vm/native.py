@@ -84,15 +84,19 @@ def compile_blocks(image: Image, counts: np.ndarray, *, record: bool) -> Native:
 
 def _engine(text: str) -> Any:
     """What LLVM makes of a module."""
+    module = llvm.parse_assembly(text)
+    module.verify()
+    engine = llvm.create_mcjit_compiler(module, target_machine())
+    engine.finalize_object()
+    return engine
+
+
+def target_machine() -> Any:
+    """Return LLVM's code generator for this processor."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     features = llvm.get_host_cpu_features().flatten()
-    machine = llvm.Target.from_default_triple().create_target_machine(llvm.get_host_cpu_name(), features, opt=1)
-    module = llvm.parse_assembly(text)
-    module.verify()
-    engine = llvm.create_mcjit_compiler(module, machine)
-    engine.finalize_object()
-    return engine
+    return llvm.Target.from_default_triple().create_target_machine(llvm.get_host_cpu_name(), features, opt=1)
 
 
 class Translation:

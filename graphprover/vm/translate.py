@@ -53,6 +53,10 @@ def translated(code: Code, blocks: Sequence[Block], *, record: bool) -> str:
     """A module of LLVM with NAME(arguments, limit), which runs these blocks and gives what is unfinished.
 
     Block i is entered where ``entries`` has i + 1 for its first instruction; ``runs`` counts how often it ran.
+
+    Functions are ``nounwind``: LLVM registers the unwind tables of other functions with libgcc, and removes them when
+    the code is freed. From GCC 13 on, libgcc searches these tables without a lock, and a thread that walks its stack
+    meanwhile (NumPy does, for arrays of 256 KiB and more) reads freed memory.
     """
     numbers = {block.start: number for number, block in enumerate(blocks)}
     written = [_Writer(code, number, numbers, record).block(block) for number, block in enumerate(blocks)]
@@ -60,7 +64,7 @@ def translated(code: Code, blocks: Sequence[Block], *, record: bool) -> str:
     cases = " ".join(f"i32 {number + 1}, label %b{number}" for number in range(len(blocks)))
     variables = (("next", INSTRUCTION), ("cycle", CYCLE), ("accesses", ACCESSES))
     lines = [
-        f"define i64 @{NAME}(ptr %arguments, i64 %limit) {{",
+        f"define i64 @{NAME}(ptr %arguments, i64 %limit) nounwind {{",
         *(f"%{name}.at = getelementptr ptr, ptr %arguments, i64 {place}" for place, name in enumerate(ARGUMENTS)),
         *(f"%{name} = load ptr, ptr %{name}.at" for name in ARGUMENTS),
         *(f"%{name} = getelementptr i64, ptr %position, i64 {place}" for name, place in variables),
@@ -83,7 +87,7 @@ def translated(code: Code, blocks: Sequence[Block], *, record: bool) -> str:
 def _closely(code: Code) -> str:
     """A function: the place of an aligned address in a page with code, or of which only some words are there; or 0."""
     return f"""
-define internal i64 @closely(ptr %there, i64 %base, i64 %address, i64 %size, i1 %write) cold noinline {{
+define internal i64 @closely(ptr %there, i64 %base, i64 %address, i64 %size, i1 %write) cold noinline nounwind {{
 %offset = and i64 %address, {PAGE_BYTES - 1}
 %word = lshr i64 %offset, 3
 %place = sub i64 %word, %base

@@ -1,19 +1,24 @@
 """Machine code of blocks: which code becomes one, that a run by them is the interpreter's, and when it is made."""
 
+import subprocess
+import sys
 from concurrent.futures import Future
 from dataclasses import fields, is_dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from elftools.elf.elffile import ELFFile
+from llvmlite.binding import parse_assembly
 
 from graphprover.vm import native
-from graphprover.vm.elf import load_elf
+from graphprover.vm.elf import Image, load_elf
 from graphprover.vm.execute import SLICE, Execution, execute
 from graphprover.vm.interpreter import predecode
 from graphprover.vm.isa import Instruction, Op
-from graphprover.vm.translate import Block
+from graphprover.vm.translate import Block, Code, translated
 from tests.vm.assemble import image, leave, li
 from tests.vm.conftest import all_compiled
 
@@ -154,3 +159,60 @@ def test_code_of_few_programs_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     assert native.translation_of(programs[-1], record=False) is found[-1]
     assert native.translation_of(programs[0], record=False) is not found[0]
     assert len(native._translations) == native.PROGRAMS
+
+
+def program_in_a_loop() -> Image:
+    """Return a program whose loop has a load and a store, which call the second function of the machine code."""
+    body = [Instruction(Op.LD, rd=6, rs1=2), Instruction(Op.SD, rs1=2, rs2=6)]
+    return image(loop(1, *body) + leave())
+
+
+@pytest.mark.parametrize("record", [False, True])
+def test_machine_code_has_no_unwind_tables(record: bool) -> None:
+    program = program_in_a_loop()
+    words = predecode(program.instructions)
+    blocks = native.blocks_of(words, np.full(len(program.code), native.OFTEN))
+    text = translated(Code(words.tolist(), program.code_base, program.code_end), blocks, record=record)
+    assert "@closely" in text
+    objects = [
+        native.target_machine().emit_object(parse_assembly(made)) for made in (text, text.replace(" nounwind", ""))
+    ]
+    names = [[section.name for section in ELFFile(BytesIO(made)).iter_sections()] for made in objects]
+    assert ".eh_frame" not in names[0]
+    assert ".eh_frame" in names[1]
+
+
+def sections_of(text: str) -> list[str]:
+    """Return the names of the sections in the object file that LLVM makes of a module."""
+    made = native.target_machine().emit_object(parse_assembly(text))
+    return [section.name for section in ELFFile(BytesIO(made)).iter_sections()]
+
+
+def test_code_is_freed_while_other_threads_walk_their_stacks() -> None:
+    """With the libgcc of GCC 13 or newer, this ends by SIGSEGV if freed code had unwind tables."""
+    done = subprocess.run([sys.executable, "-c", WALKS], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+WALKS = """
+import threading
+import numpy as np
+from graphprover.vm import native
+from tests.vm.test_native import program_in_a_loop
+
+program = program_in_a_loop()
+counts = np.full(len(program.code), native.OFTEN)
+ended = threading.Event()
+
+def walk():
+    large = np.ones(1 << 19, dtype=bool)
+    while not ended.is_set():
+        (large & large) & large  # NumPy looks at the stack before it writes into the temporary array
+
+threads = [threading.Thread(target=walk) for _ in range(2)]
+for thread in threads:
+    thread.start()
+for _ in range(100):
+    native.compile_blocks(program, counts, record=True)
+ended.set()
+"""
