@@ -47,6 +47,8 @@ SOME = [FAMILY_NUMBERS[name] for name in (
     "div", "keccak_call", "addi_in_place", "addi_narrow_in_place", "and_in_place", "div_in_place",
 )]  # fmt: skip
 
+WIDE = [FAMILY_NUMBERS[name] for name in ("mulh", "mulhu", "mulhsu", "divu", "rem", "remu", "divw", "and")]
+
 
 @dataclass
 class Claimed:
@@ -161,9 +163,16 @@ def claimed(proof: Proof | ProofInPieces) -> Claimed:
 def made(subject: Subject, bounds: spec.Bounds, rng: random.Random) -> Claimed:
     """A header that some numbers of uses near the bounds lead to; its cycles are at or beside what they allow."""
     pieces = rng.choice((1, 1, 2, 3))
-    uses = [{f: near(bounds, rng) for f in rng.sample(SOME, rng.randint(1, 5))} for _ in range(pieces)]
-    long = rng.random() < 0.5  # what is too short for tables of its own, in a run of any length, is shared or left out
-    own_from = {f: spec.own_tables_from(f, 2**18 if long else 1, bounds) for f in SOME}
+    few = pieces == 1 and rng.random() < 0.5  # so few cycles that the run may have table 10
+    uses = [
+        {
+            f: rng.randint(1, 3 * bounds.b) if few else near(bounds, rng)
+            for f in (rng.sample(WIDE, rng.randint(0, 8)) if few else []) + rng.sample(SOME, rng.randint(1, 5))
+        }
+        for _ in range(pieces)
+    ]
+    long = not few and rng.random() < 0.5
+    own_from = {f: own_from_of(f, long, bounds) for f in SOME + WIDE}
     facts: dict[int, spec.Derived] = {}
 
     def add(tables: list[list[Any]], number: int, count: int) -> None:
@@ -188,8 +197,20 @@ def made(subject: Subject, bounds: spec.Bounds, rng: random.Random) -> Claimed:
                 continue
             cycles += count
         cycles += index == pieces - 1
+        if not few and rng.random() < 0.1:  # as many uses of a shared table as there can be, or one more or less
+            number = rng.choice((4096, 4097))
+            sharing = spec.COMMON if number == 4096 else spec.RARE
+            most = sum(1 if f == spec.HALT else own_from_of(f, long, bounds) - 1 for f in sharing)
+            cycles, shared[number] = cycles - shared[number], most + rng.choice((-1, 0, 1))
+            cycles += shared[number]
         for number, count in shared.items():
             add(tables, number, count)
+        if rng.random() < 0.05 and any(count >= own_from[f] for f, count in of_families.items()):
+            # A family with tables of two numbers of lanes.
+            family = next(f for f, count in of_families.items() if count >= own_from[f])
+            lanes, count = rng.choice(((1, bounds.c - 1), (2, bounds.c), (4, bounds.d)))
+            add(tables, 16 * family + lanes, count)
+            cycles += count
         if rng.random() < 0.3:
             # Eight tables of 2^26 rows exceed the bound on times.
             add(tables, 8, rng.choice((7, 8)) << 26 if rng.random() < 0.1 else near(bounds, rng))
@@ -198,11 +219,16 @@ def made(subject: Subject, bounds: spec.Bounds, rng: random.Random) -> Claimed:
             if subject.program.data_rows:
                 tables.append([3, log2(subject.program.data_rows), ()])
             tables += [[n, rng.randint(6, 12), ()] for n in (4, 5, 7) if rng.random() < 0.5]
-        if pieces == 1 and cycles <= 2**17 and rng.random() < 0.5:
+        if pieces == 1 and (cycles <= 2**17 or rng.random() < 0.05) and rng.random() < 0.7:
             words = sum(spec.derived(subject.describe(n, 0, 0, 0)).cells for n, *_ in tables)
             rule = spec.Rule(1, 1, 2**13 if words >= 720 else 2**26)
             count = rng.choice((rng.randint(1, 2**15), 2**14 + 1, 2**13 + 1, 3 * 2**13, 3 * 2**13 - 1, 2**15))
-            tables += [[10, log2(rows), ()] for rows in rule.heights(count)]
+            heights = (
+                rule.heights(count)
+                if rng.random() < 0.7
+                else [2**14, 2**13, 2 ** rng.randint(6, 14)][: rng.randint(2, 3)]
+            )
+            tables += [[10, log2(rows), ()] for rows in heights]
         else:
             tables.append([9, 16, ()])
         # Tables of one number stay in their order.
@@ -210,6 +236,10 @@ def made(subject: Subject, bounds: spec.Bounds, rng: random.Random) -> Claimed:
     claim = Claimed(cycles, (0, 0), 6, made_pieces, [6] * pieces if pieces > 1 else [])
     at_edge(subject, claim, bounds, rng)
     return claim
+
+
+def own_from_of(family: int, long: bool, bounds: spec.Bounds) -> int:
+    return spec.own_tables_from(family, 2**18 if long else 1, bounds)
 
 
 def at_edge(subject: Subject, claim: Claimed, bounds: spec.Bounds, rng: random.Random) -> None:
@@ -222,6 +252,8 @@ def at_edge(subject: Subject, claim: Claimed, bounds: spec.Bounds, rng: random.R
     found = spec.cycles_range(numbers, logs, claim.cycles, facts, bounds)
     if found and rng.random() < 0.6:
         claim.cycles = max(0, rng.choice((found[0] - 1, found[0], found[1], found[1] + 1)))
+    if found and found[0] <= 2**17 <= found[1]:
+        claim.cycles = 2**17 + rng.choice((0, 1))  # the most with table 10, and one more
 
 
 def near(bounds: spec.Bounds, rng: random.Random) -> int:
