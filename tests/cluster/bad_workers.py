@@ -102,6 +102,21 @@ def on_input(data: bytes) -> None:
     """This process proves runs on another input."""
     _before(lambda job: replace(job, data=data))
 
+    def changed(real: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda part, *more: real(replace(part, subject=replace(part.subject, data=data)), *more)
+
+    worker.commit_one, worker.finish_one = changed(worker.commit_one), changed(worker.finish_one)
+
+
+def at_level(security: float) -> None:
+    """This process proves with so many bits."""
+
+    def change(job: Job) -> Job:
+        job.prover.security = security
+        return job
+
+    _before(change)
+
 
 def at_rate(rate: int) -> None:
     """This process proves at another rate."""

@@ -9,7 +9,7 @@ import dask
 import pytest
 from distributed import Client
 
-from graphprover import VerificationError, prove, settings
+from graphprover import Prover, VerificationError, prove, prove_many, settings
 from graphprover.cluster import ClusterError
 from graphprover.cluster.errands import BEGUN
 from graphprover.examples import memory, synthetic
@@ -96,3 +96,51 @@ def test_pieces_of_another_level_are_refused(pair: Client) -> None:
     spoil(pair, bad_workers.weak_pieces)
     with pytest.raises(VerificationError, match="other parameters than were asked for"):
         prove(example(memory), pair, parameters=FEW, pieces=2)
+
+
+@pytest.mark.parametrize("cut", [{}, {"pieces": 2}])
+def test_a_proof_of_another_input_is_refused(pair: Client, cut: dict[str, int]) -> None:
+    """It is a true proof of the program, and does not state the input."""
+    guest = Prover(GUEST, security=20, executor=pair, **cut)
+    proof = guest.prove(INPUT)
+    spoil(pair, bad_workers.on_input, OTHER)
+    with pytest.raises(VerificationError, match="of another run than the program's on this input"):
+        guest.prove(INPUT)
+    assert proof == Prover(GUEST, security=20, executor="sync", **cut).prove(INPUT)
+
+
+def test_a_proof_at_another_rate_is_refused(pair: Client) -> None:
+    spoil(pair, bad_workers.at_rate, 2)
+    Prover(GUEST, security=20, executor=pair).prove(INPUT)
+    with pytest.raises(VerificationError, match="not at the rate 1/4, which was asked for, by tcp://"):
+        Prover(GUEST, security=20, rate=4, executor=pair).prove(INPUT)
+
+
+BATCH: dict[str, tuple[Callable[..., None], tuple[Any, ...], str]] = {
+    "nothing": (bad_workers.returns, (None,), "returned NoneType, not Made"),
+    "another input": (bad_workers.on_input, (OTHER,), "of another run than the program's on this input"),
+    "another rate": (bad_workers.at_rate, (2,), "not at the rate 1/4"),
+    "another level": (bad_workers.at_level, (5,), "60 were asked for"),
+    "wrong types": (bad_workers.without_parameters, (), "returned a malformed proof"),
+}
+
+
+@pytest.mark.parametrize("wrong", BATCH)
+def test_a_batch_refuses_the_same(pair: Client, wrong: str) -> None:
+    change, arguments, message = BATCH[wrong]
+    guest = Prover(GUEST, security=60, rate=4)
+    jobs = [guest.job(INPUT, f"job {number}") for number in range(6)]
+    spoil(pair, change, *arguments)
+    results = list(prove_many(jobs, pair, "cpu"))
+    assert {result.job for result in results} == set(jobs)
+    for result in results:
+        assert isinstance(result.error, VerificationError) and result.proof is None
+        assert message in str(result.error) and str(result.error).endswith(f", by {result.worker}")
+
+
+def test_a_batch_is_made_by_the_other_worker(pair: Client) -> None:
+    guest = Prover(GUEST, security=20)
+    expected = guest.prove(INPUT)
+    spoil(pair, bad_workers.on_input, OTHER, all_of_them=False)
+    results = list(prove_many([guest.job(INPUT, f"job {number}") for number in range(12)], pair, "cpu"))
+    assert len(results) == 12 and all(result.proof == expected for result in results)
