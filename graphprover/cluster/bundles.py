@@ -91,7 +91,7 @@ class Bundles(Iterator[Errand]):
             if job in self._refused:
                 yield job, None, VerificationError(f"{error}, by {worker}")
                 return
-            _log.warning("graphprover: prove-%s: %s, by %s; it is made again", job.label, error, worker)
+            _log.warning("graphprover: prove-%s: %s, by %s; it is retried", job.label, error, worker)
             self._refused[job] = worker
             self._alone.append(weighed)
         except Exception as error:  # of this process's own run
