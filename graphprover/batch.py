@@ -47,9 +47,13 @@ def prove_many(
     What a job weighs is known only once its program has run, so the bytes of its input stand for it. ``jobs`` is read
     to its end before the first begins, but no input that is a path before its job does.
 
-    Every proof has been verified by the process that made it, and not again by this one. Raises ValueError for another
-    executor, or a device that is not there; `graphprover.cluster.ClusterError` where a cluster can make no proofs; and
-    what ends this process or its GPU: KeyboardInterrupt, `graphprover.device.DeviceLost`.
+    Every proof has been verified by the process that made it. Of a worker's proof this process verifies the header:
+    the level, the program, and what it says of a guest's run, which this process repeats without a record. `verify`
+    checks the rest. A proof that does not hold is retried, once, on another worker.
+
+    Raises ValueError for another executor, or a device that is not there; `graphprover.cluster.ClusterError` where a
+    cluster can make no proofs; and what ends this process or its GPU: KeyboardInterrupt,
+    `graphprover.device.DeviceLost`.
     """
     weighed = sorted(((_weight(job), job) for job in jobs), key=itemgetter(0), reverse=True)
     prove = _here if executor in LOCAL else _by_cluster
@@ -76,20 +80,21 @@ def _by_cluster(weighed: Weighed, executor: Any, device: Device | str, begun: Be
     from graphprover.cluster.bundles import Bundles  # which load Dask's distributed
     from graphprover.cluster.errands import Errand
     from graphprover.cluster.joining import joined
+    from graphprover.cluster.returned import Returned
 
-    with joined(executor, max(1, len(weighed))) as cluster:
-        bundles = Bundles(weighed, device, partial(cluster.workers, device))
+    with joined(executor, max(1, len(weighed))) as cluster, Returned() as returned:
+        bundles = Bundles(weighed, device, partial(cluster.workers, device), returned.check)
 
         def begins(errand: Errand, worker: str) -> None:
             for job in bundles.jobs(errand):
+                returned.begin(job)
                 begun(job, worker)
 
         for outcome in cluster.run(bundles, device, begins):
             for job, theirs, error in bundles.ended(outcome):
-                if theirs:
-                    theirs = replace(theirs, preprocessed_cap=None)
-                    if theirs.observation:
-                        theirs = replace(theirs, observation=give(theirs.observation.of_worker(outcome.worker)))
+                returned.forget(job)
+                if theirs and theirs.observation:
+                    theirs = replace(theirs, observation=give(theirs.observation.of_worker(outcome.worker)))
                 yield Result(job, theirs, error, outcome.worker, outcome.tries)
 
 

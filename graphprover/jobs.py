@@ -30,7 +30,7 @@ from graphprover.proof_in_pieces import ProofInPieces, proof_from_bytes
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.parameters import FAST, RATES
 from graphprover.protocol.security import JOHNSON_PROXIMITY
-from graphprover.prover import in_pieces
+from graphprover.prover import check_headers, in_pieces
 from graphprover.seen.watching import give, stage
 from graphprover.statement import Statement
 from graphprover.verifier import Expected, Verdict, check_level, expect
@@ -137,9 +137,7 @@ class Prover:
         job = Job(self, data, "", state_input, exit_code, limits)
         if self.executor in LOCAL:
             return made(job, self.executor, self.device).proof
-        proof, _ = made_by_cluster(job, self.executor, self.device)
-        job.check_claim(proof)
-        return proof
+        return made_by_cluster(job, self.executor, self.device)[0]
 
     def verify(self, proof: Proof | ProofInPieces | bytes) -> Verdict:
         """Check that this is a proof of this program with the security asked for: arguments and errors of `verify`.
@@ -198,12 +196,14 @@ class Job:
         """What to call it: by its name, or by its program's, without the hash."""
         return self.name or self.prover.program.label.split(" ")[0]
 
-    def count(self) -> int:
-        """In how many pieces its proof was asked for; runs a guest where windows were."""
-        program, window = self.prover.program, self.prover.window
-        if window is None or not isinstance(program, Guest):
-            return self._pieces
-        return -(-self.prover.execute(self._input() or b"", **self.limits).cycles // window)
+    def count(self, claim: Claim | None = None) -> int | None:
+        """Return in how many pieces the proof was asked for; None if the worker decides.
+
+        ``claim``: of the guest's run, which windows need.
+        """
+        if self.prover.window is not None and claim:
+            return -(-claim.cycles // self.prover.window)
+        return self.prover.pieces
 
     def prepared(self, device: Device | str | None = None) -> Prepared | PreparedPieces:
         """The statement about this run with its traces: executes the guest.
@@ -249,6 +249,10 @@ class Job:
         prover = self.prover
         return ready(statement, prover.security, prover.rate, proximity=prover.proximity)
 
+    def own_claim(self) -> Claim | None:
+        """Return `claim` of a guest; None for a program of tables, whose traces would have to be made for it."""
+        return self.claim() if isinstance(self.prover.program, Guest) else None
+
     def claim(self) -> Claim:
         """What a proof of a guest's run would say, without its record."""
         limits = Limits(max_memory=half_of_memory()) | self.limits  # by default as much as with a record
@@ -276,6 +280,24 @@ class Job:
             self._check_exit_code(claim.exit_code)
             if claim.input != self._stated():
                 raise VerificationError(f"{self.label}: the proof states another input, or states one or none unasked")
+
+    def check_returned(self, proof: Proof | ProofInPieces, claim: Claim | None, *, kept: bool = False) -> None:
+        """Raise VerificationError unless the header of a worker's proof is what the job asks for.
+
+        Level and tables are left to `Prover.verify`.
+
+        Args:
+            claim: Of the guest's run in this process, with which the proof must agree; None for a program of tables.
+            kept: The proof was there before, possibly at another rate and in other pieces.
+        """
+        self.check_claim(proof)
+        rate, count, found = self.prover.rate, self.count(claim), len(proofs_of(proof))
+        if not kept and rate is not None and proof.parameters.log_blowup != RATES[rate]:
+            raise VerificationError(f"{self.label}: the proof is not at the rate 1/{rate}, which was asked for")
+        if not kept and count is not None and count != found:
+            raise VerificationError(f"{self.label}: the proof is in {found} pieces; {count} were asked for")
+        if claim and claim_in(proof) != claim:
+            raise VerificationError(f"{self.label}: the proof is of another run than the program's on this input")
 
     def _stated(self) -> bytes | None:
         """The input that a proof states."""
@@ -393,31 +415,34 @@ def made_by_cluster(
     from graphprover.cluster.joining import joined  # which loads Dask's distributed
     from graphprover.cluster.pieces import prove_parts
 
-    tasks = job.count() if job.prover.window is None else None  # else only a run can say it
-    with ThreadPoolExecutor(1) as meanwhile, joined(executor, tasks) as cluster:
-        committed = meanwhile.submit(job.prover._commit)
+    window = job.prover.window
+    with ThreadPoolExecutor(2) as meanwhile:
+        # Beside the workers: a run without a record takes a small part of the time of a proof.
+        committed, claim = meanwhile.submit(job.prover._commit), meanwhile.submit(job.own_claim)
+        count = job.count(claim.result() if window is not None else None) or 1
+        prepared = job.prepared() if count > 1 and not isinstance(job.prover.program, Guest) else None
 
         def expected(headers: ProofInPieces) -> Expected:
             committed.result()
-            return job.prover._expect(headers)
-
-        count = tasks or job.count()
-        if count > 1:
-            parts = [job] * count if isinstance(job.prover.program, Guest) else _pieces_of(job)
-            return prove_parts(cluster, job.label, parts, device, expected, tell)
+            against = job.prover._expect(headers)
+            job.check_returned(headers, claim.result())
+            if prepared:
+                check_headers(headers, prepared)
+            return against
 
         def verify(whole: Proof | ProofInPieces) -> Verdict:
             committed.result()
-            return job.prover.verify(whole)
+            verdict = job.prover.verify(whole)
+            job.check_returned(whole, claim.result())
+            return verdict
 
-        return cluster.prove(job, device, verify, tell)
-
-
-def _pieces_of(job: Job) -> Sequence[Prepared]:
-    """Of a statement of tables, which are made here."""
-    prepared = job.prepared()
-    assert isinstance(prepared, PreparedPieces)
-    return prepared.on_host().pieces
+        with joined(executor, count) as cluster:
+            if count == 1:
+                return cluster.prove(job, device, verify, tell)
+            parts: Sequence[Job | Prepared] = [job] * count
+            if isinstance(prepared, PreparedPieces):
+                parts = prepared.on_host().pieces
+            return prove_parts(cluster, job.label, parts, device, expected, tell)
 
 
 def _given(made: Made, name: str = "") -> Made:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, overload
 
 from dask.delayed import Delayed
 
-from graphprover.anatomy import sizes_of
+from graphprover.anatomy import proofs_of, sizes_of
 from graphprover.checker import warn
 from graphprover.dealing import deal
 from graphprover.device import Device
@@ -30,6 +30,7 @@ from graphprover.pieces import Pieces, pieces_of
 from graphprover.piecewise import prove_pieces
 from graphprover.prepared import Prepared, PreparedPieces, ready, wrapped
 from graphprover.proof_in_pieces import ProofInPieces
+from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.proof import Cap
@@ -108,9 +109,8 @@ def prove(
         statement = in_pieces(statement, pieces)
     with stage("prepare"):
         prepared = ready(statement, security, rate, parameters, proximity)
-    # By whom it was made does not matter, so it is verified without a level.
-    checks = Checks(lambda proof: verify(proof, statement, 0), lambda headers: expect(headers, statement, 0))
-    return prove_prepared(prepared, executor, device, progress, checks)[0]
+    level = 0 if parameters else security  # with its own parameters, the caller has chosen the level
+    return prove_prepared(prepared, executor, device, progress, checks_of(prepared, statement, level, proximity))[0]
 
 
 def in_pieces(statement: Statement, pieces: int | Sequence[Sequence[int]]) -> Statement | Pieces:
@@ -124,8 +124,39 @@ def in_pieces(statement: Statement, pieces: int | Sequence[Sequence[int]]) -> St
 class Checks:
     """How to verify what a cluster makes; each raises VerificationError."""
 
-    whole: Callable[[Proof], Verdict]  # a proof that one worker has made
+    whole: Callable[[Proof | ProofInPieces], Verdict]  # a proof that one worker has made
     pieces: Callable[[ProofInPieces], Expected]  # of pieces, given their headers: what they are verified against
+
+
+def checks_of(
+    prepared: Prepared | PreparedPieces, statement: Statement | Pieces, security: float, proximity: str
+) -> Checks:
+    """Return how to verify a cluster's proof of a statement that was prepared here.
+
+    A proof with another header than the prepared one is refused: it has other parameters, heights or public values.
+    """
+
+    def whole(proof: Proof | ProofInPieces) -> Verdict:
+        check_headers(proof, prepared)
+        return verify(proof, statement, security, proximity)
+
+    def pieces(headers: ProofInPieces) -> Expected:
+        check_headers(headers, prepared)
+        return expect(headers, statement, security, proximity)
+
+    return Checks(whole, pieces)
+
+
+def check_headers(proof: Proof | ProofInPieces, prepared: Prepared | PreparedPieces) -> None:
+    """Raise VerificationError unless the header of each piece, or of the whole proof, is the prepared one."""
+    expected = [piece.header for piece in (prepared.pieces if isinstance(prepared, PreparedPieces) else [prepared])]
+    found = proofs_of(proof)
+    if isinstance(proof, ProofInPieces) != isinstance(prepared, PreparedPieces) or len(found) != len(expected):
+        raise VerificationError(f"the proof is in {len(found)} pieces; {len(expected)} were asked for")
+    for own, header in zip(found, expected, strict=True):
+        for field in ("label", "parameters", "log_heights", "public_values"):
+            if getattr(own, field) != getattr(header, field):
+                raise VerificationError(f"the proof has other {field.replace('_', ' ')} than were asked for")
 
 
 def prove_prepared(

@@ -182,6 +182,20 @@ def expect(
     return Expected(headers, pieces, dealt, tuple(layouts), tuple(caps), proven)
 
 
+def verify_header(
+    proof: Proof | ProofInPieces,
+    statement: Statement | Pieces,
+    security: float = 128,
+    proximity: str = JOHNSON_PROXIMITY,
+) -> Security:
+    """Verify what `verify` does before it reads payloads, and return what the proof is worth if these hold.
+
+    Arguments and errors are those of `verify`.
+    """
+    check_level(proof, security)
+    return _proven(layouts_of_proof(proof, statement), security, proximity)
+
+
 def verify_piece(piece: Piece, pieces: Pieces, *, preprocessed: Cap | None = None) -> tuple[Layout, BatchProof]:
     """Check one piece by itself; what it must have in common with the others is left to `check_in_common`.
 

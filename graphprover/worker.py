@@ -24,6 +24,7 @@ from graphprover.cluster.members import READY, enlist
 from graphprover.cluster.meters import METERS, install, metered, metered_piece
 from graphprover.cluster.one_piece import Finished, Held, commit_one, finish_one
 from graphprover.cluster.payloads import Part, Whole, unpacked
+from graphprover.cluster.results import carried
 from graphprover.device import CpuDevice, Device, DeviceLost
 from graphprover.device.choose import AUTO, CPU, profile_of
 from graphprover.making import Made
@@ -37,6 +38,7 @@ _log = logging.getLogger(__name__)
 _proving = threading.Lock()  # a proof takes all threads of its worker
 
 
+@carried
 def prove(payload: bytes) -> Made:
     """A proof; raises what `graphprover.jobs.made` does."""
     with _task() as worker:
@@ -44,6 +46,7 @@ def prove(payload: bytes) -> Made:
         return metered(asked.subject, _own(asked.device, worker), asked.observe, asked.verified)
 
 
+@carried
 def prove_in_turn(payload: bytes) -> list[Made]:
     """The proofs of several jobs, one after another, until one fails, of which nothing is told, or time is over."""
     with _task() as worker:
@@ -63,6 +66,7 @@ def prove_in_turn(payload: bytes) -> list[Made]:
         return made
 
 
+@carried
 def commit(payload: bytes) -> Held:
     """A piece that has committed, and whose arrays stay."""
     with _task() as worker:
@@ -72,6 +76,7 @@ def commit(payload: bytes) -> Held:
         return held
 
 
+@carried
 def finish(payload: bytes, held: Held | None = None) -> Finished:
     """A piece that is finished; ``held``: what `commit` has left here, if it has."""
     with _task() as worker:

@@ -35,7 +35,7 @@ LAYERS = (
     ("jobs",),  # proofs to make, as they travel
     ("cluster.one_piece",),  # one piece of a proof, whose others are made elsewhere
     ("worker", "cluster.meters"),
-    ("batch", "cluster.bundles"),
+    ("batch", "cluster.bundles", "cluster.returned"),
     # the command line: what commands share, commands, all of it
     ("cli.options", "cli.executor", "cli.subject", "cli.demands", "cli.batch_file", "cli.facts", "cli.report", "pages"),
     ("cli.observed_files",),

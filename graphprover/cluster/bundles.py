@@ -4,10 +4,12 @@ A task costs client, scheduler and worker some milliseconds of Python each, besi
 small one, and a client that serves many GPUs could send no more of them.
 """
 
+import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from math import inf
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from graphprover.cluster.errands import TOGETHER_SECONDS, Errand, Outcome
@@ -15,9 +17,13 @@ from graphprover.cluster.payloads import Whole, packed
 from graphprover.device import Device
 from graphprover.jobs import Job, Prover
 from graphprover.making import Made
+from graphprover.protocol.errors import VerificationError
 from graphprover.seen.watching import observing
 
 Ended = tuple[Job, Made | None, Exception | None]
+Check = Callable[[Job, Any], Made]  # of what a worker returned for a job; raises VerificationError
+
+_log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
 
 _took: WeakKeyDictionary[Prover, float] = WeakKeyDictionary()  # seconds of the last proof by a worker
 
@@ -30,11 +36,15 @@ class Bundles(Iterator[Errand]):
     on where `ended` has given jobs back.
     """
 
-    def __init__(self, weighed: Iterable[tuple[int, Job]], device: Device | str, workers: Callable[[], int]) -> None:
+    def __init__(
+        self, weighed: Iterable[tuple[int, Job]], device: Device | str, workers: Callable[[], int], check: Check
+    ) -> None:
         self._waiting = deque(weighed)
         self._alone: deque[tuple[int, Job]] = deque()
         self._device, self._workers, self._observe = device, workers, observing()
         self._taken: dict[Errand, list[tuple[int, Job]]] = {}
+        self._check = check
+        self._refused: dict[Job, str] = {}  # jobs with a proof that did not hold, and its worker
 
     def __next__(self) -> Errand:
         if self._alone:
@@ -59,17 +69,36 @@ class Bundles(Iterator[Errand]):
         Its next job goes alone, as it may be the reason; all do if nothing is known of any.
         """
         taken = self._taken.pop(outcome.errand)
-        if len(taken) == 1:
-            ((_, job),) = taken
-            yield job, _noted(job, outcome.value), outcome.error
+        if len(taken) == 1 and outcome.error:
+            yield taken[0][1], None, outcome.error
             return
-        found: list[Made] = outcome.value or []
-        for (_, job), made in zip(taken, found, strict=False):
-            yield job, _noted(job, made), None
+        found: list[Any] = [outcome.value]
+        if several := len(taken) > 1:
+            found = outcome.value if isinstance(outcome.value, list) else []
+        for one, value in zip(taken, found, strict=False):
+            yield from self._one(one, value, outcome.worker)
         rest = taken[len(found) :]
-        cut = len(rest) if outcome.error else 1
+        cut = len(rest) if several and not isinstance(outcome.value, list) else 1
         self._alone.extend(rest[:cut])
         self._waiting.extendleft(reversed(rest[cut:]))
+
+    def _one(self, weighed: tuple[int, Job], value: Any, worker: str) -> Iterator[Ended]:
+        """Check a result; give its job back, once, if it does not hold."""
+        _, job = weighed
+        try:
+            made = self._check(job, value)
+        except VerificationError as error:
+            if job in self._refused:
+                yield job, None, VerificationError(f"{error}, by {worker}")
+                return
+            _log.warning("graphprover: prove-%s: %s, by %s; it is retried", job.label, error, worker)
+            self._refused[job] = worker
+            self._alone.append(weighed)
+        except Exception as error:  # of this process's own run
+            yield job, None, error
+        else:
+            _took[job.prover] = sum(made.seconds.values())
+            yield job, made, None
 
     def _errand(self, together: list[tuple[int, Job]]) -> Errand:
         weight, first = together[0]
@@ -78,7 +107,7 @@ class Bundles(Iterator[Errand]):
         if more := len(together) - 1:
             name, subject, task = f"{name} and {more} more", [job for _, job in together], "prove_in_turn"
         payload = partial(packed, Whole(subject, self._device, self._observe))
-        errand = Errand(name, payload, weight, task)
+        errand = Errand(name, payload, weight, task, avoid="" if more else self._refused.get(first, ""))
         self._taken[errand] = together
         return errand
 
@@ -86,10 +115,3 @@ class Bundles(Iterator[Errand]):
 def _guess(weighed: tuple[int, Job]) -> float:
     """Seconds that a job takes."""
     return _took.get(weighed[1].prover, inf)
-
-
-def _noted(job: Job, made: Made | None) -> Made | None:
-    """The same, once what it took is known for the next."""
-    if made:
-        _took[job.prover] = sum(made.seconds.values())
-    return made

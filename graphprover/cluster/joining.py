@@ -14,11 +14,13 @@ from graphprover.cluster import ClusterError
 from graphprover.cluster.errands import BEGUN, Errand, Outcome, Try
 from graphprover.cluster.members import Members, prompt
 from graphprover.cluster.payloads import Whole, packed
+from graphprover.cluster.results import proof_in
 from graphprover.cluster.run import Run
 from graphprover.device import Device
 from graphprover.graphs.executor_names import CLUSTERS, LOCAL
 from graphprover.graphs.progress import Tell
 from graphprover.protocol.errors import VerificationError
+from graphprover.seen.observation import Observation
 from graphprover.seen.parts import Stage
 from graphprover.seen.watching import clock, give, observing
 
@@ -79,16 +81,16 @@ class Cluster:
                     raise outcome.error
                 found, started = outcome.value, clock()
                 try:
-                    checked = check(found.proof)
+                    proof = proof_in(found)
+                    checked = check(proof)
                 except VerificationError as error:
                     if again:
                         raise VerificationError(f"{error}, by {outcome.worker}") from error
                     _log.warning("graphprover: prove-%s: %s, by %s; it is made again", name, error, outcome.worker)
                     return verified(outcome.worker, again=True)
-            if found.observation:
-                seen = found.observation.of_worker(outcome.worker)
-                give(seen.with_stages([Stage("verify", started, clock())]))
-            return found.proof, checked
+            if isinstance(seen := getattr(found, "observation", None), Observation):
+                give(seen.of_worker(outcome.worker).with_stages([Stage("verify", started, clock())]))
+            return proof, checked
 
         proved = verified()
         tell(1, 1, "")

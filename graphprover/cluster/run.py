@@ -3,6 +3,7 @@
 import logging
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import nullcontext, suppress
@@ -19,11 +20,16 @@ from graphprover.admission.admitting import TooLarge
 from graphprover.cluster import ClusterError
 from graphprover.cluster.errands import EVENTS, Errand, Outcome, Try
 from graphprover.cluster.members import ANSWER_SECONDS, GPU, LOOK_SECONDS, SLOT, Members, gpus_asked
+from graphprover.cluster.results import raised
 from graphprover.device import Device
 from graphprover.settings import SILENCE, setting
 from graphprover.vm.faults import GuestFault, OtherExitCode
 
 GRAPH_BYTES = 16 << 20  # of payloads, which client and scheduler hold several times
+# How often an errand is submitted again for one reason. A result that cannot be read may take a minute each time.
+CANCELLED, NOWHERE, DEATHS, SILENT = "was cancelled", "is with no worker", "was with workers that died", "has stopped"
+UNREAD = "is proved, but the proof does not come"
+MOST_AGAIN = {CANCELLED: 10, NOWHERE: 10, DEATHS: 10, SILENT: 10, UNREAD: 2}
 MOST_SPANS = 1000  # of a run: a scheduler keeps what it has seen of a span for ever
 _TASK = "__import__('graphprover.worker', fromlist=['worker']).{}(**given)"
 
@@ -38,6 +44,7 @@ class _Open:
     tries: list[Try] = field(default_factory=list)
     workers: list[str] = field(default_factory=list)  # who has begun it, in order
     failures: int = 0
+    again: Counter[str] = field(default_factory=Counter)  # how often it was submitted again, by reason
     outcome: Outcome | None = None
 
     def end(self, value: Any, error: Exception | None, kept: Try | None = None) -> None:
@@ -229,7 +236,7 @@ class Run:
                 self._failed(opened, one, one.future.exception())
             else:  # cancelled, by another client or because the scheduler forgot us
                 self._gone(CancelledError(opened.errand.name))
-                self._again(opened, one, "was cancelled")
+                self._again(opened, one, CANCELLED)
 
     def _take(self, opened: _Open, one: Try) -> None:
         try:
@@ -237,7 +244,7 @@ class Run:
         except Exception as error:
             self._gone(error)
             if one.future.status == "finished":  # else its worker died with it, and what comes of it now is seen later
-                self._again(opened, one, "is proved, but the proof does not come")
+                self._again(opened, one, UNREAD, "".join(one.workers[-1:]), error)
         else:
             stays = opened.errand.stays
             opened.end(value, None, one if stays else None)
@@ -261,16 +268,33 @@ class Run:
                 line = f"prove-{opened.errand.name}: the workers that tried it died; their logs say of what ({error})"
                 opened.end(None, ClusterError(line))
             else:  # others' deaths, while it waited
-                self._again(opened, one, "was with workers that died")
-        elif opened.failures or _is_own_fault(error):
+                self._again(opened, one, DEATHS, error=error)
+            return
+        avoid = one.workers[-1] if one.workers else ""
+        error = raised(error, avoid)
+        if opened.failures or _is_own_fault(error):
             opened.end(None, error)
         else:
             opened.failures += 1
-            avoid = one.workers[-1] if one.workers else ""
-            self._again(opened, one, f"failed ({type(error).__name__}: {error})", avoid)
+            self._replace(opened, one, f"failed ({type(error).__name__}: {error})", avoid)
 
-    def _again(self, opened: _Open, one: Try, why: str, avoid: str = "") -> None:
-        """Submit once more, in place of one try."""
+    def _again(self, opened: _Open, one: Try, reason: str, avoid: str = "", error: BaseException | None = None) -> None:
+        """Submit once more, in place of one try, unless that was done too often for this reason."""
+        if self._may_again(opened, one, reason, error):
+            self._replace(opened, one, reason, avoid)
+
+    def _may_again(self, opened: _Open, one: Try, reason: str, error: BaseException | None = None) -> bool:
+        """Count a reason to submit once more; end the errand with a ClusterError if there were too many."""
+        opened.again[reason] += 1
+        if opened.again[reason] <= MOST_AGAIN[reason]:
+            return True
+        by = f", by {one.workers[-1]}" if one.workers else ""
+        cause = f": {type(error).__name__}: {error}" if error else ""
+        line = f"prove-{opened.errand.name}: {reason}, {opened.again[reason]} times{by}{cause}"
+        opened.end(None, ClusterError(line))
+        return False
+
+    def _replace(self, opened: _Open, one: Try, why: str, avoid: str) -> None:
         self._log(opened.errand, f"{why}; it is submitted again")
         opened.tries.remove(one)
         self._release(one)
@@ -303,11 +327,12 @@ class Run:
                 one.stopped = address if address in silent else ""
                 one.nowhere = one.nowhere + 1 if fit - members.paused and not address else 0
                 if one.nowhere == 2 and one.future.status == "pending":  # once it may be on its way
-                    self._again(opened, one, "is with no worker")
+                    self._again(opened, one, NOWHERE)
             if fit and waiting and all(one.stopped for one in opened.tries) and not opened.outcome:
                 since = f"{float(setting(SILENCE)):g} s"
-                self._log(opened.errand, f"nothing from {waiting[-1].stopped} for {since}; it is given to another")
-                self._submit([opened])
+                if self._may_again(opened, waiting[-1], SILENT):
+                    self._log(opened.errand, f"nothing from {waiting[-1].stopped} for {since}; it is given to another")
+                    self._submit([opened])
 
     def _place(self, one: Try, where: Mapping[Any, str]) -> str:
         """The worker that a task waits for: who has it, or what it takes; empty if it is nowhere."""

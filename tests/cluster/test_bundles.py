@@ -35,6 +35,13 @@ class FakeMade:
     seconds: dict[str, float] = field(default_factory=lambda: {"prove": SMALL})
 
 
+def taken_as_it_is(job: Any, result: Any) -> Any:
+    """The check of a client that asks for nothing."""
+    if not isinstance(result, FakeMade):
+        raise VerificationError("no proof")
+    return result
+
+
 def jobs(count: int, prover: FakeProver | None = None) -> list[Any]:
     prover = prover or FakeProver()
     return [(0, FakeJob(prover, f"job {number}")) for number in range(count)]
@@ -50,7 +57,7 @@ def ended(bundles: Bundles, errand: Errand, value: Any, error: Exception | None 
 
 
 def test_jobs_go_together_once_their_program_is_known_to_be_fast() -> None:
-    bundles = Bundles(jobs(30), "cpu", lambda: 1)
+    bundles = Bundles(jobs(30), "cpu", lambda: 1, taken_as_it_is)
     first, second = next(bundles), next(bundles)
     assert [names(bundles, one) for one in (first, second)] == [["job 0"], ["job 1"]]
     assert (first.name, first.task) == ("job 0", "prove")
@@ -65,7 +72,7 @@ def test_jobs_go_together_once_their_program_is_known_to_be_fast() -> None:
 
 
 def test_the_last_jobs_are_left_to_all_workers() -> None:
-    bundles = Bundles(jobs(40), "cpu", lambda: 4)
+    bundles = Bundles(jobs(40), "cpu", lambda: 4, taken_as_it_is)
     assert ended(bundles, next(bundles), FakeMade({"prove": 0.001}))
     sizes = [len(names(bundles, errand)) for errand in bundles]
     assert sizes == sorted(sizes, reverse=True) and sizes[0] == 39 // 8 and sum(sizes) == 39
@@ -74,7 +81,7 @@ def test_the_last_jobs_are_left_to_all_workers() -> None:
 
 def test_a_slow_program_or_one_without_a_proof_goes_alone() -> None:
     slow, fast, new = (jobs(8) for _ in range(3))
-    bundles = Bundles([slow[0], fast[0], *slow[1:], *fast[1:], *new], "cpu", lambda: 1)
+    bundles = Bundles([slow[0], fast[0], *slow[1:], *fast[1:], *new], "cpu", lambda: 1, taken_as_it_is)
     assert ended(bundles, next(bundles), FakeMade({"prove": 2 * TOGETHER_SECONDS}))
     assert ended(bundles, next(bundles), FakeMade())
     sizes = [len(names(bundles, errand)) for errand in bundles]
@@ -83,15 +90,15 @@ def test_a_slow_program_or_one_without_a_proof_goes_alone() -> None:
 
 def test_a_guess_is_kept_for_the_next_batch() -> None:
     prover = FakeProver()
-    bundles = Bundles(jobs(1, prover), "cpu", lambda: 1)
+    bundles = Bundles(jobs(1, prover), "cpu", lambda: 1, taken_as_it_is)
     assert ended(bundles, next(bundles), FakeMade())
     for number, expected in ((1, [4, 4, 1]), (2, [2, 1, 1, 1, 1, 1, 1, 1])):
-        after = Bundles(jobs(9, prover), "cpu", lambda number=number: number)
+        after = Bundles(jobs(9, prover), "cpu", lambda number=number: number, taken_as_it_is)
         assert [len(names(after, errand)) for errand in after] == expected
 
 
 def four_and_more() -> tuple[Bundles, Errand]:
-    bundles = Bundles(jobs(12), "cpu", lambda: 1)
+    bundles = Bundles(jobs(12), "cpu", lambda: 1, taken_as_it_is)
     assert ended(bundles, next(bundles), FakeMade())
     return bundles, next(bundles)
 
@@ -113,7 +120,7 @@ def test_jobs_of_which_nothing_is_known_all_come_alone() -> None:
 
 
 def test_the_error_of_a_job_is_its_own() -> None:
-    bundles = Bundles(jobs(1), "cpu", lambda: 1)
+    bundles = Bundles(jobs(1), "cpu", lambda: 1, taken_as_it_is)
     errand = next(bundles)
     ((job, made, error),) = bundles.ended(Outcome(errand, None, ProgramError("wrong"), "tcp://a", 2))
     assert job.label == "job 0" and made is None and isinstance(error, ProgramError)

@@ -1,0 +1,84 @@
+"""Reading what a worker returned: a proof, another result, or an exception.
+
+A worker may return anything. Nothing of a result is used before these functions have checked its type.
+"""
+
+import pickle
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+from distributed.core import error_message
+
+from graphprover.cluster import ClusterError
+from graphprover.envelope import Proof
+from graphprover.proof_in_pieces import ProofInPieces, proof_from_bytes
+from graphprover.protocol.errors import VerificationError
+
+MAX_TEXT = 2000  # characters of an exception's message; Dask replaces exceptions with messages of more than 10,000
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class TaskError(Exception):
+    """The exception of a task, as it travels: the client can unpickle this class even if it lacks the exception's."""
+
+    def __init__(self, text: str, pickled: bytes) -> None:
+        super().__init__(text, pickled)
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+def carried(function: Callable[P, R]) -> Callable[P, R]:
+    """Return the function of a task, with every exception of it raised as a TaskError."""
+
+    @wraps(function)
+    def run(*arguments: P.args, **named: P.kwargs) -> R:
+        try:
+            return function(*arguments, **named)
+        except Exception as error:
+            message = error_message(error)
+        # Outside the handler: there the exception would travel with this one, as its context.
+        raise TaskError(message["exception_text"][:MAX_TEXT], message["exception"].data)
+
+    return run
+
+
+def raised(error: BaseException, worker: str) -> Exception:
+    """Return the exception that a task has raised; a ClusterError that names the worker if it cannot be unpickled."""
+    unreadable = f"worker {worker}: an exception that cannot be unpickled here"
+    if isinstance(error, TaskError):
+        text, pickled = error.args
+        try:
+            found = pickle.loads(pickled)
+        except Exception:  # of whatever kind: what a class does there is not ours
+            found = None
+        return found if isinstance(found, Exception) else ClusterError(f"{unreadable}: {text}")
+    if not isinstance(error, Exception) or any(isinstance(argument, bytes) for argument in error.args):
+        return ClusterError(unreadable)  # Dask puts the pickle into an exception of its own
+    return error
+
+
+def expect_type(value: Any, kind: type[R]) -> R:
+    """Return the result of a task; raises VerificationError unless it is of this type."""
+    if not isinstance(value, kind):
+        raise VerificationError(f"the worker returned {type(value).__name__}, not {kind.__name__}")
+    return value
+
+
+def proof_in(result: Any) -> Proof | ProofInPieces:
+    """Return the proof in a worker's result, parsed from its own bytes; raises VerificationError if there is none.
+
+    Unpickling does not check the types of fields. Parsing the bytes does.
+    """
+    proof = getattr(result, "proof", None)
+    if not isinstance(proof, Proof | ProofInPieces):
+        raise VerificationError(f"the worker returned {type(result).__name__}, which holds no proof")
+    try:
+        return proof_from_bytes(proof.to_bytes())
+    except VerificationError:
+        raise
+    except Exception as error:  # fields of wrong types, or none
+        raise VerificationError(f"the worker returned a malformed proof: {type(error).__name__}: {error}") from error

@@ -1,0 +1,146 @@
+"""Workers that return what was not asked for: functions that `Client.run` calls in their processes."""
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+from graphprover import worker
+from graphprover.cluster import meters
+from graphprover.jobs import Job
+from graphprover.making import Made
+from graphprover.prepared import Prepared, prepare
+from graphprover.protocol.layout import make_layout
+from graphprover.statement import Statement
+from tests.graphs.test_proof import FEW
+
+
+class Unreadable(Exception):
+    """Unpickles to no exception in another process than its own."""
+
+    def __reduce__(self) -> Any:
+        return _unpickled, (str(self), os.getpid())
+
+
+def _unpickled(text: str, pid: int) -> Any:
+    return Unreadable(text) if pid == os.getpid() else SimpleNamespace()
+
+
+class OnlyThere(Exception):
+    """Of a module that the client does not have, once `raises_only_there` has run."""
+
+
+def raises(kind: str) -> None:
+    """What this process proves next fails by an exception of this kind."""
+
+    def fails(*arguments: object) -> None:
+        if kind == "unreadable":
+            raise Unreadable("a cause")
+        OnlyThere.__module__ = "only_there"
+        OnlyThere.__qualname__ = "OnlyThere"
+        raise OnlyThere("a cause")
+
+    there: Any = ModuleType("only_there")
+    there.OnlyThere = OnlyThere
+    sys.modules["only_there"] = there
+    meters.made = fails  # type: ignore[assignment]
+
+
+def raises_bare() -> None:
+    """The same, and nothing of graphprover is around the task."""
+
+    def fails(**given: object) -> None:
+        raise Unreadable("a cause")
+
+    worker.prove = fails  # type: ignore[assignment]
+
+
+def returns(value: Any) -> None:
+    """This process returns this for whatever it is asked."""
+    worker.metered = lambda *arguments: value  # type: ignore[assignment]
+
+
+def without_parameters() -> None:
+    """The proofs of this process have a text for parameters, which unpickling does not see."""
+
+    def change(proof: Any) -> Any:
+        object.__setattr__(proof, "parameters", "text")
+        return proof
+
+    _after(lambda made: replace(made, proof=change(made.proof)))
+
+
+def weak() -> None:
+    """This process proves with one query, and without proof of work."""
+
+    _before(lambda subject: _weak(subject.prepared("cpu") if isinstance(subject, Job) else subject))
+
+
+def weak_pieces() -> None:
+    """The same of pieces of statements."""
+
+    def changed(real: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda part, *more: real(replace(part, subject=_weak(part.subject)), *more)
+
+    worker.commit_one, worker.finish_one = changed(worker.commit_one), changed(worker.finish_one)
+
+
+def _weak(prepared: Prepared) -> Prepared:
+    parameters = replace(FEW, num_queries=1, query_pow_bits=0, lookup_pow_bits=0)
+    layout = prepared.layout
+    return replace(prepared, layout=make_layout(layout.tables, layout.log_heights, parameters))
+
+
+def proves(statement: Statement) -> None:
+    """This process proves another statement."""
+    _before(lambda subject: prepare(statement, parameters=FEW))
+
+
+def on_input(data: bytes) -> None:
+    """This process proves runs on another input."""
+    _before(lambda job: replace(job, data=data))
+
+    def changed(real: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda part, *more: real(replace(part, subject=replace(part.subject, data=data)), *more)
+
+    worker.commit_one, worker.finish_one = changed(worker.commit_one), changed(worker.finish_one)
+
+
+def at_level(security: float) -> None:
+    """This process proves with so many bits."""
+
+    def change(job: Job) -> Job:
+        job.prover.security = security
+        return job
+
+    _before(change)
+
+
+def at_rate(rate: int) -> None:
+    """This process proves at another rate."""
+
+    def change(job: Job) -> Job:
+        job.prover.rate = rate
+        return job
+
+    _before(change)
+
+
+def _before(change: Callable[[Any], Any]) -> None:
+    real = meters.made
+
+    def made(subject: Any, *more: Any) -> Made:
+        return real(change(subject), *more)
+
+    meters.made = made  # type: ignore[assignment]
+
+
+def _after(change: Callable[[Made], Made]) -> None:
+    real = meters.made
+
+    def made(*arguments: Any) -> Made:
+        return change(real(*arguments))
+
+    meters.made = made  # type: ignore[assignment]

@@ -1,0 +1,146 @@
+"""What workers return is checked before it is used: other statements or levels, other types, odd exceptions."""
+
+import struct
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import dask
+import pytest
+from distributed import Client
+
+from graphprover import Prover, VerificationError, prove, prove_many, settings
+from graphprover.cluster import ClusterError
+from graphprover.cluster.errands import BEGUN
+from graphprover.examples import memory, synthetic
+from tests.cluster import bad_workers
+from tests.cluster.processes import pids, soon, workers
+from tests.graphs.test_proof import FEW, example
+
+GUEST = Path(__file__).parents[2] / "examples" / "guests" / "fib_iterative.elf"
+INPUT, OTHER = struct.pack("<Q", 9), struct.pack("<Q", 10)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def patience() -> Iterator[None]:
+    """A machine may be slow."""
+    with dask.config.set({settings.WAIT: 200}):
+        yield
+
+
+@pytest.fixture
+def pair() -> Iterator[Client]:
+    """Two workers, of which tests change one or both."""
+    with workers(2) as client:
+        prove(example(memory), client, parameters=FEW)  # once both fit
+        yield client
+
+
+def spoil(client: Client, change: Callable[..., None], *arguments: Any, all_of_them: bool = True) -> None:
+    """Have workers do what was not asked for."""
+    chosen = sorted(pids(client)) if all_of_them else sorted(pids(client))[:1]
+    client.run(change, *arguments, workers=chosen)
+
+
+@pytest.mark.parametrize("kind", ["unreadable", "only there"])
+def test_an_exception_that_cannot_be_unpickled_fails_the_proof(pair: Client, kind: str) -> None:
+    spoil(pair, bad_workers.raises, kind)
+    with pytest.raises(ClusterError, match=r"worker tcp://\S+: .*cannot be unpickled here: .*a cause"):
+        soon(pair, lambda: prove(example(memory), pair, parameters=FEW), 60)
+    assert len(pair.get_events(BEGUN)) == 1 + 2
+
+
+def test_a_task_that_ends_without_a_word_is_submitted_a_few_times(pair: Client) -> None:
+    spoil(pair, bad_workers.raises_bare)
+    with pytest.raises(ClusterError, match=r"prove-statement: is with no worker, \d+ times"):
+        soon(pair, lambda: prove(example(memory), pair, parameters=FEW), 120)
+
+
+@pytest.mark.parametrize("value", [None, "a text", 7])
+def test_a_worker_that_returns_no_proof_is_named(pair: Client, value: Any) -> None:
+    spoil(pair, bad_workers.returns, value)
+    with pytest.raises(VerificationError, match=rf"returned {type(value).__name__}, .*, by tcp://"):
+        prove(example(memory), pair, parameters=FEW)
+
+
+def test_a_proof_of_wrong_types_is_malformed(pair: Client) -> None:
+    spoil(pair, bad_workers.without_parameters)
+    with pytest.raises(VerificationError, match=r"returned a malformed proof: .*, by tcp://"):
+        prove(example(memory), pair, parameters=FEW)
+
+
+def test_another_worker_makes_the_proof(pair: Client) -> None:
+    proof = prove(example(memory), "sync", parameters=FEW)
+    spoil(pair, bad_workers.returns, None, all_of_them=False)
+    assert all(prove(example(memory), pair, parameters=FEW) == proof for _ in range(4))
+
+
+def test_a_proof_of_another_level_is_refused(pair: Client) -> None:
+    """The client gets the parameters that it has chosen, by a level or by themselves."""
+    statement = example(memory)
+    spoil(pair, bad_workers.weak)
+    with pytest.raises(VerificationError, match=r"other parameters than were asked for, by tcp://"):
+        prove(statement, pair, security=40)
+    with pytest.raises(VerificationError, match=r"other parameters than were asked for, by tcp://"):
+        prove(statement, pair, parameters=FEW)
+
+
+def test_a_proof_of_fewer_rows_is_refused(pair: Client) -> None:
+    """Its tables and their public values are those of the statement; no verifier knows how many rows there were."""
+    spoil(pair, bad_workers.proves, synthetic.statement(6, 40, 8))
+    with pytest.raises(VerificationError, match=r"other log heights than were asked for, by tcp://"):
+        prove(synthetic.statement(7, 40, 8), pair, parameters=FEW)
+
+
+def test_pieces_of_another_level_are_refused(pair: Client) -> None:
+    spoil(pair, bad_workers.weak_pieces)
+    with pytest.raises(VerificationError, match="other parameters than were asked for"):
+        prove(example(memory), pair, parameters=FEW, pieces=2)
+
+
+@pytest.mark.parametrize("cut", [{}, {"pieces": 2}])
+def test_a_proof_of_another_input_is_refused(pair: Client, cut: dict[str, int]) -> None:
+    """It is a true proof of the program, and does not state the input."""
+    guest = Prover(GUEST, security=20, executor=pair, **cut)
+    proof = guest.prove(INPUT)
+    spoil(pair, bad_workers.on_input, OTHER)
+    with pytest.raises(VerificationError, match="of another run than the program's on this input"):
+        guest.prove(INPUT)
+    assert proof == Prover(GUEST, security=20, executor="sync", **cut).prove(INPUT)
+
+
+def test_a_proof_at_another_rate_is_refused(pair: Client) -> None:
+    spoil(pair, bad_workers.at_rate, 2)
+    Prover(GUEST, security=20, executor=pair).prove(INPUT)
+    with pytest.raises(VerificationError, match="not at the rate 1/4, which was asked for, by tcp://"):
+        Prover(GUEST, security=20, rate=4, executor=pair).prove(INPUT)
+
+
+BATCH: dict[str, tuple[Callable[..., None], tuple[Any, ...], str]] = {
+    "nothing": (bad_workers.returns, (None,), "returned NoneType, not Made"),
+    "another input": (bad_workers.on_input, (OTHER,), "of another run than the program's on this input"),
+    "another rate": (bad_workers.at_rate, (2,), "not at the rate 1/4"),
+    "another level": (bad_workers.at_level, (5,), "60 were asked for"),
+    "wrong types": (bad_workers.without_parameters, (), "returned a malformed proof"),
+}
+
+
+@pytest.mark.parametrize("wrong", BATCH)
+def test_a_batch_refuses_the_same(pair: Client, wrong: str) -> None:
+    change, arguments, message = BATCH[wrong]
+    guest = Prover(GUEST, security=60, rate=4)
+    jobs = [guest.job(INPUT, f"job {number}") for number in range(6)]
+    spoil(pair, change, *arguments)
+    results = list(prove_many(jobs, pair, "cpu"))
+    assert {result.job for result in results} == set(jobs)
+    for result in results:
+        assert isinstance(result.error, VerificationError) and result.proof is None
+        assert message in str(result.error) and str(result.error).endswith(f", by {result.worker}")
+
+
+def test_a_batch_is_made_by_the_other_worker(pair: Client) -> None:
+    guest = Prover(GUEST, security=20)
+    expected = guest.prove(INPUT)
+    spoil(pair, bad_workers.on_input, OTHER, all_of_them=False)
+    results = list(prove_many([guest.job(INPUT, f"job {number}") for number in range(12)], pair, "cpu"))
+    assert len(results) == 12 and all(result.proof == expected for result in results)
