@@ -6,6 +6,8 @@ group: those of one family, of instructions with the same outcomes, in the same 
 is that of its groups, and in each of them that of time; a family's are neighbours.
 """
 
+import threading
+from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
@@ -198,7 +200,27 @@ def _make_groups(machine: Machine) -> Groups:
 
 
 def steps_of(machine: Machine, dropped: frozenset[int] = frozenset()) -> np.ndarray:
-    """The entry and the group of each way of each instruction, without families of these numbers; see `Partition`."""
+    """Return the entry and the group of each way of each instruction, without families of these numbers.
+
+    The last `MOST_STEPS` arrays of a program are cached, so the caller must not write to the array; see `Partition`.
+    """
+    with _caching:
+        cached = _steps.setdefault(machine, OrderedDict())
+        found = cached.pop(dropped, None)
+        if found is None:
+            found = _make_steps(machine, dropped)
+        cached[dropped] = found
+        if len(cached) > MOST_STEPS:
+            cached.popitem(last=False)
+    return found
+
+
+MOST_STEPS = 4  # runs of one program drop the same families, or few others; 32 bytes an instruction each
+_steps: "WeakKeyDictionary[Machine, OrderedDict[frozenset[int], np.ndarray]]" = WeakKeyDictionary()
+_caching = threading.Lock()
+
+
+def _make_steps(machine: Machine, dropped: frozenset[int]) -> np.ndarray:
     groups = groups_of(machine)
     without = np.zeros(max(_NAMES) + 1, dtype=bool)
     without[list(dropped)] = True
