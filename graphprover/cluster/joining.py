@@ -129,6 +129,11 @@ class Cluster:
 def _client(executor: Any, tasks: int | None) -> Any:
     """A context with the client of a cluster; closes what it opened itself."""
     if isinstance(executor, Client):
+        if executor.asynchronous:
+            raise ValueError(
+                "an asynchronous distributed.Client cannot prove: pass Client(…) without asynchronous=True, or call "
+                "prove in a thread with a scheduler's address as executor"
+            )
         return nullcontext(executor)
     if executor in CLUSTERS:
         from graphprover.cluster.local import started

@@ -69,6 +69,12 @@ class Execution:
     memory_bytes: int  # of pages that hold the program's data or the input or were touched, and of the output
     record: Record | None  # where asked for
 
+    def __repr__(self) -> str:
+        return (
+            f"Execution(cycles={self.cycles:,}, exit_code={self.exit_code}, input={len(self.input):,} bytes, "
+            f"output={len(self.output):,} bytes, recorded={self.record is not None})"
+        )
+
     def mix(self) -> dict[Op, int]:
         """How often each operation was executed, most frequent first; operations that were not are left out."""
         ops = self.image.instructions.op

@@ -38,6 +38,15 @@ def test_two_clients_and_proofs_one_after_another() -> None:
         assert [resource[members.SLOT] for resource in resources] == [1, 1]
 
 
+def test_an_asynchronous_client_is_refused() -> None:
+    async def proved(address: str) -> None:
+        async with Client(address, asynchronous=True) as client:
+            prove(example(memory), client, parameters=FEW)
+
+    with workers(1) as client, pytest.raises(ValueError, match="an asynchronous distributed"):
+        asyncio.run(proved(client.scheduler.address))
+
+
 def test_a_cluster_without_workers_is_waited_for_and_said(caplog: pytest.LogCaptureFixture) -> None:
     with workers(0) as client:
         with (

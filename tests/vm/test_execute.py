@@ -113,6 +113,11 @@ def test_faults_have_a_name_a_place_and_a_line(
     )
 
 
+def test_a_run_has_a_short_form() -> None:
+    run = execute(image(leave()), b"abc", record=True)
+    assert repr(run) == "Execution(cycles=3, exit_code=0, input=3 bytes, output=0 bytes, recorded=True)"
+
+
 def test_a_branch_that_is_not_taken_may_lead_nowhere() -> None:
     assert execute(image([Instruction(Op.BNE, imm=2), Instruction(Op.BNE, imm=4094), *leave(7)])).exit_code == 7
 
