@@ -1,8 +1,8 @@
 """Proofs on a Dask cluster: each whole, by one worker, on that worker's device, or in pieces by several.
 
-Nothing runs before every worker is known to fit, and workers that come later are looked at before they get anything
-(members.py). What a task takes is bytes, which it unpacks itself: what cannot be imported fails the task and not its
-worker.
+Each worker is asked for its versions and devices before it gets anything. Those that do not fit get nothing, and
+warnings name them (members.py). What a task takes is bytes, which it unpacks itself: what cannot be imported fails the
+task and not its worker.
 
 - The client: joining.py joins a cluster and proves on it; local.py starts one on this host, for GPUs with mps.py.
   run.py gives errands (errands.py) to workers, and gives again what is lost; bundles.py says which jobs of a batch go

@@ -44,7 +44,7 @@ def joined(executor: Any, tasks: int | None = None) -> "Iterator[Cluster]":
     with _client(executor, tasks) as client:
         with _joining:
             if client not in _clusters:
-                _clusters[client] = Cluster(client)
+                _clusters[client] = Cluster(client, own=executor in CLUSTERS)
             cluster = _clusters[client]
         yield cluster
 
@@ -52,9 +52,9 @@ def joined(executor: Any, tasks: int | None = None) -> "Iterator[Cluster]":
 class Cluster:
     """The workers of a client, and proofs on them. Threads may share it."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, own: bool = False) -> None:
         self._client = proxy(client)  # `_clusters` keeps this as long as its client lives
-        self._members = Members(self._client)
+        self._members = Members(self._client, own)
         self._tries: dict[str, Try] = {}  # by key, those that may be told of
         client.subscribe_topic(BEGUN, self._hear)
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextvars import Context
 from functools import partial
+from math import inf
 from typing import Any
 
 import dask
@@ -26,6 +27,8 @@ from graphprover.settings import SILENCE, WAIT, setting
 
 ANSWER_SECONDS = 60.0  # a worker that does not answer in this time has stopped; the first import takes some of it
 PATIENCE_SECONDS = 5.0  # after which a wait for an answer is told
+# A worker that has not answered in this time is not waited for if another fits.
+STRAGGLER_SECONDS = 2.0
 LOOK_SECONDS = 0.5  # between two looks at who is there; workers of a small cluster tell of themselves as often
 
 OURS = {"graphprover": __version__, "protocol": RELEASE, "dask": dask.__version__}  # the same on both sides, or nothing
@@ -41,11 +44,18 @@ _log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to
 
 
 class Members:
-    """The workers of a client. Threads may share it."""
+    """The workers of a client. Threads may share it.
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
+    Args:
+        client: of the cluster.
+        own: whether this process has started the cluster, so that no other workers join it.
+    """
+
+    def __init__(self, client: Client, own: bool = False) -> None:
+        self._client, self._own = client, own
         self._asked: dict[str, Future[Any]] = {}  # by address: what a worker that is there says of itself, or an error
+        self._since: dict[str, float] = {}  # by address: when a worker was asked first
+        self._slots: set[str] = set()  # workers to which the scheduler may give proofs
         self._pulse: dict[str, tuple[float, int]] = {}  # when the scheduler heard of it last; in how many looks no more
         self.paused: set[str] = set()  # by Dask, whose limit of memory they have reached: they get nothing meanwhile
         self._told: set[str] = set()
@@ -54,25 +64,49 @@ class Members:
         self._lock = threading.Lock()
 
     def wait_for(self, device: Device | str) -> None:
-        """Until a worker is there and all have answered; raises ClusterError where one does not fit, or none comes.
+        """Wait until a worker fits and the others have answered, or have had STRAGGLER_SECONDS to.
 
-        Where the last look has found nothing else, it is taken for a while: a look costs a millisecond.
+        Workers that do not fit are named in warnings. Raises ClusterError, which says why each worker does not fit, if
+        none does in the time of the setting ``graphprover.wait``, and if the scheduler is gone.
+
+        The last look is taken for LOOK_SECONDS, since a look costs a millisecond.
         """
-        if time.monotonic() - self._looked < LOOK_SECONDS and len(self.fit(device)) == len(self._asked) > 0:
+        if time.monotonic() - self._looked < LOOK_SECONDS and self.fit(device) and not self._awaited():
             return
-        present, started = self.absence("has no worker"), time.monotonic()
+        present = self.absence("has no worker", device)
         while True:
-            self.look()
-            if wrong := [line for address in sorted(self._asked) if (line := self._wrong(address, device))]:
-                raise ClusterError("\n".join(wrong))
+            try:
+                self.look()
+            except OSError as error:
+                self.gone(error)  # or it is asked again
+                present(False)
+                time.sleep(0.1)
+                continue
             # Before those that fit are counted, who might answer meanwhile.
-            waiting = sorted(address for address, answer in self._asked.items() if not answer.done())
-            if not waiting and self.fit(device):
+            awaited, due = self._awaited(), self._awaited(ANSWER_SECONDS)
+            fit = bool(self.fit(device))
+            if self._own and self._asked and not fit and not due:
+                raise ClusterError("\n".join(self._reasons(device)))
+            self.warn(device)
+            if fit and not awaited:
                 return
-            present(bool(waiting))
-            if waiting and time.monotonic() - started > PATIENCE_SECONDS:
-                self._tell(f"worker {waiting[0]} does not answer; waiting up to {ANSWER_SECONDS:g} s")
+            present(fit or bool(awaited))
             time.sleep(0.1)
+
+    def gone(self, error: BaseException, lost: str = "") -> None:
+        """Raise ClusterError if the scheduler is gone; ``lost`` names the proofs that are lost with it."""
+        if self._client.status != "running":
+            what = f", and with it {lost}" if lost else ""
+            raise ClusterError(f"{self.name}: the scheduler is gone{what}: start it again") from error
+
+    def _awaited(self, seconds: float = STRAGGLER_SECONDS) -> list[str]:
+        """Return the workers that were asked less than ``seconds`` ago and have not answered."""
+        now = time.monotonic()
+        return sorted(
+            address
+            for address, answer in list(self._asked.items())
+            if not answer.done() and now - self._since.get(address, now) < seconds
+        )
 
     def look(self) -> None:
         """See who is there, and ask those that are new; what they answer is there in a later look."""
@@ -81,17 +115,24 @@ class Members:
         workers = self._client.sync(scheduler.identity, n_workers=-1)["workers"]
         with self._lock:
             self.paused = {address for address, worker in workers.items() if worker["status"] == Status.paused.name}
+            self._slots = {address for address, worker in workers.items() if worker["resources"].get(SLOT)}
+            self._count_silence({address: worker["last_seen"] for address, worker in workers.items()})
             for address in self._asked.keys() - workers.keys():
-                del self._asked[address]
+                del self._asked[address], self._since[address]
             for address, answer in list(self._asked.items()):
-                if answer.done() and _has_left(answer.result()):
+                if answer.done() and (_has_left(answer.result()) or self._is_back(address)):
                     del self._asked[address]  # it is asked again if it is still there
             loop: Any = self._client.loop
             for address in workers.keys() - self._asked.keys():
                 ask = partial(asyncio.run_coroutine_threadsafe, self._ask(address), loop.asyncio_loop)
                 self._asked[address] = Context().run(ask)  # the caller's would keep its client
-            self._count_silence({address: worker["last_seen"] for address, worker in workers.items()})
+                self._since.setdefault(address, time.monotonic())
             self._looked = time.monotonic()
+
+    def _is_back(self, address: str) -> bool:
+        """Return whether a worker that had not answered in time is heard of again."""
+        late = isinstance(self._asked[address].result(), TimeoutError)
+        return late and self._pulse.get(address, (0.0, 1))[1] == 0
 
     def _count_silence(self, seen: dict[str, float]) -> None:
         """In looks, not by a clock: whoever was suspended, this process too, has missed nothing meanwhile."""
@@ -125,39 +166,48 @@ class Members:
                 found.setdefault(gpu, set()).add(address)
         return list(found.values())
 
+    def unfit(self, device: Device | str) -> set[str]:
+        """Return the workers that must not have a proof but could get one from the scheduler."""
+        return self._slots - self.fit(device) - set(self._awaited())
+
     def warn(self, device: Device | str) -> None:
-        """Name, once, the workers that have come and get no proof."""
-        for address in sorted(self._asked.keys() - self.silent):
+        """Name, once each, the workers that get no proof, and those whose answer takes long."""
+        late = set(self._awaited(inf)) - set(self._awaited(PATIENCE_SECONDS))
+        for address in sorted(self._asked):
             if line := self._wrong(address, device):
                 self._tell(f"{line}; it gets no proof")
+            elif address in late:
+                self._tell(f"worker {address} does not answer; it gets no proof until it does")
 
-    def absence(self, what: str) -> Callable[[bool], None]:
-        """What is told, again and again, whether workers are there: warns once they are not, and raises ClusterError
-        when that lasts."""
+    def absence(self, what: str, device: Device | str) -> Callable[[bool], None]:
+        """Return a function that is told, again and again, whether a worker fits.
+
+        It warns once none does, and raises ClusterError if that lasts for the time of the setting ``graphprover.wait``
+        and no answer is due.
+        """
         seconds = float(setting(WAIT))
         since: float | None = None
 
         def tell(present: bool) -> None:
             nonlocal since
-            now = time.monotonic()
+            now, which = time.monotonic(), f"{what} that fits" if self._asked else what
             if present:
                 since = None
             elif since is None:
                 since = now
-                _log.warning(
-                    "graphprover: %s %s%s; waiting up to %g s for one", self.name, what, self._stopped(), seconds
-                )
-            elif now - since > seconds:
-                raise ClusterError(
-                    f"{self.name} {what}{self._stopped()}, and none came in {seconds:g} s: start some "
+                _log.warning("graphprover: %s %s; waiting up to %g s for one", self.name, which, seconds)
+            elif now - since > seconds and not self._awaited(ANSWER_SECONDS):
+                head = (
+                    f"{self.name} {which}, and none came in {seconds:g} s: start some "
                     f"(dask worker {self.name}), or wait longer (DASK_GRAPHPROVER__WAIT=SECONDS)"
                 )
+                raise ClusterError("\n".join([head, *self._reasons(device)]))
 
         return tell
 
-    def _stopped(self) -> str:
-        silent = sorted(self.silent)
-        return f" ({', '.join(silent)} stopped)" if silent else ""
+    def _reasons(self, device: Device | str) -> list[str]:
+        """Return a line for each worker that is there, which says why it gets no proof."""
+        return [self._wrong(address, device) or f"worker {address}: no answer" for address in sorted(self._asked)]
 
     @property
     def name(self) -> str:

@@ -78,7 +78,7 @@ class Run:
         self._begun = begun or (lambda errand, worker: None)
         asked = gpus_asked(device)
         self._needed = {SLOT: 1, GPU.format(asked - 1): 1} if asked else {SLOT: 1}
-        self._present = members.absence("has lost its workers")
+        self._present = members.absence("has lost its workers", device)
         self._open: list[_Open] = []
         self._ended: list[_Open] = []  # whose workers may still keep what they gave
         # Of errands that others have ended: a stopped worker keeps its task, and gets no more.
@@ -118,7 +118,7 @@ class Run:
         """To any worker; never to one that has stopped, nor, if there are others, to the one to avoid."""
         places = self._members.places(self._device)
         fit = set[str]().union(*places)
-        chosen = (fit - {avoid} or fit) if avoid or self._members.silent else set()
+        chosen = (fit - {avoid} or fit) if avoid or self._members.unfit(self._device) else set()
         spread = self._spread(len(begin), places, chosen)
         graph: list[_Sent] = []
         for opened in begin:
@@ -203,12 +203,8 @@ class Run:
             self._gone(error)
 
     def _gone(self, error: BaseException) -> None:
-        """Raises ClusterError where the scheduler is gone."""
-        if self._client.status != "running":
-            lost = ", ".join(f"prove-{opened.errand.name}" for opened in self._open)
-            raise ClusterError(
-                f"{self._members.name}: the scheduler is gone, and with it {lost}: start it again"
-            ) from error
+        """Raise ClusterError if the scheduler is gone."""
+        self._members.gone(error, ", ".join(f"prove-{opened.errand.name}" for opened in self._open))
 
     def _tell_begun(self, opened: _Open) -> None:
         if opened.errand.held and (kept := opened.errand.held.kept):

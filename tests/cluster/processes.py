@@ -37,8 +37,13 @@ def workers(number: int) -> Iterator[Client]:
 
 
 @contextmanager
-def by_hand(tmp_path: Path, preloads: list[str], *more: str) -> Iterator[tuple[Client, subprocess.Popen[bytes]]]:
-    """A scheduler, and a worker without a nanny for each preload, which is Python that it runs first."""
+def by_hand(
+    tmp_path: Path, preloads: list[str], *more: str, present: int | None = None
+) -> Iterator[tuple[Client, subprocess.Popen[bytes]]]:
+    """A scheduler, and a worker without a nanny for each preload, which is Python that it runs first.
+
+    ``present``: how many workers to wait for, all by default.
+    """
     file, environment = tmp_path / "scheduler.json", os.environ | {"PYTHONPATH": str(ROOT)}
     options = ["--scheduler-file", str(file)]
     program = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
@@ -55,7 +60,7 @@ def by_hand(tmp_path: Path, preloads: list[str], *more: str) -> Iterator[tuple[C
             started.append(subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL))
         until(file.is_file)
         with Client(scheduler_file=str(file)) as client:
-            client.wait_for_workers(len(preloads), timeout=60)
+            client.wait_for_workers(len(preloads) if present is None else present, timeout=60)
             yield client, scheduler
     finally:
         for process in started:

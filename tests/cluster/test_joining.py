@@ -5,6 +5,7 @@ import gc
 import os
 import re
 import signal
+import time
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,6 +18,7 @@ from distributed import Client, Status
 
 from graphprover import Statement, prove, settings
 from graphprover.cluster import ClusterError, joining, members
+from graphprover.cluster.errands import BEGUN
 from graphprover.cluster.joining import joined
 from graphprover.examples import memory
 from graphprover.prepared import prepare
@@ -26,6 +28,9 @@ from graphprover.statement import Table
 from graphprover.verifier import verify
 from tests.cluster.processes import by_hand, in_background, pids, present, workers
 from tests.graphs.test_proof import FEW, example
+
+NO_PACKAGE = "import sys; sys.modules['graphprover'] = None"
+ANOTHER_VERSION = "import graphprover; graphprover.__version__ = '0.0'"
 
 
 def test_two_clients_and_proofs_one_after_another() -> None:
@@ -63,20 +68,47 @@ def test_a_cluster_without_workers_is_waited_for_and_said(caplog: pytest.LogCapt
 @pytest.mark.parametrize(
     ("preload", "line"),
     [
-        ("import sys; sys.modules['graphprover'] = None", r"cannot import graphprover \(.*\): install 'graphprover"),
-        ("import graphprover; graphprover.__version__ = '0.0'", r"has graphprover 0\.0, and here is graphprover "),
+        (NO_PACKAGE, r"cannot import graphprover \(.*\): install 'graphprover"),
+        (ANOTHER_VERSION, r"has graphprover 0\.0, and here is graphprover "),
         ("import dask; dask.__version__ = '1.0'", r"has dask 1\.0, and here is dask "),
     ],
     ids=["no package", "another version", "another dask"],
 )
-def test_workers_that_do_not_fit_are_named_and_live(preload: str, line: str, tmp_path: Path) -> None:
+def test_a_worker_that_does_not_fit_gets_no_proof_and_is_named_once(
+    preload: str, line: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    expected = prove(example(memory), "sync", parameters=FEW)
     with by_hand(tmp_path, [preload, ""]) as (client, _):
+        before = pids(client)
+        for _ in range(2):
+            assert prove(example(memory), client, parameters=FEW) == expected
+        assert len(re.findall(rf"worker tcp://\S+: {line}.*; it gets no proof", caplog.text)) == 1
+        assert pids(client) == before and not any(client.processing().values())
+
+
+def test_workers_none_of_which_fits_are_named_in_the_error(tmp_path: Path) -> None:
+    with by_hand(tmp_path, [NO_PACKAGE, ANOTHER_VERSION]) as (client, _), dask.config.set({settings.WAIT: 0.5}):
         before = pids(client)
         with pytest.raises(ClusterError) as raised:
             prove(example(memory), client, parameters=FEW)
-        (named,) = str(raised.value).splitlines()
-        assert re.search(rf"^worker tcp://\S+: {line}", named)
+        first, *named = str(raised.value).splitlines()
+        assert "has no worker that fits, and none came in 0.5 s: start some" in first
+        assert [
+            bool(re.match(r"worker tcp://\S+: (cannot import graphprover|has graphprover 0\.0)", n)) for n in named
+        ] == [
+            True,
+            True,
+        ]
         assert pids(client) == before and not any(client.processing().values())
+
+
+def test_a_worker_that_does_not_fit_but_has_the_resource_gets_no_proof(tmp_path: Path) -> None:
+    expected = prove(example(memory), "sync", parameters=FEW)
+    with by_hand(tmp_path, [ANOTHER_VERSION, ""], "--resources", f"{members.SLOT}=1") as (client, _):
+        assert [prove(example(memory), client, parameters=FEW) for _ in range(4)] == [expected] * 4
+        proved = {event["worker"] for _, event in client.get_events(BEGUN)}
+        (fits,) = client.run(lambda: __import__("graphprover").__version__ != "0.0", workers=list(proved)).values()
+        assert fits
 
 
 def test_a_worker_may_have_the_resource_from_its_start(tmp_path: Path) -> None:
@@ -113,7 +145,7 @@ def test_threads_share_the_cluster_of_a_client() -> None:
 
 def test_a_stopped_worker_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(members, "ANSWER_SECONDS", 1.0)
-    with workers(1) as client:
+    with workers(1) as client, dask.config.set({settings.WAIT: 0.5}):
         [(address, pid)] = pids(client).items()
         os.kill(pid, signal.SIGSTOP)
         try:
@@ -123,8 +155,40 @@ def test_a_stopped_worker_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
             os.kill(pid, signal.SIGCONT)
 
 
+def test_a_new_client_does_not_wait_for_a_stopped_worker(caplog: pytest.LogCaptureFixture) -> None:
+    """Nor does the scheduler give a proof to it."""
+    expected = prove(example(memory), "sync", parameters=FEW)
+    with workers(2) as client:
+        prove(example(memory), client, parameters=FEW)
+        address, pid = next(iter(pids(client).items()))
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            with Client(client.scheduler.address) as other:
+                started = time.monotonic()
+                assert [prove(example(memory), other, parameters=FEW) for _ in range(4)] == [expected] * 4
+                assert time.monotonic() - started < members.STRAGGLER_SECONDS + 10
+                assert address not in {event["worker"] for _, event in client.get_events(BEGUN)[1:]}
+                time.sleep(members.PATIENCE_SECONDS)
+                prove(example(memory), other, parameters=FEW)
+                assert f"worker {address} does not answer; it gets no proof until it does" in caplog.text
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+
+def test_a_worker_that_answers_late_gets_proofs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(members, "ANSWER_SECONDS", 1.0)
+    with workers(1) as client, dask.config.set({settings.WAIT: 60}):
+        ((_, pid),) = pids(client).items()
+        os.kill(pid, signal.SIGSTOP)
+        proof = in_background(lambda: prove(example(memory), client, parameters=FEW))
+        time.sleep(3)
+        os.kill(pid, signal.SIGCONT)
+        assert proof.result(60) == prove(example(memory), "sync", parameters=FEW)
+
+
 def test_no_worker_with_the_gpu_asked_for() -> None:
-    with workers(1) as client, pytest.raises(ClusterError, match="device cuda:7: it sees 0 GPUs"):
+    waiting = dask.config.set({settings.WAIT: 0.5})
+    with workers(1) as client, waiting, pytest.raises(ClusterError, match="device cuda:7: it sees 0 GPUs"):
         prove(example(memory), client, parameters=FEW, device="cuda:7")
 
 

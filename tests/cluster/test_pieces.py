@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain, pairwise
@@ -17,6 +18,7 @@ from distributed import Client, Worker
 from graphprover import ProofInPieces, Prover, Statement, observed, prove, settings
 from graphprover.cluster import joining
 from graphprover.cluster.errands import BEGUN, Errand
+from graphprover.cluster.members import LOOK_SECONDS
 from graphprover.cluster.payloads import Part, packed
 from graphprover.cluster.pieces import DRAW, prove_parts
 from graphprover.device import CpuDevice
@@ -31,8 +33,8 @@ from graphprover.protocol.pieces import Joint
 from graphprover.seen.chrome_trace import chrome_trace
 from graphprover.seen.observation import Observation
 from graphprover.verifier import Expected
-from tests.cluster.once import DIES, STOPS, WRONG, Once
-from tests.cluster.processes import ROOT, in_background, pids, soon, until, workers
+from tests.cluster.once import DIES, ROUNDS, STOPS, WRONG, Once
+from tests.cluster.processes import ROOT, by_hand, in_background, pids, present, soon, until, workers
 from tests.graphs.test_proof import FEW, example
 
 GUEST = ROOT / "examples/guests/fib_iterative.elf"
@@ -249,21 +251,56 @@ def test_a_worker_that_dies_loses_what_it_held(
     until(lambda: not left(pair))
 
 
+@pytest.mark.parametrize("operation", ROUNDS)
 def test_a_stopped_worker_loses_its_pieces(
-    pair: Client, statement: Statement, proof: ProofInPieces, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    pair: Client,
+    statement: Statement,
+    proof: ProofInPieces,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    operation: str,
 ) -> None:
+    """Whatever the round, and the proof goes on without it."""
     await_both(pair)
     marker = tmp_path / "stops"
-    device: Any = Once("quotient", marker, STOPS)
+    device: Any = Once(operation, marker, STOPS)
     try:
-        with dask.config.set({settings.SILENCE: 3}):
-            made = soon(pair, lambda: prove(statement, pair, parameters=FEW, device=device, pieces=SINGLE))
+        with dask.config.set({settings.SILENCE: 2}):
+            made = soon(pair, lambda: prove(statement, pair, parameters=FEW, device=device, pieces=SINGLE), 60)
         assert made == proof
-        made_again = set(re.findall(r"piece (\d) of 4: finish: made from the beginning", caplog.text))
-        assert 1 <= len(made_again) <= 3
+        phase = "commit" if operation in ("load", "extend") else "finish"
+        assert re.search(
+            rf"piece \d of 4: {phase}: nothing from tcp://\S+ for 2 s; it is given to another", caplog.text
+        )
     finally:
         os.kill(int(marker.read_text()), signal.SIGKILL)
     await_both(pair)
+
+
+def test_a_worker_that_does_not_fit_may_join_between_the_phases(
+    statement: Statement, proof: ProofInPieces, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It joins once the first piece has committed, and is there before a piece is finished."""
+    join, preload = (
+        tmp_path / "join",
+        """
+        import asyncio, pathlib, graphprover
+        graphprover.__version__ = "0.0"
+        async def dask_setup(worker):
+            while not pathlib.Path({!r}).exists():
+                await asyncio.sleep(0.02)
+    """,
+    )
+    with by_hand(tmp_path, [preload.format(str(join)), ""], present=1) as (client, _):
+
+        def tell(ended: int, total: int, task: str) -> None:
+            if task.endswith(": commit") and not join.exists():
+                join.touch()
+                until(lambda: len(present(client)) == 2)
+                time.sleep(LOOK_SECONDS)  # or the last look, without it, would do
+
+        assert prove(statement, client, parameters=FEW, pieces=SINGLE, progress=tell) == proof
+        assert re.search(r"worker tcp://\S+: has graphprover 0\.0, .*; it gets no proof", caplog.text)
 
 
 def test_what_a_stopped_worker_holds_is_not_waited_for(pair: Client, statement: Statement) -> None:
