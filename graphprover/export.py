@@ -11,7 +11,7 @@ from graphprover.envelope import Proof
 from graphprover.pieces import Pieces
 from graphprover.proof_in_pieces import Piece, ProofInPieces
 from graphprover.protocol.parameters import Parameters
-from graphprover.statement import Statement, Table, binding_digest
+from graphprover.statement import Statement, Table
 from graphprover.verifier import layout_of_proof, statements_of
 
 STATEMENT, PAYLOAD = "statement.json", "payload.bin"  # names of files
@@ -34,12 +34,10 @@ def export(proof: Proof | ProofInPieces, statement: Statement | Pieces) -> dict[
 
 
 def _files(proof: Proof, statement: Statement, piece: Piece | None = None) -> dict[str, bytes]:
-    layout = layout_of_proof(proof, statement)
-    cap = statement.preprocessed_cap(proof.parameters.log_blowup, proof.parameters.cap_height)
-    binding = binding_digest(layout, proof.label, cap)
+    layout_of_proof(proof, statement)  # raises unless the header fits
     tables = zip(statement.tables, proof.public_values, strict=True)
     stated = [replace(table, public_values=values) for table, values in tables]
-    encoded = statement_json(proof.parameters, stated, proof.log_heights, binding, piece)
+    encoded = statement_json(proof.parameters, stated, proof.log_heights, proof.label, piece)
     return {STATEMENT: encoded.encode(), PAYLOAD: proof.payload}
 
 
@@ -47,14 +45,17 @@ def statement_json(
     parameters: Parameters,
     tables: Sequence[Table],
     log_heights: Sequence[int],
-    binding: bytes,
+    label: str,
     piece: Piece | None = None,
 ) -> str:
-    """Tables with their public values and log2 of their rows, and the 32 bytes that the transcript starts from, or that
-    the piece's do."""
+    """Tables with their public values and log2 of their rows, and all else that the transcript starts from.
+
+    The 32 bytes that follow from it are not there: a verifier that took them on faith would accept a proof whose prover
+    chose the tables after the challenges.
+    """
     encoded = {
         "parameters": asdict(parameters),
-        "binding": binding.hex(),
+        "label": label,
         "tables": [
             {
                 "air": table.air.describe().to_json(),

@@ -12,8 +12,6 @@ from graphprover.envelope import Proof
 from graphprover.export import PAYLOAD, STATEMENT, export
 from graphprover.programs import load_packaged
 from graphprover.protocol.errors import VerificationError
-from graphprover.statement import binding_digest
-from graphprover.verifier import layout_of_proof
 
 GUEST = str(Path(__file__).parents[1] / "examples/guests/fib_iterative.elf")
 
@@ -38,8 +36,8 @@ def test_the_two_files(proof: Proof, capsys: pytest.CaptureFixture[str]) -> None
     assert Path("deep/out", PAYLOAD).read_bytes() == proof.payload
     assert text.splitlines()[0] == f"written to deep/out/statement.json, {len(data):,} bytes"
     statement, own = json.loads(data), load_packaged("examples/memory").statement()
-    cap = own.preprocessed_cap(proof.parameters.log_blowup, proof.parameters.cap_height)
-    assert statement["binding"] == binding_digest(layout_of_proof(proof, own), proof.label, cap).hex()
+    assert statement.keys() == {"parameters", "label", "tables"}
+    assert statement["label"] == proof.label != ""
     assert statement["parameters"] == asdict(proof.parameters)
     for stated, table, log_height, values in zip(
         statement["tables"], own.tables, proof.log_heights, proof.public_values, strict=True

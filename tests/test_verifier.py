@@ -265,9 +265,9 @@ def test_numpy_and_the_kernels_come_to_one_verdict(name: str, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("name", ["counter", "tiny", "height1"])
-def test_vectors_are_refused_under_another_binding(name: str) -> None:
+def test_vectors_are_refused_under_another_label(name: str) -> None:
     vector = vectors.load(name)
-    other = replace(vector, binding=bytes(32))
+    other = replace(vector, label="another")
     with pytest.raises(VerificationError):
         other.check(vector.proof)
 

@@ -181,8 +181,6 @@ class AirDescription:
             "constraints": list(self.constraints),
             "locals": [{"tuples": [tuple_json(t) for t in i.tuples]} for i in self.locals],
             "globals": [{"bus": i.bus, **tuple_json(i.tuples[0])} for i in self.globals],
-            "main_next": self.main_next,
-            "preprocessed_next": self.preprocessed_next,
         }
 
 

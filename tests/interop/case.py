@@ -38,7 +38,7 @@ class Case:
 
     def write_and_prove(self, folder: Path) -> plonky3.Files:
         """Has Plonky3 prove it in ``folder``."""
-        return plonky3.write_and_prove(folder, self.parameters, self.statement.tables, self.binding)
+        return plonky3.write_and_prove(folder, self.parameters, self.statement.tables, self.statement.label)
 
     def prove(self) -> bytes:
         """Our own proof, without its envelope."""

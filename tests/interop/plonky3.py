@@ -19,7 +19,6 @@ from graphprover.statement import Table
 
 CRATE = Path(__file__).parent / "plonky3"
 REQUIRE = "GRAPHPROVER_REQUIRE_RUST"  # set to 1, a machine without Rust fails the tests instead of skipping them
-BINDING = bytes(range(32))  # a binding for tests that bind nothing in particular
 
 
 @cache
@@ -38,9 +37,9 @@ def sources() -> dict[str, Path]:
     return {package["name"]: Path(package["manifest_path"]).parent for package in found["packages"]}
 
 
-def write_statement(path: Path, parameters: Parameters, tables: Sequence[Table], binding: bytes = BINDING) -> None:
+def write_statement(path: Path, parameters: Parameters, tables: Sequence[Table], label: str = "") -> None:
     """Writes what the program reads as --statement; all tables have traces and public values."""
-    path.write_text(statement_json(parameters, tables, list(map(log_height, tables)), binding))
+    path.write_text(statement_json(parameters, tables, list(map(log_height, tables)), label))
 
 
 def write_traces(path: Path, tables: Iterable[Table]) -> None:
@@ -68,11 +67,11 @@ class Files:
 
 
 def write_and_prove(
-    folder: Path, parameters: Parameters, tables: Sequence[Table], binding: bytes = BINDING, *, threads: int = 1
+    folder: Path, parameters: Parameters, tables: Sequence[Table], label: str = "", *, threads: int = 1
 ) -> Files:
     """Writes a statement and its traces into ``folder``, and has Plonky3 prove it."""
     files = Files(folder / "statement.json", folder / "traces.bin", folder / "plonky3.bin")
-    write_statement(files.statement, parameters, tables, binding)
+    write_statement(files.statement, parameters, tables, label)
     write_traces(files.traces, tables)
     prove(files.statement, files.traces, files.proof, threads=threads)
     return files

@@ -289,6 +289,18 @@ def test_refused_unless_all_pieces_are_there_in_order(tmp_path: Path) -> None:
         assert verdict is not None and reason in verdict
 
 
+def test_refused_for_another_label(tmp_path: Path) -> None:
+    """Of one piece, or of all."""
+    folders = write(tmp_path, case("3 pieces").proof, case("3 pieces").pieces)
+    for folder in folders:
+        text = json.loads((folder / STATEMENT).read_text())
+        (folder / "other.json").write_text(json.dumps(text | {"label": "another"}))
+    other = [path for folder in folders for path in (folder / "other.json", folder / PAYLOAD)]
+    one, every = plonky3.verify_all([[*files(folders[0]), *other[2:4], *files(folders[2])], other])
+    assert one is not None and "piece 1 has another label than piece 0" in one
+    assert every is not None and "piece 0: " in every
+
+
 def plain(folder: Path) -> list[Path]:
     """Two proofs that are not in pieces, in place of pieces."""
     tables = [fibonacci(8)]
@@ -338,7 +350,7 @@ def numbered(folder: Path, *buses: Sequence[tuple[str, int]], head: type[Head] =
         given = [Table(head(named, 2), (0, 0), np.zeros((1, 8), dtype=np.uint64)), *tables]
         heights = [plonky3.log_height(table) for table in given]
         paths += (folder / f"{index}.json", folder / "empty")
-        paths[-2].write_text(statement_json(PLAIN, given, heights, bytes(32), Piece(joint, index, proof)))
+        paths[-2].write_text(statement_json(PLAIN, given, heights, "", Piece(joint, index, proof)))
         paths[-1].touch()
     (verdict,) = plonky3.verify_all([paths])
     assert verdict is not None

@@ -7,18 +7,19 @@ import numpy as np
 import pytest
 
 from graphprover.protocol.parameters import Parameters
-from graphprover.statement import Table
+from graphprover.statement import Statement, Table
 from tests.interop import plonky3
-from tests.interop.plonky3 import BINDING
+from tests.interop.case import Case
 from tests.interop.tables import PLAIN, Counter, counter, fibonacci, limbs, power, shuffle, squares, statements
 
 
 @pytest.mark.parametrize("name", statements())
 def test_accepts_its_own_proofs_and_both_transcripts_agree(name: str, tmp_path: Path) -> None:
-    files = plonky3.write_and_prove(tmp_path, *statements()[name])
+    parameters, tables = statements()[name]
+    files = plonky3.write_and_prove(tmp_path, parameters, tables, "a label")
     assert plonky3.verify(files.statement, files.proof) is None
     proving = plonky3.transcript(files.statement, traces=files.traces)
-    assert proving[0] == f"start {BINDING.hex()}"
+    assert proving[0] == f"start {Case(parameters, Statement(tables, 'a label')).binding.hex()}"
     assert proving == plonky3.transcript(files.statement, proof=files.proof)
 
 
@@ -40,16 +41,16 @@ def test_rejects_a_proof_for_another_statement(tmp_path: Path) -> None:
     files = plonky3.write_and_prove(tmp_path, PLAIN, [table])
     assert table.public_values is not None
     first, second, result = table.public_values
-    others: dict[str, tuple[Parameters, list[Table], bytes]] = {
-        "public value": (PLAIN, [replace(table, public_values=(first, second, result + 1))], BINDING),
-        "binding": (PLAIN, [table], bytes(32)),
-        "queries": (replace(PLAIN, num_queries=5), [table], BINDING),
-        "rate": (replace(PLAIN, log_blowup=2), [table], BINDING),
-        "grinding": (replace(PLAIN, query_pow_bits=20), [table], BINDING),
-        "table": (PLAIN, [power(8)], BINDING),
+    others: dict[str, tuple[Parameters, list[Table], str]] = {
+        "public value": (PLAIN, [replace(table, public_values=(first, second, result + 1))], ""),
+        "label": (PLAIN, [table], "another"),
+        "queries": (replace(PLAIN, num_queries=5), [table], ""),
+        "rate": (replace(PLAIN, log_blowup=2), [table], ""),
+        "grinding": (replace(PLAIN, query_pow_bits=20), [table], ""),
+        "table": (PLAIN, [power(8)], ""),
     }
-    for what, (parameters, tables, binding) in others.items():
-        plonky3.write_statement(tmp_path / "other.json", parameters, tables, binding)
+    for what, (parameters, tables, label) in others.items():
+        plonky3.write_statement(tmp_path / "other.json", parameters, tables, label)
         assert plonky3.verify(tmp_path / "other.json", files.proof) is not None, what
 
 
@@ -98,7 +99,10 @@ def test_takes_preprocessed_columns_from_the_statement_alone(tmp_path: Path) -> 
         ('"public_values": [1, 2, 55]', '"public_values": [1, 2]'),
         ('"public_values": [1, 2, 55]', f'"public_values": [1, 2, {2**64 - 1}]'),
         ('"preprocessed": null', '"preprocessed": [[1, 2]]'),
-        ('"binding": "00', '"binding": "0'),
+        ('"label": "", ', ""),
+        ('"label": ""', '"label": "' + 256 * "a" + '"'),
+        ('"label": ""', f'"label": "", "binding": "{bytes(32).hex()}"'),
+        ('"log_blowup": 1', f'"log_blowup": {1 + 2**16}'),
         ("[1, 0, 0]", "[11, 0, 0]"),
         ("[1, 0, 0]", "[1, 2, 0]"),
     ],

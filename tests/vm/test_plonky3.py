@@ -67,7 +67,7 @@ def test_plonky3_accepts_guests(guest: str, rate: int | None, tmp_path: Path) ->
         if table is not None:
             changed[table] = another_value(tables[table], value)
         statements.append(tmp_path / f"statement{number}")
-        plonky3.write_statement(statements[-1], PLAIN, changed, case.binding)
+        plonky3.write_statement(statements[-1], PLAIN, changed, case.statement.label)
     honest, *others = plonky3.verify_all((statement, payload) for statement in statements)
     assert honest is None
     assert all(others), "accepted for other cycles, another exit code, output or input"

@@ -1,7 +1,8 @@
 """Known answers: statements and the proofs that Plonky3 0.8.0 makes of them, with its transcript for some.
 
-A folder holds statement.json (what tests/interop/plonky3.py writes), payload.bin (postcard of p3-batch-stark's
-``BatchProof``) and perhaps transcript.txt: the challenger's initial state, then runs of absorbed and squeezed bytes.
+A folder holds statement.json (as docs/interop.md has it), payload.bin (postcard of p3-batch-stark's ``BatchProof``) and
+perhaps transcript.txt: the challenger's initial state, then runs of absorbed and squeezed bytes. The label is the name
+of the folder. tests/interop/test_binding.py says which statements these are, and that Plonky3 makes the same files.
 """
 
 import json
@@ -21,6 +22,7 @@ from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.preprocessed import preprocessed_cap
 from graphprover.protocol.proof import BatchProof, decode
 from graphprover.protocol.verification import check_batch
+from graphprover.statement import binding_digest
 
 FOLDER = Path(__file__).parent
 NAMES = sorted(path.parent.name for path in FOLDER.glob("*/payload.bin"))
@@ -33,8 +35,13 @@ class Vector:
     layout: Layout
     public_values: tuple[tuple[int, ...], ...]  # of each table
     preprocessed: tuple[np.ndarray, ...]  # the traces (columns, rows) of the tables that have them
-    binding: bytes  # the challenger's initial state
+    label: str
     payload: bytes
+
+    @cached_property
+    def binding(self) -> bytes:
+        """The challenger's initial state."""
+        return binding_digest(self.layout, self.label, self.cap)
 
     @cached_property
     def cap(self) -> tuple[bytes, ...] | None:
@@ -71,7 +78,7 @@ def load(name: str) -> Vector:
         layout,
         tuple(tuple(table["public_values"]) for table in tables),
         tuple(np.array(table["preprocessed"], dtype=np.uint64) for table in tables if table["preprocessed"]),
-        bytes.fromhex(statement["binding"]),
+        statement["label"],
         (FOLDER / name / "payload.bin").read_bytes(),
     )
 

@@ -6,63 +6,10 @@ use p3_field::PrimeCharacteristicRing;
 use p3_lookup::{Count, InteractionBuilder, InteractionSymbolicBuilder};
 use p3_matrix::Matrix;
 use p3_matrix::dense::RowMajorMatrix;
-use serde::Deserialize;
 
+use crate::description::{Description, Node, operands};
 use crate::profile::{Challenge, Config, Val};
 use crate::statement::{Result, element};
-
-#[derive(Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Description {
-    pub name: String,
-    pub main_width: usize,
-    pub preprocessed_width: usize,
-    pub num_public_values: usize,
-    /// Operations `[op, a, b]`, operands before the operations that use them.
-    nodes: Vec<(u8, u64, u64)>,
-    /// Nodes asserted to be zero on every row, in emission order.
-    constraints: Vec<usize>,
-    locals: Vec<Local>,
-    globals: Vec<Global>,
-    /// Whether anything reads the next row of the main trace.
-    main_next: bool,
-    /// Whether anything reads the next row of the preprocessed trace.
-    preprocessed_next: bool,
-}
-
-impl Description {
-    /// Whether whatever the table sends or provides, it does zero times: a constraint on every row says so.
-    pub fn sends_nothing(&self) -> bool {
-        let is_zero = |node: usize| match self.nodes[node] {
-            (10, negated, _) => self.constraints.contains(&(negated as usize)),
-            _ => self.constraints.contains(&node),
-        };
-        self.locals.is_empty() && self.globals.iter().all(|global| is_zero(global.multiplicity))
-    }
-}
-
-#[derive(Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Local {
-    tuples: Vec<Tuple>,
-}
-
-#[derive(Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Tuple {
-    fields: Vec<usize>,
-    multiplicity: usize,
-    weight: u32,
-}
-
-#[derive(Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Global {
-    bus: String,
-    fields: Vec<usize>,
-    multiplicity: usize,
-    weight: u32,
-}
 
 /// What a step leaves in its register. Operands are registers.
 #[derive(Clone, Copy)]
@@ -98,7 +45,7 @@ struct Program {
 }
 
 impl Program {
-    fn compile(nodes: &[(u8, u64, u64)], roots: &[usize]) -> Result<Self> {
+    fn compile(nodes: &[Node], roots: &[usize]) -> Result<Self> {
         let order = schedule(nodes, roots);
         let mut readers = vec![0usize; nodes.len()];
         for &item in &order {
@@ -175,7 +122,7 @@ enum Item {
 }
 
 /// Every node that the roots need, right before the first root that needs it.
-fn schedule(nodes: &[(u8, u64, u64)], roots: &[usize]) -> Vec<Item> {
+fn schedule(nodes: &[Node], roots: &[usize]) -> Vec<Item> {
     let mut seen = vec![false; nodes.len()];
     let mut order = Vec::new();
     for &root in roots {
@@ -194,17 +141,7 @@ fn schedule(nodes: &[(u8, u64, u64)], roots: &[usize]) -> Vec<Item> {
     order
 }
 
-/// The nodes an operation reads; one that reads a node twice names it twice.
-fn operands((op, a, b): (u8, u64, u64)) -> impl Iterator<Item = usize> {
-    let count = match op {
-        7..=9 => 2,
-        10 => 1,
-        _ => 0,
-    };
-    [a as usize, b as usize].into_iter().take(count)
-}
-
-fn operation((op, a, b): (u8, u64, u64), register: &[u32]) -> Result<Operation> {
+fn operation((op, a, b): Node, register: &[u32]) -> Result<Operation> {
     let of = |node: u64| register[node as usize];
     Ok(match (op, b) {
         (0, _) => Operation::Constant(element(a)?),
@@ -238,37 +175,14 @@ pub struct Table {
 impl Table {
     /// Checks the description and compiles it.
     pub fn new(description: Description, preprocessed: Option<RowMajorMatrix<Val>>) -> Result<Self> {
-        let fail = |message: &str| Err(format!("table {}: {message}", description.name));
+        let fail = |message: String| format!("table {}: {message}", description.name);
         if preprocessed.as_ref().map_or(0, |trace| trace.width()) != description.preprocessed_width {
-            return fail("preprocessed columns differ from the declared width");
+            return Err(fail("preprocessed columns differ from the declared width".into()));
         }
-        let mut roots = description.constraints.clone();
-        for tuple in description.locals.iter().flat_map(|local| &local.tuples) {
-            roots.extend(tuple.fields.iter().chain([&tuple.multiplicity]));
-        }
-        for global in &description.globals {
-            roots.extend(global.fields.iter().chain([&global.multiplicity]));
-        }
-        if roots.iter().any(|&root| root >= description.nodes.len()) {
-            return fail("a constraint or interaction names a missing node");
-        }
-        for (index, &node) in description.nodes.iter().enumerate() {
-            if operands(node).any(|child| child >= index) {
-                return fail("a node comes before its operand");
-            }
-            let limit = match node.0 {
-                1 => description.main_width,
-                2 => description.preprocessed_width,
-                3 => description.num_public_values,
-                _ => continue,
-            };
-            if node.1 >= limit as u64 {
-                return fail("a node reads a missing column or public value");
-            }
-        }
+        description.check().map_err(fail)?;
         Ok(Self {
             constraints: Program::compile(&description.nodes, &description.constraints)?,
-            everything: Program::compile(&description.nodes, &roots)?,
+            everything: Program::compile(&description.nodes, &description.roots())?,
             description,
             preprocessed,
         })
@@ -293,11 +207,14 @@ impl BaseAir<Val> for Table {
     }
 
     fn main_next_row_columns(&self) -> Vec<usize> {
-        all_or_none(self.description.main_next, self.description.main_width)
+        all_or_none(self.description.main_next(), self.description.main_width)
     }
 
     fn preprocessed_next_row_columns(&self) -> Vec<usize> {
-        all_or_none(self.description.preprocessed_next, self.description.preprocessed_width)
+        all_or_none(
+            self.description.preprocessed_next(),
+            self.description.preprocessed_width,
+        )
     }
 }
 

@@ -3,6 +3,8 @@
 //! Exit status: 0 done or accepted, 1 rejected, 2 bad usage or an unreadable statement.
 
 mod air;
+mod binding;
+mod description;
 mod piece;
 mod pieces;
 mod profile;
@@ -14,6 +16,7 @@ use std::collections::HashMap;
 use std::io::{BufRead, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use std::{env, fs, io, panic};
 
@@ -21,7 +24,7 @@ use p3_maybe_rayon::prelude::current_num_threads;
 
 use crate::setup::{Setup, parse};
 use crate::statement::{Result, Statement};
-use crate::transcript::ByteChallenger;
+use crate::transcript::{ByteChallenger, Log};
 
 const USAGE: &str = "usage:
   graphprover-interop prove --statement S.json --traces T.bin --proof OUT [--repeat N]
@@ -77,8 +80,8 @@ fn run() -> Result<ExitCode> {
         },
         "transcript" => {
             let statement = Statement::read(required("--statement")?)?;
-            let (challenger, log) = ByteChallenger::recording(statement.sponge());
-            let setup = Setup::new(statement, challenger)?;
+            let log = Arc::new(Mutex::new(Log::default()));
+            let setup = Setup::new(statement, |start| ByteChallenger::recording(start, log.clone()))?;
             let verdict = match option("--traces") {
                 Some(path) => setup.prove(&setup.statement.read_traces(path)?).map(drop),
                 None => setup.verify(&read(required("--proof")?)?),
@@ -111,8 +114,7 @@ fn prove(statement: &Path, traces: &Path, output: &Path, repeat: usize) -> Resul
     let statement = Statement::read(statement)?;
     let traces = statement.read_traces(traces)?;
     let start = Instant::now();
-    let challenger = ByteChallenger::new(statement.sponge());
-    let setup = Setup::new(statement, challenger)?;
+    let setup = Setup::new(statement, ByteChallenger::new)?;
     let setup_seconds = start.elapsed().as_secs_f64();
     let mut prove_seconds = Vec::with_capacity(repeat);
     let mut encoded = Vec::new();

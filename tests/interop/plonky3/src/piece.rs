@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use p3_challenger::{ByteGrindingChallenger, CanFinalizeDigest, CanObserve, CanSample, HashChallenger};
 use p3_keccak::Keccak256Hash;
-use p3_symmetric::CryptographicHasher;
 
-pub type Digest = [u8; 32];
+use crate::binding::{Digest, keccak, number};
+
 type Hash = HashChallenger<u8, Keccak256Hash, 32>;
 
 const PIECE_MAGIC: &[u8] = b"graphprover piece 1";
@@ -39,14 +39,6 @@ impl Piece {
     fn seed(&self) -> Digest {
         keccak(&[JOINT_MAGIC, &number(self.digests.len()), self.digests.as_flattened()])
     }
-}
-
-fn number(value: usize) -> [u8; 4] {
-    u32::try_from(value).expect("few pieces").to_le_bytes()
-}
-
-fn keccak(parts: &[&[u8]]) -> Digest {
-    Keccak256Hash.hash_iter(parts.concat())
 }
 
 /// `HashChallenger<u8, Keccak256Hash, 32>`, that of a piece with a detour.

@@ -47,6 +47,9 @@ fn check_statements(setups: &[&Setup]) -> Result<()> {
         if statement.parameters != setups[0].statement.parameters {
             return Err(format!("piece {index} has other parameters than piece 0"));
         }
+        if statement.label != setups[0].statement.label {
+            return Err(format!("piece {index} has another label than piece 0"));
+        }
     }
     Ok(())
 }

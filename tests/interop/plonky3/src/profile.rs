@@ -30,20 +30,20 @@ pub fn config(parameters: &Parameters, challenger: ByteChallenger) -> Config {
     let mmcs = ValMmcs::new(
         RowHash::new(Keccak256Hash),
         NodeHash::new(Keccak256Hash),
-        parameters.cap_height,
+        parameters.cap_height.into(),
     );
     let fri = FriParameters {
-        log_blowup: parameters.log_blowup,
-        log_final_poly_len: parameters.log_final_poly_len,
-        max_log_arity: parameters.max_log_arity,
-        num_queries: parameters.num_queries,
-        batch_proof_of_work_bits: parameters.batch_pow_bits,
-        commit_proof_of_work_bits: parameters.commit_pow_bits,
-        query_proof_of_work_bits: parameters.query_pow_bits,
+        log_blowup: parameters.log_blowup.into(),
+        log_final_poly_len: parameters.log_final_poly_len.into(),
+        max_log_arity: parameters.max_log_arity.into(),
+        num_queries: parameters.num_queries.into(),
+        batch_proof_of_work_bits: parameters.batch_pow_bits.into(),
+        commit_proof_of_work_bits: parameters.commit_pow_bits.into(),
+        query_proof_of_work_bits: parameters.query_pow_bits.into(),
         mmcs: ChallengeMmcs::new(mmcs.clone()),
     };
     let pcs = Pcs::new(Radix2DitParallel::default(), mmcs, fri);
     StarkConfig::new(pcs, SerializingChallenger64::new(challenger))
-        .with_lookup_proof_of_work_bits(parameters.lookup_pow_bits)
-        .with_ood_proof_of_work_bits(parameters.ood_pow_bits)
+        .with_lookup_proof_of_work_bits(parameters.lookup_pow_bits.into())
+        .with_ood_proof_of_work_bits(parameters.ood_pow_bits.into())
 }

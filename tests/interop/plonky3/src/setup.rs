@@ -8,6 +8,8 @@ use p3_batch_stark::{BatchVerificationError, PcsError, ProverData, StarkInstance
 use p3_lookup::LookupError;
 use p3_matrix::dense::RowMajorMatrix;
 
+use crate::binding::{Digest, binding};
+use crate::piece::Sponge;
 use crate::profile::{Config, Proof, Val, config};
 use crate::statement::{Result, Statement};
 use crate::transcript::ByteChallenger;
@@ -21,18 +23,27 @@ pub struct Setup {
 
 impl Setup {
     pub fn read(path: &Path) -> Result<Self> {
-        let statement = Statement::read(path)?;
-        let challenger = ByteChallenger::new(statement.sponge());
-        Self::new(statement, challenger)
+        Self::new(Statement::read(path)?, ByteChallenger::new)
     }
 
-    pub fn new(statement: Statement, challenger: ByteChallenger) -> Result<Self> {
-        let config = config(&statement.parameters, challenger);
-        let data = caught(|| ProverData::from_airs_and_degrees(&config, &statement.tables, &statement.log_heights))
+    /// `challenger` makes the transcript, given where it starts.
+    pub fn new(statement: Statement, challenger: impl FnOnce(Sponge) -> ByteChallenger) -> Result<Self> {
+        let parameters = &statement.parameters;
+        // Plonky3 commits to preprocessed columns by a configuration with a challenger, of which it makes no use.
+        let unused = ByteChallenger::new(Sponge::new(&Digest::default(), None, false));
+        let committing = config(parameters, unused);
+        let data = caught(|| ProverData::from_airs_and_degrees(&committing, &statement.tables, &statement.log_heights))
             .map_err(|error| format!("Plonky3 refuses these tables: {error}"))?;
+        let cap = data
+            .common
+            .preprocessed
+            .as_ref()
+            .map(|columns| columns.commitment.as_ref());
+        let tables = binding(&statement, cap.unwrap_or_default())?;
+        let start = Sponge::new(&tables, statement.piece.as_ref(), parameters.lookup_pow_bits > 0);
         Ok(Self {
+            config: config(parameters, challenger(start)),
             statement,
-            config,
             data,
         })
     }

@@ -8,8 +8,10 @@ use p3_field::PrimeField64;
 use p3_matrix::dense::RowMajorMatrix;
 use serde::Deserialize;
 
-use crate::air::{Description, Table};
-use crate::piece::{Digest, Piece, Sponge};
+use crate::air::Table;
+use crate::binding::Digest;
+use crate::description::Description;
+use crate::piece::Piece;
 use crate::profile::Val;
 
 pub type Result<T> = std::result::Result<T, String>;
@@ -17,16 +19,16 @@ pub type Result<T> = std::result::Result<T, String>;
 #[derive(Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {
-    pub log_blowup: usize,
-    pub num_queries: usize,
-    pub log_final_poly_len: usize,
-    pub max_log_arity: usize,
-    pub cap_height: usize,
-    pub lookup_pow_bits: usize,
-    pub ood_pow_bits: usize,
-    pub batch_pow_bits: usize,
-    pub commit_pow_bits: usize,
-    pub query_pow_bits: usize,
+    pub log_blowup: u16,
+    pub num_queries: u16,
+    pub log_final_poly_len: u16,
+    pub max_log_arity: u16,
+    pub cap_height: u16,
+    pub lookup_pow_bits: u16,
+    pub ood_pow_bits: u16,
+    pub batch_pow_bits: u16,
+    pub commit_pow_bits: u16,
+    pub query_pow_bits: u16,
 }
 
 #[derive(Deserialize)]
@@ -50,7 +52,7 @@ struct PieceJson {
 #[serde(deny_unknown_fields)]
 struct StatementJson {
     parameters: Parameters,
-    binding: String,
+    label: String,
     /// Missing of a proof that is not in pieces.
     piece: Option<PieceJson>,
     tables: Vec<TableJson>,
@@ -58,8 +60,8 @@ struct StatementJson {
 
 pub struct Statement {
     pub parameters: Parameters,
-    /// Initial state of the challenger of these tables in a proof by themselves.
-    binding: Digest,
+    /// Of the proof: bound by it, and no part of what it says.
+    pub label: String,
     pub piece: Option<Arc<Piece>>,
     pub tables: Vec<Table>,
     pub log_heights: Vec<usize>,
@@ -73,7 +75,7 @@ impl Statement {
             serde_json::from_slice(&text).map_err(|error| format!("{}: {error}", path.display()))?;
         let mut statement = Self {
             parameters: json.parameters,
-            binding: digest(&json.binding)?,
+            label: json.label,
             piece: json.piece.map(piece).transpose()?.map(Arc::new),
             tables: Vec::new(),
             log_heights: Vec::new(),
@@ -104,11 +106,6 @@ impl Statement {
             statement.tables.push(Table::new(table.air, preprocessed)?);
         }
         Ok(statement)
-    }
-
-    /// Where the transcript starts.
-    pub fn sponge(&self) -> Sponge {
-        Sponge::new(&self.binding, self.piece.as_ref(), self.parameters.lookup_pow_bits > 0)
     }
 
     /// The main traces: for each table its columns and rows, then the columns one after the other, all u64 LE.

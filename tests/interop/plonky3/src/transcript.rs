@@ -68,15 +68,13 @@ impl ByteChallenger {
         }
     }
 
-    /// As [`Self::new`], and the log that fills while a proof is made or checked.
-    pub fn recording(inner: Sponge) -> (Self, Arc<Mutex<Log>>) {
-        let log = Arc::new(Mutex::new(Log::default()));
+    /// As [`Self::new`]; the log fills while a proof is made or checked.
+    pub fn recording(inner: Sponge, log: Arc<Mutex<Log>>) -> Self {
         log.lock().unwrap().push(Direction::Start, &inner.start);
-        let challenger = Self {
-            recorder: Recorder::Template(log.clone()),
+        Self {
+            recorder: Recorder::Template(log),
             ..Self::new(inner)
-        };
-        (challenger, log)
+        }
     }
 
     fn record(&self, direction: Direction, bytes: &[u8]) {

@@ -1,0 +1,92 @@
+"""The binding of docs/protocol.md, section 11, computed from the text of sections 1 to 5 and 11 with a hash alone.
+
+It reads what ``graphprover export`` writes.
+"""
+
+import struct
+from typing import Any
+
+from Crypto.Hash import keccak
+
+P = 2**64 - 2**32 + 1
+PARAMETERS = (
+    "log_blowup", "num_queries", "log_final_poly_len", "max_log_arity", "cap_height",
+    "lookup_pow_bits", "ood_pow_bits", "batch_pow_bits", "commit_pow_bits", "query_pow_bits",
+)  # fmt: skip
+
+
+def binding(stated: dict[str, Any]) -> bytes:
+    """Section 11, of a file statement.json."""
+    parameters, tables, label = stated["parameters"], stated["tables"], stated["label"].encode()
+    preprocessed = [table["preprocessed"] for table in tables if table["preprocessed"]]
+    digests = cap(preprocessed, parameters["log_blowup"], parameters["cap_height"]) if preprocessed else b""
+    hashed = b"graphprover statement 1" + b"0.8.0" + bytes([len(label)]) + label
+    hashed += struct.pack("<10H", *(parameters[field] for field in PARAMETERS))
+    hashed += struct.pack("<I", len(tables))
+    for table in tables:
+        described = canonical(table["air"])
+        hashed += words(len(described)) + described
+    return h(hashed + struct.pack("<I", len(digests)) + digests)
+
+
+def h(data: bytes) -> bytes:
+    return keccak.new(digest_bits=256, data=data).digest()
+
+
+def words(*values: int) -> bytes:
+    return struct.pack(f"<{len(values)}Q", *values)
+
+
+def canonical(air: dict[str, Any]) -> bytes:
+    """Section 2."""
+    found = b"graphprover air 1" + words(air["main_width"], air["preprocessed_width"], air["num_public_values"])
+    found += words(len(air["nodes"])) + b"".join(words(*node) for node in air["nodes"])
+    found += words(len(air["constraints"]), *air["constraints"])
+    found += words(len(air["locals"]))
+    for interaction in air["locals"]:
+        found += words(0, len(interaction["tuples"])) + b"".join(map(of_tuple, interaction["tuples"]))
+    found += words(len(air["globals"]))
+    for interaction in air["globals"]:
+        name = interaction["bus"].encode()
+        found += words(len(name)) + name + words(1) + of_tuple(interaction)
+    return found
+
+
+def of_tuple(of: dict[str, Any]) -> bytes:
+    return words(len(of["fields"]), *of["fields"], of["multiplicity"], of["weight"])
+
+
+def reversed_bits(i: int, bits: int) -> int:
+    return sum((i >> bit & 1) << (bits - 1 - bit) for bit in range(bits))
+
+
+def root(log: int) -> int:
+    return pow(7, (P - 1) >> log, P)
+
+
+def extension(column: list[int], log_blowup: int) -> list[int]:
+    """Section 4: the values on 7·K in bit-reversed order, by Lagrange's formula."""
+    log = len(column).bit_length() - 1
+    n, points = len(column), [pow(root(log), i, P) for i in range(len(column))]
+    found = []
+    for i in range(n << log_blowup):
+        y = 7 * pow(root(log + log_blowup), reversed_bits(i, log + log_blowup), P) % P
+        vanishing = (pow(y, n, P) - 1) * pow(n, -1, P) % P
+        found.append(sum(v * x * vanishing * pow(y - x, -1, P) for v, x in zip(column, points, strict=True)) % P)
+    return found
+
+
+def cap(matrices: list[list[list[int]]], log_blowup: int, cap_height: int) -> bytes:
+    """Section 5: the digests of the cap over the extensions of these columns."""
+    rows: dict[int, list[bytes]] = {}
+    for columns in matrices:
+        extended = [extension(column, log_blowup) for column in columns]
+        own = [words(*row) for row in zip(*extended, strict=True)]
+        before = rows.get(len(own), [b""] * len(own))
+        rows[len(own)] = [a + b for a, b in zip(before, own, strict=True)]
+    layer = [h(row) for row in rows[max(rows)]]
+    while len(layer) > 2**cap_height:
+        layer = [h(layer[i] + layer[i + 1]) for i in range(0, len(layer), 2)]
+        if len(layer) in rows:
+            layer = [h(node + h(row)) for node, row in zip(layer, rows[len(layer)], strict=True)]
+    return b"".join(layer)
