@@ -174,7 +174,7 @@ class _Reader:
             if number > 1:
                 self.wrong(place, "output", f"{path} for {number} inputs: put {{input}} or {{number}} into it")
             for folder in path.parents:
-                if folder in written:
+                if folder in written and not folder.is_dir():  # which cannot be written, as is told below
                     self.wrong(place, "output", f"{path}: its folder {folder} is the output of {written[folder]}")
 
     def make_folders(self) -> None:

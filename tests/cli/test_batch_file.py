@@ -7,6 +7,7 @@ import pytest
 
 from graphprover.cli.batch_file import read_batch
 from graphprover.cli.options import UsageError
+from tests.cli.fuzz_batch import fuzz
 from tests.vm.assemble import CODE, Segment, X, elf, leave, words
 
 FIRST = '[[job]]\nprogram = "examples/memory"\noutput = "a"\n'
@@ -227,3 +228,9 @@ def test_a_verifying_key_runs_nothing(folder: Path) -> None:
     assert main(["setup", "here/guest.elf", "-o", "here/guest.vk"]) == 0
     with pytest.raises(UsageError, match=r"job 1: program: here/guest\.vk: a verifying key, which runs nothing"):
         read(GUEST.replace("guest.elf", "guest.vk"))
+
+
+def test_bad_files_end_with_a_line_each() -> None:
+    """Some of what tests/cli/fuzz_batch.py does by the thousand."""
+    found = fuzz(150, seed=1)
+    assert found.judged.total() == 150 and not found.amiss
