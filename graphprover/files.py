@@ -58,8 +58,13 @@ def check_writable(path: Path) -> None:
     """Raise FileError where `write` would fail, before there is anything to write."""
     if path == STREAM:
         return
-    if path.exists() and not path.is_file():
-        raise FileError(f"{path}: exists and is not a regular file")
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise FileError(f"{path}: exists and is not a regular file")
+    except (FileNotFoundError, NotADirectoryError):
+        pass  # which its folder decides
+    except OSError as error:
+        raise FileError(f"{path}: {error.strerror}") from error
     try:
         with tempfile.TemporaryFile(dir=path.resolve().parent):
             pass

@@ -36,7 +36,9 @@ LAYERS = (
     ("cluster.one_piece",),  # one piece of a proof, whose others are made elsewhere
     ("worker", "cluster.meters"),
     ("batch", "cluster.bundles", "cluster.returned"),
-    # the command line: what commands share, commands, all of it
+    # the command line: texts that users write; what commands share; commands; all of it
+    ("cli.files", "cli.patterns"),
+    ("cli.batch_keys",),
     ("cli.options", "cli.executor", "cli.subject", "cli.demands", "cli.batch_file", "cli.facts", "cli.report", "pages"),
     ("cli.observed_files",),
     ("cli",),

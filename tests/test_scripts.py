@@ -19,7 +19,13 @@ from tests.loading import module_at
 ROOT = Path(__file__).parents[1]
 SCRIPTS = sorted((ROOT / "scripts").glob("*.py"))
 COMMANDS = [script for script in SCRIPTS if "__main__" in script.read_text()]
-MODULES = ("tests.mutate_proofs", "tests.vm.mutate_tables", "tests.test_counts")  # run with python -m
+# Run with python -m.
+MODULES = (
+    "tests.mutate_proofs",
+    "tests.vm.mutate_tables",
+    "tests.cli.fuzz_batch",
+    "tests.test_counts",
+)  # run with python -m
 
 
 @cache

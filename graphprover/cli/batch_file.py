@@ -1,26 +1,28 @@
 """Batch files: TOML that lists proofs to make. docs/cli.md describes one; everything in it is checked here."""
 
-import difflib
 import glob
-import math
-import string
+import os
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+from graphprover.cli.batch_keys import takes, unknown, wrong_value
+from graphprover.cli.files import refused_length
 from graphprover.cli.options import UsageError
+from graphprover.cli.patterns import PatternError, fill
 from graphprover.files import STREAM, FileError, check_writable, make_folder, read_input
 from graphprover.programs import Program, ProgramError, is_packaged, open_program
-from graphprover.protocol.parameters import RATES
-from graphprover.protocol.security import JOHNSON_PROXIMITY, PROXIMITIES
-from graphprover.vm.guest import ANY, Guest, Limits, limits_of
+from graphprover.protocol.security import JOHNSON_PROXIMITY
+from graphprover.vm.guest import Guest, Limits, limits_of
 from graphprover.vm.key import Key
 
 _DEFAULTS: dict[str, Any] = {"security": 128, "proximity": JOHNSON_PROXIMITY}
 _OF_GUESTS = ("window", "exit_code", "commit_input", "max_cycles", "max_memory")
+_MOST_SAID = 200  # characters of what the parser says
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,49 +43,17 @@ class Entry:
     limits: Limits  # of a guest's run
 
 
-def _text(value: Any) -> bool:
-    return isinstance(value, str) and bool(value)
-
-
-def _number(value: Any, least: int = 1) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and least <= value < 1 << 64
-
-
-def _bits(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
-
-
-_KEYS: Mapping[str, tuple[Callable[[Any], bool], str]] = {  # of a job: what each takes
-    "program": (_text, "a file, a folder or examples/NAME"),
-    "input": (_text, "a file, or a pattern of files as inputs/*.bin"),
-    "output": (_text, "a file, such as proofs/{input}.bin"),
-    "name": (_text, "text"),
-    "security": (_bits, "a number of bits"),
-    "rate": (lambda value: _number(value) and value in RATES, " or ".join(map(str, RATES))),
-    "proximity": (lambda value: value in PROXIMITIES, " or ".join(PROXIMITIES)),
-    "pieces": (_number, "a number of pieces"),
-    "window": (_number, "a number of cycles"),
-    "exit_code": (lambda value: value == ANY or _number(value, 0), f'a number below 2^64, or "{ANY}"'),
-    "commit_input": (lambda value: isinstance(value, bool), "true or false"),
-    "max_cycles": (_number, "a number"),
-    "max_memory": (_number, "a number of MiB"),
-}
-
-
 def read_batch(path: Path) -> list[Entry]:
     """The proofs that a batch file asks for, in its order; a job whose input is a pattern gives one for each file.
 
     Names of files are relative to the folder of ``path``. Makes the folders of the outputs, once all else is checked.
     Raises FileError, and UsageError with a line for everything that is wrong.
     """
-    try:
-        given = tomllib.loads(read_input(path).decode())
-    except ValueError as error:  # of TOML or of UTF-8
-        raise UsageError(f"{path}: not TOML: {error}") from error
+    given = _parsed(path)
     defaults, jobs = given.pop("defaults", {}), given.pop("job", [])
     reader = _Reader(path, defaults)
     for key in given:
-        reader.wrong(_unknown(key, ("defaults", "job")))
+        reader.wrong(unknown(key, ("defaults", "job")))
     if not isinstance(defaults, dict) or not isinstance(jobs, list) or not all(isinstance(job, dict) for job in jobs):
         reader.wrong("write [defaults] once, and [[job]] for each job")
     elif reader.check_keys(defaults, "defaults"):
@@ -122,17 +92,15 @@ class _Reader:
         """Whether there are only keys that a job has, with values that they take."""
         before = len(self._lines)
         for key, value in table.items():
-            if key not in _KEYS:
-                self.wrong(place, _unknown(key, tuple(_KEYS)))
-            elif not _KEYS[key][0](value):
-                self.wrong(place, key, f"{value!r} is not {_KEYS[key][1]}")
+            if why := wrong_value(key, value):
+                self.wrong(place, why)
         return len(self._lines) == before
 
     def add(self, job: dict[str, Any], place: str) -> None:
         """Add the proofs that one job asks for."""
         options = _DEFAULTS | self._defaults | job
         if missing := [key for key in ("program", "output") if key not in options]:
-            return self.wrong(place, missing[0], f"missing; give {_KEYS[missing[0]][1]}")
+            return self.wrong(place, missing[0], f"missing; give {takes(missing[0])}")
         program = self._program(options["program"], place)
         if program is None:
             return None
@@ -146,17 +114,23 @@ class _Reader:
         inputs: Sequence[Path | None] = self._inputs(options["input"]) if "input" in options else [None]
         if not inputs:
             self.wrong(place, "input", f"{self._folder / options['input']}: no such file")
+        if STREAM in inputs:
+            return self.wrong(place, "input", f"{STREAM}: a batch does not read standard input: rename the file")
         for data in inputs:
             values: dict[str, Any] = {"program": Path(options["program"]).stem, "number": len(self.entries) + 1}
             if data:
                 values["input"] = data.stem
             key = "name"
             try:
-                values["name"] = _filled(options.get(key, "{input}" if data else "{program}"), values)
+                values["name"] = fill(options.get(key, "{input}" if data else "{program}"), values)
                 key = "output"
-                output = self._folder / _filled(options[key], values)
-            except ValueError as error:
+                output = self._folder / fill(options[key], values)
+            except PatternError as error:
                 return self.wrong(place, key, str(error))
+            if why := refused_length(str(output)):
+                return self.wrong(place, key, why)
+            if output == STREAM:
+                return self.wrong(place, key, f"{STREAM}: a batch does not write standard output: name a file")
             self.entries.append((_entry(values["name"], program, data, output, options), place))
         return None
 
@@ -179,26 +153,29 @@ class _Reader:
 
     def _inputs(self, text: str) -> list[Path]:
         """The files that an input names, sorted."""
-        if (self._folder / text).is_file():  # whatever its name holds
+        if os.path.isfile(self._folder / text):  # whatever its name holds
             return [self._folder / text]
-        found = glob.glob(text, root_dir=self._folder, recursive=True)
-        return [path for name in sorted(found) if (path := self._folder / name).is_file()]
+        found = set(glob.glob(text, root_dir=self._folder, recursive=True))  # ** twice finds a file twice
+        return [path for name in sorted(found) if os.path.isfile(path := self._folder / name)]
 
     def check_outputs(self) -> None:
         """Every output is a file of its own, and nothing that is read."""
-        files = [Path(entry.program.name) for entry, _ in self.entries]
+        files = [self._path, *(Path(entry.program.name) for entry, _ in self.entries)]
         files += [entry.input for entry, _ in self.entries if entry.input]
-        read, written = {file.resolve() for file in files}, dict[Path, str]()
+        read, written = {_real(file) for file in files}, dict[Path, str]()
         for entry, place in self.entries:
-            path = entry.output.resolve()
+            path = _real(entry.output)
             if path in read:
                 self.wrong(place, "output", f"{entry.output} is read: write elsewhere")
             elif written.setdefault(path, place) != place:
                 self.wrong(place, "output", f"{entry.output} is also that of {written[path]}")
-        outputs = Counter((entry.output.resolve(), place) for entry, place in self.entries)
+        outputs = Counter((_real(entry.output), place) for entry, place in self.entries)
         for (path, place), number in outputs.items():
             if number > 1:
                 self.wrong(place, "output", f"{path} for {number} inputs: put {{input}} or {{number}} into it")
+            for folder in path.parents:
+                if folder in written and not folder.is_dir():  # which cannot be written, as is told below
+                    self.wrong(place, "output", f"{path}: its folder {folder} is the output of {written[folder]}")
 
     def make_folders(self) -> None:
         """Make those of the outputs, which can be written then."""
@@ -227,14 +204,26 @@ def _entry(name: str, program: Program | Guest, data: Path | None, output: Path,
     )
 
 
-def _filled(text: str, values: Mapping[str, Any]) -> str:
-    """``text`` with values for its {places}; raises ValueError for one that there is not."""
-    for _, place, _, _ in string.Formatter().parse(text):
-        if place is not None and place not in values:
-            raise ValueError(f"{{{place}}} in {text!r}: there are {', '.join(f'{{{name}}}' for name in values)}")
-    return text.format_map(values)
+def _parsed(path: Path) -> dict[str, Any]:
+    """The tables of a TOML file; raises FileError, and UsageError for another file."""
+    data = read_input(path)
+    try:
+        text = data.decode()
+        if text.startswith("\ufeff"):
+            raise UsageError(f"{path}: not TOML: a byte order mark is before the text: save the file without it")
+        return tomllib.loads(text)
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: not TOML: byte {error.start:,} is not UTF-8: save the file as UTF-8") from error
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{path}: not TOML: {str(error)[:_MOST_SAID]}") from error
+    except ValueError as error:  # of Python's int, for thousands of decimal digits
+        raise UsageError(f"{path}: a number of too many digits: every key takes one below 2^64") from error
+    except RecursionError:
+        depths = [*accumulate((char in "[{") - (char in "]}") for char in text)]
+        line = text[: depths.index(max(depths))].count("\n") + 1
+        raise UsageError(f"{path}: line {line:,}: brackets are nested too deep; no key takes more than text") from None
 
 
-def _unknown(key: str, known: Sequence[str]) -> str:
-    (nearest,) = difflib.get_close_matches(key, known, 1, 0)
-    return f"{key}: no such key; did you mean {nearest}?"
+def _real(path: Path) -> Path:
+    """Where a path leads; a loop of links leads to itself, and cannot be written."""
+    return Path(os.path.realpath(path))

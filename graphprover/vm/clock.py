@@ -8,6 +8,8 @@ from typing import Any
 
 from graphprover.vm.limbs import HALF
 
+MAX_CYCLES = 1 << 32  # of a run: its record counts them in 32 bits
+
 SLOT_A, SLOT_B, SLOT_MEMORY, SLOT_D = range(4)  # of a cycle: rs1 is read, rs2 is read, memory, rd is written
 LOG_SLOTS = 2
 SLOTS = 1 << LOG_SLOTS

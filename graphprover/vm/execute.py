@@ -8,7 +8,7 @@ import numpy as np
 
 from graphprover.device.host_memory import host_memory
 from graphprover.vm import interpreter, native
-from graphprover.vm.clock import LOG_SLOTS, SLOT_MEMORY, time_of
+from graphprover.vm.clock import LOG_SLOTS, MAX_CYCLES, SLOT_MEMORY, time_of
 from graphprover.vm.elf import Image
 from graphprover.vm.faults import Fault, GuestFault
 from graphprover.vm.interpreter import (
@@ -43,7 +43,6 @@ from graphprover.vm.record import (
 from graphprover.vm.symbols import function_at
 from graphprover.vm.tables.keccak_f import WORDS
 
-MAX_CYCLES = 1 << 32  # the record counts cycles in 32 bits
 DEFAULT_CYCLES = 1 << 30
 DEFAULT_MEMORY = 1 << 30  # without a record
 SLICE = 1 << 19  # cycles between looks at signals; as host calls these are half a second

@@ -7,6 +7,7 @@ import pytest
 
 from graphprover.cli.batch_file import read_batch
 from graphprover.cli.options import UsageError
+from tests.cli.fuzz_batch import fuzz
 from tests.vm.assemble import CODE, Segment, X, elf, leave, words
 
 FIRST = '[[job]]\nprogram = "examples/memory"\noutput = "a"\n'
@@ -86,15 +87,15 @@ def test_defaults_are_those_of_prove_and_jobs_come_before_them() -> None:
         (FIRST + 'outptu = "b"', "job 1: outptu: no such key; did you mean output\\?"),
         (FIRST + "[[job]]\nrate = 3", "job 2: rate: 3 is not 2 or 4 or 8"),
         (FIRST + "rate = true", "job 1: rate: True is not 2 or 4 or 8"),
-        (FIRST + "security = 0", "job 1: security: 0 is not a number of bits"),
-        (FIRST + "security = nan", "job 1: security: nan is not a number of bits"),
-        (FIRST + "security = '99'", "job 1: security: '99' is not a number of bits"),
+        (FIRST + "security = 0", "job 1: security: 0 is not a number of bits up to 128"),
+        (FIRST + "security = nan", "job 1: security: nan is not a number of bits up to 128"),
+        (FIRST + "security = '99'", "job 1: security: '99' is not a number of bits up to 128"),
         (FIRST + "proximity = 'far'", "job 1: proximity: 'far' is not johnson or unique"),
         (FIRST + "input = 3", "job 1: input: 3 is not a file, or a pattern .*"),
         (GUEST + "exit_code = -1", 'job 1: exit_code: -1 is not a number below 2\\^64, or "any"'),
         (GUEST + "exit_code = 'all'", "job 1: exit_code: 'all' is not a number .*"),
         (GUEST + "commit_input = 1", "job 1: commit_input: 1 is not true or false"),
-        (GUEST + "max_cycles = 0", "job 1: max_cycles: 0 is not a number"),
+        (GUEST + "max_cycles = 0", "job 1: max_cycles: 0 is not a number of cycles below 2\\^32"),
         (GUEST + "pieces = 2\nwindow = 9", "job 1: window: it says how many pieces there are: leave out pieces"),
         (FIRST + "max_cycles = 9", "job 1: max_cycles: only guests have that, and examples/memory is none"),
         ('[[job]]\noutput = "a"', "job 1: program: missing; give .*"),
@@ -103,9 +104,63 @@ def test_defaults_are_those_of_prove_and_jobs_come_before_them() -> None:
         (GUEST.replace("guest.elf", "bad.py"), r"job 1: program: bad\.py: its tables cannot be .*: KeyError\('one'\)"),
         (GUEST + "input = 'no.bin'", "job 1: input: here/no.bin: no such file"),
         (GUEST + "input = 'inputs/*.none'", r"job 1: input: here/inputs/\*\.none: no such file"),
-        (FIRST.replace('"a"', '"{input}"'), r"job 1: output: \{input\} in '\{input\}': there are \{program\}, .*"),
-        (FIRST.replace('"a"', '"{number:x"'), "job 1: output: .*"),
-        (FIRST + "name = '{name}'", r"job 1: name: \{name\} in '\{name\}': there are \{program\}, \{number\}"),
+        (FIRST.replace('"a"', '"{input}"'), r"job 1: output: no place \{input\}: there are \{program\}, .*"),
+        (
+            FIRST.replace('"a"', '"{number:x"'),
+            r"job 1: output: '\{number:x': a brace without its other: write \{\{ .*",
+        ),
+        (FIRST.replace('"a"', '"a}"'), r"job 1: output: 'a\}': a brace without its other: write \}\} .*"),
+        (FIRST.replace('"a"', '"{number:{foo}}"'), r"job 1: output: .*: a brace without its other: .*"),
+        *(
+            (FIRST.replace('"a"', f'"{place}"'), rf"job 1: output: .*: no place {re.escape(place)}: there are .*")
+            for place in (
+                "{number:099999999}",
+                "{number:021}",
+                "{number:3}",
+                "{number:00}",
+                "{number:x}",
+                "{number.real}",
+                "{number!r}",
+                "{program:03}",
+                "{}",
+                "{0}",
+            )
+        ),
+        (
+            FIRST.replace('"a"', f'"{"{number}" * 300}"'),
+            "job 1: output: a file name of 300 bytes; file systems take 255 at most",
+        ),
+        (FIRST.replace('"a"', f'"{"a" * 300}"'), "job 1: output: a file name of 300 bytes; .*"),
+        (FIRST.replace('"a"', '"{name}"') + f"name = '{'é' * 128}'", "job 1: output: a file name of 256 bytes; .*"),
+        (FIRST.replace('"a"', f'"{"a/" * 100}b"'), "job 1: output: a path of 102 names; 100 at most are taken"),
+        (FIRST.replace('"a"', f'"{"a" * 250 + "/"}{("b" * 250 + "/") * 20}"'), "job 1: output: a path of .* bytes; .*"),
+        (FIRST.replace('"a"', r'"a\u0000"'), r"job 1: output: 'a\\x00': the control character U\+0000 .*"),
+        (FIRST.replace("examples", r"\u0000"), r"job 1: program: .*: the control character U\+0000 .*"),
+        (FIRST + r'name = "a\u001b[31m"', r"job 1: name: .*: the control character U\+001B .*"),
+        (GUEST + r'input = "*\n"', r"job 1: input: .*: the control character U\+000A .*"),
+        (GUEST + f"input = '{'*/' * 1500}'", "job 1: input: .*: a path of 1,501 names; .*"),
+        (GUEST + "input = '**/**/**/a'", r"job 1: input: .*: \*\* more than 2 times: .*"),
+        (FIRST.replace('"a"', '"s3://bucket/a"'), "job 1: output: 's3://bucket/a': s3:// begins an address, .*"),
+        (GUEST + "input = 'https://host/a'", "job 1: input: 'https://host/a': https:// begins an address, .*"),
+        (GUEST.replace("guest.elf", "file:///a"), "job 1: program: 'file:///a': file:// begins an address, .*"),
+        ("a = " + "[" * 3000, "line 1: brackets are nested too deep; .*"),
+        (FIRST + "rate = " + "{a=" * 3000, "line 4: brackets are nested too deep; .*"),
+        ("\ufeff" + FIRST, "not TOML: a byte order mark is before the text: .*"),
+        (FIRST + "rate = " + "9" * 5000, "a number of too many digits: .*"),
+        (FIRST + "rate = 0x" + "9" * 5000, "job 1: rate: a number of 20,000 bits is not .*"),
+        (FIRST + "rate = 1979-05-27", "job 1: rate: 1979-05-27 is not .*"),
+        (FIRST + "rate = [[[[]]]]", "job 1: rate: an array is not .*"),
+        (FIRST + "name.a.b = 1", "job 1: name: a table is not text"),
+        (FIRST + f"{'x' * 300} = 1", "job 1: 'x{60}'\\.\\.\\.: no such key; .*"),
+        (FIRST + "security = 129", "job 1: security: 129 is not a number of bits up to 128"),
+        (FIRST + "pieces = 1025", "job 1: pieces: 1025 is not a number of pieces up to 1,024"),
+        (
+            FIRST + FIRST.replace('"a"', '"a/b"'),
+            "job 2: output: .*/here/a/b: its folder .*/here/a is the output of job 1",
+        ),
+        (FIRST.replace('"a"', '"jobs.toml"'), "job 1: output: here/jobs.toml is read: write elsewhere"),
+        (f'[defaults]\noutput = "{{x}}"\n{GUEST}{GUEST}', "defaults: output: .*: no place {x}: .*"),
+        (FIRST + "name = '{name}'", r"job 1: name: no place \{name\}: there are \{program\}, \{number\}, .*"),
         (FIRST + FIRST, "job 2: output: here/a is also that of job 1"),
         (FIRST + FIRST.replace('"a"', '"./inputs/../a"'), "job 2: output: .* is also that of job 1"),
         (GUEST + "input = 'inputs/*.bin'", r"job 1: output: \S+/g for 3 inputs: put \{input\} or \{number\} into it"),
@@ -125,6 +180,38 @@ def test_what_is_wrong_is_told_in_a_line(text: str, line: str, folder: Path) -> 
     }
 
 
+def test_a_file_that_is_not_utf_8() -> None:
+    Path("jobs.toml").write_bytes(b'[[job]]\nname = "\xff"\n')
+    with pytest.raises(UsageError, match=r"^jobs\.toml: not TOML: byte 16 is not UTF-8: save the file as UTF-8$"):
+        read_batch(Path("jobs.toml"))
+
+
+def test_a_batch_has_no_standard_streams(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder / "here")
+    with pytest.raises(UsageError, match="job 1: output: -: a batch does not write standard output"):
+        read(FIRST.replace('"a"', '"-"'), "jobs.toml")
+    Path("-").touch()
+    with pytest.raises(UsageError, match="job 1: input: -: a batch does not read standard input"):
+        read(GUEST + "input = '[-]'", "jobs.toml")
+
+
+def test_an_output_that_is_a_loop_of_links(folder: Path) -> None:
+    (folder / "here/loop").symlink_to("loop")
+    with pytest.raises(UsageError, match="job 1: output: here/loop: Too many levels of symbolic links"):
+        read(FIRST.replace('"a"', '"loop"'))
+
+
+def test_a_pattern_names_a_file_once(folder: Path) -> None:
+    (folder / "here/inputs/deep/e").mkdir(parents=True)
+    (folder / "here/inputs/deep/e/f").touch()
+    assert len(read(GUEST.replace('"g"', '"o/{input}"') + "input = '**/deep/**/f'")) == 1
+
+
+def test_braces_and_zeros_in_names() -> None:
+    ((name, _, output),) = read(FIRST.replace('"a"', '"{{{number:020}}}"') + "name = '{{}}'")
+    assert (name, output) == ("{}", "here/{" + "1".zfill(20) + "}")
+
+
 def test_everything_that_is_wrong_is_told_at_once() -> None:
     with pytest.raises(UsageError) as raised:
         read(FIRST + "no = 1\n" + GUEST.replace("guest.elf", "no.elf") + GUEST + "rate = 3\n")
@@ -141,3 +228,9 @@ def test_a_verifying_key_runs_nothing(folder: Path) -> None:
     assert main(["setup", "here/guest.elf", "-o", "here/guest.vk"]) == 0
     with pytest.raises(UsageError, match=r"job 1: program: here/guest\.vk: a verifying key, which runs nothing"):
         read(GUEST.replace("guest.elf", "guest.vk"))
+
+
+def test_bad_files_end_with_a_line_each() -> None:
+    """Some of what tests/cli/fuzz_batch.py does by the thousand."""
+    found = fuzz(150, seed=1)
+    assert found.judged.total() == 150 and not found.amiss
