@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -445,7 +446,7 @@ def test_a_signal_while_the_file_is_written_leaves_the_old_one(folder: Path, sen
     assert (folder / "proof.bin").read_bytes() == b"old" and sorted(folder.iterdir()) == before
 
 
-@pytest.mark.parametrize("module", ["numpy", "graphprover.cli", "dask"])
+@pytest.mark.parametrize("module", ["logging", "graphprover.files", "numpy", "graphprover.cli", "dask"])
 def test_control_c_while_modules_are_imported(folder: Path, module: str) -> None:
     script = f"""
 import signal, sys
@@ -460,6 +461,23 @@ sys.meta_path.insert(0, Slow())
 """
     run = process(folder, script, "prove", "doubling.py")
     assert (run.returncode, run.stdout, run.stderr.strip()) == (INTERRUPTED, "", "graphprover: interrupted")
+
+
+@pytest.mark.parametrize("delay", [0.05, 0.1, 0.2, 0.3, 0.5, 1.0])
+def test_control_c_soon_after_the_start(folder: Path, delay: float) -> None:
+    """The interpreter's own start cannot be helped: the delay begins with the first module of ours."""
+    slow = PROGRAM.replace("    first = 1", "    import time; time.sleep(60)\n    first = 1")
+    (folder / "slow.py").write_text(slow)
+    script = "import sys\nprint('begun', flush=True)\nfrom graphprover.__main__ import main\nsys.exit(main())"
+    path = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
+    command = [sys.executable, "-c", script, "prove", "slow.py"]
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, env=os.environ | {"PYTHONPATH": path}, **pipes) as prover:
+        assert prover.stdout.readline() == "begun\n"
+        time.sleep(delay)
+        prover.send_signal(signal.SIGINT)
+        _, error = prover.communicate(timeout=60)
+    assert (prover.returncode, error.strip()) == (INTERRUPTED, "graphprover: interrupted")
 
 
 def test_who_ignores_sigterm_still_does(folder: Path) -> None:
