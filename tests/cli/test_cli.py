@@ -292,12 +292,19 @@ def test_usage_errors(arguments: Sequence[str], cause: str, folder: Path, capsys
         (["prove", "p", "--executor", "no"], "'no' is neither sync, threads, processes, cuda, tcp://ADDRESS nor"),
         (["prove", "p", "--executor", "no.json"], "no.json: no such file; `dask scheduler --scheduler-file no.json`"),
         (["prove", "p", "--rate", "3"], "invalid choice: 3"),
+        (["prove", "p", "--rates", "3"], "unrecognized arguments: --rates 3"),
+        (["--rates", "prove", "p"], "unrecognized arguments: --rates"),
+        (["prove", "p", "--input", "two\nlines", "--rate", "a\nb"], "argument --rate: invalid int value: 'a"),
     ],
 )
 def test_argument_errors(arguments: Sequence[str], cause: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line that says where help is, not the usage."""
     with pytest.raises(SystemExit) as stop:
         main(arguments)
-    assert stop.value.code == USAGE and cause in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert stop.value.code == USAGE and cause in error and error.count("\n") == 1
+    command = " ".join(["graphprover", *arguments[: arguments[:1] == ["prove"]]])
+    assert error.startswith("graphprover: ") and error.endswith(f"; see `{command} --help`\n")
 
 
 def test_an_error_in_a_program_is_one_line_unless_debugging(
