@@ -294,6 +294,9 @@ def test_usage_errors(arguments: Sequence[str], cause: str, folder: Path, capsys
         (["prove", "p", "--rate", "3"], "invalid choice: 3"),
         (["prove", "p", "--rates", "3"], "unrecognized arguments: --rates 3"),
         (["--rates", "prove", "p"], "unrecognized arguments: --rates"),
+        (["prove", "p", "--rate", "8", "--rate", "8"], "argument --rate: given twice"),
+        (["prove", "p", "-o", "a", "--output", "b"], "argument -o/--output: given twice"),
+        (["prove", "p", "--dashboard", "--dashboard"], "argument --dashboard: given twice"),
         (["prove", "p", "--input", "two\nlines", "--rate", "a\nb"], "argument --rate: invalid int value: 'a"),
     ],
 )
@@ -305,6 +308,11 @@ def test_argument_errors(arguments: Sequence[str], cause: str, capsys: pytest.Ca
     assert stop.value.code == USAGE and cause in error and error.count("\n") == 1
     command = " ".join(["graphprover", *arguments[: arguments[:1] == ["prove"]]])
     assert error.startswith("graphprover: ") and error.endswith(f"; see `{command} --help`\n")
+
+
+def test_what_takes_several_values_is_given_several_times(proof: Path) -> None:
+    for _ in range(2):  # and each command line is for itself
+        assert main(["verify", "proof.bin", "doubling.py", "--expect", "first=1", "--expect", "last=128"]) == OK
 
 
 def test_an_error_in_a_program_is_one_line_unless_debugging(
