@@ -37,6 +37,7 @@ LAYERS = (
     ("worker", "cluster.meters"),
     ("batch", "cluster.bundles", "cluster.returned"),
     # the command line: what commands share, commands, all of it
+    ("cli.paths",),
     ("cli.options", "cli.executor", "cli.subject", "cli.demands", "cli.batch_file", "cli.facts", "cli.report", "pages"),
     ("cli.observed_files",),
     ("cli",),

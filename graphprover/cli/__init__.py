@@ -3,8 +3,9 @@
 main.py has them all, and what becomes of errors; parser.py parses arguments; ``graphprover.__main__`` makes a process
 of it. Commands read what they are told with these:
 
-- options.py: options that several commands have; executor.py: who makes proofs, and by what; subject.py: the program
-  that a command is about; demands.py: what ``verify`` demands of a proof; batch_file.py: the jobs of ``batch``.
+- paths.py: names of files; options.py: options that several commands have; executor.py: who makes proofs, and by what;
+  subject.py: the program that a command is about; demands.py: what ``verify`` demands of a proof; batch_file.py: the
+  jobs of ``batch``.
 
 And they tell what they find with these:
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from graphprover.anatomy import security_facts, security_of, sizes_of
 from graphprover.cli import facts, report
 from graphprover.cli.options import OK, Command, UsageError, add_json, add_level
+from graphprover.cli.paths import program_argument
 from graphprover.cli.subject import PROGRAM_HELP, add_input, machine_of, prepared_for, program_and_statement, program_of
 from graphprover.envelope import Proof
 from graphprover.files import STREAM, read_proof
@@ -29,9 +30,13 @@ def add(command: Command) -> None:
         ["proof.bin", "proof.bin tables.py", "guest.vk guest.elf", "examples/keccak --input README.md --rate 8"],
     )
     subjects = f"a proof file; a verifying key; or {PROGRAM_HELP}"
-    parser.add_argument("subject", metavar="PROOF|KEY|PROGRAM", help=subjects)
+    parser.add_argument("subject", type=program_argument, metavar="PROOF|KEY|PROGRAM", help=subjects)
     parser.add_argument(
-        "program", nargs="?", metavar="PROGRAM", help="the program of the proof, or its verifying key; that of the key"
+        "program",
+        type=program_argument,
+        nargs="?",
+        metavar="PROGRAM",
+        help="the program of the proof, or its verifying key; that of the key",
     )
     add_input(parser)
     add_level(parser)

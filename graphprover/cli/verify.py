@@ -1,10 +1,10 @@
 """``graphprover verify``: whether a proof holds, and what it says."""
 
 import argparse
-from pathlib import Path
 
 from graphprover.cli import demands, facts, report
 from graphprover.cli.options import OK, Command, add_json, add_proximity, bits
+from graphprover.cli.paths import path_argument, program_argument
 from graphprover.cli.subject import PROGRAM_HELP, program_of
 from graphprover.files import check_writable, read_proof, write
 from graphprover.proof_in_pieces import proof_from_bytes
@@ -29,11 +29,13 @@ def add(command: Command) -> None:
             "proof.bin guest.vk --exit-code any --output result",
         ],
     )
-    parser.add_argument("proof", type=Path, metavar="PROOF", help="a proof file")
-    parser.add_argument("program", nargs="?", metavar="PROGRAM", help=f"a verifying key; or {PROGRAM_HELP}")
+    parser.add_argument("proof", type=path_argument, metavar="PROOF", help="a proof file")
+    parser.add_argument(
+        "program", type=program_argument, nargs="?", metavar="PROGRAM", help=f"a verifying key; or {PROGRAM_HELP}"
+    )
     demands.add_arguments(parser)
     parser.add_argument(
-        "--output", type=Path, metavar="FILE", help="of a guest: write what it put out, as proven, to a file"
+        "--output", type=path_argument, metavar="FILE", help="of a guest: write what it put out, as proven, to a file"
     )
     parser.add_argument(
         "--security", type=bits, default=128, metavar="BITS", help="refuse fewer provable bits (default 128)"

@@ -310,6 +310,46 @@ def test_argument_errors(arguments: Sequence[str], cause: str, capsys: pytest.Ca
     assert error.startswith("graphprover: ") and error.endswith(f"; see `{command} --help`\n")
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["prove"],
+        ["prove", "p", "--input"],
+        ["prove", "p", "-o"],
+        ["prove", "p", "--report"],
+        ["prove", "p", "--trace"],
+        ["batch"],
+        ["batch", "jobs.toml", "--summary"],
+        ["verify"],
+        ["verify", "proof.bin"],
+        ["verify", "proof.bin", "--input"],
+        ["verify", "proof.bin", "--expect-output"],
+        ["verify", "proof.bin", "--output"],
+        ["setup"],
+        ["setup", "p", "-o"],
+        ["inspect"],
+        ["inspect", "proof.bin"],
+        ["export"],
+        ["export", "proof.bin"],
+        ["export", "proof.bin", "-o"],
+        ["plan", "p", "--svg"],
+        ["plan", "p", "--html"],
+        ["execute"],
+        ["execute", "p", "--output"],
+        ["execute", "p", "--profile"],
+        ["new-guest"],
+        ["warm"],
+    ],
+)
+def test_an_address_is_no_file(arguments: Sequence[str], folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As a path it would lose a slash, and name a folder here."""
+    with pytest.raises(SystemExit) as stop:
+        main([*arguments, "s3://bucket/data.json"])
+    assert stop.value.code == USAGE
+    assert "'s3://bucket/data.json' is an address, and files must be on this machine" in capsys.readouterr().err
+    assert [path.name for path in folder.iterdir()] == ["doubling.py"]
+
+
 def test_what_takes_several_values_is_given_several_times(proof: Path) -> None:
     for _ in range(2):  # and each command line is for itself
         assert main(["verify", "proof.bin", "doubling.py", "--expect", "first=1", "--expect", "last=128"]) == OK
