@@ -261,8 +261,8 @@ def test_expectations(proof: Path, capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["prove", "nothing.py"], "nothing.py: no such file"),
         (["prove", "examples/nothing"], "examples/nothing: no such file or folder, nor one of the examples"),
-        (["prove", "empty"], "empty: neither a .py file nor a folder"),
-        (["prove", "."], ".: neither a .py file nor a folder"),
+        (["prove", "empty"], "empty: neither a .py file, a folder"),
+        (["prove", "."], ".: neither a .py file, a folder"),
         (["prove", "broken.py"], "broken.py: cannot be imported: SyntaxError"),
         (["prove", "half.py"], "half.py: no function prove_inputs()"),
         (["prove", "doubling.py", "--input", "missing"], "missing: No such file"),
