@@ -1,14 +1,12 @@
 """The command line as a process: ``python -m graphprover``, and what is installed as ``graphprover``."""
 
-import gc
-import logging
 import os
 import signal
 import sys
+from collections.abc import Callable
 from types import FrameType
 
-from graphprover.files import remove_unfinished
-from graphprover.leaving import said, waited_for
+# Nothing else is imported before `main` handles signals: a Ctrl-C in the import of another module is a traceback.
 
 INTERRUPTED, TERMINATED = 130, 143  # exit codes: 128 and the signal's number
 
@@ -16,13 +14,28 @@ _MADE_BEFORE_A_LOOK = 10_000  # objects: a command keeps most of what it makes, 
 
 _SIGNALS = {signal.SIGINT: (INTERRUPTED, "interrupted"), signal.SIGTERM: (TERMINATED, "terminated")}
 
+_endings: list[Callable[[str], str]] = []  # makes the line of an ending; empty while there is nothing to tidy
+
 
 def main() -> int:
     """Run the command of this process; returns its exit code. A signal ends it with one line on stderr."""
-    gc.set_threshold(_MADE_BEFORE_A_LOOK)
     for number in _SIGNALS:
         if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):  # whoever ignores it still does
             signal.signal(number, _leave)
+    import gc
+
+    gc.set_threshold(_MADE_BEFORE_A_LOOK)
+    from graphprover.files import remove_unfinished
+    from graphprover.leaving import said, waited_for
+
+    def told(ending: str) -> str:
+        """Leave no half of a file, and add the last words."""
+        remove_unfinished()
+        return said(ending)
+
+    _endings.append(told)
+    import logging
+
     from graphprover.cli import main as cli
     from graphprover.cli import options  # half a second, in which the user may think better of it
 
@@ -38,9 +51,10 @@ def main() -> int:
 def _leave(number: int, frame: FrameType | None) -> None:
     """End the process here and now: an exception could be lost in whatever is imported or called, and threads go on."""
     code, ending = _SIGNALS[signal.Signals(number)]
-    remove_unfinished()
+    for told in _endings:
+        ending = told(ending)
     show_cursor = "\x1b[?25h" if os.isatty(2) else ""  # which a progress bar hides
-    os.write(2, f"{show_cursor}\ngraphprover: {said(ending)}\n".encode())
+    os.write(2, f"{show_cursor}\ngraphprover: {ending}\n".encode())
     os._exit(code)
 
 

@@ -222,7 +222,8 @@ def _import_path(path: Path, shown: str) -> ModuleType:
     """The module at a path, which errors call ``shown``."""
     file = path / "__init__.py" if path.is_dir() else path
     if file.suffix != ".py" or not file.is_file():
-        raise ProgramError(f"{shown}: neither a .py file nor a folder with an __init__.py, nor an ELF file")
+        kinds = "a .py file, a folder with an __init__.py, an ELF file nor a verifying key"
+        raise ProgramError(f"{shown}: neither {kinds}")
     # A name of its own for every path, so that the modules of one program are never taken for another's.
     name = "graphprover_program_" + re.sub(r"\W", "_", str(path.resolve()))
     spec = importlib.util.spec_from_file_location(

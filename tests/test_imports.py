@@ -38,7 +38,7 @@ LAYERS = (
     ("batch", "cluster.bundles", "cluster.returned"),
     # the command line: texts that users write; what commands share; commands; all of it
     ("cli.files", "cli.patterns"),
-    ("cli.batch_keys",),
+    ("cli.paths", "cli.batch_keys"),
     ("cli.options", "cli.executor", "cli.subject", "cli.demands", "cli.batch_file", "cli.facts", "cli.report", "pages"),
     ("cli.observed_files",),
     ("cli",),

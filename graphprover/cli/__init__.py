@@ -1,10 +1,11 @@
 """The command line: a module for each command, whose ``add`` adds it and whose ``run`` runs it and gives its exit code.
 
-main.py has them all, and what becomes of errors; ``graphprover.__main__`` makes a process of it. Commands read
-what they are told with these:
+main.py has them all, and what becomes of errors; parser.py parses arguments; ``graphprover.__main__`` makes a process
+of it. Commands read what they are told with these:
 
-- options.py: options that several commands have; executor.py: who makes proofs, and by what; subject.py: the program
-  that a command is about; demands.py: what ``verify`` demands of a proof; batch_file.py: the jobs of ``batch``.
+- paths.py: names of files; options.py: options that several commands have; executor.py: who makes proofs, and by what;
+  subject.py: the program that a command is about; demands.py: what ``verify`` demands of a proof; batch_file.py: the
+  jobs of ``batch``.
 
 And they tell what they find with these:
 

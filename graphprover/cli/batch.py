@@ -16,6 +16,7 @@ from graphprover.cli.executor import add_executor, check_device, configured
 from graphprover.cli.facts import OUTCOMES, Facts
 from graphprover.cli.observed_files import save_batch
 from graphprover.cli.options import FAILED, OK, Command, UsageError, add_json, add_report, asks, drawn, report_files
+from graphprover.cli.paths import path_argument
 from graphprover.files import STREAM, FileError, check_writable, read_proof, write
 from graphprover.graphs.executor_names import LOCAL
 from graphprover.leaving import last_words
@@ -69,7 +70,7 @@ def add(command: Command) -> None:
         ],
     )
     parser.epilog = f"{parser.epilog}\n{EPILOG}"
-    parser.add_argument("jobs", type=Path, metavar="JOBS.TOML", help="the file that lists them")
+    parser.add_argument("jobs", type=path_argument, metavar="JOBS.TOML", help="the file that lists them")
     parser.add_argument(
         "--resume",
         action="store_true",
@@ -78,7 +79,10 @@ def add(command: Command) -> None:
     add_executor(parser)
     add_report(parser, "times by stage and round, of all proofs together")
     parser.add_argument(
-        "--summary", type=Path, metavar="FILE", help="append a line of JSON for each job that ends, then one for all"
+        "--summary",
+        type=path_argument,
+        metavar="FILE",
+        help="append a line of JSON for each job that ends, then one for all",
     )
     add_json(parser)
 

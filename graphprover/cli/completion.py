@@ -2,9 +2,9 @@
 
 import argparse
 from collections.abc import Iterator
-from pathlib import Path
 
 from graphprover.cli.options import OK, Command
+from graphprover.cli.paths import path_argument
 
 SHELLS = ("bash", "zsh")
 FILES = {"PROGRAM", "PROOF|KEY|PROGRAM", "GUEST.ELF"}  # names of arguments that are files, though their type is not
@@ -27,7 +27,7 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     import shtab
 
     for action in _actions(parser):
-        if action.type is Path or action.metavar in FILES:
+        if action.type is path_argument or action.metavar in FILES:
             action.complete = shtab.DIRECTORY if action.metavar == "FOLDER" else shtab.FILE  # type: ignore[attr-defined]
     print(shtab.complete(parser, options.shell))
     return OK

@@ -2,9 +2,9 @@
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
 
 from graphprover.cli.options import UsageError
+from graphprover.cli.paths import path_argument
 from graphprover.files import read_input
 from graphprover.programs import Program
 from graphprover.protocol.errors import VerificationError
@@ -23,11 +23,16 @@ def add_exit_code(parser: argparse.ArgumentParser, more: str) -> None:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What ``verify`` can be told to demand."""
     parser.add_argument(
-        "--input", type=Path, metavar="FILE", help="fail unless the proof states this input (prove --commit-input)"
+        "--input",
+        type=path_argument,
+        metavar="FILE",
+        help="fail unless the proof states this input (prove --commit-input)",
     )
     add_exit_code(parser, "fail unless it ended with this exit code (default 0), which may be `any`")
     output = parser.add_mutually_exclusive_group()
-    output.add_argument("--expect-output", type=Path, metavar="FILE", help="fail unless the output is these bytes")
+    output.add_argument(
+        "--expect-output", type=path_argument, metavar="FILE", help="fail unless the output is these bytes"
+    )
     output.add_argument("--expect-output-hex", type=_hex, metavar="HEX", help="the same, in hexadecimal digits")
     parser.add_argument(
         "--expect",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from graphprover.cli.facts import Facts, file
 from graphprover.cli.options import FAILED, OK, Command, add_json, add_limits, limits_given
+from graphprover.cli.paths import path_argument
 from graphprover.cli.report import Block, Section, cells_report, say
 from graphprover.files import FileError, check_writable, read_input, write
 from graphprover.vm.claim import bytes_json, shown
@@ -34,10 +35,17 @@ def add(command: Command) -> None:
             "guest.elf --input data --output result --max-cycles 1000000",
         ],
     )
-    parser.add_argument("guest", type=Path, metavar="GUEST.ELF", help="a program for RV64IM, linked statically")
-    parser.add_argument("--input", type=Path, metavar="FILE", help="what the program reads; without it, no bytes")
     parser.add_argument(
-        "--output", type=Path, metavar="FILE", help="write what the program puts out, before a fault too, to a file"
+        "guest", type=path_argument, metavar="GUEST.ELF", help="a program for RV64IM, linked statically"
+    )
+    parser.add_argument(
+        "--input", type=path_argument, metavar="FILE", help="what the program reads; without it, no bytes"
+    )
+    parser.add_argument(
+        "--output",
+        type=path_argument,
+        metavar="FILE",
+        help="write what the program puts out, before a fault too, to a file",
     )
     parser.add_argument("--cells", action="store_true", help="also print what a proof would commit to")
     parser.add_argument(
@@ -55,9 +63,10 @@ def add(command: Command) -> None:
 
 
 def _profile_file(text: str) -> Path:
-    if Path(text).suffix not in PROFILE_FORMATS:
+    path = path_argument(text)
+    if path.suffix not in PROFILE_FORMATS:
         raise argparse.ArgumentTypeError(f"{text!r} ends in none of {', '.join(PROFILE_FORMATS)}")
-    return Path(text)
+    return path
 
 
 def run(options: argparse.Namespace) -> int:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from graphprover.cli import facts, report
 from graphprover.cli.options import OK, Command, UsageError, add_json
+from graphprover.cli.paths import path_argument, program_argument
 from graphprover.cli.subject import PROGRAM_HELP, program_of
 from graphprover.export import export
 from graphprover.files import make_folder, read_proof, write
@@ -27,15 +28,22 @@ def add(command: Command) -> None:
         "on Plonky3 that takes them.",
         ["proof.bin", "proof.bin guest.elf -o plonky3"],
     )
-    parser.add_argument("proof", type=Path, metavar="PROOF", help="a proof file")
+    parser.add_argument("proof", type=path_argument, metavar="PROOF", help="a proof file")
     parser.add_argument(
         "program",
+        type=program_argument,
         nargs="?",
         metavar="PROGRAM",
         help=f"of a guest its ELF file, for a key lacks the columns that Plonky3 commits to; or {PROGRAM_HELP}",
     )
     parser.add_argument(
-        "-o", "--output", dest="folder", type=Path, default=Path("exported"), metavar="FOLDER", help="default exported"
+        "-o",
+        "--output",
+        dest="folder",
+        type=path_argument,
+        default=Path("exported"),
+        metavar="FOLDER",
+        help="default exported",
     )
     add_json(parser)
 

@@ -6,15 +6,18 @@ from pathlib import Path
 from graphprover.anatomy import security_facts, security_of, sizes_of
 from graphprover.cli import facts, report
 from graphprover.cli.options import OK, Command, UsageError, add_json, add_level
+from graphprover.cli.paths import program_argument
 from graphprover.cli.subject import PROGRAM_HELP, add_input, machine_of, prepared_for, program_and_statement, program_of
-from graphprover.envelope import Proof
-from graphprover.files import STREAM, read_proof
+from graphprover.envelope import MAGIC, Proof
+from graphprover.files import PIECES_MAGIC, STREAM, read_proof
 from graphprover.programs import is_guest, is_packaged, open_program, packaged_names
-from graphprover.proof_in_pieces import ProofInPieces, proof_from_bytes
+from graphprover.proof_in_pieces import PIECE_MAGIC, ProofInPieces, proof_from_bytes
 from graphprover.protocol.errors import VerificationError
 from graphprover.verifier import layouts_of_proof
 from graphprover.vm.guest import Guest
 from graphprover.vm.key import Key
+
+BEGINNINGS = tuple(magic[:-1] for magic in (MAGIC, PIECE_MAGIC, PIECES_MAGIC))  # of proofs of any format version
 
 
 def add(command: Command) -> None:
@@ -29,9 +32,13 @@ def add(command: Command) -> None:
         ["proof.bin", "proof.bin tables.py", "guest.vk guest.elf", "examples/keccak --input README.md --rate 8"],
     )
     subjects = f"a proof file; a verifying key; or {PROGRAM_HELP}"
-    parser.add_argument("subject", metavar="PROOF|KEY|PROGRAM", help=subjects)
+    parser.add_argument("subject", type=program_argument, metavar="PROOF|KEY|PROGRAM", help=subjects)
     parser.add_argument(
-        "program", nargs="?", metavar="PROGRAM", help="the program of the proof, or its verifying key; that of the key"
+        "program",
+        type=program_argument,
+        nargs="?",
+        metavar="PROGRAM",
+        help="the program of the proof, or its verifying key; that of the key",
     )
     add_input(parser)
     add_level(parser)
@@ -56,8 +63,11 @@ def run(options: argparse.Namespace) -> int:
         made = {"program": program.name, **facts.statement(layout), "security": security_facts(security)}
         report.say(made, lambda: [*report.statement_report(made), *report.security_report(security)], options)
         return OK
+    data = read_proof(path)
+    if data and not data.startswith(BEGINNINGS):
+        raise VerificationError(f"{path}: not a graphprover proof, nor a verifying key, an ELF file or a .py file")
     try:
-        _say_proof(proof_from_bytes(read_proof(path)), path, options)
+        _say_proof(proof_from_bytes(data), path, options)
     except VerificationError as error:
         raise VerificationError(f"{path}: {error}") from error
     return OK

@@ -24,6 +24,7 @@ from graphprover.cli import (
     warm,
 )
 from graphprover.cli.options import DEBUG, FAILED, OK, USAGE, UsageError, check_files
+from graphprover.cli.parser import Parser
 from graphprover.files import FileError
 from graphprover.programs import ProgramError
 from graphprover.protocol.errors import VerificationError
@@ -72,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """The whole command line."""
-    top = argparse.ArgumentParser(
+    top = Parser(
         "graphprover",
         description="A STARK prover in which a proof is a task graph.",
         epilog=EPILOG,

@@ -6,6 +6,7 @@ from importlib import resources
 from pathlib import Path
 
 from graphprover.cli.options import OK, Command
+from graphprover.cli.paths import path_argument
 from graphprover.files import FileError
 
 # For each language the files of a new folder, and which file of examples/guests each is.
@@ -42,7 +43,9 @@ def add(command: Command) -> None:
         "in Rust; it is compiled for RV64IM by Debian's packages, which the README names.",
         ["sums", "sums --language rust"],
     )
-    parser.add_argument("folder", type=Path, metavar="FOLDER", help="a folder that does not exist yet or is empty")
+    parser.add_argument(
+        "folder", type=path_argument, metavar="FOLDER", help="a folder that does not exist yet or is empty"
+    )
     parser.add_argument(
         "--language", choices=sorted(KITS), default="c", help="what the guest is written in (default c)"
     )

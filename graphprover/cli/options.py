@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from graphprover.cli.paths import path_argument
 from graphprover.files import STREAM
 from graphprover.protocol.parameters import FAST, RATES, SMALL
 from graphprover.protocol.security import JOHNSON_PROXIMITY, PROXIMITIES
@@ -89,7 +90,7 @@ count.__name__ = "number from 1 on"
 
 def report(text: str) -> Path:
     """The file of a report, whose ending says what it holds."""
-    path = Path(text)
+    path = path_argument(text)
     if path.suffix not in (PAGE, FACTS):
         raise argparse.ArgumentTypeError(
             f"{text} is neither FILE.html nor FILE.json; the report as text needs no FILE: write --report last"
@@ -108,7 +109,7 @@ def add_report(parser: argparse.ArgumentParser, text: str) -> None:
         help=f"print {text}; with FILE.html or FILE.json, write what was seen there instead (both may be given)",
     )
     parser.add_argument(
-        "--trace", type=Path, metavar="FILE", help="write a time line as a Chrome trace, which Perfetto opens"
+        "--trace", type=path_argument, metavar="FILE", help="write a time line as a Chrome trace, which Perfetto opens"
     )
 
 

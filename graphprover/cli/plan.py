@@ -2,11 +2,11 @@
 
 import argparse
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphprover.cli import facts, report
 from graphprover.cli.options import OK, Command, UsageError, add_json, add_level, add_pieces
+from graphprover.cli.paths import path_argument
 from graphprover.cli.subject import add_program, prepared_for, program_and_pieces
 from graphprover.files import check_writable, write
 from graphprover.pieces import Pieces
@@ -42,9 +42,12 @@ def add(command: Command) -> None:
         "GPU need not be there",
     )
     parser.add_argument(
-        "--svg", type=Path, metavar="FILE", help="also draw it: a row for each table, boxes as wide as tasks take long"
+        "--svg",
+        type=path_argument,
+        metavar="FILE",
+        help="also draw it: a row for each table, boxes as wide as tasks take long",
     )
-    parser.add_argument("--html", type=Path, metavar="FILE", help="also a page with the picture and all tasks")
+    parser.add_argument("--html", type=path_argument, metavar="FILE", help="also a page with the picture and all tasks")
     add_json(parser)
 
 

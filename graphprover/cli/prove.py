@@ -22,6 +22,7 @@ from graphprover.cli.options import (
     drawn,
     report_files,
 )
+from graphprover.cli.paths import path_argument
 from graphprover.cli.subject import add_program, program_given
 from graphprover.files import check_writable, write
 from graphprover.graphs.executor_names import LOCAL
@@ -69,7 +70,7 @@ def add(command: Command) -> None:
     demands.add_exit_code(parser, "prove a run that ends with this exit code (default 0), which may be `any`")
     add_pieces(parser, "1; for a guest more, where the device's memory asks it")
     parser.add_argument(
-        "-o", "--output", type=Path, default=Path("proof.bin"), metavar="FILE", help="default proof.bin"
+        "-o", "--output", type=path_argument, default=Path("proof.bin"), metavar="FILE", help="default proof.bin"
     )
     add_executor(parser)
     add_report(parser, "times by stage and round, and peak memory")

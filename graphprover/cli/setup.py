@@ -5,6 +5,7 @@ from pathlib import Path
 
 from graphprover.cli import facts, report
 from graphprover.cli.options import OK, Command, add_json
+from graphprover.cli.paths import path_argument, program_argument
 from graphprover.cli.subject import machine_of
 from graphprover.files import check_writable, write
 
@@ -19,8 +20,12 @@ def add(command: Command) -> None:
         "program. It is as good as whoever made it: make it yourself.",
         ["guest.elf -o guest.vk"],
     )
-    parser.add_argument("program", metavar="GUEST.ELF", help="a program for RV64IM, linked statically")
-    parser.add_argument("-o", "--output", type=Path, default=Path("guest.vk"), metavar="FILE", help="default guest.vk")
+    parser.add_argument(
+        "program", type=program_argument, metavar="GUEST.ELF", help="a program for RV64IM, linked statically"
+    )
+    parser.add_argument(
+        "-o", "--output", type=path_argument, default=Path("guest.vk"), metavar="FILE", help="default guest.vk"
+    )
     add_json(parser)
 
 

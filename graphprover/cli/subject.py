@@ -1,10 +1,10 @@
 """The program that a command is about: its argument, its input, and its statement."""
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 from graphprover.cli.options import UsageError, add_limits, limits_given
+from graphprover.cli.paths import path_argument, program_argument
 from graphprover.envelope import Proof
 from graphprover.files import read_input
 from graphprover.pieces import Pieces
@@ -22,13 +22,13 @@ PROGRAM_HELP = (
 
 def add_program(parser: argparse.ArgumentParser) -> None:
     """The program and what it reads."""
-    parser.add_argument("program", metavar="PROGRAM", help=PROGRAM_HELP)
+    parser.add_argument("program", type=program_argument, metavar="PROGRAM", help=PROGRAM_HELP)
     add_input(parser)
 
 
 def add_input(parser: argparse.ArgumentParser) -> None:
     """``--input``, and how much a guest may do with it."""
-    parser.add_argument("--input", type=Path, metavar="FILE", help="the file that the program reads")
+    parser.add_argument("--input", type=path_argument, metavar="FILE", help="the file that the program reads")
     add_limits(parser)
 
 

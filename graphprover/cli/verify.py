@@ -1,16 +1,19 @@
 """``graphprover verify``: whether a proof holds, and what it says."""
 
 import argparse
-from pathlib import Path
 
 from graphprover.cli import demands, facts, report
 from graphprover.cli.options import OK, Command, add_json, add_proximity, bits
+from graphprover.cli.paths import path_argument, program_argument
 from graphprover.cli.subject import PROGRAM_HELP, program_of
 from graphprover.files import check_writable, read_proof, write
+from graphprover.programs import Program
 from graphprover.proof_in_pieces import proof_from_bytes
 from graphprover.protocol.errors import VerificationError
 from graphprover.verifier import check_level, verify
 from graphprover.vm.claim import claim_of
+from graphprover.vm.guest import Guest
+from graphprover.vm.key import Key
 
 
 def add(command: Command) -> None:
@@ -29,11 +32,13 @@ def add(command: Command) -> None:
             "proof.bin guest.vk --exit-code any --output result",
         ],
     )
-    parser.add_argument("proof", type=Path, metavar="PROOF", help="a proof file")
-    parser.add_argument("program", nargs="?", metavar="PROGRAM", help=f"a verifying key; or {PROGRAM_HELP}")
+    parser.add_argument("proof", type=path_argument, metavar="PROOF", help="a proof file")
+    parser.add_argument(
+        "program", type=program_argument, nargs="?", metavar="PROGRAM", help=f"a verifying key; or {PROGRAM_HELP}"
+    )
     demands.add_arguments(parser)
     parser.add_argument(
-        "--output", type=Path, metavar="FILE", help="of a guest: write what it put out, as proven, to a file"
+        "--output", type=path_argument, metavar="FILE", help="of a guest: write what it put out, as proven, to a file"
     )
     parser.add_argument(
         "--security", type=bits, default=128, metavar="BITS", help="refuse fewer provable bits (default 128)"
@@ -52,7 +57,10 @@ def run(options: argparse.Namespace) -> int:
         check_level(proof, options.security)  # before the statement, which may be expensive to make
         program = program_of(proof, options)
         demands.refuse(program, options)
-        verdict = verify(proof, program.statement_of(proof), options.security, options.proximity)
+        try:
+            verdict = verify(proof, program.statement_of(proof), options.security, options.proximity)
+        except VerificationError as error:
+            raise VerificationError(f"{error}{_or_the_key(program)}") from error
     except VerificationError as error:
         raise VerificationError(f"{options.proof}: not valid: {error}") from error
     demands.check_demands(program, verdict.public_values, options)
@@ -65,3 +73,10 @@ def run(options: argparse.Namespace) -> int:
 
     report.say({"valid": True} | facts.verdict(program, verdict), describe, options)
     return OK
+
+
+def _or_the_key(program: Program | Guest) -> str:
+    """What may be damaged besides the proof: a key has no sum to check, and its commitments fail like the proof's."""
+    if not isinstance(program, Guest) or not isinstance(program.machine, Key):
+        return ""
+    return f"; or the key {program.name} is damaged, which `graphprover inspect {program.name} GUEST.ELF` tells"

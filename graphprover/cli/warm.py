@@ -7,6 +7,7 @@ from itertools import chain
 
 from graphprover.air import AirDescription
 from graphprover.cli.options import FAILED, OK, Command, UsageError
+from graphprover.cli.paths import program_argument
 from graphprover.cli.subject import machine_of
 from graphprover.vm.possible import possible_tables
 from graphprover.vm.shape import MIN_ROWS
@@ -29,6 +30,7 @@ def add(command: Command) -> None:
     )
     parser.add_argument(
         "programs",
+        type=program_argument,
         nargs="*",
         metavar="GUEST.ELF",
         help="for a GPU: only the tables that these can have (default: all of the machine)",

@@ -17,6 +17,7 @@ from graphprover.air import Air
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.hashing import DIGEST_BYTES, keccak256
 from graphprover.statement import Statement, Table
+from graphprover.vm.io import INPUT_BASE
 from graphprover.vm.shape import MAX_LOG_ROWS, Kind
 from graphprover.vm.statement import LOG_BLOWUPS, ProgramStatements, kind_of
 from graphprover.vm.table_numbers import FAMILY_TABLES, TableNumber
@@ -81,7 +82,9 @@ class Key(ProgramStatements):
         if machine != MACHINE_DIGEST:
             raise MalformedKey("the verifying key is for another machine: make it again, by `graphprover setup`")
         if log_program > MAX_LOG_ROWS or (log_data > MAX_LOG_ROWS and log_data != _NO_DATA):
-            raise MalformedKey(f"a table of the verifying key has more than 2^{MAX_LOG_ROWS} rows")
+            raise MalformedKey(f"a table of the verifying key has more than 2^{MAX_LOG_ROWS} rows: the key is damaged")
+        if entry % 4 or zero_base % 8 or not entry < zero_base <= INPUT_BASE:
+            raise MalformedKey("no program has the addresses of this verifying key: the key is damaged")
         digests = iter(data[at : at + DIGEST_BYTES] for at in range(size, len(data), DIGEST_BYTES))
         caps = {kind: {log_blowup: next(digests) for log_blowup in LOG_BLOWUPS} for kind in Kind}
         rows = None if log_data == _NO_DATA else log_data

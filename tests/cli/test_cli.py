@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -260,8 +261,8 @@ def test_expectations(proof: Path, capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["prove", "nothing.py"], "nothing.py: no such file"),
         (["prove", "examples/nothing"], "examples/nothing: no such file or folder, nor one of the examples"),
-        (["prove", "empty"], "empty: neither a .py file nor a folder"),
-        (["prove", "."], ".: neither a .py file nor a folder"),
+        (["prove", "empty"], "empty: neither a .py file, a folder"),
+        (["prove", "."], ".: neither a .py file, a folder"),
         (["prove", "broken.py"], "broken.py: cannot be imported: SyntaxError"),
         (["prove", "half.py"], "half.py: no function prove_inputs()"),
         (["prove", "doubling.py", "--input", "missing"], "missing: No such file"),
@@ -291,12 +292,67 @@ def test_usage_errors(arguments: Sequence[str], cause: str, folder: Path, capsys
         (["prove", "p", "--executor", "no"], "'no' is neither sync, threads, processes, cuda, tcp://ADDRESS nor"),
         (["prove", "p", "--executor", "no.json"], "no.json: no such file; `dask scheduler --scheduler-file no.json`"),
         (["prove", "p", "--rate", "3"], "invalid choice: 3"),
+        (["prove", "p", "--rates", "3"], "unrecognized arguments: --rates 3"),
+        (["--rates", "prove", "p"], "unrecognized arguments: --rates"),
+        (["prove", "p", "--rate", "8", "--rate", "8"], "argument --rate: given twice"),
+        (["prove", "p", "-o", "a", "--output", "b"], "argument -o/--output: given twice"),
+        (["prove", "p", "--dashboard", "--dashboard"], "argument --dashboard: given twice"),
+        (["prove", "p", "--input", "two\nlines", "--rate", "a\nb"], "argument --rate: invalid int value: 'a"),
     ],
 )
 def test_argument_errors(arguments: Sequence[str], cause: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line that says where help is, not the usage."""
     with pytest.raises(SystemExit) as stop:
         main(arguments)
-    assert stop.value.code == USAGE and cause in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert stop.value.code == USAGE and cause in error and error.count("\n") == 1
+    command = " ".join(["graphprover", *arguments[: arguments[:1] == ["prove"]]])
+    assert error.startswith("graphprover: ") and error.endswith(f"; see `{command} --help`\n")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["prove"],
+        ["prove", "p", "--input"],
+        ["prove", "p", "-o"],
+        ["prove", "p", "--report"],
+        ["prove", "p", "--trace"],
+        ["batch"],
+        ["batch", "jobs.toml", "--summary"],
+        ["verify"],
+        ["verify", "proof.bin"],
+        ["verify", "proof.bin", "--input"],
+        ["verify", "proof.bin", "--expect-output"],
+        ["verify", "proof.bin", "--output"],
+        ["setup"],
+        ["setup", "p", "-o"],
+        ["inspect"],
+        ["inspect", "proof.bin"],
+        ["export"],
+        ["export", "proof.bin"],
+        ["export", "proof.bin", "-o"],
+        ["plan", "p", "--svg"],
+        ["plan", "p", "--html"],
+        ["execute"],
+        ["execute", "p", "--output"],
+        ["execute", "p", "--profile"],
+        ["new-guest"],
+        ["warm"],
+    ],
+)
+def test_an_address_is_no_file(arguments: Sequence[str], folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As a path it would lose a slash, and name a folder here."""
+    with pytest.raises(SystemExit) as stop:
+        main([*arguments, "s3://bucket/data.json"])
+    assert stop.value.code == USAGE
+    assert "'s3://bucket/data.json': s3:// begins an address, and only files of this host" in capsys.readouterr().err
+    assert [path.name for path in folder.iterdir()] == ["doubling.py"]
+
+
+def test_what_takes_several_values_is_given_several_times(proof: Path) -> None:
+    for _ in range(2):  # and each command line is for itself
+        assert main(["verify", "proof.bin", "doubling.py", "--expect", "first=1", "--expect", "last=128"]) == OK
 
 
 def test_an_error_in_a_program_is_one_line_unless_debugging(
@@ -445,7 +501,7 @@ def test_a_signal_while_the_file_is_written_leaves_the_old_one(folder: Path, sen
     assert (folder / "proof.bin").read_bytes() == b"old" and sorted(folder.iterdir()) == before
 
 
-@pytest.mark.parametrize("module", ["numpy", "graphprover.cli", "dask"])
+@pytest.mark.parametrize("module", ["logging", "graphprover.files", "numpy", "graphprover.cli", "dask"])
 def test_control_c_while_modules_are_imported(folder: Path, module: str) -> None:
     script = f"""
 import signal, sys
@@ -460,6 +516,23 @@ sys.meta_path.insert(0, Slow())
 """
     run = process(folder, script, "prove", "doubling.py")
     assert (run.returncode, run.stdout, run.stderr.strip()) == (INTERRUPTED, "", "graphprover: interrupted")
+
+
+@pytest.mark.parametrize("delay", [0.05, 0.1, 0.2, 0.3, 0.5, 1.0])
+def test_control_c_soon_after_the_start(folder: Path, delay: float) -> None:
+    """The interpreter's own start cannot be helped: the delay begins with the first module of ours."""
+    slow = PROGRAM.replace("    first = 1", "    import time; time.sleep(60)\n    first = 1")
+    (folder / "slow.py").write_text(slow)
+    script = "import sys\nprint('begun', flush=True)\nfrom graphprover.__main__ import main\nsys.exit(main())"
+    path = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
+    command = [sys.executable, "-c", script, "prove", "slow.py"]
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, env=os.environ | {"PYTHONPATH": path}, **pipes) as prover:
+        assert prover.stdout.readline() == "begun\n"
+        time.sleep(delay)
+        prover.send_signal(signal.SIGINT)
+        _, error = prover.communicate(timeout=60)
+    assert (prover.returncode, error.strip()) == (INTERRUPTED, "graphprover: interrupted")
 
 
 def test_who_ignores_sigterm_still_does(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import tracemalloc
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import product
@@ -110,6 +111,37 @@ def test_inspect_says_what_a_key_is_for_and_whether_it_is_a_programs(
         Path(key).write_bytes((b"graphprover key" + bytes([version])).ljust(size, b"\0"))
         assert main(["inspect", key]) == USAGE
         assert "make it again" in capsys.readouterr().err
+
+
+def test_a_damaged_key_is_told_from_a_damaged_proof(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A key whose numbers no program has is refused; of others, and of all proofs, the line names both files."""
+    guest, proof, key = (str(tmp_path / name) for name in ("guest.elf", "proof.bin", "guest.vk"))
+    Path(guest).write_bytes(elf([Segment(CODE, words(leave(0)), X)]))
+    assert main(["setup", guest, "-o", key]) == main(["prove", guest, "--security", "60", "-o", proof]) == OK
+    whole = Path(key).read_bytes()
+    verify_it = ["verify", proof, key, "--security", "60"]
+    assert main(verify_it) == OK
+    capsys.readouterr()
+    codes = Counter[int]()
+    for at in (*range(0, 98, 3), 64, 65, *range(98, len(whole), 32)):
+        Path(key).write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        code = main(verify_it)
+        error = capsys.readouterr().err
+        codes[code] += 1
+        assert code == OK or (key in error and error.count("\n") == 1), error
+        assert code != USAGE or proof not in error
+        assert code != FAILED or f"or the key {key} is damaged, which `graphprover inspect {key} GUEST.ELF`" in error
+    # Eight commitments are of other rates and kinds, and the program uses no memory that begins elsewhere.
+    assert codes[USAGE] > codes[FAILED] > 0 and codes[OK] == 9
+    Path(key).write_bytes(b"x" + whole[1:])
+    assert main(["inspect", key]) == FAILED
+    assert capsys.readouterr().err.endswith("not a graphprover proof, nor a verifying key, an ELF file or a .py file\n")
+
+    Path(proof).write_bytes(Path(proof).read_bytes()[:-1])
+    Path(key).write_bytes(whole)
+    assert main(verify_it) == FAILED
+    error = capsys.readouterr().err
+    assert f"{proof}: not valid: " in error and key not in error
 
 
 def test_a_hostile_key_costs_no_memory() -> None:
