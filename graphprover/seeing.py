@@ -83,6 +83,7 @@ class Sight:
             stages=(self.proving.moved(-began),),
             tasks=self.observer.tasks(self.graphs, began),
             memory=Memory(self.observer.before, device.memory.peak, peak),
+            processor=self.observer.processor,
             ceilings=str(assumed(device.kind, device.threads)),
             security=security_of(*(piece.layout for piece in prepared)),
             sizes=sizes,

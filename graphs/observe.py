@@ -20,6 +20,8 @@ from dask.delayed import Delayed
 
 from graphprover import __version__
 from graphprover.device import Device
+from graphprover.device.choose import CPU
+from graphprover.device.host_processor import ProcessorMeter
 from graphprover.device.interface import Reading
 from graphprover.graphs.batches import batches, named
 from graphprover.graphs.ceilings import Ceilings, assumed
@@ -27,7 +29,7 @@ from graphprover.graphs.costs import Cost, Costs
 from graphprover.graphs.keys import Place, place_of
 from graphprover.graphs.tasks import Around
 from graphprover.protocol.layout import Layout
-from graphprover.seen.parts import Machine, Planned, SeenTable, SeenTask, Share
+from graphprover.seen.parts import Machine, Planned, Processor, SeenTable, SeenTask, Share
 from graphprover.seen.watching import observing, on_clock
 from graphprover.settings import NVTX, setting
 
@@ -114,6 +116,8 @@ class Observer:
         self._spans: list[tuple[float, float]] = []  # the same by the device, once all have ended
         device.memory.reset()
         self.before = device.memory.held()  # bytes
+        self._meter = ProcessorMeter() if observing() else None
+        self._processor: Processor | None = None
 
     def task(self, place: Place, run: Callable[[], Any], graph: int = 0) -> Any:
         """Runs a task of one of the proof's graphs, and gives its value; one that fails is forgotten."""
@@ -125,8 +129,16 @@ class Observer:
             self._ran.append(_Ran(place, graph, thread, start, end, first, last, stamp, held))
         return value
 
+    @property
+    def processor(self) -> Processor:
+        """What the process got of the host's processor until `tell`."""
+        assert self._processor is not None
+        return self._processor
+
     def tell(self) -> None:
-        """Give whoever has asked by `timed` what ran; waits for the device."""
+        """Note that all graphs have run, and give whoever has asked by `timed` what ran; waits for the device."""
+        if self._meter:
+            self._processor = self._meter.read(always=self._device.kind == CPU)
         if timing := _timed.get():
             for one, span in self._on_device():
                 moved = one.last.uploaded - one.first.uploaded, one.last.downloaded - one.first.downloaded

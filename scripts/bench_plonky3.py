@@ -28,8 +28,8 @@ import checkout  # noqa: F401 (finds the package)
 from figures import Figures, add_option
 from graphprover.air import Air, Bus
 from graphprover.device import CpuDevice
-from graphprover.device.cpu import available_threads
 from graphprover.device.host_memory import most_resident
+from graphprover.device.host_processor import available_threads
 from graphprover.export import PAYLOAD, STATEMENT, export
 from graphprover.field import P, array_add, array_mul
 from graphprover.programs import load_packaged

@@ -26,7 +26,7 @@ from graphprover.cluster import ClusterError
 from graphprover.cluster.members import prompt
 from graphprover.cluster.mps import serving
 from graphprover.device.choose import gpus, memory_of, missing
-from graphprover.device.cpu import available_threads
+from graphprover.device.host_processor import available_threads
 from graphprover.graphs.executor_names import CUDA, PROCESSES
 from graphprover.settings import DASHBOARD, MPS, POOL, SILENCE, WORKERS, bytes_of, setting
 

@@ -223,6 +223,7 @@ class _Looking:
             versions=versions(device.kind != CPU),
             ceilings=str(assumed(device.kind, device.threads)),
             memory=Memory(self.observer.before, device.memory.peak, peak),
+            processor=self.observer.processor,
             keep=plan.keep.name.lower(),
             kept=plan.kept,
             sizes=sizes or {},

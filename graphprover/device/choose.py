@@ -68,7 +68,7 @@ def profile_of(name: str) -> Profile:
     kind, _ = named(name)
     if kind == CUDA or (kind == AUTO and gpus()):
         return Profile(CUDA, CUDA_BATCH, CUDA_THREADS)
-    from graphprover.device.cpu import available_threads
+    from graphprover.device.host_processor import available_threads
 
     return Profile(CPU, CPU_BATCH, available_threads())
 

@@ -1,6 +1,5 @@
 """The CPU: compiled kernels on ranges of columns or rows, split over a budget of threads."""
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -12,6 +11,7 @@ import numpy as np
 
 from graphprover.air.description import AirDescription
 from graphprover.device.host_memory import HostMemory
+from graphprover.device.host_processor import available_threads
 from graphprover.device.interface import CPU_BATCH, Reading, Tree
 from graphprover.device.threads import Threads
 from graphprover.field import GENERATOR, Ext
@@ -29,11 +29,6 @@ from graphprover.kernels.cpu import (
     quotient,
 )
 from graphprover.kernels.operands import Height, Operands
-
-
-def available_threads() -> int:
-    """The cores this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _operation(method: Callable[..., Any]) -> Callable[..., Any]:

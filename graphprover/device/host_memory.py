@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from graphprover.device.control_groups import control_groups
+
 
 class HostMemory:
     """Where a CPU's arrays are: nothing is kept of it between proofs. What is held is what the process holds."""
@@ -81,29 +83,11 @@ def most_resident() -> int:
 
 
 def _limits(root: Path) -> Iterator[int]:
-    """Those of the process's control groups, of either version, and of all that they are in.
-
-    In a container the groups are often named as the host sees them, while only the last is there, as the outermost.
-    """
-    try:
-        lines = (root / "proc/self/cgroup").read_text().splitlines()
-    except OSError:
-        return
-    for line in lines:
-        _, controllers, group = line.split(":", 2)
-        if not controllers:
-            folder, name = root / "sys/fs/cgroup", "memory.max"
-        elif "memory" in controllers.split(","):
-            folder, name = root / "sys/fs/cgroup/memory", "memory.limit_in_bytes"
-        else:
+    """Those of the process's control groups and of all that they are in."""
+    for group in control_groups("memory", root):
+        try:
+            limit = (group.folder / ("memory.max" if group.unified else "memory.limit_in_bytes")).read_text().strip()
+        except OSError:
             continue
-        inner = folder / group.lstrip("/")
-        for place in (inner, *inner.parents):
-            try:
-                limit = (place / name).read_text().strip()
-            except OSError:
-                limit = ""
-            if limit.isdigit():  # not "max"
-                yield int(limit)
-            if place == folder:
-                break
+        if limit.isdigit():  # not "max"
+            yield int(limit)

@@ -8,7 +8,7 @@ from graphprover.browser import Cell, label, page, table
 from graphprover.graphs.plan_svg import share_text
 from graphprover.graphs.plan_text import bytes_text, time_text
 from graphprover.pages import charts
-from graphprover.pages.conclusion import MODELLED, Finding, ratio_text, slowest
+from graphprover.pages.conclusion import MODELLED, Finding, processor_text, ratio_text, slowest
 from graphprover.pages.parts import (
     MOST,
     STYLE,
@@ -107,6 +107,11 @@ def _findings(jobs: Sequence[Job], seen: Sequence[Observation]) -> list[Finding]
     busy = sum(covered([_span(one) for one in seen if one.worker == worker]) for worker in workers)
     start, end = _whole(seen)
     found.append(Finding("workers busy", share_text(busy, (end - start) * len(workers)), f"of {len(workers):,}"))
+    starved = [one for one in seen if one.processor.starved]
+    if starved:
+        worst_off = max(starved, key=lambda one: one.processor.lacked)
+        beside = f"{short(worst_off.name)} most: {processor_text(worst_off.processor)}"
+        found.append(Finding("jobs on a starved host", f"{len(starved):,} of {len(seen):,}", beside))
     peak = max(seen, key=lambda one: one.memory.peak)
     found.append(Finding("peak memory", bytes_text(peak.memory.peak), short(peak.name)))
     bits = min(one.security.bits for one in seen)

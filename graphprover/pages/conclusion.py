@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from graphprover.graphs.plan_svg import share_text
 from graphprover.graphs.plan_text import bytes_text, time_text
 from graphprover.seen.observation import Observation
-from graphprover.seen.rounds import HOST, Round
+from graphprover.seen.parts import Processor
+from graphprover.seen.rounds import HOST, STARVED, Round
 
-SLOWEST_PART, SLOWEST_PIECE = "slowest in it", "slowest piece"
+SLOWEST_PART, SLOWEST_PIECE, BOUND = "slowest in it", "slowest piece", "bound by"
 MODELLED = "≈"  # before a figure that is modelled
 
 
@@ -32,7 +33,7 @@ def findings(seen: Observation) -> list[Finding]:
     found = [Finding("whole time", time_text(seen.end), f"{time_text(seen.seconds('prove'))} of it in {_graph(seen)}")]
     if worst:
         share = f"{time_text(worst.seconds)}, {share_text(worst.seconds, proving)} of {_whole(seen)}"
-        found += [Finding("slowest round", worst.round, share), _slowest_part(seen, worst), _bound(worst)]
+        found += [Finding("slowest round", worst.round, share), _slowest_part(seen, worst), _bound(seen, worst)]
         found.append(_floor("against its floor", worst.seconds, worst.floor))
     found += [_slowest_table(seen)] if seen.table_times else []
     found += [_slowest_piece(seen)] if seen.pieces else []
@@ -44,6 +45,7 @@ def findings(seen: Observation) -> list[Finding]:
         Finding(
             "scheduler", share_text(seen.idle, proving), f"no task ran for {time_text(seen.idle)} of {_whole(seen)}"
         ),
+        _processor(seen.processor),
         _memory(seen),
         Finding("security", f"{seen.security.bits:.1f} bits", f"limited by {seen.security.binding}"),
     ]
@@ -59,12 +61,15 @@ def sentence(seen: Observation) -> str:
     whole, worst = by_name["whole time"], slowest(seen)
     if worst is None:
         return f"It took {whole.figure}; no task was seen."
-    part, bound, floor = (by_name[name] for name in (SLOWEST_PART, "bound by", "against its floor"))
+    part, bound, floor = (by_name[name] for name in (SLOWEST_PART, BOUND, "against its floor"))
     far = f"It took {floor.figure} its floor, {floor.beside}." if worst.floor else "The plan knows no floor of it."
+    by = f"The round is bound by {bound.figure}: {bound.beside}."
+    if seen.processor.starved:
+        by = f"The host was starved: {processor_text(seen.processor)}. What else bounds the proof is not known."
     return (
         f"The proof took {whole.figure}, {whole.beside}. The slowest round is {worst.round}: "
         f"{by_name['slowest round'].beside}. Slowest in it is {part.figure}: {part.beside}. "
-        f"The round is bound by {bound.figure}: {bound.beside}. {far}{_slowest_of_pieces(by_name)}"
+        f"{by} {far}{_slowest_of_pieces(by_name)}"
     )
 
 
@@ -124,17 +129,39 @@ def _slowest_of_pieces(by_name: Mapping[str, Finding]) -> str:
     return f" The slowest piece is {found.figure}: {found.beside}." if found else ""
 
 
-def _bound(worst: Round) -> Finding:
+def _bound(seen: Observation, worst: Round) -> Finding:
+    if worst.limited_by == STARVED:
+        return Finding(BOUND, "a starved host", processor_text(seen.processor))
     worked = f"Python took {time_text(worst.worked)} in its tasks"
     if worst.limited_by == HOST:
-        return Finding("bound by", "the host", worked)
-    return Finding("bound by", "the device", f"mostly {worst.bound} by the plan, {worked}" if worst.bound else worked)
+        return Finding(BOUND, "the host", worked)
+    return Finding(BOUND, "the device", f"mostly {worst.bound} by the plan, {worked}" if worst.bound else worked)
 
 
 def _floor(name: str, seconds: float, floor: float) -> Finding:
     if not floor:
         return Finding(name, "no floor", "the plan knows no work of it")
     return Finding(name, ratio_text(seconds / floor), f"{MODELLED} {time_text(floor)} by the plan")
+
+
+def _processor(found: Processor) -> Finding:
+    share = share_text(found.used, found.seconds * found.cores)
+    return Finding("processor", f"{share} of {_cores(found)}", processor_text(found))
+
+
+def processor_text(found: Processor) -> str:
+    """What a process got of the host's processor, and what it lacked."""
+    said = [f"{time_text(found.used)} of processor in {time_text(found.seconds)} ({_cores(found)})"]
+    if found.waited is not None:
+        said.append(f"threads waited {time_text(found.waited)} for a core")
+    if found.throttled is not None:
+        times = f"throttled {found.throttled:,} time{'s' * (found.throttled != 1)}"
+        said.append(f"{times}, for {time_text(found.throttled_seconds or 0.0)}" if found.throttled else times)
+    return "; ".join(said)
+
+
+def _cores(found: Processor) -> str:
+    return f"{found.cores:g} core{'s' * (found.cores != 1)}"
 
 
 def _memory(seen: Observation) -> Finding:

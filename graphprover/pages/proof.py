@@ -7,7 +7,7 @@ from graphprover.browser import Cell, label, page, table
 from graphprover.graphs.plan_svg import share_text
 from graphprover.graphs.plan_text import bytes_text, time_text
 from graphprover.pages import charts
-from graphprover.pages.conclusion import MODELLED, findings, ratio_text, sentence
+from graphprover.pages.conclusion import MODELLED, findings, processor_text, ratio_text, sentence
 from graphprover.pages.parts import (
     MOST,
     STYLE,
@@ -259,6 +259,7 @@ def _workers(seen: Observation) -> str:
                 Cell(bytes_text(memory.peak), memory.peak),
                 Cell(f"{MODELLED} {bytes_text(memory.before + memory.planned)}", memory.before + memory.planned),
                 Cell(bytes_text(worker.received), worker.received),
+                Cell(processor_text(worker.processor), worker.processor.used),
                 Cell(f"{worker.clock_ahead * 1e3:+.1f} ms, ± {worker.clock_error * 1e3:.1f}", worker.clock_ahead),
             ]
         )
@@ -267,7 +268,7 @@ def _workers(seen: Observation) -> str:
 <p>The joint challenge is drawn once all pieces have committed: a worker waits from its last that commits to its first
 that is proved. Times are on this process's clock: each worker's is moved only as far as it must be for nothing to come
 before its cause, and ± is how far it may still be off. The memory chart is of the worker that held most.</p>
-{table((*heads, "sent to the client", "its clock"), rows)}
+{table((*heads, "sent to the client", "processor", "its clock"), rows)}
 """
 
 

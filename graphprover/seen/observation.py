@@ -13,7 +13,7 @@ from graphprover.anatomy import security_facts
 from graphprover.files import write
 from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.security import Security
-from graphprover.seen.parts import Machine, Memory, SeenPiece, SeenTable, SeenTask, SeenWorker, Stage
+from graphprover.seen.parts import Machine, Memory, Processor, SeenPiece, SeenTable, SeenTask, SeenWorker, Stage
 from graphprover.seen.rounds import Round, Sums, TableTime, covered, rounds_of, spans_of
 
 FORMAT = 1  # of the JSON
@@ -36,6 +36,7 @@ class Observation:
     stages: tuple[Stage, ...]
     tasks: tuple[SeenTask, ...]  # by when they began
     memory: Memory
+    processor: Processor  # of several workers, of the one that lacked most of it
     ceilings: str  # the rates of the floors, for people
     security: Security
     sizes: Mapping[str, int]  # bytes of the proof by part
@@ -96,7 +97,7 @@ class Observation:
     @property
     def rounds(self) -> tuple[Round, ...]:
         """The sums of each round, over all pieces, in the order in which they began."""
-        return self.sums.rounds if self.sums else rounds_of(self.tasks)
+        return self.sums.rounds if self.sums else rounds_of(self.tasks, self.processor.starved)
 
     @property
     def rounds_of_pieces(self) -> tuple[tuple[Round, ...], ...]:
@@ -107,7 +108,7 @@ class Observation:
         for task in self.tasks if self.pieces else ():
             assert task.piece is not None
             tasks[task.piece].append(task)
-        return tuple(map(rounds_of, tasks))
+        return tuple(rounds_of(of_piece, self.processor.starved) for of_piece in tasks)
 
     @property
     def table_times(self) -> list[TableTime]:
@@ -176,9 +177,10 @@ class Observation:
                 "idle": self.idle,
                 "rounds": _rounds_facts(self.rounds),
                 "memory": asdict(self.memory),
+                "processor": _processor_facts(self.processor),
             }
             | (pieces if self.pieces else {})
-            | ({"workers": list(map(asdict, self.workers))} if self.workers else {})
+            | ({"workers": list(map(_worker_facts, self.workers))} if self.workers else {})
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -207,6 +209,14 @@ def _stages_facts(stages: Sequence[Stage]) -> list[dict[str, Any]]:
 
 def _rounds_facts(rounds: Sequence[Round]) -> list[dict[str, Any]]:
     return [asdict(one) | {"ratio": one.ratio} for one in rounds]
+
+
+def _processor_facts(processor: Processor) -> dict[str, Any]:
+    return asdict(processor) | {"lacked": processor.lacked, "starved": processor.starved}
+
+
+def _worker_facts(worker: SeenWorker) -> dict[str, Any]:
+    return asdict(worker) | {"processor": _processor_facts(worker.processor)}
 
 
 def _task_facts(task: SeenTask) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -151,6 +151,7 @@ class SeenWorker:
     clock_error: float  # seconds, that they may be off at most
     waited: float  # seconds between its last piece that commits and its first that is proved: for the joint challenge
     received: int  # bytes that it has sent to the client: heads, proofs and what was seen
+    processor: Processor  # while it made its pieces
 
 
 @dataclass(frozen=True)
@@ -160,3 +161,44 @@ class Memory:
     before: int  # the proof
     peak: int  # the most that was held, in all
     planned: int  # the most, beyond ``before``, that the plan foresees
+
+
+@dataclass(frozen=True)
+class Processor:
+    """What a process got of the host's processor while it made a proof, or a worker its part of one."""
+
+    seconds: float  # that the graph took
+    used: float  # seconds of processor, by all threads of the process
+    cores: float  # that the process may use: those it may run on, or as few as its control group allows
+    waited: float | None  # seconds in which its threads could have run, but no core was free; None if nobody says
+    throttled: int | None  # periods in which its control groups were stopped, for their quota; None if nobody says
+    throttled_seconds: float | None  # for how long, the sum over cores
+    always: bool  # the process has something to do all the time: its processor is the device
+
+    @property
+    def lacked(self) -> float:
+        """Seconds of processor that the process could have used and did not get, at least.
+
+        A CPU that proves has always something to do: also the time counts in which not even one thread ran.
+        """
+        return max(self.waited or 0.0, self.seconds - self.used if self.always else 0.0)
+
+    @property
+    def starved(self) -> bool:
+        """Whether it lacked more than it got, and that for more than a quarter of the time."""
+        return self.lacked > max(self.used, self.seconds / 4)
+
+
+def joined(parts: Sequence[Processor]) -> Processor:
+    """What one process got, from what it got in several parts of its time."""
+    first = parts[0]
+    return replace(
+        first,
+        seconds=sum(part.seconds for part in parts),
+        used=sum(part.used for part in parts),
+        waited=None if first.waited is None else sum(part.waited or 0.0 for part in parts),
+        throttled=None if first.throttled is None else sum(part.throttled or 0 for part in parts),
+        throttled_seconds=None
+        if first.throttled_seconds is None
+        else sum(part.throttled_seconds or 0.0 for part in parts),
+    )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from graphprover.seen.parts import SeenTask
 
-DEVICE, HOST = "device", "host"  # what bounds a round
+DEVICE, HOST, STARVED = "device", "host", "starved"  # what bounds a round
 
 Span = tuple[float, float]
 
@@ -28,7 +28,7 @@ class Round:
     downloaded: int
     floor: float  # seconds, by the plan, of the whole device
     bound: str  # of ceilings.BOUNDS, what most of the floor is for
-    limited_by: str  # HOST where the host was busy for more than half of its tasks' time, else DEVICE
+    limited_by: str  # STARVED if the host was; HOST if it was busy for more than half of its tasks' time; else DEVICE
 
     @property
     def ratio(self) -> float | None:
@@ -75,15 +75,15 @@ def spans_of(tasks: Sequence[SeenTask]) -> list[Span]:
     return [span for one in tasks for span in ((one.start, one.end), (one.device_start, one.device_end))]
 
 
-def rounds_of(tasks: Sequence[SeenTask]) -> tuple[Round, ...]:
-    """The sums of each round, in the order in which they began."""
+def rounds_of(tasks: Sequence[SeenTask], starved: bool) -> tuple[Round, ...]:
+    """The sums of each round, in the order in which they began; ``starved``: whether the host was."""
     of_round: dict[str, list[SeenTask]] = {}
     for task in tasks:
         of_round.setdefault(task.round, []).append(task)
-    return tuple(_round(name, tasks) for name, tasks in of_round.items())
+    return tuple(_round(name, tasks, starved) for name, tasks in of_round.items())
 
 
-def _round(name: str, tasks: Sequence[SeenTask]) -> Round:
+def _round(name: str, tasks: Sequence[SeenTask], starved: bool) -> Round:
     spans: dict[int | None, list[Span]] = {}
     for task in tasks:
         spans.setdefault(task.piece, []).append((task.device_start, task.device_end))
@@ -105,5 +105,5 @@ def _round(name: str, tasks: Sequence[SeenTask]) -> Round:
         sum(task.downloaded for task in tasks),
         sum(floors.values()),
         max(floors, key=floors.__getitem__),
-        HOST if worked > sum(task.device_seconds for task in tasks) / 2 else DEVICE,
+        STARVED if starved else HOST if worked > sum(task.device_seconds for task in tasks) / 2 else DEVICE,
     )

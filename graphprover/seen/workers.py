@@ -14,7 +14,17 @@ from graphprover.anatomy import REST
 from graphprover.proof_in_pieces import ProofInPieces
 from graphprover.protocol.security import Security
 from graphprover.seen.observation import Observation
-from graphprover.seen.parts import Machine, Memory, SeenPiece, SeenTable, SeenTask, SeenWorker, Stage
+from graphprover.seen.parts import (
+    Machine,
+    Memory,
+    Processor,
+    SeenPiece,
+    SeenTable,
+    SeenTask,
+    SeenWorker,
+    Stage,
+    joined,
+)
 from graphprover.seen.watching import first_began
 
 
@@ -31,6 +41,7 @@ class SeenPart:
     versions: Mapping[str, str]
     ceilings: str
     memory: Memory
+    processor: Processor
     keep: str  # what the device keeps of the piece between the two
     kept: int  # bytes of that, by the plan
     sizes: Mapping[str, int]  # bytes of the piece in the proof, by part; empty before there is one
@@ -127,6 +138,7 @@ def joined_sight(
         stages=tuple(stage.moved(-began) for stage in stages),
         tasks=tuple(sorted(tasks, key=lambda task: task.start)),
         memory=max((worker.memory for worker in workers.values()), key=lambda memory: memory.peak),
+        processor=max((worker.processor for worker in workers.values()), key=lambda processor: processor.lacked),
         ceilings=first.ceilings,
         security=security,
         sizes=sizes_of_all(proof, pieces),
@@ -152,6 +164,7 @@ def _worker(address: str, asked: Sequence[Asked], clock: Clock, first_thread: in
         clock.error,
         max(min(proves) - max(commits), 0.0) if commits and proves else 0.0,
         sum(one.bytes for one in asked),
+        joined([part.processor for part in parts]),
     )
 
 

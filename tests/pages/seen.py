@@ -61,8 +61,13 @@ def on_gpu() -> Observation:
     return replace(cpu, name=HOSTILE, device="cuda", machine=machine, tasks=tasks, tables=tables)
 
 
+def on_a_free_host(seen: Observation) -> Observation:
+    """As if the process had got all of the processor that it asked for."""
+    return replace(seen, processor=replace(seen.processor, used=seen.processor.seconds, waited=0.0))
+
+
 def slow(seen: Observation, round_: str, table: int | None, seconds: float) -> Observation:
-    """As if a round's tasks had taken so long, all for one table."""
+    """As if a round's tasks had taken so long on a free host, all for one table."""
     tables = () if table is None else (Share(table, 1.0),)
     tasks = tuple(
         task._replace(end=task.start + seconds, device_end=task.device_start + seconds, tables=tables, waited=seconds)
@@ -70,4 +75,4 @@ def slow(seen: Observation, round_: str, table: int | None, seconds: float) -> O
         else task
         for task in seen.tasks
     )
-    return replace(seen, tasks=tasks)
+    return on_a_free_host(replace(seen, tasks=tasks))

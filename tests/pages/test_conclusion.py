@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from graphprover.pages.conclusion import findings, sentence, slowest
+from graphprover.seen.parts import Processor
 from tests.pages.seen import on_cpu, slow
 
 
@@ -33,6 +34,18 @@ def test_a_busy_host_bounds() -> None:
     seen = slow(on_cpu(), "quotient", 1, 100.0)
     busy = replace(seen, tasks=tuple(task._replace(waited=0.0) for task in seen.tasks))
     assert found(busy)["bound by"] == "the host" and found(busy)["host"] == "100 %"
+
+
+def test_a_starved_host_is_said_and_bounds_nothing() -> None:
+    seen = slow(on_cpu(), "quotient", 1, 100.0)
+    starved = replace(seen, processor=Processor(44.7, 8.6, 2.0, 61.0, 3, 1.5, True))
+    facts = "8.60 s of processor in 44.7 s (2 cores); threads waited 61.0 s for a core; throttled 3 times, for 1.50 s"
+    assert f"The host was starved: {facts}." in sentence(starved) and "the device" not in sentence(starved)
+    (bound,) = (one for one in findings(starved) if one.name == "bound by")
+    assert (bound.figure, bound.beside) == ("a starved host", facts)
+    unknown = replace(seen, processor=Processor(44.7, 8.6, 1.0, None, None, None, True))
+    assert "starved: 8.60 s of processor in 44.7 s (1 core)." in sentence(unknown)
+    assert found(seen)["processor"] and "starved" not in sentence(seen)
 
 
 def test_nothing_is_concluded_from_nothing() -> None:

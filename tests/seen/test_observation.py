@@ -29,7 +29,7 @@ from graphprover.seen.watching import clock, observing
 from graphprover.settings import NVTX
 from tests.graphs.test_proof import FEW, example
 from tests.late_device import LATE, LateDevice
-from tests.pages.seen import in_pieces
+from tests.pages.seen import in_pieces, on_a_free_host
 from tests.random_statements import random_statement
 from tests.recipes import as_recipes
 
@@ -117,8 +117,9 @@ def test_a_device_that_is_late() -> None:
         assert task.device_start == pytest.approx(task.start + LATE, abs=1e-3)
     assert seen.machine.gpu == "a double" and seen.end == max(task.device_end for task in seen.tasks)
     assert sum(one.launches for one in seen.rounds) == 3 * len(seen.tasks)
-    assert {one.limited_by for one in seen.rounds} == {HOST}  # which never waits for it
-    assert BY_DEVICE in {one.limited_by for one in seen_of(example(memory), CpuDevice(1)).rounds}
+    assert {one.limited_by for one in on_a_free_host(seen).rounds} == {HOST}  # which never waits for it
+    alone = on_a_free_host(seen_of(example(memory), CpuDevice(1)))
+    assert BY_DEVICE in {one.limited_by for one in alone.rounds}
 
 
 def test_nothing_is_seen_unasked() -> None:
@@ -160,7 +161,14 @@ def test_json_and_its_file(tmp_path: Path) -> None:
     assert not brief.tasks and (brief.rounds, brief.idle) == (seen.rounds, seen.idle)
     assert len(json.dumps(brief.summary())) < 10_000 and brief.summary() == seen.summary()
     documented = (Path(__file__).parents[2] / "docs/cli.md").read_text()
-    for name in [*found, *found["tasks"][0], *found["rounds"][0], *found["tasks"][0]["planned"], *found["memory"]]:
+    for name in [
+        *found,
+        *found["tasks"][0],
+        *found["rounds"][0],
+        *found["tasks"][0]["planned"],
+        *found["memory"],
+        *found["processor"],
+    ]:
         assert f"`{name}`" in documented or f"memory.{name}" in documented, name
 
 
