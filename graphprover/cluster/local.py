@@ -14,12 +14,13 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext, suppress
 from copy import deepcopy
-from multiprocessing import current_process
+from multiprocessing import current_process, get_context
 from multiprocessing.resource_tracker import ensure_running
 from typing import Any
 
 import dask
 from distributed import Client, Nanny, Scheduler
+from distributed.core import Status
 from distributed.utils import silence_logging_cmgr
 
 from graphprover.cluster import ClusterError
@@ -27,13 +28,14 @@ from graphprover.cluster.members import prompt
 from graphprover.cluster.mps import serving
 from graphprover.device.choose import gpus, memory_of, missing
 from graphprover.device.host_processor import available_threads
-from graphprover.graphs.executor_names import CUDA, PROCESSES
+from graphprover.graphs.executor_names import CUDA, PROCESSES, THREADS
 from graphprover.settings import DASHBOARD, MPS, POOL, SILENCE, WORKERS, bytes_of, setting
 
 MOST_PROCESSES = 8  # by default
 MOST_PER_GPU, MOST_BY_MPS = 8, 16  # by default: more gain little
 CONTEXT_BYTES = 600 << 20  # that a process takes of a GPU before it has any array, on an H200
 PATIENCE_SECONDS = 5.0  # after which the wait for processes is told
+START_SECONDS = 900.0  # after which the wait ends: kernels of a slow computer compile for some minutes
 
 _HOST = "127.0.0.1"
 _GUARD = 'Its processes import your script, which must start them under if __name__ == "__main__": only'
@@ -55,10 +57,11 @@ def started(kind: str, workers: int | None = None, tasks: int | None = None) -> 
     ``tasks``, if so many will be asked for at once. All processes end when the context does, however that is. Where
     ``graphprover.dashboard`` is set, a line says where the dashboard is. Where ``graphprover.mps`` is, processes for
     GPUs use NVIDIA's Multi-Process Service (`mps`). Raises ClusterError where there is no GPU, or a process
-    or that service does not start.
+    or that service does not start, or processes do not answer within START_SECONDS.
     """
     if getattr(current_process(), "_inheriting", False):  # this process is one that is being started
         raise ClusterError(f"executor {kind}: {_GUARD}")
+    _check_semaphores(kind)
     number = workers or setting(WORKERS)
     by_mps = kind == CUDA and setting(MPS)
     options = _for_gpus(number, tasks, by_mps) if kind == CUDA else _for_cpus(number, tasks)
@@ -72,6 +75,17 @@ def started(kind: str, workers: int | None = None, tasks: int | None = None) -> 
                 yield client
         finally:
             cluster.end()
+
+
+def _check_semaphores(kind: str) -> None:
+    """Raise ClusterError if there can be no semaphores, which a nanny shares with its process."""
+    try:
+        get_context("fork").Lock()  # nothing is forked; other contexts start a process that looks after the lock
+    except OSError as error:
+        raise ClusterError(
+            f"executor {kind}: no semaphores can be made in /dev/shm, which its processes need ({error.strerror}): "
+            f"mount /dev/shm writable and with free space, or take --executor {THREADS}"
+        ) from error
 
 
 def _for_cpus(processes: int | None, tasks: int | None) -> list[dict[str, Any]]:
@@ -102,6 +116,15 @@ def _per_gpu(cores: int, totals: Sequence[int], most: int) -> int:
     """
     beside = min(total - bytes_of(POOL, total) for total in totals)
     return max(1, min(cores // len(totals), beside // CONTEXT_BYTES, most))
+
+
+class _Nanny(Nanny):
+    """A nanny that ends if its process could not be started."""
+
+    async def kill(self, timeout: float = 5, reason: str = "nanny-kill") -> None:
+        """Kill the process; do nothing if there is none yet, which Dask asserts, and then waits for ever."""
+        if self.pid or (self.process and self.process.status not in (Status.init, Status.starting)):
+            await super().kill(timeout, reason)
 
 
 class _Processes:
@@ -142,12 +165,12 @@ class _Processes:
         self._thread.join()
 
     def _serve(self) -> None:
-        sys.warnoptions.append(_UNTOLD)
-        ensure_running()  # now, since a thread that starts it takes Ctrl-C again
-        sys.warnoptions.remove(_UNTOLD)
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         with silence_logging_cmgr(logging.ERROR):
             try:
+                sys.warnoptions.append(_UNTOLD)
+                ensure_running()  # now, since a thread that starts it takes Ctrl-C again
+                sys.warnoptions.remove(_UNTOLD)
+                signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
                 self._loop.run_until_complete(self._run())
             except Exception as error:
                 if not self._address.done():
@@ -172,7 +195,7 @@ class _Processes:
                 config = deepcopy(dask.config.config)  # which a nanny would share, and read later
             with dask.config.set(_SERVERS | _NANNIES):
                 nannies = [
-                    Nanny(
+                    _Nanny(
                         scheduler.address,
                         name=number,
                         preload=["graphprover.worker"],
@@ -187,8 +210,11 @@ class _Processes:
                 ]
             starting = asyncio.gather(*nannies)
             left: asyncio.Future[Any] = asyncio.ensure_future(self._left.wait())
-            await asyncio.wait({starting, left}, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait({starting, left}, timeout=START_SECONDS, return_when=asyncio.FIRST_COMPLETED)
             try:
+                if not done:
+                    silent = sum(nanny.status != Status.running for nanny in nannies)
+                    raise TimeoutError(f"{silent} of {len(nannies)} did not answer within {START_SECONDS:g} seconds")
                 if not left.done():
                     await starting
                     self._address.set_result(scheduler.address)
@@ -206,7 +232,7 @@ async def _cancel_others() -> None:
     await asyncio.gather(*others, return_exceptions=True)
 
 
-async def _end(nannies: list[Nanny], starting: "asyncio.Future[Any]") -> None:
+async def _end(nannies: Sequence[Nanny], starting: "asyncio.Future[Any]") -> None:
     """Kill the processes of nannies, which start no others then."""
     for nanny in nannies:
         if starting.done():

@@ -57,6 +57,20 @@ def host_memory(root: Path = Path("/")) -> int:
     return min([os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), *_limits(root)])
 
 
+def addresses_left() -> int:
+    """Bytes that this process may still map, used or not; no number is too large without a limit (``ulimit -v``)."""
+    try:
+        import resource  # only where there is POSIX
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if limit == resource.RLIM_INFINITY:
+            return sys.maxsize
+        mapped = int(os.pread(_statm(os.getpid()), 100, 0).split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except (ImportError, OSError):  # a system without such limits, or which does not tell what is mapped
+        return sys.maxsize
+    return max(0, limit - mapped)
+
+
 def resident() -> int:
     """Bytes of memory that this process has now; 0 where nobody says."""
     try:

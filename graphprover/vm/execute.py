@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphprover.device.host_memory import host_memory
+from graphprover.device.host_memory import addresses_left, host_memory
 from graphprover.vm import interpreter, native
 from graphprover.vm.clock import LOG_SLOTS, MAX_CYCLES, SLOT_MEMORY, time_of
 from graphprover.vm.elf import Image
@@ -50,7 +50,14 @@ BLOCK = 256  # pages whose words are listed at once
 _CLOCK_BYTES = 4
 _ACCESS_BYTES = 8 + _CLOCK_BYTES  # of the record
 _SNAPSHOT_BYTES = 4 + 8 + 2 * 8 * REGISTERS
-_SLICE_BYTES = SLICE * WORDS * _ACCESS_BYTES  # what a slice records at most; limits are looked at behind each
+# What a slice records at most; limits are looked at behind each.
+_SLICE_ACCESSES = SLICE * WORDS
+_SLICE_SNAPSHOTS = SLICE // INTERVAL + 1
+_SLICE_BYTES = _SLICE_ACCESSES * _ACCESS_BYTES + _SLICE_SNAPSHOTS * _SNAPSHOT_BYTES
+# A run with a record maps 3.5 times its limit: as pages, as their clocks, which are half as long, as accesses and as
+# snapshots. All together use no more than the limit.
+_MAPPED_HALVES = 7
+_LEAST = 16 << 20  # bytes for a run by default, however few addresses are left
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +103,8 @@ def execute(
     computer has.
 
     Raises GuestFault for what the guest does wrong, and where it passes a limit; ValueError for an input or limits that
-    cannot be. A signal's handler runs within SLICE cycles, and what it raises ends the run.
+    cannot be; MemoryError if ``ulimit -v`` leaves too few addresses for ``max_memory``. A signal's handler runs within
+    SLICE cycles, and what it raises ends the run.
     """
     _check(data, max_cycles)
     if max_memory is None:
@@ -135,8 +143,9 @@ def execute_counting(
 
 
 def half_of_memory() -> int:
-    """Half of the bytes of memory that this process may have."""
-    return host_memory() // 2
+    """Half of the bytes of memory that this process may have, and with room for a run in half of its addresses."""
+    mapped = addresses_left() // 2 - _SLICE_BYTES
+    return min(host_memory() // 2, max(_LEAST, mapped * 2 // _MAPPED_HALVES))
 
 
 def smallest() -> Image:
@@ -161,9 +170,27 @@ class _Run:
         self.native, self.runs = native.none(image), visits[:0]
         self.state = State(np.zeros(NO_REGISTER + 1, np.uint64), np.zeros(IN_BLOCKS + 1, np.int64), visits)
         self.recorded = 0  # bytes of the record
+        self._check_addresses(record)
         self.state.position[INSTRUCTION] = (image.entry - image.code_base) // 4
         self.store = self._store()
         self.translation = native.translation_of(image, record=record)
+
+    def _check_addresses(self, record: bool) -> None:
+        """Raise MemoryError if the room for pages and record cannot be mapped."""
+        pages = min(self.max_memory, MEMORY_END)
+        accesses, snapshots = self._most_recorded()
+        tape = pages // 2 + accesses * _ACCESS_BYTES + snapshots * _SNAPSHOT_BYTES
+        needed, left = pages + record * tape, addresses_left()
+        if needed > left:
+            raise MemoryError(
+                f"a run with a limit of {self.max_memory:,} bytes needs {needed:,} bytes of addresses, and the limit "
+                f"of addresses leaves {left:,}: raise it (ulimit -v), or lower --max-memory"
+            )
+
+    def _most_recorded(self) -> tuple[int, int]:
+        """Accesses and snapshots of the longest run in this memory."""
+        snapshots = self.max_memory // _SNAPSHOT_BYTES + _SLICE_SNAPSHOTS
+        return self.max_memory // _ACCESS_BYTES + _SLICE_ACCESSES, min(self.max_cycles // INTERVAL + 1, snapshots)
 
     def _store(self) -> Store:
         """Memory as it is at the start."""
@@ -207,9 +234,7 @@ class _Run:
 
     def tape(self) -> Tape:
         """Room for the record of the longest run in this memory; it is taken as it is written."""
-        most = self.max_memory + _SLICE_BYTES
-        accesses = most // _ACCESS_BYTES
-        snapshots = min(self.max_cycles // INTERVAL + 1, most // _SNAPSHOT_BYTES)
+        accesses, snapshots = self._most_recorded()
         return Tape(
             np.empty(accesses, dtype=np.uint64),
             np.empty(accesses, dtype=np.uint32),

@@ -1,5 +1,9 @@
 """Clusters that are started for a call, and workers that are warm when they join."""
 
+import errno
+import multiprocessing
+import multiprocessing.context
+import multiprocessing.spawn
 import os
 import signal
 import struct
@@ -8,6 +12,7 @@ import sys
 import textwrap
 import time
 from concurrent.futures import Future as Future_
+from multiprocessing.resource_tracker import ensure_running
 from pathlib import Path
 from typing import Any
 
@@ -201,6 +206,49 @@ def test_a_script_that_starts_itself_again_is_told(tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     ended = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, timeout=120)
     assert ended.returncode == 1 and 'under if __name__ == "__main__": only' in ended.stderr.splitlines()[-1]
+
+
+def test_without_semaphores_no_process_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lock(context: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(multiprocessing.context.BaseContext, "Lock", lock)
+    with pytest.raises(ClusterError) as caught, started("processes", 1):
+        pytest.fail("it started")
+    assert str(caught.value) == (
+        "executor processes: no semaphores can be made in /dev/shm, which its processes need (Read-only file system): "
+        "mount /dev/shm writable and with free space, or take --executor threads"
+    )
+
+
+def test_the_start_ends_where_no_process_can_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    def queue(context: object, maxsize: int = 0) -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(multiprocessing.context.BaseContext, "Queue", queue)
+    not_started("Too many open files")
+
+
+@pytest.mark.parametrize("program", ["/bin/false", "/nowhere"])
+def test_the_start_ends_where_a_process_dies_at_once(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ensure_running()  # which the same program would run
+    monkeypatch.setattr(multiprocessing.spawn, "_python_exe", os.fsencode(program))
+    not_started("")
+
+
+def test_the_start_ends_where_processes_do_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "START_SECONDS", 0.1)
+    not_started("2 of 2 did not answer within 0.1 seconds")
+    assert not multiprocessing.active_children()
+
+
+def not_started(reason: str) -> None:
+    begun = time.monotonic()
+    with pytest.raises(ClusterError) as caught, started("processes", 2):
+        pytest.fail("it started")
+    assert str(caught.value).startswith("executor processes: its processes do not start: ")
+    assert reason in str(caught.value)
+    assert time.monotonic() - begun < 60
 
 
 def loads() -> int:

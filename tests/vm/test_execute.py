@@ -1,6 +1,7 @@
 """Running programs: faults, limits, input and output, and the record against a replay in Python."""
 
 import random
+import re
 import struct
 import subprocess
 import sys
@@ -239,6 +240,42 @@ def test_the_limit_bounds_the_host(code: Sequence[Instruction], limit: int, reco
     *faults, grown = run.stdout.decode().split("\n")[:-1]
     assert faults == ([fault] if fault else [])
     assert int(grown) <= (limit + 64) << 20, f"{int(grown) >> 20} MiB"
+
+
+FEW_ADDRESSES = """
+import resource, sys
+from graphprover.device.host_memory import addresses_left
+from graphprover.vm.elf import load_elf
+from graphprover.vm.execute import execute, half_of_memory, prepare
+prepare(record=True)
+image = load_elf(sys.stdin.buffer.read())
+limit = 10**12
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+mapped = limit - addresses_left()
+resource.setrlimit(resource.RLIMIT_AS, (mapped + int(sys.argv[1]),) * 2)
+try:
+    print(execute(image, record=True).exit_code, half_of_memory() >> 20)
+    execute(image, record=True, max_memory=1 << 30)
+except MemoryError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not tell what is mapped")
+def test_addresses_are_no_more_than_their_limit_leaves() -> None:
+    def lines(left: int) -> list[str]:
+        command = [sys.executable, "-c", FEW_ADDRESSES, str(left)]
+        file = elf([Segment(CODE, words(leave()), X)])
+        run = subprocess.run(command, input=file, cwd=Path(__file__).parents[2], capture_output=True, check=True)
+        return run.stdout.decode().splitlines()
+
+    told = r"a run with a limit of [\d,]+ bytes needs [\d,]+ bytes of addresses, and the limit of addresses leaves "
+    done, refused = lines(1 << 30)
+    code, megabytes = map(int, done.split())
+    assert code == 0 and 64 <= megabytes <= 128
+    assert re.fullmatch(told + r"[\d,]+: raise it \(ulimit -v\), or lower --max-memory", refused)
+    (refused,) = lines(128 << 20)
+    assert re.match(told, refused)
 
 
 def test_more_memory_than_there_is_may_be_allowed() -> None:
