@@ -1,13 +1,15 @@
 """Proof files: read with a bound, written whole or not at all. ``-`` is standard input or output."""
 
+import errno
 import hashlib
 import os
 import secrets
+import shutil
 import stat
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
@@ -21,7 +23,7 @@ SAME_WORK = 60.0  # seconds: a kernel of a GPU compiles in fewer
 
 STREAM = Path("-")  # standard input where a file is read, standard output where one is written
 
-_unfinished: set[Path] = set()  # temporary files
+_unfinished: set[Path] = set()  # temporary files and folders
 
 
 class FileError(Exception):
@@ -77,7 +79,7 @@ def make_folder(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise FileError(f"{path}: {error.strerror}") from error
+        raise _not_written(path, error) from error
 
 
 def write(path: Path, data: bytes, *, synced: bool = True) -> None:
@@ -91,27 +93,98 @@ def write(path: Path, data: bytes, *, synced: bool = True) -> None:
         sys.stdout.buffer.flush()
         return
     target = path.resolve()  # the file that a link names is replaced, not the link
-    temporary = target.with_name(f".graphprover-{secrets.token_hex(8)}")
-    _unfinished.add(temporary)
+    temporary = target.with_name(_temporary_name())
     try:
-        try:
+        with _removed_unless_whole(temporary):
             with temporary.open("xb") as file:
                 file.write(data)
                 file.flush()
                 if synced:
                     os.fsync(file.fileno())
             temporary.replace(target)
-        finally:
-            temporary.unlink(missing_ok=True)
-            _unfinished.discard(temporary)
     except OSError as error:
-        raise FileError(f"{path}: {error.strerror}") from error
+        raise _not_written(path, error) from error
+
+
+def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Make a folder with these files, or none of them if an error or a signal interrupts it.
+
+    A folder that exists stays the same one, because a shell may be in it or a file system begin there.
+
+    Args:
+        folder: Where to; one that exists must be empty.
+        files: The contents by name. A name may have folders in it.
+
+    Raises:
+        FileError: The folder holds something or cannot be written.
+    """
+    target = folder.resolve()
+    try:
+        if target.exists():
+            if any(target.iterdir()):
+                raise FileError(f"{folder}: holds something already: name a new folder")
+            with _removed_unless_whole(*{target / Path(name).parts[0] for name in files}):
+                _write_all(target, files)
+            return
+        make_folder(target.parent)
+        temporary = target.with_name(_temporary_name())
+        with _removed_unless_whole(temporary):
+            _write_all(temporary, files)
+            temporary.rename(target)
+    except OSError as error:
+        raise _not_written(folder, error) from error
+
+
+def _write_all(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write files to a folder, which is made if there is none."""
+    for name, data in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
+
+
+def _temporary_name() -> str:
+    return f".graphprover-{secrets.token_hex(8)}"
+
+
+@contextmanager
+def _removed_unless_whole(*paths: Path) -> Iterator[None]:
+    """Remove new files and folders if what makes them is interrupted, by an exception or a signal."""
+    _unfinished.update(paths)
+    try:
+        yield
+    except BaseException:
+        for path in paths:
+            _remove(path)
+        raise
+    finally:
+        _unfinished.difference_update(paths)
 
 
 def remove_unfinished() -> None:
-    """For a process that ends at once: remove what `write` has begun to write."""
-    for temporary in list(_unfinished):
-        temporary.unlink(missing_ok=True)
+    """Remove what `write` and `write_folder` have begun to write, for a process that ends at once."""
+    for path in list(_unfinished):
+        _remove(path)
+
+
+def _remove(path: Path) -> None:
+    """Remove a file, or a folder with all that is in it, if there is one."""
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _not_written(path: Path, error: OSError) -> FileError:
+    """Return the error of a file or folder that could not be written."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return FileError(f"{path}: no space left in {_folder_of(path)}: free space there or write elsewhere")
+    return FileError(f"{path}: {error.strerror}")
+
+
+def _folder_of(path: Path) -> Path:
+    """Return the folder, by its whole name, whose file system a path is or will be on."""
+    path = path.resolve()
+    return path if path.is_dir() else path.parent
 
 
 @cache

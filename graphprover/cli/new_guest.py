@@ -7,7 +7,7 @@ from pathlib import Path
 
 from graphprover.cli.options import OK, Command
 from graphprover.cli.paths import path_argument
-from graphprover.files import FileError
+from graphprover.files import FileError, write_folder
 
 # For each language the files of a new folder, and which file of examples/guests each is.
 KITS = {
@@ -68,10 +68,15 @@ def run(options: argparse.Namespace) -> int:
 
 
 def make_folder(folder: Path, language: str) -> None:
-    """Make ``folder`` with the kit of a language of KITS.
+    """Make ``folder`` with the kit of a language of KITS, whole or not at all.
 
-    Raises FileError where the folder is a file or holds something, where it cannot be written, and where the package
-    was installed without the kit.
+    Args:
+        folder: A new folder, or an empty one.
+        language: A key of KITS.
+
+    Raises:
+        FileError: The folder is a file, holds something or cannot be written, or the package was installed without the
+            kit.
     """
     guests = resources.files("graphprover") / "examples" / "guests"
     try:
@@ -80,12 +85,4 @@ def make_folder(folder: Path, language: str) -> None:
         raise FileError(
             f"{error.filename}: {error.strerror}: graphprover was installed without its guest kit"
         ) from error
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if any(folder.iterdir()):
-            raise FileError(f"{folder}: holds something already: name a new folder")
-        for file, data in contents.items():
-            (folder / file).parent.mkdir(exist_ok=True)
-            (folder / file).write_bytes(data)
-    except OSError as error:
-        raise FileError(f"{error.filename or folder}: {error.strerror}") from error
+    write_folder(folder, contents)

@@ -1,12 +1,15 @@
 """``graphprover new-guest``: what is in the new folder and, where the compilers are installed, what becomes of it."""
 
+import errno
 import shutil
 import struct
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from graphprover.__main__ import INTERRUPTED
 from graphprover.cli.main import main
 from graphprover.cli.new_guest import GUESTS, KITS
 from graphprover.cli.options import OK, USAGE
@@ -96,6 +99,62 @@ def test_nothing_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[st
         assert main(["new-guest", str(tmp_path / name)]) == USAGE
         assert "main.c" in capsys.readouterr().err
     assert (tmp_path / "main.c").read_text() == "mine"
+
+
+@pytest.mark.parametrize("exists", [False, True])
+@pytest.mark.parametrize("reason", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()])
+def test_a_folder_is_written_whole_or_not_at_all(
+    exists: bool,
+    reason: BaseException,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder, write_bytes = tmp_path / "guest", Path.write_bytes
+    if exists:
+        folder.mkdir()
+
+    def write(path: Path, data: bytes) -> int:
+        if path.name == "zkvm.c":
+            write_bytes(path, data[:10])
+            raise reason
+        return write_bytes(path, data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", write)
+        if isinstance(reason, OSError):
+            assert main(["new-guest", str(folder)]) == USAGE
+            place = folder if exists else tmp_path
+            line = f"graphprover: {folder}: no space left in {place}: free space there or write elsewhere\n"
+            assert capsys.readouterr().err == line
+        else:
+            with pytest.raises(KeyboardInterrupt):
+                main(["new-guest", str(folder)])
+    assert list(tmp_path.rglob("*")) == [folder] * exists
+    assert main(["new-guest", str(folder)]) == OK
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_signal_removes_a_folder_that_is_not_whole(exists: bool, tmp_path: Path) -> None:
+    folder = tmp_path / "guest"
+    if exists:
+        folder.mkdir()
+    script = """
+import signal, sys
+from pathlib import Path
+write_bytes = Path.write_bytes
+def write(path, data):
+    write_bytes(path, data)
+    if path.name == "zkvm.c":
+        signal.raise_signal(signal.SIGINT)
+Path.write_bytes = write
+from graphprover.__main__ import main
+sys.exit(main())
+"""
+    command = [sys.executable, "-c", script, "new-guest", str(folder)]
+    done = subprocess.run(command, cwd=SOURCES.parents[1], capture_output=True, text=True)
+    assert (done.returncode, done.stderr.strip()) == (INTERRUPTED, "graphprover: interrupted")
+    assert list(tmp_path.rglob("*")) == [folder] * exists
 
 
 def test_a_package_without_the_kit_says_so(
