@@ -27,7 +27,7 @@ from graphprover.pieces import Pieces
 from graphprover.prepared import Prepared, PreparedPieces, ready
 from graphprover.programs import Packed, Program, ProgramError, open_program, pack, unpack
 from graphprover.proof_in_pieces import ProofInPieces, proof_from_bytes
-from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.errors import VerificationError, piece_error
 from graphprover.protocol.parameters import FAST, RATES
 from graphprover.protocol.security import JOHNSON_PROXIMITY
 from graphprover.prover import check_headers, in_pieces
@@ -297,7 +297,8 @@ class Job:
         if not kept and count is not None and count != found:
             raise VerificationError(f"{self.label}: the proof is in {found} pieces; {count} were asked for")
         if claim and claim_in(proof) != claim:
-            raise VerificationError(f"{self.label}: the proof is of another run than the program's on this input")
+            reason = f"{self.label}: the proof is of another run than the program's on this input"
+            raise piece_error(0, reason) if found > 1 else VerificationError(reason)  # the first piece states the run
 
     def _stated(self) -> bytes | None:
         """The input that a proof states."""

@@ -30,7 +30,7 @@ from graphprover.pieces import Pieces, pieces_of
 from graphprover.piecewise import prove_pieces
 from graphprover.prepared import Prepared, PreparedPieces, ready, wrapped
 from graphprover.proof_in_pieces import ProofInPieces
-from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.errors import VerificationError, piece_error
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.proof import Cap
@@ -153,10 +153,11 @@ def check_headers(proof: Proof | ProofInPieces, prepared: Prepared | PreparedPie
     found = proofs_of(proof)
     if isinstance(proof, ProofInPieces) != isinstance(prepared, PreparedPieces) or len(found) != len(expected):
         raise VerificationError(f"the proof is in {len(found)} pieces; {len(expected)} were asked for")
-    for own, header in zip(found, expected, strict=True):
+    for index, (own, header) in enumerate(zip(found, expected, strict=True)):
         for field in ("label", "parameters", "log_heights", "public_values"):
             if getattr(own, field) != getattr(header, field):
-                raise VerificationError(f"the proof has other {field.replace('_', ' ')} than were asked for")
+                reason = f"the proof has other {field.replace('_', ' ')} than were asked for"
+                raise piece_error(index, reason) if isinstance(proof, ProofInPieces) else VerificationError(reason)
 
 
 def prove_prepared(

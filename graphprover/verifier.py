@@ -12,7 +12,7 @@ from graphprover.field import ZERO, ext_sum
 from graphprover.notebook import html
 from graphprover.pieces import Pieces, pieces_of
 from graphprover.proof_in_pieces import Piece, ProofInPieces, proof_from_bytes
-from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.errors import VerificationError, piece_error
 from graphprover.protocol.layout import Layout, make_layout
 from graphprover.protocol.proof import BatchProof, Cap, decode
 from graphprover.protocol.security import JOHNSON_PROXIMITY, Security, most_bits
@@ -277,7 +277,7 @@ def _blamed(index: int) -> Iterator[None]:
     try:
         yield
     except VerificationError as error:
-        raise VerificationError(f"piece {index}: {error}") from None
+        raise piece_error(index, error) from None
 
 
 def _proven(layouts: Sequence[Layout], security: float, proximity: str) -> Security:

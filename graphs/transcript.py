@@ -33,6 +33,10 @@ def fold_step(number: int) -> str:
     return f"fold{number}"
 
 
+class OtherPiece(RuntimeError):
+    """A piece that is made again is another than the one that has committed."""
+
+
 @dataclass(frozen=True)
 class Drawn:
     """A state of the transcript, what was drawn to reach it, and the nonce of the proof of work before."""
@@ -90,11 +94,11 @@ def joint_nonce(device: Device, joint: Joint, bits: int) -> int:
 def joint_lookup_challenges(
     device: Device, state: Challenger, *, layout: Layout, piece: PieceNumber, joint: Joint, nonce: int
 ) -> Drawn:
-    """Draw σ and τ of all pieces, after the one proof of work for them; raises RuntimeError for another digest."""
+    """Draw σ and τ of all pieces, after the one proof of work for them; raises OtherPiece for another digest."""
     # After all main columns of all pieces, for what a bus carries may be in any of them; and each piece goes on with
     # what they were drawn from, so that it cannot be finished with others (security.lookup_errors).
     if pieces.digest_of(state) != joint.digests[piece.index]:
-        raise RuntimeError(f"{piece}: made again, it is another: a recipe has not given twice what it gave first")
+        raise OtherPiece(f"{piece}: made again, it is another: a recipe has not given twice what it gave first")
     sigma, tau = pieces.draw_lookup_challenges(joint, layout.parameters, nonce)
     prefixes = lookup_prefixes(layout.tables, sigma, tau)
     return Drawn(pieces.resume(state, joint, nonce), LookupChallenges(prefixes, tau), nonce)

@@ -107,7 +107,8 @@ class Bundles(Iterator[Errand]):
         if more := len(together) - 1:
             name, subject, task = f"{name} and {more} more", [job for _, job in together], "prove_in_turn"
         payload = partial(packed, Whole(subject, self._device, self._observe))
-        errand = Errand(name, payload, weight, task, avoid="" if more else self._refused.get(first, ""))
+        refused = self._refused.get(first)
+        errand = Errand(name, payload, weight, task, avoid=frozenset({refused} if refused and not more else ()))
         self._taken[errand] = together
         return errand
 

@@ -21,7 +21,7 @@ class Errand:
     task: str = "prove"  # the function of `graphprover.worker`
     held: "Outcome | None" = None  # of another, whose value the task takes too, where it lies; only in a first try
     stays: bool = False  # its value stays on the worker, until `Cluster.release`
-    avoid: str = ""  # the address of a worker that is to have it only where there is no other
+    avoid: frozenset[str] = frozenset()  # the addresses of workers that get it only if there is no other
 
 
 @dataclass(frozen=True, eq=False)

@@ -72,7 +72,7 @@ class Cluster:
         name, what = subject.label.split(" ")[0] or "statement", f"proof of {subject.label}"
         tell = progress or (lambda ended, total, task: None)
 
-        def verified(avoid: str = "", again: bool = False) -> tuple[Any, V]:
+        def verified(avoid: frozenset[str] = frozenset(), again: bool = False) -> tuple[Any, V]:
             tell(0, 1, what)
             errand = Errand(name, lambda: payload, avoid=avoid)
             with closing(self.run([errand], device, lambda _, worker: tell(0, 1, f"{what} by {worker}"))) as outcomes:
@@ -87,7 +87,7 @@ class Cluster:
                     if again:
                         raise VerificationError(f"{error}, by {outcome.worker}") from error
                     _log.warning("graphprover: prove-%s: %s, by %s; it is made again", name, error, outcome.worker)
-                    return verified(outcome.worker, again=True)
+                    return verified(frozenset({outcome.worker}), again=True)
             if isinstance(seen := getattr(found, "observation", None), Observation):
                 give(seen.of_worker(outcome.worker).with_stages([Stage("verify", started, clock())]))
             return proof, checked

@@ -5,6 +5,7 @@ A worker may return anything. Nothing of a result is used before these functions
 
 import pickle
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -14,6 +15,8 @@ from graphprover.cluster import ClusterError
 from graphprover.envelope import Proof
 from graphprover.proof_in_pieces import ProofInPieces, proof_from_bytes
 from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.hashing import DIGEST_BYTES
+from graphprover.protocol.proof import least_bytes
 
 MAX_TEXT = 2000  # characters of an exception's message; Dask replaces exceptions with messages of more than 10,000
 
@@ -76,8 +79,35 @@ def proof_in(result: Any) -> Proof | ProofInPieces:
     proof = getattr(result, "proof", None)
     if not isinstance(proof, Proof | ProofInPieces):
         raise VerificationError(f"the worker returned {type(result).__name__}, which holds no proof")
+    return _parsed(proof.to_bytes, proof_from_bytes)
+
+
+@dataclass(frozen=True)
+class Commitment:
+    """What a piece has committed to. It is the same whoever makes the piece."""
+
+    digest: bytes  # of all that its transcript has absorbed: `protocol.pieces.digest_of`
+    header: Proof  # without its payload
+
+
+def commitment_in(result: Any) -> Commitment:
+    """Return what a piece has committed to by a worker's result; raises VerificationError if that is not in it."""
+    digest, header = getattr(result, "digest", None), getattr(result, "header", None)
+    if not isinstance(digest, bytes) or not isinstance(header, Proof):
+        raise VerificationError(f"the worker returned {type(result).__name__}, which holds no commitment of a piece")
+    if len(digest) != DIGEST_BYTES or header.payload != b"":
+        raise VerificationError("the worker returned a malformed commitment of a piece")
+
+    def padded() -> bytes:  # a parser refuses proofs that are too short for their tables
+        return replace(header, payload=bytes(least_bytes(len(header.log_heights), 0, header.parameters))).to_bytes()
+
+    return Commitment(digest, replace(_parsed(padded, Proof.from_bytes), payload=b""))
+
+
+def _parsed(encoded: Callable[[], bytes], decoded: Callable[[bytes], R]) -> R:
+    """Return what is in the bytes of a proof that a worker returned."""
     try:
-        return proof_from_bytes(proof.to_bytes())
+        return decoded(encoded())
     except VerificationError:
         raise
     except Exception as error:  # fields of wrong types, or none

@@ -22,6 +22,7 @@ from graphprover.cluster.errands import EVENTS, Errand, Outcome, Try
 from graphprover.cluster.members import ANSWER_SECONDS, GPU, LOOK_SECONDS, SLOT, Members, gpus_asked
 from graphprover.cluster.results import raised
 from graphprover.device import Device
+from graphprover.graphs.transcript import OtherPiece
 from graphprover.settings import SILENCE, setting
 from graphprover.vm.faults import GuestFault, OtherExitCode
 
@@ -93,7 +94,7 @@ class Run:
             begin = [_Open(errand) for errand in islice(errands, max(0, at_once - len(self._open)))]
             self._open += begin
             for avoid in {one.errand.avoid for one in begin}:
-                self._submit([one for one in begin if one.errand.avoid == avoid], avoid, first=True)
+                self._submit([one for one in begin if one.errand.avoid == avoid], first=True)
             self._release_ended()  # now that others are on their way
             if not self._open:
                 return
@@ -114,11 +115,16 @@ class Run:
             one.stopped = ""
             self._release(one)
 
-    def _submit(self, begin: Sequence[_Open], avoid: str = "", first: bool = False) -> None:
-        """To any worker; never to one that has stopped, nor, if there are others, to the one to avoid."""
-        places = self._members.places(self._device)
+    def _submit(self, begin: Sequence[_Open], failed: str = "", first: bool = False) -> None:
+        """To any worker; never to one that has stopped, nor, if there are others, to those to avoid.
+
+        All errands avoid the same workers. ``failed``: the worker that has failed an errand, which is avoided, too, if
+        there is a third.
+        """
+        places, avoid = self._members.places(self._device), begin[0].errand.avoid
         fit = set[str]().union(*places)
-        chosen = (fit - {avoid} or fit) if avoid or self._members.unfit(self._device) else set()
+        best = fit - avoid - {failed} or fit - avoid or fit - {failed} or fit
+        chosen = best if avoid or failed or self._members.unfit(self._device) else set()
         spread = self._spread(len(begin), places, chosen)
         graph: list[_Sent] = []
         for opened in begin:
@@ -372,4 +378,6 @@ def _is_own_fault(error: Exception) -> bool:
     """Whether an errand would fail so anywhere."""
     from graphprover.programs import ProgramError
 
-    return isinstance(error, ValueError | ProgramError | GuestFault | OtherExitCode | ModuleNotFoundError | TooLarge)
+    own = ValueError | ProgramError | GuestFault | OtherExitCode | ModuleNotFoundError | TooLarge
+    # Of a piece that is another than what has committed, the client finds the worker at fault.
+    return isinstance(error, own | OtherPiece)

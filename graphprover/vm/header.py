@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from graphprover.envelope import Proof
 from graphprover.proof_in_pieces import ProofInPieces
-from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.errors import VerificationError, piece_error
 from graphprover.vm.shape import MIN_ROWS
 
 
@@ -31,7 +31,7 @@ def header_of(proof: Proof | ProofInPieces) -> Header:
     for index, head in enumerate(heads):
         own = numbers[index] if index else (0, *numbers[0])
         if not head or head != own or len(head) != len(values[index]):
-            raise VerificationError(f"piece {index}: not of an execution: its head does not name its other tables")
+            raise piece_error(index, "not of an execution: its head does not name its other tables")
         if heights[index].pop(0) != MIN_ROWS:
-            raise VerificationError(f"piece {index}: its head has not {MIN_ROWS} rows")
+            raise piece_error(index, f"its head has not {MIN_ROWS} rows")
     return Header(numbers, heights, values[0])
