@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import dask
+import psutil
 import pytest
 import yaml
 from distributed import Client, Security
@@ -31,6 +32,7 @@ from tests.graphs.test_proof import FEW, example
 ROOT = Path(__file__).parents[1]
 LONG_WAIT = "DASK_GRAPHPROVER__WAIT"  # kernels may have to be compiled first
 PAGE = (ROOT / "docs/cluster.md").read_text()
+PORTS_BY_HAND = 5  # of a scheduler and one worker: as many as the second table of ports has lines
 
 
 def section(heading: str) -> str:
@@ -54,15 +56,14 @@ def replaced(text: str, old: str, new: str) -> str:
 
 
 @contextmanager
-def by_hand(folder: Path, lines: list[str], **environment: str) -> Iterator[str]:
+def by_hand(folder: Path, lines: list[str], **environment: str) -> Iterator[tuple[str, list[str]]]:
     """Run lines that start a scheduler and workers, here one and on ports that are free, and those after them.
 
-    Gives the scheduler's address.
+    Gives the scheduler's address, and where all processes listen.
     """
-    lines[0] = replaced(lines[0], "dask scheduler", "dask scheduler --port 0 --host 127.0.0.1 --no-dashboard")
-    lines[1] = replaced(lines[1], "dask worker", "dask worker --host 127.0.0.1 --no-dashboard")
-    lines[1] = replaced(lines[1], "--nworkers 2", "--nworkers 1")
-    lines.insert(2, "until [ -s sched.json ]; do sleep 0.05; done")  # a person is not so fast
+    lines[0] = replaced(replaced(lines[0], "dask scheduler", "dask scheduler --port 0"), ":8787", ":0")
+    lines[2] = replaced(lines[2], "--nworkers 2", "--nworkers 1")
+    lines.insert(3, "until [ -s sched.json ]; do sleep 0.05; done")  # a person is not so fast
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
     own = {"PATH": path, "PYTHONPATH": str(ROOT), "DASK_TEMPORARY_DIRECTORY": str(folder), LONG_WAIT: "240"}
     with (folder / "log").open("w") as log:
@@ -76,16 +77,24 @@ def by_hand(folder: Path, lines: list[str], **environment: str) -> Iterator[str]
         )
         try:
             assert running.wait(300) == 0, (folder / "log").read_text()
-            yield json.loads((folder / "sched.json").read_text())["address"]
+            yield json.loads((folder / "sched.json").read_text())["address"], listening(running.pid)
         finally:
             os.killpg(running.pid, signal.SIGKILL)
+
+
+def listening(session: int) -> list[str]:
+    """Return the address of each port that processes of a session listen at."""
+    members = [each for each in psutil.process_iter() if os.getsid(each.pid) == session]
+    ports = [port for member in members for port in member.net_connections("inet")]
+    return [port.laddr.ip for port in ports if port.status == psutil.CONN_LISTEN]
 
 
 def test_by_hand_on_one_host(tmp_path: Path) -> None:
     shutil.copy(ROOT / "examples/guests/fib_iterative.elf", tmp_path / "guest.elf")
     (tmp_path / "data").write_bytes(struct.pack("<Q", 300))
-    with by_hand(tmp_path, shell(section("By hand"))) as address:
+    with by_hand(tmp_path, shell(section("By hand"))) as (address, addresses):
         assert address.startswith("tcp://")
+        assert addresses == ["127.0.0.1"] * PORTS_BY_HAND
     assert (tmp_path / "log").read_text().rstrip().endswith("valid")
     assert Proof.load(tmp_path / "proof.bin").label.startswith("guest.elf ")
 
@@ -100,9 +109,10 @@ def test_by_tls_and_strangers_are_refused(tmp_path: Path) -> None:
         subprocess.run(shlex.split(command), cwd=folder, check=True, capture_output=True)
     settled = replaced(configuration, "/etc/graphprover", str(ours))
     (config / "tls.yaml").write_text(settled)
-    scheduler, workers, *_ = shell(section("By hand"))
+    scheduler, here, workers, *_ = shell(section("By hand"))
     cold = replaced(workers, " --preload graphprover.worker", "")
-    with by_hand(tmp_path, [scheduler, cold], DASK_CONFIG=str(config)) as address:
+    with by_hand(tmp_path, [scheduler, here, cold], DASK_CONFIG=str(config)) as (address, addresses):
+        assert addresses == ["127.0.0.1"] * PORTS_BY_HAND
         assert address.startswith("tls://")
         statement = example(memory)
         settings_of_tls = dask.config.merge(dask.config.config, yaml.safe_load(settled), {"graphprover": {"wait": 240}})

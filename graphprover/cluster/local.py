@@ -19,13 +19,14 @@ from multiprocessing.resource_tracker import ensure_running
 from typing import Any
 
 import dask
-from distributed import Client, Nanny, Scheduler
+from distributed import Client, Nanny, Scheduler, Security, Worker
 from distributed.core import Status
 from distributed.utils import silence_logging_cmgr
 
 from graphprover.cluster import ClusterError
 from graphprover.cluster.members import prompt
 from graphprover.cluster.mps import serving
+from graphprover.cluster.ports import SchedulerWithoutHttp, WorkerWithoutHttp
 from graphprover.device.choose import gpus, memory_of, missing
 from graphprover.device.host_processor import available_threads
 from graphprover.graphs.executor_names import CUDA, PROCESSES, THREADS
@@ -56,8 +57,9 @@ def started(kind: str, workers: int | None = None, tasks: int | None = None) -> 
     Without a number the setting ``graphprover.workers`` is taken, or what the cores suffice for, and then no more than
     ``tasks``, if so many will be asked for at once. All processes end when the context does, however that is. Where
     ``graphprover.dashboard`` is set, a line says where the dashboard is. Where ``graphprover.mps`` is, processes for
-    GPUs use NVIDIA's Multi-Process Service (`mps`). Raises ClusterError where there is no GPU, or a process
-    or that service does not start, or processes do not answer within START_SECONDS.
+    GPUs use NVIDIA's Multi-Process Service (`mps`). Nobody else can connect: the processes listen on this host alone,
+    under TLS, for the holder of a key that is in the memory of these processes. Raises ClusterError where there is no
+    GPU, or a process or that service does not start, or processes do not answer within START_SECONDS.
     """
     if getattr(current_process(), "_inheriting", False):  # this process is one that is being started
         raise ClusterError(f"executor {kind}: {_GUARD}")
@@ -68,8 +70,9 @@ def started(kind: str, workers: int | None = None, tasks: int | None = None) -> 
     with serving() if by_mps else nullcontext(dict[str, str]()) as service:
         cluster = _Processes([each | {"env": each["env"] | service} for each in options])
         try:
+            address = cluster.address(kind)
             # Proofs come from the workers themselves, not by way of the scheduler, which is a thread of this process.
-            with prompt(Client(cluster.address(kind), direct_to_workers=True)) as client:
+            with prompt(Client(address, security=cluster.security, direct_to_workers=True)) as client:
                 if setting(DASHBOARD):
                     _log.warning("graphprover: dashboard: %s", client.dashboard_link)
                 yield client
@@ -134,6 +137,7 @@ class _Processes:
     """
 
     def __init__(self, options: list[dict[str, Any]]) -> None:
+        self.security = Security.temporary()
         self._options = options
         self._address: Future[str] = Future()
         self._loop = asyncio.new_event_loop()
@@ -184,10 +188,11 @@ class _Processes:
         if shown:  # a line says where it is, wherever that was asked to be
             warnings.filterwarnings("ignore", r"\s*Port \d+ is already in use", module=r"distributed\.node")
         with dask.config.set(_SERVERS):
-            serving = Scheduler(
+            serving = (Scheduler if shown else SchedulerWithoutHttp)(
                 host=_HOST,
+                security=self.security,
                 dashboard=bool(shown),
-                dashboard_address=shown or f"{_HOST}:0",
+                dashboard_address=shown,
                 worker_ttl=setting(SILENCE),
             )
         async with serving as scheduler:
@@ -203,6 +208,8 @@ class _Processes:
                         dashboard=False,
                         silence_logs=logging.CRITICAL,  # a proof that fails is told here, in a line
                         host=_HOST,
+                        security=self.security,
+                        worker_class=Worker if shown else WorkerWithoutHttp,
                         config=config,
                         **options,
                     )

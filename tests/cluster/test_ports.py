@@ -1,0 +1,100 @@
+"""Which ports a cluster of ours opens, as docs/cluster.md lists them, and who can connect to them."""
+
+import os
+import re
+import socket
+import ssl
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from distributed import Client, Security
+
+from graphprover.cli.main import main
+from graphprover.cli.options import OK
+from graphprover.cluster.joining import Cluster
+from graphprover.cluster.local import started
+from tests.cluster.processes import ROOT
+
+WORKERS = 2
+HERE, WORKER = "`graphprover`", "worker"
+TLS, HTTP = "TLS", "HTTP"
+
+Port = tuple[str, str, str]  # the process, the address, the protocol
+Address = tuple[str, int]
+
+
+def documented(dashboard: bool) -> Counter[Port]:
+    """Return how often each port is there by the first table of docs/cluster.md, with so many workers."""
+    page = (ROOT / "docs/cluster.md").read_text()
+    table = page.split("\n## Ports\n")[1].split("\n\n")[1]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
+    found: Counter[Port] = Counter()
+    for process, what, number, address, protocol, _ in rows:
+        if dashboard or "--dashboard" not in what:
+            found[process, address, protocol] += {"1": 1, "1 a worker": WORKERS}[number]
+    return found
+
+
+def listening(process: psutil.Process) -> set[Address]:
+    return {
+        (port.laddr.ip, port.laddr.port)
+        for port in process.net_connections("inet")
+        if port.status == psutil.CONN_LISTEN
+    }
+
+
+def answer(address: Address, message: bytes) -> bytes:
+    """Return the first bytes that a port says to a message in plain text."""
+    with socket.create_connection(address, timeout=10) as connection:
+        connection.sendall(message)
+        try:
+            return connection.recv(99)
+        except ConnectionError:
+            return b""
+
+
+def protocol(address: Address) -> str:
+    if answer(address, b"GET /health HTTP/1.1\r\nHost: here\r\n\r\n").startswith(b"HTTP/1.1 200 "):
+        return HTTP
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with socket.create_connection(address, timeout=10) as connection, context.wrap_socket(connection) as secured:
+        with pytest.raises(ssl.SSLError, match="CERTIFICATE_REQUIRED"):
+            secured.recv(1)
+        return TLS
+
+
+@pytest.mark.parametrize("dashboard", [False, True])
+def test_the_ports_are_those_documented(dashboard: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here, prove = psutil.Process(), Cluster.prove
+    before = listening(here)
+    found: list[Port] = []
+
+    def looked(cluster: Cluster, *arguments: Any) -> Any:
+        ports = {(HERE, address) for address in listening(here) - before}
+        ports |= {(WORKER, address) for child in here.children(recursive=True) for address in listening(child)}
+        found.extend((process, address[0], protocol(address)) for process, address in ports)
+        return prove(cluster, *arguments)
+
+    monkeypatch.setattr(Cluster, "prove", looked)
+    options = ["--executor", "processes", "--workers", str(WORKERS)] + dashboard * ["--dashboard", "127.0.0.1:0"]
+    assert main(["prove", "examples/fibonacci", "-o", str(tmp_path / "proof"), *options]) == OK
+    assert Counter(found) == documented(dashboard)
+
+
+def test_nobody_without_the_key_can_connect() -> None:
+    """As another user of this host, who can reach the ports and make certificates."""
+    with started("processes", 1) as client:
+        address = client.scheduler.address
+        assert re.fullmatch(r"tls://127\.0\.0\.1:\d+", address)
+        assert all(worker.startswith("tls://") for worker in client.run(os.getpid))
+        for target, security in ((address.replace("tls", "tcp"), None), (address, Security.temporary())):
+            with pytest.raises(OSError):
+                Client(target, security=security, timeout="1s")
+        with pytest.raises(TypeError, match="TLS"):
+            Client(address, timeout="1s")
+        with Client(address, security=client.security) as own:
+            assert own.submit(sum, [1, 2]).result() == 3
