@@ -4,7 +4,7 @@ The RISC-V Instruction Set Manual, volume I, chapter "Extending the Base ISA": a
 the bits 11, and any other has 2 bytes. Code may hold data, too, whose bits say nothing, so only code is judged.
 """
 
-from collections.abc import Sequence
+import numpy as np
 
 from graphprover.vm.isa import BRANCHES, Op, decode
 
@@ -26,14 +26,14 @@ def is_compressed(word: int) -> bool:
     return word & 3 != 3 and word & 0xFFFF != 0
 
 
-def reached_compressed(code: Sequence[int], base: int, entry: int) -> int | None:
+def reached_compressed(code: np.ndarray, base: int, entry: int) -> int | None:
     """Find a compressed instruction that surely is code, not data.
 
     It is looked for from the entry on along direct jumps, calls and both ways of branches. The code behind a call, an
     indirect jump or a host call is not judged, since these may not return.
 
     Args:
-        code: words of 4 bytes.
+        code: uint32, words of 4 bytes.
         base: the address of the first of them.
         entry: the address of the first instruction.
 
@@ -53,9 +53,8 @@ def reached_compressed(code: Sequence[int], base: int, entry: int) -> int | None
         instruction = decode(word)
         if instruction is None or instruction.op in _ENDS:
             continue
-        jumps = instruction.op in BRANCHES or instruction.op is Op.JAL
         if instruction.op is not Op.JAL:
             waiting.append(pc + 4)
-        if jumps:
+        if instruction.op is Op.JAL or instruction.op in BRANCHES:
             waiting.append(pc + instruction.imm)
     return min(found, default=None)
