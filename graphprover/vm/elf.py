@@ -12,6 +12,7 @@ from itertools import pairwise
 import numpy as np
 
 from graphprover.protocol.hashing import keccak256
+from graphprover.vm.compressed import REMEDY, reached_compressed
 from graphprover.vm.io import INPUT_BASE, MEMORY_END
 from graphprover.vm.isa import Instructions, decode_all
 
@@ -26,6 +27,7 @@ _EXECUTABLE, _RISCV, _CURRENT = 2, 243, 1
 _LOAD, _DYNAMIC, _INTERPRETER, _TLS = 1, 2, 3, 7
 _IGNORED = {0, 4, 6, 0x6474E550, 0x6474E551, 0x6474E552, 0x6474E553, 0x70000003}  # null, note, phdr, GNU's, attributes
 _X, _W, _R = 1, 2, 4
+_RVC = 1  # a flag: what the code was compiled for, whether it has compressed instructions or none
 
 
 class ElfError(ValueError):
@@ -79,15 +81,18 @@ def program_hash(image: Image) -> bytes:
 def load_elf(data: bytes) -> Image:
     """The program in an ELF file; raises ElfError for any other file."""
     segments = _segments(data, *_header(data))
-    entry = _HEADER.unpack_from(data)[4]
+    entry, flags = _HEADER.unpack_from(data)[4], _HEADER.unpack_from(data)[7]
     executable = [segment for segment in segments if segment.flags & _X]
     _require(len(executable) == 1, f"{len(executable)} executable segments; a program has one")
     (code,) = executable
     _require(not code.flags & _W, f"{code} is both executable and writable")
-    _require(code.start % 4 == 0 and code.end % 4 == 0, f"executable {code} is not aligned to instructions of 4 bytes")
+    _require(
+        code.start % 4 == 0 and code.end % 4 == 0,
+        f"executable {code} is not aligned to instructions of 4 bytes: {REMEDY}",
+    )
     _require(len(code.data) == code.end - code.start, f"executable {code} has a part without contents")
     _require(code.start <= entry < code.end, f"entry {entry:#x} is outside the code, {code}")
-    _require(entry % 4 == 0, f"entry {entry:#x} is not aligned to instructions of 4 bytes")
+    _require(entry % 4 == 0, f"entry {entry:#x} is not aligned to instructions of 4 bytes: {REMEDY}")
     readable = [segment for segment in segments if segment.flags & _R or segment is not code]
     if code not in readable:
         for segment in readable:
@@ -96,6 +101,8 @@ def load_elf(data: bytes) -> Image:
     addresses, values = _words(readable, code.end)
     last = int(addresses[-1]) + 8 if len(addresses) else 0
     words = np.frombuffer(code.data, dtype="<u4").astype(np.uint32)
+    if flags & _RVC and (pc := reached_compressed(words, code.start, entry)) is not None:
+        raise ElfError(f"compressed instruction at {pc:#x}: {REMEDY}")
     return Image(entry, code.start, words, addresses, values, max(last, (code.end + 7) & ~7), data)
 
 
@@ -115,10 +122,9 @@ def _header(data: bytes) -> tuple[int, int]:
     _require(ident[7] == 0 == ident[8], "for an operating system (OS ABI), not for the bare machine")
     _require(machine == _RISCV, f"not for RISC-V (machine {machine}, not {_RISCV})")
     _require(kind == _EXECUTABLE, f"type {kind} is no statically linked executable at fixed addresses (type ET_EXEC)")
-    _require(not flags & 1, "has compressed instructions (flag RVC): compile with -march=rv64im")
     _require(not flags & 6, "uses floating-point registers: compile with -mabi=lp64")
     _require(not flags & 8, "for RV64E (flag RVE): compile with -mabi=lp64")
-    _require(not flags, f"unknown flags {flags:#x}")
+    _require(not flags & ~_RVC, f"unknown flags {flags:#x}")
     _require(size == _HEADER.size and entry_size == _SEGMENT.size, "headers of unknown size")
     _require(count <= MAX_SEGMENTS, f"{count:,} segments; {MAX_SEGMENTS} at most are taken")
     _require(offset + count * entry_size <= len(data), "table of segments is cut off")

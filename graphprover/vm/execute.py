@@ -9,6 +9,7 @@ import numpy as np
 from graphprover.device.host_memory import addresses_left, host_memory
 from graphprover.vm import interpreter, native
 from graphprover.vm.clock import LOG_SLOTS, MAX_CYCLES, SLOT_MEMORY, time_of
+from graphprover.vm.compressed import REMEDY, is_compressed
 from graphprover.vm.elf import Image
 from graphprover.vm.faults import Fault, GuestFault
 from graphprover.vm.interpreter import (
@@ -302,6 +303,8 @@ class _Run:
             target = (start + jump.imm) % 2**64 & ~1
             fault = Fault.MISALIGNED_JUMP if target % 4 else fault
             return self._fault(fault, f"to {target:#x}", output=output)
+        if fault == Fault.ILLEGAL_INSTRUCTION and is_compressed(int(self.image.code[index])):
+            return self._fault(Fault.COMPRESSED_INSTRUCTION, REMEDY, output=output)
         address = f"{int(self.state.position[ADDRESS]) % 2**64:#x}"
         details = {
             Fault.STORE_INTO_CODE: address,

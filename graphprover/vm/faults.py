@@ -24,6 +24,7 @@ class Fault(StrEnum):
     UNKNOWN_HOST_CALL = "unknown host call"
     MISALIGNED_HOST_CALL = "misaligned argument of a host call"
     OUTPUT_LENGTH = "impossible output length"
+    COMPRESSED_INSTRUCTION = "compressed instruction"
 
 
 class OtherExitCode(VerificationError):

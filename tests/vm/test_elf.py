@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from graphprover.vm.elf import MAX_ZERO_BYTES, ElfError, load_elf
 from graphprover.vm.io import INPUT_BASE
+from graphprover.vm.isa import Instruction, Op
 from tests.vm.assemble import CODE, DATA, PAGE, R, Segment, W, X, elf, leave, words
 
 TEXT = Segment(CODE, words(leave()), X)
@@ -68,7 +69,8 @@ def test_neighbours_may_share_a_word() -> None:
         (elf([TEXT], machine=62), "not for RISC-V .machine 62"),
         (elf([TEXT], type=3), "type 3 is no statically linked executable"),
         (elf([TEXT], type=1), "type 1 is no statically linked executable"),
-        (elf([TEXT], flags=1), "compressed instructions"),
+        (elf([TEXT], flags=3), "floating-point registers"),
+        (elf([TEXT], flags=17), "unknown flags 0x11"),
         (elf([TEXT], flags=4), "floating-point registers"),
         (elf([TEXT], flags=8), "RV64E"),
         (elf([TEXT], flags=16), "unknown flags 0x10"),
@@ -108,6 +110,61 @@ def test_neighbours_may_share_a_word() -> None:
 def test_refused(file: bytes, reason: str) -> None:
     with pytest.raises(ElfError, match=reason):
         load_elf(file)
+
+
+C_NOP = 0x00010001  # twice
+RVC = 1
+NOP = Instruction(Op.ADDI)
+JALR = Instruction(Op.JALR)
+
+
+@pytest.mark.parametrize(
+    ("code", "address"),
+    [
+        ([C_NOP], CODE),
+        ([NOP, NOP, C_NOP], CODE + 8),
+        ([Instruction(Op.JAL, imm=8), 0, C_NOP], CODE + 8),
+        ([Instruction(Op.JAL, 1, imm=8), 0, C_NOP], CODE + 8),  # what is called is code
+        ([Instruction(Op.BEQ, imm=8), JALR, C_NOP], CODE + 8),
+        ([Instruction(Op.BEQ, imm=8), C_NOP, JALR], CODE + 4),
+        ([Instruction(Op.BEQ, imm=8), C_NOP, C_NOP], CODE + 4),
+        ([Instruction(Op.JAL, imm=6), NOP], CODE + 6),
+        ([NOP, Instruction(Op.BEQ, imm=-2)], CODE + 2),
+    ],
+)
+def test_compressed_instructions_are_refused(code: Sequence[Instruction | int], address: int) -> None:
+    file = elf([Segment(CODE, words(code), X)], flags=RVC)
+    with pytest.raises(
+        ElfError, match=f"^compressed instruction at {address:#x}: compile all of it with -march=rv64im$"
+    ):
+        load_elf(file)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        leave(),
+        [*leave(), C_NOP],  # behind the exit: data
+        [Instruction(Op.JAL, imm=8), C_NOP, JALR],  # data between
+        [Instruction(Op.JAL, 1, imm=8), C_NOP, JALR],  # behind a call that may not return
+        [JALR, C_NOP],
+        [0, C_NOP],
+        [0xC0002573, C_NOP],  # no instruction of this machine
+        [Instruction(Op.JAL, imm=0), C_NOP],
+        [Instruction(Op.JAL, imm=-4), C_NOP],
+    ],
+)
+def test_the_flag_alone_is_no_compressed_instruction(code: Sequence[Instruction | int]) -> None:
+    """A toolchain sets it for what it compiled for, and the C library that it links."""
+    file = elf([Segment(CODE, words(code), X)], flags=RVC)
+    assert load_elf(file).code.tobytes() == words(code)
+
+
+def test_looking_for_compressed_instructions_ends() -> None:
+    nops = words([NOP]) * (1 << 20)
+    started = time.process_time()
+    load_elf(elf([Segment(CODE, nops + words([C_NOP]), X)], flags=RVC))
+    assert time.process_time() - started < 2
 
 
 def compact(segments: Sequence[Segment], contents: bytes) -> bytes:

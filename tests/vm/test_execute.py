@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from graphprover.vm.compressed import REMEDY
 from graphprover.vm.elf import Image, load_elf
 from graphprover.vm.execute import Execution, execute
 from graphprover.vm.faults import LAST_BYTES, Fault, GuestFault
@@ -63,7 +64,8 @@ def call(number: int, argument: int) -> list[Instruction]:
 
 FAULTS: list[tuple[str, Sequence[Instruction | int], Fault, str, str]] = [
     ("zero word", [NOP, 0], Fault.ILLEGAL_INSTRUCTION, "", ".word 0x00000000"),
-    ("compressed", [NOP, 0x00010001], Fault.ILLEGAL_INSTRUCTION, "", ".word 0x00010001"),
+    ("compressed", [NOP, 0x00010001], Fault.COMPRESSED_INSTRUCTION, REMEDY, ".word 0x00010001"),
+    ("ends in zeros", [NOP, 0x00010000], Fault.ILLEGAL_INSTRUCTION, "", ".word 0x00010000"),
     ("csr", [0xC0002573], Fault.ILLEGAL_INSTRUCTION, "", ".word 0xc0002573"),
     ("ebreak", [Instruction(Op.EBREAK)], Fault.BREAKPOINT, "", "ebreak"),
     ("jal", [Instruction(Op.JAL, imm=6)], Fault.MISALIGNED_JUMP, "to 0x10006", "jal zero, 0x10006"),
