@@ -26,10 +26,11 @@ def peak_text(plan: Plan, threads: int) -> str:
 
 def rates_rows(rates: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
     """The names of the columns, then a row a rate: what a proof is expected to be at it, and to take."""
-    rows: list[tuple[str, ...]] = [("rate", "queries", "proof", "at least", "peak")]
+    rows: list[tuple[str, ...]] = [("rate", "queries", "proof", "at least", "here", "peak")]
     for found in rates:
         size, peak = bytes_text(found["bytes"]), bytes_text(found["peak_bytes"])
-        rows.append((f"1/{found['rate']}", str(found["queries"]), size, time_text(found["seconds"]), peak))
+        least, here = time_text(found["seconds"]), time_text(found["expected_seconds"] or 0.0)
+        rows.append((f"1/{found['rate']}", str(found["queries"]), size, least, here, peak))
     return rows
 
 

@@ -5,7 +5,7 @@ docs/cli.md documents the fields. Bytes are hex with their length; a missing val
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
@@ -100,13 +100,25 @@ def plan(made: Plan, profile: Profile) -> Facts:
     return {"tasks": tasks, "total": asdict(made.total), **_device(profile), "peak_bytes": peak}
 
 
-def rate(number: int, layout: Layout, made: Plan, profile: Profile, ceilings: Ceilings) -> Facts:
-    """What a proof at this rate is expected to cost: seconds are those of its plan, so it takes longer."""
+def rate(
+    number: int,
+    layout: Layout,
+    made: Plan,
+    profile: Profile,
+    ceilings: Ceilings,
+    expected: Callable[[float], float] | None,
+) -> Facts:
+    """What a proof at this rate is expected to cost: ``seconds`` are those of its plan, so it takes longer.
+
+    ``expected``: from that to how long it takes here; None if nothing is known of that.
+    """
+    floor = sum(ceilings.modelled(task.cost).seconds for task in made.tasks.values())
     return {
         "rate": number,
         "queries": layout.parameters.num_queries,
         "bytes": sum(expected_sizes(layout).values()),
-        "seconds": sum(ceilings.modelled(task.cost).seconds for task in made.tasks.values()),
+        "seconds": floor,
+        "expected_seconds": expected(floor) if expected else None,
         "peak_bytes": made.peak_bytes(profile.threads),
     }
 

@@ -2,6 +2,7 @@
 
 import argparse
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from graphprover.cli import facts, report
@@ -57,6 +58,7 @@ def run(options: argparse.Namespace) -> int:
         check_writable(path)
     from graphprover.device.choose import profile_of
     from graphprover.graphs.ceilings import assumed
+    from graphprover.graphs.pace import pace_text
     from graphprover.graphs.plan import make_plan
     from graphprover.graphs.plan_html import plan_html
     from graphprover.graphs.plan_svg import plan_svg
@@ -77,9 +79,10 @@ def run(options: argparse.Namespace) -> int:
     found = {"program": program.name, **facts.plan(plan, profile), "committed_cells": cells}
 
     times = assumed(profile.kind, profile.threads)
-    rates = _rates(program, prepared, profile, times.ceilings, options)
+    pace = _pace(profile)
+    rates = _rates(program, prepared, profile, times.ceilings, pace, options)
     all_cells = sum(by_table.values())
-    found |= {"rates": rates, "default_rate": rate_for(all_cells)}
+    found |= {"pace": pace, "rates": rates, "default_rate": rate_for(all_cells)}
     default = f"by default 1/{found['default_rate']}: {all_cells:,} committed cells ({LITTLE:,} or fewer are few)"
 
     def describe() -> list[report.Block]:
@@ -90,6 +93,7 @@ def run(options: argparse.Namespace) -> int:
             f"on {profile}",
             peak,
             report.Section(rates_rows(rates)),
+            *([] if pace is None else [pace_text(pace)]),
             default,
             *tail,
         ]
@@ -101,13 +105,32 @@ def run(options: argparse.Namespace) -> int:
     return OK
 
 
+def _pace(profile: "Profile") -> float | None:
+    """How far from its floor this machine's processor works; None for a GPU, of whose host the floors know nothing."""
+    from graphprover.device.choose import CPU
+
+    if profile.kind != CPU:
+        return None
+    from graphprover.device.cpu import CpuDevice
+    from graphprover.graphs.pace import measured_pace
+
+    return measured_pace(CpuDevice(profile.threads))
+
+
 def _rates(
-    program: Program | Guest, prepared: Any, profile: "Profile", ceilings: "Ceilings", options: argparse.Namespace
+    program: Program | Guest,
+    prepared: Any,
+    profile: "Profile",
+    ceilings: "Ceilings",
+    pace: float | None,
+    options: argparse.Namespace,
 ) -> list[facts.Facts]:
     """What a proof costs at each rate that reaches the level: of these tables, or of those that a run has there."""
+    from graphprover.graphs.pace import expected_seconds
     from graphprover.graphs.plan import make_plan
     from graphprover.prepared import at_rate
 
+    expected = None if pace is None else partial(expected_seconds, pace)
     found, known = [], {price_at(options.rate): prepared}  # a run is made once for all rates of a price
     for rate in RATES:
         with suppress(ValueError):
@@ -118,7 +141,7 @@ def _rates(
             asked = known[price]
             layout = at_rate(asked, options.security, rate, options.proximity).layout
             plan = make_plan(layout, profile.log_batch_rows, asked.traces)
-            found.append(facts.rate(rate, layout, plan, profile, ceilings))
+            found.append(facts.rate(rate, layout, plan, profile, ceilings, expected))
     return found
 
 

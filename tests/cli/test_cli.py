@@ -18,6 +18,7 @@ from graphprover import Proof, files
 from graphprover.__main__ import INTERRUPTED, TERMINATED
 from graphprover.cli.main import main
 from graphprover.cli.options import FAILED, OK, USAGE
+from graphprover.graphs.pace import PROOF_BESIDE_PACE
 from graphprover.programs import open_program
 
 PROGRAM = """
@@ -416,7 +417,12 @@ def test_presets_are_rates_that_a_plan_compares(folder: Path, capsys: pytest.Cap
     found = json.loads(capsys.readouterr().out)
     rates = {at["rate"]: at for at in found["rates"]}
     assert [*rates] == [2, 4, 8] and all(at["seconds"] > 0 for at in rates.values())
+    for at in rates.values():
+        assert at["expected_seconds"] == pytest.approx(at["seconds"] * found["pace"] * PROOF_BESIDE_PACE)
     assert found["default_rate"] == 8
+    assert main(["plan", "examples/memory", "--device", "cuda", "--json"]) == OK
+    on_gpu = json.loads(capsys.readouterr().out)  # of which this machine's processor says nothing
+    assert on_gpu["pace"] is None and {at["expected_seconds"] for at in on_gpu["rates"]} == {None}
     for rate, size in sizes.items():
         assert abs(rates[rate]["bytes"] - size) < 0.04 * size
     with pytest.raises(SystemExit):
