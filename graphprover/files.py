@@ -25,6 +25,8 @@ ANOTHER_FOLDER = "mend or remove it, or set XDG_RUNTIME_DIR to a local folder of
 
 STREAM = Path("-")  # standard input where a file is read, standard output where one is written
 
+_MARGIN = 1.05  # of the bytes that are expected of a proof, which are a few percent more or fewer
+
 _unfinished: set[Path] = set()  # temporary files and folders
 
 
@@ -74,6 +76,25 @@ def check_writable(path: Path) -> None:
             pass
     except OSError as error:
         raise FileError(f"{path}: cannot write to its folder: {error.strerror}") from error
+
+
+def check_room(path: Path, size: int) -> None:
+    """Raise FileError unless the file system of ``path`` has room for a file of about ``size`` bytes, with a margin.
+
+    A file that is there already does not count: it is replaced only after the new one is whole.
+    """
+    if path == STREAM:
+        return
+    needed, folder = round(size * _MARGIN), _folder_of(path)
+    try:
+        found = shutil.disk_usage(folder)
+    except OSError as error:
+        raise FileError(f"{path}: {error.strerror}") from error
+    if found.total and found.free < needed:  # some file systems count nothing, and say 0 of 0
+        raise FileError(
+            f"{path}: needs about {needed / 1e6:,.2f} MB, and {found.free / 1e6:,.2f} MB are free in {folder}: free "
+            "space there or choose another output"
+        )
 
 
 def make_folder(path: Path) -> None:

@@ -12,12 +12,12 @@ from pathlib import Path
 from threading import Timer
 from typing import Any, Unpack
 
-from graphprover.anatomy import proofs_of
+from graphprover.anatomy import expected_sizes, proofs_of
 from graphprover.checker import warn
 from graphprover.device import Device
 from graphprover.device.choose import device_for
 from graphprover.envelope import Proof
-from graphprover.files import FileError, read_input, read_proof
+from graphprover.files import FileError, check_room, read_input, read_proof
 from graphprover.fitting import fitting
 from graphprover.graphs.executor_names import LOCAL, THREADS
 from graphprover.graphs.progress import Tell
@@ -187,9 +187,10 @@ class Job:
     limits: Limits = field(default_factory=Limits)  # of a guest's run
     # A proof, or its file: where it is good enough for `Prover.verify` and says what a new one would, none is made.
     existing: bytes | Path | None = None
+    output: Path | None = None  # the file for the proof: too little space there is an error before this process proves
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"data": self._input(), "existing": self._existing()}
+        return self.__dict__ | {"data": self._input(), "existing": self._existing(), "output": None}
 
     @property
     def label(self) -> str:
@@ -248,6 +249,12 @@ class Job:
     def _ready(self, statement: Statement | Pieces) -> Prepared | PreparedPieces:
         prover = self.prover
         return ready(statement, prover.security, prover.rate, proximity=prover.proximity)
+
+    def check_room(self, prepared: Prepared | PreparedPieces) -> None:
+        """Raise FileError if the file for the proof has too little space for it, as far as its size is foreseen."""
+        if self.output:
+            sizes = (sum(expected_sizes(piece.layout).values()) for piece in _pieces_of(prepared))
+            check_room(self.output, sum(sizes))
 
     def own_claim(self) -> Claim | None:
         """Return `claim` of a guest; None for a program of tables, whose traces would have to be made for it."""
@@ -401,6 +408,7 @@ def made(
         prepared = subject.prepared(device)
     if proof and not guest and _says(proof) == _to_say(prepared):
         return kept(proof)
+    subject.check_room(prepared)
     prepare_seconds = time.perf_counter() - started
     result = make(prepared, executor, device, check=subject.prover._verify, verified=verified)
     return _given(replace(result, seconds={"prepare": prepare_seconds, **result.seconds}), subject.label)
@@ -422,6 +430,8 @@ def made_by_cluster(
         committed, claim = meanwhile.submit(job.prover._commit), meanwhile.submit(job.own_claim)
         count = job.count(claim.result() if window is not None else None) or 1
         prepared = job.prepared() if count > 1 and not isinstance(job.prover.program, Guest) else None
+        if prepared:
+            job.check_room(prepared)
 
         def expected(headers: ProofInPieces) -> Expected:
             committed.result()
@@ -463,5 +473,8 @@ def _says(proof: Proof | ProofInPieces) -> Says:
 
 def _to_say(prepared: Prepared | PreparedPieces) -> Says:
     """What a proof will say."""
-    pieces = prepared.pieces if isinstance(prepared, PreparedPieces) else (prepared,)
-    return [(piece.public_values, piece.layout.log_heights) for piece in pieces]
+    return [(piece.public_values, piece.layout.log_heights) for piece in _pieces_of(prepared)]
+
+
+def _pieces_of(prepared: Prepared | PreparedPieces) -> Sequence[Prepared]:
+    return prepared.pieces if isinstance(prepared, PreparedPieces) else (prepared,)

@@ -171,8 +171,9 @@ def test_jobs_run_in_a_process_that_has_none_of_their_files(
 
 
 def test_a_program_that_came_twice_is_loaded_once(fibonacci: Prover) -> None:
-    one, other = (pickle.loads(pickle.dumps(fibonacci.job(data))) for data in (TURNS, b""))
-    assert one.prover.program is other.prover.program is not fibonacci.program
+    output = Path("missing/proof.bin")  # of the process that sends them
+    one, other = (pickle.loads(pickle.dumps(fibonacci.job(data, output=output))) for data in (TURNS, b""))
+    assert one.output is None and one.prover.program is other.prover.program is not fibonacci.program
     assert one.prover.program.label == fibonacci.program.label
 
 

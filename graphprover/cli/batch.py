@@ -207,6 +207,7 @@ def _jobs(entries: Sequence[Entry], resume: bool) -> "dict[Job, Entry]":
             exit_code=entry.exit_code,
             limits=entry.limits,
             existing=entry.output if resume and entry.output.is_file() else None,
+            output=entry.output,
         )
         jobs[job] = entry
     return jobs

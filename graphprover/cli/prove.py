@@ -2,6 +2,8 @@
 
 import argparse
 import logging
+import secrets
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -24,7 +26,7 @@ from graphprover.cli.options import (
 )
 from graphprover.cli.paths import path_argument
 from graphprover.cli.subject import add_program, program_given
-from graphprover.files import check_writable, write
+from graphprover.files import FileError, check_writable, write
 from graphprover.graphs.executor_names import LOCAL
 from graphprover.protocol.errors import VerificationError
 from graphprover.seen.observation import Observation
@@ -97,7 +99,7 @@ def run(options: argparse.Namespace) -> int:
         from graphprover.making import verify_made
     level = {"security": options.security, "rate": options.rate, "proximity": options.proximity}
     prover = Prover(program, **level, pieces=options.pieces, window=options.window)
-    job = Job(prover, data, program.name, options.commit_input, options.exit_code or 0, limits)
+    job = Job(prover, data, program.name, options.commit_input, options.exit_code or 0, limits, output=options.output)
     try:
         with configured(options), observed() if asks(options) else nullcontext():
             by = _made_here if options.executor in LOCAL else _made_by_cluster
@@ -121,7 +123,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(f"{program.name}: {error}") from error
     encoded = proof.to_bytes()
     with stage("write"):
-        write(options.output, encoded)
+        _write(options.output, encoded)
     found = facts.verdict(program, verdict) | {"proof": facts.file(options.output, encoded)}
     if made.observation:
         seen = made.observation.named(job.label).with_stages(stages)
@@ -138,12 +140,26 @@ def run(options: argparse.Namespace) -> int:
     return OK
 
 
+def _write(path: Path, proof: bytes) -> None:
+    """Write the proof; raises FileError if it cannot be written, which names the temporary file that it is in then."""
+    try:
+        write(path, proof)
+    except FileError as error:
+        rescued = Path(tempfile.gettempdir()) / f"graphprover-{secrets.token_hex(8)}.bin"
+        try:
+            write(rescued, proof)
+        except FileError:
+            raise error from None
+        raise FileError(f"{error}; the proof is in {rescued}: move it") from error
+
+
 def _made_here(job: "Job", options: argparse.Namespace, stage: Timing) -> _Verified:
     """A proof by this process."""
     from graphprover.making import make
 
     with stage("prepare"):
         prepared = job.prepared(options.device)
+        job.check_room(prepared)
     return make(prepared, options.executor, options.device, drawn(), verified=False), None
 
 

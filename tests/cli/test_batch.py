@@ -136,6 +136,22 @@ def test_a_job_that_fails_ends_no_other(capsys: pytest.CaptureFixture[str]) -> N
     assert {"prepare", "prove", "verify"} <= made["seconds"].keys() and made["peak_bytes"] > 1 << 20
 
 
+def test_a_disk_without_room_fails_a_job_before_its_proof(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "jobs.toml").write_text(BATCH.replace('output = "proofs/{name}.bin"', 'output = "proofs/{name}/bin"'))
+    disk_usage = shutil.disk_usage
+
+    def free(path: Path) -> Any:
+        return disk_usage(path)._replace(free=1000 if path.name == "4" else 1 << 30)
+
+    monkeypatch.setattr(shutil, "disk_usage", free)
+    found = batch(code=FAILED)
+    assert found["total"]["made"] == 3 and found["4"]["outcome"] == "failed"
+    assert re.match(r"proofs/4/bin: needs about .* MB are free in .*/proofs/4: free space there", found["4"]["error"])
+    assert batch("--resume", code=FAILED)["total"]["kept"] == 3
+
+
 def test_jobs_in_pieces_say_what_others_say(folder: Path) -> None:
     (folder / "jobs.toml").write_text("""
 [defaults]

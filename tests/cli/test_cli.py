@@ -1,5 +1,6 @@
 """The command line as a user meets it: what it prints, where, and with which exit code."""
 
+import errno
 import json
 import os
 import re
@@ -7,14 +8,16 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from graphprover import Proof, files
+from graphprover import Proof, files, making
 from graphprover.__main__ import INTERRUPTED, TERMINATED
 from graphprover.cli.main import main
 from graphprover.cli.options import FAILED, OK, USAGE
@@ -453,6 +456,55 @@ def test_a_proof_file_is_written_whole_or_not_at_all(folder: Path, monkeypatch: 
     assert path.read_bytes() == b"old" and sorted(folder.iterdir()) == before
     files.write(path, b"new")
     assert path.read_bytes() == b"new" and sorted(folder.iterdir()) == before
+
+
+def usage(total: int, free: int) -> Any:
+    """As `shutil.disk_usage` gives it."""
+    return SimpleNamespace(total=total, used=total - free, free=free)
+
+
+def test_a_disk_without_room_is_named_before_the_proof(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(making, "make", lambda *_, **__: pytest.fail("a proof was begun"))
+        patch.setattr(shutil, "disk_usage", lambda path: usage(10**6, 1000))
+        line = r"graphprover: out.bin: needs about 0\.\d\d MB, and 0\.00 MB are free in (.*): free space there or "
+        for pieces in ([], ["--pieces", "2", "--executor", "tcp://127.0.0.1:1"]):
+            program = "examples/memory" if pieces else "doubling.py"
+            assert main(["prove", program, "-o", "out.bin", *pieces]) == USAGE
+            found = re.fullmatch(line + "choose another output\n", capsys.readouterr().err)
+            assert found and found[1] == str(folder)
+    for total in (0, 10**12):  # one that counts nothing has room
+        with monkeypatch.context() as patch:
+            patch.setattr(shutil, "disk_usage", lambda path, total=total: usage(total, total))
+            assert main(["prove", "doubling.py", "-o", "out.bin"]) == OK
+
+
+def test_a_disk_that_fills_up_meanwhile_costs_no_proof(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "tmp").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder / "tmp"))
+    full, fsync = [folder], os.fsync
+
+    def write(descriptor: int) -> None:
+        if Path(os.readlink(f"/proc/self/fd/{descriptor}")).parent in full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", write)
+    assert main(["prove", "doubling.py", "-o", "out.bin"]) == USAGE
+    (rescued,) = (folder / "tmp").iterdir()
+    line = f"graphprover: out.bin: no space left in {folder}: free space there or write elsewhere"
+    assert capsys.readouterr().err == f"{line}; the proof is in {rescued}: move it\n"
+    assert main(["verify", str(rescued), "doubling.py"]) == OK
+    rescued.unlink()
+    capsys.readouterr()
+    full.append(folder / "tmp")
+    assert main(["prove", "doubling.py", "-o", "out.bin"]) == USAGE
+    assert capsys.readouterr().err == f"{line}\n"
+    assert not list(folder.rglob("*.bin")) and not list(folder.rglob(".graphprover*"))
 
 
 def test_writing_replaces_the_file_that_a_link_names(folder: Path) -> None:
