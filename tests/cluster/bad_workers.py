@@ -7,12 +7,18 @@ from dataclasses import replace
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import numpy as np
+
 from graphprover import worker
 from graphprover.cluster import meters
+from graphprover.cluster.payloads import Part
+from graphprover.device import CpuDevice
+from graphprover.graphs.transcript import joint_nonce
 from graphprover.jobs import Job
 from graphprover.making import Made
 from graphprover.prepared import Prepared, prepare
 from graphprover.protocol.layout import make_layout
+from graphprover.protocol.pieces import Joint
 from graphprover.statement import Statement
 from tests.graphs.test_proof import FEW
 
@@ -80,9 +86,45 @@ def weak() -> None:
 
 def weak_pieces() -> None:
     """The same of pieces of statements."""
+    _of_parts(lambda part: replace(part, subject=_weak(part.subject)))
 
+
+def of_other_joint() -> None:
+    """This process finishes pieces with challenges that were drawn from other commitments of the other pieces."""
+    real = worker.finish_one
+
+    def finish_one(part: Part, joint: Joint, nonce: int, *more: Any) -> Any:
+        digests = [digest if index == part.number.index else bytes(32) for index, digest in enumerate(joint.digests)]
+        other = Joint(tuple(digests))
+        return real(part, other, joint_nonce(CpuDevice(1), other, FEW.lookup_pow_bits), *more)
+
+    worker.finish_one = finish_one
+
+
+def swapped() -> None:
+    """This process makes the next piece in place of each."""
+
+    def change(part: Part) -> Part:
+        number = part.number
+        return replace(part, number=replace(number, index=(number.index + 1) % number.count))
+
+    _of_parts(change)
+
+
+def of_other_traces(flip: int) -> None:
+    """This process has other bits in the traces of pieces, whenever it makes them."""
+
+    def change(part: Part) -> Part:
+        prepared: Prepared = part.subject
+        traces = tuple(np.asarray(trace) ^ np.uint64(flip) for trace in prepared.traces)
+        return replace(part, subject=replace(prepared, traces=traces))
+
+    _of_parts(change)
+
+
+def _of_parts(change: Callable[[Part], Part]) -> None:
     def changed(real: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda part, *more: real(replace(part, subject=_weak(part.subject)), *more)
+        return lambda part, *more: real(change(part), *more)
 
     worker.commit_one, worker.finish_one = changed(worker.commit_one), changed(worker.finish_one)
 
@@ -101,11 +143,7 @@ def proves(statement: Statement) -> None:
 def on_input(data: bytes) -> None:
     """This process proves runs on another input."""
     _before(lambda job: replace(job, data=data))
-
-    def changed(real: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda part, *more: real(replace(part, subject=replace(part.subject, data=data)), *more)
-
-    worker.commit_one, worker.finish_one = changed(worker.commit_one), changed(worker.finish_one)
+    _of_parts(lambda part: replace(part, subject=replace(part.subject, data=data)))
 
 
 def at_level(security: float) -> None:

@@ -1,0 +1,115 @@
+"""Faults of one worker: what happens in a round of a proof, and what a task returns. All of it runs in workers."""
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from distributed import get_worker
+
+from graphprover import worker
+from graphprover.cluster import meters
+from graphprover.cluster.one_piece import Held
+from tests.cluster.bad_workers import Unreadable
+from tests.cluster.once import Once
+
+KILL, TERMINATE, HANG, RETIRE, WRONG = "kill -9", "terminate", "hang", "retire", "wrong row"
+RAISES: dict[str, Callable[[], Exception]] = {
+    "RuntimeError": lambda: RuntimeError("a fault"),
+    "MemoryError": lambda: MemoryError("a fault"),
+    "ValueError": lambda: ValueError("a fault"),
+    "unreadable exception": lambda: Unreadable("a fault"),
+}
+IN_ROUNDS = (KILL, TERMINATE, HANG, RETIRE, *RAISES)
+
+NOTHING, TEXT, OBJECT, CORRUPT, DIES_AFTER = "None", "a text", "an object", "corrupt", "killed after its task"
+RESULTS = (NOTHING, TEXT, OBJECT, CORRUPT, DIES_AFTER)
+TASKS = ("prove", "prove_in_turn", "commit", "finish")
+_REAL = [
+    (module, name, getattr(module, name))
+    for module, names in ((worker, (*TASKS, "metered", "commit_one", "finish_one")), (meters, ("made",)))
+    for name in names
+]
+
+
+class Faulty(Once):
+    """One thread of the CPU, to which one of IN_ROUNDS, or WRONG, happens once. The marker names the worker."""
+
+    def __reduce__(self) -> Any:
+        return Faulty, (self.operation, self.marker, self.happens)
+
+    def _happens(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*arguments: Any) -> Any:
+            if not _first(self.marker):
+                return method(*arguments)
+            if self.happens in RAISES:
+                raise RAISES[self.happens]()
+            if self.happens == WRONG:
+                (row, *rows), digests = method(*arguments)
+                return [row ^ np.uint64(1), *rows], digests
+            time.sleep(0.2)  # what the worker tells is out by then
+            if self.happens == RETIRE:
+                time.sleep(1)  # until the scheduler has been asked for that
+            else:
+                signals = {KILL: signal.SIGKILL, TERMINATE: signal.SIGTERM, HANG: signal.SIGSTOP}
+                os.kill(os.getpid(), signals[self.happens])
+            return method(*arguments)
+
+        return run
+
+
+def _first(marker: Path) -> bool:
+    """Whether nobody was here before; leaves process and address there."""
+    mine = marker.with_suffix(f".{os.getpid()}")
+    try:
+        address = get_worker().address
+    except ValueError:  # in a thread of the proof
+        address = ""
+    mine.write_text(f"{os.getpid()} {address}")
+    try:
+        os.link(mine, marker)  # whole or not at all
+    except FileExistsError:
+        return False
+    finally:
+        mine.unlink()
+    return True
+
+
+def returns(kind: str, tasks: tuple[str, ...], marker: Path | None) -> None:
+    """This process returns something else for these tasks, once if there is a marker."""
+    for name in tasks:
+        setattr(worker, name, _changed(getattr(worker, name), kind, marker))
+
+
+def _changed(real: Callable[..., Any], kind: str, marker: Path | None) -> Callable[..., Any]:
+    def task(**given: Any) -> Any:
+        result = real(**given)
+        if marker and not _first(marker):
+            return result
+        if kind == DIES_AFTER:
+            os.kill(os.getpid(), signal.SIGKILL)
+        values = {NOTHING: None, TEXT: "a text", OBJECT: SimpleNamespace(proof=3)}
+        return values[kind] if kind in values else _corrupt(result)
+
+    return task
+
+
+def _corrupt(result: Any) -> Any:
+    if isinstance(result, list):
+        return [_corrupt(one) for one in result]
+    if isinstance(result, Held):
+        return Held(bytes(len(result.digest)), result.header, result.seen)
+    payload = bytearray(result.proof.payload)
+    payload[len(payload) // 2] ^= 1
+    return replace(result, proof=replace(result.proof, payload=bytes(payload)))
+
+
+def restore() -> None:
+    """This process does again what it is asked for."""
+    for module, name, real in _REAL:
+        setattr(module, name, real)
