@@ -14,7 +14,7 @@ import struct
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ from tests.graphs.test_proof import FEW, example
 ROOT = Path(__file__).parents[1]
 LONG_WAIT = "DASK_GRAPHPROVER__WAIT"  # kernels may have to be compiled first
 PAGE = (ROOT / "docs/cluster.md").read_text()
-PORTS_BY_HAND = 5  # of a scheduler and one worker: as many as the second table of ports has lines
+PORTS_BY_HAND = 5  # of a scheduler and one worker: the lines of the second table
 
 
 def section(heading: str) -> str:
@@ -56,10 +56,10 @@ def replaced(text: str, old: str, new: str) -> str:
 
 
 @contextmanager
-def by_hand(folder: Path, lines: list[str], **environment: str) -> Iterator[tuple[str, list[str]]]:
+def by_hand(folder: Path, lines: list[str], **environment: str) -> Iterator[tuple[str, int]]:
     """Run lines that start a scheduler and workers, here one and on ports that are free, and those after them.
 
-    Gives the scheduler's address, and where all processes listen.
+    Gives the scheduler's address, and the session of all processes.
     """
     lines[0] = replaced(replaced(lines[0], "dask scheduler", "dask scheduler --port 0"), ":8787", ":0")
     lines[2] = replaced(lines[2], "--nworkers 2", "--nworkers 1")
@@ -77,24 +77,28 @@ def by_hand(folder: Path, lines: list[str], **environment: str) -> Iterator[tupl
         )
         try:
             assert running.wait(300) == 0, (folder / "log").read_text()
-            yield json.loads((folder / "sched.json").read_text())["address"], listening(running.pid)
+            yield json.loads((folder / "sched.json").read_text())["address"], running.pid
         finally:
             os.killpg(running.pid, signal.SIGKILL)
 
 
 def listening(session: int) -> list[str]:
     """Return the address of each port that processes of a session listen at."""
-    members = [each for each in psutil.process_iter() if os.getsid(each.pid) == session]
-    ports = [port for member in members for port in member.net_connections("inet")]
-    return [port.laddr.ip for port in ports if port.status == psutil.CONN_LISTEN]
+    found: list[str] = []
+    for process in psutil.process_iter():
+        with suppress(ProcessLookupError, psutil.NoSuchProcess):  # one of others that has ended meanwhile
+            if os.getsid(process.pid) == session:
+                ports = process.net_connections("inet")
+                found += [port.laddr.ip for port in ports if port.status == psutil.CONN_LISTEN]
+    return found
 
 
 def test_by_hand_on_one_host(tmp_path: Path) -> None:
     shutil.copy(ROOT / "examples/guests/fib_iterative.elf", tmp_path / "guest.elf")
     (tmp_path / "data").write_bytes(struct.pack("<Q", 300))
-    with by_hand(tmp_path, shell(section("By hand"))) as (address, addresses):
+    with by_hand(tmp_path, shell(section("By hand"))) as (address, session):
         assert address.startswith("tcp://")
-        assert addresses == ["127.0.0.1"] * PORTS_BY_HAND
+        assert listening(session) == ["127.0.0.1"] * PORTS_BY_HAND
     assert (tmp_path / "log").read_text().rstrip().endswith("valid")
     assert Proof.load(tmp_path / "proof.bin").label.startswith("guest.elf ")
 
@@ -111,14 +115,14 @@ def test_by_tls_and_strangers_are_refused(tmp_path: Path) -> None:
     (config / "tls.yaml").write_text(settled)
     scheduler, here, workers, *_ = shell(section("By hand"))
     cold = replaced(workers, " --preload graphprover.worker", "")
-    with by_hand(tmp_path, [scheduler, here, cold], DASK_CONFIG=str(config)) as (address, addresses):
-        assert addresses == ["127.0.0.1"] * PORTS_BY_HAND
+    with by_hand(tmp_path, [scheduler, here, cold], DASK_CONFIG=str(config)) as (address, session):
         assert address.startswith("tls://")
         statement = example(memory)
         settings_of_tls = dask.config.merge(dask.config.config, yaml.safe_load(settled), {"graphprover": {"wait": 240}})
         with dask.config.set(settings_of_tls):
             proof = prove(statement, address, parameters=FEW, device="cpu")
         assert proof == prove(statement, "sync", parameters=FEW, device="cpu")
+        assert listening(session) == ["127.0.0.1"] * PORTS_BY_HAND
         certificate, key = str(strangers / "cert.pem"), str(strangers / "key.pem")
         stranger = Security(tls_ca_file=str(ours / "cert.pem"), tls_client_cert=certificate, tls_client_key=key)
         for target, security in ((address, stranger), (address.replace("tls", "tcp"), None)):

@@ -27,7 +27,7 @@ Address = tuple[str, int]
 
 
 def documented(dashboard: bool) -> Counter[Port]:
-    """Return how often each port is there by the first table of docs/cluster.md, with so many workers."""
+    """Return how often each port is there by the first table of docs/cluster.md, for WORKERS."""
     page = (ROOT / "docs/cluster.md").read_text()
     table = page.split("\n## Ports\n")[1].split("\n\n")[1]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
@@ -85,7 +85,7 @@ def test_the_ports_are_those_documented(dashboard: bool, tmp_path: Path, monkeyp
     assert Counter(found) == documented(dashboard)
 
 
-def test_nobody_without_the_key_can_connect() -> None:
+def test_no_client_without_the_key_can_connect() -> None:
     """As another user of this host, who can reach the ports and make certificates."""
     with started("processes", 1) as client:
         address = client.scheduler.address
