@@ -61,7 +61,7 @@ class Table:
         return columns
 
     def check_columns(self) -> None:
-        """Check that the preprocessed columns are those that the `Air` gave first.
+        """Check that the preprocessed columns are the first ones that the `Air` gave.
 
         Raises:
             ValueError: if `Air.preprocessed_trace` gives others now.
