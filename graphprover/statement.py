@@ -45,17 +45,38 @@ class Table:
     def preprocessed(self) -> np.ndarray | None:
         """The preprocessed columns, uint64 (columns, rows), or None; raises ValueError when they are malformed.
 
-        They are made and checked once for all tables of one `Air`.
+        They are made once for all tables of one `Air`. ValueError also if an earlier table of it had others.
         """
-        width = self.air.describe().preprocessed_width
-        if not width:
+        if not self.air.describe().preprocessed_width:
             return None
         columns = _PREPROCESSED.get(self.air)
-        if columns is None:
-            columns = as_columns(self.air.preprocessed_trace(), width, f"preprocessed columns of table {self.air.name}")
-            columns.flags.writeable = False
-            _PREPROCESSED[self.air] = columns
+        if columns is not None:
+            self.check_columns()
+            return columns
+        columns = self._columns()
+        if not self.air.immutable:
+            columns = columns.copy()  # the array may be part of another one, which can be written
+        columns.flags.writeable = False
+        _PREPROCESSED[self.air] = columns
         return columns
+
+    def check_columns(self) -> None:
+        """Check that the preprocessed columns are the first ones that the `Air` gave.
+
+        Raises:
+            ValueError: if `Air.preprocessed_trace` gives others now.
+        """
+        kept = _PREPROCESSED.get(self.air)
+        if kept is None or self.air.immutable:
+            return
+        if not np.array_equal(kept, self._columns()):
+            raise ValueError(
+                f"table {self.air.name}: preprocessed_trace() gives other columns than before: make a new Air for them"
+            )
+
+    def _columns(self) -> np.ndarray:
+        width = self.air.describe().preprocessed_width
+        return as_columns(self.air.preprocessed_trace(), width, f"preprocessed columns of table {self.air.name}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +104,12 @@ class Statement:
         return tuple(table.air.describe() for table in self.tables)
 
     def preprocessed_cap(self, log_blowup: int, cap_height: int) -> tuple[bytes, ...] | None:
-        """The commitment to all preprocessed columns, computed here and kept; None without any."""
+        """The commitment to all preprocessed columns, computed here and kept; None without any.
+
+        Raises ValueError for malformed columns, and for other ones than before (`Table.check_columns`).
+        """
+        for table in self.tables:
+            table.check_columns()
         traces = [table.preprocessed for table in self.tables if table.preprocessed is not None]
         if traces and (log_blowup, cap_height) not in self._caps:
             self._caps[log_blowup, cap_height] = preprocessed_cap(traces, log_blowup, cap_height)

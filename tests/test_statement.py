@@ -2,12 +2,14 @@
 
 import gc
 import weakref
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from graphprover import prove, verify
 from graphprover.air import Air
 from graphprover.field import P
 from graphprover.protocol.layout import make_layout
@@ -94,6 +96,53 @@ def test_preprocessed_columns_cannot_change_under_their_commitment() -> None:
     assert columns is not None
     with pytest.raises(ValueError, match="read-only"):
         columns[0, 0] = 1
+
+
+class Settable(Air):
+    columns = ("a",)
+    preprocessed = ("b",)
+    asked = 0
+
+    def __init__(self) -> None:
+        self.values = np.arange(16, dtype=np.uint64)[None]
+
+    def define(self, t: Any) -> None:
+        t.every_row(t.a - t.b)
+
+    def preprocessed_trace(self) -> np.ndarray:
+        self.asked += 1
+        return self.values[:, :8]
+
+
+CHANGES: dict[str, Callable[[Settable], None]] = {
+    "another array": lambda air: setattr(air, "values", air.values + np.uint64(1)),
+    "in place": lambda air: np.copyto(air.values, 7),
+    "another height": lambda air: setattr(air, "values", np.zeros((1, 4), dtype=np.uint64)),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("anew", [False, True], ids=["the same statement", "another one"])
+def test_columns_that_change_are_refused(change: str, anew: bool) -> None:
+    """No proof is judged by columns that the table had earlier."""
+    air = Settable()
+    statement = Statement([Table(air, (), air.values[:, :8].copy())])
+    proof = prove(statement, security=0)
+    assert verify(proof, statement, security=0)
+    CHANGES[change](air)
+    with pytest.raises(ValueError, match=r"^table settable: preprocessed_trace\(\) gives other columns than before"):
+        verify(proof, Statement([Table(air)]) if anew else statement, security=0)
+    if anew:
+        with pytest.raises(ValueError, match="make a new Air"):
+            prove(Statement([Table(air, (), air.values[:, :8].copy())]), security=0)
+
+
+def test_columns_of_a_table_that_says_so_are_asked_for_once() -> None:
+    air = Settable()
+    air.immutable = True
+    for _ in range(3):
+        Statement([Table(air)]).preprocessed_cap(1, 0)
+    assert air.asked == 1
 
 
 def test_commitments_are_kept_with_their_statement_and_not_longer() -> None:

@@ -43,6 +43,7 @@ class Air:
     preprocessed: Iterable[str] = ()  # preprocessed columns
     public_values: Iterable[str] = ()
     unread: Iterable[str] = ()  # names of these that nothing reads by intent, so that no warning tells of them
+    immutable: bool = False  # `preprocessed_trace` reads nothing that can change, so it is not asked for again
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -56,7 +57,9 @@ class Air:
     def preprocessed_trace(self) -> np.ndarray:
         """The preprocessed columns: uint64 of shape (columns, rows), canonical. The main trace has as many rows.
 
-        It is asked for once.
+        It is asked for once, and again by every verification of a statement with this table: other columns than the
+        first are an error there, for commitments to those are kept. So it may not read state that changes: make a new
+        `Air` for new columns.
         """
         raise NotImplementedError(f"table {self.name!r} has preprocessed columns but no preprocessed_trace(self)")
 

@@ -22,7 +22,7 @@ from graphprover.vm.key import Key
 
 _DEFAULTS: dict[str, Any] = {"security": 128, "proximity": JOHNSON_PROXIMITY}
 _OF_GUESTS = ("window", "exit_code", "commit_input", "max_cycles", "max_memory")
-_MOST_SAID = 200  # characters of what the parser says
+_MOST_SAID = 200  # characters of the parser's message
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +174,7 @@ class _Reader:
             if number > 1:
                 self.wrong(place, "output", f"{path} for {number} inputs: put {{input}} or {{number}} into it")
             for folder in path.parents:
-                if folder in written and not folder.is_dir():  # which cannot be written, as is told below
+                if folder in written and not folder.is_dir():  # `make_folders` refuses a folder as output
                     self.wrong(place, "output", f"{path}: its folder {folder} is the output of {written[folder]}")
 
     def make_folders(self) -> None:
@@ -225,5 +225,5 @@ def _parsed(path: Path) -> dict[str, Any]:
 
 
 def _real(path: Path) -> Path:
-    """Where a path leads; a loop of links leads to itself, and cannot be written."""
+    """The path without links; of a loop of links, the path itself."""
     return Path(os.path.realpath(path))

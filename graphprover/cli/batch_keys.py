@@ -1,4 +1,4 @@
-"""The keys of a job in a batch file: what each takes, and what is wrong with a value that it does not take."""
+"""The keys of a job in a batch file: the values that each takes, and the errors about other values."""
 
 import difflib
 import re
@@ -14,7 +14,7 @@ from graphprover.protocol.security import HASH_BITS, PROXIMITIES
 from graphprover.vm.clock import MAX_CYCLES
 from graphprover.vm.guest import ANY
 
-MOST_DEEP = 2  # parts ** of a pattern: each more multiplies what is searched by its depth
+MOST_DEEP = 2  # parts ** of a pattern: each one more multiplies the folders to search by their depth
 
 _SHOWN = 60  # characters of a value or a key, in messages
 _PLAIN = re.compile(f"[A-Za-z0-9_-]{{1,{_SHOWN}}}")  # a key that stands in a message as it is
@@ -25,8 +25,8 @@ class _Values:
     """The values that a key takes."""
 
     fit: Callable[[Any], bool]
-    words: str  # for people: what they are
-    refused: Callable[[str], str | None] = lambda text: None  # what is wrong with a text that fits
+    words: str  # a description for people
+    refused: Callable[[str], str | None] = lambda text: None  # an error about a text that fits
 
 
 def _text(value: Any) -> bool:
@@ -80,12 +80,19 @@ _KEYS: Mapping[str, _Values] = {
 
 
 def takes(key: str) -> str:
-    """Say what a key takes, in words."""
+    """Describe the values that a key takes.
+
+    Args:
+        key: of a job.
+
+    Returns:
+        A phrase.
+    """
     return _KEYS[key].words
 
 
 def wrong_value(key: str, value: Any) -> str | None:
-    """Say what is wrong with a key of a job and its value.
+    """Find the error in a key of a job and its value.
 
     Args:
         key: as the file has it.

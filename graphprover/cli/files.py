@@ -1,4 +1,4 @@
-"""Paths as users write them: what is refused of a text before it becomes a `Path`."""
+"""Paths as users write them: checks of a text before it becomes a `Path`."""
 
 import os
 import re

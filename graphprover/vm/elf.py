@@ -27,7 +27,7 @@ _EXECUTABLE, _RISCV, _CURRENT = 2, 243, 1
 _LOAD, _DYNAMIC, _INTERPRETER, _TLS = 1, 2, 3, 7
 _IGNORED = {0, 4, 6, 0x6474E550, 0x6474E551, 0x6474E552, 0x6474E553, 0x70000003}  # null, note, phdr, GNU's, attributes
 _X, _W, _R = 1, 2, 4
-_RVC = 1  # a flag: what the code was compiled for, whether it has compressed instructions or none
+_RVC = 1  # a flag: compiled for compressed instructions, of which there may be none
 
 
 class ElfError(ValueError):

@@ -4,7 +4,7 @@
 
 Every file is a good one with one thing made wrong: a value, a key, a name, a pattern, a table, or bytes. Files that are
 good all the same, or have several faults, do not count; only changed bytes may give such files.
-It prints how many were judged by what was made wrong, and everything that is amiss; the exit code is 0 if nothing is.
+It prints the number of files by kind of mutation and each failure; the exit code is 0 if there is none.
 """
 
 import argparse
@@ -55,9 +55,9 @@ class Document:
 
 @dataclass
 class Found:
-    """What has become of the files."""
+    """The results of all files."""
 
-    judged: Counter[str] = field(default_factory=Counter)  # by what was made wrong
+    judged: Counter[str] = field(default_factory=Counter)  # by kind of mutation
     passed_over: int = 0  # good ones, and those with several faults
     amiss: list[str] = field(default_factory=list)
     slowest: float = 0.0  # seconds of the processor
@@ -294,7 +294,7 @@ SPOILED = {spoil.__name__: spoil for spoil in (other_encoding, broken_syntax, ch
 
 @contextmanager
 def in_folder() -> Iterator[Path]:
-    """A working directory with what the good files name; nothing is proved in it."""
+    """A working directory with the files that good batches name; nothing is proved in it."""
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as name:
         os.chdir(name)
@@ -324,7 +324,7 @@ def judge(data: bytes) -> tuple[int | None, list[str], float]:
 
 
 def fuzz(count: int, seed: int) -> Found:
-    """Judge so many bad files."""
+    """Judge a number of bad files."""
     found = Found()
     with in_folder():
         number = 0

@@ -15,6 +15,7 @@ class Numbers(Air):
     """All numbers of 16 bits with their highest bit, and their bytes: all pairs of these, with their conjunction."""
 
     preprocessed = ("a", "b", "bit", "both")
+    immutable = True
     columns = ("half", "sign", "bytes", "and")
 
     def preprocessed_trace(self) -> np.ndarray:
@@ -63,6 +64,7 @@ class Powers(Air):
     """What a shift by s = 0..15 multiplies with, to the left and to the right; every row is there four times."""
 
     preprocessed = ("s", "left_power", "right_power")
+    immutable = True
     columns = ("left", "right")
 
     def preprocessed_trace(self) -> np.ndarray:

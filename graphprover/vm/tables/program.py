@@ -15,6 +15,7 @@ class ProgramTable(Air):
 
     name = "program"
     preprocessed = FIELDS
+    immutable = True
     columns = ("count",)
 
     def __init__(self, entries: np.ndarray, rows: int) -> None:

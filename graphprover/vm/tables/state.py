@@ -47,6 +47,7 @@ class RegisterFile(Air):
 
     name = "registers"
     preprocessed = ("at", "real")
+    immutable = True
     columns = ("t", "lo", "hi")
 
     def preprocessed_trace(self) -> np.ndarray:
@@ -63,6 +64,7 @@ class ImageMemory(Air):
 
     name = "image_memory"
     preprocessed = ("at", "initial_lo", "initial_hi", "real")
+    immutable = True
     columns = ("t", "lo", "hi")
 
     def __init__(self, addresses: np.ndarray, values: np.ndarray, rows: int) -> None:
