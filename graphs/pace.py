@@ -9,8 +9,8 @@ from graphprover.graphs.ceilings import assumed
 from graphprover.graphs.costs import WORD_BYTES, Cost, butterflies, permutations
 from graphprover.kernels.operands import Array
 
-# How much farther from its floor a whole proof is than the work measured here: Python, traces and queries have no floor,
-# and other kernels are farther from theirs. docs/performance.md has the proofs of three sizes that it is of.
+# How much farther from its floor a whole proof is than the work measured here: Python, traces and queries have no
+# floor, and other kernels are farther from theirs. docs/performance.md has the proofs of three sizes that it is of.
 PROOF_BESIDE_PACE = 1.25
 
 COLUMNS, LOG_ROWS, LOG_BLOWUP, REPEATS = 32, 14, 1, 5
@@ -24,8 +24,8 @@ def expected_seconds(pace: float, floor: float) -> float:
 def pace_text(pace: float) -> str:
     """How what is expected was found, for people."""
     return (
-        f"here: expected on this machine if it does nothing else, {PROOF_BESIDE_PACE * pace:.1f} times what it takes at "
-        f"least (transforms and hashes took {pace:.1f} times just now)"
+        f"here: expected on this machine if it does nothing else, {PROOF_BESIDE_PACE * pace:.1f} times what it takes "
+        f"at least (transforms and hashes took {pace:.1f} times just now)"
     )
 
 
