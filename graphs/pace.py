@@ -9,8 +9,8 @@ from graphprover.graphs.ceilings import assumed
 from graphprover.graphs.costs import WORD_BYTES, Cost, butterflies, permutations
 from graphprover.kernels.operands import Array
 
-# How much farther from its floor a whole proof is than the work measured here: Python, traces, queries have no floor,
-# and other kernels are farther from theirs. docs/performance.md has the proofs of three sizes that it is of.
+# How much farther from its floor a whole proof is than the work measured here: Python, traces and queries have no
+# floor, and other kernels are farther from theirs. docs/performance.md has the proofs of three sizes that it is of.
 PROOF_BESIDE_PACE = 1.25
 
 COLUMNS, LOG_ROWS, LOG_BLOWUP, REPEATS = 32, 14, 1, 5

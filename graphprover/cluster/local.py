@@ -54,12 +54,12 @@ _log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to
 def started(kind: str, workers: int | None = None, tasks: int | None = None) -> Iterator[Client]:
     """A client of so many processes, in all for ``"processes"``, of each visible GPU for ``"cuda"``.
 
-        Without a number the setting ``graphprover.workers`` is taken, or what the cores suffice for, and then no more than
-        ``tasks``, if so many will be asked for at once. All processes end when the context does, however that is. Where
-        ``graphprover.dashboard`` is set, a line says where the dashboard is. Where ``graphprover.mps`` is, processes for
-        GPUs use NVIDIA's Multi-Process Service (`mps`). No other user can connect: the processes listen on this host
-    alone, under TLS, and only they have the key. Raises ClusterError where there is no GPU, or a process or that
-    service does not start, or processes do not answer within START_SECONDS.
+    Without a number the setting ``graphprover.workers`` is taken, or what the cores suffice for, and then no more
+    than ``tasks``, if so many will be asked for at once. All processes end when the context does, however that is.
+    Where ``graphprover.dashboard`` is set, a line says where the dashboard is. Where ``graphprover.mps`` is,
+    processes for GPUs use NVIDIA's Multi-Process Service (`mps`). No other user can connect: the processes listen
+    on this host alone, under TLS, and only they have the key. Raises ClusterError where there is no GPU, or a
+    process or that service does not start, or processes do not answer within START_SECONDS.
     """
     if getattr(current_process(), "_inheriting", False):  # this process is one that is being started
         raise ClusterError(f"executor {kind}: {_GUARD}")
