@@ -189,7 +189,7 @@ def test_json_says_it_all() -> None:
     ]
     assert [entry["weight"] for entry in json["locals"][0]["tuples"]] == [1, 0]
     assert (json["main_width"], json["preprocessed_width"], json["num_public_values"]) == (3, 0, 1)
-    assert (json["main_next"], json["preprocessed_next"]) == (True, False)
+    assert (d.main_next, d.preprocessed_next) == (True, False)
 
 
 def test_one_width_on_a_bus_over_all_tables() -> None:
