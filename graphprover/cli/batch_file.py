@@ -221,7 +221,7 @@ def _parsed(path: Path) -> dict[str, Any]:
     except RecursionError:
         depths = [*accumulate((char in "[{") - (char in "]}") for char in text)]
         line = text[: depths.index(max(depths))].count("\n") + 1
-        raise UsageError(f"{path}: line {line:,}: brackets are nested too deep; no key takes more than text") from None
+        raise UsageError(f"{path}: line {line:,}: brackets are nested too deep: no key takes arrays") from None
 
 
 def _real(path: Path) -> Path:
