@@ -17,6 +17,7 @@ import os
 import re
 import sys
 import tempfile
+import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -35,6 +36,8 @@ from graphprover.vm.key import Key, MalformedKey
 
 FUNCTIONS = ("tables", "prove_inputs", "describe")
 KEPT_OPEN = 16  # programs that came from other processes
+
+_imported: dict[str, tuple[Path, str]] = {}  # by module of a program's path: that path, and what errors call it
 
 
 class ProgramError(Exception):
@@ -69,6 +72,8 @@ class Program:
             inputs = self.module.prove_inputs(data)
         except ValueError as error:
             raise ProgramError(f"{self.name}: {error}") from error
+        if len(inputs) != len(airs):
+            raise ProgramError(f"{self.name}: prove_inputs() gives {len(inputs)} traces for {len(airs)} tables")
         tables = [Table(air, values, main) for air, (main, values) in zip(airs, inputs, strict=True)]
         return Statement(tables, self.label)
 
@@ -220,6 +225,7 @@ def packaged_names() -> list[str]:
 
 def _import_path(path: Path, shown: str) -> ModuleType:
     """The module at a path, which errors call ``shown``."""
+    path = Path(os.path.abspath(path))  # what is imported later is found from any working directory
     file = path / "__init__.py" if path.is_dir() else path
     if file.suffix != ".py" or not file.is_file():
         kinds = "a .py file, a folder with an __init__.py, an ELF file nor a verifying key"
@@ -232,12 +238,62 @@ def _import_path(path: Path, shown: str) -> ModuleType:
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
+    _imported[name] = path, shown
     try:
         spec.loader.exec_module(module)
     except Exception as error:
         del sys.modules[name]
-        raise ProgramError(f"{shown}: cannot be imported: {type(error).__name__}: {error}") from error
+        raise ProgramError(f"{line_of(error) or shown}: cannot be imported: {words_of(error)}") from error
     return module
+
+
+def line_of(error: BaseException) -> str | None:
+    """Find where in a program an error was raised, however deep the code that the program called.
+
+    Args:
+        error: The error, with its traceback.
+
+    Returns:
+        FILE:LINE of the innermost line of a program that was imported by its path; None if there is none.
+    """
+    found = None
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        module = str(frame.f_globals.get("__name__")).partition(".")[0]
+        file = module in _imported and _shown(module, frame.f_code.co_filename)
+        found = f"{file}:{line}" if file else found
+    if isinstance(error, SyntaxError):  # which is of a file that did not run
+        files = (_shown(module, str(error.filename)) for module in _imported)
+        found = next((f"{file}:{error.lineno}" for file in files if file), found)
+    return found
+
+
+def _shown(module: str, file: str) -> str | None:
+    """What errors call a file of a program; None for a file that is not of it."""
+    path, shown = _imported[module]
+    if not Path(file).is_relative_to(path):
+        return None
+    return str(Path(shown, Path(file).relative_to(path)))
+
+
+def words_of(error: BaseException) -> str:
+    """Say in words what an error says, without its type unless there is nothing else.
+
+    Args:
+        error: The error.
+
+    Returns:
+        Its message, perhaps of several lines.
+    """
+    match error:
+        case OSError(strerror=str(reason)):
+            return reason if error.filename is None else f"{error.filename}: {reason}"
+        case SyntaxError(msg=str(reason)):
+            return reason
+        case KeyError():
+            return f"no key {error}"
+        case MemoryError() if not error.args:
+            return "out of memory"
+    return str(error) or type(error).__name__
 
 
 def _checked(name: str, label: str, module: ModuleType) -> Program:

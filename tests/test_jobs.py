@@ -161,7 +161,7 @@ def test_jobs_run_in_a_process_that_has_none_of_their_files(
     assert done.returncode == 0, done.stderr.decode()
     assert done.stdout.decode().splitlines() == [
         f"guest {hashlib.sha256(proof.to_bytes()).hexdigest()}",
-        "helped ProgramError helped.py: cannot be imported: ModuleNotFoundError: No module named 'only_here'",
+        "helped ProgramError helped.py:1: cannot be imported: No module named 'only_here'",
         "imported",
         f"table.py {expected['table.py']}",
         "imported",

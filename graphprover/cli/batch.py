@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -254,8 +255,19 @@ def _appended(path: Path | None) -> Iterator[Callable[[Facts], None]]:
     if path is None:
         yield lambda found: None
         return
-    with nullcontext(sys.stdout) if path == STREAM else path.open("a") as file:
-        yield lambda found: print(json.dumps(found, allow_nan=False), file=file, flush=True)
+    if path == STREAM:
+        yield lambda found: print(json.dumps(found, allow_nan=False), flush=True)
+        return
+    with path.open("ab", buffering=0) as file:
+        yield lambda found: _append(file, path, json.dumps(found, allow_nan=False))
+
+
+def _append(file: FileIO, path: Path, line: str) -> None:
+    """Append a line to an open file; raises FileError."""
+    try:
+        file.write(f"{line}\n".encode())
+    except OSError as error:
+        raise FileError(f"{path}: {error.strerror}") from error
 
 
 def bar(number: int) -> "AbstractContextManager[Draw | None]":

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from graphprover.cli.facts import Facts, file
-from graphprover.cli.options import FAILED, OK, Command, add_json, add_limits, limits_given
+from graphprover.cli.options import FAILED, OK, Command, add_json, add_limits, limits_given, refuse
 from graphprover.cli.paths import path_argument
 from graphprover.cli.report import Block, Section, cells_report, say
 from graphprover.files import FileError, check_writable, read_input, write
@@ -96,6 +96,8 @@ def run(options: argparse.Namespace) -> int:
         if options.output:
             write(options.output, fault.output)
         raise
+    except ValueError as error:
+        refuse(error, options.guest)
     seconds = time.perf_counter() - started
     if options.output:
         write(options.output, execution.output)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphprover.anatomy import bits_by, expected_sizes, proofs_of
 from graphprover.envelope import Proof
-from graphprover.programs import Program
+from graphprover.programs import Program, line_of, words_of
 from graphprover.proof_in_pieces import ProofInPieces
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.transcript import RELEASE
@@ -188,9 +188,12 @@ def _says(program: Program | Guest, proof: Proof | ProofInPieces) -> Facts:
 
 
 def message(error: BaseException) -> str:
-    """An error in one line; those of ours say enough without their type."""
+    """An error in one line, in a program's file with the line there; an error that nobody foresaw also by its type."""
+    if line := line_of(error):
+        return one_line(f"{line}: {words_of(error)}")
     ours = type(error).__module__.partition(".")[0] == __name__.partition(".")[0]
-    return one_line(str(error) if ours else f"{type(error).__name__}: {error}")
+    foreseen = ours or type(error) is ValueError or isinstance(error, OSError | ImportError | MemoryError)
+    return one_line(words_of(error) if foreseen else f"{type(error).__name__}: {error}")
 
 
 def one_line(text: str) -> str:

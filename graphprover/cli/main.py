@@ -1,11 +1,14 @@
 """The command line as a whole: which command is asked for, and how it ends."""
 
 import argparse
+import errno
 import json
 import os
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
 
 from graphprover import __version__
 from graphprover.cli import (
@@ -31,6 +34,8 @@ from graphprover.protocol.errors import VerificationError
 
 PROVER = {"dask", "distributed", "numba", "llvmlite", "rich", "shtab"}  # modules of the extra [prover]
 
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # of a file that takes no more
+
 EPILOG = f"""\
 first steps:
   graphprover prove examples/keccak --input README.md -o proof.bin
@@ -47,14 +52,42 @@ SECURITY.md.
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code. Errors are one line on stderr; `__main__` has the signals."""
+    try:
+        return _flushed(_run(arguments))
+    except SystemExit as ended:  # argparse ends so, after --help too
+        raise SystemExit(_flushed(ended.code)) from None
+
+
+def _flushed(code: Any) -> Any:
+    """Write the rest of standard output, which the interpreter would do after us; gives the exit code."""
+    try:
+        sys.stdout.flush()
+        return code
+    except OSError as error:
+        _drop_stdout()
+        if isinstance(error, BrokenPipeError):  # whoever reads our output has seen enough
+            return code
+        print(f"graphprover: standard output: {error.strerror}", file=sys.stderr)
+        return USAGE
+
+
+def _drop_stdout() -> None:
+    """Send what is left of standard output nowhere: the interpreter would try once more, and show a traceback."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     options = parser().parse_args(arguments)
     try:
         check_files(options)
         return options.command(options)
     except BrokenPipeError:  # whoever reads our output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_stdout()
         return OK
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in FULL and error.filename is None:
+            _drop_stdout()
+            error = FileError(f"standard output: {error.strerror}")  # all other files have names
         if DEBUG in os.environ:
             raise
         code = USAGE if isinstance(error, UsageError | ProgramError | FileError) else FAILED
@@ -67,7 +100,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"graphprover: {line}", file=sys.stderr)
         if getattr(options, "json", False):
             no = {"valid": False} if options.command is verify.run and isinstance(error, VerificationError) else {}
-            print(json.dumps(no | {"error": "\n".join(lines)}))
+            with suppress(OSError):  # the line on stderr has told the error
+                print(json.dumps(no | {"error": "\n".join(lines)}))
         return code
 
 

@@ -7,9 +7,11 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from graphprover.cli.paths import path_argument
 from graphprover.files import STREAM
+from graphprover.programs import line_of
 from graphprover.protocol.parameters import FAST, RATES, SMALL
 from graphprover.protocol.security import JOHNSON_PROXIMITY, PROXIMITIES
 from graphprover.vm.guest import Limits, limits_of
@@ -59,6 +61,22 @@ def _paths(options: argparse.Namespace, names: Sequence[str]) -> list[Path]:
 def drawn() -> bool:
     """Whether progress is drawn: in a terminal, unless the log goes there."""
     return sys.stderr.isatty() and DEBUG not in os.environ
+
+
+def refuse(error: ValueError, subject: object) -> NoReturn:
+    """End a command whose arguments a function refused by a ValueError.
+
+    Args:
+        error: What the function raised.
+        subject: The program or file that the line begins with.
+
+    Raises:
+        UsageError: The same about the subject.
+        ValueError: The error itself, if a line of the user's program raised it.
+    """
+    if line_of(error):
+        raise error
+    raise UsageError(f"{subject}: {error}") from error
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -168,10 +186,10 @@ def add_proximity(parser: argparse.ArgumentParser) -> None:
 
 def add_limits(parser: argparse.ArgumentParser, default_memory: str = "half of this computer's") -> None:
     """The limits of a guest's run, which `limits_given` reads."""
-    parser.add_argument("--max-cycles", type=int, metavar="N", help="stop a guest there (default 2^30)")
+    parser.add_argument("--max-cycles", type=count, metavar="N", help="stop a guest there (default 2^30)")
     parser.add_argument(
         "--max-memory",
-        type=int,
+        type=count,
         metavar="MIB",
         help=f"stop a guest whose pages, output and record take more (default {default_memory})",
     )

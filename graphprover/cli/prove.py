@@ -15,13 +15,13 @@ from graphprover.cli.observed_files import save_proof
 from graphprover.cli.options import (
     OK,
     Command,
-    UsageError,
     add_json,
     add_level,
     add_pieces,
     add_report,
     asks,
     drawn,
+    refuse,
     report_files,
 )
 from graphprover.cli.paths import path_argument
@@ -120,7 +120,7 @@ def run(options: argparse.Namespace) -> int:
     except ValueError as error:
         if type(error) is not ValueError:  # others are not about arguments
             raise
-        raise UsageError(f"{program.name}: {error}") from error
+        refuse(error, program.name)
     encoded = proof.to_bytes()
     with stage("write"):
         _write(options.output, encoded)

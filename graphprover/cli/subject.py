@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from graphprover.cli.options import UsageError, add_limits, limits_given
+from graphprover.cli.options import UsageError, add_limits, limits_given, refuse
 from graphprover.cli.paths import path_argument, program_argument
 from graphprover.envelope import Proof
 from graphprover.files import read_input
@@ -37,7 +37,10 @@ def program_and_statement(options: argparse.Namespace) -> tuple[Program | Guest,
     program, data, limits = program_given(options)
     if not isinstance(program, Guest):
         return program, program.statement_for(data)
-    statement = program.statement_for(data, **limits)
+    try:
+        statement = program.statement_for(data, **limits)
+    except ValueError as error:
+        refuse(error, program.name)
     assert isinstance(statement, Statement)
     return program, statement
 
@@ -55,7 +58,7 @@ def program_and_pieces(options: argparse.Namespace) -> tuple[Program | Guest, St
             )
         return program, in_pieces(program.statement_for(data), pieces)
     except ValueError as error:
-        raise UsageError(f"{program.name}: {error}") from error
+        refuse(error, program.name)
 
 
 def program_given(options: argparse.Namespace) -> tuple[Program | Guest, bytes | None, Limits]:
@@ -82,7 +85,7 @@ def prepared_for(program: Program | Guest, statement: Statement | Pieces, option
     try:
         return ready(statement, options.security, options.rate, proximity=options.proximity)
     except ValueError as error:
-        raise UsageError(f"{program.name}: {error}") from error
+        refuse(error, program.name)
 
 
 def machine_of(name: str, but: str) -> Machine:

@@ -46,6 +46,8 @@ def tables():
 def prove_inputs(data):
     if data == b"":
         raise ValueError("an empty file has no first byte")
+    if data == b"none":
+        return []
     first = 1 if data is None else data[0]
     trace = np.array([[first << row for row in range(8)]], dtype=np.uint64)
     if data == b"wrong":
@@ -57,6 +59,8 @@ def describe(public_values):
     (first, last), = public_values
     return {"first": str(first), "last": str(last)}
 """
+
+GUEST = str(Path(__file__).parents[2] / "examples/guests/fib_iterative.elf")
 
 
 @pytest.fixture(autouse=True)
@@ -216,7 +220,12 @@ def test_a_packaged_example_is_no_folder_of_the_same_name(folder: Path, capsys: 
         assert main(["inspect", name]) == OK
     assert "program   examples/fibonacci\n" in capsys.readouterr().out
     for name in ("./examples/fibonacci", str(own), "examples/../examples/fibonacci"):
-        fails(["verify", "proof.bin", name], USAGE, capsys, f"{Path(name)}: cannot be imported", "not the packaged one")
+        fails(
+            ["verify", "proof.bin", name],
+            USAGE,
+            capsys,
+            f"{Path(name) / '__init__.py'}:1: cannot be imported: not the packaged one",
+        )
     (own / "__init__.py").write_text(PROGRAM)
     assert main(["prove", "./examples/fibonacci", "-o", "own.bin"]) == OK
     fails(["verify", "own.bin"], USAGE, capsys, "proof of 'fibonacci', which is no packaged example")
@@ -267,7 +276,13 @@ def test_expectations(proof: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["prove", "examples/nothing"], "examples/nothing: no such file or folder, nor one of the examples"),
         (["prove", "empty"], "empty: neither a .py file, a folder"),
         (["prove", "."], ".: neither a .py file, a folder"),
-        (["prove", "broken.py"], "broken.py: cannot be imported: SyntaxError"),
+        (["prove", "broken.py"], "broken.py:1: cannot be imported: "),
+        (["prove", "lacks.py"], "lacks.py:2: cannot be imported: No module named 'nowhere'"),
+        (["prove", "doubling.py", "--input", "none"], "doubling.py: prove_inputs() gives 0 traces for 1 tables"),
+        (
+            ["prove", GUEST, "--max-cycles", str(1 << 32)],
+            "fib_iterative.elf: a limit of 4,294,967,296 cycles is not in",
+        ),
         (["prove", "half.py"], "half.py: no function prove_inputs()"),
         (["prove", "doubling.py", "--input", "missing"], "missing: No such file"),
         (["prove", "doubling.py", "--input", "."], ".: Is a directory"),
@@ -284,6 +299,8 @@ def test_expectations(proof: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_usage_errors(arguments: Sequence[str], cause: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "empty").touch()
     (folder / "broken.py").write_text("def tables(:\n")
+    (folder / "lacks.py").write_text("\nimport nowhere\n")
+    (folder / "none").write_bytes(b"none")
     (folder / "half.py").write_text("def tables(): return []\n")
     fails(arguments, USAGE, capsys, cause)
 
@@ -298,6 +315,8 @@ def test_usage_errors(arguments: Sequence[str], cause: str, folder: Path, capsys
         (["prove", "p", "--rate", "3"], "invalid choice: 3"),
         (["prove", "p", "--rates", "3"], "unrecognized arguments: --rates 3"),
         (["--rates", "prove", "p"], "unrecognized arguments: --rates"),
+        (["prove", "p", "--max-cycles", "0"], "--max-cycles: invalid number from 1 on value: '0'"),
+        (["prove", "p", "--max-memory", "-3"], "--max-memory: invalid number from 1 on value: '-3'"),
         (["prove", "p", "--rate", "8", "--rate", "8"], "argument --rate: given twice"),
         (["prove", "p", "-o", "a", "--output", "b"], "argument -o/--output: given twice"),
         (["prove", "p", "--dashboard", "--dashboard"], "argument --dashboard: given twice"),
@@ -363,10 +382,35 @@ def test_an_error_in_a_program_is_one_line_unless_debugging(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (folder / "doubling.py").write_text(PROGRAM.replace("t.next.value", "t.next.valu"))
-    fails(["check", "doubling.py"], FAILED, capsys, "AttributeError: 'valu' is not among the columns")
+    line = PROGRAM[: PROGRAM.index("t.next.value")].count("\n") + 1
+    fails(["check", "doubling.py"], FAILED, capsys, f"graphprover: doubling.py:{line}: 'valu' is not among the columns")
     monkeypatch.setenv("GRAPHPROVER_DEBUG", "1")
     with pytest.raises(AttributeError):
         main(["check", "doubling.py"])
+
+
+@pytest.mark.parametrize("command", ["check", "prove", "plan", "inspect"])
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ("{}['x']", "no key 'x'"),
+        ("1 // 0", "integer division or modulo by zero"),
+        ("int('x')", "invalid literal for int() with base 10: 'x'"),
+        ("open('none')", "none: No such file or directory"),
+        ("[][\n1\n]", "list index out of range"),
+        ("exec('assert 0')", "AssertionError"),
+    ],
+)
+def test_an_error_in_a_program_names_its_line(
+    command: str, wrong: str, words: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In the file of the program that called what failed, also in a folder and as it is named."""
+    own = folder / "deep" / "program"
+    own.mkdir(parents=True)
+    (own / "__init__.py").write_text("from .inner import describe, prove_inputs, tables\n")
+    (own / "inner.py").write_text(PROGRAM.replace("        t.first_row(", f"        {wrong}\n        t.first_row(", 1))
+    line = PROGRAM[: PROGRAM.index("        t.first_row(")].count("\n") + 1
+    fails([command, "deep/program/"], FAILED, capsys, f"graphprover: deep/program/inner.py:{line}: {words}\n")
 
 
 def test_what_is_read_as_a_proof_is_bounded(

@@ -126,6 +126,37 @@ def test_proofs_in_pieces_are_longer(monkeypatch: pytest.MonkeyPatch, tmp_path: 
         files.read_proof(path)
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+@pytest.mark.parametrize("buffered", [True, False])
+@pytest.mark.parametrize(
+    "arguments",
+    [["--help"], ["--version"], ["check", "examples/fibonacci"], ["completion", "bash"], ["verify", "none"]],
+)
+def test_standard_output_that_is_full(arguments: list[str], buffered: bool) -> None:
+    """One line and no traceback, whether what is printed fits the buffer or not."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "" if buffered else "1"}
+    with open("/dev/full", "wb") as full:
+        command = [sys.executable, "-m", "graphprover", *arguments]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, env=environment, text=True)
+    if arguments == ["verify", "none"]:  # says nothing there
+        assert (done.returncode, done.stderr) == (USAGE, "graphprover: none: No such file or directory\n")
+    elif buffered or not arguments[0].startswith("--"):
+        assert (done.returncode, done.stderr) == (USAGE, "graphprover: standard output: No space left on device\n")
+    else:  # which argparse prints, and lets fail
+        assert not done.stderr
+
+
+@pytest.mark.parametrize("arguments", [["check", "examples/fibonacci"], ["completion", "bash"]])
+def test_nobody_reads_standard_output(arguments: list[str]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": ""}
+    command = [sys.executable, "-m", "graphprover", *arguments]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, env=environment, text=True)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (OK, "")
+
+
 def test_two_files_of_a_command_are_two(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = str(tmp_path / "out.json")
     prove = ["prove", "examples/fibonacci", "-o"]
