@@ -16,6 +16,7 @@ import numpy as np
 from graphprover.air import Air
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.hashing import DIGEST_BYTES, keccak256
+from graphprover.protocol.security import CAP_HEIGHT
 from graphprover.statement import Statement, Table
 from graphprover.vm.io import INPUT_BASE
 from graphprover.vm.shape import MAX_LOG_ROWS, Kind
@@ -124,7 +125,7 @@ class KeyStatement(Statement):
     def preprocessed_cap(self, log_blowup: int, cap_height: int) -> tuple[bytes, ...] | None:
         """The key's commitment, a single digest; raises VerificationError where it has none."""
         caps: Mapping[int, bytes] = self._key_caps  # type: ignore[attr-defined]
-        if log_blowup not in caps or cap_height:
+        if log_blowup not in caps or cap_height != CAP_HEIGHT:
             raise VerificationError("the verifying key has no commitment for a proof of this rate and cap")
         return (caps[log_blowup],)
 

@@ -2,6 +2,7 @@
 
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.preprocessed import preprocessed_cap
+from graphprover.protocol.security import CAP_HEIGHT
 from graphprover.vm.key import Key
 from graphprover.vm.shape import Kind
 from graphprover.vm.statement import LOG_BLOWUPS, Machine
@@ -13,7 +14,7 @@ def make_key(machine: Machine) -> Key:
     caps = {}
     for kind in Kind:
         own = [columns[number] for number in machine.preprocessed(kind)]
-        caps[kind] = {log: preprocessed_cap(own, log, cap_height=0)[0] for log in LOG_BLOWUPS}
+        caps[kind] = {log: preprocessed_cap(own, log, CAP_HEIGHT)[0] for log in LOG_BLOWUPS}
     program, data = machine.program(), machine.data()
     return Key(
         machine.entry,

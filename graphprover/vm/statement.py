@@ -223,6 +223,11 @@ class ProgramStatements:
         rate = 1 << proof.parameters.log_blowup
         if proof.parameters.log_blowup not in LOG_BLOWUPS:
             raise VerificationError(f"a proof at rate 1/{rate}; executions are proved at rates 1/2, 1/4 and 1/8")
+        cap_height = proof.parameters.cap_height
+        if cap_height != CAP_HEIGHT:  # a key commits to this one
+            raise VerificationError(
+                f"a proof of cap height {cap_height}; executions are proved at cap height {CAP_HEIGHT}"
+            )
         header = header_of(proof)
         first, *_ = header.numbers
         try:

@@ -138,11 +138,17 @@ def pin_degree(tuples: Sequence[tuple[int, int]]) -> int:
 
 
 def refusal(
-    files: Sequence[File], in_pieces: bool, log_blowup: int, label: str, program: Program, describe: Describe
+    files: Sequence[File],
+    in_pieces: bool,
+    log_blowup: int,
+    cap_height: int,
+    label: str,
+    program: Program,
+    describe: Describe,
 ) -> str | None:
     """Return the rule that a verifier refuses the headers by, or None if it accepts them."""
     try:
-        _check(files, in_pieces, log_blowup, label, program, describe)
+        _check(files, in_pieces, log_blowup, cap_height, label, program, describe)
     except Refused as refused:
         return str(refused)
     return None
@@ -154,11 +160,18 @@ def _require(holds: bool, rule: str) -> None:
 
 
 def _check(
-    files: Sequence[File], in_pieces: bool, log_blowup: int, label: str, program: Program, describe: Describe
+    files: Sequence[File],
+    in_pieces: bool,
+    log_blowup: int,
+    cap_height: int,
+    label: str,
+    program: Program,
+    describe: Describe,
 ) -> None:
     last = label.split(" ")[-1]
     _require(not re.fullmatch("[0-9a-f]{64}", last) or last == program.hash, "label of another program")
     _require(log_blowup in (1, 2, 3), "rate")
+    _require(cap_height == 0, "cap height")
     numbers, logs, values = [], [], []
     for index, file in enumerate(files):
         own_values, own_logs = list(file.values), list(file.logs)

@@ -11,7 +11,7 @@ import struct
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import product
 from typing import Any
 
@@ -31,6 +31,7 @@ from graphprover.vm.io import INPUT_BASE, OUTPUT_BASE
 from graphprover.vm.isa import Instruction, Op
 from graphprover.vm.key import Key
 from graphprover.vm.run_statement import pieces_of_run, statement_of_run
+from graphprover.vm.shape import Kind
 from graphprover.vm.statement import Machine
 from graphprover.vm.version import FAMILY_NUMBERS, MACHINE_DIGEST
 from graphprover.vm.windows import windows_of
@@ -61,6 +62,7 @@ class Claimed:
     heads: list[int]  # log2 of the rows of each piece's head; empty for a proof in one piece
     label: str = ""
     log_blowup: int = 1
+    cap_height: int = 0
     false_head: int | None = None  # the piece whose head names another table than its last
 
     def files(self) -> list[spec.File]:
@@ -81,7 +83,7 @@ class Claimed:
 
     def proof(self) -> Proof | ProofInPieces:
         """A proof with this header."""
-        parameters = Parameters(self.log_blowup, 10, 0, 3, 0, 0, 0, 0, 0, 0)
+        parameters = Parameters(self.log_blowup, 10, 0, 3, self.cap_height, 0, 0, 0, 0, 0)
         proofs = [Proof(self.label, parameters, file.logs, file.values, PAYLOAD) for file in self.files()]
         return ProofInPieces(Joint((bytes(32),) * len(proofs)), tuple(proofs)) if self.heads else proofs[0]
 
@@ -102,19 +104,38 @@ class Subject:
         relevant = {0: (t, 0, 0), 6: (0, w, 0), 7: (0, w, 0), 14: (0, 0, v), 15: (0, 0, v)}.get(number, (0, 0, 0))
         return _canonical(self.machine, number, *relevant)
 
+    @cached_property
+    def key(self) -> Guest:
+        """The program's verifying key, but for commitments, of which headers make no use."""
+        data = self.program.data_rows
+        logs = log2(self.program.program_rows), log2(data) if data else None
+        machine, caps = self.machine, {kind: dict[int, bytes]() for kind in Kind}
+        return Guest("guest", "guest", Key(machine.entry, machine.zero_base, *logs, machine.program_hash, caps))
+
     def accepted(self, claim: Claimed) -> bool:
-        """The verdict of the code."""
+        """The verdict of the code, which is one and for one reason with the program and with its key."""
+        by_program, by_key = self._refusal_by(self.guest, claim), self._refusal_by(self.key, claim)
+        assert by_program == by_key
+        return by_program is None
+
+    def _refusal_by(self, guest: Guest, claim: Claimed) -> str | None:
         proof = claim.proof()
         try:
-            layouts_of_proof(proof, self.guest.statement_of(proof))
-        except VerificationError:
-            return False
-        return True
+            layouts_of_proof(proof, guest.statement_of(proof))
+        except VerificationError as error:
+            return str(error)
+        return None
 
     def refusal(self, claim: Claimed) -> str | None:
         """The verdict of the page."""
         return spec.refusal(
-            claim.files(), bool(claim.heads), claim.log_blowup, claim.label, self.program, self.describe
+            claim.files(),
+            bool(claim.heads),
+            claim.log_blowup,
+            claim.cap_height,
+            claim.label,
+            self.program,
+            self.describe,
         )
 
 
@@ -309,6 +330,7 @@ def change(claim: Claimed, subject: Subject, rng: random.Random) -> None:
             del tables[i]
         case 8:
             claim.log_blowup = rng.choice((1, 2, 3, 3, 4))
+            claim.cap_height = rng.choice((0, 0, 0, 1, 3))
         case 9:  # public values
             i = rng.choice([n for n, table in enumerate(tables) if table[2]] or [i])
             values = list(tables[i][2])
