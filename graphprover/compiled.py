@@ -11,6 +11,7 @@ Rests on inner parts of Numba 0.68: its cache without its files.
 import hashlib
 import io
 import logging
+import os
 import pickle
 import sys
 import time
@@ -81,12 +82,15 @@ class _Temporary(InTreeCacheLocator):
 
     def __init__(self, function: Callable, file: str) -> None:
         super().__init__(function, file)
-        self._cache_path = str(private_folder() / self.get_suitable_cache_subpath(file))
+        try:
+            self._cache_path = str(private_folder() / self.get_suitable_cache_subpath(file))
+        except FileError:  # nothing is read; the reason comes from `ensure_cache_path`
+            self._cache_path = os.devnull
 
     def ensure_cache_path(self) -> None:
-        """Raises OSError."""
-        super().ensure_cache_path()
+        """Raises OSError, and FileError without a private folder."""
         folder = private_folder()
+        super().ensure_cache_path()
         _tell("temporary", f"compiled kernels are kept in {folder}, as no other place can be written to")
 
     @classmethod
@@ -136,8 +140,8 @@ class KernelCache(FunctionCache):
             super().save_overload(sig, data)
         except (OSError, FileError) as error:
             cause = error if isinstance(error, OSError) else error.__cause__
-            reason = cause.strerror if isinstance(cause, OSError) else str(cause)
-            _tell("unkept", f"compiled kernels cannot be kept in {self._cache_path}: {reason}; they are for this once")
+            reason = f"in {self._cache_path}: {cause.strerror}" if isinstance(cause, OSError) else f"in {error}"
+            _tell("unkept", f"compiled kernels cannot be kept {reason}; they are for this once")
 
 
 class _Files:

@@ -9,7 +9,6 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from functools import cache
 from pathlib import Path
 from typing import IO
 
@@ -18,6 +17,9 @@ PIECES_MAGIC = b"graphprover pieces\x01"  # a proof in pieces begins with it
 MAX_PIECES_BYTES = 8 << 30  # of one: as many pieces as there may be, of twice the usual bytes
 
 SAME_WORK = 60.0  # seconds: a kernel of a GPU compiles in fewer
+
+# What to do if the folder for locks and ledgers cannot be taken.
+ANOTHER_FOLDER = "mend or remove it, or set XDG_RUNTIME_DIR to a local folder of your own that has mode 700"
 
 STREAM = Path("-")  # standard input where a file is read, standard output where one is written
 
@@ -109,20 +111,37 @@ def remove_unfinished() -> None:
         temporary.unlink(missing_ok=True)
 
 
-@cache
 def private_folder() -> Path:
-    """A temporary folder of this user's own; one that nothing can be written to, where there is none.
+    """Return a folder of this user's own, for files that may be gone after the next start of the host.
 
-    What is in it is trusted, so a folder that others can write to is not taken, nor one that they have made.
+    It is in XDG_RUNTIME_DIR if that is this user's own, else in the folder for temporary files. What is in it is
+    trusted, so a folder that others can enter is not taken, nor one that they have made. Raises FileError.
     """
-    folder = Path(os.environ.get("TMPDIR") or "/tmp") / f"graphprover-{os.geteuid()}"
+    runtime = Path(os.environ.get("XDG_RUNTIME_DIR") or os.devnull)
+    parent = Path(os.environ.get("TMPDIR") or "/tmp") if _foreign(runtime) else runtime
+    folder = parent / f"graphprover-{os.geteuid()}"
     try:
-        folder.mkdir(mode=0o700, exist_ok=True)
+        if not folder.is_dir():
+            folder.mkdir(mode=0o700, exist_ok=True)
+        reason = _foreign(folder)
+    except OSError as error:
+        reason = str(error.strerror)
+    if reason:
+        raise FileError(f"{folder}: {reason}; {ANOTHER_FOLDER}")
+    return folder
+
+
+def _foreign(folder: Path) -> str:
+    """Why a folder is not this user's own; nothing if it is."""
+    try:
         found = folder.lstat()
-    except OSError:
-        return Path(os.devnull)
-    private = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
-    return folder if private else Path(os.devnull)
+    except OSError as error:
+        return error.strerror or str(error)
+    if not stat.S_ISDIR(found.st_mode):
+        return "it is no folder"
+    if found.st_uid != os.geteuid():
+        return f"it belongs to user {found.st_uid}"
+    return f"others can enter it (mode {found.st_mode & 0o777:o})" if found.st_mode & 0o077 else ""
 
 
 @contextmanager
@@ -131,10 +150,10 @@ def alone(work: str) -> Iterator[None]:
 
     Without a folder for locks nobody waits, nor for longer than `SAME_WORK`: who does it may have stopped.
     """
-    path = private_folder() / f"{hashlib.sha256(work.encode()).hexdigest()[:32]}.lock"
     try:
+        path = private_folder() / f"{hashlib.sha256(work.encode()).hexdigest()[:32]}.lock"
         lock = path.open("w")
-    except OSError:
+    except (OSError, FileError):
         yield
         return
     with lock:

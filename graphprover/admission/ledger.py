@@ -8,7 +8,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import astuple, dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import IO
 from graphprover.admission.lock import Lock
 from graphprover.admission.rules import PLACES, Entry, Need, grantable, has_turn, in_the_way
 from graphprover.device import Device, DeviceLost
-from graphprover.files import private_folder
+from graphprover.files import ANOTHER_FOLDER, FileError, private_folder
 
 try:
     import fcntl
@@ -28,7 +28,7 @@ PATIENCE = 5.0  # seconds to wait for memory that no proof uses, and until a wai
 TOLD_AGAIN = 60.0  # seconds between two lines about a wait
 STOPPED = 5.0  # seconds without a sign of life after which nobody waits for a process; a turn is not waited for longer
 POLL = 0.002  # seconds between two looks of a process that waits, for each process there is: all together cost the same
-LOOK = 0.1  # seconds between two looks of a process whose pool keeps memory, whether somebody waits for it
+LOOK = 0.1  # seconds between two looks of a process: at its own entry, and whether somebody waits for what it keeps
 
 _log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
 
@@ -47,19 +47,62 @@ class Kept:
 class Ledger:
     """What the proofs on one device hold, as all processes of this user see it; this process writes its own entry."""
 
-    def __init__(self, folder: Path, device: Device) -> None:
-        """Raises OSError where the folder cannot be written to."""
-        folder.mkdir(mode=0o700, exist_ok=True)
-        self._folder, self._device = folder, device
+    def __init__(self, device: Device) -> None:
+        """Raises OSError or FileError if the folder cannot be written to."""
+        self._device = device
         self._numbers = itertools.count()
         self._keeping: list[Kept] = []
         self._watching = threading.Lock()  # of `_keeping`, and of the thread that looks after it
-        self._lock = Lock(folder)
+        self._lock = Lock(lambda: _folder(device))
+        self._settled = 0.0  # of the monotonic clock: before it, others may have lost their entries
         self.own = Entry(f"{os.getpid()}-{secrets.token_hex(4)}")
-        with self._lock.taken():  # before anyone sees the file, it is locked
-            self._file = os.open(folder / f"{self.own.process}.json", os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-            fcntl.flock(self._file, fcntl.LOCK_EX)
+        with self._lock.taken() as folder:  # before anyone sees the file, it is locked
+            self._path = folder / f"{self.own.process}.json"
+            self._file = self._made()
             self._write()
+
+    def _made(self) -> int:
+        """The file of the own entry, new and locked; needs the lock."""
+        file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(file, fcntl.LOCK_EX)
+        return file
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Have the ledger's lock, and the own entry in its place; without a folder for them, which a warning says."""
+        with ExitStack() as stack:
+            try:
+                self._restore(stack.enter_context(self._lock.taken()))
+            except (OSError, FileError) as error:
+                _unshared(_reason(error, self._path.parent))
+            yield
+
+    def _restore(self, folder: Path) -> None:
+        """Write the own entry again if its file has been removed, or the folder is another; needs the lock."""
+        path = folder / self._path.name
+        if path == self._path and self._in_place():
+            return
+        self._path = path
+        file = self._made()
+        os.dup2(file, self._file, inheritable=False)  # other threads use that number
+        os.close(file)
+        self._settled = time.monotonic() + 3 * LOOK
+        self._write()
+
+    def _in_place(self) -> bool:
+        """Whether the own file is where others look, as systems remove temporary files that were not used for days."""
+        try:
+            return os.path.samestat(self._path.stat(), os.fstat(self._file))
+        except OSError:  # it is gone, or the folder is
+            return False
+
+    def watch(self) -> None:
+        """Write the own entry again whenever it has been removed; runs as long as the process."""
+        while True:
+            time.sleep(LOOK)
+            if not self._in_place():
+                with self.locked():
+                    pass
 
     @contextmanager
     def granted(self, needed: int, budget: int, instead: Kept | None = None) -> Iterator[None]:
@@ -68,7 +111,7 @@ class Ledger:
         try:
             if instead:
                 instead.wanted = need
-            with self._lock.taken():
+            with self.locked():
                 self.own.waits.append(need)
                 self._write()
             self._wait(need, instead)
@@ -76,7 +119,7 @@ class Ledger:
             yield
         finally:
             kept = self._reserved()
-            with self._lock.taken():
+            with self.locked():
                 self.own.kept = kept
                 for place in (getattr(self.own, name) for name in PLACES):
                     if need in place:
@@ -91,10 +134,10 @@ class Ledger:
             patient = waited < PATIENCE
             entries = self.entries()
             # Looked at without the lock first, so that a process which is stopped hardly ever has it.
-            if grantable(need, self._without(instead), entries, patient):
-                with self._lock.taken():
+            if self._is_settled() and grantable(need, self._without(instead), entries, patient):
+                with self.locked():
                     entries = self.entries(bury=True)
-                    if grantable(need, self._without(instead), entries, patient):
+                    if self._is_settled() and grantable(need, self._without(instead), entries, patient):
                         self._forget_kept([instead] if instead else [])
                         self.own.waits.remove(need)
                         self.own.held.append(need)
@@ -108,6 +151,10 @@ class Ledger:
             os.utime(self._file)  # a sign of life
             time.sleep(POLL * max(len(entries), 1))
 
+    def _is_settled(self) -> bool:
+        """Whether the entries of all processes are there."""
+        return time.monotonic() >= self._settled
+
     def _wait_for_turn(self, need: Need) -> None:
         """For `STOPPED` at most, unless it has come with the memory."""
         last = time.monotonic() + STOPPED
@@ -117,7 +164,7 @@ class Ledger:
 
         while need not in self.own.turns:
             if free():
-                with self._lock.taken():
+                with self.locked():
                     if free():
                         self.own.turns.append(need)
                         self._write()
@@ -137,7 +184,7 @@ class Ledger:
 
     def keep(self, kept: Kept, budget: int) -> None:
         """Hold what is kept, until it has ended or is in another's way."""
-        with self._watching, self._lock.taken():
+        with self._watching, self.locked():
             kept.need = Need(-kept.bytes, time.monotonic(), next(self._numbers), self.own.process)
             self.own.held.append(kept.need)
             self.own.idle += kept.bytes
@@ -152,14 +199,14 @@ class Ledger:
             time.sleep(LOOK)
             with self._watching:
                 kept = [kept for kept in self._keeping if not kept.ended]
-                if kept and not self.gone() and in_the_way(entries := self.entries(), budget):
+                if kept and in_the_way(entries := self.entries(), budget):
                     first = min(need for entry in entries if not entry.stopped for need in entry.waits)
                     for one in [one for one in kept if one.wanted != first][:1]:
                         one.drop()
                         one.ended = True
                 ended = [kept for kept in self._keeping if kept.ended]
                 if ended:
-                    with self._lock.taken():
+                    with self.locked():
                         self._forget_kept(ended)
                         self._write()
                 self._keeping = [kept for kept in self._keeping if not kept.ended]
@@ -186,7 +233,7 @@ class Ledger:
     def entries(self, bury: bool = False) -> list[Entry]:
         """Those of all processes that live. ``bury``: remove the others' files, which needs the lock."""
         found = []
-        for path in self._folder.glob("*.json"):
+        for path in self._path.parent.glob("*.json"):
             with suppress(OSError, ValueError), path.open() as file:  # it is gone, or is being written
                 if _is_locked(file):
                     stopped = time.time() - os.stat(file.fileno()).st_mtime > STOPPED
@@ -219,7 +266,7 @@ class Ledger:
         Neither lock nor grant is held meanwhile, so this waits for nobody who waits for it.
         """
         with suppress(DeviceLost):
-            while not self.gone():
+            while True:
                 time.sleep(LOOK)
                 spare, before = self.own.kept > self.own.taken(kept=False), time.monotonic() - LOOK
                 others = (entry for entry in self.entries() if entry.process != self.own.process)
@@ -227,13 +274,9 @@ class Ledger:
                     with self._device.task():
                         self._device.memory.trim(self.own.taken(kept=False))
                         kept = self._device.memory.reserved()
-                    with self._lock.taken():
+                    with self.locked():
                         self.own.kept = kept
                         self._write()
-
-    def gone(self) -> bool:
-        """Whether somebody has removed the file, as systems do with temporary files that were not used for days."""
-        return os.fstat(self._file).st_nlink == 0
 
     def forget(self) -> None:
         """In a child that was forked: the file is the parent's, and is locked for the parent alone."""
@@ -250,6 +293,14 @@ def _is_locked(file: IO[str]) -> bool:
     return False
 
 
+def _folder(device: Device) -> Path:
+    """The folder of a device's ledger, made if it is not there; raises OSError or FileError."""
+    folder = private_folder() / f"memory-{device.memory.identity}"
+    if not folder.is_dir():
+        folder.mkdir(mode=0o700, exist_ok=True)
+    return folder
+
+
 _ledgers: dict[str, Ledger] = {}
 _opening = threading.Lock()
 
@@ -261,18 +312,25 @@ def ledger_of(device: Device) -> Ledger | None:
         return None
     with _opening:
         name = device.memory.identity
-        if name in _ledgers and _ledgers[name].gone():
-            del _ledgers[name]
-            private_folder.cache_clear()
         if name not in _ledgers:
+            folder = None
             try:
-                _ledgers[name] = Ledger(private_folder() / f"memory-{name}", device)
-            except OSError as error:
-                _unshared(str(error))
+                folder = _folder(device)
+                _ledgers[name] = Ledger(device)
+            except (OSError, FileError) as error:
+                _unshared(_reason(error, folder))
                 return None
+            threading.Thread(target=_ledgers[name].watch, name="ledger", daemon=True).start()
             if device.memory.keeps:
                 threading.Thread(target=_ledgers[name].give_back, name="give-back", daemon=True).start()
         return _ledgers[name]
+
+
+def _reason(error: OSError | FileError, folder: Path | None) -> str:
+    """Which folder cannot be taken, why, and what to do."""
+    if isinstance(error, FileError):
+        return str(error)
+    return f"{error.filename or folder}: {error.strerror}; {ANOTHER_FOLDER}"
 
 
 @cache

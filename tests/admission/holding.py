@@ -9,11 +9,13 @@ import sys
 import time
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 
 import dask
 
 from graphprover.admission import ledger as ledgers
 from graphprover.admission.admitting import admitted
+from graphprover.admission.lock import Lock
 from graphprover.settings import MEMORY_LIMIT, POOL
 
 
@@ -55,6 +57,18 @@ def run_by_gpu(seconds: float) -> tuple[float, float]:
         first = time.monotonic()
         time.sleep(seconds)
         return first, time.monotonic()
+
+
+def take_and_release(folder: Path, marker: Path, end: float) -> int:
+    """How often the lock of a folder was taken until the end; raises FileExistsError if two had it."""
+    own, times = Lock(lambda: folder), 0
+    while time.time() < end:
+        with own.taken():
+            marker.mkdir()
+            time.sleep(0.0005)
+            marker.rmdir()
+        times += 1
+    return times
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
 """Proofs run as their memory allows, whoever asks: never more than there is, the heaviest first, nobody for ever."""
 
+import errno
 import logging
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -34,7 +36,7 @@ from graphprover.graphs.plan import peak_of
 from graphprover.prepared import Prepared, prepare
 from graphprover.prover import prove_prepared
 from graphprover.settings import MEMORY_LIMIT, POOL
-from tests.admission.holding import Memory, run, run_by_gpu
+from tests.admission.holding import Memory, run, run_by_gpu, take_and_release
 from tests.graphs.test_proof import FEW
 
 ROOT = Path(__file__).parents[2]
@@ -49,10 +51,9 @@ def own_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TMPDIR", str(tmp_path_factory.mktemp("ledgers")))
         patch.setattr(ledgers, "_ledgers", {})
-        private_folder.cache_clear()
+        patch.delenv("XDG_RUNTIME_DIR", raising=False)
         with dask.config.set({POOL: 1.0, MEMORY_LIMIT: 1.0}):
             yield private_folder()
-    private_folder.cache_clear()
 
 
 def device(total: int, **named: Any) -> Any:
@@ -191,9 +192,9 @@ def test_a_process_that_stopped_while_it_waits_is_passed(monkeypatch: pytest.Mon
 
 def other(memory: Any, kept: int = 0) -> Ledger:
     """Another process's part of a ledger."""
-    found = Ledger(private_folder() / f"memory-{memory.identity}", memory)
+    found = Ledger(memory)
     found.own.kept = kept
-    with found._lock.taken():
+    with found.locked():
         found._write()
     return found
 
@@ -214,14 +215,14 @@ def test_a_process_that_stopped_with_the_lock_is_passed(
             assert inside.pop() == 0
 
     with ThreadPoolExecutor(4) as pool:
-        with stopped._lock.taken():
+        with stopped.locked():
             for done in [pool.submit(take_much) for _ in range(4)]:
                 done.result(SECONDS)
             line = f"a process, probably {os.getpid()}, has stopped with the ledger's lock: others go on"
             assert 1 <= caplog.text.count(line) <= 4
             caplog.clear()
             take(memory, 20)
-        with stopped._lock.taken():
+        with stopped.locked():
             taking = pool.submit(take, memory, 20)
             time.sleep(0.1)
             assert not taking.done()
@@ -233,7 +234,7 @@ def test_who_waits_is_not_waited_for_where_there_is_room_for_both() -> None:
     memory = device(100, identity="both")
     heavier = other(memory)
     heavier.own.waits.append(Need(-60, 0.0, 0, heavier.own.process))
-    with heavier._lock.taken():
+    with heavier.locked():
         heavier._write()
     started = time.monotonic()
     take(memory, 40)
@@ -299,7 +300,7 @@ def give_turns(*ledgers: Ledger) -> None:
     """As if a proof of each of them ran."""
     for ledger in ledgers:
         ledger.own.turns.append(Need(-1, 0.0, 0, ledger.own.process))
-        with ledger._lock.taken():
+        with ledger.locked():
             ledger._write()
 
 
@@ -315,7 +316,7 @@ def test_who_waits_for_a_turn_holds_memory(monkeypatch: pytest.MonkeyPatch) -> N
     own = ledgers._ledgers["turns"].own
     assert own.held and not own.turns and not own.waits
     first.own.turns.clear()
-    with first._lock.taken():
+    with first.locked():
         first._write()
     thread.join(SECONDS)
     assert not thread.is_alive() and not own.held and not own.turns
@@ -426,15 +427,135 @@ def test_a_proof_inside_of_another_is_refused() -> None:
     take(memory, 100)
 
 
-def test_where_no_ledger_can_be_kept_a_warning_says_so(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(ledgers, "private_folder", lambda: Path(os.devnull))
+@pytest.fixture
+def parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for temporary files, and ledgers that are not open yet."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(ledgers, "_ledgers", {})
     ledgers._unshared.cache_clear()
+    return tmp_path
+
+
+@pytest.mark.parametrize("reason", ["mode", "owner", "file"])
+def test_a_foreign_folder_is_not_taken_and_a_warning_says_so(
+    reason: str, parent: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    own = parent / f"graphprover-{os.geteuid()}"
+    if reason == "file":
+        own.touch()
+        told = "File exists"
+    else:
+        own.mkdir(mode=0o700)
+        if reason == "mode":
+            own.chmod(0o755)
+            told = "others can enter it (mode 755)"
+        elif os.geteuid():
+            pytest.skip("only root can give folders away")
+        else:
+            os.chown(own, 12345, 12345)
+            told = "it belongs to user 12345"
     for _ in range(2):
-        take(device(100, identity="nowhere"), 10)
-    (record,) = caplog.records
-    assert "no ledger can be kept" in record.getMessage()
+        take(device(100, identity="foreign folder"), 10)
+    assert caplog.messages == [
+        f"graphprover: proofs are not admitted by memory, since no ledger can be kept: {own}: {told}; mend or remove "
+        "it, or set XDG_RUNTIME_DIR to a local folder of your own that has mode 700"
+    ]
+
+
+def test_a_ledger_that_cannot_be_written_is_told_with_its_folder(
+    parent: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = private_folder() / "memory-no folder"
+    path.touch()
+    take(device(100, identity="no folder"), 10)
+    assert f"no ledger can be kept: {path}: File exists; mend or remove it" in caplog.text
+
+
+def test_a_folder_that_cannot_be_locked_is_named(
+    parent: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def locked(file: int) -> bool:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))  # as NFS does for a folder
+
+    monkeypatch.setattr(lock, "locked", locked)
+    take(device(100, identity="remote"), 10)
+    assert f"no ledger can be kept: {private_folder() / 'memory-remote'}: Bad file descriptor; mend or" in caplog.text
+
+
+@pytest.mark.parametrize(("mode", "taken"), [(0o700, True), (0o755, False)])
+def test_the_folder_of_a_session_is_taken_first(
+    mode: int, taken: bool, parent: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = parent / "session"
+    session.mkdir()
+    session.chmod(mode)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(session))
+    assert private_folder().parent == (session if taken else parent)
+
+
+def test_a_folder_that_vanishes_while_memory_is_held_does_not_end_the_proof(
+    parent: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    memory = device(100, identity="vanishes")
+    with admitted(memory, 10):
+        shutil.rmtree(private_folder())
+        (parent / f"graphprover-{os.geteuid()}").touch()
+    assert "no ledger can be kept" in caplog.text and not ledgers._ledgers["vanishes"].own.held
+
+
+def test_an_entry_that_was_removed_is_written_again(own_folder: Path) -> None:
+    memory = device(100, identity="cleaned")
+    with admitted(memory, 60):
+        (entry,) = (own_folder / "memory-cleaned").glob("*.json")
+        for _ in range(3):
+            entry.unlink()
+            until(entry.exists)
+        theirs = other(memory)
+        assert [each.taken() for each in theirs.entries() if each.process != theirs.own.process] == [60]
+        shutil.rmtree(own_folder / "memory-cleaned")
+        with theirs.locked():  # which has lost its entry, too
+            assert not theirs._is_settled()
+        until(lambda: sum(each.taken() for each in theirs.entries()) == 60)
+    theirs.forget()
+
+
+def test_two_processes_never_have_the_lock_whatever_files_are_removed(tmp_path: Path) -> None:
+    folder, marker = tmp_path / "ledger", tmp_path / "inside"
+    folder.mkdir()
+    end = time.time() + 3
+    with ProcessPoolExecutor(4, get_context("spawn")) as pool:
+        takers = [pool.submit(take_and_release, folder, marker, end) for _ in range(4)]
+        while not all(taker.done() for taker in takers):
+            for path in folder.rglob("*"):
+                if random.random() < 0.5:
+                    with suppress(OSError):  # another process has it now
+                        path.rmdir() if path.is_dir() else path.unlink()
+            time.sleep(0.001)
+        assert all(taker.result() > 1 for taker in takers)
+
+
+def test_who_makes_a_folder_anew_waits_for_the_holder_of_the_one_that_was_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lock, "NEW", 1.0)
+    folder, inside = tmp_path / "ledger", list[int]()
+
+    def made() -> Path:
+        folder.mkdir(exist_ok=True)
+        return folder
+
+    def enter() -> list[int]:
+        with lock.Lock(made).taken():
+            return list(inside)
+
+    with ThreadPoolExecutor(1) as pool:
+        with lock.Lock(made).taken():
+            inside.append(1)
+            shutil.rmtree(folder)
+            entering = pool.submit(enter)
+            time.sleep(0.1)
+            inside.clear()
+        assert entering.result(SECONDS) == []
 
 
 def test_an_error_inside_gives_the_grant_back() -> None:

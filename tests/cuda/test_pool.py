@@ -229,7 +229,7 @@ def test_an_idle_process_gives_its_memory_to_one_that_waits(tmp_path: Path) -> N
     """By the ledger: one keeps much beyond its proofs, and the other is admitted before its patience ends."""
     keeper = subprocess.Popen(
         [sys.executable, "-c", KEEPER],
-        env=os.environ | {"PYTHONPATH": PATH, "TMPDIR": str(tmp_path)},
+        env=os.environ | {"PYTHONPATH": PATH, "TMPDIR": str(tmp_path), "XDG_RUNTIME_DIR": ""},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -237,7 +237,7 @@ def test_an_idle_process_gives_its_memory_to_one_that_waits(tmp_path: Path) -> N
     assert keeper.stdout is not None and keeper.stdin is not None
     try:
         assert int(keeper.stdout.readline()) >= 512 * MIB
-        found = python(WAITER, TMPDIR=str(tmp_path))
+        found = python(WAITER, TMPDIR=str(tmp_path), XDG_RUNTIME_DIR="")
         assert found.stdout.strip() == "admitted", found.stderr
         keeper.stdin.write("\n")
         keeper.stdin.flush()
