@@ -220,7 +220,8 @@ def private_folder() -> Path:
     parent = Path(os.environ.get("TMPDIR") or "/tmp") if _foreign(runtime) else runtime
     folder = parent / f"graphprover-{os.geteuid()}"
     try:
-        folder.mkdir(mode=0o700, exist_ok=True)
+        if not folder.is_dir():
+            folder.mkdir(mode=0o700, exist_ok=True)
         reason = _foreign(folder)
     except OSError as error:
         reason = str(error.strerror)

@@ -296,7 +296,8 @@ def _is_locked(file: IO[str]) -> bool:
 def _folder(device: Device) -> Path:
     """The folder of a device's ledger, made if it is not there; raises OSError or FileError."""
     folder = private_folder() / f"memory-{device.memory.identity}"
-    folder.mkdir(mode=0o700, exist_ok=True)
+    if not folder.is_dir():
+        folder.mkdir(mode=0o700, exist_ok=True)
     return folder
 
 

@@ -67,10 +67,7 @@ def _taken(folder: Path) -> int | None:
             line = "graphprover: a process, probably %s, has stopped with the ledger's lock: others go on"
             _log.warning(line, stopped)
         elif os.path.samestat(os.fstat(file), path.stat()) and _highest(folder) == number:
-            if not _holder(file):
-                time.sleep(NEW)
-            with suppress(OSError):  # a disk that is full
-                _sign(file)
+            _sign(file)
             taken, file = file, -1
             return taken
         return None
@@ -100,12 +97,15 @@ def _wait(file: int) -> str:
 
 
 def _sign(file: int) -> None:
-    """Write into a folder who has it, and since when; raises OSError."""
-    note = os.open(_HOLDER, os.O_WRONLY | os.O_CREAT, 0o600, dir_fd=file)
-    try:
-        os.pwrite(note, f"{os.getpid()} {secrets.token_hex(4)}".ljust(_WHO).encode(), 0)
-    finally:
-        os.close(note)
+    """Write into a locked folder who has it, and since when; in a new one wait before."""
+    with suppress(OSError):  # a disk that is full
+        note = os.open(_HOLDER, os.O_RDWR | os.O_CREAT, 0o600, dir_fd=file)
+        try:
+            if not os.pread(note, 1, 0):
+                time.sleep(NEW)
+            os.pwrite(note, f"{os.getpid()} {secrets.token_hex(4)}".ljust(_WHO).encode(), 0)
+        finally:
+            os.close(note)
 
 
 def _holder(file: int) -> bytes:
