@@ -10,7 +10,7 @@ from typing import Any, SupportsIndex
 
 from graphprover.field import P
 from graphprover.files import read_proof, write
-from graphprover.notebook import html
+from graphprover.notebook import html, quoted
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.parameters import ENCODED_BYTES, Parameters
 from graphprover.protocol.proof import least_bytes
@@ -69,7 +69,7 @@ class Proof:
     @property
     def _title(self) -> str:
         tables = len(self.log_heights)
-        return f"Proof of {self.label!r}: {tables} table{'s' * (tables != 1)}, {self.size:,} bytes"
+        return f"Proof of {quoted(self.label)}: {tables} table{'s' * (tables != 1)}, {self.size:,} bytes"
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the proof to a file, whole or not at all; raises `FileError`."""

@@ -23,6 +23,7 @@ from graphprover.graphs.executor_names import LOCAL, THREADS
 from graphprover.graphs.progress import Tell
 from graphprover.host_kernels import compile_missing, load_interpreter
 from graphprover.making import Made, make, verify_made
+from graphprover.notebook import html, quoted, short
 from graphprover.pieces import Pieces
 from graphprover.prepared import Prepared, PreparedPieces, ready
 from graphprover.programs import Packed, Program, ProgramError, open_program, pack, unpack
@@ -84,6 +85,27 @@ class Prover:
             raise ProgramError(f"{self.program.name}: no guest, so it has no window of cycles")
         if isinstance(self.program, Program):
             warn(self.program.statement())
+
+    def __repr__(self) -> str:
+        return f"<{self._title}>"
+
+    def _repr_html_(self) -> str:
+        rate = f"1/{self.rate}" if self.rate else "chosen for each statement"
+        pieces: object = self.pieces or "1; of a guest more if the device needs it"
+        if self.window:
+            pieces = f"one for each {self.window:,} cycles"
+        facts = {"security bits": self.security, "proximity": self.proximity, "rate": rate, "pieces": pieces}
+        return html(self._title, facts | {"executor": short(self.executor), "device": short(self.device)})
+
+    @property
+    def _title(self) -> str:
+        return f"Prover of {quoted(self._name)} with {self.security} bits of security"
+
+    @property
+    def _name(self) -> str:
+        """The name of the program, which need not be open for it."""
+        name: str = (self.__dict__.get("program") or self._packed).name
+        return name
 
     @cached_property
     def program(self) -> Program | Guest:
@@ -191,6 +213,25 @@ class Job:
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"data": self._input(), "existing": self._existing(), "output": None}
+
+    def __repr__(self) -> str:
+        return f"<{self._title}>"
+
+    def _repr_html_(self) -> str:
+        facts = {
+            "security bits": self.prover.security,
+            "exit code": self.exit_code,
+            "limits": short(", ".join(f"{name} {most:,}" for name, most in self.limits.items()) or "none"),
+            "states its input": "yes" if self.state_input else "no",
+            "proof that is there": _contents(self.existing),
+            "output": _contents(self.output),
+        }
+        return html(self._title, facts)
+
+    @property
+    def _title(self) -> str:
+        name = f" {quoted(self.name)}" if self.name else ""
+        return f"Job{name} of {quoted(self.prover._name)}, input: {_contents(self.data)}"
 
     @property
     def label(self) -> str:
@@ -329,6 +370,13 @@ class Job:
             return None
 
 
+def _contents(data: bytes | Path | None) -> str:
+    """Return what to show of a file or its contents."""
+    if data is None:
+        return "none"
+    return short(data) if isinstance(data, Path) else f"{len(data):,} bytes"
+
+
 @contextmanager
 def _compiling(device: Device | None, machine: Machine) -> Iterator[None]:
     """Has kernels compiled beside a run: those of every proof, and where it takes long, those that its own may need.
@@ -365,6 +413,21 @@ class Result:
     error: Exception | None = None
     worker: str = ""  # the address of the worker that made it; empty in this process
     tries: int = 1
+
+    def __repr__(self) -> str:
+        return f"<{self._title}>"
+
+    def _repr_html_(self) -> str:
+        facts = {"worker": short(self.worker or "this process"), "tries": self.tries}
+        rows = [(stage, f"{seconds:.3f}") for stage, seconds in self.seconds.items()]
+        return html(self._title, facts, [("stage", "seconds"), *rows] if rows else [])
+
+    @property
+    def _title(self) -> str:
+        came = f"{type(self.error).__name__}: {short(self.error)}"
+        if self.proof:
+            came = f"a proof of {self.proof.size:,} bytes, {'kept' if self.kept else 'made'}"
+        return f"Result of {quoted(self.job.name or self.job.prover._name)}: {came}"
 
     @property
     def proof(self) -> Proof | ProofInPieces | None:

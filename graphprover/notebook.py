@@ -1,16 +1,31 @@
-"""How a proof, a verdict, a layout and a plan look in a notebook."""
+"""How proofs, plans, statements, jobs and observations look in a notebook and at a prompt."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from itertools import islice
 
 MOST_ROWS = 64  # of a table; the rest is counted
+MOST_CHARACTERS = 48  # of a text that users have given
 
 
 def html(title: str, facts: Mapping[str, object], rows: Iterable[Sequence[object]] = ()) -> str:
     """A title, what is to be said by name, and a table whose first row names its columns. Everything is escaped."""
     named = "".join(f"<br>{escape(name)}: {_text(value)}" for name, value in facts.items())
     return f"<div><b>{escape(title)}</b>{named}{_table(iter(rows))}</div>"
+
+
+def short(text: object) -> str:
+    """Return a text as one line, without its middle if it is long."""
+    line = " ".join(str(text).split())
+    if len(line) <= MOST_CHARACTERS:
+        return line
+    kept = MOST_CHARACTERS - len("...")
+    return f"{line[: kept - kept // 2]}...{line[-(kept // 2) :]}"
+
+
+def quoted(text: str) -> str:
+    """Return a text in quotation marks, as Python writes it, and short."""
+    return short(repr(text))
 
 
 def _table(rows: Iterable[Sequence[object]]) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from graphprover.envelope import Proof
 from graphprover.files import PIECES_MAGIC, read_proof, write
-from graphprover.notebook import html
+from graphprover.notebook import html, quoted
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.hashing import DIGEST_BYTES
 from graphprover.protocol.parameters import Parameters
@@ -93,7 +93,7 @@ class ProofInPieces:
 
     @property
     def _title(self) -> str:
-        return f"Proof of {self.label!r} in {len(self.proofs)} pieces, {self.size:,} bytes"
+        return f"Proof of {quoted(self.label)} in {len(self.proofs)} pieces, {self.size:,} bytes"
 
     @property
     def label(self) -> str:

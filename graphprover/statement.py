@@ -13,6 +13,7 @@ from graphprover.air import Air
 from graphprover.air.description import AirDescription
 from graphprover.envelope import MAX_TABLES, check_label
 from graphprover.field import P
+from graphprover.notebook import html, quoted, short
 from graphprover.protocol.hashing import keccak256
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.preprocessed import preprocessed_cap
@@ -97,6 +98,23 @@ class Statement:
         if not 1 <= len(self.tables) <= MAX_TABLES:
             raise ValueError(f"a statement has 1 to {MAX_TABLES} tables, not {len(self.tables)}")
         check_label(label)
+
+    def __repr__(self) -> str:
+        return f"<{self._title}>"
+
+    def _repr_html_(self) -> str:
+        rows: list[tuple[object, ...]] = [("table", "trace: columns × rows", "public values")]
+        for table in self.tables:
+            trace = " × ".join(f"{size:,}" for size in getattr(table.main, "shape", ()))
+            values = "any" if table.public_values is None else len(table.public_values)
+            rows.append((short(table.air.name), trace or "none", values))
+        return html(self._title, {}, rows)
+
+    @property
+    def _title(self) -> str:
+        tables = len(self.tables)
+        label = f" {quoted(self.label)}" if self.label else ""
+        return f"Statement{label} of {tables} table{'s' * (tables != 1)}"
 
     @cached_property
     def descriptions(self) -> tuple[AirDescription, ...]:

@@ -1,18 +1,35 @@
-"""A proof, a verdict, a layout and a plan as a notebook and a prompt show them, and proofs in files."""
+"""Proofs, plans, statements, jobs and observations as a notebook and a prompt show them, and proofs in files."""
 
+import pickle
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
-from graphprover import FileError, Proof, VerificationError, files, verify
+from graphprover import (
+    Air,
+    FileError,
+    Job,
+    Proof,
+    Prover,
+    Result,
+    Statement,
+    Table,
+    VerificationError,
+    files,
+    observed,
+    verify,
+)
 from graphprover.graphs.plan import make_plan
+from graphprover.making import Made
 from graphprover.notebook import MOST_ROWS, html
 from graphprover.prepared import prepare
 from graphprover.programs import load_packaged
 from graphprover.protocol.parameters import Parameters
 from graphprover.prover import prove
-from graphprover.statement import Statement
 
 WEAK = Parameters(1, 4, 0, 2, 0, 0, 0, 0, 0, 0)
 
@@ -66,6 +83,49 @@ def test_one_line_and_a_small_page(statement: Statement, proof: Proof) -> None:
         cells = Cells(page)
         assert not cells.open and cells.rows > 2 and len(page) < 10_000
         assert any(cell in text for text in cells.texts), cells.texts
+
+
+SCRIPT = "<script>alert(1)</script>" * 9
+
+
+def test_what_users_name_is_escaped_and_short(statement: Statement, proof: Proof) -> None:
+    class Named(Air):
+        name, columns = SCRIPT + "\n", ("x",)
+
+    with observed() as seen:
+        prove(Statement(statement.tables, SCRIPT[:250]), "sync", parameters=WEAK, device="cpu")
+    prover = Prover("examples/memory", security=90, pieces=3)
+    named, job = Job(prover, bytes(10**6), SCRIPT, output=Path(SCRIPT)), Job(prover, Path(SCRIPT * 4), existing=b"1234")
+    made = Made(proof, None, {SCRIPT: 1.5}, 0)
+    again = pickle.loads(pickle.dumps(prover))
+    trace = np.zeros((1, 1 << 20), np.uint64)
+    shown: Any
+    for shown, line, facts in (
+        (prover, "<Prover of 'examples/memory' with 90 bits of security>", ["pieces: 3", "device: auto"]),
+        (again, repr(prover), ["security bits: 90"]),
+        (named, None, ["input: 1,000,000 bytes", "security bits: 90", "output: <script>"]),
+        (job, None, ["Job of 'examples/memory', input: <script>", "proof that is there: 4 bytes"]),
+        (Result(named, made), None, [f"a proof of {proof.size:,} bytes, made", "1.500", "tries: 1", "this process"]),
+        (Result(job, replace(made, kept=True)), None, ["bytes, kept", "Result of 'examples/memory'"]),
+        (
+            Result(named, None, ValueError(SCRIPT * 99 + "\n"), SCRIPT),
+            None,
+            ["ValueError: <script>", "worker: <script>"],
+        ),
+        (Statement([Table(Named(), None, trace)] * 200), "<Statement of 200 tables>", ["1 × 1,048,576", "any"]),
+        (Statement(statement.tables, SCRIPT[:250]), None, ["Statement '<script>", "reads", "2"]),
+        (seen[0], None, ["made by: this process, sync", "quotient", f"security: {seen[0].security.summary}"]),
+        (seen[0].brief().named(SCRIPT * 9).of_worker("tcp://w"), None, ["made by: tcp://w", "Observation of <script>"]),
+        (replace(proof, label=SCRIPT[:250]), None, ["Proof of '<script>"]),
+    ):
+        assert repr(shown) == line or (line is None and len(repr(shown)) < 200 and "\n" not in repr(shown))
+        page = shown._repr_html_()
+        cells = Cells(page)
+        assert not cells.open and len(page) < 10_000 and "<script" not in page
+        assert repr(shown)[1:-1] in "".join(cells.texts)
+        for fact in facts:
+            assert any(fact in text for text in cells.texts), (fact, cells.texts)
+    assert "program" not in vars(again), "a prompt does not run what another process has sent"
 
 
 def test_all_is_escaped_and_long_tables_are_cut() -> None:

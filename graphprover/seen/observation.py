@@ -11,6 +11,7 @@ from typing import Any
 
 from graphprover.anatomy import security_facts
 from graphprover.files import write
+from graphprover.notebook import html, short
 from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.security import Security
 from graphprover.seen.parts import Machine, Memory, Processor, SeenPiece, SeenTable, SeenTask, SeenWorker, Stage
@@ -45,9 +46,24 @@ class Observation:
     workers: tuple[SeenWorker, ...] = ()  # who made them, where several workers of a cluster did
 
     def __repr__(self) -> str:
-        return (
-            f"<Observation of {self.name}: {len(self.tasks)} tasks in {self.seconds('prove'):.3f} s on {self.device}>"
-        )
+        return f"<{self._title}>"
+
+    def _repr_html_(self) -> str:
+        facts = {
+            "security": self.security.summary,
+            "bytes of the proof": sum(self.sizes.values()),
+            "peak bytes of memory": self.memory.peak,
+            "made by": short(self.worker or f"this process, {self.executor}"),
+            "pieces": len(self.pieces) or 1,
+        }
+        rows = [(one.round, one.tasks, f"{one.seconds:.3f}") for one in self.rounds]
+        return html(self._title, facts, [("round", "tasks", "seconds"), *rows])
+
+    @property
+    def _title(self) -> str:
+        tasks = sum(one.tasks for one in self.rounds)
+        took = f"{tasks} tasks in {self.seconds('prove'):.3f} s on {self.device}"
+        return f"Observation of {short(self.name)}: {took}"
 
     def seconds(self, stage: str) -> float:
         """How long a stage took; 0 for one that was not."""
