@@ -11,8 +11,9 @@ import numpy as np
 
 from graphprover import worker
 from graphprover.cluster import meters
+from graphprover.cluster.one_piece import Finished, Held
 from graphprover.cluster.payloads import Part
-from graphprover.device import CpuDevice
+from graphprover.device import CpuDevice, Device
 from graphprover.graphs.transcript import joint_nonce
 from graphprover.jobs import Job
 from graphprover.making import Made
@@ -93,10 +94,10 @@ def of_other_joint() -> None:
     """This process finishes pieces with challenges that were drawn from other commitments of the other pieces."""
     real = worker.finish_one
 
-    def finish_one(part: Part, joint: Joint, nonce: int, *more: Any) -> Any:
+    def finish_one(part: Part, joint: Joint, nonce: int, held: Held | None, device: Device) -> Finished:
         digests = [digest if index == part.number.index else bytes(32) for index, digest in enumerate(joint.digests)]
         other = Joint(tuple(digests))
-        return real(part, other, joint_nonce(CpuDevice(1), other, FEW.lookup_pow_bits), *more)
+        return real(part, other, joint_nonce(CpuDevice(1), other, FEW.lookup_pow_bits), held, device)
 
     worker.finish_one = finish_one
 

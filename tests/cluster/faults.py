@@ -80,16 +80,16 @@ def _first(marker: Path) -> bool:
     return True
 
 
-def returns(kind: str, tasks: tuple[str, ...], marker: Path | None) -> None:
-    """This process returns something else for these tasks, once if there is a marker."""
+def returns(kind: str, tasks: tuple[str, ...], marker: Path, once: bool) -> None:
+    """This process returns something else for these tasks, whenever it has one or in the first process alone."""
     for name in tasks:
-        setattr(worker, name, _changed(getattr(worker, name), kind, marker))
+        setattr(worker, name, _changed(getattr(worker, name), kind, marker, once))
 
 
-def _changed(real: Callable[..., Any], kind: str, marker: Path | None) -> Callable[..., Any]:
+def _changed(real: Callable[..., Any], kind: str, marker: Path, once: bool) -> Callable[..., Any]:
     def task(**given: Any) -> Any:
         result = real(**given)
-        if marker and not _first(marker):
+        if not _first(marker) and once:
             return result
         if kind == DIES_AFTER:
             os.kill(os.getpid(), signal.SIGKILL)

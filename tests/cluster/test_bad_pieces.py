@@ -115,9 +115,9 @@ def test_workers_that_all_differ_are_named(pair: Client, statement: Statement) -
 @pytest.mark.parametrize("task", ["commit", "finish"])
 @pytest.mark.parametrize("kind", [faults.NOTHING, faults.TEXT, faults.OBJECT, faults.CORRUPT])
 def test_another_worker_makes_what_one_does_not_return(
-    pair: Client, statement: Statement, proof: ProofInPieces, kind: str, task: str
+    pair: Client, statement: Statement, proof: ProofInPieces, tmp_path: Path, kind: str, task: str
 ) -> None:
-    spoil(pair, faults.returns, kind, (task,), None)
+    spoil(pair, faults.returns, kind, (task,), tmp_path / "marker", False)
     assert prove(statement, pair, parameters=FEW, pieces=SINGLE) == proof
 
 
@@ -128,7 +128,9 @@ def test_another_worker_makes_what_one_does_not_return(
         ("finish", r"piece \d: the worker returned NoneType, which holds no proof, by tcp://\S+ and by tcp://"),
     ],
 )
-def test_workers_that_return_nothing_are_named(pair: Client, statement: Statement, task: str, message: str) -> None:
-    pair.run(faults.returns, faults.NOTHING, (task,), None)
+def test_workers_that_return_nothing_are_named(
+    pair: Client, statement: Statement, tmp_path: Path, task: str, message: str
+) -> None:
+    pair.run(faults.returns, faults.NOTHING, (task,), tmp_path / "marker", False)
     with pytest.raises(VerificationError, match=message):
         prove(statement, pair, parameters=FEW, pieces=SINGLE)

@@ -1,0 +1,8 @@
+"""A few random faults; `python -m tests.cluster.stress_faults` has more."""
+
+from tests.cluster.stress_faults import SAME, run
+
+
+def test_a_fault_changes_no_byte_or_is_named() -> None:
+    told = run(10, seed=3, number=3)
+    assert not told.wrong and told.came.total() == 10 and told.came[SAME] > 5
