@@ -56,8 +56,8 @@ def started(kind: str, workers: int | None = None, tasks: int | None = None) -> 
     ``tasks``, if so many will be asked for at once. All processes end when the context does, however that is. Where
     ``graphprover.dashboard`` is set, a line says where the dashboard is. Where ``graphprover.mps`` is, processes for
     GPUs use NVIDIA's Multi-Process Service (`mps`). No other user can connect: the processes listen on this host
-    alone, under TLS, and only they have the key. Raises ClusterError where there is no
-    GPU, or a process or that service does not start.
+    alone, under TLS, and only they have the key. Raises ClusterError if there is no GPU, or a process or that service
+    does not start.
     """
     if getattr(current_process(), "_inheriting", False):  # this process is one that is being started
         raise ClusterError(f"executor {kind}: {_GUARD}")
