@@ -24,6 +24,7 @@ MODULES = (
     "tests.mutate_proofs",
     "tests.vm.mutate_tables",
     "tests.cli.fuzz_batch",
+    "tests.cluster.stress_faults",
     "tests.test_counts",
 )  # run with python -m
 

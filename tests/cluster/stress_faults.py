@@ -287,8 +287,8 @@ def ready(client: Client) -> bool:
 
 def main() -> int:
     """Run faults and print what came of them."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--faults", type=int, default=200)
+    parser = argparse.ArgumentParser("python -m tests.cluster.stress_faults", description=__doc__.partition("\n")[0])
+    parser.add_argument("--faults", type=int, default=200, help="how many are drawn")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=4)
     options = parser.parse_args()
