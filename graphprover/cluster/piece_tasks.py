@@ -87,17 +87,17 @@ class PieceTasks:
             errands = {}
             for number in numbers:
                 self._forget(number.index, COMMIT)
-                errands[self._errand(number, COMMIT, token, avoid.get(number.index, frozenset()))] = number
+                errands[self._errand(number, COMMIT, token, avoid)] = number
             self._run(errands, take)
 
         chosen = [number for number in self.numbers if number.index in set(pieces)]
         run(chosen, avoid)
         if refused:
-            again = {number: frozenset({one.worker}) for number, one in refused.items()}
+            again, failed = list(refused), {number.index: frozenset({one.worker}) for number, one in refused.items()}
             for one in refused.values():
                 self._warn(one)
             refused.clear()
-            run(again, {number.index: workers for number, workers in again.items()})
+            run(again, failed)
         for one in refused.values():
             raise VerificationError(f"{one.error}, by {one.worker}")
         return {number.index: self.current[number.index] for number in chosen}
@@ -144,8 +144,7 @@ class PieceTasks:
         for number in numbers:
             self._forget(number.index, FINISH)
             token = self.current[number.index].token
-            none = frozenset[str]()
-            errands[self._errand(number, FINISH, token, avoid.get(number.index, none), joint, nonce)] = number
+            errands[self._errand(number, FINISH, token, avoid, joint, nonce)] = number
         self._run(errands, take)
         for number, (checked, worker) in checks.items():
             try:
@@ -183,7 +182,9 @@ class PieceTasks:
         sent, came = self.sent[number.index, task], clock()
         return Asked(expect_type(getattr(value, "seen", None), SeenPart), sent, came, _pickled_size(value))
 
-    def _errand(self, number: PieceNumber, task: str, token: str, avoid: frozenset[str], *more: Any) -> Errand:
+    def _errand(
+        self, number: PieceNumber, task: str, token: str, avoid: Mapping[int, frozenset[str]], *more: Any
+    ) -> Errand:
         def payload() -> bytes:
             waiting = -(-number.count // self.cluster.workers(self.device))
             part = Part(self.parts[number.index], number, token, self.device, waiting, self.observe)
@@ -198,7 +199,7 @@ class PieceTasks:
             task=task,
             held=held if held in self.kept else None,
             stays=task == COMMIT,
-            avoid=avoid,
+            avoid=avoid.get(number.index, frozenset()),
         )
 
     def _run(self, errands: Mapping[Errand, PieceNumber], take: Callable[[PieceNumber, Outcome], None]) -> None:

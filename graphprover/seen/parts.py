@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 @dataclass(frozen=True)
@@ -192,13 +192,8 @@ class Processor:
 def joined(parts: Sequence[Processor]) -> Processor:
     """What one process got, from what it got in several parts of its time."""
     first = parts[0]
-    return replace(
-        first,
-        seconds=sum(part.seconds for part in parts),
-        used=sum(part.used for part in parts),
-        waited=None if first.waited is None else sum(part.waited or 0.0 for part in parts),
-        throttled=None if first.throttled is None else sum(part.throttled or 0 for part in parts),
-        throttled_seconds=None
-        if first.throttled_seconds is None
-        else sum(part.throttled_seconds or 0.0 for part in parts),
-    )
+    sums: dict[str, Any] = {
+        name: None if getattr(first, name) is None else sum(getattr(part, name) or 0 for part in parts)
+        for name in ("seconds", "used", "waited", "throttled", "throttled_seconds")
+    }
+    return replace(first, **sums)

@@ -80,8 +80,8 @@ def program_hash(image: Image) -> bytes:
 
 def load_elf(data: bytes) -> Image:
     """The program in an ELF file; raises ElfError for any other file."""
-    segments = _segments(data, *_header(data))
-    entry, flags = _HEADER.unpack_from(data)[4], _HEADER.unpack_from(data)[7]
+    entry, flags, offset, count = _header(data)
+    segments = _segments(data, offset, count)
     executable = [segment for segment in segments if segment.flags & _X]
     _require(len(executable) == 1, f"{len(executable)} executable segments; a program has one")
     (code,) = executable
@@ -111,11 +111,11 @@ def _require(condition: bool, otherwise: str) -> None:
         raise ElfError(otherwise)
 
 
-def _header(data: bytes) -> tuple[int, int]:
-    """Checks the file's header; gives offset and number of its segments."""
+def _header(data: bytes) -> tuple[int, int, int, int]:
+    """Check the file's header; return entry, flags, and the offset and number of its segments."""
     _require(data[:4] == MAGIC, "no ELF file")
     _require(len(data) >= _HEADER.size, "ELF header is cut off")
-    ident, kind, machine, version, _, offset, _, flags, size, entry_size, count, *_ = _HEADER.unpack_from(data)
+    ident, kind, machine, version, entry, offset, _, flags, size, entry_size, count, *_ = _HEADER.unpack_from(data)
     _require(ident[4] == 2, "not a 64-bit ELF file (class ELFCLASS64)")
     _require(ident[5] == 1, "not a little-endian ELF file")
     _require(ident[6] == version == _CURRENT, "unknown version of ELF")
@@ -128,7 +128,7 @@ def _header(data: bytes) -> tuple[int, int]:
     _require(size == _HEADER.size and entry_size == _SEGMENT.size, "headers of unknown size")
     _require(count <= MAX_SEGMENTS, f"{count:,} segments; {MAX_SEGMENTS} at most are taken")
     _require(offset + count * entry_size <= len(data), "table of segments is cut off")
-    return offset, count
+    return entry, flags, offset, count
 
 
 def _segments(data: bytes, offset: int, count: int) -> list[_Segment]:
