@@ -2,10 +2,13 @@
 
 import pytest
 
-from graphprover import prove
+from graphprover import ProofInPieces, Statement, prove
+from graphprover.device import CpuDevice
 from graphprover.examples import memory
 from graphprover.smallest import prove_smallest
 from tests.graphs.test_proof import FEW, example
+
+SINGLE = [[0], [1], [2], [3]]  # each table of `statement` in a piece of its own
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -13,3 +16,18 @@ def compiled() -> None:
     prove_smallest("cpu")
     for executor in ("sync", "threads"):
         prove(example(memory), executor, parameters=FEW, device="cpu")
+
+
+@pytest.fixture(scope="module")
+def statement() -> Statement:
+    """Of four tables, twice the example's."""
+    tables = example(memory).tables
+    return Statement([*tables, *tables][:4])
+
+
+@pytest.fixture(scope="module")
+def proof(statement: Statement) -> ProofInPieces:
+    """Of that statement, each table in a piece of its own."""
+    made = prove(statement, "sync", parameters=FEW, device=CpuDevice(1), pieces=SINGLE)
+    assert isinstance(made, ProofInPieces)
+    return made

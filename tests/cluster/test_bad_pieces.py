@@ -10,17 +10,16 @@ import pytest
 from distributed import Client
 
 from graphprover import ProofInPieces, Prover, Statement, VerificationError, observed, prove, settings
-from graphprover.examples import memory
 from graphprover.vm.io import INPUT_BASE
 from graphprover.vm.isa import Instruction, Op
 from tests.cluster import bad_workers, faults
+from tests.cluster.conftest import SINGLE
 from tests.cluster.processes import pids, workers
-from tests.graphs.test_proof import FEW, example
+from tests.graphs.test_proof import FEW
 from tests.vm.assemble import CODE, Segment, elf, leave, li, words
 from tests.vm.assemble import X as EXECUTABLE
 from tests.vm.programs import X, Y
 
-SINGLE = [[0], [1], [2], [3]]
 SECRET, OTHER = b"8 bytes.", b"others.."
 
 
@@ -43,19 +42,6 @@ def pair(shared: Client) -> Iterator[Client]:
     shared.run(faults.restore)
     yield shared
     shared.run(faults.restore)
-
-
-@pytest.fixture(scope="module")
-def statement() -> Statement:
-    tables = example(memory).tables
-    return Statement([*tables, *tables][:4])
-
-
-@pytest.fixture(scope="module")
-def proof(statement: Statement) -> ProofInPieces:
-    made = prove(statement, "sync", parameters=FEW, pieces=SINGLE)
-    assert isinstance(made, ProofInPieces)
-    return made
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,6 @@ from graphprover.cluster.members import LOOK_SECONDS
 from graphprover.cluster.payloads import Part, packed
 from graphprover.cluster.pieces import DRAW, prove_parts
 from graphprover.device import CpuDevice
-from graphprover.examples import memory
 from graphprover.graphs.keys import PieceNumber
 from graphprover.graphs.transcript import joint_nonce
 from graphprover.pages.proof import proof_page
@@ -33,13 +32,13 @@ from graphprover.protocol.pieces import Joint
 from graphprover.seen.chrome_trace import chrome_trace
 from graphprover.seen.observation import Observation
 from graphprover.verifier import Expected
+from tests.cluster.conftest import SINGLE
 from tests.cluster.once import DIES, ROUNDS, STOPS, WRONG, Once
 from tests.cluster.processes import ROOT, by_hand, in_background, pids, present, soon, until, workers
-from tests.graphs.test_proof import FEW, example
+from tests.graphs.test_proof import FEW
 
 GUEST = ROOT / "examples/guests/fib_iterative.elf"
 INPUT = bytes([9] + 7 * [0])
-SINGLE = [[0], [1], [2], [3]]
 CLOCKS = 5.0  # seconds: how far workers' clocks may be off where their machine is busy
 
 Begun = dict[tuple[int, str], list[str]]  # workers that began it, by piece and "commit" or "finish"
@@ -57,20 +56,6 @@ def pair() -> Iterator[Client]:
     """Two workers, of which whatever dies comes again."""
     with workers(2) as client:
         yield client
-
-
-@pytest.fixture(scope="module")
-def statement() -> Statement:
-    """Of four tables, twice the example's."""
-    tables = example(memory).tables
-    return Statement([*tables, *tables][:4])
-
-
-@pytest.fixture(scope="module")
-def proof(statement: Statement) -> ProofInPieces:
-    made = prove(statement, "sync", parameters=FEW, device=CpuDevice(1), pieces=SINGLE)
-    assert isinstance(made, ProofInPieces)
-    return made
 
 
 def await_both(pair: Client) -> None:
