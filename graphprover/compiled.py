@@ -13,7 +13,6 @@ import io
 import logging
 import os
 import pickle
-import sys
 import time
 from collections.abc import Callable
 from glob import escape
@@ -35,6 +34,8 @@ from graphprover.kept import keep, taken
 
 _log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
 _SUFFIX = ".nbc"
+
+PROGRESS_SECONDS = 10.0  # between two messages about kernels that were compiled
 
 made: list[tuple[str, float]] = []  # kernels compiled in this process, and the seconds that each took
 watchers: list[Callable[[str, float], None]] = []  # are told of each of them
@@ -102,6 +103,36 @@ class _Impl(CompileResultCacheImpl):
     _locator_classes = [*CompileResultCacheImpl._locator_classes, _Temporary]  # noqa: RUF012 (as Numba has it)
 
 
+class _Progress:
+    """Messages about the kernels that this process compiles: one when it begins, then one every few seconds.
+
+    A process does not know which kernels it will need, so a message gives the number of those that could be compiled.
+    Watchers print a line for each kernel instead.
+    """
+
+    def __init__(self) -> None:
+        self._began = 0.0  # when the first kernel was not found; 0 before
+        self._said = 0.0  # when the last message was logged
+        self.known = 0  # cached kernels of the modules that are imported
+
+    def begin(self) -> None:
+        """Log that kernels are compiled, before the first one."""
+        if not self._began and not watchers:
+            self._began = self._said = time.perf_counter()
+            _tell("compile", "compiling kernels, once: a minute or two (`graphprover warm` compiles all of them ahead)")
+
+    def compiled(self) -> None:
+        """Log how many kernels were compiled, if the last message is some seconds old."""
+        now = time.perf_counter()
+        if self._began and not watchers and now - self._said > PROGRESS_SECONDS:
+            self._said = now
+            count = f"{len(made)} kernels of at most {max(self.known, len(made))}"
+            _log.warning("graphprover: %s compiled in %.0f s", count, now - self._began)
+
+
+_progress = _Progress()
+
+
 class KernelCache(FunctionCache):
     """What is compiled of one function."""
 
@@ -109,6 +140,7 @@ class KernelCache(FunctionCache):
 
     def __init__(self, function: Callable) -> None:
         super().__init__(function)
+        _progress.known += 1
         locator = self._impl.locator
         folders = {Path(locator.get_cache_path()): None, Path(locator._py_file).parent / "__pycache__": None}
         stamp = numba.__version__, __version__, locator.get_source_stamp()
@@ -125,8 +157,7 @@ class KernelCache(FunctionCache):
         found = super().load_overload(sig, target_context)
         if found is None:
             self._missed = time.perf_counter()
-            if not made and not watchers and sys.stderr.isatty():
-                _tell("compile", "kernels are compiled, once: a minute or two (`graphprover warm` compiles all)")
+            _progress.begin()
         return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -134,6 +165,7 @@ class KernelCache(FunctionCache):
         seconds = time.perf_counter() - self._missed
         made.append((self._kernel, seconds))
         _log.debug("%s compiled in %.1f s", self._kernel, seconds)
+        _progress.compiled()
         for watcher in watchers:
             watcher(self._kernel, seconds)
         try:

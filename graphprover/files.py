@@ -72,7 +72,7 @@ def check_writable(path: Path) -> None:
     except OSError as error:
         raise FileError(f"{path}: {error.strerror}") from error
     try:
-        with tempfile.TemporaryFile(dir=path.resolve().parent):
+        with tempfile.TemporaryFile(dir=resolved(path).parent):
             pass
     except OSError as error:
         raise FileError(f"{path}: cannot write to its folder: {error.strerror}") from error
@@ -112,10 +112,9 @@ def write(path: Path, data: bytes, *, synced: bool = True) -> None:
     BrokenPipeError where nobody reads standard output any more.
     """
     if path == STREAM:
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
+        _write_stdout(data)
         return
-    target = path.resolve()  # the file that a link names is replaced, not the link
+    target = resolved(path)  # the file that a link names is replaced, not the link
     temporary = target.with_name(_temporary_name())
     try:
         with _removed_unless_whole(temporary):
@@ -127,6 +126,28 @@ def write(path: Path, data: bytes, *, synced: bool = True) -> None:
             temporary.replace(target)
     except OSError as error:
         raise _not_written(path, error) from error
+
+
+def _write_stdout(data: bytes) -> None:
+    """Write bytes to standard output; raises FileError, and BrokenPipeError if its reader has closed it."""
+    try:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        drop_stdout()
+        raise FileError(f"standard output: {error.strerror}") from error
+
+
+def drop_stdout() -> None:
+    """Send the unwritten rest of standard output to /dev/null: the interpreter would try again, with a traceback."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def resolved(path: Path) -> Path:
+    """Return the path without links. A loop of links stays as it is, and opening it fails by name."""
+    return Path(os.path.realpath(path))
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
@@ -141,7 +162,7 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
     Raises:
         FileError: The folder holds something or cannot be written.
     """
-    target = folder.resolve()
+    target = resolved(folder)
     try:
         if target.exists():
             if any(target.iterdir()):
@@ -206,7 +227,7 @@ def _not_written(path: Path, error: OSError) -> FileError:
 
 def _folder_of(path: Path) -> Path:
     """Return the folder, by its whole name, whose file system a path is or will be on."""
-    path = path.resolve()
+    path = resolved(path)
     return path if path.is_dir() else path.parent
 
 

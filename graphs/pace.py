@@ -22,11 +22,8 @@ def expected_seconds(pace: float, floor: float) -> float:
 
 
 def pace_text(pace: float) -> str:
-    """How what is expected was found, for people."""
-    return (
-        f"here: expected on this machine if it does nothing else, {PROOF_BESIDE_PACE * pace:.1f} times what it takes "
-        f"at least (transforms and hashes took {pace:.1f} times just now)"
-    )
+    """Return how the expected seconds were found, for people: a line that fits a narrow terminal."""
+    return f"here: this machine if idle, {PROOF_BESIDE_PACE * pace:.1f} times the floor (kernels took {pace:.1f} times)"
 
 
 def measured_pace(device: CpuDevice) -> float:

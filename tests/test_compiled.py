@@ -1,6 +1,5 @@
 """What is compiled is kept, whatever happens to the files."""
 
-import logging
 import os
 import subprocess
 import sys
@@ -177,16 +176,27 @@ def test_nothing_is_left_to_compile_when_all_is_warm(tmp_path: Path) -> None:
     assert proved.stdout.splitlines()[-1] == "[0, 0, 0, 0, 0] []", proved.stdout
 
 
-def test_a_first_compilation_says_so_in_a_terminal(
+def test_a_first_compilation_is_logged_with_its_progress(
     thrice: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(compiled, "made", [])
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(compiled, "_progress", compiled._Progress())
+    monkeypatch.setattr(compiled, "PROGRESS_SECONDS", 0.0)
     assert thrice() == BOTH and thrice() == []
-    assert caplog.record_tuples == [
-        (
-            "graphprover.compiled",
-            logging.WARNING,
-            "graphprover: kernels are compiled, once: a minute or two (`graphprover warm` compiles all)",
-        )
+    lines = [line for name, _, line in caplog.record_tuples if name == "graphprover.compiled"]
+    assert lines[0] == (
+        "graphprover: compiling kernels, once: a minute or two (`graphprover warm` compiles all of them ahead)"
+    )
+    assert [line.rpartition(" in ")[0] for line in lines[1:]] == [
+        "graphprover: 1 kernels of at most 2 compiled",
+        "graphprover: 2 kernels of at most 2 compiled",
     ]
+
+
+def test_a_warm_process_logs_nothing_of_kernels(
+    thrice: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    thrice()
+    monkeypatch.setattr(compiled, "_progress", compiled._Progress())
+    caplog.clear()
+    assert thrice() == [] and not caplog.records

@@ -18,7 +18,7 @@ from graphprover.cli.facts import OUTCOMES, Facts
 from graphprover.cli.observed_files import save_batch
 from graphprover.cli.options import FAILED, OK, Command, UsageError, add_json, add_report, asks, drawn, report_files
 from graphprover.cli.paths import path_argument
-from graphprover.files import STREAM, FileError, check_writable, read_proof, write
+from graphprover.files import STREAM, FileError, check_writable, read_proof, resolved, write
 from graphprover.graphs.executor_names import LOCAL
 from graphprover.leaving import last_words
 from graphprover.protocol.errors import VerificationError
@@ -244,7 +244,7 @@ def _check_written(option: str, path: Path | None, entries: list[Entry]) -> None
     """Raises UsageError where a file of the batch would be written over by a job."""
     if path is None or path == STREAM:
         return
-    if path.resolve() in {entry.output.resolve() for entry in entries}:
+    if resolved(path) in {resolved(entry.output) for entry in entries}:
         raise UsageError(f"{option} {path}: a job writes its proof there")
     check_writable(path)
 

@@ -28,7 +28,7 @@ from graphprover.cli import (
 )
 from graphprover.cli.options import DEBUG, FAILED, OK, USAGE, UsageError, check_files
 from graphprover.cli.parser import Parser
-from graphprover.files import FileError
+from graphprover.files import FileError, drop_stdout
 from graphprover.programs import ProgramError
 from graphprover.protocol.errors import VerificationError
 
@@ -64,16 +64,11 @@ def _flushed(code: Any) -> Any:
         sys.stdout.flush()
         return code
     except OSError as error:
-        _drop_stdout()
+        drop_stdout()
         if isinstance(error, BrokenPipeError):  # whoever reads our output has seen enough
             return code
         print(f"graphprover: standard output: {error.strerror}", file=sys.stderr)
         return USAGE
-
-
-def _drop_stdout() -> None:
-    """Send what is left of standard output nowhere: the interpreter would try once more, and show a traceback."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(arguments: Sequence[str] | None) -> int:
@@ -82,11 +77,11 @@ def _run(arguments: Sequence[str] | None) -> int:
         check_files(options)
         return options.command(options)
     except BrokenPipeError:  # whoever reads our output has seen enough
-        _drop_stdout()
+        drop_stdout()
         return OK
     except Exception as error:
         if isinstance(error, OSError) and error.errno in FULL and error.filename is None:
-            _drop_stdout()
+            drop_stdout()
             error = FileError(f"standard output: {error.strerror}")  # all other files have names
         if DEBUG in os.environ:
             raise

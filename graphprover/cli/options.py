@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from graphprover.cli.paths import path_argument
-from graphprover.files import STREAM
+from graphprover.files import STREAM, resolved
 from graphprover.programs import line_of
 from graphprover.protocol.parameters import FAST, RATES, SMALL
 from graphprover.protocol.security import JOHNSON_PROXIMITY, PROXIMITIES
@@ -48,7 +48,7 @@ def check_files(options: argparse.Namespace) -> None:
         raise UsageError("standard output (-) takes one thing: a file, or what --json prints")
     reports = getattr(options, "report", None) or ()
     files = [path for path in [*outputs(options), *reports] if path not in (None, STREAM)]
-    for path, times in Counter(map(Path.resolve, files)).items():
+    for path, times in Counter(map(resolved, files)).items():
         if times > 1:
             raise UsageError(f"{path}: two files of this command would be written there")
 

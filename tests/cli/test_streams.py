@@ -146,6 +146,25 @@ def test_standard_output_that_is_full(arguments: list[str], buffered: bool) -> N
         assert not done.stderr
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+def test_a_proof_outlives_a_full_standard_output(tmp_path: Path) -> None:
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
+    with open("/dev/full", "wb") as full:
+        command = [sys.executable, "-m", "graphprover", "prove", "examples/fibonacci", "-o", "-"]
+        done = subprocess.run(command, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, env=environment, text=True)
+    (rescued,) = tmp_path.glob("*.bin")
+    line = f"graphprover: standard output: No space left on device; the proof is in {rescued}: move it"
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (USAGE, line)
+    assert main(["verify", str(rescued), "examples/fibonacci"]) == OK
+
+
+def test_a_loop_of_links_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    assert main(["prove", "examples/fibonacci", "-o", str(loop)]) == USAGE
+    assert capsys.readouterr().err == f"graphprover: {loop}: Too many levels of symbolic links\n"
+
+
 @pytest.mark.parametrize("arguments", [["check", "examples/fibonacci"], ["completion", "bash"]])
 def test_nobody_reads_standard_output(arguments: list[str]) -> None:
     reader, writer = os.pipe()
