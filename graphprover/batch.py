@@ -48,8 +48,9 @@ def prove_many(
     to its end before the first begins, but no input that is a path before its job does.
 
     Every proof has been verified by the process that made it. Of a worker's proof this process verifies the header:
-    the level, the program, and what it says of a guest's run, which this process repeats without a record. `verify`
-    checks the rest. A proof that does not hold is retried, once, on another worker.
+    the level, the program, and what it says of a guest's run, which this process repeats without a record. It compares
+    the payload's checksum with the one that the worker computed after verification. `verify` checks the rest. A proof
+    that does not hold is retried, once, on another worker.
 
     Raises ValueError for another executor, or a device that is not there; `graphprover.cluster.ClusterError` where a
     cluster can make no proofs; and what ends this process or its GPU: KeyboardInterrupt,

@@ -22,7 +22,7 @@ from graphprover.fitting import fitting
 from graphprover.graphs.executor_names import LOCAL, THREADS
 from graphprover.graphs.progress import Tell
 from graphprover.host_kernels import compile_missing, load_interpreter
-from graphprover.making import Made, make, verify_made
+from graphprover.making import Made, checksum_of, make, verify_made
 from graphprover.notebook import html, quoted, short
 from graphprover.pieces import Pieces
 from graphprover.prepared import Prepared, PreparedPieces, ready
@@ -461,7 +461,8 @@ def made(
     started = time.perf_counter()
 
     def kept(proof: Proof | ProofInPieces) -> Made:
-        return Made(proof, None, {"verify": time.perf_counter() - started}, 0, kept=True)
+        seconds = {"verify": time.perf_counter() - started}
+        return Made(proof, None, seconds, 0, kept=True, checksum=checksum_of(proof))
 
     proof = subject.valid()
     guest = isinstance(subject.prover.program, Guest)
@@ -474,7 +475,9 @@ def made(
     subject.check_room(prepared)
     prepare_seconds = time.perf_counter() - started
     result = make(prepared, executor, device, check=subject.prover._verify, verified=verified)
-    return _given(replace(result, seconds={"prepare": prepare_seconds, **result.seconds}), subject.label)
+    checksum = checksum_of(result.proof) if verified else b""
+    result = replace(result, seconds={"prepare": prepare_seconds, **result.seconds}, checksum=checksum)
+    return _given(result, subject.label)
 
 
 def made_by_cluster(

@@ -1,5 +1,6 @@
 """Proofs by a device of this process: admitted to its memory, made, and verified before anyone sees them."""
 
+import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -44,10 +45,20 @@ class Made:
     pieces: tuple[Mapping[str, float], ...] = ()  # seconds of each, by stage: "commit", "prove", "verify" if one by one
     cells: int = 0  # of all tables, that were committed to; 0 where nothing was made
     observation: Observation | None = None  # if `observing`; to be given to whoever has asked
+    checksum: bytes = b""  # `checksum_of` the proof after its verification; empty if it was not verified
 
     def __sizeof__(self) -> int:
         """In bytes, as Dask counts them."""
         return object.__sizeof__(self) + self.proof.size
+
+
+def checksum_of(proof: Proof | ProofInPieces) -> bytes:
+    """Return the SHA-256 of a proof's bytes.
+
+    A worker of a batch computes it after verification. The client does not verify the payloads of a batch. It compares
+    the checksum, so it notices a payload that has changed since.
+    """
+    return hashlib.sha256(proof.to_bytes()).digest()
 
 
 def make(

@@ -93,7 +93,8 @@ class PieceTasks:
         chosen = [number for number in self.numbers if number.index in set(pieces)]
         run(chosen, avoid)
         if refused:
-            again, failed = list(refused), {number.index: frozenset({one.worker}) for number, one in refused.items()}
+            again = list(refused)
+            failed = {n.index: avoid.get(n.index, frozenset()) | {one.worker} for n, one in refused.items()}
             for one in refused.values():
                 self._warn(one)
             refused.clear()

@@ -6,7 +6,7 @@ from typing import Any
 
 from graphprover.cluster.results import expect_type, proof_in
 from graphprover.jobs import Job
-from graphprover.making import Made
+from graphprover.making import Made, checksum_of
 from graphprover.protocol.errors import VerificationError
 from graphprover.seen.observation import Observation
 from graphprover.verifier import verify_header
@@ -37,12 +37,15 @@ class Returned:
         """Return a worker's result for a job, every field of the type that it should have.
 
         The header of the proof is verified: the level and the proximity, the rate and the pieces if they were asked
-        for, the program, and for a guest output, exit code and cycles. The payload is not; the worker has verified it.
+        for, the program, and for a guest output, exit code and cycles. The payload is compared with the checksum of the
+        payload that the worker has verified.
         Raises VerificationError, and what `Job.claim` raises.
         """
         made, proof, prover = expect_type(result, Made), proof_in(result), job.prover
         verify_header(proof, prover.program.statement_of(proof), prover.security, prover.proximity)
         kept = made.kept is True and job.existing is not None
+        if made.checksum != checksum_of(proof):
+            raise VerificationError(f"{job.label}: the proof is not the one that the worker has verified")
         self.begin(job)
         job.check_returned(proof, self._claims[job].result(), kept=kept)
         del self._claims[job]

@@ -48,9 +48,10 @@ class _Open:
     again: Counter[str] = field(default_factory=Counter)  # how often it was submitted again, by reason
     outcome: Outcome | None = None
 
-    def end(self, value: Any, error: Exception | None, kept: Try | None = None) -> None:
-        last = self.workers[-1] if self.workers else ""
-        self.outcome = Outcome(self.errand, value, error, last, len(self.workers), kept)
+    def end(self, value: Any, error: Exception | None, kept: Try | None = None, worker: str = "") -> None:
+        """End the errand; ``worker``: the address of the worker that gave the value, if no event has named one."""
+        last = self.workers[-1] if self.workers else worker
+        self.outcome = Outcome(self.errand, value, error, last, max(len(self.workers), bool(last)), kept)
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,7 +250,7 @@ class Run:
                 self._again(opened, one, UNREAD, "".join(one.workers[-1:]), error)
         else:
             stays = opened.errand.stays
-            opened.end(value, None, one if stays else None)
+            opened.end(value, None, one if stays else None, "" if opened.workers else self._holder(one))
             if stays:
                 opened.tries.remove(one)
 
@@ -262,6 +263,15 @@ class Run:
             if key in found:
                 return found[key]
         return one.future.result(timeout=ANSWER_SECONDS)
+
+    def _holder(self, one: Try) -> str:
+        """Return the address of the worker that holds a result; empty if it has left.
+
+        The event in which a worker names itself may come after its result.
+        """
+        with suppress(OSError, CancelledError):
+            return next(iter(self._client.who_has([one.future])[one.future.key]), "")
+        return ""
 
     def _failed(self, opened: _Open, one: Try, error: Exception) -> None:
         if isinstance(error, KilledWorker):

@@ -79,6 +79,16 @@ def without_parameters() -> None:
     _after(lambda made: replace(made, proof=change(made.proof)))
 
 
+def flips_a_bit() -> None:
+    """Flip a bit in the payload of each proof that this process has verified."""
+
+    def change(made: Any) -> Any:
+        payload = made.proof.payload
+        return replace(made, proof=replace(made.proof, payload=payload[:-1] + bytes([payload[-1] ^ 1])))
+
+    _after(change)
+
+
 def weak() -> None:
     """This process proves with one query, and without proof of work."""
 

@@ -125,8 +125,6 @@ def draw(rng: random.Random, among: list[Subject]) -> Fault:
     subject = rng.choice(among)
     kinds = [*faults.IN_ROUNDS, faults.WRONG, *faults.RESULTS, JOINS]
     kinds += [OTHER_INPUT] * 2 * subject.guest + ([BETWEEN] * 2 if subject.name == "tables in pieces" else [])
-    if subject.name == "batch":  # the client verifies no payloads of a batch (docs/cluster.md)
-        kinds.remove(faults.CORRUPT)
     kind = rng.choice(kinds)
     if kind in faults.IN_ROUNDS:
         return Fault(subject, kind, rng.choice(ROUNDS), once=True)

@@ -12,6 +12,7 @@ from distributed import Client
 from graphprover import Prover, VerificationError, prove, prove_many, settings
 from graphprover.cluster import ClusterError
 from graphprover.cluster.errands import BEGUN
+from graphprover.cluster.joining import joined
 from graphprover.examples import memory, synthetic
 from tests.cluster import bad_workers
 from tests.cluster.processes import pids, soon, workers
@@ -60,6 +61,22 @@ def test_a_task_that_ends_without_a_word_is_submitted_a_few_times(pair: Client) 
 def test_a_worker_that_returns_no_proof_is_named(pair: Client, value: Any) -> None:
     spoil(pair, bad_workers.returns, value)
     with pytest.raises(VerificationError, match=rf"returned {type(value).__name__}, .*, by tcp://"):
+        prove(example(memory), pair, parameters=FEW)
+
+
+class Deaf(dict[str, Any]):
+    """The tasks of a cluster, in which no event finds the task that it is about."""
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return nothing."""
+        return default
+
+
+def test_a_worker_is_named_even_if_its_event_is_late(pair: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    spoil(pair, bad_workers.returns, None)
+    with joined(pair) as cluster:
+        monkeypatch.setattr(cluster, "_tries", Deaf())
+    with pytest.raises(VerificationError, match=r"returned NoneType, .*, by tcp://"):
         prove(example(memory), pair, parameters=FEW)
 
 
@@ -122,6 +139,7 @@ BATCH: dict[str, tuple[Callable[..., None], tuple[Any, ...], str]] = {
     "another rate": (bad_workers.at_rate, (2,), "not at the rate 1/4"),
     "another level": (bad_workers.at_level, (5,), "60 were asked for"),
     "wrong types": (bad_workers.without_parameters, (), "returned a malformed proof"),
+    "another payload": (bad_workers.flips_a_bit, (), "not the one that the worker has verified"),
 }
 
 
