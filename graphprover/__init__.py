@@ -5,18 +5,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from graphprover.air import Air, Bus
-    from graphprover.batch import prove_many
-    from graphprover.checker import check
-    from graphprover.delayed import graph
-    from graphprover.envelope import Proof
-    from graphprover.files import FileError
-    from graphprover.jobs import Job, Prover, Result
-    from graphprover.proof_in_pieces import ProofInPieces, load_proof
+    from graphprover.jobs.batch import prove_many
+    from graphprover.jobs.jobs import Job, Prover, Result
+    from graphprover.proof.proof import Proof
+    from graphprover.proof.sharded import ProofInPieces, load_proof
     from graphprover.protocol.errors import VerificationError
-    from graphprover.prover import prove
-    from graphprover.seen.observation import Observation
-    from graphprover.seen.watching import observed
-    from graphprover.statement import Statement, Table
+    from graphprover.prover.delayed import graph
+    from graphprover.prover.prove import prove
+    from graphprover.runtime.files import FileError
+    from graphprover.statement.check import check
+    from graphprover.statement.statement import Statement, Table
+    from graphprover.telemetry.observation import Observation
+    from graphprover.telemetry.subscribe import observed
     from graphprover.verifier import Verdict, verify
 
 __version__ = "0.1.0"
@@ -48,23 +48,23 @@ __all__ = [
 _HOMES = {
     "Air": "air",
     "Bus": "air",
-    "FileError": "files",
-    "Job": "jobs",
-    "Observation": "seen.observation",
-    "Proof": "envelope",
-    "ProofInPieces": "proof_in_pieces",
-    "Prover": "jobs",
-    "Result": "jobs",
-    "Statement": "statement",
-    "Table": "statement",
+    "FileError": "runtime.files",
+    "Job": "jobs.jobs",
+    "Observation": "telemetry.observation",
+    "Proof": "proof.proof",
+    "ProofInPieces": "proof.sharded",
+    "Prover": "jobs.jobs",
+    "Result": "jobs.jobs",
+    "Statement": "statement.statement",
+    "Table": "statement.statement",
     "Verdict": "verifier",
     "VerificationError": "protocol.errors",
-    "check": "checker",
-    "graph": "delayed",
-    "load_proof": "proof_in_pieces",
-    "observed": "seen.watching",
-    "prove": "prover",
-    "prove_many": "batch",
+    "check": "statement.check",
+    "graph": "prover.delayed",
+    "load_proof": "proof.sharded",
+    "observed": "telemetry.subscribe",
+    "prove": "prover.prove",
+    "prove_many": "jobs.batch",
     "verify": "verifier",
 }
 

@@ -25,8 +25,8 @@ def main() -> int:
     import gc
 
     gc.set_threshold(_MADE_BEFORE_A_LOOK)
-    from graphprover.files import remove_unfinished
-    from graphprover.leaving import said, waited_for
+    from graphprover.runtime.files import remove_unfinished
+    from graphprover.runtime.signals import said, waited_for
 
     def told(ending: str) -> str:
         """Leave no half of a file, and add the last words."""
@@ -36,10 +36,10 @@ def main() -> int:
     _endings.append(told)
     import logging
 
+    from graphprover.cli import args  # half a second, in which the user may think better of it
     from graphprover.cli import main as cli
-    from graphprover.cli import options  # half a second, in which the user may think better of it
 
-    if options.DEBUG in os.environ:
+    if args.DEBUG in os.environ:
         logging.basicConfig(format="%(relativeCreated)7.0f ms  %(name)s: %(message)s")
         logging.getLogger("graphprover").setLevel(logging.DEBUG)
     code = cli.main()

@@ -6,18 +6,18 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from graphprover.air.description import check_multiplicity_bound
-from graphprover.anatomy import security_of
-from graphprover.envelope import Proof
 from graphprover.field import ZERO, ext_sum
-from graphprover.notebook import html
-from graphprover.pieces import Pieces, pieces_of
-from graphprover.proof_in_pieces import Piece, ProofInPieces, proof_from_bytes
+from graphprover.proof.proof import Proof
+from graphprover.proof.sharded import Piece, ProofInPieces, proof_from_bytes
+from graphprover.proof.sizes import security_of
 from graphprover.protocol.errors import VerificationError, piece_error
 from graphprover.protocol.layout import Layout, make_layout
 from graphprover.protocol.proof import BatchProof, Cap, decode
 from graphprover.protocol.security import JOHNSON_PROXIMITY, Security, most_bits
 from graphprover.protocol.verification import check_batch, check_piece, prepare, total_of
-from graphprover.statement import Statement, binding_digest
+from graphprover.reports.notebook import html
+from graphprover.statement.shards import Pieces, pieces_of
+from graphprover.statement.statement import Statement, binding_digest
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from dask._task_spec import Task
 from dask.delayed import Delayed
 from dask.order import order
 
-from graphprover.graphs.keys import words_of
 from graphprover.graphs.progress import Tell
+from graphprover.graphs.task_keys import words_of
 
 Shape = tuple[frozenset[int], ...]  # for each task those that it needs; all by their places in the graph
 

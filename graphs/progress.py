@@ -5,7 +5,7 @@ from typing import Any
 
 from dask.callbacks import Callback
 
-from graphprover.graphs.keys import words_of
+from graphprover.graphs.task_keys import words_of
 
 # Tasks that have ended, tasks in all, and the task that begins, as `keys.words_of` it: "" at the end.
 Tell = Callable[[int, int, str], None]

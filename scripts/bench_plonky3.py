@@ -30,11 +30,11 @@ from graphprover.air import Air, Bus
 from graphprover.device import CpuDevice
 from graphprover.device.host_memory import most_resident
 from graphprover.device.host_processor import available_threads
-from graphprover.export import PAYLOAD, STATEMENT, export
 from graphprover.field import P, array_add, array_mul
-from graphprover.programs import load_packaged
-from graphprover.prover import prove
-from graphprover.statement import Statement, Table
+from graphprover.jobs.programs import load_packaged
+from graphprover.proof.plonky3 import PAYLOAD, STATEMENT, export
+from graphprover.prover.prove import prove
+from graphprover.statement.statement import Statement, Table
 from graphprover.verifier import verify
 
 CRATE = Path(__file__).resolve().parents[1] / "tests/interop/plonky3"

@@ -17,9 +17,9 @@ from figures import Figures, add_option
 from graphprover import prove, verify
 from graphprover.device import CpuDevice
 from graphprover.examples.synthetic import statement
-from graphprover.graphs.ceilings import Ceilings
-from graphprover.graphs.plan import make_plan
-from graphprover.prepared import prepare
+from graphprover.graphs.planner.plan import make_plan
+from graphprover.graphs.planner.roofline import Ceilings
+from graphprover.prover.prepare import prepare
 from rounds import report, timed
 
 

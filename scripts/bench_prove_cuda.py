@@ -18,9 +18,9 @@ from figures import Figures, add_option
 from graphprover import Statement, Table, prove, verify
 from graphprover.device.choose import device_for
 from graphprover.examples import synthetic
-from graphprover.graphs.ceilings import Ceilings
-from graphprover.graphs.plan import make_plan
-from graphprover.prepared import prepare
+from graphprover.graphs.planner.plan import make_plan
+from graphprover.graphs.planner.roofline import Ceilings
+from graphprover.prover.prepare import prepare
 from rounds import Synchronised, report, timed
 
 

@@ -26,13 +26,13 @@ from graphprover import prove, verify
 from graphprover.device import CpuDevice
 from graphprover.device.choose import device_for
 from graphprover.device.host_memory import most_resident
-from graphprover.recipe import Recipe, make
-from graphprover.statement import Statement, with_traces
-from graphprover.vm.cost import committed_cells
-from graphprover.vm.elf import load_elf
-from graphprover.vm.execute import execute
-from graphprover.vm.run_statement import statement_of_run
-from graphprover.vm.statement import Machine
+from graphprover.statement.cells import committed_cells
+from graphprover.statement.statement import Statement, with_traces
+from graphprover.statement.trace_task import Recipe, make
+from graphprover.vm.executor.execute import execute
+from graphprover.vm.program.elf import load_elf
+from graphprover.vm.statement.statement import Machine
+from graphprover.vm.traces.run_statement import statement_of_run
 
 GUESTS = Path(__file__).parents[1] / "examples/guests"
 ELFS = {"fib": "fib_iterative"}

@@ -29,12 +29,12 @@ from graphprover.air.bytecode import Bytecode, Op, constants, lookup_bytecode, q
 from graphprover.air.description import AirDescription
 from graphprover.device.cuda import CudaDevice
 from graphprover.examples.synthetic import Synthetic
-from graphprover.kernels.cuda import bytecode, deep, fri, inverse, launch, logup, opening, programs, quotient
+from graphprover.kernels.cuda import bytecode, deep, fri, inverse, launch, logup, opening, quotient, source_cache
 from graphprover.kernels.cuda.sources import source
 from graphprover.kernels.operands import Height, Operands
-from graphprover.vm.families import FAMILIES
 from graphprover.vm.kernels import count_evens, fill_keccak_f
-from graphprover.vm.table_numbers import LANES
+from graphprover.vm.statement.table_numbers import LANES
+from graphprover.vm.tables.chips import FAMILIES
 from graphprover.vm.tables.keccak_f import EVENS, WIDTH, WORDS, KeccakF
 from graphprover.vm.tables.keccak_f import ROUNDS as ROUNDS_OF_KECCAK
 
@@ -129,7 +129,7 @@ def quotients(report: Report, air: AirDescription, log_rows: int, log_blowup: in
     matrices, target = (main, None, lookup), words(3, size)
     report(
         f"interpreted, {shape}",
-        lambda: bytecode.evaluate(programs.Program(code, []), filled, matrices, target, log_rows),
+        lambda: bytecode.evaluate(source_cache.Program(code, []), filled, matrices, target, log_rows),
         *floor,
     )
 

@@ -31,9 +31,9 @@ from graphprover import Proof, verify
 from graphprover.device.host_memory import most_resident
 from graphprover.protocol import backend
 from graphprover.protocol.hashing import keccak256_rows
-from graphprover.vm.elf import load_elf
-from graphprover.vm.guest import load_guest
-from graphprover.vm.isa import Instruction, Op, encode
+from graphprover.vm.program.elf import load_elf
+from graphprover.vm.program.isa import Instruction, Op, encode
+from graphprover.vm.statement.guest import load_guest
 
 FIB = Path(__file__).parents[1] / "examples/guests/fib_iterative.elf"
 TURNS = 199_980  # of fib_iterative: a million cycles
@@ -94,10 +94,10 @@ def leave() -> list[Instruction]:
 def prove_all(folder: Path, instructions: int) -> None:
     """Write the proofs, programs and keys to a folder."""
     from graphprover import prove
-    from graphprover.vm.execute import execute
-    from graphprover.vm.run_statement import statement_of_run
-    from graphprover.vm.setup import make_key
-    from graphprover.vm.statement import Machine
+    from graphprover.vm.executor.execute import execute
+    from graphprover.vm.statement.setup import make_key
+    from graphprover.vm.statement.statement import Machine
+    from graphprover.vm.traces.run_statement import statement_of_run
 
     rng = random.Random(0)
     data = rng.randbytes(4096)

@@ -17,8 +17,8 @@ from typing import Any
 
 import checkout  # noqa: F401 (finds the package)
 from figures import Figures, add_option
-from graphprover.vm.elf import load_elf
-from graphprover.vm.execute import execute
+from graphprover.vm.executor.execute import execute
+from graphprover.vm.program.elf import load_elf
 
 GUESTS = Path(__file__).parents[1] / "examples/guests"
 REPEATS = 5

@@ -23,12 +23,12 @@ from distributed import Client
 
 import checkout  # noqa: F401 (finds the package)
 from graphprover import Statement, prove
-from graphprover.batch import prove_many
 from graphprover.cluster.local import started
 from graphprover.device.choose import device_for
 from graphprover.examples import synthetic
-from graphprover.jobs import Job, Prover, Result
-from graphprover.settings import MPS, SILENCE
+from graphprover.jobs.batch import prove_many
+from graphprover.jobs.jobs import Job, Prover, Result
+from graphprover.runtime.settings import MPS, SILENCE
 
 Figures = dict[str, float]
 

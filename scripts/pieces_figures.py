@@ -19,20 +19,20 @@ from distributed import get_task_stream
 import checkout  # noqa: F401 (finds the package)
 from cluster_figures import FIB, GUESTS, Figures, Here, fib, fib_input, random_tables, say, seconds_of
 from graphprover import Prover, prove, verify
-from graphprover.admission.admitting import TooLarge
-from graphprover.cluster.errands import EVENTS
+from graphprover.admission.admission import TooLarge
+from graphprover.cluster.tasks import EVENTS
 from graphprover.device.choose import device_for
 from graphprover.device.host_memory import most_resident
-from graphprover.fitting import fitting
-from graphprover.making import Made, make
-from graphprover.needs import plan_for
-from graphprover.prepared import Prepared, PreparedPieces, ready
-from graphprover.proof_in_pieces import ProofInPieces
-from graphprover.prover import in_pieces
-from graphprover.settings import MEMORY_LIMIT, POOL
+from graphprover.proof.sharded import ProofInPieces
+from graphprover.prover.autoshard import fitting
+from graphprover.prover.local import Made, make
+from graphprover.prover.peak_memory import plan_for
+from graphprover.prover.prepare import Prepared, PreparedPieces, ready
+from graphprover.prover.prove import in_pieces
+from graphprover.runtime.settings import MEMORY_LIMIT, POOL
 from graphprover.verifier import verify_piece
-from graphprover.vm.execute import Execution
-from graphprover.vm.guest import Guest
+from graphprover.vm.executor.execute import Execution
+from graphprover.vm.statement.guest import Guest
 
 NUMBERS = (1, 2, 3)  # of pieces, whose bytes are compared
 SEEDS = (2, 5, 8)  # of statements of three tables

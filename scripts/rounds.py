@@ -17,10 +17,10 @@ from dask.diagnostics import Profiler
 
 from figures import Figures
 from graphprover import Proof, Statement, prove
-from graphprover.graphs.ceilings import Ceilings
-from graphprover.graphs.costs import Cost
-from graphprover.graphs.keys import place_of
-from graphprover.graphs.plan import Plan
+from graphprover.graphs.planner.costs import Cost
+from graphprover.graphs.planner.plan import Plan
+from graphprover.graphs.planner.roofline import Ceilings
+from graphprover.graphs.task_keys import place_of
 
 
 class Synchronised:

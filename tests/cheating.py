@@ -14,24 +14,24 @@ from dask.delayed import Delayed
 
 from graphprover.device import Device, Tree
 from graphprover.device.interface import CPU_BATCH
-from graphprover.envelope import Proof
 from graphprover.field import Ext, P, ext_add, ext_inv, ext_mul, ext_sub
-from graphprover.graphs import opening
-from graphprover.graphs import proof as proof_graph
+from graphprover.graphs import proof_graph
 from graphprover.graphs.batches import batches
-from graphprover.graphs.keys import PieceNumber
-from graphprover.graphs.proof import Keep
-from graphprover.graphs.tasks import Graph
+from graphprover.graphs.builder import Graph
+from graphprover.graphs.proof_graph import Keep
+from graphprover.graphs.rounds import opening
+from graphprover.graphs.task_keys import PieceNumber
 from graphprover.kernels.operands import Operands
-from graphprover.pieces import Pieces
-from graphprover.proof_in_pieces import ProofInPieces
+from graphprover.proof.proof import Proof
+from graphprover.proof.sharded import ProofInPieces
 from graphprover.protocol.constraints import selectors_at
+from graphprover.protocol.joint import Joint
 from graphprover.protocol.layout import make_layout
 from graphprover.protocol.parameters import Parameters
-from graphprover.protocol.pieces import Joint
 from graphprover.protocol.preprocessed import preprocessed_cap
 from graphprover.protocol.proof import TableOpenings, encode, exts_to_words, words_to_exts
-from graphprover.statement import Statement
+from graphprover.statement.shards import Pieces
+from graphprover.statement.statement import Statement
 from tests.naive_constraints import Evaluations, fold_constraints, join_coordinates
 from tests.naive_device import NaiveDevice
 

@@ -27,18 +27,18 @@ import numpy as np
 
 from graphprover import Air, Bus, Proof, Statement, Table, VerificationError, prove, verify
 from graphprover.field import P
-from graphprover.pieces import Pieces, pieces_of
-from graphprover.proof_in_pieces import PIECES_MAGIC, ProofInPieces
+from graphprover.proof.sharded import PIECES_MAGIC, ProofInPieces
 from graphprover.protocol.backend import NUMPY_ONLY
 from graphprover.protocol.layout import make_layout
 from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.proof import BatchProof, decode, encode
-from graphprover.vm.elf import load_elf
-from graphprover.vm.execute import execute
-from graphprover.vm.run_statement import pieces_of_run, statement_of_run
-from graphprover.vm.setup import make_key
-from graphprover.vm.statement import Machine
-from graphprover.vm.windows import windows_of
+from graphprover.statement.shards import Pieces, pieces_of
+from graphprover.vm.executor.execute import execute
+from graphprover.vm.program.elf import load_elf
+from graphprover.vm.statement.setup import make_key
+from graphprover.vm.statement.statement import Machine
+from graphprover.vm.traces.cycle_ranges import windows_of
+from graphprover.vm.traces.run_statement import pieces_of_run, statement_of_run
 
 GUEST = Path(__file__).parents[1] / "examples/guests/fib_iterative.elf"
 # Few queries, so that a proof is small and most of it matters to each verdict. Grinding refuses at once what changes a

@@ -31,9 +31,9 @@ from graphprover.protocol.constraints import Selectors
 from graphprover.protocol.hashing import keccak256
 from graphprover.protocol.verification import fold_groups
 from graphprover.vm import kernels
-from graphprover.vm.clock import FAR
 from graphprover.vm.kernels.keys import Keys
 from graphprover.vm.kernels.lanes import IMMEDIATE, LOG_SOURCES, Code, Lanes, Op
+from graphprover.vm.tables.clock import FAR
 from tests.naive_constraints import Evaluations, evaluate_nodes, fold_constraints, join_coordinates
 
 Columns = list[list[int]]

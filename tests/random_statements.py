@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from graphprover import air as airs
 from graphprover.field import P, array_add, array_mul, array_sub
 from graphprover.protocol.parameters import Parameters
-from graphprover.statement import Statement, Table
+from graphprover.statement.statement import Statement, Table
 
 MAX_WIDTH = 40
 MAX_INTERACTIONS = 12

@@ -25,9 +25,10 @@ import yaml
 from distributed import Client, Security
 from distributed.cli import dask_scheduler, dask_worker
 
-from graphprover import Proof, prove, settings
+from graphprover import Proof, prove
 from graphprover.examples import memory
-from tests.graphs.test_proof import FEW, example
+from graphprover.runtime import settings
+from tests.graphs.test_proof_graph import FEW, example
 
 ROOT = Path(__file__).parents[1]
 LONG_WAIT = "DASK_GRAPHPROVER__WAIT"  # kernels may have to be compiled first

@@ -22,13 +22,13 @@ from graphprover import Statement, Table, prove
 from graphprover.device import CpuDevice, Device
 from graphprover.device.interface import CPU_BATCH, CUDA_BATCH
 from graphprover.examples import memory, synthetic
-from graphprover.graphs.plan import make_plan
-from graphprover.prepared import prepare
-from graphprover.vm.cost import committed_cells
-from graphprover.vm.elf import load_elf
-from graphprover.vm.execute import execute
-from graphprover.vm.run_statement import statement_of_run
-from graphprover.vm.statement import Machine
+from graphprover.graphs.planner.plan import make_plan
+from graphprover.prover.prepare import prepare
+from graphprover.statement.cells import committed_cells
+from graphprover.vm.executor.execute import execute
+from graphprover.vm.program.elf import load_elf
+from graphprover.vm.statement.statement import Machine
+from graphprover.vm.traces.run_statement import statement_of_run
 
 RECORDED = Path(__file__).with_name("counts.json")
 RECORD = "python -m tests.test_counts --record"

@@ -15,54 +15,62 @@ LINKED = ("graphs", "kernels", "examples")  # folders of the root that are packa
 
 # From the lowest up; a module belongs to the longest name that fits, and imports from its own layer and lower ones.
 LAYERS = (
-    # arithmetic of the verifier; files; keeping compiled kernels; what notebooks, terminals and browsers show, and a
-    # process says that ends; what can be set
-    ("field", "files", "kept", "compiled", "leaving", "notebook", "terminal", "browser", "settings", "__init__"),
+    ("field", "__init__"),  # arithmetic of the verifier
+    ("runtime",),  # files, settings, signals, the cache of compiled kernels
+    ("reports.notebook", "reports.terminal", "reports.browser"),  # how values, tables and pages are shown
     ("air",),  # how tables are described
     ("protocol",),  # what prover and verifier agree on
-    # what a user holds
-    ("envelope", "anatomy", "recipe", "statement", "pieces", "proof_in_pieces", "checker", "verifier", "export"),
-    ("seen",),  # what was seen of a proof
+    ("proof", "statement", "verifier"),  # what a user holds
+    ("telemetry",),  # observations of proofs
     ("kernels",),  # the arithmetic of the prover
     ("device",),  # where it runs
     ("admission",),  # how much of it at once
     ("vm",),  # the machine: its statements, and kernels of its own
-    ("host_kernels",),  # what of them another process compiles
+    ("jobs.precompile",),  # the machine's kernels that another process compiles
     ("graphs",),  # the rounds
-    ("cluster",),  # where workers prove, which name `worker` in text
-    ("prepared", "dealing", "seeing", "piecewise", "needs", "prover", "making", "fitting", "delayed", "smallest"),
-    ("examples", "programs"),  # what may be proved
-    ("jobs",),  # proofs to make, as they travel
-    ("cluster.one_piece",),  # one piece of a proof, whose others are made elsewhere
-    ("worker", "cluster.meters"),
-    ("batch", "cluster.bundles", "cluster.returned"),
+    ("cluster",),  # dispatching tasks to workers, which are named in text
+    ("prover",),  # from a statement to a proof
+    ("examples", "jobs.programs", "jobs.warmup"),  # what may be proved
+    ("jobs.jobs",),  # proofs to make, as they travel
+    ("cluster.shard_worker",),  # one shard of a proof, whose other shards are made elsewhere
+    ("cluster.worker", "cluster.metrics", "worker"),
+    ("jobs.batch", "cluster.batching", "cluster.batch_check"),
     # the command line: texts that users write; what commands share; commands; all of it
     ("cli.files", "cli.patterns"),
     ("cli.paths", "cli.batch_keys"),
-    ("cli.options", "cli.executor", "cli.subject", "cli.demands", "cli.batch_file", "cli.facts", "cli.report", "pages"),
-    ("cli.observed_files",),
+    (
+        "cli.args",
+        "cli.executor",
+        "cli.program_args",
+        "cli.expectations",
+        "cli.batch_file",
+        "cli.json_output",
+        "cli.text_output",
+        "reports",
+    ),
+    ("cli.report_files",),
     ("cli",),
     ("cli.main", "__main__"),
 )
 
 UPWARD = {  # imports inside of functions that go up, and why
     ("protocol.hashing", "kernels.cpu.keccak"): "so much hashing that loading the kernels pays",
-    ("protocol.arrays", "kernels.cpu.products"): "where the kernels are loaded",
+    ("protocol.arrays", "kernels.cpu.products"): "if the kernels are loaded",
     ("protocol.preprocessed", "device.cpu"): "so much hashing that loading the kernels pays",
-    ("cluster.run", "programs"): "what a program has done wrong is not tried again",
-    ("statement", "device.choose"): "whoever asks for traces without a proof names no device",
+    ("cluster.dispatcher", "jobs.programs"): "a program's own error is not retried",
+    ("statement.statement", "device.choose"): "a caller that asks for traces without a proof names no device",
 }
 
 HOMES = {  # the only modules that import what is heavy
-    "dask": ("settings", "graphs", "cli.executor", "cluster", "delayed", "prover"),
-    "distributed": ("cli.batch", "cluster", "worker"),
-    "numba": ("compiled", "kernels.cpu"),
-    "llvmlite": ("compiled", "kernels.cpu", "vm.native"),
+    "dask": ("runtime.settings", "graphs", "cli.executor", "cluster", "prover.delayed", "prover.prove"),
+    "distributed": ("cli.batch", "cluster"),
+    "numba": ("runtime.numba_cache", "kernels.cpu"),
+    "llvmlite": ("runtime.numba_cache", "kernels.cpu", "vm.executor.native"),
     "cupy": ("device", "kernels.cuda", "vm.kernels.cuda"),
     "rmm": ("kernels.cuda",),
     "elftools": ("vm.profile.lines",),
-    "rich": ("terminal",),
-    "bokeh": ("pages.charts",),
+    "rich": ("reports.terminal",),
+    "bokeh": ("reports.charts",),
     "shtab": ("cli.completion",),
 }
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from graphprover.air import Air, Bus, received, sent
-from graphprover.envelope import Proof
 from graphprover.field import ONE, P, ext_add, ext_neg
-from graphprover.graphs import opening
+from graphprover.graphs.rounds import opening
+from graphprover.proof.proof import Proof
 from graphprover.protocol import backend
 from graphprover.protocol.challenger import Challenger
 from graphprover.protocol.errors import VerificationError
@@ -21,8 +21,8 @@ from graphprover.protocol.layout import Layout, make_layout
 from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.proof import BatchProof, decode, encode, exts_to_words, words_to_exts
 from graphprover.protocol.security import analyse, shape_of
-from graphprover.prover import prove
-from graphprover.statement import Statement, Table, binding_digest
+from graphprover.prover.prove import prove
+from graphprover.statement.statement import Statement, Table, binding_digest
 from graphprover.verifier import verify
 from tests.cheating import (
     NothingJoins,

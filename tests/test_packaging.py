@@ -13,8 +13,8 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 import graphprover
+from graphprover.cli.args import FAILED, OK, USAGE
 from graphprover.cli.main import main
-from graphprover.cli.options import FAILED, OK, USAGE
 
 ROOT = Path(__file__).parents[1]
 HEAVY = ("dask", "distributed", "numba", "llvmlite", "cupy", "rmm", "cuda", "rich", "shtab")
@@ -32,7 +32,7 @@ def imported_by(code: str) -> set[str]:
     [
         "import graphprover",
         "from graphprover import Air, Bus, Proof, Statement, Table, Verdict, VerificationError, check, verify",
-        "import graphprover.verifier, graphprover.envelope, graphprover.air, graphprover.cli.main",
+        "import graphprover.verifier, graphprover.proof.proof, graphprover.air, graphprover.cli.main",
         "\n".join(
             f"import graphprover.protocol.{file.stem}" for file in (ROOT / "graphprover/protocol").glob("[a-z]*.py")
         ),

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from graphprover.air import Air, TableBuilder
-from graphprover.envelope import Proof
 from graphprover.field import (
     GENERATOR,
     ZERO,
@@ -28,7 +27,7 @@ from graphprover.field import (
     reverse_bits,
     root_of_unity,
 )
-from graphprover.prepared import prepare
+from graphprover.proof.proof import Proof
 from graphprover.protocol import backend, verification
 from graphprover.protocol.challenger import Challenger
 from graphprover.protocol.constraints import selectors_at
@@ -36,8 +35,9 @@ from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.hashing import keccak256
 from graphprover.protocol.proof import BatchProof, decode, exts_to_words, rows_by_height, words_to_exts
 from graphprover.protocol.verification import evaluate, fold_groups
-from graphprover.prover import prove, prove_prepared
-from graphprover.statement import Statement, Table
+from graphprover.prover.prepare import prepare
+from graphprover.prover.prove import prove, prove_prepared
+from graphprover.statement.statement import Statement, Table
 from graphprover.verifier import verify
 from tests.cheating import forge
 from tests.interop.mutations import mutations

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import IO
 
 from graphprover.admission.lock import Lock
-from graphprover.admission.rules import PLACES, Entry, Need, grantable, has_turn, in_the_way
+from graphprover.admission.policy import PLACES, Entry, Need, grantable, has_turn, in_the_way
 from graphprover.device import Device, DeviceLost
-from graphprover.files import ANOTHER_FOLDER, FileError, private_folder
+from graphprover.runtime.files import ANOTHER_FOLDER, FileError, private_folder
 
 try:
     import fcntl

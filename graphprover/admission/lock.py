@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from graphprover.files import locked
+from graphprover.runtime.files import locked
 
 PATIENCE = 5.0  # seconds that others wait for the process that has the lock, which needs it for less than a millisecond
 POLL = 0.0002  # seconds between two tries to take it

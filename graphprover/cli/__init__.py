@@ -10,5 +10,5 @@ of it. Commands read what they are told with these:
 And they tell what they find with these:
 
 - facts.py: as ``--json`` has it; report.py: the same as text; observed_files.py: the files of ``--report`` and
-  ``--trace``, whose pages are in ``graphprover.pages``.
+  ``--trace``, whose pages are in ``graphprover.reports``.
 """

@@ -11,22 +11,22 @@ from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphprover.cli import facts, report
+from graphprover.cli import json_output, text_output
+from graphprover.cli.args import FAILED, OK, Command, UsageError, add_json, add_report, asks, drawn, report_files
 from graphprover.cli.batch_file import Entry, read_batch
 from graphprover.cli.executor import add_executor, check_device, configured
-from graphprover.cli.facts import OUTCOMES, Facts
-from graphprover.cli.observed_files import save_batch
-from graphprover.cli.options import FAILED, OK, Command, UsageError, add_json, add_report, asks, drawn, report_files
+from graphprover.cli.json_output import OUTCOMES, Facts
 from graphprover.cli.paths import path_argument
-from graphprover.files import STREAM, FileError, check_writable, read_proof, resolved, write
+from graphprover.cli.report_files import save_batch
 from graphprover.graphs.executor_names import LOCAL
-from graphprover.leaving import last_words
 from graphprover.protocol.errors import VerificationError
-from graphprover.seen.observation import Observation
-from graphprover.seen.watching import observed
+from graphprover.runtime.files import STREAM, FileError, check_writable, read_proof, resolved, write
+from graphprover.runtime.signals import last_words
+from graphprover.telemetry.observation import Observation
+from graphprover.telemetry.subscribe import observed
 
 if TYPE_CHECKING:
-    from graphprover.jobs import Job, Result
+    from graphprover.jobs.jobs import Job, Result
 
 Draw = Callable[[int, int, int, str], None]  # proofs made, kept and failed, and what runs
 
@@ -99,7 +99,7 @@ def run(options: argparse.Namespace) -> int:
     alone = len(entries) == 1 or options.trace
     started = time.perf_counter()
     with configured(options), bar(len(entries)) as draw, _appended(options.summary) as summarise:
-        from graphprover.batch import prove_many
+        from graphprover.jobs.batch import prove_many
 
         check_device(options)
         jobs = _jobs(entries, options.resume)
@@ -110,7 +110,7 @@ def run(options: argparse.Namespace) -> int:
             try:
                 save_batch(progress.results, seen, options)
             except Exception as error:
-                return f"{progress.written()}; there is no report: {facts.message(error)}"
+                return f"{progress.written()}; there is no report: {json_output.message(error)}"
             return progress.written()
 
         with last_words(words), watching as given:
@@ -131,13 +131,13 @@ def run(options: argparse.Namespace) -> int:
     found = total | {"results": progress.results}
     save_batch(progress.results, seen, options)
     if None in (options.report or ()):
-        found["report"] = facts.times(*seen)
+        found["report"] = json_output.times(*seen)
 
-    def describe() -> list[report.Block]:
-        times = report.times_report(found["report"]) if "report" in found else []
-        return [*report.batch_report(total), *times]
+    def describe() -> list[text_output.Block]:
+        times = text_output.times_report(found["report"]) if "report" in found else []
+        return [*text_output.batch_report(total), *times]
 
-    report.say(found, describe, options)
+    text_output.say(found, describe, options)
     return FAILED if total["failed"] else OK
 
 
@@ -172,7 +172,7 @@ class _Progress:
         self._show()
         if found["error"] or found["again"] or not self._draw:
             place = f"{len(self.results):{len(str(self._number))}}/{self._number}"
-            print(f"{place} {report.job_line(found)}", file=sys.stderr, flush=True)
+            print(f"{place} {text_output.job_line(found)}", file=sys.stderr, flush=True)
 
     def written(self) -> str:
         """For whoever is interrupted."""
@@ -191,7 +191,7 @@ class _Progress:
 
 def _jobs(entries: Sequence[Entry], resume: bool) -> "dict[Job, Entry]":
     """The jobs, in which a program with the same options stands once."""
-    from graphprover.jobs import Job, Prover
+    from graphprover.jobs.jobs import Job, Prover
 
     provers: dict[tuple[Any, ...], Prover] = {}
     jobs = {}
@@ -223,10 +223,10 @@ def _finished(entry: Entry, result: "Result") -> Facts:
             if not result.kept:
                 again = _why_again(entry, result.job)
                 write(entry.output, encoded)
-            written = facts.file(entry.output, encoded)
+            written = json_output.file(entry.output, encoded)
         except FileError as failure:
             error = failure
-    return facts.job(entry.name, entry.program, entry.input, written, result, error, again)
+    return json_output.job(entry.name, entry.program, entry.input, written, result, error, again)
 
 
 def _why_again(entry: Entry, job: "Job") -> str | None:
@@ -274,7 +274,7 @@ def bar(number: int) -> "AbstractContextManager[Draw | None]":
     """A bar that shows a batch, in a terminal."""
     if drawn():
         try:
-            from graphprover.terminal import batch_bar
+            from graphprover.reports.terminal import batch_bar
         except ModuleNotFoundError:  # rich comes with the prover
             return nullcontext()
         return batch_bar(number)

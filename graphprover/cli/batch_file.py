@@ -10,15 +10,15 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+from graphprover.cli.args import UsageError
 from graphprover.cli.batch_keys import takes, unknown, wrong_value
 from graphprover.cli.files import refused_length
-from graphprover.cli.options import UsageError
 from graphprover.cli.patterns import PatternError, fill
-from graphprover.files import STREAM, FileError, check_writable, make_folder, read_input
-from graphprover.programs import Program, ProgramError, is_packaged, open_program
+from graphprover.jobs.programs import Program, ProgramError, is_packaged, open_program
 from graphprover.protocol.security import JOHNSON_PROXIMITY
-from graphprover.vm.guest import Guest, Limits, limits_of
-from graphprover.vm.key import Key
+from graphprover.runtime.files import STREAM, FileError, check_writable, make_folder, read_input
+from graphprover.vm.statement.guest import Guest, Limits, limits_of
+from graphprover.vm.statement.key import Key
 
 _DEFAULTS: dict[str, Any] = {"security": 128, "proximity": JOHNSON_PROXIMITY}
 _OF_GUESTS = ("window", "exit_code", "commit_input", "max_cycles", "max_memory")

@@ -8,11 +8,11 @@ from typing import Any
 
 from graphprover.cli.files import refused_control, refused_path, refused_url
 from graphprover.cli.patterns import PatternError, check_pattern
+from graphprover.protocol.joint import MOST_PIECES
 from graphprover.protocol.parameters import RATES
-from graphprover.protocol.pieces import MOST_PIECES
 from graphprover.protocol.security import HASH_BITS, PROXIMITIES
-from graphprover.vm.clock import MAX_CYCLES
-from graphprover.vm.guest import ANY
+from graphprover.vm.statement.guest import ANY
+from graphprover.vm.tables.clock import MAX_CYCLES
 
 MOST_DEEP = 2  # parts ** of a pattern: each one more multiplies the folders to search by their depth
 

@@ -2,9 +2,9 @@
 
 import argparse
 
-from graphprover.checker import check
-from graphprover.cli.options import FAILED, OK, Command
-from graphprover.cli.subject import add_program, program_and_statement
+from graphprover.cli.args import FAILED, OK, Command
+from graphprover.cli.program_args import add_program, program_and_statement
+from graphprover.statement.check import check
 
 
 def add(command: Command) -> None:

@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Iterator
 
-from graphprover.cli.options import OK, Command
+from graphprover.cli.args import OK, Command
 from graphprover.cli.paths import path_argument
 
 SHELLS = ("bash", "zsh")

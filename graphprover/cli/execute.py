@@ -6,16 +6,16 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from graphprover.cli.facts import Facts, file
-from graphprover.cli.options import FAILED, OK, Command, add_json, add_limits, limits_given, refuse
+from graphprover.cli.args import FAILED, OK, Command, add_json, add_limits, limits_given, refuse
+from graphprover.cli.json_output import Facts, file
 from graphprover.cli.paths import path_argument
-from graphprover.cli.report import Block, Section, cells_report, say
-from graphprover.files import FileError, check_writable, read_input, write
-from graphprover.vm.claim import bytes_json, shown
-from graphprover.vm.elf import ElfError, load_elf
+from graphprover.cli.text_output import Block, Section, cells_report, say
+from graphprover.runtime.files import FileError, check_writable, read_input, write
+from graphprover.vm.program.elf import ElfError, load_elf
+from graphprover.vm.statement.claim import bytes_json, shown
 
 if TYPE_CHECKING:
-    from graphprover.vm.execute import Execution
+    from graphprover.vm.executor.execute import Execution
     from graphprover.vm.profile.measure import Profile
 
 SHOWN = 10  # functions of a profile that are printed
@@ -71,8 +71,11 @@ def _profile_file(text: str) -> Path:
 
 def run(options: argparse.Namespace) -> int:
     """``graphprover execute``: the guest's exit code tells success; raises GuestFault where it has none."""
-    from graphprover.vm.execute import execute, prepare  # compiled code, which the other commands have no use for
-    from graphprover.vm.faults import GuestFault
+    from graphprover.vm.executor.execute import (  # compiled code, which the other commands have no use for
+        execute,
+        prepare,
+    )
+    from graphprover.vm.executor.faults import GuestFault
 
     try:
         image = load_elf(read_input(options.guest))
@@ -105,9 +108,9 @@ def run(options: argparse.Namespace) -> int:
     if profiled:
         found["profile"] = write_profile(profiled, options)
     if options.cells:
-        from graphprover.vm.cost import committed_cells
-        from graphprover.vm.run_statement import statement_of_run
-        from graphprover.vm.statement import Machine
+        from graphprover.statement.cells import committed_cells
+        from graphprover.vm.statement.statement import Machine
+        from graphprover.vm.traces.run_statement import statement_of_run
 
         recorded = execute(image, data, **limits_given(options), record=True)
         found["committed_cells"] = committed_cells(statement_of_run(Machine(image), recorded))

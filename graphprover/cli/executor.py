@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from graphprover.cli.options import DEBUG, UsageError, count
+from graphprover.cli.args import DEBUG, UsageError, count
 from graphprover.graphs.executor_names import CLUSTERS, CUDA, LOCAL, THREADS
 
 DASHBOARD_ADDRESS = "127.0.0.1:8787"  # of a cluster that we start: where users of this host find it, and no others
@@ -66,7 +66,7 @@ def configured(options: argparse.Namespace) -> Iterator[None]:
     """What `add_executor` was told of memory and workers, as Dask's configuration; raises UsageError for nonsense."""
     import dask
 
-    from graphprover.settings import DASHBOARD, MEMORY_LIMIT, MPS, POOL, WORKERS, bytes_of
+    from graphprover.runtime.settings import DASHBOARD, MEMORY_LIMIT, MPS, POOL, WORKERS, bytes_of
 
     given = {POOL: options.pool, MEMORY_LIMIT: options.memory_limit, WORKERS: options.workers}
     given |= {MPS: options.mps, DASHBOARD: options.dashboard}
@@ -150,7 +150,7 @@ address.__name__ = "HOST:PORT or :PORT"
 
 
 def amount(text: str) -> str | float:
-    """So many bytes, or a share of all, as ``graphprover.settings`` has them."""
+    """So many bytes, or a share of all, as ``graphprover.runtime.settings`` has them."""
     with suppress(ValueError):
         if 0 < (share := float(text)) <= 1 or not share.is_integer():
             return share

@@ -3,17 +3,17 @@
 import argparse
 from pathlib import Path
 
-from graphprover.cli import facts, report
-from graphprover.cli.options import OK, Command, UsageError, add_json
+from graphprover.cli import json_output, text_output
+from graphprover.cli.args import OK, Command, UsageError, add_json
 from graphprover.cli.paths import path_argument, program_argument
-from graphprover.cli.subject import PROGRAM_HELP, program_of
-from graphprover.export import export
-from graphprover.files import make_folder, read_proof, write
-from graphprover.proof_in_pieces import proof_from_bytes
+from graphprover.cli.program_args import PROGRAM_HELP, program_of
+from graphprover.proof.plonky3 import export
+from graphprover.proof.sharded import proof_from_bytes
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.transcript import RELEASE
-from graphprover.vm.guest import Guest
-from graphprover.vm.key import Key
+from graphprover.runtime.files import make_folder, read_proof, write
+from graphprover.vm.statement.guest import Guest
+from graphprover.vm.statement.key import Key
 
 
 def add(command: Command) -> None:
@@ -63,8 +63,8 @@ def run(options: argparse.Namespace) -> int:
     for name, data in files.items():
         make_folder((options.folder / name).parent)
         write(options.folder / name, data)
-    written = {name: facts.file(options.folder / name, data) for name, data in files.items()}
+    written = {name: json_output.file(options.folder / name, data) for name, data in files.items()}
     found = {"program": program.name, "release": RELEASE, "files": list(written.values())}
-    lines = [report.written(options.folder / name, data) for name, data in files.items()]
-    report.say(found, lambda: lines, options)
+    lines = [text_output.written(options.folder / name, data) for name, data in files.items()]
+    text_output.say(found, lambda: lines, options)
     return OK

@@ -3,19 +3,26 @@
 import argparse
 from pathlib import Path
 
-from graphprover.anatomy import security_facts, security_of, sizes_of
-from graphprover.cli import facts, report
-from graphprover.cli.options import OK, Command, UsageError, add_json, add_level
+from graphprover.cli import json_output, text_output
+from graphprover.cli.args import OK, Command, UsageError, add_json, add_level
 from graphprover.cli.paths import program_argument
-from graphprover.cli.subject import PROGRAM_HELP, add_input, machine_of, prepared_for, program_and_statement, program_of
-from graphprover.envelope import MAGIC, Proof
-from graphprover.files import PIECES_MAGIC, STREAM, read_proof
-from graphprover.programs import is_guest, is_packaged, open_program, packaged_names
-from graphprover.proof_in_pieces import PIECE_MAGIC, ProofInPieces, proof_from_bytes
+from graphprover.cli.program_args import (
+    PROGRAM_HELP,
+    add_input,
+    machine_of,
+    prepared_for,
+    program_and_statement,
+    program_of,
+)
+from graphprover.jobs.programs import is_guest, is_packaged, open_program, packaged_names
+from graphprover.proof.proof import MAGIC, Proof
+from graphprover.proof.sharded import PIECE_MAGIC, ProofInPieces, proof_from_bytes
+from graphprover.proof.sizes import security_facts, security_of, sizes_of
 from graphprover.protocol.errors import VerificationError
+from graphprover.runtime.files import PIECES_MAGIC, STREAM, read_proof
 from graphprover.verifier import layouts_of_proof
-from graphprover.vm.guest import Guest
-from graphprover.vm.key import Key
+from graphprover.vm.statement.guest import Guest
+from graphprover.vm.statement.key import Key
 
 BEGINNINGS = tuple(magic[:-1] for magic in (MAGIC, PIECE_MAGIC, PIECES_MAGIC))  # of proofs of any format version
 
@@ -60,8 +67,10 @@ def run(options: argparse.Namespace) -> int:
         program, statement = program_and_statement(options)
         layout = prepared_for(program, statement, options).layout
         security = security_of(layout)
-        made = {"program": program.name, **facts.statement(layout), "security": security_facts(security)}
-        report.say(made, lambda: [*report.statement_report(made), *report.security_report(security)], options)
+        made = {"program": program.name, **json_output.statement(layout), "security": security_facts(security)}
+        text_output.say(
+            made, lambda: [*text_output.statement_report(made), *text_output.security_report(security)], options
+        )
         return OK
     data = read_proof(path)
     if data and not data.startswith(BEGINNINGS):
@@ -75,10 +84,10 @@ def run(options: argparse.Namespace) -> int:
 
 def _say_key(key: Key, options: argparse.Namespace) -> None:
     """What a key is for and, with a program, whether it is that program's."""
-    found = facts.key(key)
+    found = json_output.key(key)
     if options.program:
         machine = machine_of(options.program, ", so the key is not its key")
-        from graphprover.vm.setup import check_key
+        from graphprover.vm.statement.setup import check_key
 
         try:
             check_key(key, machine)
@@ -86,22 +95,22 @@ def _say_key(key: Key, options: argparse.Namespace) -> None:
             raise VerificationError(f"{options.subject}: not the key of {options.program}: {error}") from error
         found["program"] = options.program
     own = [f"the key of {options.program}"] if options.program else []
-    report.say(found, lambda: [*report.key_report(found), *own], options)
+    text_output.say(found, lambda: [*text_output.key_report(found), *own], options)
 
 
 def _say_proof(proof: Proof | ProofInPieces, path: Path, options: argparse.Namespace) -> None:
     """What a proof says about itself and, where its program is known, how large its parts are and what it is worth."""
-    found = facts.header(proof) | {"sizes": None, "security": None}
+    found = json_output.header(proof) | {"sizes": None, "security": None}
     if not options.program and proof.label not in packaged_names():
         hint = f"for sizes and security, name its program: graphprover inspect {path} PROGRAM"
-        report.say(found, lambda: [*report.header_report(found), hint], options)
+        text_output.say(found, lambda: [*text_output.header_report(found), hint], options)
         return
     layouts = layouts_of_proof(proof, program_of(proof, options).statement_of(proof))
     security = security_of(*layouts)
     found |= {"sizes": sizes_of(proof, *layouts), "security": security_facts(security)}
 
-    def describe() -> list[report.Block]:
-        sizes = report.sizes_section(found["sizes"])
-        return [*report.header_report(found), sizes, *report.security_report(security)]
+    def describe() -> list[text_output.Block]:
+        sizes = text_output.sizes_section(found["sizes"])
+        return [*text_output.header_report(found), sizes, *text_output.security_report(security)]
 
-    report.say(found, describe, options)
+    text_output.say(found, describe, options)

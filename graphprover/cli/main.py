@@ -17,8 +17,8 @@ from graphprover.cli import (
     completion,
     execute,
     export,
-    facts,
     inspect,
+    json_output,
     new_guest,
     plan,
     prove,
@@ -26,11 +26,11 @@ from graphprover.cli import (
     verify,
     warm,
 )
-from graphprover.cli.options import DEBUG, FAILED, OK, USAGE, UsageError, check_files
+from graphprover.cli.args import DEBUG, FAILED, OK, USAGE, UsageError, check_files
 from graphprover.cli.parser import Parser
-from graphprover.files import FileError, drop_stdout
-from graphprover.programs import ProgramError
+from graphprover.jobs.programs import ProgramError
 from graphprover.protocol.errors import VerificationError
+from graphprover.runtime.files import FileError, drop_stdout
 
 PROVER = {"dask", "distributed", "numba", "llvmlite", "rich", "shtab"}  # modules of the extra [prover]
 
@@ -86,9 +86,9 @@ def _run(arguments: Sequence[str] | None) -> int:
         if DEBUG in os.environ:
             raise
         code = USAGE if isinstance(error, UsageError | ProgramError | FileError) else FAILED
-        lines = [facts.message(error)]
+        lines = [json_output.message(error)]
         if isinstance(error, UsageError):
-            lines = [facts.one_line(line) for line in error.args]
+            lines = [json_output.one_line(line) for line in error.args]
         elif isinstance(error, ModuleNotFoundError) and error.name and error.name.partition(".")[0] in PROVER:
             lines, code = ["this needs the prover, not the verifier alone: pip install 'graphprover[prover]'"], USAGE
         for line in lines:

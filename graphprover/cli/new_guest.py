@@ -5,9 +5,9 @@ import shlex
 from importlib import resources
 from pathlib import Path
 
-from graphprover.cli.options import OK, Command
+from graphprover.cli.args import OK, Command
 from graphprover.cli.paths import path_argument
-from graphprover.files import FileError, write_folder
+from graphprover.runtime.files import FileError, write_folder
 
 # For each language the files of a new folder, and which file of examples/guests each is.
 KITS = {

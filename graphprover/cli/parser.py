@@ -3,8 +3,8 @@
 import argparse
 from typing import Any, NoReturn
 
-from graphprover.cli.facts import one_line
-from graphprover.cli.options import USAGE
+from graphprover.cli.args import USAGE
+from graphprover.cli.json_output import one_line
 
 
 class Parser(argparse.ArgumentParser):

@@ -5,21 +5,21 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from graphprover.cli import facts, report
-from graphprover.cli.options import OK, Command, UsageError, add_json, add_level, add_pieces
+from graphprover.cli import json_output, text_output
+from graphprover.cli.args import OK, Command, UsageError, add_json, add_level, add_pieces
 from graphprover.cli.paths import path_argument
-from graphprover.cli.subject import add_program, prepared_for, program_and_pieces
-from graphprover.files import check_writable, write
-from graphprover.pieces import Pieces
-from graphprover.programs import Program
+from graphprover.cli.program_args import add_program, prepared_for, program_and_pieces
+from graphprover.jobs.programs import Program
 from graphprover.protocol.parameters import RATES
-from graphprover.vm.cost import committed_cells
-from graphprover.vm.guest import Guest, claimed
-from graphprover.vm.shape import price_at
+from graphprover.runtime.files import check_writable, write
+from graphprover.statement.cells import committed_cells
+from graphprover.statement.shards import Pieces
+from graphprover.vm.statement.guest import Guest, claimed
+from graphprover.vm.statement.shape import price_at
 
 if TYPE_CHECKING:
     from graphprover.device.choose import Profile
-    from graphprover.graphs.ceilings import Ceilings
+    from graphprover.graphs.planner.roofline import Ceilings
 
 
 def add(command: Command) -> None:
@@ -57,13 +57,13 @@ def run(options: argparse.Namespace) -> int:
     for path in filter(None, (options.svg, options.html)):
         check_writable(path)
     from graphprover.device.choose import profile_of
-    from graphprover.graphs.ceilings import assumed
-    from graphprover.graphs.pace import pace_text
-    from graphprover.graphs.plan import make_plan
-    from graphprover.graphs.plan_html import plan_html
-    from graphprover.graphs.plan_svg import plan_svg
-    from graphprover.graphs.plan_text import peak_text, plan_rows, rates_rows
-    from graphprover.prepared import LITTLE, rate_for
+    from graphprover.graphs.planner.pace import pace_text
+    from graphprover.graphs.planner.plan import make_plan
+    from graphprover.graphs.planner.roofline import assumed
+    from graphprover.prover.prepare import LITTLE, rate_for
+    from graphprover.reports.plan_html import plan_html
+    from graphprover.reports.plan_svg import plan_svg
+    from graphprover.reports.plan_text import peak_text, plan_rows, rates_rows
 
     try:
         profile = profile_of(options.device)
@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
     plan = make_plan(prepared.layout, profile.log_batch_rows, prepared.traces)
     by_table = committed_cells(statement)
     cells = by_table if isinstance(program, Guest) else None
-    found = {"program": program.name, **facts.plan(plan, profile), "committed_cells": cells}
+    found = {"program": program.name, **json_output.plan(plan, profile), "committed_cells": cells}
 
     times = assumed(profile.kind, profile.threads)
     pace = _pace(profile)
@@ -85,14 +85,14 @@ def run(options: argparse.Namespace) -> int:
     found |= {"pace": pace, "rates": rates, "default_rate": rate_for(all_cells)}
     default = f"by default 1/{found['default_rate']}: {all_cells:,} committed cells ({LITTLE:,} or fewer are few)"
 
-    def describe() -> list[report.Block]:
-        tail = [] if cells is None else report.cells_report(cells, claimed(statement).cycles)
+    def describe() -> list[text_output.Block]:
+        tail = [] if cells is None else text_output.cells_report(cells, claimed(statement).cycles)
         peak = peak_text(plan, profile.threads)
         return [
-            report.Section(plan_rows(plan)),
+            text_output.Section(plan_rows(plan)),
             f"on {profile}",
             peak,
-            report.Section(rates_rows(rates)),
+            text_output.Section(rates_rows(rates)),
             *([] if pace is None else [pace_text(pace)]),
             default,
             *tail,
@@ -101,7 +101,7 @@ def run(options: argparse.Namespace) -> int:
     for path, draw in ((options.svg, plan_svg), (options.html, plan_html)):
         if path:
             write(path, draw(plan, program.name, times, profile.threads).encode())
-    report.say(found, describe, options)
+    text_output.say(found, describe, options)
     return OK
 
 
@@ -112,7 +112,7 @@ def _pace(profile: "Profile") -> float | None:
     if profile.kind != CPU:
         return None
     from graphprover.device.cpu import CpuDevice
-    from graphprover.graphs.pace import measured_pace
+    from graphprover.graphs.planner.pace import measured_pace
 
     return measured_pace(CpuDevice(profile.threads))
 
@@ -124,11 +124,11 @@ def _rates(
     ceilings: "Ceilings",
     pace: float | None,
     options: argparse.Namespace,
-) -> list[facts.Facts]:
+) -> list[json_output.Facts]:
     """What a proof costs at each rate that reaches the level: of these tables, or of those that a run has there."""
-    from graphprover.graphs.pace import expected_seconds
-    from graphprover.graphs.plan import make_plan
-    from graphprover.prepared import at_rate
+    from graphprover.graphs.planner.pace import expected_seconds
+    from graphprover.graphs.planner.plan import make_plan
+    from graphprover.prover.prepare import at_rate
 
     expected = None if pace is None else partial(expected_seconds, pace)
     found, known = [], {price_at(options.rate): prepared}  # a run is made once for all rates of a price
@@ -141,7 +141,7 @@ def _rates(
             asked = known[price]
             layout = at_rate(asked, options.security, rate, options.proximity).layout
             plan = make_plan(layout, profile.log_batch_rows, asked.traces)
-            found.append(facts.rate(rate, layout, plan, profile, ceilings, expected))
+            found.append(json_output.rate(rate, layout, plan, profile, ceilings, expected))
     return found
 
 
@@ -149,27 +149,27 @@ def _plan_in_pieces(
     program: Program | Guest, statement: Pieces, prepared: Any, profile: "Profile", options: argparse.Namespace
 ) -> int:
     from graphprover.device.choose import CPU
-    from graphprover.graphs.ceilings import assumed
-    from graphprover.graphs.pieces import On, plan_keeping
-    from graphprover.graphs.pieces_html import pieces_html
-    from graphprover.graphs.pieces_svg import pieces_svg
-    from graphprover.graphs.pieces_times import PiecesTimes
-    from graphprover.graphs.plan_text import pieces_peak_text, pieces_rows
-    from graphprover.graphs.proof import Keep
+    from graphprover.graphs.planner.roofline import assumed
+    from graphprover.graphs.planner.shard_memory import On, plan_keeping
+    from graphprover.graphs.proof_graph import Keep
+    from graphprover.reports.plan_text import pieces_peak_text, pieces_rows
+    from graphprover.reports.shards_html import pieces_html
+    from graphprover.reports.shards_svg import pieces_svg
+    from graphprover.reports.shards_times import PiecesTimes
 
     on = On(profile.log_batch_rows, profile.threads, profile.kind != CPU)
     plans = {keep: plan_keeping(prepared.shapes, on, keep) for keep in Keep}
     cells = committed_cells(statement) if isinstance(program, Guest) else None
-    found = {"program": program.name, **facts.plan_in_pieces(plans, profile), "committed_cells": cells}
+    found = {"program": program.name, **json_output.plan_in_pieces(plans, profile), "committed_cells": cells}
 
-    def describe() -> list[report.Block]:
-        tail = [] if cells is None else report.cells_report(cells, claimed(statement).cycles)
-        return [report.Section(pieces_rows(plans)), f"on {profile}", pieces_peak_text(plans), *tail]
+    def describe() -> list[text_output.Block]:
+        tail = [] if cells is None else text_output.cells_report(cells, claimed(statement).cycles)
+        return [text_output.Section(pieces_rows(plans)), f"on {profile}", pieces_peak_text(plans), *tail]
 
     for path, draw in ((options.svg, pieces_svg), (options.html, pieces_html)):
         if path:
             rates = assumed(profile.kind, profile.threads)
             times = PiecesTimes(prepared.shapes, on, rates.ceilings)
             write(path, draw(times, program.name, rates).encode())
-    report.say(found, describe, options)
+    text_output.say(found, describe, options)
     return OK

@@ -9,10 +9,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from graphprover.cli import demands, facts, report
-from graphprover.cli.executor import add_executor, check_device, configured
-from graphprover.cli.observed_files import save_proof
-from graphprover.cli.options import (
+from graphprover.cli import expectations, json_output, text_output
+from graphprover.cli.args import (
     OK,
     Command,
     add_json,
@@ -24,20 +22,22 @@ from graphprover.cli.options import (
     refuse,
     report_files,
 )
+from graphprover.cli.executor import add_executor, check_device, configured
 from graphprover.cli.paths import path_argument
-from graphprover.cli.subject import add_program, program_given
-from graphprover.files import FileError, check_writable, write
+from graphprover.cli.program_args import add_program, program_given
+from graphprover.cli.report_files import save_proof
 from graphprover.graphs.executor_names import LOCAL
 from graphprover.protocol.errors import VerificationError
-from graphprover.seen.observation import Observation
-from graphprover.seen.parts import Stage
-from graphprover.seen.watching import clock, observed
+from graphprover.runtime.files import FileError, check_writable, write
+from graphprover.telemetry.model import Stage
+from graphprover.telemetry.observation import Observation
+from graphprover.telemetry.subscribe import clock, observed
 from graphprover.verifier import Verdict
-from graphprover.vm.faults import OtherExitCode
+from graphprover.vm.executor.faults import OtherExitCode
 
 if TYPE_CHECKING:
-    from graphprover.jobs import Job
-    from graphprover.making import Made
+    from graphprover.jobs.jobs import Job
+    from graphprover.prover.local import Made
 
 _log = logging.getLogger(__name__)
 
@@ -69,7 +69,7 @@ def add(command: Command) -> None:
         action="store_true",
         help="of a guest: the proof also states its input, of at most 64 KiB, which `verify --input` compares",
     )
-    demands.add_exit_code(parser, "prove a run that ends with this exit code (default 0), which may be `any`")
+    expectations.add_exit_code(parser, "prove a run that ends with this exit code (default 0), which may be `any`")
     add_pieces(parser, "1; for a guest more, where the device's memory asks it")
     parser.add_argument(
         "-o", "--output", type=path_argument, default=Path("proof.bin"), metavar="FILE", help="default proof.bin"
@@ -95,8 +95,8 @@ def run(options: argparse.Namespace) -> int:
     program, data, limits = program_given(options)
     with stage("imports"), configured(options):
         check_device(options)
-        from graphprover.jobs import Job, Prover
-        from graphprover.making import verify_made
+        from graphprover.jobs.jobs import Job, Prover
+        from graphprover.prover.local import verify_made
     level = {"security": options.security, "rate": options.rate, "proximity": options.proximity}
     prover = Prover(program, **level, pieces=options.pieces, window=options.window)
     job = Job(prover, data, program.name, options.commit_input, options.exit_code or 0, limits, output=options.output)
@@ -124,19 +124,19 @@ def run(options: argparse.Namespace) -> int:
     encoded = proof.to_bytes()
     with stage("write"):
         _write(options.output, encoded)
-    found = facts.verdict(program, verdict) | {"proof": facts.file(options.output, encoded)}
+    found = json_output.verdict(program, verdict) | {"proof": json_output.file(options.output, encoded)}
     if made.observation:
         seen = made.observation.named(job.label).with_stages(stages)
         save_proof(seen, options)
         if None in (options.report or ()):
-            found["report"] = facts.times(seen)
+            found["report"] = json_output.times(seen)
 
-    def describe() -> list[report.Block]:
-        size = {"proof": f"{report.place(options.output)}, {len(encoded):,} bytes"}
-        times = report.times_report(found["report"]) if "report" in found else []
-        return [program.describe(verdict.public_values) | report.worth(verdict) | size, *times]
+    def describe() -> list[text_output.Block]:
+        size = {"proof": f"{text_output.place(options.output)}, {len(encoded):,} bytes"}
+        times = text_output.times_report(found["report"]) if "report" in found else []
+        return [program.describe(verdict.public_values) | text_output.worth(verdict) | size, *times]
 
-    report.say(found, describe, options)
+    text_output.say(found, describe, options)
     return OK
 
 
@@ -155,7 +155,7 @@ def _write(path: Path, proof: bytes) -> None:
 
 def _made_here(job: "Job", options: argparse.Namespace, stage: Timing) -> _Verified:
     """A proof by this process."""
-    from graphprover.making import make
+    from graphprover.prover.local import make
 
     with stage("prepare"):
         prepared = job.prepared(options.device)
@@ -165,9 +165,9 @@ def _made_here(job: "Job", options: argparse.Namespace, stage: Timing) -> _Verif
 
 def _made_by_cluster(job: "Job", options: argparse.Namespace, stage: Timing) -> _Verified:
     """A proof by a worker of a cluster, or its pieces by several; they run the program, too."""
-    from graphprover.jobs import made_by_cluster
-    from graphprover.making import Made
-    from graphprover.terminal import bar
+    from graphprover.jobs.jobs import made_by_cluster
+    from graphprover.prover.local import Made
+    from graphprover.reports.terminal import bar
 
     looking: AbstractContextManager[list[Observation] | None] = observed() if asks(options) else nullcontext()
     with stage("cluster"), looking as seen, bar() if drawn() else nullcontext() as tell:

@@ -3,11 +3,11 @@
 import argparse
 from pathlib import Path
 
-from graphprover.cli import facts, report
-from graphprover.cli.options import OK, Command, add_json
+from graphprover.cli import json_output, text_output
+from graphprover.cli.args import OK, Command, add_json
 from graphprover.cli.paths import path_argument, program_argument
-from graphprover.cli.subject import machine_of
-from graphprover.files import check_writable, write
+from graphprover.cli.program_args import machine_of
+from graphprover.runtime.files import check_writable, write
 
 
 def add(command: Command) -> None:
@@ -33,11 +33,13 @@ def run(options: argparse.Namespace) -> int:
     """``graphprover setup``"""
     check_writable(options.output)
     machine = machine_of(options.program, "; only guests have verifying keys")
-    from graphprover.vm.setup import make_key
+    from graphprover.vm.statement.setup import make_key
 
     key = make_key(machine)
     encoded = key.to_bytes()
     write(options.output, encoded)
-    found = facts.key(key) | {"program": options.program, "key": facts.file(options.output, encoded)}
-    report.say(found, lambda: [*report.key_report(found), report.written(options.output, encoded)], options)
+    found = json_output.key(key) | {"program": options.program, "key": json_output.file(options.output, encoded)}
+    text_output.say(
+        found, lambda: [*text_output.key_report(found), text_output.written(options.output, encoded)], options
+    )
     return OK

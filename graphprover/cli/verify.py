@@ -2,18 +2,18 @@
 
 import argparse
 
-from graphprover.cli import demands, facts, report
-from graphprover.cli.options import OK, Command, add_json, add_proximity, bits
+from graphprover.cli import expectations, json_output, text_output
+from graphprover.cli.args import OK, Command, add_json, add_proximity, bits
 from graphprover.cli.paths import path_argument, program_argument
-from graphprover.cli.subject import PROGRAM_HELP, program_of
-from graphprover.files import check_writable, read_proof, write
-from graphprover.programs import Program
-from graphprover.proof_in_pieces import proof_from_bytes
+from graphprover.cli.program_args import PROGRAM_HELP, program_of
+from graphprover.jobs.programs import Program
+from graphprover.proof.sharded import proof_from_bytes
 from graphprover.protocol.errors import VerificationError
+from graphprover.runtime.files import check_writable, read_proof, write
 from graphprover.verifier import check_level, verify
-from graphprover.vm.claim import claim_of
-from graphprover.vm.guest import Guest
-from graphprover.vm.key import Key
+from graphprover.vm.statement.claim import claim_of
+from graphprover.vm.statement.guest import Guest
+from graphprover.vm.statement.key import Key
 
 
 def add(command: Command) -> None:
@@ -36,7 +36,7 @@ def add(command: Command) -> None:
     parser.add_argument(
         "program", type=program_argument, nargs="?", metavar="PROGRAM", help=f"a verifying key; or {PROGRAM_HELP}"
     )
-    demands.add_arguments(parser)
+    expectations.add_arguments(parser)
     parser.add_argument(
         "--output", type=path_argument, metavar="FILE", help="of a guest: write what it put out, as proven, to a file"
     )
@@ -56,22 +56,22 @@ def run(options: argparse.Namespace) -> int:
         proof = proof_from_bytes(data)
         check_level(proof, options.security)  # before the statement, which may be expensive to make
         program = program_of(proof, options)
-        demands.refuse(program, options)
+        expectations.refuse(program, options)
         try:
             verdict = verify(proof, program.statement_of(proof), options.security, options.proximity)
         except VerificationError as error:
             raise VerificationError(f"{error}{_or_the_key(program)}") from error
     except VerificationError as error:
         raise VerificationError(f"{options.proof}: not valid: {error}") from error
-    demands.check_demands(program, verdict.public_values, options)
+    expectations.check_demands(program, verdict.public_values, options)
     if options.output:
         write(options.output, claim_of(verdict.public_values).output)
 
-    def describe() -> list[report.Block]:
+    def describe() -> list[text_output.Block]:
         described = program.describe(verdict.public_values)
-        return [{"program": program.name} | described | report.worth(verdict), "valid"]
+        return [{"program": program.name} | described | text_output.worth(verdict), "valid"]
 
-    report.say({"valid": True} | facts.verdict(program, verdict), describe, options)
+    text_output.say({"valid": True} | json_output.verdict(program, verdict), describe, options)
     return OK
 
 

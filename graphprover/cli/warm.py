@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from graphprover.air import AirDescription
-from graphprover.cli.options import FAILED, OK, Command, UsageError
+from graphprover.cli.args import FAILED, OK, Command, UsageError
 from graphprover.cli.paths import program_argument
-from graphprover.cli.subject import machine_of
-from graphprover.vm.possible import possible_tables
-from graphprover.vm.shape import MIN_ROWS
-from graphprover.vm.statement import Machine
-from graphprover.vm.version import FAMILY_NUMBERS
+from graphprover.cli.program_args import machine_of
+from graphprover.vm.statement.shape import MIN_ROWS
+from graphprover.vm.statement.statement import Machine
+from graphprover.vm.statement.version import FAMILY_NUMBERS
+from graphprover.vm.traces.possible import possible_tables
 
 SLOW = 0.2  # seconds: what takes less gets no line
 
@@ -64,21 +64,21 @@ def _warm_cpu() -> bool:
 
     Gives whether all could be kept.
     """
-    from graphprover import compiled
-    from graphprover.smallest import prove_smallest
-    from graphprover.vm.execute import smallest
+    from graphprover.jobs.warmup import prove_smallest
+    from graphprover.runtime import numba_cache
+    from graphprover.vm.executor.execute import smallest
     from graphprover.vm.profile.measure import profile
-    from graphprover.vm.setup import make_key
+    from graphprover.vm.statement.setup import make_key
 
     started = time.perf_counter()
-    compiled.watchers.append(_progress)
+    numba_cache.watchers.append(_progress)
     prove_smallest("cpu")
     make_key(Machine(smallest()))
     profile(smallest())
     _trace_keccak_f()
     _sum_codewords()
-    _say(len(compiled.made), "the CPU", started)
-    return compiled.all_kept()
+    _say(len(numba_cache.made), "the CPU", started)
+    return numba_cache.all_kept()
 
 
 def _trace_keccak_f() -> None:
@@ -108,7 +108,7 @@ def _sum_codewords() -> None:
 def _warm_gpu(machines: Sequence[Machine], number: int) -> None:
     """Compiles the kernels of the tables that these programs can have, or of all tables of the machine."""
     from graphprover.kernels.cuda.warm import compile_kernels, kept
-    from graphprover.vm.execute import smallest
+    from graphprover.vm.executor.execute import smallest
     from graphprover.vm.kernels.cuda.sources import texts
 
     tables: Iterator[AirDescription] = chain.from_iterable(map(possible_tables, machines))

@@ -7,8 +7,8 @@ task and not its worker.
 - The client: joining.py joins a cluster and proves on it; local.py starts one on this host, for GPUs with mps.py.
   run.py gives errands (errands.py) to workers, and gives again what is lost; bundles.py says which jobs of a batch go
   together, and pieces.py shares a proof in pieces out. payloads.py is what travels.
-- The worker: ``graphprover.worker`` does what is asked, so that Dask finds it by a short name; one_piece.py makes one
-  piece, and meters.py tells the dashboard and Prometheus what it did.
+- The worker: ``graphprover.cluster.worker`` does what is asked, so that Dask finds it by a short name; one_piece.py
+  makes one piece, and meters.py tells the dashboard and Prometheus what it did.
 """
 
 

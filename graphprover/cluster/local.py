@@ -24,13 +24,13 @@ from distributed.core import Status
 from distributed.utils import silence_logging_cmgr
 
 from graphprover.cluster import ClusterError
-from graphprover.cluster.members import prompt
 from graphprover.cluster.mps import serving
 from graphprover.cluster.ports import SchedulerWithoutHttp, WorkerWithoutHttp
+from graphprover.cluster.workers import prompt
 from graphprover.device.choose import gpus, memory_of, missing
 from graphprover.device.host_processor import available_threads
 from graphprover.graphs.executor_names import CUDA, PROCESSES, THREADS
-from graphprover.settings import DASHBOARD, MPS, POOL, SILENCE, WORKERS, bytes_of, setting
+from graphprover.runtime.settings import DASHBOARD, MPS, POOL, SILENCE, WORKERS, bytes_of, setting
 
 MOST_PROCESSES = 8  # by default
 MOST_PER_GPU, MOST_BY_MPS = 8, 16  # by default: more gain little
@@ -203,7 +203,7 @@ class _Processes:
                     _Nanny(
                         scheduler.address,
                         name=number,
-                        preload=["graphprover.worker"],
+                        preload=["graphprover.cluster.worker"],
                         memory_limit=0,  # admission counts what proofs take
                         dashboard=False,
                         silence_logs=logging.CRITICAL,  # a proof that fails is told here, in a line

@@ -12,8 +12,8 @@ from typing import Any, ParamSpec, TypeVar
 from distributed.core import error_message
 
 from graphprover.cluster import ClusterError
-from graphprover.envelope import Proof
-from graphprover.proof_in_pieces import ProofInPieces, proof_from_bytes
+from graphprover.proof.proof import Proof
+from graphprover.proof.sharded import ProofInPieces, proof_from_bytes
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.hashing import DIGEST_BYTES
 from graphprover.protocol.proof import least_bytes

@@ -15,19 +15,7 @@ from graphprover.device.host_processor import available_threads
 from graphprover.device.interface import CPU_BATCH, Reading, Tree
 from graphprover.device.threads import Threads
 from graphprover.field import GENERATOR, Ext
-from graphprover.kernels.cpu import (
-    deep,
-    fri,
-    gather,
-    grind,
-    inverse,
-    logup,
-    merkle,
-    ntt,
-    opening,
-    pieces,
-    quotient,
-)
+from graphprover.kernels.cpu import deep, fri, gather, grind, inverse, logup, merkle, ntt, opening, parallel, quotient
 from graphprover.kernels.operands import Height, Operands
 
 
@@ -112,7 +100,7 @@ class CpuDevice:
 
     @_operation
     def split_rows(self, function: Callable[[int, int], None], rows: int) -> None:
-        pieces.split_rows(self._threads, function, rows)
+        parallel.split_rows(self._threads, function, rows)
 
     # Round 0: traces.
 

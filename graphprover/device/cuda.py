@@ -39,7 +39,7 @@ from graphprover.kernels.cuda import (
 )
 from graphprover.kernels.cuda.memory import Pool, Staging
 from graphprover.kernels.operands import Height, Operands
-from graphprover.settings import POOL, bytes_of
+from graphprover.runtime.settings import POOL, bytes_of
 
 _NO_MEMORY = 2  # of the runtime's and of the driver's error codes: the only one that leaves a device as it was
 _LOOKS = 5  # at both clocks, of which the closest counts

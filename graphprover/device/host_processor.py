@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from graphprover.device.control_groups import Group, control_groups
-from graphprover.seen.parts import Processor
+from graphprover.telemetry.model import Processor
 
 ROOT = Path("/")
 

@@ -9,9 +9,9 @@ from functools import cached_property, lru_cache
 
 from graphprover.air.description import AirDescription, check_bus_widths, check_multiplicity_bound
 from graphprover.field import EXTENSION_DEGREE, TWO_ADICITY
-from graphprover.notebook import html
 from graphprover.protocol.folding import fold_log_arities
 from graphprover.protocol.parameters import Parameters
+from graphprover.reports.notebook import html
 
 MAIN, QUOTIENT, PREPROCESSED, PERMUTATION = "main", "quotient", "preprocessed", "permutation"
 

@@ -26,10 +26,10 @@ from graphprover.protocol import arrays, transcript
 from graphprover.protocol.circuit import circuit
 from graphprover.protocol.constraints import fold_constraints, join_quotients, selectors_of, words_to_array
 from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.joint import Joint, digest_of, draw_lookup_challenges, piece_binding, resume
 from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout
 from graphprover.protocol.lookup import lookup_prefixes
 from graphprover.protocol.merkle import Opening, verify_openings
-from graphprover.protocol.pieces import Joint, digest_of, draw_lookup_challenges, piece_binding, resume
 from graphprover.protocol.proof import BatchProof, Cap, opened_values, rows_by_height
 
 Rows = Mapping[int, np.ndarray]  # by log2 of their height, the rows of a commitment at the queries (queries, words)

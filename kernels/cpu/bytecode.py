@@ -15,9 +15,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from graphprover.air.bytecode import Bytecode, Op, Source
-from graphprover.compiled import njit
 from graphprover.kernels.cpu import simd, sums
 from graphprover.kernels.cpu.field import reverse_bits
+from graphprover.runtime.numba_cache import njit
 
 BLOCK = 256  # rows: a plane of 2 KiB, so that some twenty registers fit the innermost data cache
 

@@ -9,14 +9,14 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from graphprover.compiled import njit
 from graphprover.field import Ext
 from graphprover.kernels.cpu import domain, simd, sums
 from graphprover.kernels.cpu.field import add as add_word
 from graphprover.kernels.cpu.field import ext_add, ext_mul, ext_power, ext_scale, ext_sub, sub
 from graphprover.kernels.cpu.inverse import ext_inverse
-from graphprover.kernels.cpu.pieces import Threads, split_rows
+from graphprover.kernels.cpu.parallel import Threads, split_rows
 from graphprover.kernels.operands import Height
+from graphprover.runtime.numba_cache import njit
 
 # A piece of the matrix is read in runs that the hardware fetches ahead, of few columns at a time.
 _ROWS = 512

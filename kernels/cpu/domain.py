@@ -6,12 +6,12 @@ worth keeping for all tables and proofs of one size.
 
 import numpy as np
 
-from graphprover.compiled import njit
 from graphprover.kernels import domain
 from graphprover.kernels.cpu import simd
 from graphprover.kernels.cpu.field import mul, sub
 from graphprover.kernels.cpu.inverse import inverse
 from graphprover.kernels.domain import Products
+from graphprover.runtime.numba_cache import njit
 
 _ONE = np.uint64(1)
 

@@ -9,7 +9,7 @@ from llvmlite import ir
 from numba import njit, types
 
 from graphprover import field
-from graphprover.compiled import intrinsic
+from graphprover.runtime.numba_cache import intrinsic
 
 P = np.uint64(field.P)
 _EPSILON = np.uint64(0xFFFFFFFF)  # 2^64 mod p

@@ -11,11 +11,11 @@ from functools import cache, lru_cache, partial
 import numpy as np
 
 from graphprover import field
-from graphprover.compiled import njit
 from graphprover.field import Ext
 from graphprover.kernels.cpu import domain, simd
 from graphprover.kernels.cpu.field import add, ext_add, ext_mul, ext_scale, ext_sub, mul, sub
-from graphprover.kernels.cpu.pieces import Threads, split_rows
+from graphprover.kernels.cpu.parallel import Threads, split_rows
+from graphprover.runtime.numba_cache import njit
 
 _WORDS = 2048  # elements of a codeword folded together, so that the steps between stay in the cache
 _INVERSE_OF_TWO = np.uint64(field.inv(2))

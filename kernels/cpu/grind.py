@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from graphprover.compiled import njit
 from graphprover.kernels.cpu import simd
 from graphprover.kernels.cpu.field import swap_bytes
 from graphprover.kernels.cpu.keccak import STATE, finish
-from graphprover.kernels.cpu.pieces import Threads
+from graphprover.kernels.cpu.parallel import Threads
 from graphprover.protocol.hashing import DIGEST_WORDS
+from graphprover.runtime.numba_cache import njit
 
 _WIDTH = simd.WIDTH
 _NONCES = 1 << 14  # of a piece

@@ -6,10 +6,10 @@ inverted together. An inverse of zero does not exist: it is reported, never give
 
 import numpy as np
 
-from graphprover.compiled import njit
 from graphprover.kernels.cpu import simd
 from graphprover.kernels.cpu.field import inverse as inverse_word
 from graphprover.kernels.cpu.field import mul
+from graphprover.runtime.numba_cache import njit
 
 BLOCK = 2048  # rows whose words are inverted together: they fit the innermost cache
 _CHAINS = 4  # independent chains, so that a product need not wait for the one before

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from graphprover.compiled import njit
 from graphprover.kernels.cpu import simd
 from graphprover.protocol.hashing import DIGEST_WORDS, RATE_WORDS, ROUND_CONSTANTS
+from graphprover.runtime.numba_cache import njit
 
 STATE = 25 * simd.WIDTH  # words of a state in memory
 _WIDTH = simd.WIDTH

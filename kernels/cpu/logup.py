@@ -9,13 +9,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from graphprover.air.bytecode import constants, lookup_bytecode
-from graphprover.compiled import njit
 from graphprover.field import EXTENSION_DEGREE, Ext
 from graphprover.kernels.cpu import bytecode, domain, simd
 from graphprover.kernels.cpu.field import add
 from graphprover.kernels.cpu.inverse import adjugate, invert
-from graphprover.kernels.cpu.pieces import Threads, split_rows
+from graphprover.kernels.cpu.parallel import Threads, split_rows
 from graphprover.kernels.operands import Operands
+from graphprover.runtime.numba_cache import njit
 
 _WORDS = 2048  # norms that are inverted together: with the adjugates they stay in the second cache
 _ONE = np.uint64(1)

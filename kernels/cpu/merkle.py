@@ -10,11 +10,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from graphprover.compiled import njit
 from graphprover.kernels.cpu import simd
 from graphprover.kernels.cpu.keccak import STATE, clamped_rows, finish, hash_groups, hash_rows, store_digests
-from graphprover.kernels.cpu.pieces import Threads, split_rows
+from graphprover.kernels.cpu.parallel import Threads, split_rows
 from graphprover.protocol.hashing import DIGEST_WORDS
+from graphprover.runtime.numba_cache import njit
 
 _WIDTH = simd.WIDTH
 _PAIR = 2 * DIGEST_WORDS  # words of two children

@@ -21,10 +21,10 @@ from functools import cache, partial
 import numpy as np
 
 from graphprover import field
-from graphprover.compiled import njit
 from graphprover.kernels.cpu import simd
 from graphprover.kernels.cpu.field import add, mul, power, reverse_bits
-from graphprover.kernels.cpu.pieces import Threads, split_columns
+from graphprover.kernels.cpu.parallel import Threads, split_columns
+from graphprover.runtime.numba_cache import njit
 
 _LOG_LEAF = 6
 _LEAF = 1 << _LOG_LEAF  # rows handled in registers at the bottom of the tree; smaller transforms run word by word

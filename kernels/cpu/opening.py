@@ -9,13 +9,13 @@ from functools import partial
 
 import numpy as np
 
-from graphprover.compiled import njit
 from graphprover.field import Ext, P
 from graphprover.kernels.cpu import domain, simd, sums
 from graphprover.kernels.cpu.deep import invert_differences
 from graphprover.kernels.cpu.field import add, ext_mul, ext_scale, mul
-from graphprover.kernels.cpu.pieces import Threads
+from graphprover.kernels.cpu.parallel import Threads
 from graphprover.kernels.domain import interpolation_factor
+from graphprover.runtime.numba_cache import njit
 
 _ROWS = 128
 _COLUMNS = 16  # of a piece, as each piece first prepares as much as that for itself

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from graphprover.compiled import njit
 from graphprover.field import P
 from graphprover.kernels.cpu.field import add, ext_mul, mul, mul_high
+from graphprover.runtime.numba_cache import njit
 
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 _WORD, _TWO_WORDS = np.uint64(2**64 % P), np.uint64(2**128 % P)

@@ -8,7 +8,7 @@ import numpy as np
 from graphprover.air.bytecode import constants, quotient_bytecode
 from graphprover.field import ZERO, Ext, root_of_unity
 from graphprover.kernels.cpu import bytecode, domain, ntt
-from graphprover.kernels.cpu.pieces import Threads, split_rows
+from graphprover.kernels.cpu.parallel import Threads, split_rows
 from graphprover.kernels.operands import Operands
 
 

@@ -43,8 +43,8 @@ from numba.core import cgutils
 from numba.core.errors import TypingError
 from numba.extending import models, register_model
 
-from graphprover.compiled import intrinsic
 from graphprover.field import P
+from graphprover.runtime.numba_cache import intrinsic
 
 WIDTH = 8
 

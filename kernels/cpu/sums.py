@@ -11,9 +11,9 @@ from llvmlite import ir
 from numba import types
 from numba.core.errors import TypingError
 
-from graphprover.compiled import njit
 from graphprover.kernels.cpu import simd
 from graphprover.kernels.cpu.field import mul
+from graphprover.runtime.numba_cache import njit
 
 LIMBS = 6  # words of the table that one base weight takes
 TERMS = 256  # most terms before a reduction: 3 * 2^54 * TERMS < 2^64

@@ -4,7 +4,7 @@
 
 namespace batch {
 
-constexpr int ITEMS = 64;  // of one launch, whose descriptions are a parameter; `kernels/cuda/batch.py` gives them
+constexpr int ITEMS = 64;  // of one launch, whose descriptions are a parameter; `kernels/cuda/multi_table.py` gives them
 
 // The last of `count` items that begins at or before `index`; they are in the order of `first`, and the first has 0.
 template <typename Item>

@@ -14,7 +14,7 @@ from graphprover.kernels import domain
 from graphprover.kernels.cuda import generate, warm
 from graphprover.kernels.cuda.domain import points as point_tables
 from graphprover.kernels.cuda.launch import blocks_for, compiled, count_interpreted, kernels_of, launch, pointer_or_null
-from graphprover.kernels.cuda.programs import Program
+from graphprover.kernels.cuda.source_cache import Program
 
 _THREADS = 128  # most threads of an interpreting block
 _SHARED = 48 << 10  # bytes of registers of an interpreting block, above which it gets fewer threads

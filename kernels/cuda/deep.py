@@ -7,8 +7,8 @@ import numpy as np
 
 from graphprover.field import ZERO, Ext
 from graphprover.kernels.cuda import denominators
-from graphprover.kernels.cuda.batch import batched
 from graphprover.kernels.cuda.launch import blocks_for, empty_arrays, kernels_of, launch
+from graphprover.kernels.cuda.multi_table import batched
 from graphprover.kernels.operands import Height
 
 THREADS = 256  # as in deep.cu

@@ -6,8 +6,8 @@ import cupy
 
 from graphprover.field import GENERATOR, Ext, P
 from graphprover.kernels.cuda import domain
-from graphprover.kernels.cuda.batch import batched
 from graphprover.kernels.cuda.launch import blocks_for, empty_arrays, kernels_of, launch
+from graphprover.kernels.cuda.multi_table import batched
 
 THREADS, ELEMENTS = 256, 8  # as in denominators.cuh
 

@@ -22,9 +22,9 @@ from typing import NamedTuple
 import cupy
 import numpy as np
 
-from graphprover.files import alone
 from graphprover.kernels.cuda import faults
 from graphprover.kernels.cuda.sources import STANDARD, source
+from graphprover.runtime.files import alone
 
 _MAX_BLOCKS = (2**31 - 1, 65535, 65535)
 _MAX_THREADS = 1024

@@ -6,11 +6,11 @@ import cupy
 
 from graphprover.air.bytecode import constants
 from graphprover.field import Ext
-from graphprover.kernels.cuda import generate, programs
-from graphprover.kernels.cuda.batch import batched
+from graphprover.kernels.cuda import generate, source_cache
 from graphprover.kernels.cuda.bytecode import run_generated
 from graphprover.kernels.cuda.inverse import NO_ZERO, no_zero
 from graphprover.kernels.cuda.launch import blocks_for, empty_arrays, kernels_of, launch, pointer_or_null, to_host
+from graphprover.kernels.cuda.multi_table import batched
 from graphprover.kernels.operands import Operands
 
 SCAN = 1024  # threads of the block that scans a table's sums of blocks, as in logup.cu
@@ -28,7 +28,7 @@ def lookup_columns(tables: Sequence[Operands], tau: Ext) -> list[tuple[cupy.ndar
     results = no_zero(cupy.empty((len(tables), 4), dtype=cupy.uint64))
 
     for table, target, sums, result in zip(tables, columns, totals, results, strict=True):
-        program, rows = programs.lookup_program(table.air), target.shape[1]
+        program, rows = source_cache.lookup_program(table.air), target.shape[1]
         words = constants(program.bytecode, table.public_values, table.prefixes, tau)
         for text in program.texts:
             run_generated(

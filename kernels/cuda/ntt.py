@@ -15,8 +15,8 @@ import cupy
 import numpy as np
 
 from graphprover import field
-from graphprover.kernels.cuda.batch import batched
 from graphprover.kernels.cuda.launch import compiled, empty_arrays, launch, multiprocessors
+from graphprover.kernels.cuda.multi_table import batched
 from graphprover.kernels.cuda.sources import ntt as text_of
 
 LOG_TILE = 12  # a transform of one tile has a kernel of its own

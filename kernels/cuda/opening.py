@@ -10,8 +10,8 @@ import numpy as np
 
 from graphprover.field import Ext
 from graphprover.kernels.cuda import denominators
-from graphprover.kernels.cuda.batch import batched
 from graphprover.kernels.cuda.launch import blocks_for, kernels_of, launch, to_host
+from graphprover.kernels.cuda.multi_table import batched
 from graphprover.kernels.domain import interpolation_factor
 
 THREADS, TILE, COLUMNS, WARP = 256, 2048, 32, 32  # as in opening.cu

@@ -6,7 +6,7 @@ import cupy
 
 from graphprover.air.bytecode import constants
 from graphprover.field import ZERO, Ext
-from graphprover.kernels.cuda import bytecode, ntt, programs
+from graphprover.kernels.cuda import bytecode, ntt, source_cache
 from graphprover.kernels.cuda.launch import empty_arrays
 from graphprover.kernels.operands import Operands
 
@@ -33,6 +33,6 @@ def _quotient(table: Operands, tau: Ext, alpha: Ext, log_blowup: int, target: cu
             else ntt.coset_ldes([matrix[:, : 1 << log_rows]], [0], log_chunks, 1, bit_reversed_source=True)[0]
             for matrix in matrices
         ]
-    program = programs.quotient_program(table.air)
+    program = source_cache.quotient_program(table.air)
     words = constants(program.bytecode, table.public_values, table.prefixes, tau, alpha, table.terminal or ZERO)
     bytecode.evaluate(program, words, matrices, target, log_rows)

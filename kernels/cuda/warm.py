@@ -12,9 +12,9 @@ import cupy
 
 from graphprover.air.description import AirDescription
 from graphprover.kernels.cuda import sources
-from graphprover.kernels.cuda.ahead import Ahead, Job, Turn
+from graphprover.kernels.cuda.compile_queue import Ahead, Job, Turn
 from graphprover.kernels.cuda.launch import compiled
-from graphprover.kernels.cuda.programs import folder, table_jobs
+from graphprover.kernels.cuda.source_cache import folder, table_jobs
 
 Tell = Callable[[str, float, int], object]  # what was compiled, its seconds, how many texts are known to be left
 

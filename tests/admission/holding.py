@@ -14,9 +14,9 @@ from pathlib import Path
 import dask
 
 from graphprover.admission import ledger as ledgers
-from graphprover.admission.admitting import admitted
+from graphprover.admission.admission import admitted
 from graphprover.admission.lock import Lock
-from graphprover.settings import MEMORY_LIMIT, POOL
+from graphprover.runtime.settings import MEMORY_LIMIT, POOL
 
 
 @dataclass

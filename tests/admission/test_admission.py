@@ -26,18 +26,18 @@ from hypothesis import strategies as st
 
 from graphprover.admission import ledger as ledgers
 from graphprover.admission import lock
-from graphprover.admission.admitting import TooLarge, admitted, keep, limit_process
+from graphprover.admission.admission import TooLarge, admitted, keep, limit_process
 from graphprover.admission.ledger import Kept, Ledger
-from graphprover.admission.rules import Entry, Need, grantable, has_turn, in_the_way
+from graphprover.admission.policy import Entry, Need, grantable, has_turn, in_the_way
 from graphprover.device import CpuDevice
 from graphprover.examples import synthetic
-from graphprover.files import private_folder
-from graphprover.graphs.plan import peak_of
-from graphprover.prepared import Prepared, prepare
-from graphprover.prover import prove_prepared
-from graphprover.settings import MEMORY_LIMIT, POOL
+from graphprover.graphs.planner.plan import peak_of
+from graphprover.prover.prepare import Prepared, prepare
+from graphprover.prover.prove import prove_prepared
+from graphprover.runtime.files import private_folder
+from graphprover.runtime.settings import MEMORY_LIMIT, POOL
 from tests.admission.holding import Memory, run, run_by_gpu, take_and_release
-from tests.graphs.test_proof import FEW
+from tests.graphs.test_proof_graph import FEW
 
 ROOT = Path(__file__).parents[2]
 SHARES = (Fraction(3, 4), Fraction(1, 2), Fraction(1, 3))  # of what would be held if all ran at once

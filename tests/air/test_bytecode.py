@@ -10,10 +10,10 @@ from graphprover.air import Air
 from graphprover.air.air import TableBuilder
 from graphprover.air.bytecode import LINEAR_TERMS, Op, constants, lookup_bytecode, quotient_bytecode
 from graphprover.field import ZERO, P
-from graphprover.vm.elf import load_elf
-from graphprover.vm.families import FAMILIES
-from graphprover.vm.statement import Machine
-from graphprover.vm.table_numbers import TableNumber
+from graphprover.vm.program.elf import load_elf
+from graphprover.vm.statement.statement import Machine
+from graphprover.vm.statement.table_numbers import TableNumber
+from graphprover.vm.tables.chips import FAMILIES
 from tests import naive
 from tests.air.strategies import descriptions, extensions, words
 

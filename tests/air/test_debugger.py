@@ -7,9 +7,9 @@ import pytest
 
 from graphprover.air import Air, Bus, TableBuilder, provided, sent
 from graphprover.air.debugger import CountOverWeight, FailingConstraint, Malformed, Source, Unmatched
-from graphprover.checker import check
 from graphprover.field import P
-from graphprover.statement import Statement, Table
+from graphprover.statement.check import check
+from graphprover.statement.statement import Statement, Table
 
 SQUARES = Bus("squares")
 

@@ -9,9 +9,9 @@ from graphprover.air import Air, Bus, Expr, TableBuilder
 from graphprover.air.debugger import UnbalancedBus
 from graphprover.air.evaluate import evaluate
 from graphprover.air.linear import linear
-from graphprover.checker import check
 from graphprover.field import P
-from graphprover.statement import Statement, Table
+from graphprover.statement.check import check
+from graphprover.statement.statement import Statement, Table
 
 BUS = Bus("bus")
 

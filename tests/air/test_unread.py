@@ -10,10 +10,10 @@ from graphprover import Statement, Table, check, prove
 from graphprover.air import Air, Bus, TableBuilder
 from graphprover.air.unread import unread
 from graphprover.examples import fibonacci, keccak, memory
-from graphprover.vm.elf import load_elf
-from graphprover.vm.families import FAMILIES
-from graphprover.vm.statement import Machine
-from graphprover.vm.table_numbers import LANES, TableNumber
+from graphprover.vm.program.elf import load_elf
+from graphprover.vm.statement.statement import Machine
+from graphprover.vm.statement.table_numbers import LANES, TableNumber
+from graphprover.vm.tables.chips import FAMILIES
 from graphprover.vm.tables.state import Boundary
 
 BUS = Bus("bus")

@@ -22,8 +22,8 @@ from io import StringIO
 from pathlib import Path
 from unittest import mock
 
+from graphprover.cli.args import USAGE
 from graphprover.cli.main import main as command_line
-from graphprover.cli.options import USAGE
 from tests.vm.assemble import CODE, Segment, X, elf, leave, words
 
 SECONDS = 1.0  # of the processor, for a file
@@ -304,7 +304,7 @@ def in_folder() -> Iterator[Path]:
             Path("loop").symlink_to("loop")
             for file in ("inputs/a.bin", "inputs/b.bin", "inputs/c.txt"):
                 Path(file).touch()
-            with mock.patch("graphprover.batch.prove_many", side_effect=Good):
+            with mock.patch("graphprover.jobs.batch.prove_many", side_effect=Good):
                 yield Path(name)
         finally:
             os.chdir(before)

@@ -22,10 +22,10 @@ import pytest
 from distributed import LocalCluster
 
 from graphprover import Job, Proof, ProofInPieces
+from graphprover.cli.args import DEBUG, FAILED, OK, USAGE
 from graphprover.cli.executor import configured
 from graphprover.cli.main import main
-from graphprover.cli.options import DEBUG, FAILED, OK, USAGE
-from graphprover.jobs import made
+from graphprover.jobs.jobs import made
 from graphprover.verifier import Verdict
 from tests.cli.test_cli import PROGRAM
 from tests.vm.assemble import CODE, Segment, X, elf, leave, words
@@ -286,7 +286,7 @@ def test_what_fails_in_a_process_is_a_line(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_no_scheduler_is_a_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("graphprover.cluster.joining.CONNECT", "0.1s")
+    monkeypatch.setattr("graphprover.cluster.client.CONNECT", "0.1s")
     assert main(["batch", "jobs.toml", "--executor", "tcp://127.0.0.1:1"]) == FAILED
     error = capsys.readouterr().err
     assert error.startswith("graphprover: executor tcp://127.0.0.1:1: no scheduler answers there: ")
@@ -381,7 +381,7 @@ def test_a_worker_that_proves_another_run_is_found_out(
         proof = made(replace(job, state_input=False)).proof
         return proof, job.prover.verify(proof)
 
-    monkeypatch.setattr("graphprover.jobs.made_by_cluster", other)
+    monkeypatch.setattr("graphprover.jobs.jobs.made_by_cluster", other)
     options = ["leaves.elf", "--exit-code", "3", "--commit-input", "--security", "30", "--executor", "processes"]
     assert main(["prove", *options, "-o", "other.bin"]) == FAILED
     assert "states another input, or states one or none unasked" in capsys.readouterr().err

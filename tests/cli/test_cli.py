@@ -17,12 +17,14 @@ from typing import Any
 
 import pytest
 
-from graphprover import Proof, files, making
+from graphprover import Proof
 from graphprover.__main__ import INTERRUPTED, TERMINATED
+from graphprover.cli.args import FAILED, OK, USAGE
 from graphprover.cli.main import main
-from graphprover.cli.options import FAILED, OK, USAGE
-from graphprover.graphs.pace import PROOF_BESIDE_PACE
-from graphprover.programs import open_program
+from graphprover.graphs.planner.pace import PROOF_BESIDE_PACE
+from graphprover.jobs.programs import open_program
+from graphprover.prover import local
+from graphprover.runtime import files
 
 PROGRAM = """
 import numpy as np
@@ -477,7 +479,7 @@ def test_presets_are_rates_that_a_plan_compares(folder: Path, capsys: pytest.Cap
 
 
 def test_plan_checks_traces_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    script = "import graphprover.prepared as prepared\ncheck, checked = prepared._columns, []\n"
+    script = "import graphprover.prover.prepare as prepared\ncheck, checked = prepared._columns, []\n"
     script += "prepared._columns = lambda table, air: (checked.append(air.name), check(table, air))[1]\n"
     script += "import atexit\natexit.register(lambda: print(checked))"
     done = process(folder, script, "plan", "examples/memory", "--device", "cpu")
@@ -511,7 +513,7 @@ def test_a_disk_without_room_is_named_before_the_proof(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(making, "make", lambda *_, **__: pytest.fail("a proof was begun"))
+        patch.setattr(local, "make", lambda *_, **__: pytest.fail("a proof was begun"))
         patch.setattr(shutil, "disk_usage", lambda path: usage(10**6, 1000))
         line = r"graphprover: out.bin: needs about 0\.\d\d MB, and 0\.00 MB are free in (.*): free space there or "
         for pieces in ([], ["--pieces", "2", "--executor", "tcp://127.0.0.1:1"]):
@@ -603,7 +605,7 @@ def test_a_signal_while_the_file_is_written_leaves_the_old_one(folder: Path, sen
     assert (folder / "proof.bin").read_bytes() == b"old" and sorted(folder.iterdir()) == before
 
 
-@pytest.mark.parametrize("module", ["logging", "graphprover.files", "numpy", "graphprover.cli", "dask"])
+@pytest.mark.parametrize("module", ["logging", "graphprover.runtime.files", "numpy", "graphprover.cli", "dask"])
 def test_control_c_while_modules_are_imported(folder: Path, module: str) -> None:
     script = f"""
 import signal, sys

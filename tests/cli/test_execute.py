@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from graphprover.__main__ import INTERRUPTED
+from graphprover.cli.args import FAILED, OK, USAGE
 from graphprover.cli.main import main
-from graphprover.cli.options import FAILED, OK, USAGE
-from graphprover.vm.io import KECCAK_F, OUTPUT_BASE
-from graphprover.vm.isa import A0, A7, Instruction, Op
+from graphprover.vm.program.io import KECCAK_F, OUTPUT_BASE
+from graphprover.vm.program.isa import A0, A7, Instruction, Op
 from tests.vm.assemble import CODE, DATA, Segment, X, elf, leave, li, words
 
 GUESTS = Path(__file__).parents[2] / "examples/guests"
@@ -105,7 +105,7 @@ CALLS = [*li(A0, DATA), *li(A7, KECCAK_F), Instruction(Op.ECALL), Instruction(Op
 INTERRUPTED_WHILE_IT_RUNS = """
 import signal, sys
 from graphprover.__main__ import main
-from graphprover.vm.execute import prepare
+from graphprover.vm.executor.execute import prepare
 prepare()
 signal.signal(signal.SIGVTALRM, lambda *_: signal.raise_signal(signal.SIGINT))
 signal.setitimer(signal.ITIMER_VIRTUAL, 1)  # second of this process's own time, when the guest runs for certain

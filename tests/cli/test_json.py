@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from graphprover.cli.args import FAILED, OK, USAGE
 from graphprover.cli.main import main
-from graphprover.cli.options import FAILED, OK, USAGE
-from graphprover.envelope import Proof
-from graphprover.vm.claim import Claim
-from graphprover.vm.elf import load_elf, program_hash
+from graphprover.proof.proof import Proof
+from graphprover.vm.program.elf import load_elf, program_hash
+from graphprover.vm.statement.claim import Claim
 from tests.vm.assemble import CODE, Segment, X, elf, leave, words
 
 SECURITY = ["--security", "60"]

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from graphprover.__main__ import INTERRUPTED
+from graphprover.cli.args import OK, USAGE
 from graphprover.cli.main import main
 from graphprover.cli.new_guest import GUESTS, KITS
-from graphprover.cli.options import OK, USAGE
 from graphprover.protocol.hashing import keccak256
-from graphprover.vm.elf import ElfError, load_elf
-from graphprover.vm.execute import Execution, execute
-from graphprover.vm.faults import Fault, GuestFault
+from graphprover.vm.executor.execute import Execution, execute
+from graphprover.vm.executor.faults import Fault, GuestFault
+from graphprover.vm.program.elf import ElfError, load_elf
 
 SOURCES = Path(__file__).parents[2] / "examples/guests"
 COMPILER = shutil.which("riscv64-unknown-elf-gcc")

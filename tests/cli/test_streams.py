@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from graphprover import Proof, files
+from graphprover import Proof
+from graphprover.cli.args import FAILED, OK, USAGE
 from graphprover.cli.main import main
-from graphprover.cli.options import FAILED, OK, USAGE
 from graphprover.protocol.errors import VerificationError
+from graphprover.runtime import files
 from tests.vm.assemble import CODE, Segment, X, elf, leave, words
 
 ROOT = Path(__file__).parents[2]

@@ -9,19 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from graphprover import worker
-from graphprover.cluster import meters
-from graphprover.cluster.one_piece import Finished, Held
-from graphprover.cluster.payloads import Part
+from graphprover.cluster import metrics, worker
+from graphprover.cluster.messages import Part
+from graphprover.cluster.shard_worker import Finished, Held
 from graphprover.device import CpuDevice, Device
-from graphprover.graphs.transcript import joint_nonce
-from graphprover.jobs import Job
-from graphprover.making import Made
-from graphprover.prepared import Prepared, prepare
+from graphprover.graphs.rounds.transcript import joint_nonce
+from graphprover.jobs.jobs import Job
+from graphprover.protocol.joint import Joint
 from graphprover.protocol.layout import make_layout
-from graphprover.protocol.pieces import Joint
-from graphprover.statement import Statement
-from tests.graphs.test_proof import FEW
+from graphprover.prover.local import Made
+from graphprover.prover.prepare import Prepared, prepare
+from graphprover.statement.statement import Statement
+from tests.graphs.test_proof_graph import FEW
 
 
 class Unreadable(Exception):
@@ -52,7 +51,7 @@ def raises(kind: str) -> None:
     there: Any = ModuleType("only_there")
     there.OnlyThere = OnlyThere
     sys.modules["only_there"] = there
-    meters.made = fails  # type: ignore[assignment]
+    metrics.made = fails  # type: ignore[assignment]
 
 
 def raises_bare() -> None:
@@ -178,18 +177,18 @@ def at_rate(rate: int) -> None:
 
 
 def _before(change: Callable[[Any], Any]) -> None:
-    real = meters.made
+    real = metrics.made
 
     def made(subject: Any, *more: Any) -> Made:
         return real(change(subject), *more)
 
-    meters.made = made  # type: ignore[assignment]
+    metrics.made = made  # type: ignore[assignment]
 
 
 def _after(change: Callable[[Made], Made]) -> None:
-    real = meters.made
+    real = metrics.made
 
     def made(*arguments: Any) -> Made:
         return change(real(*arguments))
 
-    meters.made = made  # type: ignore[assignment]
+    metrics.made = made  # type: ignore[assignment]

@@ -5,8 +5,8 @@ import pytest
 from graphprover import ProofInPieces, Statement, prove
 from graphprover.device import CpuDevice
 from graphprover.examples import memory
-from graphprover.smallest import prove_smallest
-from tests.graphs.test_proof import FEW, example
+from graphprover.jobs.warmup import prove_smallest
+from tests.graphs.test_proof_graph import FEW, example
 
 SINGLE = [[0], [1], [2], [3]]  # each table of `statement` in a piece of its own
 

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 from distributed import get_worker
 
-from graphprover import worker
-from graphprover.cluster import meters
-from graphprover.cluster.one_piece import Held
+from graphprover.cluster import metrics, worker
+from graphprover.cluster.shard_worker import Held
 from tests.cluster.bad_workers import Unreadable
 from tests.cluster.once import Once
 
@@ -32,7 +31,7 @@ RESULTS = (NOTHING, TEXT, OBJECT, CORRUPT, DIES_AFTER)
 TASKS = ("prove", "prove_in_turn", "commit", "finish")
 _REAL = [
     (module, name, getattr(module, name))
-    for module, names in ((worker, (*TASKS, "metered", "commit_one", "finish_one")), (meters, ("made",)))
+    for module, names in ((worker, (*TASKS, "metered", "commit_one", "finish_one")), (metrics, ("made",)))
     for name in names
 ]
 

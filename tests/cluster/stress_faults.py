@@ -31,14 +31,16 @@ from typing import Any
 import dask
 from distributed import Client
 
-from graphprover import Prover, Statement, VerificationError, prove, prove_many, settings
-from graphprover.cluster import ClusterError, joining
-from graphprover.cluster.members import LOOK_SECONDS
+from graphprover import Prover, Statement, VerificationError, prove, prove_many
+from graphprover.cluster import ClusterError
+from graphprover.cluster import client as joining
+from graphprover.cluster.workers import LOOK_SECONDS
 from graphprover.examples import memory
+from graphprover.runtime import settings
 from tests.cluster import bad_workers, faults
 from tests.cluster.once import ROUNDS
 from tests.cluster.processes import ROOT, in_background, pids, until, workers
-from tests.graphs.test_proof import FEW, example
+from tests.graphs.test_proof_graph import FEW, example
 
 GUEST = ROOT / "examples/guests/fib_iterative.elf"
 INPUT, OTHER = struct.pack("<Q", 9), struct.pack("<Q", 10)

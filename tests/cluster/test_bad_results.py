@@ -9,14 +9,15 @@ import dask
 import pytest
 from distributed import Client
 
-from graphprover import Prover, VerificationError, prove, prove_many, settings
+from graphprover import Prover, VerificationError, prove, prove_many
 from graphprover.cluster import ClusterError
-from graphprover.cluster.errands import BEGUN
-from graphprover.cluster.joining import joined
+from graphprover.cluster.client import joined
+from graphprover.cluster.tasks import BEGUN
 from graphprover.examples import memory, synthetic
+from graphprover.runtime import settings
 from tests.cluster import bad_workers
 from tests.cluster.processes import pids, soon, workers
-from tests.graphs.test_proof import FEW, example
+from tests.graphs.test_proof_graph import FEW, example
 
 GUEST = Path(__file__).parents[2] / "examples" / "guests" / "fib_iterative.elf"
 INPUT, OTHER = struct.pack("<Q", 9), struct.pack("<Q", 10)

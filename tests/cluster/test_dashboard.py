@@ -15,20 +15,20 @@ from distributed import Client, Scheduler, span
 
 import graphprover
 from graphprover import Prover, Result, prove_many
-from graphprover.cli.options import OK
-from graphprover.cluster import run
-from graphprover.cluster.errands import EVENTS, Errand
-from graphprover.cluster.joining import joined
+from graphprover.cli.args import OK
+from graphprover.cluster import dispatcher
+from graphprover.cluster.client import joined
 from graphprover.cluster.local import started
-from graphprover.cluster.meters import CELLS, CYCLES, MEMORY, POOL, PROOFS
-from graphprover.cluster.payloads import Whole, packed
+from graphprover.cluster.messages import Whole, packed
+from graphprover.cluster.metrics import CELLS, CYCLES, MEMORY, POOL, PROOFS
+from graphprover.cluster.tasks import EVENTS, Errand
 from graphprover.examples import memory
-from graphprover.graphs.activities import ACTIVITIES, EXECUTE, HOST, VERIFY, WAITING
-from graphprover.prepared import prepare
-from graphprover.settings import DASHBOARD
+from graphprover.prover.prepare import prepare
+from graphprover.runtime.settings import DASHBOARD
+from graphprover.telemetry.activities import ACTIVITIES, EXECUTE, HOST, VERIFY, WAITING
 from tests.cluster.once import Once
 from tests.cluster.processes import ROOT, present, until
-from tests.graphs.test_proof import FEW, example
+from tests.graphs.test_proof_graph import FEW, example
 
 BATCH, JOBS = "primes", [f"job {number}" for number in range(4)]
 PAGES = ("status", "workers", "tasks", "system", "graph", "groups", "individual-fine-performance-metrics")
@@ -190,7 +190,7 @@ def test_the_command_line_says_where_it_is(tmp_path: Path) -> None:
 
 
 def test_later_jobs_share_a_group_in_the_span_of_their_batch(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "MOST_SPANS", 1)
+    monkeypatch.setattr(dispatcher, "MOST_SPANS", 1)
     guest = Prover(ROOT / "examples/guests/fib_iterative.elf", security=40)
     with span("many"):
         found = list(prove_many([guest.job(bytes([9] + 7 * [0]), name) for name in ("a1", "b2", "c3")], client))

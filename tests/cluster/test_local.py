@@ -22,19 +22,20 @@ from distributed import Client, Future, Scheduler
 from distributed.system_monitor import SystemMonitor
 
 from graphprover import prove
-from graphprover.batch import prove_many
+from graphprover.cli.args import OK
 from graphprover.cli.main import main
-from graphprover.cli.options import OK
-from graphprover.cluster import ClusterError, local, members, run
-from graphprover.cluster.joining import joined
+from graphprover.cluster import ClusterError, dispatcher, local
+from graphprover.cluster import workers as members
+from graphprover.cluster.client import joined
 from graphprover.cluster.local import _per_gpu, started
-from graphprover.cluster.members import OURS, SLOT, Members
+from graphprover.cluster.workers import OURS, SLOT, Members
 from graphprover.device import choose
 from graphprover.examples import memory
-from graphprover.jobs import Prover
-from graphprover.settings import POOL, WORKERS
+from graphprover.jobs.batch import prove_many
+from graphprover.jobs.jobs import Prover
+from graphprover.runtime.settings import POOL, WORKERS
 from tests.cluster.processes import ROOT, by_hand, pids, present, until, workers
-from tests.graphs.test_proof import FEW, example
+from tests.graphs.test_proof_graph import FEW, example
 
 
 def runs(pid: int) -> bool:
@@ -74,7 +75,7 @@ def test_the_scheduler_is_not_asked_for_proofs_nor_again_for_workers(monkeypatch
 
     monkeypatch.setattr(Future, "result", fetched)
     monkeypatch.setattr(Members, "look", looked)
-    for module in (members, run):
+    for module in (members, dispatcher):
         monkeypatch.setattr(module, "LOOK_SECONDS", 60.0)
     with started("processes", 1) as client:
         for _ in range(3):
@@ -256,18 +257,18 @@ def not_started(reason: str) -> None:
 
 def loads() -> int:
     """How many compiled kernels this process has loaded, from now on counted."""
-    from graphprover import compiled
+    from graphprover.runtime import numba_cache
 
-    if not hasattr(compiled.KernelCache, "loads"):
-        load = compiled.KernelCache.load_overload
+    if not hasattr(numba_cache.KernelCache, "loads"):
+        load = numba_cache.KernelCache.load_overload
 
         def counted(self: object, *arguments: object) -> object:
-            compiled.KernelCache.loads += 1
+            numba_cache.KernelCache.loads += 1
             return load(self, *arguments)
 
-        compiled.KernelCache.loads = 0
-        compiled.KernelCache.load_overload = counted
-    return compiled.KernelCache.loads
+        numba_cache.KernelCache.loads = 0
+        numba_cache.KernelCache.load_overload = counted
+    return numba_cache.KernelCache.loads
 
 
 def test_a_worker_joins_when_it_is_warm(tmp_path: Path) -> None:

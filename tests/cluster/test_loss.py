@@ -16,18 +16,19 @@ import numpy as np
 import pytest
 from distributed import Client, Worker
 
-from graphprover import Proof, Statement, VerificationError, observed, prove, settings
+from graphprover import Proof, Statement, VerificationError, observed, prove
 from graphprover.cluster import ClusterError
-from graphprover.cluster.errands import BEGUN, Errand, Outcome
-from graphprover.cluster.joining import joined
-from graphprover.cluster.payloads import Whole, packed
+from graphprover.cluster.client import joined
+from graphprover.cluster.messages import Whole, packed
+from graphprover.cluster.tasks import BEGUN, Errand, Outcome
 from graphprover.device import CpuDevice, DeviceLost
 from graphprover.examples import memory, synthetic
-from graphprover.prepared import Prepared, prepare
+from graphprover.prover.prepare import Prepared, prepare
+from graphprover.runtime import settings
 from tests.cluster.once import DIES, ROUNDS, STOPS, WRONG, Once
 from tests.cluster.processes import by_hand, in_background, pids, present, proving, until, workers
 from tests.graphs.test_faults import BYTES
-from tests.graphs.test_proof import FEW, example
+from tests.graphs.test_proof_graph import FEW, example
 
 LONG = synthetic.statement(14, 40, 8)  # a second or so
 
@@ -218,7 +219,7 @@ def test_a_wave_is_one_graph_unless_it_is_large(
         return real(function, *arguments, **options)
 
     monkeypatch.setattr(pair, "map", counted)
-    monkeypatch.setattr("graphprover.cluster.run.GRAPH_BYTES", most)
+    monkeypatch.setattr("graphprover.cluster.dispatcher.GRAPH_BYTES", most)
     with joined(pair) as cluster:
         outcomes = list(cluster.run([errand(prepared) for _ in range(4)], "cpu"))
     assert sent == graphs and [proof_of(outcome) for outcome in outcomes] == [proof] * 4
@@ -250,12 +251,12 @@ def test_proofs_outlive_all_workers(pair: Client) -> None:
 
 def lose_device() -> None:
     """What this process proves next loses its device."""
-    from graphprover.cluster import meters
+    from graphprover.cluster import metrics
 
     def lost(*arguments: object) -> None:
         raise DeviceLost("as a test wants it")
 
-    meters.made = lost  # type: ignore[assignment]
+    metrics.made = lost  # type: ignore[assignment]
 
 
 def test_a_lost_device_ends_its_worker_and_no_proof(pair: Client, prepared: Prepared, proof: Proof) -> None:

@@ -12,7 +12,7 @@ import pytest
 from graphprover.cluster import ClusterError, local
 from graphprover.cluster.local import started
 from graphprover.cluster.mps import CONTROL, serving
-from graphprover.settings import MPS
+from graphprover.runtime.settings import MPS
 from tests.cluster.processes import ROOT, until
 
 PIPES, LOGS = "CUDA_MPS_PIPE_DIRECTORY", "CUDA_MPS_LOG_DIRECTORY"

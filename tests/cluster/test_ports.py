@@ -12,9 +12,9 @@ import psutil
 import pytest
 from distributed import Client, Security
 
+from graphprover.cli.args import OK
 from graphprover.cli.main import main
-from graphprover.cli.options import OK
-from graphprover.cluster.joining import Cluster
+from graphprover.cluster.client import Cluster
 from graphprover.cluster.local import started
 from tests.cluster.processes import ROOT
 

@@ -12,7 +12,7 @@ from graphprover.kernels.cpu import domain
 
 cupy = pytest.importorskip("cupy")
 from graphprover.kernels.cuda import bytecode as cuda  # noqa: E402
-from graphprover.kernels.cuda import generate, programs  # noqa: E402
+from graphprover.kernels.cuda import generate, source_cache  # noqa: E402
 from graphprover.kernels.cuda.launch import launches  # noqa: E402
 from graphprover.vm.tables.keccak_f import KeccakF  # noqa: E402
 from tests.cuda.test_inverse import random_words  # noqa: E402
@@ -51,8 +51,8 @@ def on_device(matrices):
 
 def program_of(air, interpreted=False):
     """A quotient's, made anew."""
-    made = programs.made_quotient(air)
-    return programs.Program(made.bytecode, []) if interpreted else made
+    made = source_cache.made_quotient(air)
+    return source_cache.Program(made.bytecode, []) if interpreted else made
 
 
 @pytest.mark.parametrize("interpreted", [False, True])

@@ -7,10 +7,11 @@ import sys
 
 import pytest
 
-from graphprover import Statement, prove, prover
+from graphprover import Statement, prove
 from graphprover.device import CpuDevice, DeviceLost
 from graphprover.kernels.cuda import faults
-from tests.graphs.test_proof import FEW
+from graphprover.prover import prove as prover
+from tests.graphs.test_proof_graph import FEW
 from tests.random_statements import random_statement
 
 

@@ -7,12 +7,12 @@ import pytest
 from graphprover.air import Air, Bus
 from graphprover.air.bytecode import lookup_bytecode, quotient_bytecode
 from graphprover.air.description import AirDescription
+from graphprover.jobs.programs import load_packaged, packaged_names
 from graphprover.kernels.cuda import generate
-from graphprover.kernels.cuda.programs import made_lookups, made_quotient
-from graphprover.programs import load_packaged, packaged_names
-from graphprover.vm.families import FAMILIES, IN_PLACE
-from graphprover.vm.statement import Machine
-from graphprover.vm.table_numbers import LANES, TableNumber
+from graphprover.kernels.cuda.source_cache import made_lookups, made_quotient
+from graphprover.vm.statement.statement import Machine
+from graphprover.vm.statement.table_numbers import LANES, TableNumber
+from graphprover.vm.tables.chips import FAMILIES, IN_PLACE
 from tests.cuda import nvrtc
 from tests.cuda.nvrtc import ARCHITECTURES, Job
 from tests.random_statements import random_statement

@@ -7,7 +7,7 @@ from graphprover.air.bytecode import constants, lookup_bytecode
 from graphprover.kernels.cpu import bytecode as cpu_bytecode
 from graphprover.kernels.cpu import domain
 from graphprover.kernels.cpu import logup as cpu
-from graphprover.kernels.cuda import generate, programs
+from graphprover.kernels.cuda import generate, source_cache
 from graphprover.kernels.operands import Operands
 
 cupy = pytest.importorskip("cupy")
@@ -39,7 +39,7 @@ def expected_columns(air, bytecode, words, main, preprocessed):
 def test_lookup_columns(seed, part, monkeypatch):
     """Also in several kernels, which one after the other add to the sums of rows."""
     monkeypatch.setattr(generate, "PART", part)
-    monkeypatch.setattr(programs, "lookup_program", programs.made_lookups)
+    monkeypatch.setattr(source_cache, "lookup_program", source_cache.made_lookups)
     for air in lookup_tables(seed):
         bytecode = lookup_bytecode(air)
         public, prefixes, tau, _, _ = draw_challenges(seed, air)

@@ -6,12 +6,12 @@ import pytest
 
 from graphprover import Statement, observed, prove
 from graphprover.examples import keccak
-from graphprover.making import make
-from graphprover.prepared import prepare
-from graphprover.seen.observation import Observation
-from tests.graphs.test_proof import FEW, example
+from graphprover.prover.local import make
+from graphprover.prover.prepare import prepare
+from graphprover.telemetry.observation import Observation
+from tests.graphs.test_proof_graph import FEW, example
 from tests.random_statements import random_statement
-from tests.recipes import as_recipes
+from tests.trace_tasks import as_recipes
 
 pytestmark = pytest.mark.gpu
 

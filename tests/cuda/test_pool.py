@@ -206,7 +206,7 @@ def test_a_gpu_is_the_same_by_any_number() -> None:
 
 KEEPER = """
 import cupy
-from graphprover.admission.admitting import admitted
+from graphprover.admission.admission import admitted
 from graphprover.device.cuda import device
 gpu = device(0)
 with admitted(gpu, 1 << 20), gpu.task():

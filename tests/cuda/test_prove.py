@@ -5,7 +5,7 @@ import pytest
 from graphprover import Statement, Table, prove, verify
 from graphprover.device import CpuDevice
 from graphprover.examples import fibonacci, keccak, memory
-from tests.graphs.test_proof import FEW
+from tests.graphs.test_proof_graph import FEW
 from tests.random_statements import random_statement
 
 pytestmark = pytest.mark.gpu

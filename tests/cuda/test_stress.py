@@ -17,14 +17,14 @@ import pytest
 
 from graphprover import Statement, prove
 from graphprover.device import CpuDevice
-from graphprover.envelope import Proof
 from graphprover.examples.synthetic import table
 from graphprover.field import P
-from graphprover.graphs.plan import make_plan
+from graphprover.graphs.planner.plan import make_plan
 from graphprover.kernels.operands import Height
-from graphprover.prepared import prepare
+from graphprover.proof.proof import Proof
 from graphprover.protocol.parameters import Parameters
-from tests.graphs.test_proof import FEW
+from graphprover.prover.prepare import prepare
+from tests.graphs.test_proof_graph import FEW
 from tests.kernels.words import random_words
 from tests.naive_device import NaiveDevice
 from tests.random_statements import random_statement

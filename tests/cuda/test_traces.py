@@ -8,11 +8,11 @@ import pytest
 from graphprover import prove, verify
 from graphprover.device import CpuDevice
 from graphprover.vm.kernels.cuda import sources
-from graphprover.vm.table_numbers import LANES
-from tests.graphs.test_proof import FEW
+from graphprover.vm.statement.table_numbers import LANES
+from tests.graphs.test_proof_graph import FEW
 from tests.strict_device import _SAME
 from tests.vm.kernels import test_bumps, test_counting, test_keccak_f, test_lanes, test_places, test_tape
-from tests.vm.test_traces import INPUTS, all_families, guest, same_words
+from tests.vm.traces.test_traces import INPUTS, all_families, guest, same_words
 
 cupy = pytest.importorskip("cupy")
 from graphprover.vm.kernels import count_entries, count_keys, fill_lanes, permuted, place_columns  # noqa: E402

@@ -10,7 +10,7 @@ import pytest
 
 from graphprover import prove
 from graphprover.device import CpuDevice
-from graphprover.kernels.cuda.programs import quotient_program
+from graphprover.kernels.cuda.source_cache import quotient_program
 from tests.random_statements import random_statement
 
 pytestmark = pytest.mark.gpu

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from graphprover.device.threads import Threads
-from graphprover.kernels.cpu.pieces import split_columns
+from graphprover.kernels.cpu.parallel import split_columns
 
 
 class Counter:

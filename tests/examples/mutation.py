@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from graphprover.air import Air
-from graphprover.checker import check
 from graphprover.field import P
-from graphprover.statement import Statement, Table
+from graphprover.statement.check import check
+from graphprover.statement.statement import Statement, Table
 
 Inputs = list[tuple[np.ndarray, list[int]]]
 

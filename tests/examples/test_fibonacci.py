@@ -2,9 +2,9 @@
 
 import pytest
 
-from graphprover.checker import check
 from graphprover.examples import fibonacci
 from graphprover.field import P
+from graphprover.statement.check import check
 from tests.examples.mutation import stated, unnoticed, wrong_public_values
 
 

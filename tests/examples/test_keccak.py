@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphprover.air.debugger import FailingConstraint, UnbalancedBus
-from graphprover.checker import check
 from graphprover.examples import keccak
 from graphprover.examples.keccak import nibbles, sponge
+from graphprover.statement.check import check
 from graphprover.vm.tables import keccak_f
 from tests.examples.mutation import Inputs, stated, unnoticed, with_trace, wrong_public_values
 

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphprover.air.debugger import UnbalancedBus
-from graphprover.checker import check
 from graphprover.examples import memory
+from graphprover.statement.check import check
 from tests.examples.mutation import Inputs, stated, unnoticed, wrong_public_values
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from graphprover.programs import load_packaged
+from graphprover.jobs.programs import load_packaged
 from tests.interop import plonky3
 from tests.interop.case import Case
 from tests.interop.tables import PLAIN

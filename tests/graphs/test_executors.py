@@ -11,8 +11,8 @@ PROCESSES = """
 import multiprocessing
 import sys
 from graphprover.device import CpuDevice
-from graphprover.programs import load_packaged
-from graphprover.prover import prove
+from graphprover.jobs.programs import load_packaged
+from graphprover.prover.prove import prove
 
 STATEMENT = load_packaged("examples/fibonacci").statement_for(None)
 

@@ -6,15 +6,17 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from graphprover import Statement, Table, checker, prove, prover
+from graphprover import Statement, Table, prove
 from graphprover.device import CpuDevice, DeviceLost
 from graphprover.device.choose import device_for
 from graphprover.device.interface import CPU_BATCH, Device
-from graphprover.statement import with_traces
+from graphprover.prover import prove as prover
+from graphprover.statement import check
+from graphprover.statement.statement import with_traces
 from tests.failing_device import FailingDevice
-from tests.graphs.test_proof import FEW
+from tests.graphs.test_proof_graph import FEW
 from tests.random_statements import random_statement
-from tests.recipes import as_recipes
+from tests.trace_tasks import as_recipes
 
 BYTES = "no 96 bytes on the device, with 4,096 bytes held"
 
@@ -97,7 +99,7 @@ def test_the_warning_is_a_line_on_stderr(statement: Statement, monkeypatch: pyte
     written: list[str] = []
     assert logging.lastResort is not None
     monkeypatch.setattr(logging.lastResort, "emit", lambda record: written.append(record.getMessage()))
-    monkeypatch.setattr(logging.getLogger(checker.__name__), "disabled", True)  # of random tables it says more
+    monkeypatch.setattr(logging.getLogger(check.__name__), "disabled", True)  # of random tables it says more
     gpu = FailingDevice("extend", 1, MemoryError(BYTES))
     monkeypatch.setattr(prover, "device_for", lambda name: gpu if name == "auto" else CpuDevice(1))
     prove(statement, executor="sync", parameters=FEW)

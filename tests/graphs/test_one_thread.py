@@ -11,8 +11,8 @@ from dask.order import order
 
 from graphprover.examples import memory
 from graphprover.graphs import one_thread
-from graphprover.prover import prove
-from tests.graphs.test_proof import FEW, example
+from graphprover.prover.prove import prove
+from tests.graphs.test_proof_graph import FEW, example
 
 
 class Value:

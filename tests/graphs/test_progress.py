@@ -8,9 +8,9 @@ import pytest
 from distributed import Client, LocalCluster
 
 from graphprover.device import CpuDevice
-from graphprover.programs import load_packaged
+from graphprover.jobs.programs import load_packaged
 from graphprover.protocol.parameters import Parameters
-from graphprover.prover import prove
+from graphprover.prover.prove import prove
 
 STATEMENTS = [load_packaged(f"examples/{name}").statement_for(None) for name in ("fibonacci", "memory")]
 WEAK = Parameters(1, 4, 0, 2, 0, 0, 0, 0, 0, 0)
@@ -62,8 +62,8 @@ def test_the_log_names_tasks_devices_and_seconds(caplog: pytest.LogCaptureFixtur
     with caplog.at_level(logging.DEBUG, "graphprover"):
         prove(STATEMENTS[0], "sync", parameters=WEAK, device=CpuDevice(2))
     text = "\n".join(f"{record.name}: {record.getMessage()}" for record in caplog.records)
-    assert re.search(r"^graphprover.graphs.tasks: quotient of 0.fibonacci on CpuDevice\(2\): \d+\.\d+ s$", text, re.M)
-    assert re.search(r"^graphprover.prover: 1 tables of up to 2\^10 rows on CpuDevice\(2\)$", text, re.M)
+    assert re.search(r"^graphprover.graphs.builder: quotient of 0.fibonacci on CpuDevice\(2\): \d+\.\d+ s$", text, re.M)
+    assert re.search(r"^graphprover.prover.prove: 1 tables of up to 2\^10 rows on CpuDevice\(2\)$", text, re.M)
     assert re.search(r"^graphprover.graphs.executors: \d+ tasks in this process", text, re.M)
     caplog.clear()
     prove(STATEMENTS[0], "sync", parameters=WEAK, device=CpuDevice(2))

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from graphprover.envelope import Proof
+from graphprover.proof.proof import Proof
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.layout import Layout, make_layout
 from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.proof import decode
 from graphprover.protocol.verification import check_batch
-from graphprover.prover import prove
-from graphprover.statement import Statement, binding_digest
+from graphprover.prover.prove import prove
+from graphprover.statement.statement import Statement, binding_digest
 from graphprover.verifier import verify
 from tests.interop import plonky3
 

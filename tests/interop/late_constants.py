@@ -14,7 +14,7 @@ from graphprover.field import Ext, P, ext_add, ext_mul, ext_neg, inv
 from graphprover.protocol import arrays, verification
 from graphprover.protocol.constraints import join_quotients, selectors_of
 from graphprover.protocol.proof import decode, words_to_exts
-from graphprover.statement import Statement, Table
+from graphprover.statement.statement import Statement, Table
 from tests.interop.case import Case
 from tests.interop.tables import PLAIN
 

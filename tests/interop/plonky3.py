@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphprover.export import statement_json
+from graphprover.proof.plonky3 import statement_json
 from graphprover.protocol.parameters import Parameters
-from graphprover.statement import Table
+from graphprover.statement.statement import Table
 
 CRATE = Path(__file__).parent / "plonky3"
 REQUIRE = "GRAPHPROVER_REQUIRE_RUST"  # set to 1, a machine without Rust fails the tests instead of skipping them

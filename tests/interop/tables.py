@@ -8,7 +8,7 @@ import numpy as np
 from graphprover.air import Air, Bus, provided, sent
 from graphprover.field import P
 from graphprover.protocol.parameters import Parameters
-from graphprover.statement import Table
+from graphprover.statement.statement import Table
 
 PLAIN = Parameters(
     log_blowup=1,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from graphprover.statement import Statement
+from graphprover.statement.statement import Statement
 from tests.interop import late_constants, plonky3
 from tests.interop.case import Case
 from tests.interop.tables import GRINDING, PLAIN, counter, fibonacci, shuffle, squares, statements

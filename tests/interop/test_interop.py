@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from graphprover.cli.args import OK
 from graphprover.cli.main import main
-from graphprover.cli.options import OK
 from graphprover.field import P
-from graphprover.programs import load_packaged, packaged_names
+from graphprover.jobs.programs import load_packaged, packaged_names
 from graphprover.protocol.layout import make_layout
 from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.proof import decode, encode
-from graphprover.prover import prove
-from graphprover.statement import Statement
+from graphprover.prover.prove import prove
+from graphprover.statement.statement import Statement
 from graphprover.verifier import verify
 from tests.interop import plonky3
 from tests.interop.case import Case

@@ -14,19 +14,19 @@ import numpy as np
 import pytest
 
 from graphprover.air import Bus
+from graphprover.cli.args import OK
 from graphprover.cli.main import main
-from graphprover.cli.options import OK
-from graphprover.export import PAYLOAD, STATEMENT, export, statement_json
 from graphprover.field import ZERO, ext_add, ext_sub
-from graphprover.pieces import Head, Pieces, pieces_of
-from graphprover.programs import load_packaged
-from graphprover.proof_in_pieces import Piece, ProofInPieces
+from graphprover.jobs.programs import load_packaged
+from graphprover.proof.plonky3 import PAYLOAD, STATEMENT, export, statement_json
+from graphprover.proof.sharded import Piece, ProofInPieces
 from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.joint import Joint
 from graphprover.protocol.parameters import Parameters
-from graphprover.protocol.pieces import Joint
 from graphprover.protocol.proof import BatchProof, decode, encode
-from graphprover.prover import prove
-from graphprover.statement import Statement, Table
+from graphprover.prover.prove import prove
+from graphprover.statement.shards import Head, Pieces, pieces_of
+from graphprover.statement.statement import Statement, Table
 from graphprover.verifier import layout_of_proof, verify
 from tests.interop import plonky3
 from tests.interop.mutations import flipped, mutations

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from graphprover.protocol.parameters import Parameters
-from graphprover.statement import Statement, Table
+from graphprover.statement.statement import Statement, Table
 from tests.interop import plonky3
 from tests.interop.case import Case
 from tests.interop.tables import PLAIN, Counter, counter, fibonacci, limbs, power, shuffle, squares, statements

@@ -15,20 +15,20 @@ import graphprover.kernels
 FOLDER = Path(graphprover.kernels.__file__).parent
 ONLY_CPU = {
     "field": "in CUDA C++: field.cuh, ext.cuh",
-    "pieces": "a GPU's grid splits the work",
+    "parallel": "a GPU's grid splits the work",
     "products": "the verifier's, in NumPy: protocol/arrays.py",
     "simd": "a GPU's threads are its vectors",
     "sums": "in CUDA C++: sums.cuh",
 }
 ONLY_CUDA = {
-    "ahead": "the threads that compile; Numba's kernels belong to no table",
-    "batch": "small tables share launches, where a CPU has calls",
+    "compile_queue": "the threads that compile; Numba's kernels belong to no table",
+    "multi_table": "small tables share launches, where a CPU has calls",
     "denominators": "one kernel for two operations; on a CPU `deep.invert_differences`",
     "faults": "what only a GPU can lose",
     "generate": "a CPU interprets the bytecode of all tables",
     "memory": "a GPU's own",
     "launch": "compiling and launching, which Numba does",
-    "programs": "what is generated for a table",
+    "source_cache": "what is generated for a table",
     "sources": "the text of kernels",
     "warm": "compiling ahead; Numba's kernels belong to no table",
 }

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from graphprover.statement import binding_digest
+from graphprover.statement.statement import binding_digest
 from tests.protocol import section_11, vectors
 
 

@@ -10,15 +10,8 @@ from Crypto.Hash import keccak
 from graphprover.field import P
 from graphprover.protocol.challenger import Challenger
 from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.joint import MOST_PIECES, Joint, digest_of, draw_lookup_challenges, piece_binding, resume
 from graphprover.protocol.parameters import Parameters
-from graphprover.protocol.pieces import (
-    MOST_PIECES,
-    Joint,
-    digest_of,
-    draw_lookup_challenges,
-    piece_binding,
-    resume,
-)
 
 DIGESTS = tuple(bytes([i]) * 32 for i in range(3))
 JOINT = Joint(DIGESTS)

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphprover.air import Air, Bus
-from graphprover.programs import load_packaged
+from graphprover.jobs.programs import load_packaged
 from graphprover.protocol import security
+from graphprover.protocol.joint import MOST_PIECES
 from graphprover.protocol.layout import make_layout
 from graphprover.protocol.parameters import Parameters
-from graphprover.protocol.pieces import MOST_PIECES
 from graphprover.protocol.security import (
     FIELD_BITS,
     PROXIMITIES,

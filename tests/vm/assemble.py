@@ -4,9 +4,9 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from graphprover.vm.elf import Image, load_elf
-from graphprover.vm.io import EXIT, OUTPUT_BASE
-from graphprover.vm.isa import A0, A7, Instruction, Op, encode
+from graphprover.vm.program.elf import Image, load_elf
+from graphprover.vm.program.io import EXIT, OUTPUT_BASE
+from graphprover.vm.program.isa import A0, A7, Instruction, Op, encode
 
 CODE, DATA = 0x10000, 0x400000
 R, W, X = 4, 2, 1

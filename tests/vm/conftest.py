@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from graphprover.vm import native
-from graphprover.vm.elf import Image
+from graphprover.vm.executor import native
+from graphprover.vm.program.elf import Image
 
 
 def all_compiled(image: Image, *, record: bool) -> native.Translation:

@@ -3,12 +3,12 @@
 import numpy as np
 
 from graphprover.device import CpuDevice
-from graphprover.vm.execute import Execution
+from graphprover.vm.executor.execute import Execution
+from graphprover.vm.executor.record import INTERVAL
 from graphprover.vm.kernels import replay
 from graphprover.vm.kernels.tape import empty_cycles
-from graphprover.vm.partition import groups_of, steps_of
-from graphprover.vm.record import INTERVAL
-from graphprover.vm.statement import Machine
+from graphprover.vm.statement.statement import Machine
+from graphprover.vm.traces.partition import groups_of, steps_of
 from graphprover.vm.traces.run import Run, load_tape, program_columns
 
 ENTRY = np.uint64(2**32 - 1)  # of a step

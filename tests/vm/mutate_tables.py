@@ -10,12 +10,16 @@ import argparse
 
 import numpy as np
 
-from graphprover.vm.execute import execute
+from graphprover.vm.executor.execute import execute
 from tests.vm.mutation import families, forge, notice
 from tests.vm.programs import everything
 
 BATCH = 20000
-TRIVIAL = ("STATE", "lands", "a lane")  # the chain of cycles, and what tests/vm/test_tables.py shows for all families
+TRIVIAL = (
+    "STATE",
+    "lands",
+    "a lane",
+)  # the chain of cycles, and what tests/vm/tables/test_tables.py shows for all families
 
 
 def main() -> int:

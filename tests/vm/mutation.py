@@ -18,17 +18,17 @@ from graphprover.air.expression import CONST, MAIN, MUL, NEG, SUB
 from graphprover.device import CpuDevice
 from graphprover.field import P, array_add, array_mul, array_sub
 from graphprover.kernels.cpu.inverse import invert
-from graphprover.vm.buses import LOOKUPS, REGISTER_BASE, VM, Tag, tag_of
-from graphprover.vm.clock import SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, SLOTS, time_of
-from graphprover.vm.execute import Execution
-from graphprover.vm.families import FAMILIES
-from graphprover.vm.io import EXIT
-from graphprover.vm.isa import STORES
-from graphprover.vm.limbs import PER_HALF
-from graphprover.vm.statement import Machine
+from graphprover.vm.executor.execute import Execution
+from graphprover.vm.program.io import EXIT
+from graphprover.vm.program.isa import STORES
+from graphprover.vm.statement.statement import Machine
+from graphprover.vm.tables.buses import LOOKUPS, REGISTER_BASE, VM, Tag, tag_of
+from graphprover.vm.tables.chips import FAMILIES
+from graphprover.vm.tables.clock import SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, SLOTS, time_of
+from graphprover.vm.tables.limbs import PER_HALF
 from graphprover.vm.tables.multiply import Divide, carries
 from graphprover.vm.tables.step import Step
-from graphprover.vm.traces.families import family_trace
+from graphprover.vm.traces.chips import family_trace
 from graphprover.vm.traces.rows import Rows
 from tests.vm.in_time import in_time, instructions
 from tests.vm.outcomes import outcomes_of

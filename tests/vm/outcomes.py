@@ -1,9 +1,9 @@
 """The ways that each instruction of a program can go, asked for one by one."""
 
-from graphprover.vm.families import Outcome, outcomes
-from graphprover.vm.isa import ILLEGAL, Instruction, Op
-from graphprover.vm.record import registers_accessed
-from graphprover.vm.statement import Machine
+from graphprover.vm.executor.record import registers_accessed
+from graphprover.vm.program.isa import ILLEGAL, Instruction, Op
+from graphprover.vm.statement.statement import Machine
+from graphprover.vm.tables.chips import Outcome, outcomes
 
 OPS = tuple(Op)
 

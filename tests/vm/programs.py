@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from graphprover.air.columns import Columns
-from graphprover.statement import Table
-from graphprover.vm import shape
-from graphprover.vm.elf import Image
-from graphprover.vm.io import KECCAK_F, OUTPUT_BASE
-from graphprover.vm.isa import A0, A7, BRANCHES, LOADS, SHIFT, SHIFTW, STORES, I, Instruction, Op
+from graphprover.statement.statement import Table
+from graphprover.vm.program.elf import Image
+from graphprover.vm.program.io import KECCAK_F, OUTPUT_BASE
+from graphprover.vm.program.isa import A0, A7, BRANCHES, LOADS, SHIFT, SHIFTW, STORES, I, Instruction, Op
+from graphprover.vm.statement import shape
 from graphprover.vm.tables.mixed import Mixed
 from tests.vm.assemble import CODE, DATA, image, leave, li
 

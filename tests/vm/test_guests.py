@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprover.vm.elf import load_elf
-from graphprover.vm.execute import Execution, execute
-from graphprover.vm.io import INPUT_BASE
-from graphprover.vm.isa import Op
+from graphprover.vm.executor.execute import Execution, execute
+from graphprover.vm.program.elf import load_elf
+from graphprover.vm.program.io import INPUT_BASE
+from graphprover.vm.program.isa import Op
 from tests.naive import keccak256
 
 FOLDER = Path(__file__).parents[2] / "examples/guests"

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from graphprover.export import PAYLOAD, STATEMENT, export
-from graphprover.programs import open_program
-from graphprover.proof_in_pieces import ProofInPieces
+from graphprover.jobs.programs import open_program
+from graphprover.proof.plonky3 import PAYLOAD, STATEMENT, export
+from graphprover.proof.sharded import ProofInPieces
 from graphprover.protocol.parameters import SMALL
-from graphprover.prover import prove
-from graphprover.statement import Table, with_traces
-from graphprover.vm.table_numbers import TableNumber
+from graphprover.prover.prove import prove
+from graphprover.statement.statement import Table, with_traces
+from graphprover.vm.statement.table_numbers import TableNumber
 from tests.interop import plonky3
 from tests.interop.case import Case
 from tests.interop.mutations import flipped

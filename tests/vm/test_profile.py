@@ -12,23 +12,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from graphprover.cli.args import OK, USAGE
 from graphprover.cli.main import main
-from graphprover.cli.options import OK, USAGE
-from graphprover.vm.cost import committed_cells
-from graphprover.vm.demangle import demangled
-from graphprover.vm.elf import Image, load_elf
-from graphprover.vm.execute import execute
-from graphprover.vm.faults import GuestFault
-from graphprover.vm.isa import A0, Instruction, Op
+from graphprover.statement.cells import committed_cells
+from graphprover.vm.executor.execute import execute
+from graphprover.vm.executor.faults import GuestFault
 from graphprover.vm.profile import calls
 from graphprover.vm.profile.flame import GAP, WIDTH
 from graphprover.vm.profile.formats import FORMATS, leaves, text
 from graphprover.vm.profile.lines import Lines, lines_of
 from graphprover.vm.profile.measure import Profile, profile
 from graphprover.vm.profile.tree import Frame, by_function, tree
-from graphprover.vm.run_statement import statement_of_run
-from graphprover.vm.statement import Machine
-from graphprover.vm.symbols import functions
+from graphprover.vm.program.demangle import demangled
+from graphprover.vm.program.elf import Image, load_elf
+from graphprover.vm.program.isa import A0, Instruction, Op
+from graphprover.vm.program.symbols import functions
+from graphprover.vm.statement.statement import Machine
+from graphprover.vm.traces.run_statement import statement_of_run
 from tests.vm.assemble import CODE, DATA, FUNCTION, LABEL, TEXT, image, leave, li, with_symbols, words
 from tests.vm.programs import everything
 

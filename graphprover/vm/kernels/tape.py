@@ -11,7 +11,7 @@ family; groups are numbered in the order of the partition.
 from dataclasses import dataclass
 
 from graphprover.device import Array, Device
-from graphprover.vm.record import INTERVAL
+from graphprover.vm.executor.record import INTERVAL
 
 NO_STEP = 2**64 - 1
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphprover.compiled import njit
+from graphprover.runtime.numba_cache import njit
 
 FOLD = 64  # frames
 MAX_NODES = 1 << 16

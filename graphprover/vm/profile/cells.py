@@ -11,18 +11,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphprover.recipe import Recipe
-from graphprover.vm.cost import cells_per_row
-from graphprover.vm.execute import Execution, execute
-from graphprover.vm.record import Memory, Registers
-from graphprover.vm.run_statement import Unprovable, statement_of_run
-from graphprover.vm.shape import KECCAK_CALL, MIN_ROWS, may_have_few, packing, price_at, rows_for, table_for
-from graphprover.vm.statement import Machine
-from graphprover.vm.table_numbers import TableNumber, name_of
+from graphprover.statement.cells import cells_per_row
+from graphprover.statement.trace_task import Recipe
+from graphprover.vm.executor.execute import Execution, execute
+from graphprover.vm.executor.record import Memory, Registers
+from graphprover.vm.statement.shape import KECCAK_CALL, MIN_ROWS, may_have_few, packing, price_at, rows_for, table_for
+from graphprover.vm.statement.statement import Machine
+from graphprover.vm.statement.table_numbers import TableNumber, name_of
 from graphprover.vm.tables.fixed import FewNumbers
 from graphprover.vm.tables.keccak_f import EVENS
 from graphprover.vm.tables.state import REGISTER_COUNT, Region
 from graphprover.vm.traces.counts import SIZES, TABLES
+from graphprover.vm.traces.run_statement import Unprovable, statement_of_run
 from graphprover.vm.traces.state import output_words, state_recipes
 
 BUMP, KECCAK_F = "bump", "keccak_f"  # tables that instructions draw on beside their family's

@@ -13,14 +13,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphprover.compiled import njit
-from graphprover.vm.clock import FAR, SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, clock_of, time_of
-from graphprover.vm.isa import Instructions, Op
+from graphprover.runtime.numba_cache import njit
+from graphprover.vm.executor.record import NO_REGISTER
 from graphprover.vm.profile.calls import LINKS, Calls
-from graphprover.vm.record import NO_REGISTER
-from graphprover.vm.table_numbers import IN_PLACE
-from graphprover.vm.version import FAMILY_NUMBERS
-from graphprover.vm.ways import CALL, SHIFT, entries_by_way, kinds
+from graphprover.vm.program.isa import Instructions, Op
+from graphprover.vm.statement.table_numbers import IN_PLACE
+from graphprover.vm.statement.version import FAMILY_NUMBERS
+from graphprover.vm.tables.clock import FAR, SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, clock_of, time_of
+from graphprover.vm.traces.ways import CALL, SHIFT, entries_by_way, kinds
 
 FLAGS = 2  # bits of a step below its entry:
 JUMP, OTHER = 1, 2  # it may be a call or a return; its way is that of a shift or a host call

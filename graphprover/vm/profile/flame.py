@@ -8,7 +8,7 @@ window is.
 from xml.sax.saxutils import escape, quoteattr
 from zlib import crc32
 
-from graphprover.browser import PAPER, colours
+from graphprover.reports.browser import PAPER, colours
 from graphprover.vm.profile.tree import FAMILY, FUNCTION, LINE, NO_FUNCTION, TABLE, Frame
 
 WIDTH, ROW, TOP = 1200, 18, 108  # pixels: of the picture, of a frame, above the frames

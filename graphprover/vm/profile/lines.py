@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 
 import numpy as np
 
-from graphprover.vm.elf import Image
+from graphprover.vm.program.elf import Image
 
 _SECTION = b"\0.debug_line\0"
 

@@ -5,19 +5,19 @@ from typing import Unpack
 
 import numpy as np
 
-from graphprover.vm.elf import Image
-from graphprover.vm.execute import Execution, execute_counting
-from graphprover.vm.guest import Limits
-from graphprover.vm.isa import Instructions, Op
-from graphprover.vm.partition import dropped_families, groups_of
+from graphprover.vm.executor.execute import Execution, execute_counting
 from graphprover.vm.profile.calls import LINKS, follow, given, paths
 from graphprover.vm.profile.cells import BUMP, KECCAK_F, Use, tables_of
 from graphprover.vm.profile.counters import Counters, in_place_families, start, steps_of
-from graphprover.vm.shape import KECCAK_CALL, price_at, table_for
-from graphprover.vm.statement import Machine
-from graphprover.vm.symbols import functions
-from graphprover.vm.table_numbers import name_of
-from graphprover.vm.version import FAMILY_NUMBERS
+from graphprover.vm.program.elf import Image
+from graphprover.vm.program.isa import Instructions, Op
+from graphprover.vm.program.symbols import functions
+from graphprover.vm.statement.guest import Limits
+from graphprover.vm.statement.shape import KECCAK_CALL, price_at, table_for
+from graphprover.vm.statement.statement import Machine
+from graphprover.vm.statement.table_numbers import name_of
+from graphprover.vm.statement.version import FAMILY_NUMBERS
+from graphprover.vm.traces.partition import dropped_families, groups_of
 
 MAX_COUNTERS = 1 << 25  # given to call paths as they appear; behind them is one for each entry of the program
 

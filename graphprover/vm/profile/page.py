@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
-from graphprover.browser import Cell, label, page, table
+from graphprover.reports.browser import Cell, label, page, table
 from graphprover.vm.profile.flame import drawing
 from graphprover.vm.profile.tree import FAMILY, FUNCTION, LINE, NO_FUNCTION, PADDING, TABLE, Frame, by_function
 

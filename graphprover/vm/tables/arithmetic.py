@@ -6,8 +6,8 @@ limbs of the result have 32 bits makes them unique.
 
 from typing import Any
 
-from graphprover.vm.buses import Tag
-from graphprover.vm.limbs import HALF, LIMB_MASK, PER_LIMB, halves, low_half
+from graphprover.vm.tables.buses import Tag
+from graphprover.vm.tables.limbs import HALF, LIMB_MASK, PER_LIMB, halves, low_half
 from graphprover.vm.tables.step import A, B, D, Executed, Lane, Step, Word
 
 

@@ -1,8 +1,8 @@
 """Brings values nearer: what was accessed more than FAR before its next access is accessed in between."""
 
 from graphprover.air import Air, TableBuilder
-from graphprover.vm.buses import VM, Tag, message
-from graphprover.vm.limbs import HALF, LIMB
+from graphprover.vm.tables.buses import VM, Tag, message
+from graphprover.vm.tables.limbs import HALF, LIMB
 from graphprover.vm.tables.step import paired
 
 BUMP_LANES = 1  # bumps are few: a table of more lanes would be a wider row of every proof

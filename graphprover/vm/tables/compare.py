@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from graphprover.vm.limbs import HALF, LIMB, LIMB_MASK, PER_LIMB, halves, low_half
+from graphprover.vm.tables.limbs import HALF, LIMB, LIMB_MASK, PER_LIMB, halves, low_half
 from graphprover.vm.tables.step import A, B, D, Executed, Lane, Step, Word
 
 FLIP = 1 << 31  # 2^63 in the upper limb

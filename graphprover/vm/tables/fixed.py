@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from graphprover.air import Air, TableBuilder
-from graphprover.vm.buses import VM, Tag, message
-from graphprover.vm.limbs import BYTE, HALF
+from graphprover.vm.tables.buses import VM, Tag, message
+from graphprover.vm.tables.limbs import BYTE, HALF
 from graphprover.vm.tables.step import paired
 
 

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from graphprover.vm.clock import SLOT_MEMORY
-from graphprover.vm.io import EXIT, KECCAK_F
-from graphprover.vm.limbs import limbs
+from graphprover.vm.program.io import EXIT, KECCAK_F
+from graphprover.vm.tables.clock import SLOT_MEMORY
 from graphprover.vm.tables.keccak_f import PERMUTATION, WORDS
+from graphprover.vm.tables.limbs import limbs
 from graphprover.vm.tables.step import B, Executed, Lane, Step
 
 CALL = ("a_at", "a_t")  # a7, whose value is the number

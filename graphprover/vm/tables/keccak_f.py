@@ -17,7 +17,7 @@ from graphprover.air import Air, Bus, Expr, TableBuilder
 from graphprover.air.columns import Columns
 from graphprover.air.linear import linear
 from graphprover.protocol import hashing
-from graphprover.vm.limbs import limbs
+from graphprover.vm.tables.limbs import limbs
 
 PERMUTATION = Bus("keccak-f")  # (0, call, 50 limbs) asks for a permutation, (1, call, 50 limbs) answers
 EVEN = Bus("even")  # a number below 2^16 whose hexadecimal digits are all even

@@ -7,9 +7,9 @@ byte. The parts are cells, range-checked, because the limb is known to have 32 b
 
 from typing import Any
 
-from graphprover.vm.buses import Tag
-from graphprover.vm.isa import ACCESS_BYTES, Op
-from graphprover.vm.limbs import BYTE, HALF, LIMB, LIMB_MASK, PER_HALF, low_half
+from graphprover.vm.program.isa import ACCESS_BYTES, Op
+from graphprover.vm.tables.buses import Tag
+from graphprover.vm.tables.limbs import BYTE, HALF, LIMB, LIMB_MASK, PER_HALF, low_half
 from graphprover.vm.tables.step import A32, B, D, Executed, Lane, M, Step, Word
 
 

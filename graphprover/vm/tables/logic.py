@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from graphprover.vm.buses import Tag
-from graphprover.vm.limbs import BYTE, HALF, LIMB_MASK
+from graphprover.vm.tables.buses import Tag
+from graphprover.vm.tables.limbs import BYTE, HALF, LIMB_MASK
 from graphprover.vm.tables.step import D, Executed, Lane, Step
 
 SUM = {"and": 0, "or": 1, "xor": 1}  # the result is SUM * (a + b) + BOTH * (a & b)

@@ -13,7 +13,7 @@ from typing import Any
 
 from graphprover.air import Air, Bus, Expr, TableBuilder
 from graphprover.air.columns import Columns
-from graphprover.vm.buses import VM
+from graphprover.vm.tables.buses import VM
 from graphprover.vm.tables.step import BASE, Lane, Step
 
 _OWN = ("clk", "pc")  # cells that are the same of all families

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from graphprover.vm.buses import Tag
-from graphprover.vm.limbs import HALF, LIMB, LIMB_MASK, WORD_MASK, halves, low_half
 from graphprover.vm.tables.arithmetic import extended, extended_witness, value
+from graphprover.vm.tables.buses import Tag
+from graphprover.vm.tables.limbs import HALF, LIMB, LIMB_MASK, WORD_MASK, halves, low_half
 from graphprover.vm.tables.step import A, B, D, Executed, Lane, Step, Word
 
 

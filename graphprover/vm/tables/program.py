@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from graphprover.air import Air, TableBuilder
-from graphprover.vm.buses import VM, Tag, message
+from graphprover.vm.tables.buses import VM, Tag, message
 
 FIELDS = ("family", "pc", "following", "d", "a", "b", "imm", "imm2")
 

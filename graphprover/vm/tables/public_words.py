@@ -7,8 +7,8 @@ from graphprover.air import Air, TableBuilder
 from graphprover.air.expression import Operand
 from graphprover.air.linear import linear
 from graphprover.field import EXTENSION_DEGREE
-from graphprover.vm.buses import VM, Tag, message
-from graphprover.vm.io import INPUT_BASE, OUTPUT_BASE
+from graphprover.vm.program.io import INPUT_BASE, OUTPUT_BASE
+from graphprover.vm.tables.buses import VM, Tag, message
 from graphprover.vm.tables.step import paired
 
 

@@ -15,8 +15,8 @@ of 32 bits that nobody reads.
 from typing import Any
 
 from graphprover.field import P
-from graphprover.vm.buses import Tag
-from graphprover.vm.limbs import HALF, LIMB, LIMB_MASK, PER_HALF, halves, low_half
+from graphprover.vm.tables.buses import Tag
+from graphprover.vm.tables.limbs import HALF, LIMB, LIMB_MASK, PER_HALF, halves, low_half
 from graphprover.vm.tables.step import A, B, D, Executed, Lane, Step
 
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from graphprover.air import Air, Expr, TableBuilder
 from graphprover.air.linear import linear
-from graphprover.vm.buses import REGISTER_BASE, VM, Tag, message
-from graphprover.vm.io import MAX_INPUT_BYTES
-from graphprover.vm.limbs import HALF, limbs
-from graphprover.vm.record import SINK
+from graphprover.vm.executor.record import SINK
+from graphprover.vm.program.io import MAX_INPUT_BYTES
+from graphprover.vm.tables.buses import REGISTER_BASE, VM, Tag, message
+from graphprover.vm.tables.limbs import HALF, limbs
 from graphprover.vm.tables.step import paired
 
 REGISTER_COUNT = SINK + 1  # x0 to x31, and the sink of loads to x0

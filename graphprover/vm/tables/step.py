@@ -5,9 +5,9 @@ from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
 from graphprover.air import Air, Bus, Expr, TableBuilder
-from graphprover.vm.buses import VM, Tag, message
-from graphprover.vm.clock import SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, time_of
-from graphprover.vm.limbs import PER_HALF
+from graphprover.vm.tables.buses import VM, Tag, message
+from graphprover.vm.tables.clock import SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, time_of
+from graphprover.vm.tables.limbs import PER_HALF
 
 Word = tuple[Any, Any]  # a value of 64 bits: two expressions or integers of 32
 

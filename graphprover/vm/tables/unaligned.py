@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from graphprover.vm.buses import Tag
-from graphprover.vm.clock import SLOT_MEMORY
-from graphprover.vm.limbs import HALF, LIMB, LIMB_MASK
+from graphprover.vm.tables.buses import Tag
+from graphprover.vm.tables.clock import SLOT_MEMORY
+from graphprover.vm.tables.limbs import HALF, LIMB, LIMB_MASK
 from graphprover.vm.tables.load_store import base
 from graphprover.vm.tables.logic import byte_list, from_bytes
 from graphprover.vm.tables.step import A32, D, Executed, Lane, Step

@@ -1,8 +1,9 @@
 """How the traces of a run are made, on whatever device proves it.
 
-The functions whose first argument is `device` and which take keywords are tasks of round 0 (`graphprover.recipe`): they
-take what other recipes gave and what is known beforehand, and give a table's trace or what several traces share. The
-others run on the host before that. run_statement.py says which of them a run needs. The order to read in:
+The functions whose first argument is `device` and which take keywords are tasks of round 0
+(`graphprover.statement.trace_task`): they take what other recipes gave and what is known beforehand, and give a table's
+trace or what several traces share. The others run on the host before that. run_statement.py says which of them a run
+needs. The order to read in:
 
 - run.py: the record on a device and what is replayed of it, which all families' traces are made from;
 - accesses.py: what a lane of a family accesses;

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from graphprover.vm.clock import SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY
 from graphprover.vm.kernels.tape import A_IN_PLACE, M2, WORD, A, B, D, M
+from graphprover.vm.tables.clock import SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY
 from graphprover.vm.tables.keccak_f import WORDS
 from graphprover.vm.tables.step import Step
 

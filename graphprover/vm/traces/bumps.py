@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from graphprover.device import Array, Device
-from graphprover.vm.clock import clock_of
 from graphprover.vm.kernels import fill_bumps
 from graphprover.vm.kernels.bumps import BUMP_WORDS, Accessed
-from graphprover.vm.partition import Late
 from graphprover.vm.tables.bump import BUMP_LANES, Bump
-from graphprover.vm.traces.families import write_cells
+from graphprover.vm.tables.clock import clock_of
+from graphprover.vm.traces.chips import write_cells
+from graphprover.vm.traces.partition import Late
 from graphprover.vm.traces.run import Run
 
 _CELLS = ("at", "t", "lo", "hi", "step_low", "step_high")  # the words of a bump

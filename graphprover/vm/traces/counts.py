@@ -14,13 +14,13 @@ from graphprover.air.description import reachable
 from graphprover.air.expression import ADD, CONST, MAIN, MUL, NEG, SUB
 from graphprover.device import Array, Device
 from graphprover.field import P
-from graphprover.recipe import Recipe
-from graphprover.vm.buses import LOOKUPS, VM, Tag, tag_of
+from graphprover.statement.trace_task import Recipe
 from graphprover.vm.kernels import count_entries, count_keys
 from graphprover.vm.kernels.keys import KEY_WORDS, TERM_WORDS, Keys
-from graphprover.vm.limbs import BYTE, HALF
-from graphprover.vm.shape import MOST_FEW, few_packing
-from graphprover.vm.table_numbers import TableNumber
+from graphprover.vm.statement.shape import MOST_FEW, few_packing
+from graphprover.vm.statement.table_numbers import TableNumber
+from graphprover.vm.tables.buses import LOOKUPS, VM, Tag, tag_of
+from graphprover.vm.tables.limbs import BYTE, HALF
 from graphprover.vm.traces.run import Run
 
 SIZES = {tag: 64 if tag in (Tag.LEFT, Tag.RIGHT) else HALF for tag in LOOKUPS}  # rows of each tag's table

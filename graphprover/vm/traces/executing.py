@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from graphprover.vm.clock import SLOT_MEMORY, time_of
+from graphprover.vm.tables.clock import SLOT_MEMORY, time_of
 from graphprover.vm.traces.accesses import Access
 
 TIMES = {"a_t": "t_a", "b_t": "t_b", "d_t": "t_d"}  # cells and columns of the time of a register's access before

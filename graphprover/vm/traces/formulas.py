@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from graphprover.vm.kernels.lanes import Op
-from graphprover.vm.limbs import WORD_MASK
+from graphprover.vm.tables.limbs import WORD_MASK
 
 # Operations with a number on the right that leave what is on the left as it is.
 _NEUTRAL = {

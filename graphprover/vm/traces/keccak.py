@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from graphprover.device import Array, Device
-from graphprover.recipe import Recipe
-from graphprover.vm.cost import cells_per_row
+from graphprover.statement.cells import cells_per_row
+from graphprover.statement.trace_task import Recipe
 from graphprover.vm.kernels import count_evens, fill_keccak_f
-from graphprover.vm.shape import Price, packing
-from graphprover.vm.statement import Machine
-from graphprover.vm.table_numbers import TableNumber
+from graphprover.vm.statement.shape import Price, packing
+from graphprover.vm.statement.statement import Machine
+from graphprover.vm.statement.table_numbers import TableNumber
 from graphprover.vm.tables.keccak_f import DIGITS, EVENS, WIDTH
 from graphprover.vm.traces.rows import Rows
 from graphprover.vm.traces.run import Run

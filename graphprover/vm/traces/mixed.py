@@ -8,10 +8,10 @@ import numpy as np
 from graphprover.air import AirDescription
 from graphprover.device import Array, Device
 from graphprover.vm.kernels import place_columns
-from graphprover.vm.shape import rows_for
+from graphprover.vm.statement.shape import rows_for
 from graphprover.vm.tables.step import Step
+from graphprover.vm.traces.chips import family_trace
 from graphprover.vm.traces.counts import count
-from graphprover.vm.traces.families import family_trace
 from graphprover.vm.traces.run import Run
 
 

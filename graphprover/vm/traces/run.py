@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphprover.device import Array, Device
-from graphprover.vm.interpreter import predecode
+from graphprover.vm.executor.interpreter import predecode
+from graphprover.vm.executor.record import INTERVAL, LOG_INTERVAL, Record
 from graphprover.vm.kernels import replay
 from graphprover.vm.kernels.tape import Cycles, Tape, empty_cycles
-from graphprover.vm.partition import Partition, count
-from graphprover.vm.record import INTERVAL, LOG_INTERVAL, Record
-from graphprover.vm.statement import Machine
+from graphprover.vm.statement.statement import Machine
 from graphprover.vm.tables.program import FIELDS
+from graphprover.vm.traces.partition import Partition, count
 
 
 @dataclass(frozen=True, eq=False)

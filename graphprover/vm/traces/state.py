@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 
 from graphprover.device import Array, Device
-from graphprover.recipe import Recipe
-from graphprover.vm.execute import Execution
-from graphprover.vm.io import INPUT_BASE, MAX_INPUT_BYTES, MEMORY_END, OUTPUT_BASE
-from graphprover.vm.limbs import halves, limbs, low_half
-from graphprover.vm.record import Memory, Registers
-from graphprover.vm.shape import MIN_ROWS, rows_for
-from graphprover.vm.statement import Machine
-from graphprover.vm.table_numbers import TableNumber
+from graphprover.statement.trace_task import Recipe
+from graphprover.vm.executor.execute import Execution
+from graphprover.vm.executor.record import Memory, Registers
+from graphprover.vm.program.io import INPUT_BASE, MAX_INPUT_BYTES, MEMORY_END, OUTPUT_BASE
+from graphprover.vm.statement.shape import MIN_ROWS, rows_for
+from graphprover.vm.statement.statement import Machine
+from graphprover.vm.statement.table_numbers import TableNumber
+from graphprover.vm.tables.limbs import halves, limbs, low_half
 from graphprover.vm.tables.public_words import OutputMemory, PublicWords, StatedInput
 from graphprover.vm.tables.state import InputMemory, Region
 

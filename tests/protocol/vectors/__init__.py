@@ -22,7 +22,7 @@ from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.preprocessed import preprocessed_cap
 from graphprover.protocol.proof import BatchProof, decode
 from graphprover.protocol.verification import check_batch
-from graphprover.statement import binding_digest
+from graphprover.statement.statement import binding_digest
 
 FOLDER = Path(__file__).parent
 NAMES = sorted(path.parent.name for path in FOLDER.glob("*/payload.bin"))

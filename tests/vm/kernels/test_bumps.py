@@ -7,23 +7,23 @@ import numpy as np
 import pytest
 
 from graphprover.device import CpuDevice, Device
-from graphprover.vm.clock import FAR, SLOT_MEMORY, clock_of
-from graphprover.vm.elf import Image
 from graphprover.vm.kernels import fill_bumps
 from graphprover.vm.kernels.bumps import Accessed
 from graphprover.vm.kernels.tape import ACCESSES, WORD, A, Tape
-from graphprover.vm.limbs import limbs, low_half
-from graphprover.vm.partition import Late, Partition, partition
-from graphprover.vm.shape import price_at
-from graphprover.vm.statement import Machine
+from graphprover.vm.program.elf import Image
+from graphprover.vm.statement.shape import price_at
+from graphprover.vm.statement.statement import Machine
+from graphprover.vm.tables.clock import FAR, SLOT_MEMORY, clock_of
+from graphprover.vm.tables.limbs import limbs, low_half
 from graphprover.vm.traces.accesses import Access
 from graphprover.vm.traces.bumps import bumps
 from graphprover.vm.traces.executing import TIMES
+from graphprover.vm.traces.partition import Late, Partition, partition
 from graphprover.vm.traces.rows import Rows
 from graphprover.vm.traces.run import Run, load_run
 from tests.vm.kernels.test_tape import tape_of
 from tests.vm.programs import everything, priced
-from tests.vm.test_windows import far_accesses
+from tests.vm.traces.test_cycle_ranges import far_accesses
 
 PROGRAMS = {"everything": everything(), "far": far_accesses()}
 CASES = [("everything", 1 << 28), ("everything", 1 << 14), ("far", 0)]

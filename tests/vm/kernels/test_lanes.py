@@ -7,9 +7,9 @@ import pytest
 
 from graphprover.device import CpuDevice
 from graphprover.field import P
-from graphprover.vm.clock import FAR
 from graphprover.vm.kernels import fill_lanes
 from graphprover.vm.kernels.lanes import IMMEDIATE, LOG_SOURCES, Code, Lanes, Op, encode
+from graphprover.vm.tables.clock import FAR
 from tests.naive_device import NaiveDevice
 
 ENTRIES = 50

@@ -7,26 +7,26 @@ import numpy as np
 import pytest
 
 from graphprover.device import CpuDevice
-from graphprover.vm.clock import FAR, SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, clock_of, time_of
-from graphprover.vm.elf import Image
-from graphprover.vm.execute import execute
-from graphprover.vm.families import FAMILIES
-from graphprover.vm.io import KECCAK_F
-from graphprover.vm.isa import ACCESS_BYTES, Instruction, Op
+from graphprover.vm.executor.execute import execute
+from graphprover.vm.executor.record import INTERVAL, NO_REGISTER, registers_accessed
 from graphprover.vm.kernels import census, tape
 from graphprover.vm.kernels import replay as replay_cycles
 from graphprover.vm.kernels.tape import ACCESSES, NO_STEP, UNPROVED, UNREACHED, Cycles, Tape, empty_cycles
-from graphprover.vm.partition import groups_of, steps_of
-from graphprover.vm.record import INTERVAL, NO_REGISTER, registers_accessed
-from graphprover.vm.statement import Machine
+from graphprover.vm.program.elf import Image
+from graphprover.vm.program.io import KECCAK_F
+from graphprover.vm.program.isa import ACCESS_BYTES, Instruction, Op
+from graphprover.vm.statement.statement import Machine
+from graphprover.vm.statement.version import FAMILY_NUMBERS
 from graphprover.vm.tables.bump import REACH
+from graphprover.vm.tables.chips import FAMILIES
+from graphprover.vm.tables.clock import FAR, SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, clock_of, time_of
 from graphprover.vm.tables.keccak_f import WORDS
+from graphprover.vm.traces.partition import groups_of, steps_of
 from graphprover.vm.traces.rows import Rows
 from graphprover.vm.traces.run import Run, load_tape, program_columns
-from graphprover.vm.version import FAMILY_NUMBERS
 from tests.vm.assemble import image, leave, li
 from tests.vm.programs import D, X, everything
-from tests.vm.test_windows import far_accesses
+from tests.vm.traces.test_cycle_ranges import far_accesses
 
 NAMES = {number: name for name, number in FAMILY_NUMBERS.items()}
 

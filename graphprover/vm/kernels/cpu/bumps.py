@@ -4,13 +4,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphprover.compiled import njit
 from graphprover.device import Device
-from graphprover.vm import clock
+from graphprover.runtime.numba_cache import njit
 from graphprover.vm.kernels import bumps as columns
 from graphprover.vm.kernels import tape
 from graphprover.vm.kernels.bumps import ACCESS, FIRST, LAST, SLOT, Accessed
-from graphprover.vm.limbs import LIMB_MASK
+from graphprover.vm.tables import clock
+from graphprover.vm.tables.limbs import LIMB_MASK
 
 _U = np.uint64
 _D, _M2, _WORD = tape.D, tape.M2, tape.WORD  # registers up to D, then words of memory

@@ -5,9 +5,9 @@ from functools import partial
 
 import numpy as np
 
-from graphprover.compiled import njit
 from graphprover.device import Device
 from graphprover.kernels.cpu import simd
+from graphprover.runtime.numba_cache import njit
 from graphprover.vm.kernels.keys import COLUMN, CONSTANT, FIRST, FLAG, NUMBERS, TERMS_END, WEIGHT, Keys
 
 _BLOCK = 1024  # rows whose keys wait in the innermost cache

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from graphprover.compiled import njit
 from graphprover.device import Device
 from graphprover.field import P
 from graphprover.kernels.cpu import simd
 from graphprover.kernels.cpu.inverse import invert
-from graphprover.vm import clock
+from graphprover.runtime.numba_cache import njit
 from graphprover.vm.kernels.lanes import IMMEDIATE, LOG_SOURCES, Code, Lanes, Op
+from graphprover.vm.tables import clock
 
 _BLOCK = 256  # lanes: registers of 2 KiB, so that a dozen fit the innermost cache
 _PLANE = 8 * _BLOCK  # bytes

@@ -5,18 +5,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphprover.compiled import njit
 from graphprover.device import Device
-from graphprover.vm import clock
-from graphprover.vm.io import EXIT
-from graphprover.vm.isa import Op
+from graphprover.runtime.numba_cache import njit
+from graphprover.vm.executor.operations import SIZES, computed, loaded, stored, stored_behind, taken
+from graphprover.vm.executor.record import INTERVAL, NO_REGISTER, REGISTERS
 from graphprover.vm.kernels import tape as columns
 from graphprover.vm.kernels.tape import UNPROVED, UNREACHED, WORD, Cycles, Tape
-from graphprover.vm.operations import SIZES, computed, loaded, stored, stored_behind, taken
-from graphprover.vm.record import INTERVAL, NO_REGISTER, REGISTERS
+from graphprover.vm.program.io import EXIT
+from graphprover.vm.program.isa import Op
+from graphprover.vm.tables import clock
 from graphprover.vm.tables.bump import REACH
 from graphprover.vm.tables.keccak_f import WORDS
-from graphprover.vm.ways import FAR_BASE, WAYS, way_of_place, way_of_shift, way_of_sum
+from graphprover.vm.traces.ways import FAR_BASE, WAYS, way_of_place, way_of_shift, way_of_sum
 
 _U = np.uint64
 _I = np.int64

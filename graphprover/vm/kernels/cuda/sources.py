@@ -4,16 +4,16 @@ from functools import cache
 from pathlib import Path
 
 from graphprover.kernels.cuda.sources import source
-from graphprover.vm import clock
-from graphprover.vm.clock import FAR
-from graphprover.vm.io import EXIT
-from graphprover.vm.isa import Op
+from graphprover.vm.executor.record import INTERVAL, NO_REGISTER, REGISTERS
 from graphprover.vm.kernels import bumps, keys, lanes, tape
 from graphprover.vm.kernels.lanes import Op as LaneOp
-from graphprover.vm.record import INTERVAL, NO_REGISTER, REGISTERS
+from graphprover.vm.program.io import EXIT
+from graphprover.vm.program.isa import Op
+from graphprover.vm.tables import clock
 from graphprover.vm.tables.bump import REACH
+from graphprover.vm.tables.clock import FAR
 from graphprover.vm.tables.keccak_f import EVENS, FIRST_COLUMNS, IOTA_BITS, ROUNDS, WORDS
-from graphprover.vm.ways import FAR_BASE, WAYS
+from graphprover.vm.traces.ways import FAR_BASE, WAYS
 
 _FOLDER = Path(__file__).parent
 LANES_THREADS, LANES_EACH = 64, 4  # threads of a block, lanes of a thread

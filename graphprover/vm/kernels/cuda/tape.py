@@ -6,9 +6,9 @@ import cupy
 import numpy as np
 
 from graphprover.kernels.cuda.launch import blocks_for, compiled, launch, multiprocessors
+from graphprover.vm.executor.record import NO_REGISTER
 from graphprover.vm.kernels.cuda.sources import text
 from graphprover.vm.kernels.tape import Cycles, Tape
-from graphprover.vm.record import NO_REGISTER
 
 if TYPE_CHECKING:
     from graphprover.device.cuda import CudaDevice

@@ -1,6 +1,6 @@
 //! A piece's transcript: its lookup challenges are drawn from what all pieces of the proof have committed to.
 //!
-//! This is graphprover/protocol/pieces.py. Plonky3 draws lookup challenges right after it has absorbed the commitments
+//! This is graphprover/protocol/joint.py. Plonky3 draws lookup challenges right after it has absorbed the commitments
 //! to main and preprocessed columns: its first draw of a transcript. Here they come from another challenger, that of
 //! all pieces; then the piece goes on from where it was.
 

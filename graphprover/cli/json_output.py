@@ -1,0 +1,231 @@
+"""What the commands find out, as JSON has it: `--json` prints it, and ``report`` makes text of the same.
+
+docs/cli.md documents the fields. Bytes are hex with their length; a missing value is null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from graphprover.jobs.programs import Program, line_of, words_of
+from graphprover.proof.proof import Proof
+from graphprover.proof.sharded import ProofInPieces
+from graphprover.proof.sizes import bits_by, expected_sizes, proofs_of
+from graphprover.protocol.layout import Layout
+from graphprover.protocol.transcript import RELEASE
+from graphprover.telemetry.observation import Observation
+from graphprover.verifier import Verdict
+from graphprover.vm.statement.guest import Guest, claim_in
+from graphprover.vm.statement.key import Key
+from graphprover.vm.statement.version import MACHINE_VERSION
+
+if TYPE_CHECKING:
+    from graphprover.device.choose import Profile
+    from graphprover.graphs.planner.plan import Plan
+    from graphprover.graphs.planner.roofline import Ceilings
+    from graphprover.graphs.planner.shard_memory import PiecesPlan
+    from graphprover.graphs.proof_graph import Keep
+    from graphprover.jobs.jobs import Result
+
+Facts = dict[str, Any]
+
+OUTCOMES = ("made", "kept", "failed")  # of a job of a batch
+
+
+def verdict(program: Program | Guest, found: Verdict) -> Facts:
+    """What a valid proof says, about which program, and how sure that is."""
+    program_hash = program.machine.program_hash.hex() if isinstance(program, Guest) else None
+    says = program.to_json(found.public_values)
+    security = {"security_bits": found.bits, "security_bits_by": bits_by(found.security)}
+    return {"program": program.name, "program_hash": program_hash, "says": says, "pieces": found.pieces, **security}
+
+
+def header(proof: Proof | ProofInPieces) -> Facts:
+    """What a proof says about itself; nothing of it is verified. Its pieces number their tables themselves."""
+    tables = [
+        ({"piece": index} if isinstance(proof, ProofInPieces) else {})
+        | {"log_rows": log_rows, "public_values": len(values)}
+        for index, piece in enumerate(proofs_of(proof))
+        for log_rows, values in zip(piece.log_heights, piece.public_values, strict=True)
+    ]
+    parameters = asdict(proof.parameters)
+    return {"program": proof.label, "release": RELEASE, "tables": tables, "parameters": parameters}
+
+
+def key(found: Key) -> Facts:
+    """What a verifying key is for; ``key_hash`` covers all of it."""
+    rows = None if found.log_data_rows is None else 1 << found.log_data_rows
+    return {
+        "key_hash": found.hash.hex(),
+        "program_hash": found.program_hash.hex(),
+        "machine": MACHINE_VERSION,
+        "entry": found.entry,
+        "program_rows": 1 << found.log_program_rows,
+        "data_rows": rows,
+        "program": None,
+    }
+
+
+def statement(layout: Layout) -> Facts:
+    """The tables of a statement and the parameters of its proof."""
+    tables = []
+    for air, log_rows in zip(layout.tables, layout.log_heights, strict=True):
+        tables.append(
+            {
+                "table": air.name,
+                "log_rows": log_rows,
+                "columns": air.main_width,
+                "preprocessed": air.preprocessed_width,
+                "public_values": air.num_public_values,
+                "constraints": len(air.constraints),
+                "messages": sum(len(interaction.tuples) for interaction in (*air.locals, *air.globals)),
+                "degree": max((air.degrees[node] for node in air.constraints), default=0),
+                "lookups": len(air.lookups),
+            }
+        )
+    return {"tables": tables, "parameters": asdict(layout.parameters)}
+
+
+def plan(made: Plan, profile: Profile) -> Facts:
+    """The tasks of a proof with their costs, and how a device runs them."""
+    tasks = [
+        {"key": key, "round": task.round, "name": task.name, "needs": list(task.needs), **asdict(task.cost)}
+        for key, task in made.tasks.items()
+    ]
+    peak = made.peak_bytes(profile.threads)
+    return {"tasks": tasks, "total": asdict(made.total), **_device(profile), "peak_bytes": peak}
+
+
+def rate(
+    number: int,
+    layout: Layout,
+    made: Plan,
+    profile: Profile,
+    ceilings: Ceilings,
+    expected: Callable[[float], float] | None,
+) -> Facts:
+    """What a proof at this rate is expected to cost: ``seconds`` are those of its plan, so it takes longer.
+
+    ``expected``: from that to how long it takes here; None if nothing is known of that.
+    """
+    floor = sum(ceilings.modelled(task.cost).seconds for task in made.tasks.values())
+    return {
+        "rate": number,
+        "queries": layout.parameters.num_queries,
+        "bytes": sum(expected_sizes(layout).values()),
+        "seconds": floor,
+        "expected_seconds": expected(floor) if expected else None,
+        "peak_bytes": made.peak_bytes(profile.threads),
+    }
+
+
+def plan_in_pieces(plans: Mapping[Keep, PiecesPlan], profile: Profile) -> Facts:
+    """What each piece of a proof costs, and the peak, by what a device keeps of pieces that wait."""
+    pieces = [
+        {
+            "tables": [air.name for air in piece.layout.tables],
+            "log_rows": list(piece.layout.log_heights),
+            "tasks": sum(piece.tasks),
+            "total": asdict(piece.cost),
+            "kept_bytes": {keep.name.lower(): plan.pieces[index].kept for keep, plan in plans.items()},
+        }
+        for index, piece in enumerate(next(iter(plans.values())).pieces)
+    ]
+    return {
+        "pieces": pieces,
+        **_device(profile),
+        "peak_bytes": {keep.name.lower(): plan.peak.bytes for keep, plan in plans.items()},
+    }
+
+
+def _device(profile: Profile) -> Facts:
+    return {"device": profile.kind, "threads": profile.threads, "batch_rows": 1 << profile.log_batch_rows}
+
+
+def job(
+    name: str,
+    program: Program | Guest,
+    data: Path | None,
+    proof: Facts | None,
+    result: Result,
+    error: Exception | None,
+    again: str | None,
+) -> Facts:
+    """What has become of a job of a batch: its proof's file or an error, and why a proof that was there is not kept."""
+    says = rows = None
+    if found := result.proof:
+        says = _says(program, found)
+        rows = sum(1 << log_rows for piece in proofs_of(found) for log_rows in piece.log_heights)
+    return {
+        "name": name,
+        "outcome": "failed" if error else "kept" if result.kept else "made",
+        "program": program.name,
+        "input": None if data is None else str(data),
+        "proof": proof,
+        "says": says,
+        "rows": rows,
+        "seconds": dict(result.seconds),
+        "peak_bytes": result.made.peak_bytes if result.made else None,
+        "worker": result.worker or None,
+        "tries": result.tries,
+        "again": again,
+        "error": message(error) if error else None,
+    }
+
+
+def _says(program: Program | Guest, proof: Proof | ProofInPieces) -> Facts:
+    """What a valid proof says of its program, as `verdict` has it."""
+    if isinstance(program, Guest):
+        return claim_in(proof).to_json()
+    if isinstance(proof, Proof):
+        return program.to_json(proof.public_values)
+    pieces = (zip(piece.public_values[0], piece.public_values[1:], strict=True) for piece in proof.proofs)
+    return program.to_json([values for _, values in sorted(chain.from_iterable(pieces))])  # heads say which tables
+
+
+def message(error: BaseException) -> str:
+    """An error in one line, in a program's file with the line there; an error that nobody foresaw also by its type."""
+    if line := line_of(error):
+        return one_line(f"{line}: {words_of(error)}")
+    ours = type(error).__module__.partition(".")[0] == __name__.partition(".")[0]
+    foreseen = ours or type(error) is ValueError or isinstance(error, OSError | ImportError | MemoryError)
+    return one_line(words_of(error) if foreseen else f"{type(error).__name__}: {error}")
+
+
+def one_line(text: str) -> str:
+    """The same without breaks."""
+    return " ".join(line.strip() for line in text.splitlines())
+
+
+def times(*seen: Observation) -> Facts:
+    """Seconds of each stage and round, of all proofs together, and the most memory that a device held.
+
+    Of a single proof that is in pieces, also seconds of each.
+    """
+    stages: dict[str, float] = {}
+    rounds: dict[str, Facts] = {}
+    for one in seen:
+        for stage in one.stages:
+            name = f"worker: {stage.name}" if stage.by_worker else stage.name
+            stages[name] = stages.get(name, 0.0) + stage.seconds
+        for part in one.rounds:
+            row = rounds.setdefault(part.round, {"round": part.round, "tasks": 0, "seconds": 0.0})
+            row["tasks"] += part.tasks
+            row["seconds"] += part.seconds
+    peak = max((one.memory.peak for one in seen), default=0)
+    found = {"stages": stages, "rounds": list(rounds.values()), "peak_memory_bytes": peak}
+    if len(seen) == 1 and seen[0].pieces:
+        found["pieces"] = [
+            {"seconds": {stage.name: piece.seconds(stage.name) for stage in piece.stages}, "kept_bytes": piece.kept}
+            for piece in seen[0].pieces
+        ]
+    return found
+
+
+def file(path: Path, data: bytes) -> Facts:
+    """A file that was written."""
+    return {"file": str(path), "bytes": len(data)}

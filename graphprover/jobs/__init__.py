@@ -1,0 +1,5 @@
+"""Programs, and the jobs that prove their runs.
+
+- programs.py: opens programs of tables and guests; jobs.py: `Prover` and `Job`; batch.py: many jobs.
+- precompile.py: compiles a guest's host kernels in other processes; warmup.py: the proof that loads every kernel.
+"""

@@ -1,0 +1,546 @@
+"""Proofs to make, as they are asked for and as they travel: a program to be proved again and again, and runs of it."""
+
+import logging
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property, partial
+from pathlib import Path
+from threading import Timer
+from typing import Any, Unpack
+
+from graphprover.device import Device
+from graphprover.device.choose import device_for
+from graphprover.graphs.executor_names import LOCAL, THREADS
+from graphprover.graphs.progress import Tell
+from graphprover.jobs.precompile import compile_missing, load_interpreter
+from graphprover.jobs.programs import Packed, Program, ProgramError, open_program, pack, unpack
+from graphprover.proof.proof import Proof
+from graphprover.proof.sharded import ProofInPieces, proof_from_bytes
+from graphprover.proof.sizes import expected_sizes, proofs_of
+from graphprover.protocol.errors import VerificationError, piece_error
+from graphprover.protocol.parameters import FAST, RATES
+from graphprover.protocol.security import JOHNSON_PROXIMITY
+from graphprover.prover.autoshard import fitting
+from graphprover.prover.local import Made, checksum_of, make, verify_made
+from graphprover.prover.prepare import Prepared, PreparedPieces, ready
+from graphprover.prover.prove import check_headers, in_pieces
+from graphprover.reports.notebook import html, quoted, short
+from graphprover.runtime.files import FileError, check_room, read_input, read_proof
+from graphprover.statement.check import warn
+from graphprover.statement.shards import Pieces
+from graphprover.statement.statement import Statement
+from graphprover.telemetry.subscribe import give, stage
+from graphprover.verifier import Expected, Verdict, check_level, expect
+from graphprover.vm import kernels
+from graphprover.vm.executor.execute import Execution, half_of_memory
+from graphprover.vm.executor.faults import OtherExitCode
+from graphprover.vm.statement.claim import Claim
+from graphprover.vm.statement.guest import ANY, Guest, Limits, claim_in, other_exit_code
+from graphprover.vm.statement.key import Key
+from graphprover.vm.statement.setup import make_key
+from graphprover.vm.statement.statement import Machine
+from graphprover.vm.traces.possible import possible_tables, shared_tables
+
+_log = logging.getLogger(__name__)
+
+_LONG_RUN = 1.0  # seconds
+
+
+class Prover:
+    """A program and the options of its proofs: loaded once, proved on as many inputs as you like.
+
+        sha256 = Prover("examples/guests/sha256.elf")
+        proof = sha256.prove(b"an input")
+        sha256.verify(proof)
+
+    ``program``: what `graphprover prove` takes, a path or ``examples/NAME``, or one that is open. The options are those
+    of `prove`; a guest's pieces are windows of its run, so many of them or of so many cycles (``window``). Where
+    neither is given, its proof is in one piece, or in as many as make it fit the device. It travels to workers as
+    bytes: the ELF file, or the sources of a ``.py`` program, without executor and device.
+
+    Raises ProgramError for what is no program. What its tables leave unread is told in warnings.
+    """
+
+    def __init__(
+        self,
+        program: str | os.PathLike[str] | Program | Guest,
+        *,
+        security: float = 128,
+        rate: int | None = None,
+        proximity: str = JOHNSON_PROXIMITY,
+        executor: Any = THREADS,
+        device: Device | str = "auto",
+        pieces: int | None = None,
+        window: int | None = None,
+    ) -> None:
+        self.program = program if isinstance(program, Program | Guest) else open_program(os.fspath(program))
+        self.security, self.rate, self.proximity = security, rate, proximity
+        self.executor, self.device = executor, device
+        self.pieces, self.window = pieces, window
+        if window is not None and isinstance(self.program, Program):
+            raise ProgramError(f"{self.program.name}: no guest, so it has no window of cycles")
+        if isinstance(self.program, Program):
+            warn(self.program.statement())
+
+    def __repr__(self) -> str:
+        return f"<{self._title}>"
+
+    def _repr_html_(self) -> str:
+        rate = f"1/{self.rate}" if self.rate else "chosen for each statement"
+        pieces: object = self.pieces or "1; of a guest more if the device needs it"
+        if self.window:
+            pieces = f"one for each {self.window:,} cycles"
+        facts = {"security bits": self.security, "proximity": self.proximity, "rate": rate, "pieces": pieces}
+        return html(self._title, facts | {"executor": short(self.executor), "device": short(self.device)})
+
+    @property
+    def _title(self) -> str:
+        return f"Prover of {quoted(self._name)} with {self.security} bits of security"
+
+    @property
+    def _name(self) -> str:
+        """The name of the program, which need not be open for it."""
+        name: str = (self.__dict__.get("program") or self._packed).name
+        return name
+
+    @cached_property
+    def program(self) -> Program | Guest:
+        """The program, open; raises ProgramError where one that came from elsewhere cannot be opened here."""
+        return unpack(self._packed)
+
+    @cached_property
+    def _packed(self) -> Packed:
+        return pack(self.program)
+
+    def __getstate__(self) -> dict[str, Any]:
+        options = {name: getattr(self, name) for name in ("security", "rate", "proximity", "pieces", "window")}
+        return options | {"_packed": self._packed, "executor": THREADS, "device": "auto"}
+
+    def execute(self, data: bytes = b"", **limits: Unpack[Limits]) -> Execution:
+        """Run a guest without a proof; raises GuestFault where it cannot go on, ValueError where there is no ELF file.
+
+        ``limits``: of the run, ``max_cycles`` and ``max_memory`` in bytes.
+        """
+        return self._guest().execute(data, **limits)
+
+    def prepare(
+        self,
+        data: bytes | None = None,
+        *,
+        state_input: bool = False,
+        exit_code: int | str = 0,
+        **limits: Unpack[Limits],
+    ) -> Prepared | PreparedPieces:
+        """The statement about a run on ``data`` with its traces, and the shape of its proof."""
+        return Job(self, data, "", state_input, exit_code, limits).prepared()
+
+    def prove(
+        self,
+        data: bytes | None = None,
+        *,
+        state_input: bool = False,
+        exit_code: int | str = 0,
+        **limits: Unpack[Limits],
+    ) -> Proof | ProofInPieces:
+        """Prove a run on ``data``; by an executor that is a cluster, its workers run the guest, too: one of them, or
+        those that share the pieces asked for.
+
+        ``state_input``: the proof of a guest states its input. ``exit_code``: of a guest, or ``"any"``; a run that ends
+        with another one is not proved. The proof has been verified, by this process, and has the bytes that
+        `graphprover prove` would give it.
+
+        Raises what `prove` raises; ProgramError for an input that the program refuses; GuestFault; VerificationError
+        for another exit code (`graphprover.vm.executor.faults.OtherExitCode`), or a proof that does not convince.
+        """
+        job = Job(self, data, "", state_input, exit_code, limits)
+        if self.executor in LOCAL:
+            return made(job, self.executor, self.device).proof
+        return made_by_cluster(job, self.executor, self.device)[0]
+
+    def verify(self, proof: Proof | ProofInPieces | bytes) -> Verdict:
+        """Check that this is a proof of this program with the security asked for: arguments and errors of `verify`.
+
+        What it says of the program is in the verdict's public values, and ``program.describe`` gives that in words.
+        """
+        return self._verify(proof_from_bytes(proof) if isinstance(proof, bytes) else proof)
+
+    def _verify(self, proof: Proof | ProofInPieces, caps: Any = None) -> Verdict:
+        check_level(proof, self.security)  # before the statement, which may be expensive to make
+        return verify_made(proof, self.program.statement_of(proof), self.security, self.proximity, caps)
+
+    def _expect(self, headers: ProofInPieces) -> Expected:
+        check_level(headers, self.security)  # as above
+        statement = self.program.statement_of(headers, coming=True)
+        return expect(headers, statement, self.security, self.proximity)
+
+    def key(self) -> Key:
+        """The verifying key of a guest; raises ValueError for tables, which have none."""
+        guest = self._guest()
+        return guest.machine if isinstance(guest.machine, Key) else make_key(guest.compiled())
+
+    def _guest(self) -> Guest:
+        if not isinstance(self.program, Guest):
+            raise ValueError(f"{self.program.name}: no guest, so it has neither runs nor a verifying key")
+        return self.program
+
+    def _commit(self) -> None:
+        """Make what the first verification of a guest's proof takes longest for."""
+        if isinstance(self.program, Guest) and isinstance(self.program.machine, Machine):
+            self.program.machine.commit(RATES[self.rate or FAST])
+
+    def job(self, data: bytes | Path | None = None, name: str = "", **options: Any) -> "Job":
+        """A run to be proved later, by `graphprover.prove_many`; the other options are the fields of `Job`."""
+        return Job(self, data, name, **options)
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """A run of a program that is to be proved. It travels with the contents of its files, which are read then."""
+
+    prover: Prover
+    data: bytes | Path | None = None  # the input, or its file, which is read when the job is sent
+    name: str = ""  # for people: in logs and on the dashboard; the program's if empty
+    state_input: bool = False  # the proof of a guest states its input
+    exit_code: int | str = 0  # of a guest: another one is an error, unless this is `ANY`
+    limits: Limits = field(default_factory=Limits)  # of a guest's run
+    # A proof, or its file: where it is good enough for `Prover.verify` and says what a new one would, none is made.
+    existing: bytes | Path | None = None
+    output: Path | None = None  # the file for the proof: too little space there is an error before this process proves
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"data": self._input(), "existing": self._existing(), "output": None}
+
+    def __repr__(self) -> str:
+        return f"<{self._title}>"
+
+    def _repr_html_(self) -> str:
+        facts = {
+            "security bits": self.prover.security,
+            "exit code": self.exit_code,
+            "limits": short(", ".join(f"{name} {most:,}" for name, most in self.limits.items()) or "none"),
+            "states its input": "yes" if self.state_input else "no",
+            "proof that is there": _contents(self.existing),
+            "output": _contents(self.output),
+        }
+        return html(self._title, facts)
+
+    @property
+    def _title(self) -> str:
+        name = f" {quoted(self.name)}" if self.name else ""
+        return f"Job{name} of {quoted(self.prover._name)}, input: {_contents(self.data)}"
+
+    @property
+    def label(self) -> str:
+        """What to call it: by its name, or by its program's, without the hash."""
+        return self.name or self.prover.program.label.split(" ")[0]
+
+    def count(self, claim: Claim | None = None) -> int | None:
+        """Return in how many pieces the proof was asked for; None if the worker decides.
+
+        ``claim``: of the guest's run, which windows need.
+        """
+        if self.prover.window is not None and claim:
+            return -(-claim.cycles // self.prover.window)
+        return self.prover.pieces
+
+    def prepared(self, device: Device | str | None = None) -> Prepared | PreparedPieces:
+        """The statement about this run with its traces: executes the guest.
+
+        A run is cut so that its proof fits ``device``, where that is given and the prover was not told how to. Raises
+        what `Prover.prove` raises before there is a proof.
+        """
+        program = self.prover.program
+        if isinstance(program, Guest):
+            return self._prepared_run(program, device)
+        if self.state_input or self.limits or self.exit_code not in (0, ANY):
+            raise ProgramError(f"{program.name}: no guest, so it has no input to state, no exit code and no limits")
+        return self._ready(in_pieces(program.statement_for(self._input()), self._pieces))
+
+    @property
+    def _pieces(self) -> int:
+        return 1 if self.prover.pieces is None else self.prover.pieces
+
+    def _prepared_run(self, guest: Guest, device: Device | str | None) -> Prepared | PreparedPieces:
+        prover = self.prover
+        by = device_for(device) if isinstance(device, str) else device
+        with _compiling(by, guest.compiled()):
+            run = guest.record(self._input(), **self.limits)
+        self._check_exit_code(run.exit_code)
+
+        def cut(pieces: int) -> Prepared | PreparedPieces:
+            return self._ready(
+                guest.statement_about(
+                    run,
+                    state_input=self.state_input,
+                    pieces=pieces,
+                    window=prover.window,
+                    rate=prover.rate,
+                    device=by,
+                )
+            )
+
+        if by is None or prover.pieces is not None or prover.window is not None:
+            return cut(self._pieces)
+        return fitting(cut, run.cycles, by)
+
+    def _ready(self, statement: Statement | Pieces) -> Prepared | PreparedPieces:
+        prover = self.prover
+        return ready(statement, prover.security, prover.rate, proximity=prover.proximity)
+
+    def check_room(self, prepared: Prepared | PreparedPieces) -> None:
+        """Raise FileError if the file for the proof has too little space for it, as far as its size is foreseen."""
+        if self.output:
+            sizes = (sum(expected_sizes(piece.layout).values()) for piece in _pieces_of(prepared))
+            check_room(self.output, sum(sizes))
+
+    def own_claim(self) -> Claim | None:
+        """Return `claim` of a guest; None for a program of tables, whose traces would have to be made for it."""
+        return self.claim() if isinstance(self.prover.program, Guest) else None
+
+    def claim(self) -> Claim:
+        """What a proof of a guest's run would say, without its record."""
+        limits = Limits(max_memory=half_of_memory()) | self.limits  # by default as much as with a record
+        run = self.prover.execute(self._input() or b"", **limits)
+        self._check_exit_code(run.exit_code)
+        return Claim(run.output, run.exit_code, run.cycles, self._stated())
+
+    def valid(self) -> Proof | ProofInPieces | None:
+        """The proof that is there, where it is valid and of this program; whether of this run, it does not say."""
+        data = self._existing()
+        if data is None:
+            return None
+        try:
+            proof = proof_from_bytes(data)
+            self.prover.verify(proof)
+        except VerificationError as error:
+            _log.info("%s: the proof that is there is not good enough, so it is made again: %s", self.label, error)
+            return None
+        return proof
+
+    def check_claim(self, proof: Proof | ProofInPieces) -> None:
+        """Raises VerificationError where a proof of the guest says what was not asked for, as far as that is known."""
+        if isinstance(self.prover.program, Guest):
+            claim = claim_in(proof)
+            self._check_exit_code(claim.exit_code)
+            if claim.input != self._stated():
+                raise VerificationError(f"{self.label}: the proof states another input, or states one or none unasked")
+
+    def check_returned(self, proof: Proof | ProofInPieces, claim: Claim | None, *, kept: bool = False) -> None:
+        """Raise VerificationError unless the header of a worker's proof is what the job asks for.
+
+        Level and tables are left to `Prover.verify`.
+
+        Args:
+            claim: Of the guest's run in this process, with which the proof must agree; None for a program of tables.
+            kept: The proof was there before, possibly at another rate and in other pieces.
+        """
+        self.check_claim(proof)
+        rate, count, found = self.prover.rate, self.count(claim), len(proofs_of(proof))
+        if not kept and rate is not None and proof.parameters.log_blowup != RATES[rate]:
+            raise VerificationError(f"{self.label}: the proof is not at the rate 1/{rate}, which was asked for")
+        if not kept and count is not None and count != found:
+            raise VerificationError(f"{self.label}: the proof is in {found} pieces; {count} were asked for")
+        if claim and claim_in(proof) != claim:
+            reason = f"{self.label}: the proof is of another run than the program's on this input"
+            raise piece_error(0, reason) if found > 1 else VerificationError(reason)  # the first piece states the run
+
+    def _stated(self) -> bytes | None:
+        """The input that a proof states."""
+        return self._input() or b"" if self.state_input else None
+
+    def _check_exit_code(self, code: int) -> None:
+        wrong = other_exit_code(code, self.exit_code)
+        if wrong:
+            name = self.prover.program.name
+            raise OtherExitCode(f"{name}: {wrong}: not proven (ask for {code} or {ANY} to prove the run all the same)")
+
+    def _input(self) -> bytes | None:
+        return read_input(self.data) if isinstance(self.data, Path) else self.data
+
+    def _existing(self) -> bytes | None:
+        if not isinstance(self.existing, Path):
+            return self.existing
+        try:
+            return read_proof(self.existing)
+        except FileError:  # most often it is not there, and whoever writes the new one will say what is wrong
+            return None
+
+
+def _contents(data: bytes | Path | None) -> str:
+    """Return what to show of a file or its contents."""
+    if data is None:
+        return "none"
+    return short(data) if isinstance(data, Path) else f"{len(data):,} bytes"
+
+
+@contextmanager
+def _compiling(device: Device | None, machine: Machine) -> Iterator[None]:
+    """Has kernels compiled beside a run: those of every proof, and where it takes long, those that its own may need.
+
+    Beside a short one what it needs is known almost at once, and guesses would be compiled by every process anew.
+    """
+    if device is None:
+        yield
+        return
+    kernels.expect(device)
+    device.expect(shared_tables(machine), guess=True)  # one or both of which every run needs
+    _load_interpreter()
+    waiting = Timer(_LONG_RUN, partial(device.expect, possible_tables(machine), guess=True))
+    waiting.start()
+    try:
+        yield
+    finally:
+        waiting.cancel()
+
+
+@cache
+def _load_interpreter() -> None:
+    """In a process's first run, which is no long one while it waits for this."""
+    compile_missing()
+    load_interpreter()
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What came of a job: a proof, verified by whoever made it, or an error."""
+
+    job: Job
+    made: Made | None  # the proof, and how it was made
+    error: Exception | None = None
+    worker: str = ""  # the address of the worker that made it; empty in this process
+    tries: int = 1
+
+    def __repr__(self) -> str:
+        return f"<{self._title}>"
+
+    def _repr_html_(self) -> str:
+        facts = {"worker": short(self.worker or "this process"), "tries": self.tries}
+        rows = [(stage, f"{seconds:.3f}") for stage, seconds in self.seconds.items()]
+        return html(self._title, facts, [("stage", "seconds"), *rows] if rows else [])
+
+    @property
+    def _title(self) -> str:
+        came = f"{type(self.error).__name__}: {short(self.error)}"
+        if self.proof:
+            came = f"a proof of {self.proof.size:,} bytes, {'kept' if self.kept else 'made'}"
+        return f"Result of {quoted(self.job.name or self.job.prover._name)}: {came}"
+
+    @property
+    def proof(self) -> Proof | ProofInPieces | None:
+        """None where there is an error."""
+        return self.made.proof if self.made else None
+
+    @property
+    def kept(self) -> bool:
+        """Whether the proof was there, and is good."""
+        return self.made is not None and self.made.kept
+
+    @property
+    def seconds(self) -> Mapping[str, float]:
+        """What it took, by stage; empty where there is no proof."""
+        return self.made.seconds if self.made else {}
+
+
+def made(
+    subject: Job | Prepared | PreparedPieces,
+    executor: str = THREADS,
+    device: Device | str = "auto",
+    verified: bool = True,
+) -> Made:
+    """A proof by a device of this process, or the one that is there already; it has been verified.
+
+    A `Job`'s is verified against its program, as `graphprover prove` does it. Not ``verified``: whoever has asked for
+    a new one does that. Errors are those of `Prover.prove`, and FileError for an input that cannot be read.
+    """
+    if isinstance(subject, Prepared | PreparedPieces):
+        return _given(make(subject, executor, device, verified=verified))
+    started = time.perf_counter()
+
+    def kept(proof: Proof | ProofInPieces) -> Made:
+        seconds = {"verify": time.perf_counter() - started}
+        return Made(proof, None, seconds, 0, kept=True, checksum=checksum_of(proof))
+
+    proof = subject.valid()
+    guest = isinstance(subject.prover.program, Guest)
+    if proof and guest and claim_in(proof) == subject.claim():
+        return kept(proof)
+    with stage("prepare"):
+        prepared = subject.prepared(device)
+    if proof and not guest and _says(proof) == _to_say(prepared):
+        return kept(proof)
+    subject.check_room(prepared)
+    prepare_seconds = time.perf_counter() - started
+    result = make(prepared, executor, device, check=subject.prover._verify, verified=verified)
+    checksum = checksum_of(result.proof) if verified else b""
+    result = replace(result, seconds={"prepare": prepare_seconds, **result.seconds}, checksum=checksum)
+    return _given(result, subject.label)
+
+
+def made_by_cluster(
+    job: Job, executor: Any, device: Device | str = "auto", tell: Tell | None = None
+) -> tuple[Proof | ProofInPieces, Verdict]:
+    """A proof by workers, verified here: the whole by one, or each of the pieces that were asked for by one of them.
+
+    Errors are those of `Prover.prove`.
+    """
+    from graphprover.cluster.client import joined  # which loads Dask's distributed
+    from graphprover.cluster.sharded import prove_parts
+
+    window = job.prover.window
+    with ThreadPoolExecutor(2) as meanwhile:
+        # Beside the workers: a run without a record takes a small part of the time of a proof.
+        committed, claim = meanwhile.submit(job.prover._commit), meanwhile.submit(job.own_claim)
+        count = job.count(claim.result() if window is not None else None) or 1
+        prepared = job.prepared() if count > 1 and not isinstance(job.prover.program, Guest) else None
+        if prepared:
+            job.check_room(prepared)
+
+        def expected(headers: ProofInPieces) -> Expected:
+            committed.result()
+            against = job.prover._expect(headers)
+            job.check_returned(headers, claim.result())
+            if prepared:
+                check_headers(headers, prepared)
+            return against
+
+        def verify(whole: Proof | ProofInPieces) -> Verdict:
+            committed.result()
+            verdict = job.prover.verify(whole)
+            job.check_returned(whole, claim.result())
+            return verdict
+
+        with joined(executor, count) as cluster:
+            if count == 1:
+                return cluster.prove(job, device, verify, tell)
+            parts: Sequence[Job | Prepared] = [job] * count
+            if isinstance(prepared, PreparedPieces):
+                parts = prepared.on_host().pieces
+            return prove_parts(cluster, job.label, parts, device, expected, tell)
+
+
+def _given(made: Made, name: str = "") -> Made:
+    """The same, once whoever has asked has what was seen, under the name of its job."""
+    if not made.observation:
+        return made
+    return replace(made, observation=give(made.observation.named(name) if name else made.observation))
+
+
+Says = list[tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]]  # of each piece, as in a `Verdict`
+
+
+def _says(proof: Proof | ProofInPieces) -> Says:
+    """What a proof of tables says."""
+    return [(piece.public_values, piece.log_heights) for piece in proofs_of(proof)]
+
+
+def _to_say(prepared: Prepared | PreparedPieces) -> Says:
+    """What a proof will say."""
+    return [(piece.public_values, piece.layout.log_heights) for piece in _pieces_of(prepared)]
+
+
+def _pieces_of(prepared: Prepared | PreparedPieces) -> Sequence[Prepared]:
+    return prepared.pieces if isinstance(prepared, PreparedPieces) else (prepared,)

@@ -1,0 +1,67 @@
+"""The CPU's kernels that proofs of guests need whatever their device: the interpreter's, and the verifier's.
+
+Where nothing was compiled before, processes of their own compile them, side by side. Most of Numba's compiler is
+Python, so that in the process itself it would share Python's lock with the threads that compile for a GPU.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from graphprover.kernels.cpu import fri, keccak, products
+from graphprover.runtime.numba_cache import at_hand
+from graphprover.vm.executor import interpreter
+from graphprover.vm.executor.execute import prepare
+
+_LOG_WORDS = 5  # of what the verifier's kernels are tried on
+
+
+@dataclass(frozen=True)
+class Part:
+    """Kernels that one process compiles."""
+
+    load: Callable[[], object]  # calls each of them, which compiles what is not kept
+    last: Any  # the kernel that it calls last
+
+
+def load_interpreter() -> None:
+    """Load what runs guests."""
+    prepare(record=True)
+
+
+def _load_verifier() -> None:
+    words = np.zeros((3, 1 << _LOG_WORDS), dtype=np.uint64)
+    fri.final_polynomial(words, _LOG_WORDS)
+    keccak.hash_messages([words], np.empty((3, keccak.DIGEST_WORDS), dtype=np.uint64))
+    products.multiply(words[0], words[1])
+    products.ext_multiply(words, words)
+    products.dot(words, words, np.empty((3, 3), dtype=np.uint64))
+
+
+PARTS = MappingProxyType(
+    {"interpreter": Part(load_interpreter, interpreter.run), "verifier": Part(_load_verifier, products.dot)}
+)
+
+
+def compile_missing() -> None:
+    """Has what was never compiled here compiled and kept; what another process fails at is left to who needs it."""
+    missing = [name for name, part in PARTS.items() if not at_hand(part.last)]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    command, silent = [sys.executable, "-m", __name__], subprocess.DEVNULL  # this process will meet with the same
+    processes = [subprocess.Popen([*command, name], env=environment, stdout=silent, stderr=silent) for name in missing]
+    try:
+        for process in processes:
+            process.wait()
+    finally:
+        for process in processes:
+            process.kill()
+
+
+if __name__ == "__main__":
+    PARTS[sys.argv[1]].load()

@@ -1,0 +1,164 @@
+"""The proof a user holds: Plonky3's proof bytes, and what is needed to read them against a statement."""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from pickle import PickleBuffer
+from typing import Any, SupportsIndex
+
+from graphprover.field import P
+from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.parameters import ENCODED_BYTES, Parameters
+from graphprover.protocol.proof import least_bytes
+from graphprover.protocol.transcript import RELEASE
+from graphprover.reports.notebook import html, quoted
+from graphprover.runtime.files import read_proof, write
+
+MAGIC = b"graphprover proof\x01"
+MAX_TABLES = (1 << 16) - 1
+MAX_LABEL_BYTES = 255
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A proof and its header; nothing in the header is trusted before verification.
+
+    Raises ValueError for a header that has no encoding, so that every proof has exactly one.
+    """
+
+    label: str  # a name for people
+    parameters: Parameters
+    log_heights: tuple[int, ...]  # log2 of each table's rows
+    public_values: tuple[tuple[int, ...], ...]  # of each table
+    payload: bytes  # Plonky3's ``BatchProof`` in postcard encoding
+
+    def __post_init__(self) -> None:
+        check_label(self.label)
+        if len(self.log_heights) != len(self.public_values) or len(self.log_heights) > MAX_TABLES:
+            raise ValueError(f"{len(self.log_heights)} heights and public values of {len(self.public_values)} tables")
+        if any(not 0 <= log_height < 256 for log_height in self.log_heights):
+            raise ValueError("the log2 of a height is not in one byte")
+        if any(not 0 <= value < P for values in self.public_values for value in values):
+            raise ValueError("a public value is not below p")
+
+    def __repr__(self) -> str:
+        return f"<{self._title}>"
+
+    def __sizeof__(self) -> int:
+        """In bytes, as Dask counts them."""
+        return len(self.payload)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        """Pickle's protocol 5 has the payload as a buffer, which Dask sends as it is: the one copy is made there."""
+        if int(protocol) < 5:
+            return super().__reduce_ex__(protocol)
+        header = self.label, self.parameters, self.log_heights, self.public_values
+        return _received, (*header, PickleBuffer(self.payload))
+
+    def _repr_html_(self) -> str:
+        def tables() -> Iterator[tuple[object, ...]]:
+            yield "table", "rows", "public values"
+            for number, (log_height, values) in enumerate(zip(self.log_heights, self.public_values, strict=True)):
+                yield number, f"2^{log_height}", len(values)
+
+        rate, queries = f"1/{1 << self.parameters.log_blowup}", self.parameters.num_queries
+        return html(self._title, {"Plonky3": RELEASE, "rate": rate, "queries": queries}, tables())
+
+    @property
+    def _title(self) -> str:
+        tables = len(self.log_heights)
+        return f"Proof of {quoted(self.label)}: {tables} table{'s' * (tables != 1)}, {self.size:,} bytes"
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the proof to a file, whole or not at all; raises `FileError`."""
+        write(Path(path), self.to_bytes())
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> "Proof":
+        """The proof in a file, which is not verified by that.
+
+        Raises `FileError` where it cannot be read, VerificationError where it holds no proof.
+        """
+        try:
+            return cls.from_bytes(read_proof(Path(path)))
+        except VerificationError as error:
+            raise VerificationError(f"{path}: {error}") from error
+
+    def to_bytes(self) -> bytes:
+        """The canonical encoding, as docs/protocol.md gives it."""
+        return self._head + self.payload
+
+    @property
+    def size(self) -> int:
+        """How many bytes `to_bytes` gives."""
+        return len(self._head) + len(self.payload)
+
+    @property
+    def _head(self) -> bytes:
+        parts = [MAGIC, _short(RELEASE), _short(self.label), self.parameters.to_bytes()]
+        parts.append(struct.pack("<H", len(self.log_heights)))
+        for log_height, values in zip(self.log_heights, self.public_values, strict=True):
+            parts.append(struct.pack(f"<BI{len(values)}Q", log_height, len(values), *values))
+        return b"".join([*parts, struct.pack("<Q", len(self.payload))])
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "Proof":
+        """Inverse of `to_bytes`; raises VerificationError for anything else."""
+        position = 0
+
+        def take(count: int, what: str) -> bytes:
+            nonlocal position
+            taken = data[position : position + count]
+            if len(taken) != count:
+                raise VerificationError(f"the proof ends inside {what}")
+            position += count
+            return taken
+
+        if take(len(MAGIC), "its first bytes") != MAGIC:
+            raise VerificationError("not a graphprover proof, or one of another format version")
+        release = take(take(1, "the release")[0], "the release")
+        if release != RELEASE.encode():
+            raise VerificationError(f"a proof for another release of Plonky3; this program verifies {RELEASE}")
+        try:
+            label = take(take(1, "the label")[0], "the label").decode()
+            parameters = Parameters.from_bytes(take(ENCODED_BYTES, "the parameters"))
+            (tables,) = struct.unpack("<H", take(2, "the number of tables"))
+            if len(data) - position < least_bytes(tables, 0, parameters):
+                raise VerificationError(
+                    f"the proof ends inside {tables:,} tables: their openings are longer than it is"
+                )
+            log_heights, public_values = [], []
+            for _ in range(tables):
+                log_height, count = struct.unpack("<BI", take(5, "a table header"))
+                log_heights.append(log_height)
+                public_values.append(struct.unpack(f"<{count}Q", take(8 * count, "the public values")))
+            (length,) = struct.unpack("<Q", take(8, "the length of the payload"))
+            payload = take(length, "the payload")
+            if position != len(data):
+                raise VerificationError(f"{len(data) - position} bytes follow the proof")
+            return cls(label, parameters, tuple(log_heights), tuple(public_values), payload)
+        except ValueError as error:
+            raise VerificationError(f"malformed header: {error}") from None
+
+
+def _received(
+    label: str,
+    parameters: Parameters,
+    log_heights: tuple[int, ...],
+    public_values: tuple[tuple[int, ...], ...],
+    payload: bytes | memoryview,
+) -> Proof:
+    return Proof(label, parameters, log_heights, public_values, bytes(payload))
+
+
+def check_label(label: str) -> None:
+    """Raises ValueError for a label that is no UTF-8 text of at most 255 bytes."""
+    if len(label.encode()) > MAX_LABEL_BYTES:
+        raise ValueError(f"the label has {len(label.encode())} bytes; at most {MAX_LABEL_BYTES} fit a proof")
+
+
+def _short(text: str) -> bytes:
+    """At most 255 bytes with their length before them."""
+    return bytes([len(text.encode())]) + text.encode()

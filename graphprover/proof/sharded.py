@@ -1,0 +1,229 @@
+"""A proof in pieces as a user holds it: one file, or a file for each piece, in any order."""
+
+import struct
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+from graphprover.proof.proof import Proof
+from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.hashing import DIGEST_BYTES
+from graphprover.protocol.joint import Joint, check_count
+from graphprover.protocol.parameters import Parameters
+from graphprover.reports.notebook import html, quoted
+from graphprover.runtime.files import PIECES_MAGIC, read_proof, write
+
+PIECE_MAGIC = b"graphprover piece\x01"
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One piece of a proof, with what it needs to be verified by itself; nothing in it is trusted before that.
+
+    Raises ValueError for an index that is none of the pieces.
+    """
+
+    joint: Joint  # what all pieces have committed to
+    index: int  # which piece it is, from 0
+    proof: Proof  # of its tables, the head first
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.index < len(self.joint.digests):
+            raise ValueError(f"piece {self.index} of {len(self.joint.digests)}")
+
+    def __repr__(self) -> str:
+        return f"<Piece {self.index} of {len(self.joint.digests)} of {self.proof.label!r}>"
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the piece to a file, whole or not at all; raises `FileError`."""
+        write(Path(path), self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """The canonical encoding, as docs/protocol.md gives it."""
+        digests = self.joint.digests
+        head = struct.pack("<II", len(digests), self.index)
+        return b"".join([PIECE_MAGIC, head, *digests, self.proof.to_bytes()])
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "Piece":
+        """Inverse of `to_bytes`; raises VerificationError for anything else."""
+        if not data.startswith(PIECE_MAGIC):
+            raise VerificationError("not a piece of a graphprover proof, or one of another format version")
+        count, position = _u32(data, len(PIECE_MAGIC), "the number of pieces")
+        index, position = _u32(data, position, "the piece's index")
+        joint, position = _joint(data, position, count)
+        proof = Proof.from_bytes(data[position:])
+        try:
+            return cls(joint, index, proof)
+        except ValueError as error:
+            raise VerificationError(f"malformed header: {error}") from None
+
+
+@dataclass(frozen=True)
+class ProofInPieces:
+    """All pieces of a proof; nothing in it is trusted before verification.
+
+    Raises ValueError where there are not as many pieces as digests, or one has another label or other parameters than
+    the first.
+    """
+
+    joint: Joint  # what all pieces have committed to
+    proofs: tuple[Proof, ...]  # of each piece's tables, its head first, in order of index
+
+    def __post_init__(self) -> None:
+        if len(self.proofs) != len(self.joint.digests):
+            raise ValueError(f"{len(self.proofs)} pieces, but digests of {len(self.joint.digests)}")
+        for index, proof in enumerate(self.proofs):
+            if proof.parameters != self.parameters:
+                raise ValueError(f"piece {index} has other parameters than piece 0")
+            if proof.label != self.label:
+                raise ValueError(f"piece {index} has the label {proof.label!r}, piece 0 {self.label!r}")
+
+    def __repr__(self) -> str:
+        return f"<{self._title}>"
+
+    def _repr_html_(self) -> str:
+        rows: list[tuple[object, ...]] = [("piece", "tables", "of up to rows", "bytes")]
+        for index, proof in enumerate(self.proofs):
+            tallest = f"2^{max(proof.log_heights, default=0)}"
+            rows.append((index, len(proof.log_heights), tallest, f"{proof.size:,}"))
+        return html(self._title, {}, rows)
+
+    @property
+    def _title(self) -> str:
+        return f"Proof of {quoted(self.label)} in {len(self.proofs)} pieces, {self.size:,} bytes"
+
+    @property
+    def label(self) -> str:
+        """The name for people that all pieces carry."""
+        return self.proofs[0].label
+
+    @property
+    def parameters(self) -> Parameters:
+        """Those of all pieces."""
+        return self.proofs[0].parameters
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        """Each piece by itself."""
+        return tuple(Piece(self.joint, index, proof) for index, proof in enumerate(self.proofs))
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the proof to one file, whole or not at all; raises `FileError`."""
+        write(Path(path), self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """The canonical encoding, as docs/protocol.md gives it."""
+        parts = [self._head]
+        for proof in self.proofs:
+            parts += [struct.pack("<Q", proof.size), proof.to_bytes()]
+        return b"".join(parts)
+
+    @property
+    def size(self) -> int:
+        """How many bytes `to_bytes` gives."""
+        return len(self._head) + sum(8 + proof.size for proof in self.proofs)
+
+    @property
+    def _head(self) -> bytes:
+        return b"".join([PIECES_MAGIC, struct.pack("<I", len(self.proofs)), *self.joint.digests])
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "ProofInPieces":
+        """Inverse of `to_bytes`; raises VerificationError for anything else."""
+        if not data.startswith(PIECES_MAGIC):
+            raise VerificationError("not a graphprover proof in pieces, or one of another format version")
+        count, position = _u32(data, len(PIECES_MAGIC), "the number of pieces")
+        joint, position = _joint(data, position, count)
+        proofs = []
+        for index in range(count):
+            start = position + 8
+            if start > len(data):
+                raise VerificationError(f"the proof ends before piece {index}")
+            (length,) = struct.unpack_from("<Q", data, position)
+            position = start + length
+            if position > len(data):
+                raise VerificationError(f"the proof ends inside piece {index}")
+            try:
+                proofs.append(Proof.from_bytes(data[start:position]))
+            except VerificationError as error:
+                raise VerificationError(f"piece {index}: {error}") from None
+        if position != len(data):
+            raise VerificationError(f"{len(data) - position} bytes follow the proof")
+        try:
+            return cls(joint, tuple(proofs))
+        except ValueError as error:
+            raise VerificationError(str(error)) from None
+
+
+def join(pieces: Iterable[Piece]) -> ProofInPieces:
+    """The proof of these pieces, given in any order.
+
+    Raises VerificationError, naming the piece, for one that is missing, there twice, or of another proof.
+    """
+    pieces = list(pieces)
+    if not pieces:
+        raise VerificationError("no piece of a proof")
+    # The proof that most pieces are of: what is left is foreign.
+    (joint, _), *_ = Counter(piece.joint for piece in pieces).most_common(1)
+    found: dict[int, Proof] = {}
+    for piece in pieces:
+        if len(piece.joint.digests) != len(joint.digests):
+            raise VerificationError(f"piece {piece.index} is of another proof, in {len(piece.joint.digests)} pieces")
+        if piece.joint != joint:
+            raise VerificationError(f"piece {piece.index} is of another proof: its lookup challenges are other ones")
+        if piece.index in found:
+            raise VerificationError(f"piece {piece.index} is there twice")
+        found[piece.index] = piece.proof
+    missing = [index for index in range(len(joint.digests)) if index not in found]
+    if missing:
+        raise VerificationError(f"piece {missing[0]} of {len(joint.digests)} is missing")
+    try:
+        return ProofInPieces(joint, tuple(found[index] for index in sorted(found)))
+    except ValueError as error:
+        raise VerificationError(str(error)) from None
+
+
+def proof_from_bytes(data: bytes) -> Proof | ProofInPieces:
+    """A proof, in pieces or not; raises VerificationError for anything else."""
+    if data.startswith(PIECE_MAGIC):
+        raise VerificationError("one piece of a proof: the others are missing")
+    return (ProofInPieces if data.startswith(PIECES_MAGIC) else Proof).from_bytes(data)
+
+
+def load_proof(*paths: str | PathLike[str]) -> Proof | ProofInPieces:
+    """The proof in a file, in pieces or not, or in a file for each piece, which is not verified by that.
+
+    Raises `FileError` where one cannot be read, VerificationError where they hold no proof.
+    """
+    pieces = []
+    for path in paths:
+        data = read_proof(Path(path))
+        try:
+            if len(paths) == 1 and not data.startswith(PIECE_MAGIC):
+                return proof_from_bytes(data)
+            pieces.append(Piece.from_bytes(data))
+        except VerificationError as error:
+            raise VerificationError(f"{path}: {error}") from error
+    return join(pieces)
+
+
+def _u32(data: bytes, position: int, what: str) -> tuple[int, int]:
+    """A number, and where it ends."""
+    if position + 4 > len(data):
+        raise VerificationError(f"the proof ends inside {what}")
+    return struct.unpack_from("<I", data, position)[0], position + 4
+
+
+def _joint(data: bytes, position: int, count: int) -> tuple[Joint, int]:
+    """The digests of so many pieces, and where they end."""
+    try:
+        check_count(count)
+    except ValueError as error:
+        raise VerificationError(f"malformed header: {error}") from None
+    end = position + DIGEST_BYTES * count
+    if end > len(data):
+        raise VerificationError("the proof ends inside the digests of its pieces")
+    return Joint(tuple(data[i : i + DIGEST_BYTES] for i in range(position, end, DIGEST_BYTES))), end

@@ -1,0 +1,54 @@
+"""Which tables go into which piece of a proof, where the user does not say: pieces of about the same work."""
+
+from heapq import heapify, heappop, heappush
+
+from graphprover.graphs.batches import batches
+from graphprover.graphs.planner.costs import Costs
+from graphprover.graphs.planner.roofline import assumed
+from graphprover.protocol.joint import check_count
+from graphprover.protocol.layout import make_layout
+from graphprover.protocol.parameters import Parameters
+from graphprover.prover.prepare import checked_traces
+from graphprover.statement.shards import Pieces, pieces_of
+from graphprover.statement.statement import Statement
+
+# Those by which tables are weighed, whatever the proof's are, so that the dealing is the statement's alone.
+WEIGHED = Parameters(
+    log_blowup=1,
+    num_queries=1,
+    log_final_poly_len=0,
+    max_log_arity=1,
+    cap_height=0,
+    lookup_pow_bits=0,
+    ood_pow_bits=0,
+    batch_pow_bits=0,
+    commit_pow_bits=0,
+    query_pow_bits=0,
+)
+
+
+def deal(statement: Statement, pieces: int) -> Pieces:
+    """A statement with traces in so many pieces: each table, the heaviest first, goes into the lightest so far.
+
+    Raises ValueError for fewer than two pieces, for more than there are tables, and for malformed traces.
+    """
+    check_count(pieces)
+    if pieces > len(statement.tables):
+        raise ValueError(f"{pieces} pieces, each with a table or more: the statement has {len(statement.tables)}")
+    weights = table_seconds(statement)
+    loads = [(0.0, piece) for piece in range(pieces)]
+    heapify(loads)
+    shares: list[list[int]] = [[] for _ in range(pieces)]
+    for table in sorted(range(len(weights)), key=lambda table: (-weights[table], table)):
+        load, piece = heappop(loads)
+        shares[piece].append(table)
+        heappush(loads, (load + weights[table], piece))
+    return pieces_of(statement, [sorted(share) for share in shares])
+
+
+def table_seconds(statement: Statement) -> list[float]:
+    """The modelled time of each table in all rounds, on one core."""
+    log_heights = [trace.shape[1].bit_length() - 1 for trace in checked_traces(statement)]
+    layout = make_layout(statement.descriptions, log_heights, WEIGHED)
+    costs, ceilings = Costs(layout, batches(layout, -1), ()), assumed("cpu", 1).ceilings
+    return [ceilings.modelled(costs.alone(table)).seconds for table in range(len(log_heights))]

@@ -1,0 +1,191 @@
+"""A statement that is ready to be proved: its traces checked, and the shape of its proof chosen."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from graphprover.air.description import AirDescription, check_multiplicity_bound
+from graphprover.device import Array
+from graphprover.graphs.rounds.query import Proven
+from graphprover.proof.proof import Proof
+from graphprover.protocol.layout import Layout, make_layout
+from graphprover.protocol.parameters import FAST, RATES, SMALL, Parameters
+from graphprover.protocol.proof import encode
+from graphprover.protocol.security import JOHNSON_PROXIMITY, choose, shape_of
+from graphprover.statement.cells import committed_cells
+from graphprover.statement.shards import Pieces
+from graphprover.statement.statement import Statement, Table, as_columns
+from graphprover.statement.trace_task import Recipe
+
+# Committed cells up to which the smallest proof takes a thread of a CPU some 60 ms more than the fastest, about as much
+# as its proof of work, and a GPU nothing that is seen.
+LITTLE = 1 << 19
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A statement that is ready to be proved, as values and arrays, which travel to workers."""
+
+    label: str
+    layout: Layout  # the shape of the proof
+    traces: tuple[Array | Recipe, ...]  # of each table, checked: uint64 (columns, rows), or how a device makes it
+    preprocessed: Mapping[int, np.ndarray]  # the preprocessed columns, by table
+    public_values: tuple[tuple[int, ...], ...]  # of each table
+
+    @property
+    def header(self) -> Proof:
+        """The proof without its payload, as far as it is known before it is made."""
+        return Proof(self.label, self.layout.parameters, self.layout.log_heights, self.public_values, b"")
+
+    def on_host(self) -> "Prepared":
+        """The same, with no trace on a GPU: so it travels."""
+        return replace(self, traces=tuple(trace.get() if _is_on_gpu(trace) else trace for trace in self.traces))
+
+
+@dataclass(frozen=True)
+class PreparedPieces:
+    """A statement in pieces that is ready to be proved."""
+
+    pieces: tuple[Prepared, ...]  # the tables of each, its head first
+
+    @property
+    def label(self) -> str:
+        """That of all pieces."""
+        return self.pieces[0].label
+
+    @property
+    def shapes(self) -> list[tuple[Layout, tuple[Array | Recipe, ...]]]:
+        """The layout and the traces of each."""
+        return [(piece.layout, piece.traces) for piece in self.pieces]
+
+    def on_host(self) -> "PreparedPieces":
+        """The same, with no trace on a GPU: so it travels."""
+        return PreparedPieces(tuple(piece.on_host() for piece in self.pieces))
+
+
+def wrapped(proven: Proven, header: Proof) -> Proof:
+    """What the graph gives, for the user."""
+    return replace(header, payload=encode(proven.proof))
+
+
+def prepare(
+    statement: Statement,
+    security: float = 128,
+    rate: int | None = None,
+    parameters: Parameters | None = None,
+    proximity: str = JOHNSON_PROXIMITY,
+) -> Prepared:
+    """Check the traces of a statement and choose the shape of its proof.
+
+    Arguments and errors are those of `graphprover.prove`.
+    """
+    (prepared,) = _prepared([statement], security, rate, parameters, proximity)
+    return prepared
+
+
+def prepare_pieces(
+    statement: Pieces,
+    security: float = 128,
+    rate: int | None = None,
+    parameters: Parameters | None = None,
+    proximity: str = JOHNSON_PROXIMITY,
+) -> PreparedPieces:
+    """The same of a statement in pieces."""
+    prepared = _prepared(statement.statements, security, rate, parameters, proximity)
+    layouts = [piece.layout for piece in prepared]
+    check_multiplicity_bound(
+        [air for layout in layouts for air in layout.tables],
+        [1 << log_height for layout in layouts for log_height in layout.log_heights],
+    )
+    return PreparedPieces(prepared)
+
+
+def ready(
+    statement: Statement | Pieces,
+    security: float = 128,
+    rate: int | None = None,
+    parameters: Parameters | None = None,
+    proximity: str = JOHNSON_PROXIMITY,
+) -> Prepared | PreparedPieces:
+    """The same of either."""
+    if isinstance(statement, Pieces):
+        return prepare_pieces(statement, security, rate, parameters, proximity)
+    return prepare(statement, security, rate, parameters, proximity)
+
+
+def _prepared(
+    statements: Sequence[Statement], security: float, rate: int | None, parameters: Parameters | None, proximity: str
+) -> tuple[Prepared, ...]:
+    # 1. Traces: check every one against its table.
+    traces = [checked_traces(statement) for statement in statements]
+    # 2. Layout: heights and parameters give the shape of the proof.
+    log_heights = [[trace.shape[1].bit_length() - 1 for trace in of_piece] for of_piece in traces]
+    if parameters is None:
+        if rate not in (None, *RATES):
+            raise ValueError(f"rate 1/{rate}: choose 1/2, 1/4 or 1/8")
+        rate = rate or rate_for(sum(sum(committed_cells(statement).values()) for statement in statements))
+        sized = zip(statements, log_heights, strict=True)
+        shapes = [shape_of(statement.descriptions, heights) for statement, heights in sized]
+        parameters = choose(shapes, security, RATES[rate], proximity)
+    prepared = []
+    for statement, main, heights in zip(statements, traces, log_heights, strict=True):
+        layout = make_layout(statement.descriptions, heights, parameters)
+        tables = enumerate(statement.tables)
+        preprocessed = {i: table.preprocessed for i, table in tables if table.preprocessed is not None}
+        public_values = tuple(tuple(int(value) for value in table.public_values or ()) for table in statement.tables)
+        prepared.append(Prepared(statement.label, layout, main, preprocessed, public_values))
+    return tuple(prepared)
+
+
+def rate_for(cells: int) -> int:
+    """The rate of a proof of so many committed cells where none is asked for."""
+    return SMALL if cells <= LITTLE else FAST
+
+
+def at_rate(prepared: Prepared, security: float, rate: int, proximity: str = JOHNSON_PROXIMITY) -> Prepared:
+    """The same tables at another rate; raises ValueError for a level that no parameters reach there."""
+    tables, log_heights = prepared.layout.tables, prepared.layout.log_heights
+    parameters = choose([shape_of(tables, log_heights)], security, RATES[rate], proximity)
+    return replace(prepared, layout=make_layout(tables, log_heights, parameters))
+
+
+def checked_traces(statement: Statement) -> tuple[Array | Recipe, ...]:
+    """The traces, uint64 (columns, rows), or their recipes; raises ValueError where one is missing or malformed."""
+    traces: list[Array | Recipe] = []
+    for table, air in zip(statement.tables, statement.descriptions, strict=True):
+        if table.main is None:
+            raise ValueError(f"table {air.name}: no trace to prove")
+        columns = _columns(table, air)
+        values = table.public_values or ()
+        if len(values) != air.num_public_values:
+            raise ValueError(f"table {air.name}: {len(values)} public values instead of {air.num_public_values}")
+        if table.preprocessed is not None and table.preprocessed.shape[1] != columns.shape[1]:
+            raise ValueError(
+                f"table {air.name}: {columns.shape[1]} rows, but {table.preprocessed.shape[1]} preprocessed rows"
+            )
+        traces.append(columns)
+    return tuple(traces)
+
+
+def _columns(table: Table, air: AirDescription) -> Array | Recipe:
+    """A table's trace. One that lies on a GPU stays there, and its words, as a recipe's, are taken to be below p."""
+    what, main = f"trace of table {air.name}", table.main
+    assert main is not None
+    if isinstance(main, Recipe):
+        columns, rows = main.shape
+        if columns != air.main_width or rows & (rows - 1) or not rows:
+            raise ValueError(f"{what}: its recipe gives {main.shape}; expected ({air.main_width}, a power of two)")
+        return main
+    if not _is_on_gpu(main):
+        return as_columns(main, air.main_width, what)
+    if main.dtype != np.uint64 or main.ndim != 2 or main.shape[0] != air.main_width or not main.flags.c_contiguous:
+        raise ValueError(f"{what}: {main.dtype} {main.shape}; expected contiguous uint64 ({air.main_width}, rows)")
+    if main.shape[1] & (main.shape[1] - 1) or not main.shape[1]:
+        raise ValueError(f"{what}: {main.shape[1]} rows; the number of rows must be a power of two")
+    return main
+
+
+def _is_on_gpu(array: Any) -> TypeGuard[Any]:
+    return hasattr(array, "__cuda_array_interface__")

@@ -1,0 +1,176 @@
+"""What to conclude from a proof that was seen: what is slowest, what bounds it, and how far it is from its floor."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from graphprover.reports.plan_svg import share_text
+from graphprover.reports.plan_text import bytes_text, time_text
+from graphprover.telemetry.model import Processor
+from graphprover.telemetry.observation import Observation
+from graphprover.telemetry.rounds import HOST, STARVED, Round
+
+SLOWEST_PART, SLOWEST_PIECE, BOUND = "slowest in it", "slowest piece", "bound by"
+MODELLED = "≈"  # before a figure that is modelled
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One conclusion: its name, the figure, and what else is to be said."""
+
+    name: str
+    figure: str
+    beside: str = ""
+
+
+def slowest(seen: Observation) -> Round | None:
+    """The round in which tasks ran for the longest; None without tasks."""
+    return max(seen.rounds, key=lambda one: one.seconds, default=None)
+
+
+def findings(seen: Observation) -> list[Finding]:
+    """All of them, the most important first."""
+    proving, worst = seen.proving, slowest(seen)
+    found = [Finding("whole time", time_text(seen.end), f"{time_text(seen.seconds('prove'))} of it in {_graph(seen)}")]
+    if worst:
+        share = f"{time_text(worst.seconds)}, {share_text(worst.seconds, proving)} of {_whole(seen)}"
+        found += [Finding("slowest round", worst.round, share), _slowest_part(seen, worst), _bound(seen, worst)]
+        found.append(_floor("against its floor", worst.seconds, worst.floor))
+    found += [_slowest_table(seen)] if seen.table_times else []
+    found += [_slowest_piece(seen)] if seen.pieces else []
+    found += [_longest_wait(seen)] if seen.workers else []
+    found.append(_floor("graph against floors", proving, sum(one.floor for one in seen.rounds)))
+    busy, worked = sum(task.device_seconds for task in seen.tasks), sum(task.worked for task in seen.tasks)
+    found += [
+        Finding("host", share_text(worked, busy), f"{time_text(worked)} of the tasks' {time_text(busy)} in Python"),
+        Finding(
+            "scheduler", share_text(seen.idle, proving), f"no task ran for {time_text(seen.idle)} of {_whole(seen)}"
+        ),
+        _processor(seen.processor),
+        _memory(seen),
+        Finding("security", f"{seen.security.bits:.1f} bits", f"limited by {seen.security.binding}"),
+    ]
+    if seen.sizes:
+        total, part = sum(seen.sizes.values()), max(seen.sizes, key=seen.sizes.__getitem__)
+        found.append(Finding("proof", bytes_text(total), f"{share_text(seen.sizes[part], total)} of it {part}"))
+    return found
+
+
+def sentence(seen: Observation) -> str:
+    """The same in words, as far as it is about time."""
+    by_name = {one.name: one for one in findings(seen)}
+    whole, worst = by_name["whole time"], slowest(seen)
+    if worst is None:
+        return f"It took {whole.figure}; no task was seen."
+    part, bound, floor = (by_name[name] for name in (SLOWEST_PART, BOUND, "against its floor"))
+    far = f"It took {floor.figure} its floor, {floor.beside}." if worst.floor else "The plan knows no floor of it."
+    by = f"The round is bound by {bound.figure}: {bound.beside}."
+    if seen.processor.starved:
+        by = f"The host was starved: {processor_text(seen.processor)}. What else bounds the proof is not known."
+    return (
+        f"The proof took {whole.figure}, {whole.beside}. The slowest round is {worst.round}: "
+        f"{by_name['slowest round'].beside}. Slowest in it is {part.figure}: {part.beside}. "
+        f"{by} {far}{_slowest_of_pieces(by_name)}"
+    )
+
+
+def _slowest_part(seen: Observation, worst: Round) -> Finding:
+    """The slowest table of a round, or its slowest task where no task is a table's."""
+    times = [one for one in seen.table_times if one.round == worst.round]
+    task = max((task for task in seen.tasks if task.round == worst.round), key=lambda task: task.device_seconds)
+    longest = f"{time_text(task.device_seconds)}, {share_text(task.device_seconds, worst.seconds)} of the round"
+    if not times:
+        return Finding(SLOWEST_PART, f"task {task.name}", f"{longest}, a task of all tables together")
+    part = max(times, key=lambda one: one.seconds)
+    mark = f"{MODELLED} " if part.modelled else ""
+    said = [f"{mark}{time_text(part.seconds)}, {share_text(part.seconds, worst.seconds)} of the round"]
+    said += [f"{ratio_text(part.ratio)} its floor"] if part.ratio else []
+    if len(task.tables) > 1 and task.device_seconds > part.seconds:
+        said.append(f"{len(task.tables)} tables together in one task {longest}")
+    return Finding(SLOWEST_PART, f"table {seen.tables[part.table]}", ", ".join(said))
+
+
+def _slowest_table(seen: Observation) -> Finding:
+    sums: dict[int, float] = {}
+    for one in seen.table_times:
+        sums[one.table] = sums.get(one.table, 0.0) + one.seconds
+    table = max(sums, key=sums.__getitem__)
+    mark = f"{MODELLED} " if any(one.modelled for one in seen.table_times if one.table == table) else ""
+    share = share_text(sums[table], sum(sums.values()))
+    figure = f"{mark}{time_text(sums[table])} in all rounds, {share} of what tables took"
+    return Finding("slowest table", str(seen.tables[table]), figure)
+
+
+def _whole(seen: Observation) -> str:
+    return f"the time of {len(seen.workers)} workers" if seen.workers else "the graph"
+
+
+def _graph(seen: Observation) -> str:
+    tasks = f"{len(seen.tasks)} tasks"
+    return f"the {tasks} of {len(seen.pieces)} pieces" if seen.pieces else f"the graph of {tasks}"
+
+
+def _slowest_piece(seen: Observation) -> Finding:
+    seconds = [piece.seconds() for piece in seen.pieces]
+    slowest_one = max(range(len(seconds)), key=seconds.__getitem__)
+    share = share_text(seconds[slowest_one], sum(seconds))
+    beside = f"{time_text(seconds[slowest_one])}, {share} of what the {len(seconds)} pieces took"
+    return Finding(SLOWEST_PIECE, f"piece {slowest_one}", beside)
+
+
+def _longest_wait(seen: Observation) -> Finding:
+    """Of the workers, for the challenge that all pieces share."""
+    worker = max(seen.workers, key=lambda worker: worker.waited)
+    beside = f"{worker.address}, from its last piece that commits to its first that is proved"
+    return Finding("wait for the joint challenge", time_text(worker.waited), beside)
+
+
+def _slowest_of_pieces(by_name: Mapping[str, Finding]) -> str:
+    found = by_name.get(SLOWEST_PIECE)
+    return f" The slowest piece is {found.figure}: {found.beside}." if found else ""
+
+
+def _bound(seen: Observation, worst: Round) -> Finding:
+    if worst.limited_by == STARVED:
+        return Finding(BOUND, "a starved host", processor_text(seen.processor))
+    worked = f"Python took {time_text(worst.worked)} in its tasks"
+    if worst.limited_by == HOST:
+        return Finding(BOUND, "the host", worked)
+    return Finding(BOUND, "the device", f"mostly {worst.bound} by the plan, {worked}" if worst.bound else worked)
+
+
+def _floor(name: str, seconds: float, floor: float) -> Finding:
+    if not floor:
+        return Finding(name, "no floor", "the plan knows no work of it")
+    return Finding(name, ratio_text(seconds / floor), f"{MODELLED} {time_text(floor)} by the plan")
+
+
+def _processor(found: Processor) -> Finding:
+    share = share_text(found.used, found.seconds * found.cores)
+    return Finding("processor", f"{share} of {_cores(found)}", processor_text(found))
+
+
+def processor_text(found: Processor) -> str:
+    """What a process got of the host's processor, and what it lacked."""
+    said = [f"{time_text(found.used)} of processor in {time_text(found.seconds)} ({_cores(found)})"]
+    if found.waited is not None:
+        said.append(f"threads waited {time_text(found.waited)} for a core")
+    if found.throttled is not None:
+        times = f"throttled {found.throttled:,} time{'s' * (found.throttled != 1)}"
+        said.append(f"{times}, for {time_text(found.throttled_seconds or 0.0)}" if found.throttled else times)
+    return "; ".join(said)
+
+
+def _cores(found: Processor) -> str:
+    return f"{found.cores:g} core{'s' * (found.cores != 1)}"
+
+
+def _memory(seen: Observation) -> Finding:
+    held, memory = bytes_text(seen.memory.peak), seen.memory
+    beyond = max(memory.peak - memory.before, 0)
+    planned = f"{bytes_text(beyond)} beyond the start, {MODELLED} {bytes_text(memory.planned)} planned"
+    return Finding("peak memory", held, planned)
+
+
+def ratio_text(ratio: float) -> str:
+    """How many times something is something else."""
+    return f"{ratio:.1f} ×" if ratio < 100 else f"{ratio:,.0f} ×"

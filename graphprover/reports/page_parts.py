@@ -1,0 +1,81 @@
+"""What the pages of a proof and of a batch have in common."""
+
+from collections.abc import Container, Iterable, Mapping
+from html import escape
+
+from graphprover.reports.browser import Cell
+from graphprover.reports.charts import COLOURS
+from graphprover.reports.conclusion import MODELLED, Finding, ratio_text
+from graphprover.reports.plan_svg import COLUMNS, share_text
+from graphprover.reports.plan_text import time_text
+from graphprover.telemetry.observation import Observation
+
+MOST = 19  # rows of a table that are shown at first
+TEXT = 60  # characters of a name
+
+STYLE = """
+.said{font-size:1.05rem;color:var(--ink)}
+.findings{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(12.5rem,45%),1fr));gap:.6rem;margin:1rem 0}
+.findings div{background:var(--band);border-radius:.4rem;padding:.5rem .8rem}
+.findings dt{color:var(--faint)}.findings dd{margin:0}.findings dd:first-of-type{font-size:1.15rem;font-weight:600;
+overflow-wrap:anywhere}.findings small{font-size:.85rem}
+.legend{display:flex;flex-wrap:wrap;gap:.2rem 1rem;margin:.3rem 0;padding:0;list-style:none}
+.legend i{display:inline-block;width:.8rem;height:.8rem;border-radius:.15rem;margin-right:.35rem;vertical-align:-.05rem}
+.legend i.line{height:0;border-top:2px solid;border-radius:0;vertical-align:.25rem;width:1.2rem}
+.legend i.dashed{border-top-style:dashed}
+.columns{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(24rem,100%),1fr));gap:0 2rem}
+.columns>section{min-width:0}.wide{grid-template-columns:repeat(auto-fit,minmax(min(48rem,100%),1fr))}
+"""
+
+
+def group_of(round_: str) -> str:
+    """Which colour a round has: that of its column in the plan's picture, or its own where it is in several."""
+    return next((column.name for column in COLUMNS if round_ in column.rounds), round_)
+
+
+def groups(seen: Observation) -> dict[str, float]:
+    """Seconds in which tasks ran, by colour."""
+    found: dict[str, float] = {}
+    for one in seen.rounds:
+        found[group_of(one.round)] = found.get(group_of(one.round), 0.0) + one.seconds
+    return {name: found[name] for name in COLOURS if name in found}
+
+
+def legend(colours: Mapping[str, str]) -> str:
+    """What colours mean."""
+    parts = (f'<li><i style="background:{colour}"></i>{escape(name)}</li>' for name, colour in colours.items())
+    return f'<ul class="legend">{"".join(parts)}</ul>'
+
+
+def rounds_legend(names: Container[str]) -> str:
+    """Of rounds, of which these are there."""
+    return legend({name: colour for name, colour in COLOURS.items() if name in names})
+
+
+def short(text: str) -> str:
+    """A name that may be long."""
+    return text if len(text) <= TEXT else f"{text[: TEXT - 1]}…"
+
+
+def findings_html(found: Iterable[Finding]) -> str:
+    """Conclusions side by side."""
+    parts = (
+        f"<div><dt>{escape(one.name)}</dt><dd>{escape(one.figure)}</dd><dd><small>{escape(one.beside)}</small></dd></div>"
+        for one in found
+    )
+    return f'<dl class="findings">{"".join(parts)}</dl>'
+
+
+def seconds_cell(seconds: float, whole: float, mark: str = "") -> Cell:
+    """A time and its share of the whole."""
+    return Cell(f"{mark}{time_text(seconds)}", seconds, share_text(seconds, whole), seconds / whole if whole else 0.0)
+
+
+def ratio_cell(ratio: float | None) -> Cell:
+    """How many times its floor something took; empty for None."""
+    return Cell("", 0.0) if ratio is None else Cell(ratio_text(ratio), ratio)
+
+
+def floor_cell(seconds: float) -> Cell:
+    """A floor; empty for 0."""
+    return Cell(f"{MODELLED} {time_text(seconds)}" if seconds else "", seconds)

@@ -1,0 +1,53 @@
+"""A plan as a page: its picture, what each round takes, and all tasks in a table that a click sorts."""
+
+from collections.abc import Mapping, Sequence
+
+from graphprover.graphs.planner.costs import Cost
+from graphprover.graphs.planner.plan import Plan
+from graphprover.graphs.planner.roofline import Assumed
+from graphprover.reports.browser import Cell, label, page, table
+from graphprover.reports.plan_svg import plan_svg, share_text
+from graphprover.reports.plan_text import bytes_text, count_text, time_text
+
+COLUMNS = ("time", "share", "bound by", "multiplications", "butterflies", "Keccak-f", "moved", "kept", "scratch")
+
+
+def plan_html(plan: Plan, program: str, assumed: Assumed, threads: int) -> str:
+    """An HTML file that needs no network."""
+    total = sum(assumed.ceilings.modelled(task.cost).seconds for task in plan.tasks.values())
+    rounds: dict[str, list[Cost]] = {}
+    for task in plan.tasks.values():
+        rounds.setdefault(task.round, []).append(task.cost)
+    by_task = (
+        [label(task.round), label(task.name), *_costs([task.cost], assumed, total)] for task in plan.tasks.values()
+    )
+    return page(
+        f"Plan of {program}",
+        f"<figure>{plan_svg(plan, program, assumed, threads)}</figure>\n"
+        f"<h2>Rounds</h2>\n{by_round(rounds, assumed)}\n"
+        f"<h2>Tasks</h2>\n{table(('round', 'of', *COLUMNS), by_task)}",
+    )
+
+
+def by_round(rounds: Mapping[str, Sequence[Cost]], assumed: Assumed) -> str:
+    """A table of what each round takes, of the costs of its tasks."""
+    total = sum(assumed.ceilings.modelled(cost).seconds for costs in rounds.values() for cost in costs)
+    rows = (
+        [label(of), Cell(str(len(costs)), len(costs)), *_costs(costs, assumed, total)] for of, costs in rounds.items()
+    )
+    return table(("round", "tasks", *COLUMNS), rows)
+
+
+def _costs(costs: Sequence[Cost], assumed: Assumed, total: float) -> list[Cell]:
+    """What is said of one task, or of several together, which follow each other."""
+    times = [assumed.ceilings.modelled(cost) for cost in costs]
+    seconds, cost = sum(time.seconds for time in times), sum(costs, Cost())
+    bound = max(times, key=lambda time: time.seconds).bound
+    counts = (cost.multiplications, cost.butterflies, cost.permutations)
+    return [
+        Cell(time_text(seconds), seconds),
+        Cell(share_text(seconds, total), seconds),
+        label(bound or "not in the model"),
+        *(Cell(count_text(count), count) for count in counts),
+        *(Cell(bytes_text(count), count) for count in (cost.moved, cost.kept, cost.scratch)),
+    ]

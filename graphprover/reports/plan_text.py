@@ -1,0 +1,94 @@
+"""A plan as text: the rows of a table, and figures for people."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from graphprover.graphs.planner.plan import Plan, Task
+from graphprover.graphs.planner.shard_memory import PiecesPlan
+from graphprover.graphs.proof_graph import Keep
+from graphprover.graphs.rounds.transcript import TRANSCRIPT
+
+
+def plan_rows(plan: Plan) -> list[tuple[str, ...]]:
+    """The names of the columns, then a row a task: operations, bytes, and the rounds it waits for; then the totals."""
+    rows: list[tuple[str, ...]] = [("round", "of", "multiply", "butterfly", "Keccak-f", "kept", "scratch", "after")]
+    for task in plan.tasks.values():
+        rows.append(_row(task, ", ".join(_rounds(plan, task))))
+    total = plan.total
+    counts = map(count_text, (total.multiplications, total.butterflies, total.permutations))
+    return [*rows, ("all", f"{len(plan.tasks)} tasks", *counts, bytes_text(total.kept), "", "")]
+
+
+def peak_text(plan: Plan, threads: int) -> str:
+    """The most memory that the proof takes, with so many tasks side by side."""
+    return f"peak memory beyond the traces: {bytes_text(plan.peak_bytes(threads))}"
+
+
+def rates_rows(rates: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+    """The names of the columns, then a row a rate: what a proof is expected to be at it, and to take."""
+    rows: list[tuple[str, ...]] = [("rate", "queries", "proof", "at least", "here", "peak")]
+    for found in rates:
+        size, peak = bytes_text(found["bytes"]), bytes_text(found["peak_bytes"])
+        least, here = time_text(found["seconds"]), time_text(found["expected_seconds"] or 0.0)
+        rows.append((f"1/{found['rate']}", str(found["queries"]), size, least, here, peak))
+    return rows
+
+
+def pieces_rows(plans: Mapping[Keep, PiecesPlan]) -> list[tuple[str, ...]]:
+    """A row a piece: what it is, what it costs once, its own peak, and what stays of it by what is kept."""
+    rows: list[tuple[str, ...]] = [
+        ("piece", "tables", "rows", "multiply", "butterfly", "Keccak-f", "peak", "trees", "+ traces", "+ extensions")
+    ]
+    for index, piece in enumerate(plans[Keep.ALL].pieces):
+        cost, layout = piece.cost, piece.layout
+        counts = map(count_text, (cost.multiplications, cost.butterflies, cost.permutations))
+        kept = [bytes_text(plans[keep].pieces[index].kept) for keep in Keep if keep]
+        size = str(len(layout.tables)), f"up to 2^{max(layout.log_heights)}"
+        rows.append((str(index), *size, *counts, bytes_text(piece.peak.bytes), *kept))
+    return rows
+
+
+def pieces_peak_text(plans: Mapping[Keep, PiecesPlan]) -> str:
+    """The most memory that the proof takes in pieces, by what is kept."""
+    least, most = (bytes_text(plans[keep].peak.bytes) for keep in (Keep.NOTHING, Keep.ALL))
+    return f"peak memory beyond the traces: {least} where nothing of a piece is kept, {most} where all is"
+
+
+def _rounds(plan: Plan, task: Task) -> Iterable[str]:
+    """The rounds of what a task needs, each once."""
+    return dict.fromkeys(
+        f"{needed.round} {needed.name}" if needed.round == TRANSCRIPT else needed.round
+        for needed in (plan.tasks[key] for key in task.needs)
+    )
+
+
+def _row(task: Task, after: str) -> tuple[str, ...]:
+    cost = task.cost
+    counts = map(count_text, (cost.multiplications, cost.butterflies, cost.permutations))
+    return (task.round, task.name, *counts, bytes_text(cost.kept), bytes_text(cost.scratch), after)
+
+
+def count_text(value: int) -> str:
+    """Operations for people."""
+    return _scaled(value, 1000, ("", " k", " M", " G", " T")) if value else "-"
+
+
+def bytes_text(value: int) -> str:
+    """Bytes for people."""
+    return _scaled(value, 1024, (" B", " KiB", " MiB", " GiB", " TiB")) if value else "-"
+
+
+def time_text(seconds: float) -> str:
+    """Seconds for people, with three digits."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:#.3g}".rstrip(".") + f" {unit}"
+    return "< 1 µs" if seconds else "-"
+
+
+def _scaled(value: float, base: int, units: tuple[str, ...]) -> str:
+    power = 0
+    while value >= base and power < len(units) - 1:
+        value /= base
+        power += 1
+    return f"{value:.0f}{units[power]}" if value >= 100 or power == 0 else f"{value:.1f}{units[power]}"

@@ -1,0 +1,440 @@
+"""The page of one proof: what to conclude, then times, rounds, tables, memory, security and size."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from graphprover.reports import charts
+from graphprover.reports.browser import Cell, label, page, table
+from graphprover.reports.conclusion import MODELLED, findings, processor_text, ratio_text, sentence
+from graphprover.reports.page_parts import (
+    MOST,
+    STYLE,
+    findings_html,
+    floor_cell,
+    group_of,
+    groups,
+    legend,
+    ratio_cell,
+    rounds_legend,
+    seconds_cell,
+    short,
+)
+from graphprover.reports.plan_svg import share_text
+from graphprover.reports.plan_text import bytes_text, time_text
+from graphprover.telemetry.model import Machine, SeenTask
+from graphprover.telemetry.observation import Observation
+from graphprover.telemetry.rounds import Round
+
+# The stages of a piece: how their lane shows them.
+PREPARE, WAIT, COMMIT, PROVE, VERIFY = "prepare", "wait", "commit", "prove", "verify"
+SAYS = {
+    PREPARE: "is cut out of the run",
+    WAIT: "waits for memory",
+    COMMIT: "commits",
+    PROVE: "is proved",
+    VERIFY: "is verified",
+}
+PARTS = {
+    PREPARE: charts.COLOURS["traces"],
+    WAIT: charts.COLOURS["DEEP"],
+    COMMIT: charts.COLOURS["commit"],
+    PROVE: charts.COLOURS["quotient"],
+    VERIFY: charts.OTHER,
+}
+
+
+def proof_page(seen: Observation) -> str:
+    """An HTML file that needs no network. Raises FileError without bokeh."""
+    line = _time_line(seen)
+    script, drawn = charts.embedded({"times": line, "memory": charts.lines(_memory(seen), _unit(seen)[0], line)})
+    title = f"Report of {_named(seen)}"
+    body = f"""<h1>{escape(short(_named(seen)))}</h1>
+<p>{escape(_where(seen))}</p>
+<p class="said">{escape(sentence(seen))}</p>
+{findings_html(findings(seen))}
+<p>{MODELLED} marks what is modelled: a floor is the shortest time that the plan's operations and bytes can take at the
+assumed rates ({escape(seen.ceilings)}); tables that share a task share its time as the plan divides it.
+{_device_text(seen)}</p>
+<h2>Time line</h2>
+{rounds_legend(groups(seen))}
+<p>Drag to zoom, or turn the wheel with Ctrl; the charts move together. {_lanes_text(seen)}</p>
+<figure>{drawn["times"]}</figure>
+<h2>Memory</h2>
+{_memory_legend(seen)}
+<figure>{drawn["memory"]}</figure>
+{_workers(seen) if seen.workers else ""}{_pieces(seen) if seen.pieces else ""}<div class="columns wide">
+<section><h2>Rounds</h2>
+<p>Seconds in which one of its tasks ran{", of all pieces" * bool(seen.pieces)}; what Python took is the sum over its
+tasks.</p>
+{_rounds(seen)}</section>
+<section><h2>Tables in rounds</h2>
+<p>The slowest first; the small figure is the share of the round.</p>
+{_table_times(seen)}</section>
+</div>
+<h2>Tables</h2>
+<p>Seconds of each table by round.</p>
+{_tables(seen)}
+<h2>Stages</h2>
+{_stages(seen)}
+<div class="columns">
+<section><h2>Security by round</h2>{_security(seen)}</section>
+<section><h2>Proof by part</h2>{_sizes(seen)}</section>
+<section><h2>Parameters</h2>{facts(_parameters(seen))}</section>
+<section><h2>Statement and machine</h2>{facts(_machine(seen))}</section>
+<section><h2>Versions</h2>{facts(seen.versions.items())}</section>
+</div>
+{script}"""
+    return page(title, body, STYLE)
+
+
+def facts(rows: Iterable[tuple[str, object]]) -> str:
+    """Names and what they are."""
+    return table((), [(label(text), label(str(value))) for text, value in rows])
+
+
+def _named(seen: Observation) -> str:
+    return seen.name or "a proof"
+
+
+def _where(seen: Observation) -> str:
+    machine = seen.machine
+    on = _hardware(machine)
+    worker = f", by worker {seen.worker}" if seen.worker else ""
+    worker += f", by {len(seen.workers)} workers" if seen.workers else ""
+    pieces = f" in {len(seen.pieces)} pieces" if seen.pieces else ""
+    return f"Proved on {on} ({seen.device}){worker}, {len(seen.tables)} tables{pieces}."
+
+
+def _on_gpu(seen: Observation) -> bool:
+    return seen.device != "cpu"
+
+
+def _hardware(machine: Machine) -> str:
+    """What a proof is made on."""
+    return machine.gpu or f"{machine.threads} thread{'s' * (machine.threads > 1)} of {machine.cpu}"
+
+
+def _time_line(seen: Observation) -> "charts.Plot":
+    boxes = [
+        charts.Box(
+            "stages", one.start, one.end, charts.OTHER, f"{one.name}\n{time_text(one.seconds)}", faint=number % 2 == 1
+        )
+        for number, one in enumerate(seen.stages)
+    ]
+    for index, piece in enumerate(seen.pieces):
+        for stage in piece.stages:
+            says = f"piece {index}: {stage.name}\n{time_text(stage.seconds)} from {stage.start:.3f} s"
+            lane, faint = piece.lane(stage), index // max(len(seen.workers), 1) % 2 == 1
+            boxes.append(charts.Box(lane, stage.start, stage.end, PARTS[stage.name], says, faint))
+    for task in seen.tasks:
+        colour, title = charts.COLOURS[group_of(task.round)], _details(seen, task)
+        boxes.append(charts.Box(seen.lane(task.thread), task.start, task.end, colour, title))
+        if _on_gpu(seen):
+            boxes.append(charts.Box(_gpu_lane(seen, task), task.device_start, task.device_end, colour, title))
+    threads = [seen.lane(number) for number in sorted({task.thread for task in seen.tasks})]
+    of_pieces = dict.fromkeys(piece.lane(stage) for piece in seen.pieces for stage in piece.stages)
+    gpus = sorted({_gpu_lane(seen, task) for task in seen.tasks}) if _on_gpu(seen) else []
+    lanes = ["stages", *sorted(of_pieces), *gpus, *threads]
+    first = min((task.start for task in seen.tasks), default=0.0)
+    last = max((task.device_end for task in seen.tasks), default=seen.end)
+    edge = 0.01 * (last - first)
+    return charts.time_line(lanes, boxes, (max(first - edge, 0.0), min(last + edge, seen.end)), seen.end)
+
+
+def _gpu_lane(seen: Observation, task: SeenTask) -> str:
+    return f"{seen.workers[seen.maker(task.thread)].address} GPU" if seen.workers else "GPU"
+
+
+def _device_text(seen: Observation) -> str:
+    """What bounds a round."""
+    return f"The host is Python; the device is {'the GPU' if _on_gpu(seen) else 'what compiled kernels do'}."
+
+
+def _lanes_text(seen: Observation) -> str:
+    if seen.workers:
+        return "A lane for each worker's pieces, and one for each of its threads; white between pieces: it waited."
+    if _on_gpu(seen):
+        return "GPU: what ran there, by its own clock; threads: what the host did meanwhile, which enqueues it."
+    return "A lane for each thread."
+
+
+def _details(seen: Observation, task: SeenTask) -> str:
+    """What pointing at a task says."""
+    planned, piece = task.planned, "" if task.piece is None else f", piece {task.piece}"
+    said = [
+        f"{task.round} of {short(task.name)}{piece}",
+        f"{time_text(task.device_seconds)} from {task.device_start:.3f} s",
+    ]
+    said.append(f"Python took {time_text(task.worked)}")
+    if planned.seconds:
+        ratio = ratio_text(task.device_seconds / planned.seconds)
+        said.append(f"{ratio} its floor, {MODELLED} {time_text(planned.seconds)} for {planned.bound}")
+    if _on_gpu(seen):
+        said.append(f"{task.launches} launches, {bytes_text(task.uploaded)} up, {bytes_text(task.downloaded)} down")
+    if len(task.tables) > 1:
+        said.append(f"{len(task.tables)} tables share it")
+    return "\n".join([*said, f"{bytes_text(task.held)} held after it"])
+
+
+def _unit(seen: Observation) -> tuple[str, int]:
+    most = max(seen.memory.peak, seen.memory.before + seen.memory.planned)
+    return ("GiB", 1 << 30) if most >= 2 << 30 else ("MiB", 1 << 20)
+
+
+def _memory(seen: Observation) -> list[charts.Line]:
+    """What was held after each task, what the plan says of that, and the peaks of both."""
+    _, unit = _unit(seen)
+    tasks, before = sorted(_tasks_of_most(seen), key=lambda task: task.device_end), seen.memory.before
+    measured, planned = charts.COLOURS["commit"], charts.COLOURS["lookups"]
+    return [
+        charts.Line("held", [(task.device_end, task.held / unit) for task in tasks], measured),
+        charts.Line("planned", [(task.device_end, (before + task.planned.held) / unit) for task in tasks], planned),
+        charts.Line("peak", [(0.0, seen.memory.peak / unit)], measured, dashed=True),
+        charts.Line("planned peak", [(0.0, (before + seen.memory.planned) / unit)], planned, dashed=True),
+        *([charts.Line("kept", _kept(seen, unit), charts.COLOURS["DEEP"])] if _waits_here(seen) else []),
+    ]
+
+
+def _tasks_of_most(seen: Observation) -> Sequence[SeenTask]:
+    """The tasks that the memory is of: of several workers, those of the one that held most."""
+    most = [worker.threads for worker in seen.workers if worker.memory == seen.memory][:1]
+    return [task for task in seen.tasks if task.thread in most[0]] if most else seen.tasks
+
+
+def _waits_here(seen: Observation) -> bool:
+    """Whether the pieces wait on one device."""
+    return bool(seen.pieces) and not seen.workers
+
+
+def _kept(seen: Observation, unit: int) -> list[tuple[float, float]]:
+    """What the plan says is held of pieces that wait, above what was held before, from when each has committed to when
+    it is to be proved."""
+    changes = [(stage.end, piece.kept) for piece in seen.pieces for stage in piece.stages if stage.name == COMMIT]
+    changes += [(stage.start, -piece.kept) for piece in seen.pieces for stage in piece.stages if stage.name == PROVE]
+    points, held = [(seen.pieces[0].stages[0].start, seen.memory.before / unit)], seen.memory.before
+    for time, bytes_ in sorted(changes):
+        held += bytes_
+        points.append((time, held / unit))
+    return points
+
+
+def _memory_legend(seen: Observation) -> str:
+    memory, drawn = seen.memory, _memory(seen)
+    foreseen = memory.before + memory.planned
+    says = (
+        "held by the device after each task" if _on_gpu(seen) else "held by the process after each task",
+        f"{MODELLED} by the plan, above what was held before",
+        f"peak: {bytes_text(memory.peak)}",
+        f"{MODELLED} peak by the plan: {bytes_text(foreseen)}, of it {bytes_text(memory.before)} held before",
+        *(
+            [f"{MODELLED} kept of pieces that wait, by the plan, above what was held before"]
+            if _waits_here(seen)
+            else []
+        ),
+    )
+    parts = (
+        f'<li><i class="line{" dashed" * line.dashed}" style="border-color:{line.colour}"></i>{escape(text)}</li>'
+        for line, text in zip(drawn, says, strict=True)
+    )
+    return f'<ul class="legend">{"".join(parts)}</ul>'
+
+
+def _workers(seen: Observation) -> str:
+    """Who made the pieces, what of its memory that took, and how well its clock is known."""
+    rows = []
+    for worker in seen.workers:
+        memory, machine = worker.memory, worker.machine
+        busy = sum(
+            stage.seconds for piece in seen.pieces for stage in piece.stages if piece.maker(stage) == worker.address
+        )
+        made = [str(index) for index, piece in enumerate(seen.pieces) if worker.address in piece.workers]
+        rows.append(
+            [
+                label(worker.address),
+                label(_hardware(machine)),
+                label(machine.host),
+                label(", ".join(made)),
+                seconds_cell(busy, seen.seconds("prove")),
+                Cell(time_text(worker.waited), worker.waited),
+                Cell(bytes_text(memory.peak), memory.peak),
+                Cell(f"{MODELLED} {bytes_text(memory.before + memory.planned)}", memory.before + memory.planned),
+                Cell(bytes_text(worker.received), worker.received),
+                Cell(processor_text(worker.processor), worker.processor.used),
+                Cell(f"{worker.clock_ahead * 1e3:+.1f} ms, ± {worker.clock_error * 1e3:.1f}", worker.clock_ahead),
+            ]
+        )
+    heads = ("worker", "device", "host", "pieces", "busy", "waited for the joint challenge", "peak memory", "planned")
+    return f"""<h2>Workers</h2>
+<p>The joint challenge is drawn once all pieces have committed: a worker waits from its last that commits to its first
+that is proved. Times are on this process's clock: each worker's is moved only as far as it must be for nothing to come
+before its cause, and ± is how far it may still be off. The memory chart is of the worker that held most.</p>
+{table((*heads, "sent to the client", "processor", "its clock"), rows)}
+"""
+
+
+def _pieces(seen: Observation) -> str:
+    """Each piece, and what it took of each round."""
+    of_pieces = [{one.round: one for one in rounds} for rounds in seen.rounds_of_pieces]
+    whole = sum(piece.seconds() for piece in seen.pieces)
+    stages = list(dict.fromkeys(stage.name for stage in seen.pieces[0].stages))
+    order = "" if seen.workers else ", the last one first"
+    rows, by_round = [], []
+    for index, (piece, rounds) in enumerate(zip(seen.pieces, of_pieces, strict=True)):
+        name, size = Cell(f"piece {index}", index), sum(piece.sizes.values())
+        floor = sum(one.floor for one in rounds.values())
+        makers = [label(", ".join(dict.fromkeys(piece.workers)))] if piece.workers else []
+        rows.append(
+            [
+                name,
+                *makers,
+                seconds_cell(piece.seconds(), whole),
+                *(Cell(time_text(piece.seconds(stage)), piece.seconds(stage)) for stage in stages),
+                floor_cell(floor),
+                Cell(f"{piece.tables:,}", piece.tables),
+                label(piece.keep),
+                Cell(f"{MODELLED} {bytes_text(piece.kept)}", piece.kept),
+                Cell(f"{MODELLED} {bytes_text(piece.planned)}", piece.planned),
+                Cell(bytes_text(size), size),
+            ]
+        )
+        seconds = {one.round: rounds[one.round].seconds if one.round in rounds else 0.0 for one in seen.rounds}
+        most = max((one.seconds for found in seen.rounds_of_pieces for one in found), default=0.0)
+        ran = (Cell(time_text(time), time, part=time / most if most else 0.0) for time in seconds.values())
+        by_round.append([name, seconds_cell(sum(seconds.values()), sum(one.seconds for one in seen.rounds)), *ran])
+    heads = (
+        "piece",
+        *["worker"] * bool(seen.workers),
+        "all",
+        *stages,
+        "floor",
+        "tables",
+        "keeps",
+        "kept",
+        "peak",
+        "in the proof",
+    )
+    return f"""<h2>Pieces</h2>
+<p>Each commits, and waits until all have; then they are proved{order}. What is kept of a piece while it
+waits, and the peak while it is made with what is kept of others, are by the plan. Colours of their lane:</p>
+{legend({says: PARTS[name] for name, says in SAYS.items() if name in stages})}
+{table(heads, rows, MOST)}
+<p>Seconds of each piece by round.</p>
+{table(("piece", "all", *(one.round for one in seen.rounds)), by_round, MOST)}
+"""
+
+
+def _rounds(seen: Observation) -> str:
+    proving, gpu = seen.proving, _on_gpu(seen)
+    heads = ["round", "seconds", "floor", "times floor", "floor is for", "bound by", "Python", "tasks"]
+    return table(
+        [*heads, *(["launches", "up", "down"] if gpu else [])], [_round(one, proving, gpu) for one in seen.rounds]
+    )
+
+
+def _round(one: Round, proving: float, gpu: bool) -> list[Cell]:
+    cells = [
+        label(one.round),
+        seconds_cell(one.seconds, proving),
+        floor_cell(one.floor),
+        ratio_cell(one.ratio),
+        label(one.bound),
+        label(one.limited_by),
+        Cell(time_text(one.worked), one.worked),
+        Cell(f"{one.tasks:,}", one.tasks),
+    ]
+    bus = [Cell(bytes_text(count), count) for count in (one.uploaded, one.downloaded)]
+    return [*cells, Cell(f"{one.launches:,}", one.launches), *bus] if gpu else cells
+
+
+def _table_times(seen: Observation) -> str:
+    of_round = {one.round: one.seconds for one in seen.rounds}
+    rows = [
+        [
+            label(str(seen.tables[one.table])),
+            label(one.round),
+            seconds_cell(one.seconds, of_round[one.round], f"{MODELLED} " if one.modelled else ""),
+            floor_cell(one.floor),
+            ratio_cell(one.ratio),
+            Cell(f"{seen.tables[one.table].rows:,}", seen.tables[one.table].rows),
+            Cell(f"{seen.tables[one.table].columns:,}", seen.tables[one.table].columns),
+        ]
+        for one in sorted(seen.table_times, key=lambda one: -one.seconds)
+    ]
+    return table(("table", "round", "seconds", "floor", "times floor", "rows", "columns"), rows, MOST)
+
+
+def _tables(seen: Observation) -> str:
+    times = {(one.table, one.round): one for one in seen.table_times}
+    rounds = list(dict.fromkeys(one.round for one in seen.table_times))
+    sums = {
+        number: sum(times[number, of].seconds for of in rounds if (number, of) in times)
+        for number in range(len(seen.tables))
+    }
+    most = max((one.seconds for one in seen.table_times), default=0.0)
+    rows = []
+    for number in sorted(sums, key=lambda number: -sums[number]):
+        cells = [label(str(seen.tables[number])), seconds_cell(sums[number], sum(sums.values()))]
+        for of in rounds:
+            one = times.get((number, of))
+            mark = f"{MODELLED} " if one and one.modelled else ""
+            seconds = one.seconds if one else 0.0
+            cells.append(
+                Cell(f"{mark}{time_text(seconds)}" if one else "", seconds, part=seconds / most if most else 0.0)
+            )
+        rows.append(cells)
+    return table(("table", "all", *rounds), rows, MOST)
+
+
+def _stages(seen: Observation) -> str:
+    floors = {"prove": sum(one.floor for one in seen.rounds)}
+    rows = []
+    for stage in seen.stages:
+        floor = floors.get(stage.name, 0.0)
+        by = f"{stage.name} (worker)" if stage.by_worker else stage.name
+        rows.append(
+            [
+                label(by),
+                seconds_cell(stage.seconds, seen.end),
+                floor_cell(floor),
+                ratio_cell(stage.seconds / floor if floor else None),
+            ]
+        )
+    return table(("stage", "seconds", "floor", "times floor"), rows)
+
+
+def _security(seen: Observation) -> str:
+    found = seen.security.regime
+    rows = []
+    for one in found.rounds:
+        bits = one.bits
+        text = f"{bits:.1f}" if bits < float("inf") else "no challenge is bad"
+        rows.append([label(one.name), Cell(text, min(bits, 1e9)), Cell(f"{one.pow_bits}", one.pow_bits)])
+    return table(("round", "bits", "of them by work"), rows) + f"<p>{escape(seen.security.conclusion)}</p>"
+
+
+def _sizes(seen: Observation) -> str:
+    total = sum(seen.sizes.values())
+    rows = [
+        [label(part), Cell(bytes_text(size), size, share_text(size, total), size / total)]
+        for part, size in seen.sizes.items()
+    ]
+    return table(("part", "bytes"), [*rows, [label("all"), Cell(f"{total:,} B", total)]])
+
+
+def _parameters(seen: Observation) -> Sequence[tuple[str, object]]:
+    from dataclasses import asdict
+
+    return [(name.replace("_", " "), value) for name, value in asdict(seen.parameters).items()]
+
+
+def _machine(seen: Observation) -> Sequence[tuple[str, object]]:
+    machine = seen.machine
+    found: list[tuple[str, object]] = [
+        ("statement", seen.label),
+        ("host", machine.host),
+        ("processor", machine.cpu),
+        ("cores", machine.cores),
+    ]
+    found += [("threads", machine.threads), ("device", seen.device), ("its memory", bytes_text(machine.memory))]
+    found += [("GPU", machine.gpu)] if machine.gpu else []
+    return [*found, ("executor", seen.executor), *([("worker", seen.worker)] if seen.worker else [])]

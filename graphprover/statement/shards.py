@@ -1,0 +1,122 @@
+"""A statement in pieces: some of the tables each, and lookup challenges and the balance of all buses in common.
+
+Every piece begins with a small table, its head. It sends nothing; it is there so that buses have the same numbers and
+fingerprints in all pieces, and to say which tables the piece has.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import count, islice, pairwise
+
+import numpy as np
+
+from graphprover.air import Air, Bus, TableBuilder, check_bus_widths
+from graphprover.air.description import AirDescription
+from graphprover.protocol.joint import check_count
+from graphprover.protocol.lookup import max_tuple_width
+from graphprover.statement.statement import Statement, Table
+
+MAX_HEAD_ROWS = 512  # more than any final polynomial that `choose` takes has coefficients
+
+
+class Head(Air):
+    """The first table of a piece: a column of zeros, which as many messages as there are buses are multiplied by."""
+
+    name = "head"
+    columns = ("none",)
+    unread = ("tables",)
+
+    def __init__(self, buses: Sequence[tuple[str, int]], tables: int) -> None:
+        """``buses``: name and width of each, in the order of their numbers; ``tables``: how many the piece has."""
+        self.buses = tuple(buses)
+        self.public_values = (f"tables[{tables}]",)
+
+    def define(self, t: TableBuilder) -> None:
+        """Nothing is sent on any bus."""
+        t.every_row(t.none)
+        for name, width in self.buses:
+            t.provide(Bus(name), [t.none] * width, t.none)
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """A statement in pieces. Made by `pieces_of` or `in_pieces`, which give every piece its head."""
+
+    statements: tuple[Statement, ...]  # one a piece, its head first; all have one label
+
+    @property
+    def label(self) -> str:
+        """The name for people that all pieces carry."""
+        return self.statements[0].label
+
+    @property
+    def shares(self) -> tuple[tuple[int, ...], ...]:
+        """What each head says: which tables its piece has."""
+        return tuple(tuple(statement.tables[0].public_values or ()) for statement in self.statements)
+
+
+def pieces_of(statement: Statement, shares: Sequence[Sequence[int]]) -> Pieces:
+    """The statement with its tables dealt to pieces; ``shares``: the indices of each piece's tables, rising.
+
+    Raises ValueError unless every table is in exactly one piece, and for fewer than two pieces or an empty one.
+    """
+    check_count(len(shares))
+    for index, share in enumerate(shares):
+        if not share or any(low >= high for low, high in pairwise(share)):
+            raise ValueError(f"piece {index}: it has one table or more, in their order")
+    dealt = Counter(table for share in shares for table in share)
+    for table in dealt:
+        if not 0 <= table < len(statement.tables):
+            raise ValueError(f"there is no table {table}: the statement has {len(statement.tables)}")
+    for table in range(len(statement.tables)):
+        if dealt[table] != 1:
+            raise ValueError(f"table {table} is in {'two pieces' if dealt[table] else 'no piece'}")
+    heights = [table.main.shape[1] for table in statement.tables if table.main is not None]
+    rows = min([*heights, MAX_HEAD_ROWS])  # so low that its final polynomial is no shorter for the head
+    return in_pieces([[statement.tables[i] for i in share] for share in shares], shares, rows, statement.label)
+
+
+def in_pieces(
+    tables: Sequence[Sequence[Table]],
+    numbers: Sequence[Sequence[int]],
+    rows: int,
+    label: str = "",
+    make: Callable[[Sequence[Table], str], Statement] = Statement,
+) -> Pieces:
+    """Pieces of these tables, each with its head before them.
+
+    ``numbers``: what each piece's head states, one number a table; ``rows``: of each head's trace; ``make``: the
+    statement of a piece, from its tables and label. Raises ValueError for fewer than two pieces, and where a bus
+    carries tuples of two widths.
+    """
+    check_count(len(tables))
+    descriptions = [[table.air.describe() for table in piece] for piece in tables]
+    statements = []
+    for piece, stated, buses in zip(tables, numbers, _buses(descriptions), strict=True):
+        head = Table(Head(buses, len(piece)), stated, np.zeros((1, rows), dtype=np.uint64))
+        statements.append(make([head, *piece], label))
+    return Pieces(tuple(statements))
+
+
+def _buses(pieces: Sequence[Sequence[AirDescription]]) -> list[list[tuple[str, int]]]:
+    """Name and width of the buses of each piece's head, in the order of their numbers.
+
+    First all buses of all pieces, by first appearance. Then as many more, unused, as earlier pieces have local lookups,
+    whose numbers they take: or else local lookups of two pieces had one number, and could make up for each other. And
+    one more where no bus is as wide as the widest tuple, on which all fingerprints depend.
+    """
+    airs = [air for piece in pieces for air in piece]
+    check_bus_widths(airs)
+    widths: dict[str, int] = {}
+    for air in airs:
+        for lookup in air.lookups:
+            if lookup.bus is not None:
+                widths.setdefault(lookup.bus, len(lookup.tuples[0].fields))
+    widest = max_tuple_width(tuple(airs))
+    unused, heads = int(widest not in widths.values()), []
+    for piece in pieces:
+        names = islice((name for i in count() if (name := f"unused {i}") not in widths), unused)
+        heads.append([*widths.items(), *((name, widest) for name in names)])
+        unused += sum(len(air.locals) for air in piece)
+    return heads

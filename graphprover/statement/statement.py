@@ -1,0 +1,187 @@
+"""What is proved: tables, their public values, and (for the prover alone) their traces."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from operator import index
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from graphprover.air import Air
+from graphprover.air.description import AirDescription
+from graphprover.field import P
+from graphprover.proof.proof import MAX_TABLES, check_label
+from graphprover.protocol.hashing import keccak256
+from graphprover.protocol.layout import Layout
+from graphprover.protocol.preprocessed import preprocessed_cap
+from graphprover.protocol.transcript import RELEASE
+from graphprover.reports.notebook import html, quoted, short
+from graphprover.statement.trace_task import Recipe, make
+
+BINDING_MAGIC = b"graphprover statement 1"
+
+_PREPROCESSED: WeakKeyDictionary[Air, np.ndarray] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """One table of a statement."""
+
+    air: Air  # what every row satisfies
+    public_values: Sequence[int] | None = None  # None: whatever the proof states, which `Verdict` then reports
+    # The trace, uint64 (columns, rows), or how a device makes it; unused by the verifier.
+    main: np.ndarray | Recipe | None = None
+
+    def __post_init__(self) -> None:
+        if self.public_values is None:
+            return
+        values = tuple(index(value) for value in self.public_values)
+        if any(not 0 <= value < P for value in values):
+            raise ValueError(f"table {self.air.name}: a public value is not in 0..p - 1, p = 2^64 - 2^32 + 1")
+        object.__setattr__(self, "public_values", values)
+
+    @cached_property
+    def preprocessed(self) -> np.ndarray | None:
+        """The preprocessed columns, uint64 (columns, rows), or None; raises ValueError when they are malformed.
+
+        They are made once for all tables of one `Air`. ValueError also if an earlier table of it had others.
+        """
+        if not self.air.describe().preprocessed_width:
+            return None
+        columns = _PREPROCESSED.get(self.air)
+        if columns is not None:
+            self.check_columns()
+            return columns
+        columns = self._columns()
+        if not self.air.immutable:
+            columns = columns.copy()  # the array may be part of another one, which can be written
+        columns.flags.writeable = False
+        _PREPROCESSED[self.air] = columns
+        return columns
+
+    def check_columns(self) -> None:
+        """Check that the preprocessed columns are the first ones that the `Air` gave.
+
+        Raises:
+            ValueError: if `Air.preprocessed_trace` gives others now.
+        """
+        kept = _PREPROCESSED.get(self.air)
+        if kept is None or self.air.immutable:
+            return
+        if not np.array_equal(kept, self._columns()):
+            raise ValueError(
+                f"table {self.air.name}: preprocessed_trace() gives other columns than before: make a new Air for them"
+            )
+
+    def _columns(self) -> np.ndarray:
+        width = self.air.describe().preprocessed_width
+        return as_columns(self.air.preprocessed_trace(), width, f"preprocessed columns of table {self.air.name}")
+
+
+@dataclass(frozen=True, eq=False)
+class Statement:
+    """Tables proved together; their buses balance over all of them.
+
+    Raises ValueError without tables, with more of them than a proof can count, or for a label it cannot carry.
+    """
+
+    tables: tuple[Table, ...]
+    label: str = ""  # a name for people, carried by the proof and bound by it; a verifier need not use the same
+    _caps: dict[tuple[int, int], tuple[bytes, ...]] = field(init=False, repr=False)  # commitments made so far
+
+    def __init__(self, tables: Sequence[Table], label: str = "") -> None:
+        object.__setattr__(self, "tables", tuple(tables))
+        object.__setattr__(self, "label", label)
+        object.__setattr__(self, "_caps", {})
+        if not 1 <= len(self.tables) <= MAX_TABLES:
+            raise ValueError(f"a statement has 1 to {MAX_TABLES} tables, not {len(self.tables)}")
+        check_label(label)
+
+    def __repr__(self) -> str:
+        return f"<{self._title}>"
+
+    def _repr_html_(self) -> str:
+        rows: list[tuple[object, ...]] = [("table", "trace: columns × rows", "public values")]
+        for table in self.tables:
+            trace = " × ".join(f"{size:,}" for size in getattr(table.main, "shape", ()))
+            values = "any" if table.public_values is None else len(table.public_values)
+            rows.append((short(table.air.name), trace or "none", values))
+        return html(self._title, {}, rows)
+
+    @property
+    def _title(self) -> str:
+        tables = len(self.tables)
+        label = f" {quoted(self.label)}" if self.label else ""
+        return f"Statement{label} of {tables} table{'s' * (tables != 1)}"
+
+    @cached_property
+    def descriptions(self) -> tuple[AirDescription, ...]:
+        """The traced description of each table."""
+        return tuple(table.air.describe() for table in self.tables)
+
+    def preprocessed_cap(self, log_blowup: int, cap_height: int) -> tuple[bytes, ...] | None:
+        """The commitment to all preprocessed columns, computed here and kept; None without any.
+
+        Raises ValueError for malformed columns, and for other ones than before (`Table.check_columns`).
+        """
+        for table in self.tables:
+            table.check_columns()
+        traces = [table.preprocessed for table in self.tables if table.preprocessed is not None]
+        if traces and (log_blowup, cap_height) not in self._caps:
+            self._caps[log_blowup, cap_height] = preprocessed_cap(traces, log_blowup, cap_height)
+        return self._caps.get((log_blowup, cap_height))
+
+
+def with_traces(statement: Statement, device: Any = None) -> Statement:
+    """The statement with every trace made that is a recipe, by all threads of the CPU if not by another device."""
+    if not any(isinstance(table.main, Recipe) for table in statement.tables):
+        return statement
+    # Here, because nobody else needs a device.
+    from graphprover.device.choose import device_for
+
+    device, made = device or device_for("cpu"), dict[Recipe, Any]()
+    tables = [
+        replace(table, main=make(device, table.main, made)) if isinstance(table.main, Recipe) else table
+        for table in statement.tables
+    ]
+    return Statement(tables, statement.label)
+
+
+def as_columns(array: Any, width: int, what: str) -> np.ndarray:
+    """A contiguous uint64 (columns, rows) array of field elements, or ValueError that says what is wrong."""
+    columns = np.asarray(array)
+    if columns.ndim != 2 or columns.shape[0] != width:
+        raise ValueError(f"{what}: shape {columns.shape}; expected ({width} columns, rows)")
+    rows = columns.shape[1]
+    if rows == 0 or rows & (rows - 1):
+        raise ValueError(f"{what}: {rows} rows; the number of rows must be a power of two")
+    if columns.dtype != np.uint64:
+        if columns.dtype.kind not in "iub" or (columns.dtype.kind == "i" and (columns < 0).any()):
+            raise ValueError(f"{what}: dtype {columns.dtype} with values outside the field; use uint64 words below p")
+        columns = columns.astype(np.uint64)
+    if columns.max() >= np.uint64(P):
+        column, row = np.argwhere(columns >= np.uint64(P))[0]
+        raise ValueError(f"{what}: column {column}, row {row} is not below p = 2^64 - 2^32 + 1")
+    return np.ascontiguousarray(columns)
+
+
+def binding_digest(layout: Layout, label: str, preprocessed: Sequence[bytes] | None) -> bytes:
+    """The 32 bytes the transcript starts from: format, release, label, parameters, tables, preprocessed commitment.
+
+    Plonky3 binds none of them, so the challenger's initial state does.
+    """
+    return _binding_digest(layout, label, None if preprocessed is None else tuple(preprocessed))
+
+
+@lru_cache(maxsize=16)
+def _binding_digest(layout: Layout, label: str, preprocessed: tuple[bytes, ...] | None) -> bytes:
+    name = label.encode()
+    parts = [BINDING_MAGIC, RELEASE.encode(), bytes([len(name)]), name]
+    parts += [layout.parameters.to_bytes(), len(layout.tables).to_bytes(4, "little")]
+    for air in layout.tables:
+        description = air.canonical_bytes
+        parts += [len(description).to_bytes(8, "little"), description]
+    cap = b"" if preprocessed is None else b"".join(preprocessed)
+    return keccak256(b"".join([*parts, len(cap).to_bytes(4, "little"), cap]))

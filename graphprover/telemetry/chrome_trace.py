@@ -1,0 +1,76 @@
+"""Observations as a Chrome trace, which Perfetto and chrome://tracing open: a process each, a row a thread."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from graphprover.telemetry.model import SeenTask
+from graphprover.telemetry.observation import Observation
+
+STAGES, FIRST_THREAD = 0, 1  # rows of a process: its stages, its threads
+PIECES, DEVICE = 999, 1000  # the first rows of pieces, downwards, and of GPUs' streams, upwards: one a worker
+
+Event = dict[str, Any]
+
+
+def chrome_trace(observations: Sequence[Observation]) -> dict[str, Any]:
+    """The object that a trace's file holds, in microseconds since the first of them began.
+
+    Each task is an event on its thread, named "round of table", and on a GPU another on its stream. A counter shows the
+    memory that the device held. Pieces have a row for when each commits, is proved and is verified.
+    """
+    began = min((seen.began for seen in observations), default=0.0)
+    events = [event for number, seen in enumerate(observations) for event in _events(number, seen, seen.began - began)]
+    return {"traceEvents": events, "displayTimeUnit": "ms"}
+
+
+def _events(process: int, seen: Observation, shift: float) -> Iterator[Event]:
+    def span(row: int, name: str, start: float, end: float, kind: str, **args: object) -> Event:
+        times = {"ts": (start + shift) * 1e6, "dur": max(end - start, 0.0) * 1e6}
+        return {"ph": "X", "name": name, "cat": kind, "pid": process, "tid": row, **times, "args": args}
+
+    def named(what: str, row: int, name: str) -> Event:
+        return {"ph": "M", "name": what, "pid": process, "tid": row, "args": {"name": name}}
+
+    on_gpu = seen.machine.gpu is not None
+    yield named("process_name", STAGES, f"{seen.name or 'proof'} by {seen.worker or seen.machine.host}")
+    yield named("thread_name", STAGES, "stages")
+    for thread in sorted({task.thread for task in seen.tasks}):
+        yield named("thread_name", FIRST_THREAD + thread, seen.lane(thread))
+    if on_gpu:
+        for maker in dict.fromkeys(seen.maker(task.thread) for task in seen.tasks):
+            yield named("thread_name", DEVICE + maker, _of(seen, maker, "GPU stream"))
+    for stage in seen.stages:
+        yield span(STAGES, stage.name, stage.start, stage.end, "stage")
+    lanes: dict[str, int] = {}
+    for index, piece in enumerate(seen.pieces):
+        for stage in piece.stages:
+            says = {"piece": index, "keeps": piece.keep, "planned bytes kept": piece.kept}
+            row = lanes.setdefault(piece.lane(stage), PIECES - len(lanes))
+            yield span(row, f"{stage.name} of piece {index}", stage.start, stage.end, "piece", **says)
+    for lane, row in lanes.items():
+        yield named("thread_name", row, lane)
+    for task in seen.tasks:
+        maker = seen.maker(task.thread)
+        name, args = f"{task.round} of {task.name}", _args(seen, task)
+        yield span(FIRST_THREAD + task.thread, name, task.start, task.end, "host", **args)
+        if on_gpu:
+            yield span(DEVICE + maker, name, task.device_start, task.device_end, "device", **args)
+        memory = {"name": _of(seen, maker, "memory"), "pid": process, "tid": STAGES, "args": {"bytes": task.held}}
+        yield {"ph": "C", "ts": (task.end + shift) * 1e6, **memory}
+
+
+def _of(seen: Observation, maker: int, what: str) -> str:
+    """What to call something of a worker, where there are several."""
+    return f"{seen.workers[maker].address} {what}" if seen.workers else what
+
+
+def _args(seen: Observation, task: SeenTask) -> Mapping[str, object]:
+    """What is shown of a task that is clicked."""
+    tables = ", ".join(seen.tables[part.table].name for part in task.tables)
+    piece = {} if task.piece is None else {"piece": task.piece}
+    counts = {"launches": task.launches, "bytes up": task.uploaded, "bytes down": task.downloaded}
+    return (
+        piece
+        | {"tables": tables, "waited ms": task.waited * 1e3, **counts, "bytes held": task.held}
+        | {f"planned {name}": value for name, value in task.planned._asdict().items()}
+    )

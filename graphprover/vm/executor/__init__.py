@@ -1,0 +1,1 @@
+"""Runs a guest and records the run. Start with execute.py."""

@@ -1,0 +1,439 @@
+"""Running a program: an Image and its input in, an Execution out, with or without the record for its tables."""
+
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphprover.device.host_memory import addresses_left, host_memory
+from graphprover.vm.executor import interpreter, native
+from graphprover.vm.executor.faults import Fault, GuestFault
+from graphprover.vm.executor.interpreter import (
+    ACCESSES,
+    ADDRESS,
+    CYCLE,
+    EXITED,
+    FAULTS,
+    FREE,
+    IN_BLOCKS,
+    INSTRUCTION,
+    LOG_PAGE,
+    MISALIGNED,
+    PAGE_BYTES,
+    PAGE_WORDS,
+    Blocks,
+    State,
+    Store,
+    Tape,
+)
+from graphprover.vm.executor.record import INTERVAL, NO_REGISTER, REGISTERS, Memory, Record, Registers
+from graphprover.vm.profile.counters import Counters
+from graphprover.vm.program.compressed import REMEDY, is_compressed
+from graphprover.vm.program.elf import Image
+from graphprover.vm.program.io import (
+    EXIT,
+    INPUT_BASE,
+    MAX_INPUT_BYTES,
+    MAX_OUTPUT_BYTES,
+    MEMORY_END,
+    OUTPUT_BASE,
+    region,
+)
+from graphprover.vm.program.isa import A0, A7, ILLEGAL, Instruction, Op, decode, disassemble, encode
+from graphprover.vm.program.symbols import function_at
+from graphprover.vm.tables.clock import LOG_SLOTS, MAX_CYCLES, SLOT_MEMORY, time_of
+from graphprover.vm.tables.keccak_f import WORDS
+
+DEFAULT_CYCLES = 1 << 30
+DEFAULT_MEMORY = 1 << 30  # without a record
+SLICE = 1 << 19  # cycles between looks at signals; as host calls these are half a second
+BLOCK = 256  # pages whose words are listed at once
+_CLOCK_BYTES = 4
+_ACCESS_BYTES = 8 + _CLOCK_BYTES  # of the record
+_SNAPSHOT_BYTES = 4 + 8 + 2 * 8 * REGISTERS
+# What a slice records at most; limits are looked at behind each.
+_SLICE_ACCESSES = SLICE * WORDS
+_SLICE_SNAPSHOTS = SLICE // INTERVAL + 1
+_SLICE_BYTES = _SLICE_ACCESSES * _ACCESS_BYTES + _SLICE_SNAPSHOTS * _SNAPSHOT_BYTES
+# A run with a record maps 3.5 times its limit: as pages, as their clocks, which are half as long, as accesses and as
+# snapshots. All together use no more than the limit.
+_MAPPED_HALVES = 7
+_LEAST = 16 << 20  # bytes for a run by default, however few addresses are left
+
+
+@dataclass(frozen=True, eq=False)
+class Execution:
+    """A program that has run to its exit."""
+
+    image: Image
+    input: bytes
+    output: bytes
+    exit_code: int  # a0 at the exit, 64 bits
+    cycles: int  # instructions executed, the exit's ecall included
+    counts: np.ndarray  # int64 (instructions of the image,), how often each was executed
+    misaligned: int  # loads and stores at addresses that are no multiples of their size
+    in_blocks: int  # cycles that machine code ran, not the interpreter
+    memory_bytes: int  # of pages that hold the program's data or the input or were touched, and of the output
+    record: Record | None  # where asked for
+
+    def __repr__(self) -> str:
+        return (
+            f"Execution(cycles={self.cycles:,}, exit_code={self.exit_code}, input={len(self.input):,} bytes, "
+            f"output={len(self.output):,} bytes, recorded={self.record is not None})"
+        )
+
+    def mix(self) -> dict[Op, int]:
+        """How often each operation was executed, most frequent first; operations that were not are left out."""
+        ops = self.image.instructions.op
+        totals = np.bincount(ops, weights=self.counts, minlength=ILLEGAL + 1).astype(np.int64)
+        return {op: int(totals[op]) for op in sorted(Op, key=lambda op: -totals[op]) if totals[op]}
+
+
+def execute(
+    image: Image,
+    data: bytes = b"",
+    *,
+    max_cycles: int = DEFAULT_CYCLES,
+    max_memory: int | None = None,
+    record: bool = False,
+) -> Execution:
+    """Run ``image`` on the input ``data`` until it exits.
+
+    ``max_memory`` bounds what a run takes of the host, in bytes: pages of 4096 bytes with the program's data or the
+    input, or touched; the output; the record. The default is DEFAULT_MEMORY, and with ``record`` half of what the
+    computer has.
+
+    Raises GuestFault for what the guest does wrong, and where it passes a limit; ValueError for an input or limits that
+    cannot be; MemoryError if ``ulimit -v`` leaves too few addresses for ``max_memory``. A signal's handler runs within
+    SLICE cycles, and what it raises ends the run.
+    """
+    _check(data, max_cycles)
+    if max_memory is None:
+        max_memory = half_of_memory() if record else DEFAULT_MEMORY
+    run = _Run(image, data, max_cycles, max_memory, record=record)
+    tape = run.tape() if record else None
+    run.run(tape)
+    return run.execution(None if tape is None else run.record(tape))
+
+
+def _check(data: bytes, max_cycles: int) -> None:
+    if len(data) > MAX_INPUT_BYTES:
+        raise ValueError(f"an input of {len(data):,} bytes; {MAX_INPUT_BYTES:,} have a place")
+    if not 0 < max_cycles < MAX_CYCLES:
+        raise ValueError(f"a limit of {max_cycles:,} cycles is not in 1 .. 2^32 - 1")
+
+
+def execute_counting(
+    image: Image,
+    data: bytes,
+    start: Callable[[int], Counters],
+    *,
+    max_cycles: int = DEFAULT_CYCLES,
+    max_memory: int = DEFAULT_MEMORY,
+) -> tuple[Execution, Memory]:
+    """Run as `execute` does, and count for a profile; gives also the words that were accessed.
+
+    ``start`` makes the counters for a pool of so many words. ``max_memory`` does not bound what these take, but they
+    take no more for a word than the word does, and nothing for a cycle.
+    """
+    _check(data, max_cycles)
+    run = _Run(image, data, max_cycles, max_memory)
+    counters = start(len(run.store.pool))
+    run.run(counters=counters)
+    return run.execution(None), run.memory(counters.pool[: PAGE_WORDS * (run.pages + 1)] >> LOG_SLOTS)
+
+
+def half_of_memory() -> int:
+    """Half of the bytes of memory that this process may have, and with room for a run in half of its addresses."""
+    mapped = addresses_left() // 2 - _SLICE_BYTES
+    return min(host_memory() // 2, max(_LEAST, mapped * 2 // _MAPPED_HALVES))
+
+
+def smallest() -> Image:
+    """A program that does nothing but exit."""
+    leave = [encode(Instruction(Op.ADDI, rd=A7, imm=EXIT)), encode(Instruction(Op.ECALL))]
+    none = np.zeros(0, dtype=np.uint64)
+    return Image(0, 0, np.array(leave, dtype=np.uint32), none, none, 8)
+
+
+def prepare(*, record: bool = False) -> None:
+    """Compile the interpreter, or load it, so that what runs next can be timed."""
+    execute(smallest(), max_memory=1 << 16, record=record)
+
+
+class _Run:
+    """One run: what the interpreter changes in place, and the host's part."""
+
+    def __init__(self, image: Image, data: bytes, max_cycles: int, max_memory: int, *, record: bool = False) -> None:
+        self.image, self.data, self.max_cycles, self.max_memory = image, data, max_cycles, max_memory
+        self.code = interpreter.predecode(image.instructions)
+        visits = np.zeros(len(image.code) + 2, dtype=np.int64)
+        self.native, self.runs = native.none(image), visits[:0]
+        self.state = State(np.zeros(NO_REGISTER + 1, np.uint64), np.zeros(IN_BLOCKS + 1, np.int64), visits)
+        self.recorded = 0  # bytes of the record
+        self._check_addresses(record)
+        self.state.position[INSTRUCTION] = (image.entry - image.code_base) // 4
+        self.store = self._store()
+        self.translation = native.translation_of(image, record=record)
+
+    def _check_addresses(self, record: bool) -> None:
+        """Raise MemoryError if the room for pages and record cannot be mapped."""
+        pages = min(self.max_memory, MEMORY_END)
+        accesses, snapshots = self._most_recorded()
+        tape = pages // 2 + accesses * _ACCESS_BYTES + snapshots * _SNAPSHOT_BYTES
+        needed, left = pages + record * tape, addresses_left()
+        if needed > left:
+            raise MemoryError(
+                f"a run with a limit of {self.max_memory:,} bytes needs {needed:,} bytes of addresses, and the limit "
+                f"of addresses leaves {left:,}: raise it (ulimit -v), or lower --max-memory"
+            )
+
+    def _most_recorded(self) -> tuple[int, int]:
+        """Accesses and snapshots of the longest run in this memory."""
+        snapshots = self.max_memory // _SNAPSHOT_BYTES + _SLICE_SNAPSHOTS
+        return self.max_memory // _ACCESS_BYTES + _SLICE_ACCESSES, min(self.max_cycles // INTERVAL + 1, snapshots)
+
+    def _store(self) -> Store:
+        """Memory as it is at the start."""
+        image = self.image
+        border = image.zero_base >> LOG_PAGE
+        first_input, last_input = INPUT_BASE >> LOG_PAGE, (INPUT_BASE + 7 + len(self.data)) >> LOG_PAGE
+        pages = image.addresses >> LOG_PAGE
+        others = np.array([border, *range(first_input, last_input + 1)], dtype=np.uint64)
+        owners = np.union1d(pages, others)
+        bases = PAGE_WORDS * np.arange(1, len(owners) + 1)
+        self.state.position[FREE] = len(owners) + 1
+        limit = min(self.max_memory, MEMORY_END) // PAGE_BYTES
+        if len(owners) > limit:
+            raise self._fault(Fault.MEMORY_LIMIT, f"{self.max_memory:,} bytes, less than program and input need")
+        number = np.searchsorted(owners, pages)
+        places = bases[number] + (image.addresses >> 3).astype(np.int64) % PAGE_WORDS
+        last = bases[np.searchsorted(owners, border)]
+        there = np.zeros(last + PAGE_WORDS, dtype=bool)
+        there[places] = there[last + image.zero_base // 8 % PAGE_WORDS :] = True
+        store = Store(
+            np.zeros(MEMORY_END >> LOG_PAGE, dtype=np.int64),
+            np.zeros(PAGE_WORDS * (limit + 1), dtype=np.uint64),
+            np.zeros(limit + 1, dtype=np.uint32),
+            there,
+            image.zero_base,
+            image.code_base,
+            image.code_end,
+        )
+        store.owners[1 : len(owners) + 1] = owners
+        store.pool[places] = image.values
+        self.inputs = region(self.data)
+        start = bases[np.searchsorted(owners, first_input)]  # its pages follow one another here, too
+        store.pool[start : start + len(self.inputs)] = self.inputs
+        # The interpreter must look closely at pages of which some words do not exist or are code.
+        existing = np.bincount(number, minlength=len(owners))
+        existing[owners == border] += (PAGE_BYTES - image.zero_base % PAGE_BYTES) // 8
+        partial = (existing < PAGE_WORDS) & (owners <= border)
+        code = (owners >= image.code_base >> LOG_PAGE) & (owners <= (image.code_end - 1) >> LOG_PAGE)
+        store.pages[owners] = np.where(partial | code, -bases, bases)
+        return store
+
+    def tape(self) -> Tape:
+        """Room for the record of the longest run in this memory; it is taken as it is written."""
+        accesses, snapshots = self._most_recorded()
+        return Tape(
+            np.empty(accesses, dtype=np.uint64),
+            np.empty(accesses, dtype=np.uint32),
+            np.empty(snapshots, dtype=np.uint32),
+            np.empty(snapshots, dtype=np.uint64),
+            np.empty((snapshots, REGISTERS), dtype=np.uint64),
+            np.empty((snapshots, REGISTERS), dtype=np.uint64),
+            np.zeros(NO_REGISTER + 1, dtype=np.uint64),
+            np.zeros(len(self.store.pool), dtype=np.uint32),
+        )
+
+    def run(self, tape: Tape | None = None, counters: Counters | None = None) -> None:
+        """Run to the exit; raises GuestFault. In slices, so that signals are handled in between."""
+        blocks = self._blocks(self.translation.native if counters is None else self.native, tape)
+        while True:
+            if counters is None and self.native is not self.translation.native:
+                blocks = self._blocks(self.translation.native, tape)
+            interpreted, end = self._interpreted(), min(int(self.state.position[CYCLE]) + SLICE, self.max_cycles)
+            status = interpreter.run(self.code, self.state, self.store, end, tape, counters, blocks)
+            if tape is not None:
+                self._check_memory(after=int(status == EXITED))
+            if counters is None:
+                self.translation.interpreted(self._interpreted() - interpreted, self._counts)
+            if status == EXITED:
+                return
+            if FAULTS[status] is not Fault.CYCLE_LIMIT or end == self.max_cycles:
+                raise self._guest_fault(FAULTS[status])
+
+    def _blocks(self, code: native.Native, tape: Tape | None) -> Blocks:
+        """Machine code for the cycles that come."""
+        state, store = self.state, self.store
+        state.visits[:] = self._visits()
+        self.native, self.runs = code, np.zeros(len(code.blocks), dtype=np.int64)
+        recorded = (None,) * 4 if tape is None else (tape.old, tape.clock, tape.registers, tape.pool)
+        used = (state.registers, state.position, store.pages, store.pool, store.there, code.entries, self.runs)
+        addresses = [0 if array is None else array.ctypes.data for array in (*used, *recorded)]
+        return Blocks(code.entries, code.address, np.array(addresses, dtype=np.uint64))
+
+    def _interpreted(self) -> int:
+        """Cycles."""
+        return int(self.state.position[CYCLE] - self.state.position[IN_BLOCKS])
+
+    def _visits(self) -> np.ndarray:
+        """Those of the state, with those of blocks."""
+        visits = self.state.visits.copy()
+        np.add.at(visits, [block.start for block in self.native.blocks], self.runs)
+        np.subtract.at(visits, [block.end for block in self.native.blocks], self.runs)
+        return visits
+
+    def _counts(self) -> np.ndarray:
+        """How often each instruction was executed so far."""
+        return np.cumsum(self._visits())[: len(self.image.code)]
+
+    def _guest_fault(self, fault: Fault) -> GuestFault:
+        """The fault of the instruction that the interpreter stopped at."""
+        index = int(self.state.position[INSTRUCTION])
+        output = self._output_until_now()
+        if index == len(self.image.code):
+            return self._fault(Fault.JUMP_OUTSIDE_CODE, f"to {self.image.code_end:#x}", after=1, output=output)
+        if fault == Fault.JUMP_OUTSIDE_CODE:
+            pc = self.image.code_base + 4 * index
+            jump = decode(int(self.image.code[index]), pc)
+            assert jump is not None
+            start = int(self.state.registers[jump.rs1]) if jump.op == Op.JALR else pc
+            target = (start + jump.imm) % 2**64 & ~1
+            fault = Fault.MISALIGNED_JUMP if target % 4 else fault
+            return self._fault(fault, f"to {target:#x}", output=output)
+        if fault == Fault.ILLEGAL_INSTRUCTION and is_compressed(int(self.image.code[index])):
+            return self._fault(Fault.COMPRESSED_INSTRUCTION, REMEDY, output=output)
+        address = f"{int(self.state.position[ADDRESS]) % 2**64:#x}"
+        details = {
+            Fault.STORE_INTO_CODE: address,
+            Fault.ADDRESS_TOO_LARGE: address,
+            Fault.UNMAPPED_ADDRESS: address,
+            Fault.MISALIGNED_HOST_CALL: address,
+            Fault.UNKNOWN_HOST_CALL: str(int(self.state.registers[A7])),
+            Fault.CYCLE_LIMIT: f"{self.max_cycles:,}",
+            Fault.MEMORY_LIMIT: f"{self.max_memory:,} bytes",
+        }
+        return self._fault(fault, details.get(fault, ""), output=output)
+
+    def _fault(self, fault: Fault, detail: str, after: int = 0, output: bytes = b"") -> GuestFault:
+        """A fault of the next instruction, or of the one ``after`` = 1 before."""
+        index = int(self.state.position[INSTRUCTION]) - after
+        pc = self.image.code_base + 4 * index
+        line = disassemble(int(self.image.code[index]), pc)
+        cycles = int(self.state.position[CYCLE]) - after
+        return GuestFault(fault, pc, line, cycles, detail, function_at(self.image.file, pc), output)
+
+    @property
+    def pages(self) -> int:
+        """How many pages were taken."""
+        return int(self.state.position[FREE]) - 1
+
+    def _output_length(self) -> int:
+        """In bytes; raises GuestFault where it is impossible or passes the limit."""
+        length = int(self._page(OUTPUT_BASE)[0])
+        if length > MAX_OUTPUT_BYTES:
+            raise self._fault(Fault.OUTPUT_LENGTH, f"{length:,} bytes", after=1)
+        if length + self._taken() > self.max_memory:
+            detail = f"{self.max_memory:,} bytes, with an output of {length:,}"
+            raise self._fault(Fault.MEMORY_LIMIT, detail, after=1)
+        return length
+
+    def _taken(self) -> int:
+        """Bytes of pages and of the record."""
+        return PAGE_BYTES * self.pages + self.recorded
+
+    def _check_memory(self, after: int) -> None:
+        """Count the record; raises GuestFault where it passes the limit with the pages."""
+        cycles, accesses = int(self.state.position[CYCLE]), int(self.state.position[ACCESSES])
+        words = (_CLOCK_BYTES + len(Memory.__annotations__) * 8) * PAGE_WORDS * self.pages
+        self.recorded = _ACCESS_BYTES * accesses + _SNAPSHOT_BYTES * (cycles // INTERVAL + 1) + words
+        if self._taken() > self.max_memory:
+            detail = f"{self.max_memory:,} bytes: a run of {cycles:,} cycles and its record take {self._taken():,}"
+            raise self._fault(Fault.MEMORY_LIMIT, f"{detail}; allow more with --max-memory", after)
+
+    def _output(self) -> bytes:
+        """What lies in the output's region, page by page, so that no more is held; raises as its length does."""
+        length = self._output_length()
+        output = io.BytesIO()
+        for page in range(OUTPUT_BASE, OUTPUT_BASE + 8 + length, PAGE_BYTES):
+            words = self._page(page)[1:] if page == OUTPUT_BASE else self._page(page)
+            output.write(words.astype("<u8").tobytes())
+        output.truncate(length)
+        return output.getvalue()
+
+    def _output_until_now(self) -> bytes:
+        """The same of a run that has not ended; nothing where its length is impossible or passes the limit."""
+        try:
+            return self._output()
+        except GuestFault:
+            return b""
+
+    def _page(self, address: int) -> np.ndarray:
+        """The words of a page."""
+        base = abs(int(self.store.pages[address >> LOG_PAGE]))
+        return self.store.pool[base : base + PAGE_WORDS]  # the pool's first page is zero
+
+    def execution(self, record: Record | None) -> Execution:
+        """What has been run."""
+        position = self.state.position
+        output = self._output()
+        return Execution(
+            self.image,
+            self.data,
+            output,
+            int(self.state.registers[A0]),
+            int(position[CYCLE]),
+            self._counts(),
+            int(position[MISALIGNED]),
+            int(position[IN_BLOCKS]),
+            PAGE_BYTES * self.pages + len(output),
+            record,
+        )
+
+    def record(self, tape: Tape) -> Record:
+        """The record of a run that has filled ``tape``."""
+        cycles, accesses = int(self.state.position[CYCLE]), int(self.state.position[ACCESSES])
+        snapshots = -(-cycles // INTERVAL)
+        return Record(
+            cycles,
+            tape.old[:accesses],
+            tape.clock[:accesses],
+            tape.instruction[:snapshots],
+            tape.at[:snapshots],
+            tape.values[:snapshots],
+            tape.times[:snapshots],
+            Registers(self.state.registers[:REGISTERS], tape.registers[:REGISTERS]),
+            self.memory(tape.pool),
+        )
+
+    def memory(self, clocks: np.ndarray) -> Memory:
+        """The words that were accessed, by the clocks of the last accesses of the pool's words, 0 for none.
+
+        Listed by BLOCK pages, so that little beside the result is held.
+        """
+        pages = 1 + np.argsort(self.store.owners[1 : self.pages + 1])
+        words = PAGE_WORDS * (self.pages + 1)
+        clocks, pool = (array[:words].reshape(-1, PAGE_WORDS) for array in (clocks, self.store.pool))
+        memory = Memory(*np.empty((4, np.count_nonzero(clocks)), dtype=np.uint64))
+        last = 0
+        for block in range(0, len(pages), BLOCK):
+            row, word = np.nonzero(clocks[pages[block : block + BLOCK]])
+            page = pages[block + row]
+            first, last = last, last + len(page)
+            memory.address[first:last] = self.store.owners[page].astype(np.int64) * PAGE_BYTES + 8 * word
+            memory.initial[first:last] = self._initial(memory.address[first:last])
+            memory.final[first:last] = pool[page, word]
+            memory.t[first:last] = time_of(clocks[page, word].astype(np.uint64), SLOT_MEMORY)
+        return memory
+
+    def _initial(self, addresses: np.ndarray) -> np.ndarray:
+        """What the words at these addresses, which exist, held at the start."""
+        words = np.zeros(len(addresses), dtype=np.uint64)
+        below = addresses < self.image.zero_base
+        words[below] = self.image.values[np.searchsorted(self.image.addresses, addresses[below])]
+        inputs = (addresses >= INPUT_BASE) & (addresses < INPUT_BASE + 8 * len(self.inputs))
+        words[inputs] = self.inputs[(addresses[inputs] - INPUT_BASE) >> 3]
+        return words

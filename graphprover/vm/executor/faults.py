@@ -1,0 +1,69 @@
+"""What a guest can do wrong."""
+
+from enum import StrEnum
+from typing import Any
+
+from graphprover.protocol.errors import VerificationError
+from graphprover.vm.statement.claim import shown
+
+LAST_BYTES = 240  # of the output until a fault, in its message
+
+
+class Fault(StrEnum):
+    """The kinds of guest faults."""
+
+    ILLEGAL_INSTRUCTION = "illegal instruction"
+    BREAKPOINT = "breakpoint"
+    MISALIGNED_JUMP = "misaligned jump"
+    JUMP_OUTSIDE_CODE = "jump outside the code"
+    STORE_INTO_CODE = "store into code"
+    ADDRESS_TOO_LARGE = "access at or above 2^32"
+    UNMAPPED_ADDRESS = "access to unmapped memory"
+    CYCLE_LIMIT = "cycle limit"
+    MEMORY_LIMIT = "memory limit"
+    UNKNOWN_HOST_CALL = "unknown host call"
+    MISALIGNED_HOST_CALL = "misaligned argument of a host call"
+    OUTPUT_LENGTH = "impossible output length"
+    COMPRESSED_INSTRUCTION = "compressed instruction"
+
+
+class OtherExitCode(VerificationError):
+    """A run that ends with another exit code than was asked for, so that it is not to be proven."""
+
+
+class GuestFault(Exception):
+    """A guest that cannot go on."""
+
+    def __init__(
+        self,
+        fault: Fault,
+        pc: int,
+        line: str,
+        cycles: int,
+        detail: str = "",
+        function: str | None = None,
+        output: bytes = b"",
+    ) -> None:
+        what = f"{fault} ({detail})" if detail else str(fault)
+        where = f"pc {pc:#x} in {function}" if function else f"pc {pc:#x}"
+        super().__init__(f"{what} at {where}: {line} (after {cycles:,} cycles){_until_then(output)}")
+        self.fault = fault  # what happened
+        self.pc = pc  # of the instruction that did it, which is not executed
+        self.line = line  # the same, disassembled
+        self.cycles = cycles  # executed before
+        self.detail = detail  # addresses and numbers, for people
+        self.function = function  # of the program that pc lies in, with the offset there, where its file has symbols
+        self.output = output  # what the guest had put out until then; nothing where that cannot be told
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # An exception travels by what it was raised with, which here is more than its message.
+        return GuestFault, (self.fault, self.pc, self.line, self.cycles, self.detail, self.function, self.output)
+
+
+def _until_then(output: bytes) -> str:
+    """The end of what a guest had put out, as part of a message."""
+    if not output:
+        return ""
+    last = output[-LAST_BYTES:]
+    which = "" if last == output else f", at the end of {len(output):,} bytes,"
+    return f"; until then it had put out{which} {shown(last, LAST_BYTES)}"

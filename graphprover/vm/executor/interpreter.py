@@ -1,0 +1,429 @@
+"""The machine's inner loop, compiled: RV64IM and Zicclsm (misaligned loads and stores) on predecoded instructions.
+
+Memory is a pool of pages of 512 words that are taken as they are touched. ``pages`` gives for each of the 2^20 pages
+below 2^32 the index of its first word in the pool, 0 where it has none (the pool's first page is never used), negated
+where only some of its words exist or some are code.
+
+Registers: 0..31, SINK, and NO_REGISTER, which holds 0 and time 0.
+"""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from graphprover.runtime.numba_cache import call, njit
+from graphprover.vm.executor.accelerators import change, words_of
+from graphprover.vm.executor.faults import Fault
+from graphprover.vm.executor.operations import SIZES, computed, loaded, stored, stored_behind, taken
+from graphprover.vm.executor.record import INTERVAL, LOG_INTERVAL, NO_REGISTER, REGISTERS, registers_accessed
+from graphprover.vm.profile.calls import enter, move
+from graphprover.vm.profile.counters import (
+    FLAGS,
+    JUMP,
+    OTHER,
+    access,
+    late_of_call,
+    late_registers,
+    maybe_late,
+    touch,
+    touch_of_call,
+)
+from graphprover.vm.program.io import EXIT, MEMORY_END
+from graphprover.vm.program.isa import ILLEGAL, Instructions, Op
+from graphprover.vm.tables.clock import SLOT_A, SLOT_B, SLOT_D, clock_of, time_of
+from graphprover.vm.tables.limbs import LIMB_MASK
+from graphprover.vm.traces.ways import WAYS, way_of_call, way_of_place, way_of_shift, way_of_sum
+
+PAGE_WORDS = 512
+PAGE_BYTES = 8 * PAGE_WORDS
+LOG_PAGE = 12
+
+RUNNING, EXITED, _AT_BLOCK = -1, -2, -3  # status beside the number of a fault
+FAULTS = tuple(Fault)
+_ILLEGAL_INSTRUCTION = FAULTS.index(Fault.ILLEGAL_INSTRUCTION)
+_BREAKPOINT = FAULTS.index(Fault.BREAKPOINT)
+_JUMP_OUTSIDE_CODE = FAULTS.index(Fault.JUMP_OUTSIDE_CODE)
+_STORE_INTO_CODE = FAULTS.index(Fault.STORE_INTO_CODE)
+_ADDRESS_TOO_LARGE = FAULTS.index(Fault.ADDRESS_TOO_LARGE)
+_UNMAPPED_ADDRESS = FAULTS.index(Fault.UNMAPPED_ADDRESS)
+_CYCLE_LIMIT = FAULTS.index(Fault.CYCLE_LIMIT)
+_MEMORY_LIMIT = FAULTS.index(Fault.MEMORY_LIMIT)
+_UNKNOWN_HOST_CALL = FAULTS.index(Fault.UNKNOWN_HOST_CALL)
+_MISALIGNED_HOST_CALL = FAULTS.index(Fault.MISALIGNED_HOST_CALL)
+
+_END = ILLEGAL + 1  # stands behind the last instruction
+_NOWHERE = 1 << 30  # the distance of a jump to no instruction
+
+_SP = 2  # the stack pointer
+_NEAR = 32  # instructions
+_NEVER = 1 << 62
+
+_U = np.uint64
+_I = np.int64
+_0, _1, _3, _7, _8, _64 = map(np.uint64, (0, 1, 3, 7, 8, 64))
+_LIMB_MASK = np.uint64(LIMB_MASK)
+_clock_of, _time_of = njit(nogil=True)(clock_of), njit(nogil=True)(time_of)
+
+
+class State(NamedTuple):
+    """Registers and position; changed in place."""
+
+    registers: np.ndarray  # uint64 (34,)
+    position: np.ndarray  # int64 (7,): see below
+    visits: np.ndarray  # int64 (instructions + 2,): its running sum counts how often each instruction ran
+
+
+# Next instruction; so far: cycles, misaligned accesses, accesses of words that are recorded; the first page of the pool
+# that is free; what a faulty instruction accessed; cycles so far that compiled blocks ran.
+INSTRUCTION, CYCLE, MISALIGNED, ACCESSES, FREE, ADDRESS, IN_BLOCKS = range(7)
+
+
+class Store(NamedTuple):
+    """Memory."""
+
+    pages: np.ndarray  # int64 (2^20,)
+    pool: np.ndarray  # uint64, words
+    owners: np.ndarray  # uint32, the page of 2^20 of each page of the pool
+    there: np.ndarray  # bool, of the words of pages up to that of ``zero_base``, in the pool: whether they exist
+    zero_base: int
+    code_base: int
+    code_end: int
+
+
+class Tape(NamedTuple):
+    """What is recorded: the arrays of `record.Record`, with room for what comes, and when all was accessed last."""
+
+    old: np.ndarray  # uint64
+    clock: np.ndarray  # uint32
+    instruction: np.ndarray  # uint32, `Record.index`
+    at: np.ndarray  # uint64
+    values: np.ndarray  # uint64 (snapshots, REGISTERS)
+    times: np.ndarray  # uint64 (snapshots, REGISTERS)
+    registers: np.ndarray  # uint64 (34,), times of the last accesses
+    pool: np.ndarray  # uint32, clocks of the last accesses of the words of the pool
+
+
+class Blocks(NamedTuple):
+    """Compiled blocks of the program (`native`)."""
+
+    entries: np.ndarray  # int32 (instructions + 2,), not 0 where one begins
+    address: int  # of the function that runs them
+    arguments: np.ndarray  # uint64, addresses of what it works on: `translate.ARGUMENTS`
+
+
+@lru_cache(maxsize=16)  # programs, each of which runs and is replayed several times
+def predecode(decoded: Instructions) -> np.ndarray:
+    """One uint64 an instruction: op, d, a, b as bytes from the lowest, then the immediate; and one behind the end.
+
+    What accesses no register and does nothing becomes a fence; the immediate of jumps counts instructions.
+    """
+    used = registers_accessed(decoded)
+    none = used.d == NO_REGISTER
+    idle = none & (used.a == NO_REGISTER) & ~np.isin(decoded.op, [Op.JAL, Op.EBREAK, ILLEGAL])
+    op = np.where(idle, Op.FENCE, decoded.op).astype(np.uint64)
+    jumps = (op >= Op.JAL) & (op <= Op.BGEU) & (op != Op.JALR)
+    imm = (
+        np.where(jumps, np.where(decoded.imm % 4, _NOWHERE, decoded.imm >> 2), decoded.imm).astype(np.uint64)
+        & _LIMB_MASK
+    )
+    fields = op | used.d.astype(np.uint64) << 8 | used.a.astype(np.uint64) << 16 | used.b.astype(np.uint64) << 24
+    return np.append(fields | imm << 32, np.uint64(_END | NO_REGISTER << 8 | NO_REGISTER << 16 | NO_REGISTER << 24))
+
+
+@njit(nogil=True, cache=True)
+def _take(store, state, word):
+    """(status, place in the pool) of the aligned word at an address, whose page is taken if it is new."""
+    page = word >> _U(LOG_PAGE)
+    base = store.pages[page]
+    offset = _I(word >> _3) % PAGE_WORDS
+    if word < _U(store.zero_base):
+        if base == 0 or (base < 0 and not store.there[offset - base]):
+            return _UNMAPPED_ADDRESS, 0
+    elif base == 0:
+        free = state.position[FREE]
+        if PAGE_WORDS * (free + 1) > len(store.pool):
+            return _MEMORY_LIMIT, 0
+        state.position[FREE] = free + 1
+        store.owners[free] = page
+        base = store.pages[page] = PAGE_WORDS * free
+    return RUNNING, abs(base) + offset
+
+
+@njit(nogil=True, cache=True)
+def locate(store, state, address, size, write):
+    """(status, i, j): places in the pool of the first and the last word that an access of ``size`` bytes touches."""
+    if address > _U(MEMORY_END) - size:
+        return _ADDRESS_TOO_LARGE, 0, 0
+    if write and address < _U(store.code_end) and address + size > _U(store.code_base):
+        return _STORE_INTO_CODE, 0, 0
+    status, i = _take(store, state, address & ~_7)
+    if status != RUNNING:
+        return status, 0, 0
+    status, j = _take(store, state, (address + size - _1) & ~_7)
+    return status, i, j
+
+
+@njit(nogil=True, cache=True, forceinline=True)
+def _access(tape, n, place, old, cycle):
+    """The n-th access is that of a word of the pool."""
+    tape.old[_U(n)] = old
+    tape.clock[_U(n)] = tape.pool[_U(place)]
+    tape.pool[_U(place)] = np.uint32(_clock_of(cycle))
+
+
+@njit(nogil=True, cache=True)
+def _call(store, state, tape, counters, number, address, cycle):
+    """A host call other than exit; gives the status."""
+    size = words_of(number)
+    if size == 0:
+        return _UNKNOWN_HOST_CALL
+    if address & _7:
+        return _MISALIGNED_HOST_CALL
+    places = np.empty(size, dtype=np.int64)
+    for k in range(size):
+        word = address + _8 * _U(k)
+        base = store.pages[word >> _U(LOG_PAGE)] if word < _U(MEMORY_END) else 0
+        if base > 0:
+            places[k] = base + _I(word >> _3) % PAGE_WORDS
+        else:
+            status, places[k], _ = locate(store, state, word, _8, True)
+            if status != RUNNING:
+                return status
+    words = np.empty(size, dtype=np.uint64)
+    for k in range(size):
+        words[k] = store.pool[places[k]]
+    change(number, words)
+    for k in range(size):
+        place = places[k]
+        if tape is not None:
+            _access(tape, state.position[ACCESSES] + k, place, store.pool[place], cycle)
+        if counters is not None:
+            touch_of_call(counters, place, cycle)
+        store.pool[place] = words[k]
+    state.position[ACCESSES] += size
+    return RUNNING
+
+
+@njit(nogil=True, cache=True, forceinline=True)
+def _note(tape, rd, rs1, rs2, cycle):
+    """When an instruction has accessed its registers."""
+    now = _U(_time_of(_clock_of(cycle)))
+    tape.registers[rs1] = now + _U(SLOT_A)
+    tape.registers[rs2] = now + _U(SLOT_B)
+    tape.registers[rd] = now + _U(SLOT_D)
+
+
+@njit(nogil=True, cache=True, forceinline=True)
+def _finish(code, visits, tape, index, cycle, count):
+    """What a block does at its end, of one that was left before ``index``, after so many instructions."""
+    visits[index - count] += 1
+    visits[index] -= 1
+    if tape is not None:
+        for back in range(count, 0, -1):
+            fields = code[index - back]
+            rd, rs1, rs2 = fields >> _8 & _U(0xFF), fields >> _U(16) & _U(0xFF), fields >> _U(24) & _U(0xFF)
+            _note(tape, rd, rs1, rs2, cycle - back)
+
+
+@njit(nogil=True, cache=True, forceinline=True)
+def _to_block(entries, index):
+    """How many instructions, one at least, are before the next that a block begins with; _NEVER for many."""
+    for count in range(1, min(_NEAR, len(entries) - index)):
+        if entries[index + count] != 0:
+            return count
+    return _NEVER
+
+
+@njit(nogil=True, cache=True, forceinline=True)
+def _snapshot(tape, registers, index, cycle, accesses):
+    n = cycle >> LOG_INTERVAL
+    tape.instruction[n] = index
+    tape.at[n] = accesses
+    for register in range(REGISTERS):  # Numba takes 4 s to compile an assignment of slices
+        tape.values[n, register] = registers[register]
+        tape.times[n, register] = tape.registers[register]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def run(code, state, store, limit, tape, counters, blocks):
+    """Execute until the exit, or a fault: gives EXITED or its place in FAULTS.
+
+    ``code`` is `predecode`'s; ``tape`` is None or a `Tape` with room until the limit; ``counters`` is None or the
+    `Counters` of a profile, which sees no cycles of ``blocks``. Each of these is compiled for itself. A faulty
+    instruction has changed neither registers nor the contents of memory.
+    """
+    x = state.registers
+    position = state.position
+    visits = state.visits
+    length = len(code) - 1
+    index = position[INSTRUCTION]
+    cycle = position[CYCLE]
+    misaligned = position[MISALIGNED]
+    accesses = position[ACCESSES]
+    status, left = _CYCLE_LIMIT, -1
+    visits[index] += 1
+    if counters is not None:
+        calls, room = counters.calls, counters.room
+        steps, in_place = counters.steps, counters.in_place
+        counts, lates, times, words = counters.counts, counters.late, counters.registers, counters.pool
+        start, first, size_here = enter(calls, index, room)
+    while status == _CYCLE_LIMIT and cycle < limit:
+        end = stop = limit
+        if tape is not None:
+            end = stop = min(limit, cycle - cycle % INTERVAL + INTERVAL)
+            if cycle % INTERVAL == 0:
+                _snapshot(tape, x, index, cycle, accesses)
+        status = _AT_BLOCK
+        if blocks.entries[index] == 0 or cycle == left:
+            stop = min(end, cycle + _to_block(blocks.entries, index))
+            status = RUNNING
+        while status == RUNNING:
+            if cycle >= stop:
+                status = _CYCLE_LIMIT
+                break
+            if counters is not None:
+                late = way = 0
+            fields = code[index]
+            op = _I(fields & _U(0xFF))
+            rd = fields >> _8 & _U(0xFF)
+            rs1 = fields >> _U(16) & _U(0xFF)
+            rs2 = fields >> _U(24) & _U(0xFF)
+            imm = _U(_I(fields) >> 32)
+            a = x[rs1]
+            b = x[rs2]
+            c = _0
+            following = index + 1
+            if op <= Op.BGEU:
+                if op == Op.LUI:
+                    c = imm
+                elif op == Op.AUIPC:
+                    c = _U(store.code_base) + _U(4 * index) + imm
+                else:
+                    jumps = True
+                    if op == Op.JAL or op == Op.JALR:
+                        if rd != _U(NO_REGISTER):
+                            c = _U(store.code_base) + _U(4 * index + 4)
+                    else:
+                        jumps = taken(op, a, b)
+                    if counters is not None:
+                        way = int(not jumps)
+                    if jumps:
+                        if op == Op.JALR:
+                            distance = ((a + imm) & ~_1) - _U(store.code_base)
+                            if distance >= _U(4 * length) or distance & _3:
+                                status = _JUMP_OUTSIDE_CODE
+                                break
+                            following = _I(distance >> _U(2))
+                        else:
+                            following = index + _I(imm)
+                            if following < 0 or following >= length:
+                                status = _JUMP_OUTSIDE_CODE
+                                break
+                        visits[following] += 1
+                        visits[index + 1] -= 1
+                        if blocks.entries[following] != 0:
+                            status = _AT_BLOCK
+            elif op <= Op.SD:
+                address = a + imm
+                size = SIZES[op - Op.LB]
+                shift = _8 * (address & _7)
+                base = 0
+                if address < _U(MEMORY_END):
+                    base = store.pages[address >> _U(LOG_PAGE)]
+                if base > 0 and (address & _7) + size <= _8:
+                    i = j = base + _I(address >> _3) % PAGE_WORDS
+                else:
+                    status, i, j = locate(store, state, address, size, op >= Op.SB)
+                    if status != RUNNING:
+                        position[ADDRESS] = _I(address)
+                        break
+                misaligned += _I((address & (size - _1)) != _0)
+                old = store.pool[i]
+                if tape is not None:
+                    _access(tape, accesses, i, old, cycle)
+                    accesses += 1
+                if op < Op.SB:
+                    value = old >> shift
+                    if i != j:
+                        value |= store.pool[j] << (_64 - shift)
+                    c = loaded(op, value)
+                else:
+                    store.pool[i] = stored(old, b, size, shift)
+                if i != j:
+                    far = store.pool[j]
+                    if op >= Op.SB:
+                        store.pool[j] = stored_behind(far, b, size, shift)
+                    if tape is not None:
+                        _access(tape, accesses, j, far, cycle)
+                        accesses += 1
+                    if counters is not None:
+                        late += touch(words, j, cycle)
+                if counters is not None:
+                    late += touch(words, i, cycle)
+                    way = way_of_place(address, size)
+            elif op == Op.FENCE:
+                pass
+            elif op == Op.ECALL:
+                if a == _U(EXIT):
+                    status = EXITED
+                else:
+                    position[ACCESSES] = accesses
+                    status = _call(store, state, tape, counters, a, b, cycle)
+                    accesses = position[ACCESSES]
+                    if status != RUNNING:
+                        position[ADDRESS] = _I(b)
+                        break
+                    if counters is not None:
+                        late += late_of_call(counters)
+            elif op == Op.EBREAK:
+                status = _BREAKPOINT
+                break
+            elif op == ILLEGAL:
+                status = _ILLEGAL_INSTRUCTION
+                break
+            elif op == _END:
+                status = _JUMP_OUTSIDE_CODE
+                break
+            else:
+                c = computed(op, a, b + imm)
+                if counters is not None and (op == Op.ADDI or op == Op.ADD):
+                    way = way_of_sum(a, b, c)
+            x[rd] = c
+            if tape is not None:
+                _note(tape, rd, rs1, rs2, cycle)
+            if counters is not None:
+                step = steps[_U(WAYS * index + way)]
+                if step & OTHER:
+                    way = way_of_call(a) if op == Op.ECALL else way_of_shift(b)
+                    step = steps[_U(WAYS * index + way)]
+                entry = step >> FLAGS
+                at = _U(start + entry)
+                counts[at] += 1
+                t_d, t_a, t_b = access(times, rd, rs1, rs2, cycle)
+                if maybe_late(t_d, t_a, t_b, cycle):
+                    late += late_registers(lates, in_place, at, entry, rd, rs1, rs2, t_d, t_a, t_b, cycle)
+                if late != 0:
+                    lates[at] += late
+                jump = step & JUMP != 0
+                if jump or _U(following - first) >= size_here:
+                    start, first, size_here = move(calls, jump, _I(rd), index, following, _I(x[_SP]), room)
+            cycle += 1
+            index = following
+        if status == _AT_BLOCK:
+            visits[index] -= 1
+            position[INSTRUCTION], position[CYCLE], position[ACCESSES] = index, cycle, accesses
+            unfinished = call(blocks.address, _I(blocks.arguments.ctypes.data), end)
+            position[IN_BLOCKS] += position[CYCLE] - cycle
+            index, cycle, accesses = position[INSTRUCTION], position[CYCLE], position[ACCESSES]
+            if unfinished != 0:
+                _finish(code, visits, tape, index, cycle, unfinished)
+            visits[index] += 1
+            left = cycle
+            status = _CYCLE_LIMIT
+    visits[index] -= 1
+    position[INSTRUCTION] = index
+    position[CYCLE] = cycle
+    position[MISALIGNED] = misaligned
+    position[ACCESSES] = accesses
+    return status

@@ -1,0 +1,95 @@
+"""What an execution leaves behind for the tables that prove it: little, from which the rest is replayed.
+
+When accesses happen says clock.py. Memory is accessed in aligned words of 8 bytes.
+
+Registers: x0 is register 0, never written. A load to x0 writes to register SINK instead. What else an instruction
+accesses is `registers_accessed`: nothing where it has no effect, and no x0 where an instruction's family needs none.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphprover.vm.program.isa import A0, A7, BRANCHES, LOADS, STORES, Instructions, Op
+
+SINK = 32  # takes what is loaded to x0
+NO_REGISTER = 33  # in `AccessedRegisters`
+REGISTERS = 33  # with SINK
+
+LOG_INTERVAL = 10
+INTERVAL = 1 << LOG_INTERVAL  # cycles between snapshots: each interval is replayed by itself
+
+_WITH_EFFECT = LOADS | STORES | BRANCHES | {Op.JAL, Op.JALR, Op.ECALL, Op.EBREAK}
+
+
+@dataclass(frozen=True, eq=False)
+class AccessedRegisters:
+    """The registers that each instruction accesses: uint8 arrays, NO_REGISTER for none."""
+
+    a: np.ndarray  # read at SLOT_A
+    b: np.ndarray  # read at SLOT_B
+    d: np.ndarray  # written at SLOT_D
+
+
+def registers_accessed(instructions: Instructions) -> AccessedRegisters:
+    """The registers that each instruction accesses.
+
+    An instruction that can only change rd and has rd = x0 (or fence) accesses nothing; jumps that keep no return
+    address write nothing; addi of x0 (li) and a branch on rs2 = x0 do not read x0; ecall reads a7 and a0.
+    """
+    op, none = instructions.op, np.uint8(NO_REGISTER)
+    forms = [operation.format for operation in Op]
+    reads_a, reads_b, writes = (np.array([getattr(f, n) for f in forms] + [False]) for n in ("rs1", "rs2", "rd"))
+    effect = ~writes[op] | (instructions.rd > 0) | _any(op, _WITH_EFFECT)
+    a = np.where(reads_a[op] & effect & ~((op == Op.ADDI) & (instructions.rs1 == 0)), instructions.rs1, none)
+    b = np.where(reads_b[op] & effect & ~(_any(op, BRANCHES) & (instructions.rs2 == 0)), instructions.rs2, none)
+    d = np.where(writes[op] & (instructions.rd > 0), instructions.rd, none)
+    d[_any(op, LOADS) & (instructions.rd == 0)] = SINK
+    a[op == Op.ECALL], b[op == Op.ECALL] = A7, A0
+    return AccessedRegisters(a, b, d)
+
+
+def _any(op: np.ndarray, ops: frozenset[Op]) -> np.ndarray:
+    return np.isin(op, [int(operation) for operation in ops])
+
+
+@dataclass(frozen=True, eq=False)
+class Registers:
+    """The registers 0..32 at the end."""
+
+    value: np.ndarray  # uint64 (33,)
+    t: np.ndarray  # uint64 (33,), time of the last access
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """The words that were accessed, by rising address."""
+
+    address: np.ndarray  # uint64, multiples of 8
+    initial: np.ndarray  # uint64
+    final: np.ndarray  # uint64
+    t: np.ndarray  # uint64, time of the last access
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """What a run leaves behind that its program and its registers do not give again, and the state at the end.
+
+    Accesses are those of memory, in order: one of a load or store, two where it crosses a word's end, lower word first,
+    and one for each word of a host call. A snapshot is taken before every INTERVAL-th cycle, from the first on.
+    """
+
+    cycles: int
+    old: np.ndarray  # uint64 (accesses,), the word before
+    clock: np.ndarray  # uint32 (accesses,), that of the word's previous access; 0 where there is none
+    index: np.ndarray  # uint32 (snapshots,), the next instruction: (pc - code_base) / 4
+    at: np.ndarray  # uint64 (snapshots,), accesses so far
+    values: np.ndarray  # uint64 (snapshots, 33), the registers 0..32
+    times: np.ndarray  # uint64 (snapshots, 33), times of their last accesses; 0 where there is none
+    registers: Registers
+    memory: Memory
+
+    @property
+    def streams(self) -> tuple[np.ndarray, ...]:
+        """What grows with the cycles."""
+        return self.old, self.clock, self.index, self.at, self.values, self.times

@@ -1,0 +1,382 @@
+"""Blocks of a program as the text of an LLVM function, which does to registers, memory and record what `run` does.
+
+A block is straight code, entered at its start. Registers are values of LLVM within a block and lie in memory between
+blocks. The function goes from block to block until the next is not there or may pass the limit, or until it meets
+something rare: a page that is not there yet, an access that is misaligned or forbidden, a jump to nowhere. Then it
+leaves before that instruction, which is the interpreter's, and gives how many instructions of an unfinished block ran:
+of these the last accesses of registers are not noted.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from graphprover.vm.executor.interpreter import ACCESSES, CYCLE, INSTRUCTION, LOG_PAGE, PAGE_BYTES, PAGE_WORDS
+from graphprover.vm.executor.record import NO_REGISTER
+from graphprover.vm.program.io import MEMORY_END
+from graphprover.vm.program.isa import ACCESS_BYTES, BRANCHES, LOADS, STORES, Op
+from graphprover.vm.tables.clock import SLOT_A, SLOT_B, SLOT_D, SLOTS, clock_of, time_of
+
+NAME = "run_blocks"
+# What the function is given the addresses of, in this order; those of a record are 0 where there is none.
+ARGUMENTS = (
+    "registers", "position", "pages", "pool", "there", "entries", "runs", "old", "clock", "times", "clocks",
+)  # fmt: skip
+
+_CONDITIONS = {Op.BEQ: "eq", Op.BNE: "ne", Op.BLT: "slt", Op.BGE: "sge", Op.BLTU: "ult", Op.BGEU: "uge"}
+_ALIKE = {"ADD": "add", "SUB": "sub", "XOR": "xor", "OR": "or", "AND": "and", "MUL": "mul"}
+_SHIFTS = {"SLL": "shl", "SRL": "lshr", "SRA": "ashr"}
+_HIGHS = {Op.MULH: ("sext", "sext"), Op.MULHSU: ("sext", "zext"), Op.MULHU: ("zext", "zext")}
+_LESS = {"SLT": "slt", "SLTU": "ult"}
+_DIVISIONS = {"DIV": "sdiv", "DIVU": "udiv", "REM": "srem", "REMU": "urem"}
+_SIGNED_LOADS = frozenset({Op.LB, Op.LH, Op.LW})
+_BY_NUMBER = {int(op): op for op in Op}
+
+
+@dataclass(frozen=True)
+class Code:
+    """A program."""
+
+    words: Sequence[int]  # `interpreter.predecode`'s, with one behind the end
+    base: int  # address of its first instruction
+    end: int  # and behind its last one
+
+
+@dataclass(frozen=True)
+class Block:
+    """Straight code: of its instructions at most the last jumps, and none is a host call or illegal."""
+
+    start: int  # number of its first instruction
+    end: int  # and behind its last one
+
+
+def translated(code: Code, blocks: Sequence[Block], *, record: bool) -> str:
+    """A module of LLVM with NAME(arguments, limit), which runs these blocks and gives what is unfinished.
+
+    Block i is entered where ``entries`` has i + 1 for its first instruction; ``runs`` counts how often it ran.
+
+    Functions are ``nounwind``: LLVM registers the unwind tables of other functions with libgcc, and removes them when
+    the code is freed. From GCC 13 on, libgcc searches these tables without a lock, and a thread that walks its stack
+    meanwhile (NumPy does, for arrays of 256 KiB and more) reads freed memory.
+    """
+    numbers = {block.start: number for number, block in enumerate(blocks)}
+    written = [_Writer(code, number, numbers, record).block(block) for number, block in enumerate(blocks)]
+    outside = sorted(set[int]().union(*(after for _, after in written)))
+    cases = " ".join(f"i32 {number + 1}, label %b{number}" for number in range(len(blocks)))
+    variables = (("next", INSTRUCTION), ("cycle", CYCLE), ("accesses", ACCESSES))
+    lines = [
+        f"define i64 @{NAME}(ptr %arguments, i64 %limit) nounwind {{",
+        *(f"%{name}.at = getelementptr ptr, ptr %arguments, i64 {place}" for place, name in enumerate(ARGUMENTS)),
+        *(f"%{name} = load ptr, ptr %{name}.at" for name in ARGUMENTS),
+        *(f"%{name} = getelementptr i64, ptr %position, i64 {place}" for name, place in variables),
+        "br label %find",
+        "find:",
+        "%to = load i64, ptr %next",
+        "%entry.at = getelementptr i32, ptr %entries, i64 %to",
+        "%entry = load i32, ptr %entry.at",
+        f"switch i32 %entry, label %leave [ {cases} ]",
+        *(line for lines, _ in written for line in lines),
+        *(line for index in outside for line in (f"to{index}:", f"store i64 {index}, ptr %next", "br label %leave")),
+        "leave:",
+        "ret i64 0",
+        "}",
+        _closely(code),
+    ]
+    return "\n".join(lines)
+
+
+def _closely(code: Code) -> str:
+    """A function: the place of an aligned address in a page with code, or of which only some words are there; or 0."""
+    return f"""
+define internal i64 @closely(ptr %there, i64 %base, i64 %address, i64 %size, i1 %write) cold noinline nounwind {{
+%offset = and i64 %address, {PAGE_BYTES - 1}
+%word = lshr i64 %offset, 3
+%place = sub i64 %word, %base
+%partial = icmp slt i64 %base, 0
+%below = icmp ult i64 %address, {MEMORY_END}
+%last = sub i64 %size, 1
+%rest = and i64 %address, %last
+%whole = icmp eq i64 %rest, 0
+%known = and i1 %partial, %below
+%can = and i1 %known, %whole
+br i1 %can, label %look, label %none
+look:
+%there.at = getelementptr i8, ptr %there, i64 %place
+%byte = load i8, ptr %there.at
+%is = icmp ne i8 %byte, 0
+%behind = add i64 %address, %size
+%above = icmp uge i64 %address, {code.end}
+%before = icmp ule i64 %behind, {code.base}
+%apart = or i1 %above, %before
+%read = xor i1 %write, true
+%may = or i1 %apart, %read
+%both = and i1 %is, %may
+%result = select i1 %both, i64 %place, i64 0
+ret i64 %result
+none:
+ret i64 0
+}}"""
+
+
+@dataclass
+class _Writer:
+    """Writes one block."""
+
+    code: Code
+    number: int
+    numbers: Mapping[int, int]  # of blocks, by their starts
+    record: bool
+    lines: list[str] = field(default_factory=list)
+    outside: set[int] = field(default_factory=set)  # instructions that it goes on to, but that no block begins with
+    ways_out: list[tuple[str, int, int]] = field(default_factory=list)  # label, instructions that ran, their accesses
+    registers: dict[int, str] = field(default_factory=dict)  # values of those that were read or written
+    written: set[int] = field(default_factory=set)  # of these, those that memory does not have yet
+    times: dict[int, int] = field(default_factory=dict)  # of their last accesses, from the block's start on
+    names: int = 0
+    accesses: int = 0  # of memory, so far
+    label: str = ""  # where it writes now
+
+    def block(self, block: Block) -> tuple[list[str], set[int]]:
+        """Its lines, and the instructions behind it that no block begins with."""
+        self._begin(f"b{self.number}")
+        self.cycle = self._value("load i64, ptr %cycle")
+        if self.record:
+            self.clock = self._value(f"trunc i64 {self.cycle} to i32")
+            self.accessed = self._value("load i64, ptr %accesses")
+        end = self._value(f"add i64 {self.cycle}, {block.end - block.start}")
+        self._unless(self._value(f"icmp ule i64 {end}, %limit"), 0)
+        then = ""
+        for index in range(block.start, block.end):
+            then = self._instruction(index, index - block.start)
+        self._finish(end)
+        self._line(then or f"br label %{self._to(block.end)}")
+        self._leave(block.start)
+        return self.lines, self.outside
+
+    def _instruction(self, index: int, done: int) -> str:
+        """One of them; gives how a jump goes on, nothing for others."""
+        fields = self.code.words[index]
+        op, rd, a, b = _BY_NUMBER[fields & 0xFF], fields >> 8 & 0xFF, fields >> 16 & 0xFF, fields >> 24 & 0xFF
+        imm = _signed(fields >> 32, 32)
+        then = ""
+        if op == Op.FENCE:
+            return then
+        if op in BRANCHES:
+            taken = self._value(f"icmp {_CONDITIONS[op]} i64 {self._read(a)}, {self._read(b)}")
+            then = f"br i1 {taken}, label %{self._to(index + imm)}, label %{self._to(index + 1)}"
+        elif op == Op.JALR:
+            then = self._jump(self._read(a), imm, done)
+        elif op == Op.JAL:
+            then = f"br label %{self._to(index + imm)}"
+        elif op in LOADS or op in STORES:
+            self._memory(op, rd, self._value(f"add i64 {self._read(a)}, {imm}"), b, done)
+        elif op == Op.LUI:
+            self._write(rd, str(imm))
+        elif op == Op.AUIPC:
+            self._write(rd, str(self.code.base + 4 * index + imm))
+        else:
+            self._write(rd, self._computed(op.name, self._read(a), str(imm) if b == NO_REGISTER else self._read(b)))
+        if op in (Op.JAL, Op.JALR):
+            self._write(rd, str(self.code.base + 4 * index + 4))
+        for register, slot in ((a, SLOT_A), (b, SLOT_B), (rd, SLOT_D)):
+            self.times[register] = time_of(clock_of(done), slot)
+        return then
+
+    def _jump(self, start: str, imm: int, done: int) -> str:
+        """To an instruction that a register gives."""
+        target = self._value(f"add i64 {start}, {imm}")
+        even = self._value(f"and i64 {target}, -2")
+        distance = self._value(f"sub i64 {even}, {self.code.base}")
+        inside = self._value(f"icmp ult i64 {distance}, {self.code.end - self.code.base}")
+        whole = self._value(f"icmp eq i64 {self._value(f'and i64 {distance}, 3')}, 0")
+        self._unless(self._value(f"and i1 {inside}, {whole}"), done)
+        self._line(f"store i64 {self._value(f'lshr i64 {distance}, 2')}, ptr %next")
+        return "br label %find"
+
+    def _memory(self, op: Op, rd: int, address: str, b: int, done: int) -> None:
+        """A load or store of an aligned word or of an aligned part of one."""
+        size = ACCESS_BYTES[op]
+        place = self._place(address, size, op in STORES, done)
+        word_at = self._at("pool", place)
+        old = self._value(f"load i64, ptr {word_at}")
+        if self.record:
+            number = self._value(f"add i64 {self.accessed}, {self.accesses}")
+            self._line(f"store i64 {old}, ptr {self._at('old', number)}")
+            clock_at = self._at("clocks", place, "i32")
+            before = self._value(f"load i32, ptr {clock_at}")
+            self._line(f"store i32 {before}, ptr {self._at('clock', number, 'i32')}")
+            now = self._value(f"add i32 {self.clock}, {clock_of(done)}")
+            self._line(f"store i32 {now}, ptr {clock_at}")
+            self.accesses += 1
+        bits, shift = f"i{8 * size}", "0"
+        if size < 8:
+            byte = self._value(f"and i64 {address}, 7")
+            shift = self._value(f"shl i64 {byte}, 3")
+        if op in LOADS:
+            value = self._value(f"lshr i64 {old}, {shift}")
+            if size < 8:
+                part = self._value(f"trunc i64 {value} to {bits}")
+                value = self._value(f"{'sext' if op in _SIGNED_LOADS else 'zext'} {bits} {part} to i64")
+            self._write(rd, value)
+        else:
+            new = self._read(b)
+            if size < 8:
+                ones = (1 << 8 * size) - 1
+                hole = self._value(f"xor i64 {self._value(f'shl i64 {ones}, {shift}')}, -1")
+                kept = self._value(f"and i64 {old}, {hole}")
+                part = self._value(f"and i64 {new}, {ones}")
+                new = self._value(f"or i64 {kept}, {self._value(f'shl i64 {part}, {shift}')}")
+            self._line(f"store i64 {new}, ptr {word_at}")
+
+    def _place(self, address: str, size: int, write: bool, done: int) -> str:
+        """Where in the pool the word lies that an access touches; leaves where the interpreter must look."""
+        self._keep()
+        page = self._value(f"lshr i64 {address}, {LOG_PAGE}")
+        some = self._value(f"and i64 {page}, {(MEMORY_END >> LOG_PAGE) - 1}")
+        base = self._value(f"load i64, ptr {self._at('pages', some)}")
+        offset = self._value(f"and i64 {self._value(f'lshr i64 {address}, 3')}, {PAGE_WORDS - 1}")
+        near = self._value(f"add i64 {base}, {offset}")
+        whole, below = self._value(f"icmp sgt i64 {base}, 0"), self._value(f"icmp eq i64 {page}, {some}")
+        usual = self._value(f"and i1 {whole}, {below}")
+        if size > 1:
+            rest = self._value(f"and i64 {address}, {size - 1}")
+            usual = self._value(f"and i1 {usual}, {self._value(f'icmp eq i64 {rest}, 0')}")
+        start, here, look = self.label, f"here{self.number}.{done}", f"look{self.number}.{done}"
+        self._line(f"br i1 {usual}, label %{here}, label %{look}")
+        self._begin(look)
+        found = self._value(f"call i64 @closely(ptr %there, i64 {base}, i64 {address}, i64 {size}, i1 {int(write)})")
+        self._line(f"br i1 {self._value(f'icmp ne i64 {found}, 0')}, label %{here}, label %{self._out(done)}")
+        self._begin(here)
+        return self._value(f"phi i64 [ {near}, %{start} ], [ {found}, %{look} ]")
+
+    def _computed(self, op: str, a: str, b: str) -> str:
+        """What an operation writes to rd; the name of one with an immediate is that of the other and an I."""
+        op = {"SLTIU": "SLTU", "ADDIW": "ADDW", "SLLIW": "SLLW", "SRLIW": "SRLW", "SRAIW": "SRAW"}.get(op, op)
+        op = op[:-1] if op.endswith("I") else op
+        if op in _LESS:
+            return self._value(f"zext i1 {self._value(f'icmp {_LESS[op]} i64 {a}, {b}')} to i64")
+        if op.startswith("MULH"):
+            return self._product_high(*_HIGHS[Op[op]], a, b)
+        kind, short = "i64", op.endswith("W")
+        if short:
+            kind, op = "i32", op[:-1]
+            a, b = (self._value(f"trunc i64 {x} to i32") for x in (a, b))
+        if op in _SHIFTS:
+            amount = self._value(f"and {kind} {b}, {31 if short else 63}")
+            result = self._value(f"{_SHIFTS[op]} {kind} {a}, {amount}")
+        elif op in _DIVISIONS:
+            result = self._divided(op, kind, a, b)
+        else:
+            result = self._value(f"{_ALIKE[op]} {kind} {a}, {b}")
+        return self._value(f"sext i32 {result} to i64") if short else result
+
+    def _product_high(self, of_a: str, of_b: str, a: str, b: str) -> str:
+        x, y = self._value(f"{of_a} i64 {a} to i128"), self._value(f"{of_b} i64 {b} to i128")
+        high = self._value(f"lshr i128 {self._value(f'mul i128 {x}, {y}')}, 64")
+        return self._value(f"trunc i128 {high} to i64")
+
+    def _divided(self, op: str, kind: str, a: str, b: str) -> str:
+        """By zero: -1, and the remainder a. The least number by -1, which LLVM leaves open: itself, and 0."""
+        signed, remainder = not op.endswith("U"), op.startswith("REM")
+        by_zero = self._value(f"icmp eq {kind} {b}, 0")
+        never = by_zero
+        if signed:
+            minus = self._value(f"icmp eq {kind} {b}, -1")
+            never = self._value(f"or i1 {by_zero}, {minus}")
+        divisor = self._value(f"select i1 {never}, {kind} 1, {kind} {b}")
+        result = self._value(f"{_DIVISIONS[op]} {kind} {a}, {divisor}")
+        if signed:
+            negative = "0" if remainder else self._value(f"sub {kind} 0, {a}")
+            result = self._value(f"select i1 {minus}, {kind} {negative}, {kind} {result}")
+        return self._value(f"select i1 {by_zero}, {kind} {a if remainder else -1}, {kind} {result}")
+
+    # Registers
+
+    def _read(self, register: int) -> str:
+        if register in (0, NO_REGISTER):
+            return "0"
+        if register not in self.registers:
+            self.registers[register] = self._value(f"load i64, ptr {self._at('registers', register)}")
+        return self.registers[register]
+
+    def _write(self, register: int, value: str) -> None:
+        if register != NO_REGISTER:
+            self.registers[register] = value
+            self.written.add(register)
+
+    # Ways on and out
+
+    def _to(self, index: int) -> str:
+        """The label that leads to an instruction."""
+        if index in self.numbers:
+            return f"b{self.numbers[index]}"
+        self.outside.add(index)
+        return f"to{index}"
+
+    def _finish(self, end: str) -> None:
+        """All that the block has done to what lies in memory; ``end`` is the cycle behind it."""
+        runs_at = self._at("runs", str(self.number))
+        runs = self._value(f"load i64, ptr {runs_at}")
+        self._line(f"store i64 {self._value(f'add i64 {runs}, 1')}, ptr {runs_at}")
+        self._line(f"store i64 {end}, ptr %cycle")
+        self._keep()
+        if self.accesses:
+            self._line(f"store i64 {self._value(f'add i64 {self.accessed}, {self.accesses}')}, ptr %accesses")
+        if self.record:
+            start = self._value(f"mul i64 {self.cycle}, {SLOTS}")
+            for register, time in self.times.items():
+                self._line(f"store i64 {self._value(f'add i64 {start}, {time}')}, ptr {self._at('times', register)}")
+
+    def _keep(self) -> None:
+        """Registers that were written."""
+        for register in sorted(self.written):
+            self._line(f"store i64 {self.registers[register]}, ptr {self._at('registers', register)}")
+        self.written.clear()
+
+    def _unless(self, condition: str, done: int) -> None:
+        """Leave where the condition does not hold, after so many instructions."""
+        self.names += 1
+        on = f"on{self.number}.{self.names}"
+        self._keep()
+        self._line(f"br i1 {condition}, label %{on}, label %{self._out(done)}")
+        self._begin(on)
+
+    def _out(self, done: int) -> str:
+        """The label that leaves the block after so many instructions; registers are kept."""
+        self.ways_out.append((self.label, done, self.accesses))
+        return f"out{self.number}"
+
+    def _leave(self, start: int) -> None:
+        """The way out of the middle."""
+        self._begin(f"out{self.number}")
+        done = self._value("phi i64 " + ", ".join(f"[ {done}, %{label} ]" for label, done, _ in self.ways_out))
+        if self.record:
+            accesses = ", ".join(f"[ {number}, %{label} ]" for label, _, number in self.ways_out)
+            number = self._value(f"phi i64 {accesses}")
+            self._line(f"store i64 {self._value(f'add i64 {self.accessed}, {number}')}, ptr %accesses")
+        self._line(f"store i64 {self._value(f'add i64 {self.cycle}, {done}')}, ptr %cycle")
+        self._line(f"store i64 {self._value(f'add i64 {done}, {start}')}, ptr %next")
+        self._line(f"ret i64 {done}")
+
+    # Text
+
+    def _line(self, line: str) -> None:
+        self.lines.append(line)
+
+    def _begin(self, label: str) -> None:
+        self.label = label
+        self.lines.append(f"{label}:")
+
+    def _value(self, instruction: str) -> str:
+        """The name of what an instruction of LLVM gives."""
+        self.names += 1
+        name = f"%v{self.number}.{self.names}"
+        self.lines.append(f"{name} = {instruction}")
+        return name
+
+    def _at(self, array: str, index: str | int, kind: str = "i64") -> str:
+        """A pointer to an element."""
+        return self._value(f"getelementptr {kind}, ptr %{array}, i64 {index}")
+
+
+def _signed(value: int, bits: int) -> int:
+    return (value & (1 << bits) - 1) - ((value >> bits - 1 & 1) << bits)

@@ -1,0 +1,1 @@
+"""Guest programs: ELF files, instructions, symbols, and how a guest reads input and writes output."""

@@ -1,0 +1,120 @@
+"""Which function an address lies in, by the symbols of an ELF file: for messages about faults and for profiles."""
+
+import struct
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphprover.vm.program.demangle import demangled
+
+MAX_NAME = 200  # characters of a function's name that are shown
+
+_MAX_MANGLED = 2000  # characters of it that are looked at: Rust's and C++'s names are longer than what they say
+
+_HEADER = struct.Struct("<40xQ10xHHH")  # offset, size and number of the sections
+_SECTION = struct.Struct("<IIQQQQIIQQ")
+_SYMBOL = np.dtype(
+    [("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
+)
+_SYMBOL_TABLE = 2
+_NO_TYPE, _FUNCTION = 0, 2  # kinds of symbols: labels in assembler have none
+_NO_SECTION, _FIRST_RESERVED = 0, 0xFF00  # undefined symbols; constants and the like
+
+
+def function_at(file: bytes, address: int) -> str | None:
+    """``main+0x14`` for the function of an ELF file that ``address`` lies in; None where no symbol tells.
+
+    The file may hold anything: what makes no sense is passed over, nothing is raised, and the cost is bounded by the
+    file's size. Names are cut at MAX_NAME, and what is no printable ASCII in them is a question mark.
+    """
+    found = _of_code(file)
+    if found is None:
+        return None
+    symbols, names = found
+    symbols = symbols[symbols["value"] <= address]
+    if not len(symbols):
+        return None
+    nearest = symbols[symbols["value"] == symbols["value"].max()]
+    symbol = nearest[np.argmax(nearest["info"] & 15)]
+    offset = address - int(symbol["value"])
+    if 0 < int(symbol["size"]) <= offset:
+        return None
+    return _text(names, symbol)[:MAX_NAME] + (f"+{offset:#x}" if offset else "")
+
+
+@dataclass(frozen=True)
+class Function:
+    """A part of a program's code."""
+
+    start: int  # address
+    name: str  # as its source has it, where that is known; an address where no symbol tells
+
+
+def functions(file: bytes, start: int, end: int, called: np.ndarray) -> list[Function]:
+    """What the code of an ELF file, from ``start`` to ``end``, is made of, by rising address, without gaps.
+
+    Functions with a size are the file's, and labels outside of them, up to what comes next. Elsewhere a function begins
+    at each address of ``called``, and is named by its address. No file is trusted: see `function_at`.
+    """
+    names: dict[int, str | None] = {start: None}  # of what begins there; None where no symbol tells
+    found = _of_code(file)
+    if found is not None:
+        symbols, text = found
+        symbols = symbols[(symbols["value"] >= start) & (symbols["value"] < end) & (symbols["value"] % 4 == 0)]
+        sized = symbols[((symbols["info"] & 15) == _FUNCTION) & (symbols["size"] > 0)]
+        stops = np.minimum(sized["value"] + np.minimum(sized["size"], end - start) + 3 & ~np.uint64(3), end)
+        change = np.zeros((end - start) // 4 + 1, dtype=np.int64)
+        np.add.at(change, (sized["value"].astype(np.int64) - start) // 4, 1)
+        np.add.at(change, (stops.astype(np.int64) - start) // 4, -1)
+        inside = np.cumsum(change) > 0
+
+        def free(addresses: np.ndarray) -> np.ndarray:
+            return ~inside[(addresses.astype(np.int64) - start) // 4]
+
+        labels = symbols[free(symbols["value"])]
+        called = called[(called >= start) & (called < end)]
+        gaps = [*called[free(called)].tolist(), *stops[(stops < end) & free(stops)].tolist()]
+        names |= dict.fromkeys(gaps)
+        for some in (labels, sized):
+            values, first = np.unique(some["value"], return_index=True)
+            names |= {value: _text(text, some[i]) for value, i in zip(values.tolist(), first.tolist(), strict=True)}
+    else:
+        names |= dict.fromkeys(called[(called >= start) & (called < end)].tolist())
+    return [Function(at, demangled(name)[:MAX_NAME] if name else f"{at:#x}") for at, name in sorted(names.items())]
+
+
+def _of_code(file: bytes) -> tuple[np.ndarray, np.ndarray] | None:
+    """The symbols that may be functions, and their names; None where there are none."""
+    found = _symbols(file)
+    if found is None:
+        return None
+    symbols, names = found
+    symbols = symbols[np.isin(symbols["info"] & 15, (_NO_TYPE, _FUNCTION))]
+    symbols = symbols[(symbols["section"] != _NO_SECTION) & (symbols["section"] < _FIRST_RESERVED)]
+    symbols = symbols[symbols["name"] < len(names)]
+    # Marks of the assembler ($x, .L1) and symbols without a name are none of a function.
+    return symbols[~np.isin(names[symbols["name"]], list(b"\0$."))], names
+
+
+def _text(names: np.ndarray, symbol: np.void) -> str:
+    """A symbol's name, with question marks for what is no printable ASCII in it."""
+    start = int(symbol["name"])
+    name = names[start : start + _MAX_MANGLED].tobytes().partition(b"\0")[0]
+    return "".join(chr(code) if 32 < code < 127 else "?" for code in name)
+
+
+def _symbols(file: bytes) -> tuple[np.ndarray, np.ndarray] | None:
+    """The first table of symbols and, as bytes, their names; None where there is none in the file."""
+    if len(file) < _HEADER.size:
+        return None
+    start, size, number, _ = _HEADER.unpack_from(file)
+    if size != _SECTION.size or start + number * size > len(file):
+        return None
+    sections = [_SECTION.unpack_from(file, start + i * size) for i in range(number)]
+    for _, kind, _, _, offset, length, link, _, _, _ in sections:
+        if kind == _SYMBOL_TABLE and length >= _SYMBOL.itemsize and link < number:
+            at, room = sections[link][4:6]
+            if room and max(offset + length, at + room) <= len(file):
+                symbols = np.frombuffer(file, _SYMBOL, length // _SYMBOL.itemsize, offset)
+                return symbols, np.frombuffer(file, np.uint8, room, at)
+    return None

@@ -1,0 +1,144 @@
+"""Verifying keys: what a verifier needs of a program, in a file of its own.
+
+A key holds what the tables take from the program, the digest of the machine whose tables they are, a hash of the
+program, and for each rate a commitment to the preprocessed columns of each kind of statement (`shape.Kind`). Whoever
+verifies with a key trusts that it was made from the program: make it yourself, or compare its hash, which covers all of
+it and is the same for everybody. The program's hash alone says what a key claims to be of.
+"""
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+import numpy as np
+
+from graphprover.air import Air
+from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.hashing import DIGEST_BYTES, keccak256
+from graphprover.protocol.security import CAP_HEIGHT
+from graphprover.statement.statement import Statement, Table
+from graphprover.vm.program.io import INPUT_BASE
+from graphprover.vm.statement.shape import MAX_LOG_ROWS, Kind
+from graphprover.vm.statement.statement import LOG_BLOWUPS, ProgramStatements, kind_of
+from graphprover.vm.statement.table_numbers import FAMILY_TABLES, TableNumber
+from graphprover.vm.statement.version import MACHINE_DIGEST, MACHINE_VERSION
+from graphprover.vm.tables.program import FIELDS, ProgramTable
+from graphprover.vm.tables.state import ImageMemory
+
+PREFIX = b"graphprover key"  # of keys of any format version
+MAGIC = PREFIX + b"\x04"
+_HEADER = struct.Struct("<32sQQBB32s")
+_NO_DATA = 255  # in place of log2 of the rows
+
+
+class MalformedKey(ValueError):
+    """A file that is no verifying key of this machine; says why."""
+
+
+@dataclass(frozen=True)
+class Key(ProgramStatements):
+    """A verifying key."""
+
+    entry: int
+    zero_base: int
+    log_program_rows: int
+    log_data_rows: int | None  # None for a program without data
+    program_hash: bytes  # see ``elf.program_hash``
+    caps: Mapping[Kind, Mapping[int, bytes]]  # by log2 of the blowup: the commitment to the preprocessed columns
+
+    def program(self) -> ProgramTable:
+        return _blank_program(1 << self.log_program_rows)
+
+    def data(self) -> ImageMemory | None:
+        return None if self.log_data_rows is None else _blank_data(1 << self.log_data_rows)
+
+    def table(self, air: Air, rows: int) -> Table:
+        return BlankTable(air, rows=rows)
+
+    def statement(self, tables: Sequence[Table], label: str) -> Statement:
+        return KeyStatement(tables, label, self.caps[kind_of(tables)])
+
+    def to_bytes(self) -> bytes:
+        """The file."""
+        data = _NO_DATA if self.log_data_rows is None else self.log_data_rows
+        header = _HEADER.pack(
+            MACHINE_DIGEST, self.entry, self.zero_base, self.log_program_rows, data, self.program_hash
+        )
+        digests = [self.caps[kind][log_blowup] for kind in Kind for log_blowup in LOG_BLOWUPS]
+        return b"".join([MAGIC, header, *digests])
+
+    @cached_property
+    def hash(self) -> bytes:
+        """Keccak-256 of the file: two keys with one hash verify the same proofs."""
+        return keccak256(self.to_bytes())
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "Key":
+        """Inverse of ``to_bytes``; raises MalformedKey."""
+        size = len(MAGIC) + _HEADER.size
+        if not data.startswith(MAGIC) or len(data) != size + len(Kind) * DIGEST_BYTES * len(LOG_BLOWUPS):
+            raise MalformedKey("no verifying key, or one of another version: make it again, by `graphprover setup`")
+        machine, entry, zero_base, log_program, log_data, program_hash = _HEADER.unpack_from(data, len(MAGIC))
+        if machine != MACHINE_DIGEST:
+            raise MalformedKey("the verifying key is for another machine: make it again, by `graphprover setup`")
+        if log_program > MAX_LOG_ROWS or (log_data > MAX_LOG_ROWS and log_data != _NO_DATA):
+            raise MalformedKey(f"a table of the verifying key has more than 2^{MAX_LOG_ROWS} rows: the key is damaged")
+        if entry % 4 or zero_base % 8 or not entry < zero_base <= INPUT_BASE:
+            raise MalformedKey("no program has the addresses of this verifying key: the key is damaged")
+        digests = iter(data[at : at + DIGEST_BYTES] for at in range(size, len(data), DIGEST_BYTES))
+        caps = {kind: {log_blowup: next(digests) for log_blowup in LOG_BLOWUPS} for kind in Kind}
+        rows = None if log_data == _NO_DATA else log_data
+        return cls(entry, zero_base, log_program, rows, program_hash, caps)
+
+
+@cache  # one a power of two
+def _blank_program(rows: int) -> ProgramTable:
+    return ProgramTable(np.zeros((len(FIELDS), 0), dtype=np.uint64), rows)
+
+
+@cache
+def _blank_data(rows: int) -> ImageMemory:
+    nothing = np.zeros(0, dtype=np.uint64)
+    return ImageMemory(nothing, nothing, rows)
+
+
+@dataclass(frozen=True, eq=False)
+class BlankTable(Table):
+    """A table whose preprocessed columns, if it has any, are known by their commitment only: zeros, without memory."""
+
+    rows: int = 0
+
+    @cached_property
+    def preprocessed(self) -> np.ndarray | None:
+        width = self.air.describe().preprocessed_width
+        return np.broadcast_to(np.uint64(0), (width, self.rows)) if width else None
+
+
+class KeyStatement(Statement):
+    """A statement whose preprocessed columns are known by their commitment only."""
+
+    def __init__(self, tables: Sequence[Table], label: str, caps: Mapping[int, bytes]) -> None:
+        super().__init__(tables, label)
+        object.__setattr__(self, "_key_caps", caps)
+
+    def preprocessed_cap(self, log_blowup: int, cap_height: int) -> tuple[bytes, ...] | None:
+        """The key's commitment, a single digest; raises VerificationError where it has none."""
+        caps: Mapping[int, bytes] = self._key_caps  # type: ignore[attr-defined]
+        if log_blowup not in caps or cap_height != CAP_HEIGHT:
+            raise VerificationError("the verifying key has no commitment for a proof of this rate and cap")
+        return (caps[log_blowup],)
+
+
+def machine_digest() -> bytes:
+    """The digest of the machine: Keccak-256 of its version and of every table, its number before its description.
+
+    A number is 8 bytes, and so is the length of a description's canonical bytes. Tables that depend on the program or
+    on what is public are described once, for a program at 0 and for some words.
+    """
+    program = Key(0, 8, 6, 6, bytes(32), {})
+    parts = [b"graphprover machine", struct.pack("<Q", MACHINE_VERSION)]
+    for number in (0, *TableNumber, *FAMILY_TABLES):
+        description = program.air(number, tables=2, output_words=32, input_words=33).describe().canonical_bytes
+        parts += [struct.pack("<QQ", number, len(description)), description]
+    return keccak256(b"".join(parts))

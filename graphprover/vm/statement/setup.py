@@ -1,0 +1,37 @@
+"""Making a verifying key from a program, and holding one against it."""
+
+from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.preprocessed import preprocessed_cap
+from graphprover.protocol.security import CAP_HEIGHT
+from graphprover.vm.statement.key import Key
+from graphprover.vm.statement.shape import Kind
+from graphprover.vm.statement.statement import LOG_BLOWUPS, Machine
+
+
+def make_key(machine: Machine) -> Key:
+    """The key of a program: commits to its preprocessed columns at every rate."""
+    columns = {number: machine.air(number, 0, 0).preprocessed_trace() for number in machine.preprocessed(Kind.FIRST)}
+    caps = {}
+    for kind in Kind:
+        own = [columns[number] for number in machine.preprocessed(kind)]
+        caps[kind] = {log: preprocessed_cap(own, log, CAP_HEIGHT)[0] for log in LOG_BLOWUPS}
+    program, data = machine.program(), machine.data()
+    return Key(
+        machine.entry,
+        machine.zero_base,
+        program.rows.bit_length() - 1,
+        None if data is None else data.rows.bit_length() - 1,
+        machine.program_hash,
+        caps,
+    )
+
+
+def check_key(key: Key, machine: Machine) -> None:
+    """Raises VerificationError, saying what differs, unless this is the key of this program."""
+    if key.program_hash != machine.program_hash:
+        raise VerificationError(f"the key of program {key.program_hash.hex()}, not of {machine.program_hash.hex()}")
+    own = make_key(machine)
+    if key.caps != own.caps:
+        raise VerificationError("the key has the program's hash, but commits to another program")
+    if key != own:
+        raise VerificationError("the key has the program's hash and commitments, but another entry, memory or heights")

@@ -1,0 +1,336 @@
+"""Statements about a program: which tables they have, and what is public.
+
+What a proof says is in claim.py; the statement about one run, with its traces, is made in run_statement.py. It may be
+in pieces, each about a window of the run's cycles (windows.py): the first one has the boundary, registers and memory.
+
+A statement has only the tables that an execution needs. Which ones is public: the first table's public values name the
+others, the verifier builds those tables and no others, and the challenger starts from their description. Leaving a
+table out can only leave messages unanswered: what a program is, which words exist and what they hold at first are
+messages that nothing but the right table gives. A table twice would give a word two histories, so every table that is
+not a family's may be there once: ``shape`` says what may be there, ``times`` how much of it.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
+from itertools import chain
+from typing import overload
+
+import numpy as np
+
+from graphprover.air import Air
+from graphprover.field import EXTENSION_DEGREE
+from graphprover.proof.proof import Proof
+from graphprover.proof.sharded import ProofInPieces
+from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.parameters import RATES
+from graphprover.protocol.proof import least_bytes
+from graphprover.protocol.security import CAP_HEIGHT
+from graphprover.statement.cells import cells_per_row
+from graphprover.statement.shards import Pieces, in_pieces
+from graphprover.statement.statement import Statement, Table
+from graphprover.vm.program.elf import Image, program_hash
+from graphprover.vm.program.io import INPUT_BASE, MEMORY_END, OUTPUT_BASE
+from graphprover.vm.program.isa import Instructions, Op
+from graphprover.vm.statement.claim import claim_of
+from graphprover.vm.statement.header import header_of
+from graphprover.vm.statement.shape import MIN_ROWS, Kind, check_heights, check_numbers, preprocessed, rows_for
+from graphprover.vm.statement.table_numbers import FAMILY_TABLES, SHARED, TableNumber
+from graphprover.vm.statement.times import check_times
+from graphprover.vm.tables.bump import Bump
+from graphprover.vm.tables.chips import family_table
+from graphprover.vm.tables.entries import program_entries
+from graphprover.vm.tables.fixed import FewNumbers, Numbers, Powers
+from graphprover.vm.tables.keccak_f import EVENS, Even, KeccakF
+from graphprover.vm.tables.limbs import HALF
+from graphprover.vm.tables.mixed import Mixed
+from graphprover.vm.tables.program import FIELDS, ProgramTable
+from graphprover.vm.tables.public_words import OutputMemory, PublicWords, StatedInput
+from graphprover.vm.tables.state import (
+    Boundary,
+    ImageMemory,
+    InputMemory,
+    Region,
+    RegisterFile,
+    ZeroMemory,
+)
+
+LOG_BLOWUPS = tuple(RATES.values())  # of proofs about programs
+
+
+_AIRS: dict[int, Callable[[], Air]] = {
+    TableNumber.REGISTERS: RegisterFile,
+    TableNumber.BUMP: Bump,
+    TableNumber.NUMBERS: Numbers,
+    TableNumber.FEW_NUMBERS: FewNumbers,
+    TableNumber.POWERS: Powers,
+    TableNumber.KECCAK_F: KeccakF,
+    TableNumber.EVEN: Even,
+}
+_OPS = tuple(Op)
+
+
+@cache
+def _same_for_all(number: int) -> Air:
+    """A table that is the same for every program, described once in a process."""
+    if number in FAMILY_TABLES:
+        table = FAMILY_TABLES[number]
+        return family_table(table.family, table.lanes)
+    if number in SHARED:
+        number = TableNumber(number)
+        return Mixed(number.name.lower(), [family_table(family) for family in SHARED[number]])
+    return _AIRS[number]()
+
+
+@lru_cache(maxsize=32)
+def _table(make: Callable[..., Air], *numbers: int) -> Air:
+    """A table that depends on some numbers alone, described once for all statements that have it."""
+    return make(*numbers)
+
+
+class ProgramStatements:
+    """The tables of any statement about one program, from what a verifier must know of it."""
+
+    entry: int  # address of the first instruction
+    zero_base: int  # where zero memory begins
+    program_hash: bytes  # see ``elf.program_hash``
+
+    def program(self) -> ProgramTable:
+        """The program table."""
+        raise NotImplementedError
+
+    def data(self) -> ImageMemory | None:
+        """The memory that the program brings, if any."""
+        raise NotImplementedError
+
+    def preprocessed(self, kind: Kind) -> tuple[TableNumber, ...]:
+        """The tables with preprocessed columns, in order. All of a kind have them, so one commitment serves all."""
+        return preprocessed(kind, self.data() is not None)
+
+    def air(self, number: int, tables: int, output_words: int, input_words: int = 0) -> Air:
+        """The table with this number, 0 for the boundary, in a statement, or a first piece, of so many tables.
+
+        ``input_words``: of a stated input, 0 where none is. Raises ValueError for data that the program does not bring.
+        """
+        if number == 0:
+            return _table(Boundary, self.entry, tables - 1)
+        match number:
+            case TableNumber.PROGRAM:
+                return self.program()
+            case TableNumber.IMAGE:
+                data = self.data()
+                if data is None:
+                    raise ValueError("the program brings no data")
+                return data
+            case TableNumber.ZERO:
+                return _table(ZeroMemory, self.zero_base, INPUT_BASE)
+            case TableNumber.INPUT:
+                return _table(InputMemory, INPUT_BASE, OUTPUT_BASE)
+            case TableNumber.OUTPUT:
+                return _table(OutputMemory, output_words)
+            case TableNumber.ZERO_ABOVE:
+                # Where nothing is put out, the word for the length does not exist.
+                return _table(ZeroMemory, OUTPUT_BASE + 8 * max(output_words, 1), MEMORY_END)
+            case TableNumber.STATED_INPUT:
+                return _table(StatedInput, input_words)
+            case TableNumber.ZERO_BETWEEN:
+                return _table(ZeroMemory, INPUT_BASE + 8 * input_words, OUTPUT_BASE)
+        return _same_for_all(number)
+
+    def rows(self, number: int, output_words: int, input_words: int) -> range:
+        """How many rows executions need of a table that is there once."""
+        data = self.data()
+        regions = {
+            TableNumber.ZERO: (self.zero_base, INPUT_BASE),
+            TableNumber.INPUT: (INPUT_BASE, OUTPUT_BASE),
+            TableNumber.ZERO_ABOVE: (OUTPUT_BASE + 8 * max(output_words, 1), MEMORY_END),
+            TableNumber.ZERO_BETWEEN: (INPUT_BASE + 8 * input_words, OUTPUT_BASE),
+        }
+        if number in regions:
+            start, end = regions[TableNumber(number)]
+            return range(1, Region.needed((end - start) // 8) + 1)
+        air = self.air(number, 0, output_words, input_words)
+        if isinstance(air, PublicWords):
+            return range(air.rows, air.rows + 1)
+        needed = {
+            TableNumber.PROGRAM: self.program().rows,
+            TableNumber.IMAGE: 0 if data is None else data.rows,
+            TableNumber.NUMBERS: HALF,
+            TableNumber.EVEN: EVENS,
+        }.get(TableNumber(number), 1)
+        return range(needed, needed + 1)
+
+    def tables(
+        self,
+        cycles: int,
+        numbers: Sequence[Sequence[int]],
+        heights: Sequence[Sequence[int]],
+        output_words: int,
+        input_words: int,
+    ) -> list[list[Air]]:
+        """The tables with these numbers, of so many rows, piece by piece; in the first one the boundary before them.
+
+        Prover and verifier call it: raises ValueError for a shape that honest proving never makes, and where times
+        could wrap around, in all pieces together.
+        """
+        check_numbers(numbers, self.data() is not None)
+        first, *others = numbers
+        known = {number: self.air(number, 1 + len(first), output_words, input_words) for number in {0}.union(*numbers)}
+        airs = [[known[number] for number in piece] for piece in ((0, *first), *others)]
+        (boundary, *own), *rest = heights
+        if boundary != MIN_ROWS:
+            raise ValueError(f"the boundary has {boundary:,} rows, not {MIN_ROWS}")
+        check_times(zip(chain(*airs), chain(*heights), strict=True))
+        check_heights(
+            numbers,
+            [own, *rest],
+            cycles,
+            cells=lambda number: cells_per_row(known[number].describe()),
+            rows=lambda number: self.rows(number, output_words, input_words),
+        )
+        return airs
+
+    def _opened(self, number: int, output_words: int, input_words: int) -> int:
+        """The columns of a table that openings show, beside one chunk of its quotient."""
+        air = self.air(number, 0, output_words, input_words)
+        committed = air.committed if isinstance(air, PublicWords) else cells_per_row(air.describe())
+        return committed - EXTENSION_DEGREE
+
+    def table(self, air: Air, rows: int) -> Table:
+        """A table of so many rows as a verifier sees it."""
+        return Table(air)
+
+    def statement(self, tables: Sequence[Table], label: str) -> Statement:
+        """The statement, or the piece of one, with these tables."""
+        return Statement(tables, label)
+
+    def in_pieces(self, tables: Sequence[Sequence[Table]], numbers: Sequence[Sequence[int]], label: str) -> Pieces:
+        """Pieces with these tables; ``numbers``: those beside the boundary, which is the first of all."""
+        (first, *others) = numbers
+        return in_pieces(tables, [(0, *first), *others], MIN_ROWS, label, self.statement)
+
+    @overload
+    def statement_of(self, proof: Proof, *, coming: bool = False) -> Statement: ...
+
+    @overload
+    def statement_of(self, proof: Proof | ProofInPieces, *, coming: bool = False) -> Statement | Pieces: ...
+
+    def statement_of(self, proof: Proof | ProofInPieces, *, coming: bool = False) -> Statement | Pieces:
+        """The statement that a proof about this program claims to prove; raises VerificationError for none.
+
+        ``coming``: its payloads are not there yet, so nothing is said of their lengths.
+        """
+        rate = 1 << proof.parameters.log_blowup
+        if proof.parameters.log_blowup not in LOG_BLOWUPS:
+            raise VerificationError(f"a proof at rate 1/{rate}; executions are proved at rates 1/2, 1/4 and 1/8")
+        cap_height = proof.parameters.cap_height
+        if cap_height != CAP_HEIGHT:  # a key commits to this one
+            raise VerificationError(
+                f"a proof of cap height {cap_height}; executions are proved at cap height {CAP_HEIGHT}"
+            )
+        header = header_of(proof)
+        first, *_ = header.numbers
+        try:
+            check_numbers(header.numbers, self.data() is not None)  # before the claim, which is read from these tables
+            claim_of(header.first)
+            words = [
+                len(header.first[1 + first.index(number)]) // 2 if number in first else 0
+                for number in (TableNumber.OUTPUT, TableNumber.STATED_INPUT)
+            ]
+            # Public words take time to describe: what is not opened is not described.
+            for piece, numbers in zip(
+                (proof,) if isinstance(proof, Proof) else proof.proofs, header.numbers, strict=True
+            ):
+                opened = sum(self._opened(number, *words) for number in numbers)
+                if not coming and len(piece.payload) < least_bytes(len(piece.log_heights), opened, proof.parameters):
+                    raise VerificationError("the proof ends inside its tables: their openings are longer than it is")
+            airs = self.tables(header.first[0][0], header.numbers, header.heights, *words)
+        except ValueError as error:
+            raise VerificationError(f"no statement about this machine: {error}") from None
+        tables = [
+            [self.table(air, rows) for air, rows in zip(*piece, strict=True)]
+            for piece in zip(airs, header.heights, strict=True)
+        ]
+        if isinstance(proof, Proof):
+            return self.statement(tables[0], proof.label)
+        return self.in_pieces(tables, header.numbers, proof.label)
+
+
+def kind_of(tables: Iterable[Table]) -> Kind:
+    """Of a statement, or a piece of one, with these tables."""
+    airs = {type(table.air) for table in tables}
+    return Kind.SHORT if FewNumbers in airs else Kind.FIRST if RegisterFile in airs else Kind.OTHER
+
+
+@dataclass(frozen=True, eq=False)
+class Machine(ProgramStatements):
+    """A program, and the tables of any statement about it."""
+
+    image: Image
+
+    @property
+    def entry(self) -> int:  # type: ignore[override]
+        return self.image.entry
+
+    @property
+    def zero_base(self) -> int:  # type: ignore[override]
+        return self.image.zero_base
+
+    @cached_property
+    def program_hash(self) -> bytes:  # type: ignore[override]
+        return program_hash(self.image)
+
+    def program(self) -> ProgramTable:
+        return self._program
+
+    @cached_property
+    def _program(self) -> ProgramTable:
+        return ProgramTable(self.entries, rows_for(self.entries.shape[1]))
+
+    def statement(self, tables: Sequence[Table], label: str) -> Statement:
+        """A statement that shares its commitments with all others about the program: they have the same columns."""
+        statement = Statement(tables, label)
+        object.__setattr__(statement, "_caps", self._caps[kind_of(tables)])
+        return statement
+
+    def commit(self, log_blowup: int) -> None:
+        """Make the commitment that all statements with all numbers share, ahead of the first proof to verify."""
+        tables = [Table(self.air(number, 0, 0)) for number in self.preprocessed(Kind.FIRST)]
+        self.statement(tables, "").preprocessed_cap(log_blowup, CAP_HEIGHT)
+
+    @cached_property
+    def _caps(self) -> dict[Kind, dict[tuple[int, int], tuple[bytes, ...]]]:
+        return {kind: {} for kind in Kind}
+
+    def data(self) -> ImageMemory | None:
+        return self._data
+
+    @cached_property
+    def _data(self) -> ImageMemory | None:
+        addresses, values = self.image.addresses, self.image.values
+        return ImageMemory(addresses, values, rows_for(len(addresses))) if len(addresses) else None
+
+    @property
+    def instructions(self) -> Instructions:
+        """The decoded words of the code."""
+        return self.image.instructions
+
+    @cached_property
+    def family_of_entry(self) -> np.ndarray:
+        """The number of each row's family, int64 (rows,)."""
+        return self.entries[FIELDS.index("family")].astype(np.int64)
+
+    @cached_property
+    def instruction_of_entry(self) -> np.ndarray:
+        """The number in the code of each row's instruction, int64 (rows,), which rises."""
+        return (self.entries[FIELDS.index("pc")].astype(np.int64) - self.image.code_base) // 4
+
+    @cached_property
+    def first_entry(self) -> np.ndarray:
+        """Where the rows of each instruction begin, and the last one's end: int64 (instructions + 1,)."""
+        return np.searchsorted(self.instruction_of_entry, np.arange(len(self.instructions.op) + 1))
+
+    @cached_property
+    def entries(self) -> np.ndarray:
+        """The rows of the program table, uint64 (fields, rows), by instruction and then by outcome."""
+        return program_entries(self.instructions, self.image.code_base)

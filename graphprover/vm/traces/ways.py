@@ -1,0 +1,118 @@
+"""Which way an instruction goes, of those that its entries of the program table are for.
+
+An *entry* is an instruction as one family proves it. Which of its entries a cycle meets depends on little of what the
+instruction did there, its *way*, a number below WAYS; where it depends on nothing, any way will do. `entries_by_way`
+asks the families themselves which entry proves which way.
+"""
+
+from functools import cache
+from types import SimpleNamespace
+
+import numpy as np
+
+from graphprover.runtime.numba_cache import njit
+from graphprover.vm.program.io import EXIT, KECCAK_F
+from graphprover.vm.program.isa import ACCESS_BYTES, ILLEGAL, Instructions, Op
+from graphprover.vm.statement.version import FAMILY_NUMBERS
+from graphprover.vm.tables.chips import FAMILIES
+
+WAYS = 4
+FAR_BASE = 3  # of a load or store whose base is at or above 2^32, which nothing proves
+
+# What the way of an instruction depends on: nothing; how registers compare, as equal, signed or unsigned; whether the
+# base of a jump is below 2^32; where an access of 1, 2, 4 or 8 bytes lies; whether upper halves are those of the sum;
+# the amount of a shift; the number of a host call.
+_NOTHING, _EQUAL, _UNEQUAL, _LESS, _NOT_LESS, _BELOW, _NOT_BELOW, _JUMP = range(8)
+_PLACE, _SUM, SHIFT, CALL = 8, 12, 13, 14
+
+_U = np.uint64
+_I = np.int64
+
+
+def kinds(code: Instructions) -> np.ndarray:
+    """What the way of each instruction depends on, uint8."""
+    found = np.full(ILLEGAL + 1, _NOTHING, dtype=np.uint8)
+    found[Op.BEQ : Op.BGEU + 1] = _EQUAL, _UNEQUAL, _LESS, _NOT_LESS, _BELOW, _NOT_BELOW
+    found[Op.JALR] = _JUMP
+    found[[Op.ADDI, Op.ADD]] = _SUM
+    found[[Op.SLL, Op.SRL, Op.SRA, Op.SLLW, Op.SRLW, Op.SRAW]] = SHIFT
+    found[Op.ECALL] = CALL
+    for op, size in ACCESS_BYTES.items():
+        found[op] = _PLACE + size.bit_length() - 1
+    return found[code.op]
+
+
+def entries_by_way(
+    kind: np.ndarray, first: np.ndarray, families: np.ndarray, without: np.ndarray | None = None
+) -> np.ndarray:
+    """The entry of each instruction for each way, the first that proves it, or -1: int64 (instructions, WAYS).
+
+    ``kind`` (instructions,); ``first`` (instructions + 1,) of the entries of each instruction; ``families`` (entries,)
+    their numbers. Families that ``without`` has True for, bool (numbers,), prove nothing.
+    """
+    names = {number: name for name, number in FAMILY_NUMBERS.items()}
+    counts = np.diff(first)
+    found = np.full((len(kind), WAYS), -1, dtype=np.int64)
+    for outcome in reversed(range(int(counts.max(initial=0)))):
+        (some,) = (counts > outcome).nonzero()
+        numbers = families[first[some] + outcome].astype(np.int64)
+        if without is not None:
+            some, numbers = some[~without[numbers]], numbers[~without[numbers]]
+        pairs, which = np.unique(numbers << 8 | kind[some], return_inverse=True)
+        fits = np.array([_fits(names[pair >> 8], pair & 255) for pair in pairs.tolist()], dtype=bool).reshape(-1, WAYS)
+        found[some] = np.where(fits[which], (first[some] + outcome)[:, None], found[some])
+    return found
+
+
+@cache  # a few hundred, and each run asks for those of its program
+def _fits(family: str, kind: int) -> np.ndarray:
+    """Which ways of a kind a family proves, by an example of each: bool (WAYS,)."""
+    zero, one, minus = 0, 1, 2**64 - 1
+    a, b, c, address = [[zero] * WAYS for _ in range(4)]
+    if kind in (_EQUAL, _UNEQUAL):
+        a = [zero, one, one, one]
+    elif kind in (_LESS, _NOT_LESS):
+        a = [minus, zero, zero, zero]
+    elif kind in (_BELOW, _NOT_BELOW):
+        b = [one, zero, zero, zero]
+    elif kind == _JUMP:
+        a = [zero, *[1 << 32] * 3]
+    elif kind == _SUM:
+        c = [zero, *[1 << 32] * 3]
+    elif kind == SHIFT:
+        b = [0, 16, 32, 48]
+    elif kind == CALL:
+        a = [EXIT, *[KECCAK_F] * 3]
+    elif _PLACE <= kind < _SUM:
+        size = 1 << (kind - _PLACE)
+        address = [0, size // 2, 8 - size // 2, 0]
+        a[FAR_BASE] = 1 << 32
+    if kind in (_UNEQUAL, _NOT_LESS, _NOT_BELOW):
+        a, b = ([column[1], *column[:1] * 3] for column in (a, b))
+    columns = (np.array(column, dtype=np.uint64) for column in (a, b, c, address))
+    example = SimpleNamespace(**dict(zip(("a", "b", "c", "address"), columns, strict=True)))
+    return np.broadcast_to(FAMILIES[family](1).fits(example), WAYS)
+
+
+@njit(nogil=True, cache=True, forceinline=True)
+def way_of_place(address, size):
+    """Of an access whose base is below 2^32."""
+    return _I((address & (size - _U(1))) != _U(0)) + _I((address & _U(7)) + size > _U(8))
+
+
+@njit(nogil=True, cache=True, forceinline=True)
+def way_of_sum(a, b, c):
+    """Of add and addi."""
+    return _I((a ^ c) >> _U(32) != _U(0) or b >> _U(32) != _U(0))
+
+
+@njit(nogil=True, cache=True, forceinline=True)
+def way_of_shift(b):
+    """Of a shift by a register; of words, too, where two ways are one."""
+    return _I(b >> _U(4) & _U(3))
+
+
+@njit(nogil=True, cache=True, forceinline=True)
+def way_of_call(a):
+    """Of a host call."""
+    return _I(a != _U(EXIT))

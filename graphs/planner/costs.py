@@ -1,0 +1,289 @@
+"""The model of costs: what each task of a proof does and holds, from the layout alone.
+
+The names of the tasks belong to the rounds' modules. A change to what a device allocates changes this module in the
+same commit.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from graphprover.air.description import AirDescription
+from graphprover.air.expression import MUL
+from graphprover.field import EXTENSION_DEGREE
+from graphprover.graphs.batches import Batch
+from graphprover.graphs.rounds import commit, fri, lookup, opening, query, quotient, trace, transcript
+from graphprover.protocol.hashing import DIGEST_BYTES, permutations
+from graphprover.protocol.layout import MAIN, PREPROCESSED, Layout
+from graphprover.protocol.proof import EXT_BYTES, WORD_BYTES
+
+EXT_MUL = 9  # base multiplications of one extension multiplication
+
+# Rounds that cost nothing worth planning. What recipes share goes with the last trace; a final polynomial is short, and
+# queries read a few rows.
+FREE = frozenset({trace.SHARED, fri.FINAL, query.QUERY, query.PROOF})
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one task does and holds."""
+
+    multiplications: int = 0  # in the base field, butterflies apart
+    butterflies: int = 0
+    permutations: int = 0  # Keccak-f
+    moved: int = 0  # bytes read and written, each array once, however often a kernel returns to it
+    kept: int = 0  # bytes that later tasks read
+    scratch: int = 0  # bytes given back when the task ends
+
+    def __add__(self, other: "Cost") -> "Cost":
+        return Cost(
+            self.multiplications + other.multiplications,
+            self.butterflies + other.butterflies,
+            self.permutations + other.permutations,
+            self.moved + other.moved,
+            self.kept + other.kept,
+            self.scratch + other.scratch,
+        )
+
+
+def butterflies(columns: int, log_size: int) -> int:
+    """One transform of each column."""
+    return columns * log_size << max(log_size - 1, 0) if log_size else 0
+
+
+def kept_by_size(*layouts: Layout) -> int:
+    """Bytes of what a device keeps by size over all pieces of a proof: twiddles, points, fold factors, selectors."""
+    sizes, rows, folded = set[tuple[int, int]](), set[int](), set[tuple[int, int]]()
+    for layout in layouts:
+        sizes |= set(zip(layout.log_heights, layout.log_chunks, strict=True))
+        rows |= set(layout.fri_log_heights)
+        folded |= set(zip(layout.folded_log_heights, layout.fold_log_arities, strict=True))
+    longest = max(*rows, *(log_height + log_chunks for log_height, log_chunks in sizes))
+    selectors = sum(4 * WORD_BYTES << (log_height + log_chunks) for log_height, log_chunks in sizes)
+    points = sum(WORD_BYTES << log_rows for log_rows in rows)
+    folds = sum(WORD_BYTES << (log_rows + log_arity - 1) for log_rows, log_arity in folded)
+    return (2 * WORD_BYTES << longest) // 7 + selectors + points + folds
+
+
+class Costs:
+    """The cost of each task of a layout by its round and name."""
+
+    def __init__(self, layout: Layout, batched: Sequence[Batch], made: Sequence[int], loaded: bool = False) -> None:
+        """``made``: the tables whose traces the proof makes. ``loaded``: others are copied to the device."""
+        self.layout, self.made, self.loaded = layout, made, loaded
+        self.matrices = opening.opened_matrices(layout)
+        self.tables = {batch.name: batch.tables for batch in batched}
+        self.log_blowup = layout.parameters.log_blowup
+        self.of_table: dict[str, Callable[[int], Cost]] = {
+            commit.task_round(MAIN): lambda table: self.extend(table, self.air(table).main_width),
+            commit.task_round(PREPROCESSED): lambda table: self.extend(table, self.air(table).preprocessed_width),
+            lookup.LOOKUP: self.lookup,
+            quotient.QUOTIENT_CHUNKS: self.quotient,
+            opening.OPENING: self.opening,
+        }
+        self.rounds: dict[str, Callable[[str], Cost]] = {
+            transcript.TRANSCRIPT: self.transcript,
+            trace.task_round(MAIN): self.trace,
+            trace.task_round(PREPROCESSED): self.preprocessed,
+            commit.TREE: self.tree,
+            opening.WEIGHTS: self.weights,
+            opening.DENOMINATORS: self.denominators,
+            opening.DEEP: self.deep,
+            opening.CODEWORD: self.codeword,
+            fri.TREE: self.fri_tree,
+            fri.FOLD: self.fri_fold,
+        }
+
+    def of(self, round_: str, name: str) -> Cost:
+        """The cost of one task; raises KeyError for a round that is neither here nor in ``FREE``."""
+        if round_ in FREE:
+            return Cost()
+        if round_ in self.of_table:
+            return sum(map(self.of_table[round_], self.tables[name]), Cost())
+        return self.rounds[round_](name)
+
+    def alone(self, table: int) -> Cost:
+        """What a table costs in the rounds that work on each by itself, and of hashing its rows."""
+        hashed = sum(
+            permutations(m.width) << m.log_rows for r in self.layout.rounds for m in r.matrices if m.table == table
+        )
+        rounds = (self.of_table | {opening.DEEP: self.deep_of_table}).values()
+        return sum((cost(table) for cost in rounds), Cost(permutations=hashed))
+
+    def by_table(self, round_: str, name: str) -> dict[int, Cost]:
+        """What each table costs of a task that tables share, or have alone; empty for tasks of all tables."""
+        if round_ in (trace.task_round(MAIN), trace.task_round(PREPROCESSED)):
+            return {int(name.partition(".")[0]): self.of(round_, name)}
+        of_table = self.of_table | {opening.DEEP: self.deep_of_table}
+        return {table: of_table[round_](table) for table in self.tables[name]} if round_ in of_table else {}
+
+    def transcript(self, name: str) -> Cost:
+        """The nonces that are tried on average before the one that is found."""
+        parameters = self.layout.parameters
+        bits = {
+            transcript.BEGIN: 0,
+            transcript.DIGEST: 0,
+            transcript.LOOKUP: parameters.lookup_pow_bits if self.layout.lookup_tables else 0,
+            transcript.CONSTRAINT: 0,
+            transcript.ZETA: parameters.ood_pow_bits,
+            transcript.BATCHING: parameters.batch_pow_bits,
+            transcript.QUERIES: parameters.query_pow_bits,
+        }
+        folds = range(len(self.layout.fold_log_arities))
+        bits |= {transcript.fold_step(number): parameters.commit_pow_bits for number in folds}
+        return Cost(permutations=1 << bits[name] if bits[name] else 0)
+
+    def air(self, table: int) -> AirDescription:
+        return self.layout.tables[table]
+
+    def trace(self, name: str) -> Cost:
+        """A trace that the proof makes; what its recipe shares with others is not counted."""
+        table = int(name.partition(".")[0])
+        words = self.air(table).main_width << self.layout.log_heights[table]
+        return Cost(kept=words * WORD_BYTES if self.loaded or table in self.made else 0)
+
+    def preprocessed(self, name: str) -> Cost:
+        """Columns that were there before the proof."""
+        table = int(name.partition(".")[0])
+        words = self.air(table).preprocessed_width << self.layout.log_heights[table]
+        return Cost(kept=words * WORD_BYTES if self.loaded else 0)
+
+    def extend(self, table: int, columns: int) -> Cost:
+        log_height = self.layout.log_heights[table]
+        blowup = 1 << self.log_blowup
+        return Cost(
+            multiplications=columns << log_height,
+            butterflies=butterflies(columns, log_height) * (1 + blowup),
+            moved=columns * WORD_BYTES * (1 + blowup) << log_height,
+            kept=columns * WORD_BYTES << (log_height + self.log_blowup),
+        )
+
+    def tree(self, name: str) -> Cost:
+        round_ = self.layout.round(name)
+        assert round_ is not None
+        widths: dict[int, int] = {}
+        for matrix in round_.matrices:
+            widths[matrix.log_rows] = widths.get(matrix.log_rows, 0) + matrix.width
+        joining = sum(permutations(w) + 1 << log_rows for log_rows, w in widths.items() if log_rows != round_.log_rows)
+        leaves = permutations(widths[round_.log_rows]) << round_.log_rows
+        nodes = (1 << round_.log_rows) - (1 << self.layout.cap_log_size(round_.log_rows))
+        shorter = max((log_rows for log_rows in widths if log_rows != round_.log_rows), default=None)
+        digests = sum(1 << log_rows for log_rows in widths) + nodes
+        return Cost(
+            permutations=leaves + joining + nodes,
+            moved=sum(w * WORD_BYTES << log_rows for log_rows, w in widths.items()) + 2 * DIGEST_BYTES * digests,
+            kept=DIGEST_BYTES * (nodes + (1 << round_.log_rows)),
+            scratch=0 if shorter is None else DIGEST_BYTES << shorter,
+        )
+
+    def lookup(self, table: int) -> Cost:
+        air, log_height = self.air(table), self.layout.log_heights[table]
+        if not air.lookups:
+            return Cost()
+        tuples = [t for lookup in air.lookups for t in lookup.tuples]
+        fields = sum(len(t.fields) for t in tuples)
+        columns = air.permutation_width
+        fractions = Cost(
+            # fingerprints, three products for each inverse, a scaling each
+            multiplications=(3 * fields + (3 * EXT_MUL + 3) * len(tuples)) << log_height,
+            # no more columns than there are fields and multiplicities, which may be those of one or two columns
+            moved=(min(air.main_width + air.preprocessed_width, fields + len(tuples)) + columns) * WORD_BYTES
+            << log_height,
+            # the columns on the trace, the indicators; denominators and multiplicities of a few thousand rows
+            scratch=((columns + 3) * WORD_BYTES << log_height)
+            + 4 * len(tuples) * WORD_BYTES * min(1 << log_height, 1 << 14),
+        )
+        return fractions + self.extend(table, columns)
+
+    def quotient(self, table: int) -> Cost:
+        air = self.air(table)
+        log_height, log_chunks = self.layout.log_heights[table], self.layout.log_chunks[table]
+        log_size = log_height + log_chunks
+        inner = sum(op == MUL for op, _, _ in air.nodes)
+        constraints = 3 * len(air.constraints)
+        pins = sum(
+            3 * sum(len(t.fields) for t in lookup.tuples) + (2 * len(lookup.tuples) + 2) * EXT_MUL
+            for lookup in air.lookups
+        )
+        columns = air.main_width + air.preprocessed_width + air.permutation_width
+        again = log_chunks > self.log_blowup
+        chunks = EXTENSION_DEGREE << log_chunks
+        work = Cost(
+            multiplications=(inner + constraints + pins) << log_size,
+            butterflies=butterflies(columns, log_height) * (1 + (1 << log_chunks)) if again else 0,
+            moved=((columns + EXTENSION_DEGREE) * WORD_BYTES << log_size)
+            + ((columns * WORD_BYTES << log_size) + (columns * WORD_BYTES << log_height) if again else 0),
+            scratch=(EXT_BYTES << log_size)
+            + ((columns * WORD_BYTES << log_size) + (columns * WORD_BYTES << log_height) if again else 0),
+        )
+        return work + self.extend(table, chunks)
+
+    def weights(self, name: str) -> Cost:
+        rows = sum(1 << log_height for log_height in set(self.layout.log_heights))
+        return Cost(
+            multiplications=2 * 4 * EXT_MUL * rows,
+            moved=2 * EXT_BYTES * rows,
+            kept=2 * EXT_BYTES * rows,
+            scratch=2 * EXT_BYTES << max(self.layout.log_heights),
+        )
+
+    def columns(self, table: int) -> int:
+        """Committed columns of one table."""
+        return sum(m.width for round_ in self.layout.rounds for m in round_.matrices if m.table == table)
+
+    def openings(self, table: int) -> int:
+        """Columns of one table, counted once for each point they are opened at."""
+        return sum(m.width * m.points for round_ in self.layout.rounds for m in round_.matrices if m.table == table)
+
+    def opening(self, table: int) -> Cost:
+        log_height = self.layout.log_heights[table]
+        weights = EXTENSION_DEGREE * max(matrix.points for matrix in self.matrices[table])
+        return Cost(
+            multiplications=EXTENSION_DEGREE * self.openings(table) << log_height,
+            moved=(self.columns(table) + weights) * WORD_BYTES << log_height,
+        )
+
+    def denominators(self, name: str) -> Cost:
+        rows = sum(1 << log_rows for log_rows in self.layout.fri_log_heights)
+        size = 2 * EXT_BYTES * rows
+        return Cost(multiplications=2 * 3 * EXT_MUL * rows, moved=size, kept=size)
+
+    def deep(self, name: str) -> Cost:
+        work = sum(map(self.deep_of_table, self.tables[name]), Cost())
+        heights = {self.layout.log_heights[table] for table in self.tables[name]}
+        kept = sum(EXT_BYTES << (height + self.log_blowup) for height in heights)
+        return work + Cost(moved=3 * kept, kept=kept)  # two points' denominators and the result
+
+    def deep_of_table(self, table: int) -> Cost:
+        """The columns of one table, added up."""
+        log_rows = self.layout.log_heights[table] + self.log_blowup
+        columns = self.columns(table)
+        points = sum(matrix.points for matrix in self.matrices[table])
+        return Cost(
+            multiplications=(EXTENSION_DEGREE * columns + 2 * EXT_MUL * points) << log_rows,
+            moved=columns * WORD_BYTES << log_rows,
+        )
+
+    def codeword(self, name: str) -> Cost:
+        log_height = int(name.removeprefix("2^"))
+        heights = self.layout.log_heights
+        shares = sum(any(heights[table] == log_height for table in tables) for tables in self.tables.values())
+        size = EXT_BYTES << (log_height + self.log_blowup)
+        if shares == 1:
+            return Cost()
+        return Cost(moved=(shares + 1) * size, kept=size, scratch=size if shares > 2 else 0)
+
+    def fri_tree(self, name: str) -> Cost:
+        log_arity, log_rows = self.layout.fold_log_arities[int(name)], self.layout.folded_log_heights[int(name)]
+        nodes = (1 << log_rows) - (1 << self.layout.cap_log_size(log_rows))
+        leaves = permutations(EXTENSION_DEGREE << log_arity) << log_rows
+        digests = DIGEST_BYTES * (nodes + (1 << log_rows))
+        words = EXTENSION_DEGREE << (log_arity + log_rows)
+        return Cost(permutations=leaves + nodes, moved=words * WORD_BYTES + 2 * digests, kept=digests)
+
+    def fri_fold(self, name: str) -> Cost:
+        log_arity, log_rows = self.layout.fold_log_arities[int(name)], self.layout.folded_log_heights[int(name)]
+        return Cost(
+            multiplications=(EXT_MUL + 3) * ((1 << log_arity) - 1) << log_rows,
+            moved=EXT_BYTES * ((1 << log_arity) + 1 + (log_rows in self.layout.fri_log_heights)) << log_rows,
+            kept=EXT_BYTES << log_rows,
+        )

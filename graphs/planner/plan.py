@@ -1,0 +1,190 @@
+"""What a proof costs before it runs: operations and bytes of every task, and the most memory at once.
+
+The tasks and their dependencies are those of the graph itself, built on empty traces; what each costs is in
+``graphs.costs``.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass, fields
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+from dask.delayed import Delayed
+
+from graphprover.device.interface import CPU_BATCH, Array, Device
+from graphprover.graphs import proof_graph
+from graphprover.graphs.batches import batches
+from graphprover.graphs.builder import Graph
+from graphprover.graphs.one_thread import steps_of
+from graphprover.graphs.planner.costs import Cost, Costs, kept_by_size
+from graphprover.graphs.proof_graph import Keep
+from graphprover.graphs.task_keys import Key, PieceNumber, place_of
+from graphprover.protocol.hashing import DIGEST_BYTES
+from graphprover.protocol.joint import Joint
+from graphprover.protocol.layout import Layout
+from graphprover.reports.notebook import html
+from graphprover.statement.trace_task import Recipe
+
+
+@dataclass(frozen=True)
+class Task:
+    """One task of the plan."""
+
+    round: str
+    name: str  # batch of tables, commitment or height
+    needs: tuple[str, ...]  # keys of other tasks
+    cost: Cost
+
+
+@dataclass(frozen=True)
+class Peak:
+    """The most memory that a proof holds at once, and the task that needs it."""
+
+    bytes: int
+    round: str
+    name: str  # batch of tables, commitment or height
+
+    def __str__(self) -> str:
+        return f"{self.round} of {self.name}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All tasks of a proof, by ``{round} of {name}``, in the order in which one thread would run them."""
+
+    layout: Layout
+    tasks: Mapping[str, Task]
+    costs: Costs  # the model that they follow
+    held: frozenset[str] = frozenset()  # tasks whose values are there before, and stay until they are not needed
+
+    def __repr__(self) -> str:
+        return f"<{self._title}>"
+
+    def _repr_html_(self) -> str:
+        of_round: dict[str, list[Cost]] = {}
+        for task in self.tasks.values():
+            of_round.setdefault(task.round, []).append(task.cost)
+        sums = {name: sum(costs, Cost()) for name, costs in of_round.items()}
+        rows = [(name, len(of_round[name]), *astuple(cost)) for name, cost in sums.items()]
+        facts = {"peak bytes beyond the traces, one task at a time": self.peak_bytes(1)}
+        return html(self._title, facts, [("round", "tasks", *(field.name for field in fields(Cost))), *rows])
+
+    @property
+    def _title(self) -> str:
+        return f"Plan of {len(self.tasks)} tasks for {len(self.layout.tables)} tables"
+
+    @cached_property
+    def total(self) -> Cost:
+        """The sum over all tasks."""
+        return sum((task.cost for task in self.tasks.values()), Cost())
+
+    def peak_bytes(self, threads: int) -> int:
+        """The bytes of `peak`."""
+        return self.peak(threads).bytes
+
+    def peak(self, threads: int) -> Peak:
+        """The most memory at once, with this many tasks side by side, beyond the traces that were there before.
+
+        Tasks run in order; a result is freed when the last task that needs it ends. Tables of sizes that a device keeps
+        for its life are counted from the start.
+        """
+        keys = list(self.tasks)
+        last_use = dict.fromkeys(keys, len(keys))
+        for position, key in enumerate(keys):
+            for needed in self.tasks[key].needs:
+                last_use[needed] = position
+        freed_at: dict[int, int] = {}
+        live = kept_by_size(self.layout) + sum(self.tasks[key].cost.kept for key in self.held)
+        peak = Peak(live, "", "")
+        for position, key in enumerate(keys):
+            task = self.tasks[key]
+            live += 0 if key in self.held else task.cost.kept
+            beside = [self.tasks[other] for other in keys[position + 1 : position + threads]]
+            others = sum(t.cost.kept + t.cost.scratch for t in beside if t.round == task.round)
+            if (now := live + task.cost.scratch + others) > peak.bytes:
+                peak = Peak(now, task.round, task.name)
+            freed_at[last_use[key]] = freed_at.get(last_use[key], 0) + task.cost.kept
+            live -= freed_at.pop(position, 0)
+        return peak
+
+
+def make_plan(
+    layout: Layout, log_batch_rows: int = CPU_BATCH, main: Sequence[Array | Recipe] = (), loaded: bool = False
+) -> Plan:
+    """The plan of a proof of this layout on a device that batches tables up to so many rows.
+
+    ``main``: the traces where they are known (`prover.checked_traces`); the proof itself makes those that are recipes.
+    ``loaded``: it copies the others to the device, which has memory of its own.
+    """
+    graph = Graph(_NO_DEVICE, "", batches(layout, log_batch_rows))
+    return _plan(graph, layout, proof_graph.build(graph, *_empty(layout, main)), main, loaded)
+
+
+def make_plans_of_piece(
+    layout: Layout,
+    keep: Keep,
+    log_batch_rows: int = CPU_BATCH,
+    main: Sequence[Array | Recipe] = (),
+    loaded: bool = False,
+) -> tuple[Plan, Plan]:
+    """The plans of the two graphs of a piece: until it has committed, and from what it keeps to its proof.
+
+    Other arguments are those of `make_plan`.
+    """
+    given, batched = _empty(layout, main), batches(layout, log_batch_rows)
+    graphs = [Graph(_NO_DEVICE, "", batched, PieceNumber(0, 2)) for _ in range(3)]
+    nodes = proof_graph.begin(graphs[0], *given).kept(layout, keep)
+    graphs[2].kept.update((cast(Key, node.key), None) for node in nodes)
+    first = _plan(graphs[1], layout, proof_graph.committing(graphs[1], *given, keep=keep), main, loaded)
+    last = proof_graph.finishing(graphs[2], *given, joint=Joint((bytes(DIGEST_BYTES),) * 2), nonce=0)
+    return first, _plan(graphs[2], layout, last, main, loaded)
+
+
+_NO_DEVICE = cast(Device, None)  # of graphs that are never run
+
+
+def _empty(layout: Layout, main: Sequence[Array | Recipe]) -> tuple[Any, ...]:
+    """What a graph is built of, with no columns and no values in it but the recipes that are known."""
+    empty = {table: np.empty((air.main_width, 0), dtype=np.uint64) for table, air in enumerate(layout.tables)}
+    preprocessed = {table: empty[table] for table in layout.preprocessed_tables}
+    public_values = [(0,) * air.num_public_values for air in layout.tables]
+    return layout, "", empty | dict(enumerate(main)), preprocessed, public_values
+
+
+def _plan(graph: Graph, layout: Layout, task: Delayed, main: Sequence[Array | Recipe], loaded: bool) -> Plan:
+    """The plan of a graph."""
+    made = [table for table, trace in enumerate(main) if isinstance(trace, Recipe)]
+    costs = Costs(layout, graph.batches, made, loaded)
+    found = dict(task.__dask_graph__())
+    keys, tasks, held = list(found), {}, set()
+    for step in steps_of(found):
+        key = keys[step.task]
+        place = place_of(key)
+        needs = tuple(sorted(str(place_of(needed)) for needed in found[key].dependencies))
+        cost = costs.of(*place)
+        if key in graph.kept:
+            held.add(str(place))
+            cost = Cost(kept=cost.kept)
+        tasks[str(place)] = Task(*place, needs, cost)
+    return Plan(layout, tasks, costs, frozenset(held))
+
+
+_peaks: dict[object, Peak] = {}  # of shapes that were proved
+_SHAPES = 1000  # that are kept
+
+
+def peak_of(layout: Layout, device: Device, main: Sequence[Array | Recipe]) -> Peak:
+    """The peak of a proof by a device, planned once for each shape.
+
+    The shape is the layout and which traces are recipes; what the recipes share is taken to follow from that.
+    """
+    made = tuple(isinstance(trace, Recipe) for trace in main)
+    shape = layout, made, device.log_batch_rows, device.threads, device.memory.keeps
+    peak = _peaks.get(shape)
+    if peak is None:
+        if len(_peaks) >= _SHAPES:
+            _peaks.clear()
+        peak = make_plan(layout, device.log_batch_rows, main, loaded=device.memory.keeps).peak(device.threads)
+        _peaks[shape] = peak
+    return peak

@@ -1,0 +1,194 @@
+"""Round 7: the queried rows and Merkle paths of every commitment, and the proof put together."""
+
+import pickle
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphprover.device import Array, Device, Tree
+from graphprover.field import EXTENSION_DEGREE, Ext
+from graphprover.graphs.batches import merged
+from graphprover.graphs.builder import Graph, Node
+from graphprover.graphs.rounds.commit import Commitment, Extensions
+from graphprover.graphs.rounds.fri import FriRound
+from graphprover.graphs.rounds.transcript import BATCHING, LOOKUP, QUERIES, ZETA, Drawn
+from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout
+from graphprover.protocol.proof import BatchProof, Cap, FoldQueries, RoundQueries, TableOpenings, array_to_words
+
+QUERY, PROOF = "query", "query_proof"
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What the prover reads of its trees and matrices at the end."""
+
+    caps: dict[str, Cap]  # by round
+    fold_caps: tuple[Cap, ...]
+    rounds: tuple[RoundQueries, ...]
+    folds: tuple[FoldQueries, ...]
+
+    def __sizeof__(self) -> int:
+        """In bytes, as Dask counts them; all is small."""
+        return len(pickle.dumps(self))
+
+
+@dataclass(frozen=True)
+class Proven:
+    """What the graph gives."""
+
+    proof: BatchProof  # everything the prover sends
+    preprocessed_cap: Cap | None  # what every verifier computes itself, and the prover has already
+
+    def __sizeof__(self) -> int:
+        """In bytes, as Dask counts them; all is small."""
+        return len(pickle.dumps(self))
+
+
+def multiproof(indices: np.ndarray, log_leaves: int) -> np.ndarray:
+    """The siblings that `graphprover.protocol.merkle.Layer.sent` names, as int64 numbers, from the leaves up.
+
+    They are numbered as in a heap, so that those of a lower tree opened at the same queries are the end of these: the
+    n nodes of a layer are n ... 2 n - 1, and 2 i and 2 i + 1 are below i.
+    """
+    nodes = np.unique(indices) + (1 << log_leaves)
+    sent = [nodes[:0]]
+    for _ in range(log_leaves):
+        parents = nodes >> 1
+        bounds = np.ones(len(nodes) + 1, dtype=bool)  # between children of different parents
+        np.not_equal(parents[1:], parents[:-1], out=bounds[1:-1])
+        first = bounds[:-1]  # of one or two children
+        sent.append(nodes[first & bounds[1:]] ^ 1)
+        nodes = parents[first]
+    return np.concatenate(sent)
+
+
+def queries(
+    device: Device,
+    extensions: Sequence[Sequence[Extensions]],
+    trees: Sequence[Tree],
+    codewords: Sequence[Array],
+    fold_trees: Sequence[Tree],
+    drawn: Drawn,
+    *,
+    layout: Layout,
+) -> Opened:
+    """Read the queried rows and groups, their multiproofs and all caps at once.
+
+    ``extensions`` and ``trees`` are in the order of ``layout.rounds``; the extensions of a round by batch.
+    """
+    indices = np.array(drawn.challenge, dtype=np.int64)
+    at = {log_rows: indices >> (layout.log_max_rows - log_rows) for log_rows in range(layout.log_max_rows + 1)}
+    blocks, log_blowup = [], layout.parameters.log_blowup
+    for batches in extensions:
+        tables = merged(batches).items()
+        blocks.append([(extension.columns, at[layout.log_heights[table] + log_blowup]) for table, extension in tables])
+    folds = list(zip(layout.fold_log_arities, layout.folded_log_heights, strict=True))
+    for codeword, (log_arity, log_rows) in zip(codewords, folds, strict=True):
+        groups = (at[log_rows][:, None] << log_arity) + np.arange(1 << log_arity)
+        blocks.append([(codeword, groups.reshape(-1))])
+
+    log_leaves = [*(round_.log_rows for round_ in layout.rounds), *layout.folded_log_heights]
+    caps = [1 << layout.cap_log_size(log_rows) for log_rows in log_leaves]
+    siblings = multiproof(indices, layout.log_max_rows)
+    nodes = [
+        np.concatenate([siblings[(siblings >= 2 * cap) & (siblings < 2 << log_rows)], np.arange(cap, 2 * cap)])
+        for log_rows, cap in zip(log_leaves, caps, strict=True)
+    ]
+    rows, digests = device.gather(blocks, list(zip([*trees, *fold_trees], nodes, strict=True)))
+    opened = [(array_to_words(read[:-cap]), _split(read[-cap:])) for read, cap in zip(digests, caps, strict=True)]
+    rounds = len(layout.rounds)
+    return Opened(
+        caps={round_.name: cap for round_, (_, cap) in zip(layout.rounds, opened, strict=False)},
+        fold_caps=tuple(cap for _, cap in opened[rounds:]),
+        rounds=tuple(
+            RoundQueries(round_.widths, array_to_words(words), path)
+            for round_, words, (path, _) in zip(layout.rounds, rows, opened, strict=False)
+        ),
+        folds=tuple(
+            FoldQueries(_siblings(words, at[log_rows + log_arity], log_arity), path)
+            for (log_arity, log_rows), words, (path, _) in zip(folds, rows[rounds:], opened[rounds:], strict=True)
+        ),
+    )
+
+
+def _siblings(elements: np.ndarray, indices: np.ndarray, log_arity: int) -> tuple[bytes, ...]:
+    """The groups (queries·2^log_arity, 3) without the queried element of each."""
+    arity = 1 << log_arity
+    others = np.arange(arity) != (indices & (arity - 1))[:, None]
+    return _split(elements[others.reshape(-1)].reshape(len(indices), EXTENSION_DEGREE * (arity - 1)))
+
+
+def _split(rows: np.ndarray) -> tuple[bytes, ...]:
+    """The bytes of each row."""
+    words, size = array_to_words(rows), rows.shape[1] * rows.itemsize
+    return tuple([words[first : first + size] for first in range(0, len(words), size)])
+
+
+def assemble(
+    device: Device,
+    opened: Opened,
+    lookups: Sequence[Extensions],
+    openings: Sequence[Mapping[int, TableOpenings]],
+    final_polynomial: tuple[Ext, ...],
+    drawn: dict[str, Drawn],
+    fold_drawn: Sequence[Drawn],
+    *,
+    layout: Layout,
+) -> Proven:
+    """Everything the prover sends, put together."""
+    terminals = {table: columns.terminal for table, columns in merged(lookups).items()}
+    proof = BatchProof(
+        main_cap=opened.caps[MAIN],
+        permutation_cap=opened.caps.get(PERMUTATION),
+        quotient_cap=opened.caps[QUOTIENT],
+        openings=tuple(merged(openings).values()),
+        batch_nonce=drawn[BATCHING].nonce,
+        fold_caps=opened.fold_caps,
+        fold_nonces=tuple(fold.nonce for fold in fold_drawn),
+        round_queries=opened.rounds,
+        fold_queries=opened.folds,
+        final_polynomial=final_polynomial,
+        query_nonce=drawn[QUERIES].nonce,
+        terminals=tuple(terminals.get(table) for table in range(len(layout.tables))),
+        log_heights=layout.log_heights,
+        lookup_nonce=drawn[LOOKUP].nonce if layout.lookup_tables else None,
+        zeta_nonce=drawn[ZETA].nonce,
+    )
+    return Proven(proof, opened.caps.get(PREPROCESSED))
+
+
+def build(
+    graph: Graph,
+    layout: Layout,
+    commitments: dict[str, Commitment],
+    openings: dict[str, Node],
+    fri: FriRound,
+    drawn: dict[str, Node],
+) -> Node:
+    """The whole proof, as a task."""
+    rounds = [commitments[round_.name] for round_ in layout.rounds]
+    opened = graph.task(
+        QUERY,
+        "all",
+        queries,
+        [list(commitment.extensions.values()) for commitment in rounds],
+        [commitment.tree for commitment in rounds],
+        [fold.codeword for fold in fri.folds],
+        [fold.tree for fold in fri.folds],
+        drawn[QUERIES],
+        layout=layout,
+    )
+    lookup = commitments.get(PERMUTATION)
+    return graph.task(
+        PROOF,
+        "assemble",
+        assemble,
+        opened,
+        [] if lookup is None else list(lookup.extensions.values()),
+        list(openings.values()),
+        fri.final_polynomial,
+        drawn,
+        [fold.drawn for fold in fri.folds],
+        layout=layout,
+    )

@@ -1,0 +1,153 @@
+"""The transcript as tasks: what is absorbed and drawn between the rounds, so that a proof needs no client round trip.
+
+Each task does the proof of work that its challenge asks for on the device and then takes the verifier's own step
+(``graphprover.protocol.transcript``) with the nonce found. A comment at each challenge says why it is drawn there: what
+a cheating prover could do who knew it before, and which function of ``protocol.security`` bounds what it can do now.
+docs/protocol.md has the letters.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from graphprover.device import Device, Tree
+from graphprover.field import ZERO, Ext
+from graphprover.graphs.batches import merged
+from graphprover.graphs.rounds.commit import Extensions
+from graphprover.graphs.task_keys import PieceNumber
+from graphprover.protocol import joint as pieces
+from graphprover.protocol import transcript
+from graphprover.protocol.challenger import Challenger
+from graphprover.protocol.joint import Joint
+from graphprover.protocol.layout import Layout
+from graphprover.protocol.lookup import lookup_prefixes
+from graphprover.protocol.proof import TableOpenings, opened_values
+from graphprover.statement.statement import binding_digest
+
+TRANSCRIPT = "transcript"
+BEGIN, LOOKUP, CONSTRAINT, ZETA, BATCHING, QUERIES = "begin", "lookup", "constraint", "zeta", "batching", "queries"
+DIGEST = "digest"  # of a piece, where its transcript waits for the others
+
+
+def fold_step(number: int) -> str:
+    """The step that draws the challenge of one fold."""
+    return f"fold{number}"
+
+
+class OtherPiece(RuntimeError):
+    """A piece that is made again is another than the one that has committed."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A state of the transcript, what was drawn to reach it, and the nonce of the proof of work before."""
+
+    state: Challenger
+    challenge: Any
+    nonce: int
+
+
+@dataclass(frozen=True)
+class LookupChallenges:
+    """What the lookup argument of all tables draws."""
+
+    prefixes: list[list[Ext]]  # the constant term of each lookup's denominators, for each table
+    tau: Ext  # combines the elements of a tuple
+
+
+def begin(
+    device: Device,
+    tree: Tree,
+    preprocessed: Tree | None,
+    *,
+    layout: Layout,
+    label: str,
+    public_values: Sequence[Sequence[int]],
+    piece: PieceNumber | None,
+) -> Challenger:
+    """Bind the statement, then absorb the main commitment, the public values and the preprocessed commitment."""
+    # The statement comes first: a prover who could choose it last would fit its constraints to the challenges.
+    preprocessed_cap = None if preprocessed is None else device.cap(preprocessed)
+    binding = binding_digest(layout, label, preprocessed_cap)
+    if piece is not None:
+        binding = pieces.piece_binding(binding, piece.count, piece.index)
+    state = transcript.begin(layout, binding)
+    return transcript.absorb_main(state, device.cap(tree), public_values, preprocessed_cap)
+
+
+def lookup_challenges(device: Device, state: Challenger, *, layout: Layout) -> Drawn:
+    """Draw σ and τ, which fingerprints are made of; nothing without lookups."""
+    if not layout.lookup_tables:
+        return Drawn(state, LookupChallenges([[] for _ in layout.tables], ZERO), 0)
+    # After all main columns: a prover who knew σ and τ would send messages with the fingerprints of those that are
+    # received, or fractions that cancel without being equal (security.lookup_errors).
+    nonce = device.grind(state.grinding_seed(), layout.parameters.lookup_pow_bits)
+    state, sigma, tau = transcript.draw_lookup_challenges(state, layout, nonce)
+    return Drawn(state, LookupChallenges(lookup_prefixes(layout.tables, sigma, tau), tau), nonce)
+
+
+def joint_nonce(device: Device, joint: Joint, bits: int) -> int:
+    """That of the proof of work before the lookup challenges of all pieces."""
+    with device.task():
+        return device.grind(joint.grinding_seed, bits)
+
+
+def joint_lookup_challenges(
+    device: Device, state: Challenger, *, layout: Layout, piece: PieceNumber, joint: Joint, nonce: int
+) -> Drawn:
+    """Draw σ and τ of all pieces, after the one proof of work for them; raises OtherPiece for another digest."""
+    # After all main columns of all pieces, for what a bus carries may be in any of them; and each piece goes on with
+    # what they were drawn from, so that it cannot be finished with others (security.lookup_errors).
+    if pieces.digest_of(state) != joint.digests[piece.index]:
+        raise OtherPiece(f"{piece}: made again, it is another: a recipe has not given twice what it gave first")
+    sigma, tau = pieces.draw_lookup_challenges(joint, layout.parameters, nonce)
+    prefixes = lookup_prefixes(layout.tables, sigma, tau)
+    return Drawn(pieces.resume(state, joint, nonce), LookupChallenges(prefixes, tau), nonce)
+
+
+def constraint_challenge(device: Device, drawn: Drawn, tree: Tree | None, lookups: Sequence[Extensions]) -> Drawn:
+    """Absorb the commitment to the lookup columns and their terminals, if any; draw α, which folds the constraints."""
+    # After all columns that constraints read: a prover who knew α would violate two of them so that their sum is zero
+    # (security.constraint_errors).
+    cap = None if tree is None else device.cap(tree)
+    terminals = [columns.terminal for columns in merged(lookups).values() if columns.terminal is not None]
+    return Drawn(*transcript.draw_constraint_challenge(drawn.state, cap, terminals), 0)
+
+
+def zeta(device: Device, drawn: Drawn, tree: Tree, *, layout: Layout) -> Drawn:
+    """Absorb the quotient commitment and draw ζ, the out-of-domain point."""
+    # After the quotient: a prover who knew ζ would commit to one that is right there and nowhere else
+    # (security.out_of_domain_errors).
+    state = transcript.absorb_quotient(drawn.state, device.cap(tree))
+    nonce = device.grind(state.grinding_seed(), layout.parameters.ood_pow_bits)
+    return Drawn(*transcript.draw_zeta(state, layout, nonce), nonce)
+
+
+def batching_challenge(
+    device: Device, drawn: Drawn, openings: Sequence[Mapping[int, TableOpenings]], *, layout: Layout
+) -> Drawn:
+    """Absorb all openings and draw γ, which batches them."""
+    # After the claimed values: a prover who knew γ would claim false ones whose quotients add up to a polynomial
+    # (security.batching_errors).
+    state = transcript.absorb_openings(drawn.state, layout, opened_values(layout, merged(openings)))
+    nonce = device.grind(state.grinding_seed(), layout.parameters.batch_pow_bits)
+    return Drawn(*transcript.draw_batching_challenge(state, layout, nonce), nonce)
+
+
+def fold_challenge(device: Device, drawn: Drawn, tree: Tree, *, layout: Layout, fold: int) -> Drawn:
+    """Absorb the commitment to a codeword and draw β, which it is folded with; the first describes FRI before."""
+    # After the codeword: a prover who knew β would commit to a word far from the code that folds to a codeword
+    # (security.folds counts the curve's degree, security.exceptional the challenges where that happens by itself).
+    state = transcript.begin_fri(drawn.state, layout) if fold == 0 else drawn.state
+    state = transcript.absorb_fold(state, device.cap(tree))
+    nonce = device.grind(state.grinding_seed(), layout.parameters.commit_pow_bits)
+    return Drawn(*transcript.draw_fold_challenge(state, layout, nonce), nonce)
+
+
+def queries(device: Device, drawn: Drawn, final_polynomial: Sequence[Ext], *, layout: Layout) -> Drawn:
+    """Absorb the final polynomial and draw the queried rows."""
+    # Last of all: a prover who knew the rows would be honest there and nowhere else (security.query_bits).
+    state = drawn.state if layout.fold_log_arities else transcript.begin_fri(drawn.state, layout)
+    state = transcript.absorb_final_polynomial(state, final_polynomial)
+    nonce = device.grind(state.grinding_seed(), layout.parameters.query_pow_bits)
+    return Drawn(state, transcript.draw_queries(state, layout, nonce), nonce)

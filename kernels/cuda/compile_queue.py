@@ -1,0 +1,154 @@
+"""Compiling ahead: threads that compile what a proof will need while it runs, on all of the host's cores.
+
+The compiler needs no lock of Python's, so that threads do. They end when nothing is left to do, or when the program
+does; a kernel that is asked for before its turn is compiled by whoever asks. Nothing here needs a GPU.
+"""
+
+import heapq
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from enum import IntEnum
+from functools import partial
+from typing import NamedTuple
+
+from graphprover.air.description import AirDescription
+from graphprover.runtime.signals import COMPILER
+
+
+class Turn(IntEnum):
+    """The order of kernels: that in which a proof cannot do without them."""
+
+    OPERATION = 0  # of a file
+    LOOKUPS = 1
+    QUOTIENT = 2  # which can be interpreted: begun once all tables are described, so that no lookups come behind it
+
+
+class Job(NamedTuple):
+    """One text to compile."""
+
+    turn: Turn
+    name: str  # for people: "lookups of add, 76 columns"
+    text: str
+
+
+class Ahead:
+    """What is to be compiled, and the threads that do it.
+
+    ``jobs_of`` gives a table's texts, which takes Python some time, so that the threads call it; ``run`` compiles one.
+    What either raises is left to whoever needs the kernel.
+    """
+
+    def __init__(
+        self,
+        jobs_of: Callable[[AirDescription], Iterable[Job]],
+        run: Callable[[Job], object],
+        threads: int | None = None,
+    ) -> None:
+        self.threads = threads or len(os.sched_getaffinity(0))
+        self._jobs_of, self._run = jobs_of, run
+        self._tables: deque[tuple[bool, Iterator[AirDescription]]] = deque()  # guesses last
+        self._jobs: list[tuple[bool, Turn, int, str, Job]] = []  # a heap: no guesses first, then long texts
+        self._expected: set[AirDescription] = set()  # not as a guess
+        self._queued: set[str] = set()  # texts, and those that were begun
+        self._begun: set[str] = set()
+        self._changed = threading.Condition()
+        self._describing = False  # one thread does, as Python runs one
+        self._running = 0  # threads
+
+    def expect(self, tables: Iterable[AirDescription], jobs: Iterable[Job] = (), *, guess: bool = False) -> None:
+        """A proof will need the kernels of these tables, and these jobs.
+
+        With ``guess`` it may: once it is known what a proof does need, guesses are dropped, and no more are taken. They
+        are drawn from ``tables`` as there is time.
+        """
+        with self._changed:
+            if guess and self._expected:
+                return
+            if not guess:
+                tables = [table for table in tables if table not in self._expected]
+                self._expected.update(tables)
+                self._tables = deque(entry for entry in self._tables if not entry[0])
+                self._jobs = [entry for entry in self._jobs if not entry[0]]
+                heapq.heapify(self._jobs)
+                self._queued = self._begun | {job.text for *_, job in self._jobs}
+                if tables:
+                    self._tables.appendleft((guess, iter(tables)))
+            else:
+                self._tables.append((guess, iter(tables)))
+            for job in jobs:
+                self._put(job, guess)
+            if not self._tables and not self._jobs:
+                return
+            starting = self.threads - self._running
+            self._running += starting
+        for i in range(starting):
+            threading.Thread(target=self._work, name=f"{COMPILER} {i}").start()
+
+    def expects(self, text: str) -> bool:
+        """Whether a text will be compiled, or was: not after a failure."""
+        return text in self._queued
+
+    def left(self) -> int:
+        """How many texts wait, of the tables that are described."""
+        return len(self._jobs)
+
+    def wait(self) -> None:
+        """Until nothing is left to do."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._running)
+
+    def _put(self, job: Job, guess: bool) -> None:
+        if job.text not in self._begun:
+            self._queued.add(job.text)
+            heapq.heappush(self._jobs, (guess, job.turn, -len(job.text), job.text, job))
+
+    def _work(self) -> None:
+        while (step := self._next()) is not None:
+            with suppress(Exception):
+                step()
+
+    def _next(self) -> Callable[[], object] | None:
+        """What a thread does next; None where it ends."""
+        with self._changed:
+            while threading.main_thread().is_alive():
+                if self._tables and not self._describing:
+                    self._describing = True
+                    return partial(self._describe, self._tables[0])
+                while self._jobs and not (self._tables and self._jobs[0][1] == Turn.QUOTIENT):
+                    job = heapq.heappop(self._jobs)[-1]
+                    if job.text not in self._begun:
+                        self._begun.add(job.text)
+                        return partial(self._compile, job)
+                if not self._describing:
+                    break
+                self._changed.wait()
+            self._running -= 1
+            self._changed.notify_all()
+            return None
+
+    def _compile(self, job: Job) -> None:
+        try:
+            self._run(job)
+        except Exception:
+            self._queued.discard(job.text)
+            raise
+
+    def _describe(self, entry: tuple[bool, Iterator[AirDescription]]) -> None:
+        """Queues the texts of the next table."""
+        (guess, tables), table, jobs = entry, None, list[Job]()
+        try:
+            table = next(tables, None)
+            if table is not None and not (guess and table in self._expected):
+                jobs = list(self._jobs_of(table))
+        finally:
+            with self._changed:
+                self._describing = False
+                if table is None and entry in self._tables:
+                    self._tables.remove(entry)
+                if not guess or entry in self._tables:
+                    for job in jobs:
+                        self._put(job, guess)
+                self._changed.notify_all()

@@ -1,0 +1,238 @@
+"""Who may make proofs in a cluster: nothing runs before that is known, and nothing waits without a word."""
+
+import asyncio
+import gc
+import os
+import re
+import signal
+import time
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
+from typing import ClassVar
+
+import dask
+import pytest
+from distributed import Client, Status
+
+from graphprover import Statement, prove
+from graphprover.cluster import ClusterError
+from graphprover.cluster import client as joining
+from graphprover.cluster import workers as members
+from graphprover.cluster.client import joined
+from graphprover.cluster.tasks import BEGUN
+from graphprover.examples import memory
+from graphprover.prover.prepare import prepare
+from graphprover.prover.prove import Checks, prove_prepared
+from graphprover.runtime import settings
+from graphprover.statement.statement import Table
+from graphprover.statement.trace_task import Recipe
+from graphprover.verifier import verify
+from tests.cluster.processes import by_hand, in_background, pids, present, workers
+from tests.graphs.test_proof_graph import FEW, example
+
+NO_PACKAGE = "import sys; sys.modules['graphprover'] = None"
+ANOTHER_VERSION = "import graphprover; graphprover.__version__ = '0.0'"
+
+
+def test_two_clients_and_proofs_one_after_another() -> None:
+    statement = example(memory)
+    proof = prove(statement, "sync", parameters=FEW)
+    with workers(2) as client, Client(client.scheduler.address) as other:
+        futures = [in_background(lambda c=c: prove(statement, c, parameters=FEW)) for c in (client, other) * 3]
+        assert all(future.result(120) == proof for future in futures)
+        resources = [worker["resources"] for worker in present(client).values()]
+        assert [resource[members.SLOT] for resource in resources] == [1, 1]
+
+
+def test_an_asynchronous_client_is_refused() -> None:
+    async def proved(address: str) -> None:
+        async with Client(address, asynchronous=True) as client:
+            prove(example(memory), client, parameters=FEW)
+
+    with workers(1) as client, pytest.raises(ValueError, match="an asynchronous distributed"):
+        asyncio.run(proved(client.scheduler.address))
+
+
+def test_a_cluster_without_workers_is_waited_for_and_said(caplog: pytest.LogCaptureFixture) -> None:
+    with workers(0) as client:
+        with (
+            dask.config.set({settings.WAIT: 0.5}),
+            pytest.raises(ClusterError, match=r"has no worker, and none came in"),
+        ):
+            prove(example(memory), client, parameters=FEW)
+        assert "has no worker; waiting up to 0.5 s" in caplog.text
+        later = in_background(lambda: prove(example(memory), client, parameters=FEW))
+        client.cluster.scale(1)
+        assert later.result(120) == prove(example(memory), "sync", parameters=FEW)
+
+
+@pytest.mark.parametrize(
+    ("preload", "line"),
+    [
+        (NO_PACKAGE, r"cannot import graphprover \(.*\): install 'graphprover"),
+        (ANOTHER_VERSION, r"has graphprover 0\.0, and here is graphprover "),
+        ("import dask; dask.__version__ = '1.0'", r"has dask 1\.0, and here is dask "),
+    ],
+    ids=["no package", "another version", "another dask"],
+)
+def test_a_worker_that_does_not_fit_gets_no_proof_and_is_named_once(
+    preload: str, line: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    expected = prove(example(memory), "sync", parameters=FEW)
+    with by_hand(tmp_path, [preload, ""]) as (client, _):
+        before = pids(client)
+        for _ in range(2):
+            assert prove(example(memory), client, parameters=FEW) == expected
+        assert len(re.findall(rf"worker tcp://\S+: {line}.*; it gets no proof", caplog.text)) == 1
+        assert pids(client) == before and not any(client.processing().values())
+
+
+def test_workers_none_of_which_fits_are_named_in_the_error(tmp_path: Path) -> None:
+    with by_hand(tmp_path, [NO_PACKAGE, ANOTHER_VERSION]) as (client, _), dask.config.set({settings.WAIT: 0.5}):
+        before = pids(client)
+        with pytest.raises(ClusterError) as raised:
+            prove(example(memory), client, parameters=FEW)
+        first, *named = str(raised.value).splitlines()
+        assert "has no worker that fits, and none came in 0.5 s: start some" in first
+        assert [
+            bool(re.match(r"worker tcp://\S+: (cannot import graphprover|has graphprover 0\.0)", n)) for n in named
+        ] == [
+            True,
+            True,
+        ]
+        assert pids(client) == before and not any(client.processing().values())
+
+
+def test_a_worker_that_does_not_fit_but_has_the_resource_gets_no_proof(tmp_path: Path) -> None:
+    expected = prove(example(memory), "sync", parameters=FEW)
+    with by_hand(tmp_path, [ANOTHER_VERSION, ""], "--resources", f"{members.SLOT}=1") as (client, _):
+        assert [prove(example(memory), client, parameters=FEW) for _ in range(4)] == [expected] * 4
+        proved = {event["worker"] for _, event in client.get_events(BEGUN)}
+        (fits,) = client.run(lambda: __import__("graphprover").__version__ != "0.0", workers=list(proved)).values()
+        assert fits
+
+
+def test_a_worker_may_have_the_resource_from_its_start(tmp_path: Path) -> None:
+    with by_hand(tmp_path, [""], "--resources", f"{members.SLOT}=1") as (client, _):
+        assert prove(example(memory), client, parameters=FEW) == prove(example(memory), "sync", parameters=FEW)
+        (worker,) = present(client).values()
+        assert worker["resources"] == {members.SLOT: 1}
+
+
+def test_a_worker_that_dask_has_paused_is_enlisted() -> None:
+    """Its scheduler must hear of it, for nobody asks it again."""
+    told: dict[str, float] = {}
+
+    class Paused:
+        plugins: ClassVar = {}
+        status = Status.paused
+        state = SimpleNamespace(total_resources={})
+
+        async def set_resources(self, **resources: float) -> None:
+            told.update(resources)
+
+    asyncio.run(members.enlist(Paused()))  # type: ignore[arg-type]
+    assert told == {members.SLOT: 1}
+
+
+def test_threads_share_the_cluster_of_a_client() -> None:
+    def cluster_of(client: Client) -> joining.Cluster:
+        with joined(client) as found:
+            return found
+
+    with workers(0) as client, ThreadPoolExecutor(8) as pool:
+        assert len(set(pool.map(cluster_of, [client] * 8))) == 1
+
+
+def test_a_stopped_worker_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(members, "ANSWER_SECONDS", 1.0)
+    with workers(1) as client, dask.config.set({settings.WAIT: 0.5}):
+        [(address, pid)] = pids(client).items()
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            with pytest.raises(ClusterError, match=f"worker {address}: no answer in 1 s"):
+                prove(example(memory), client, parameters=FEW)
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+
+def test_a_new_client_does_not_wait_for_a_stopped_worker(caplog: pytest.LogCaptureFixture) -> None:
+    """Nor does the scheduler give a proof to it."""
+    expected = prove(example(memory), "sync", parameters=FEW)
+    with workers(2) as client:
+        prove(example(memory), client, parameters=FEW)
+        address, pid = next(iter(pids(client).items()))
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            with Client(client.scheduler.address) as other:
+                started = time.monotonic()
+                assert [prove(example(memory), other, parameters=FEW) for _ in range(4)] == [expected] * 4
+                assert time.monotonic() - started < members.STRAGGLER_SECONDS + 10
+                assert address not in {event["worker"] for _, event in client.get_events(BEGUN)[1:]}
+                time.sleep(members.PATIENCE_SECONDS)
+                prove(example(memory), other, parameters=FEW)
+                assert f"worker {address} does not answer; it gets no proof until it does" in caplog.text
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+
+def test_a_worker_that_answers_late_gets_proofs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(members, "ANSWER_SECONDS", 1.0)
+    with workers(1) as client, dask.config.set({settings.WAIT: 60}):
+        ((_, pid),) = pids(client).items()
+        os.kill(pid, signal.SIGSTOP)
+        proof = in_background(lambda: prove(example(memory), client, parameters=FEW))
+        time.sleep(3)
+        os.kill(pid, signal.SIGCONT)
+        assert proof.result(60) == prove(example(memory), "sync", parameters=FEW)
+
+
+def test_no_worker_with_the_gpu_asked_for() -> None:
+    waiting = dask.config.set({settings.WAIT: 0.5})
+    with workers(1) as client, waiting, pytest.raises(ClusterError, match="device cuda:7: it sees 0 GPUs"):
+        prove(example(memory), client, parameters=FEW, device="cuda:7")
+
+
+def test_what_cannot_be_imported_fails_the_proof_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Recipes of a module that only the client has."""
+    (tmp_path / "mine.py").write_text("def made(device, *, columns):\n    return device.load(columns)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    import mine  # type: ignore[import-not-found]
+
+    statement = example(memory)
+    recipes = Statement(
+        [
+            Table(
+                table.air, table.public_values, Recipe("mine", mine.made, {"columns": table.main}, (), table.main.shape)
+            )
+            for table in statement.tables
+        ]
+    )
+    with by_hand(tmp_path, [""]) as (client, _):
+        before = pids(client)
+        with pytest.raises(ModuleNotFoundError, match="mine"):
+            prove(recipes, client, parameters=FEW)
+        assert prove(statement, client, parameters=FEW) == prove(statement, "sync", parameters=FEW)
+        assert pids(client) == before
+
+
+def test_no_commitment_is_taken_from_a_worker() -> None:
+    """Or a bad one could prove a statement with other preprocessed columns."""
+    prepared = prepare(example(memory), parameters=FEW)
+    assert prepared.preprocessed and prove_prepared(prepared, "sync")[1] is not None
+    with workers(1) as client:
+        checks = Checks(lambda proof: verify(proof, example(memory), 0), lambda headers: pytest.fail("no pieces"))
+        proof, cap = prove_prepared(prepared, client, checks=checks)
+    assert cap is None and proof == prove(example(memory), "sync", parameters=FEW)
+
+
+def test_no_client_is_kept() -> None:
+    with workers(1) as client:
+        prove(example(memory), client, parameters=FEW)
+        assert client in joining._clusters
+    kept = weakref.ref(client)
+    del client
+    gc.collect()
+    assert kept() is None

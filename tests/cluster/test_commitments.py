@@ -1,0 +1,40 @@
+"""Whose version of each piece counts if workers differ."""
+
+from typing import Any, cast
+
+from graphprover.cluster.commitments import Version, by_workers, differing, suspects, without
+from graphprover.cluster.results import Commitment
+
+
+def version(worker: str, digest: int = 0) -> Version:
+    return Version(Commitment(bytes([digest]), cast(Any, None)), worker, "", cast(Any, None), None)
+
+
+def test_a_worker_that_differs_from_several_is_suspected_first() -> None:
+    first = [version("b"), version("bad", 1), version("c"), version("b")]
+    second = {0: version("bad", 2), 1: version("c"), 2: version("b"), 3: version("c")}
+    assert differing(first, second) == [0, 1]
+    assert suspects(first, second) == ["bad", "b", "c"]
+    assert without(first, second, {"bad"}) == [first[0], second[1], first[2], first[3]]
+
+
+def test_of_two_workers_that_differ_both_are_suspected() -> None:
+    first = [version("a"), version("b", 1)]
+    second = {0: version("b", 2), 1: version("a")}
+    assert set(suspects(first, second)) == {"a", "b"}
+    assert without(first, second, {"a"}) == [second[0], first[1]]
+    assert without(first, second, {"b"}) == [first[0], second[1]]
+
+
+def test_a_worker_that_differs_from_itself_makes_its_pieces_again() -> None:
+    first, second = [version("a"), version("a", 1)], {0: version("a"), 1: version("a", 2)}
+    assert suspects(first, second) == ["a"] and without(first, second, {"a"}) == [second[0], second[1]]
+
+
+def test_nobody_is_suspected_if_all_agree() -> None:
+    first, second = [version("a"), version("b")], {0: version("b"), 1: version("a")}
+    assert not differing(first, second) and not suspects(first, second)
+
+
+def test_workers_are_named_with_their_pieces() -> None:
+    assert by_workers({2: "a", 0: "a", 1: "b"}) == "a (pieces 0, 2), b (piece 1)"

@@ -1,0 +1,94 @@
+"""One piece by itself: whatever is left of it when it is finished, the bytes are the same."""
+
+import gc
+import pickle
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from graphprover import ProofInPieces, prove
+from graphprover.admission.admission import sharing
+from graphprover.cluster import shard_worker
+from graphprover.cluster.messages import Part
+from graphprover.cluster.shard_worker import Finished, Held, commit_one, finish_one
+from graphprover.device import CpuDevice
+from graphprover.examples import memory
+from graphprover.graphs.proof_graph import Keep
+from graphprover.graphs.rounds.transcript import joint_nonce
+from graphprover.graphs.task_keys import PieceNumber
+from graphprover.protocol.joint import Joint
+from graphprover.prover.prepare import prepare_pieces
+from graphprover.statement.shards import pieces_of
+from tests.graphs.test_proof_graph import FEW, example
+
+DEVICE = CpuDevice(1)
+SHARES = [[0], [1]]
+
+
+def travelled(held: Held) -> Held:
+    found: Held = pickle.loads(pickle.dumps(held))
+    return found
+
+
+def dropped(held: Held) -> Held:
+    held.store.drop()
+    return held
+
+
+@pytest.fixture(scope="module")
+def proof() -> ProofInPieces:
+    made = prove(example(memory), "sync", parameters=FEW, device=DEVICE, pieces=SHARES)
+    assert isinstance(made, ProofInPieces)
+    return made
+
+
+@pytest.fixture
+def parts() -> list[Part]:
+    prepared = prepare_pieces(pieces_of(example(memory), SHARES), parameters=FEW)
+    return [Part(piece, PieceNumber(index, 2), "token", "cpu", 2) for index, piece in enumerate(prepared.pieces)]
+
+
+@pytest.mark.parametrize(
+    ("left", "again"),
+    [(lambda held: held, False), (travelled, True), (dropped, True), (lambda held: None, True)],
+    ids=["all", "its digest", "dropped", "nothing"],
+)
+def test_the_bytes(proof: ProofInPieces, parts: list[Part], left: Callable[[Held], Any], again: bool) -> None:
+    held = [commit_one(part, DEVICE) for part in parts]
+    joint = Joint(tuple(one.digest for one in held))
+    assert joint == proof.joint
+    nonce = joint_nonce(DEVICE, joint, held[0].header.parameters.lookup_pow_bits)
+    made: list[Finished] = [
+        finish_one(part, joint, nonce, left(one), DEVICE) for part, one in zip(parts, held, strict=True)
+    ]
+    assert tuple(one.proof for one in made) == proof.proofs
+    assert [one.again for one in made] == [again] * 2
+
+
+def test_what_is_held_travels_as_digest_and_header_and_goes_with_its_object(
+    parts: list[Part], proof: ProofInPieces
+) -> None:
+    held = commit_one(parts[0], DEVICE)
+    grant, elsewhere = held.store.grant, travelled(held)
+    assert held.keep == Keep.ALL and grant and not grant.ended and sys.getsizeof(held) > grant.bytes > 1000
+    assert elsewhere.store.grant is None and sys.getsizeof(elsewhere) < 200 and len(pickle.dumps(held)) < 1000
+    assert elsewhere.digest == held.digest and elsewhere.header == replace(proof.proofs[0], payload=b"")
+    del held
+    gc.collect()
+    assert grant.ended
+
+
+def test_many_processes_leave_each_piece_its_share(parts: list[Part], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shard_worker, "sharing", lambda device: 10**9)  # of which two may have to hold a piece
+    assert commit_one(parts[0], DEVICE).keep == Keep.ALL
+
+
+def test_another_piece_is_refused(parts: list[Part]) -> None:
+    held = [commit_one(part, DEVICE) for part in parts]
+    joint = Joint((held[1].digest, held[0].digest))
+    with pytest.raises(RuntimeError, match="piece 0 of 2: made again, it is another"):
+        finish_one(parts[0], joint, 0, held[0], DEVICE)
+    assert sharing(DEVICE) >= 1

@@ -1,0 +1,28 @@
+"""How fast this machine is beside the rates that floors assume, and what follows for a proof."""
+
+import pytest
+
+from graphprover import observed, prove
+from graphprover.device import CpuDevice
+from graphprover.examples import synthetic
+from graphprover.graphs.planner.pace import PROOF_BESIDE_PACE, expected_seconds, measured_pace, pace_text
+from graphprover.statement.statement import Statement
+from tests.trace_tasks import as_recipes
+
+
+def test_a_proof_takes_about_what_is_expected() -> None:
+    """In seconds of the processor, which other processes disturb less."""
+    device = CpuDevice(1)
+    statement = as_recipes(Statement([synthetic.table(13, 40, 30)]))
+    prove(statement, "sync", device=device)  # kernels compile
+    with observed() as seen:
+        prove(statement, "sync", device=device)
+    (one,) = seen
+    expected = expected_seconds(measured_pace(device), sum(found.floor for found in one.rounds))
+    print(f"expected {expected:.3f} s, took {one.processor.used:.3f} s of processor")
+    assert expected / 3 < one.processor.used < 3 * expected
+
+
+def test_what_is_expected_is_said() -> None:
+    assert expected_seconds(4.0, 2.0) == pytest.approx(8 * PROOF_BESIDE_PACE)
+    assert pace_text(4.0) == "here: this machine if idle, 5.0 times the floor (kernels took 4.0 times)"

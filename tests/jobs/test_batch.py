@@ -1,0 +1,158 @@
+"""prove_many(): heaviest first, nothing read before it is sent, no job ends another; by this process or a cluster."""
+
+import pickle
+import struct
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphprover import FileError, Job, Prover, VerificationError, prove_many
+from graphprover.cluster import client as joining
+from graphprover.cluster.tasks import Errand, Outcome
+from graphprover.device import DeviceLost
+from graphprover.jobs import batch
+from graphprover.jobs.jobs import made
+from tests.cluster.processes import present, workers
+from tests.jobs.test_jobs import SQUARES
+
+GUEST = Path(__file__).parents[2] / "examples" / "guests" / "fib_iterative.elf"
+TURNS = struct.pack("<Q", 300)
+
+
+@pytest.fixture(scope="module")
+def prover(tmp_path_factory: pytest.TempPathFactory) -> Prover:
+    """Of a small table, which any input suits."""
+    path = tmp_path_factory.mktemp("program") / "squares.py"
+    path.write_text(SQUARES)
+    return Prover(path, security=20)
+
+
+@pytest.fixture(scope="module")
+def guest() -> Prover:
+    return Prover(GUEST, security=20)
+
+
+def test_the_heaviest_job_goes_first_and_its_input_is_read_then(
+    prover: Prover, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large, small, missing = (tmp_path / name for name in ("large", "small", "missing"))
+    large.write_bytes(bytes(100))
+    small.write_bytes(b"7")
+    jobs = [prover.job(missing, "missing"), prover.job(small, "small"), prover.job(bytes(9), "9"), prover.job(large)]
+    monkeypatch.setattr(batch, "made", lambda job, *_: made(prover.job(existing=proof)))
+    proof = prover.prove().to_bytes()
+    begun: list[str] = []
+
+    def tell(job: Job, worker: str) -> None:
+        begun.append(job.name)
+        if job.data == large:
+            small.write_bytes(bytes(1000))  # which changes no order any more
+
+    results = list(prove_many((job for job in jobs), begun=tell))
+    assert begun == ["", "9", "small", "missing"] == [result.job.name for result in results]
+    assert all(result.kept and result.seconds and result.worker == "" for result in results)
+
+
+def test_a_job_that_fails_ends_no_other(prover: Prover, guest: Prover, tmp_path: Path) -> None:
+    jobs = [
+        guest.job(TURNS + bytes(3), "a fault", limits={"max_cycles": 3}),
+        guest.job(TURNS + bytes(2), "another exit code", exit_code=1),
+        prover.job(TURNS, "good"),
+        prover.job(tmp_path / "missing", "missing"),
+    ]
+    results = {result.job.name: result for result in prove_many(jobs, "sync", "cpu")}
+    errors = {name: type(result.error).__name__ for name, result in results.items() if result.error}
+    assert errors == {"a fault": "GuestFault", "another exit code": "OtherExitCode", "missing": "FileError"}
+    assert all(result.proof is None and not result.seconds for result in results.values() if result.error)
+    good = results["good"]
+    assert good.proof == prover.prove(TURNS) and set(good.seconds) == {"prepare", "wait", "prove", "verify"}
+    assert good.made and good.made.peak_bytes and (good.tries, good.kept) == (1, False)
+
+
+@pytest.mark.parametrize("end", [KeyboardInterrupt, DeviceLost("gone")])
+def test_what_ends_the_process_or_its_device_ends_all(
+    end: BaseException, prover: Prover, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ending(*arguments: object) -> None:
+        raise end
+
+    monkeypatch.setattr(batch, "made", ending)
+    with pytest.raises(type(end) if isinstance(end, DeviceLost) else KeyboardInterrupt):
+        list(prove_many([prover.job(), prover.job()]))
+
+
+def test_a_device_that_is_not_there_is_no_fault_of_a_job(prover: Prover) -> None:
+    with pytest.raises(ValueError, match="device cuda:99"):
+        list(prove_many([prover.job()], device="cuda:99"))
+    with pytest.raises(ValueError, match="executor 'nobody'"):
+        list(prove_many([prover.job()], "nobody"))
+
+
+class FakeCluster:
+    """Makes proofs here, the last errand first; the second is tried twice and then lost."""
+
+    def __init__(self) -> None:
+        self.weights: list[int] = []
+
+    def workers(self, device: object) -> int:
+        return 1
+
+    def run(self, errands: Iterable[Errand], device: object, begun: Callable[[Errand, str], None]) -> Iterator[Outcome]:
+        listed = list(errands)
+        self.weights = [errand.weight for errand in listed]
+        for number, errand in reversed(list(enumerate(listed))):
+            begun(errand, f"tcp://{number}")
+            if number == 1:
+                yield Outcome(errand, None, OSError("lost"), "tcp://1", 2)
+                continue
+            (asked,) = pickle.loads(errand.payload())
+            assert asked.device == device == "cpu" and asked.verified
+            yield Outcome(errand, made(asked.subject, "threads", asked.device), None, f"tcp://{number}", 1)
+
+
+def test_results_of_a_cluster_are_those_of_their_jobs(
+    prover: Prover, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = FakeCluster()
+
+    @contextmanager
+    def joined(executor: Any, tasks: int) -> Iterator[FakeCluster]:
+        assert executor == "processes" and tasks == 3
+        yield fake
+
+    monkeypatch.setattr(joining, "joined", joined)
+    proof = prover.prove(TURNS)
+    proof.save(tmp_path / "proof")
+    (tmp_path / "input").write_bytes(TURNS)
+    jobs = [
+        prover.job(TURNS[:7], "lost"),
+        prover.job(tmp_path / "input", "kept", existing=tmp_path / "proof"),
+        prover.job(b"", "made"),
+    ]
+    begun: list[tuple[str, str]] = []
+    results = list(prove_many(jobs, "processes", "cpu", lambda job, worker: begun.append((job.name, worker))))
+    assert fake.weights == [8, 7, 0]
+    assert begun == [("made", "tcp://2"), ("lost", "tcp://1"), ("kept", "tcp://0")]
+    new, lost, kept = results
+    assert [result.job.name for result in results] == ["made", "lost", "kept"]
+    assert new.proof == prover.prove() and not new.kept and new.worker == "tcp://2"
+    assert new.made and new.made.preprocessed_cap is None  # nothing of a worker's is a commitment to rely on
+    assert isinstance(lost.error, OSError) and lost.proof is None and (lost.worker, lost.tries) == ("tcp://1", 2)
+    assert kept.proof == proof and kept.kept
+
+
+def test_workers_run_the_programs(prover: Prover, guest: Prover, tmp_path: Path) -> None:
+    """Of a real cluster: the bytes are the same, errors are those of their jobs."""
+    with workers(1) as client:
+        jobs = [prover.job(TURNS, "good"), guest.job(TURNS, "bad", exit_code=1), guest.job(tmp_path / "none", "none")]
+        results = {result.job.name: result for result in prove_many(jobs, client, "cpu")}
+        assert results["good"].proof == prover.prove(TURNS)
+        assert results["good"].worker in present(client) and results["good"].tries == 1
+        assert isinstance(results["bad"].error, VerificationError) and isinstance(results["none"].error, FileError)
+        remote = Prover(GUEST, security=20, executor=client)
+        assert remote.prove(TURNS) == guest.prove(TURNS)
+        with pytest.raises(VerificationError, match="exit code 0, not 1"):
+            remote.prove(TURNS, exit_code=1)

@@ -1,0 +1,346 @@
+"""Jobs: what they need travels with them, a proof that is there is kept where it says the same, bytes are the same."""
+
+import hashlib
+import pickle
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from graphprover import FileError, Job, Proof, Prover, Statement, Table, VerificationError
+from graphprover.cli.main import main
+from graphprover.device import CpuDevice, Device
+from graphprover.examples import memory
+from graphprover.graphs.planner.plan import make_plan
+from graphprover.jobs.jobs import made
+from graphprover.jobs.programs import Packed, Program, ProgramError, pack, unpack
+from graphprover.prover import local as making
+from graphprover.prover import prove
+from graphprover.prover.local import make
+from graphprover.prover.prepare import prepare, ready
+from graphprover.prover.prove import in_pieces
+from graphprover.verifier import verify
+from graphprover.vm.executor.execute import smallest
+from graphprover.vm.executor.faults import Fault, GuestFault
+from graphprover.vm.statement.claim import claim_of
+from graphprover.vm.statement.guest import Guest
+from graphprover.vm.statement.statement import Machine
+from tests.failing_device import FailingDevice
+from tests.graphs.test_proof_graph import FEW, example
+
+GUESTS = Path(__file__).parents[2] / "examples" / "guests"
+FIBONACCI = GUESTS / "fib_iterative.elf"
+TURNS = struct.pack("<Q", 300)
+LONGER = TURNS + b"more"  # which it does not read
+FEW_BITS: dict[str, Any] = {"security": 20}
+SQUARES = """\
+print("imported")
+from graphprover import Air
+
+class Squares(Air):
+    columns = ("n", "square")
+    public_values = ("last",)
+
+    def define(self, t):
+        t.every_row(t.square - t.n * t.n)
+        t.last_row(t.square - t.public.last)
+
+def tables():
+    return [Squares()]
+
+def prove_inputs(data):
+    main, t = Squares().zeros(16)
+    t.n[:] = range(len(data or b""), len(data or b"") + 16)
+    t.square[:] = t.n * t.n
+    return [(main, [int(t.square[-1])])]
+
+def describe(public_values):
+    return {"last": str(public_values[0][0])}
+"""
+
+
+@pytest.fixture(scope="module")
+def fibonacci() -> Prover:
+    return Prover(FIBONACCI)
+
+
+@pytest.fixture(scope="module")
+def proof(fibonacci: Prover) -> Proof:
+    return fibonacci.prove(TURNS)
+
+
+@pytest.fixture(scope="module")
+def weak() -> Proof:
+    return Prover(FIBONACCI, **FEW_BITS).prove(LONGER)
+
+
+@pytest.fixture
+def squares(tmp_path: Path) -> Prover:
+    (tmp_path / "squares.py").write_text(SQUARES)
+    return Prover(tmp_path / "squares.py", **FEW_BITS)
+
+
+def test_bytes_are_those_of_the_command_line(
+    proof: Proof, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("input").write_bytes(TURNS)
+    assert main(["prove", str(FIBONACCI), "--input", "input"]) == 0
+    assert Path("proof.bin").read_bytes() == proof.to_bytes()
+    assert hashlib.sha256(proof.to_bytes()).hexdigest().startswith("6520645090ec4195")
+
+
+def test_a_guest_by_its_prover(fibonacci: Prover, proof: Proof) -> None:
+    run = fibonacci.execute(TURNS)
+    claim = claim_of(fibonacci.verify(proof.to_bytes()).public_values)
+    assert (run.output, run.exit_code, run.cycles) == (claim.output, claim.exit_code, claim.cycles)
+    key = Prover(Guest("key", proof.label, fibonacci.key()))
+    assert key.verify(proof).bits >= 128 and key.key().hash == fibonacci.key().hash
+    with pytest.raises(ValueError, match="a verifying key, which runs nothing"):
+        key.execute()
+    with pytest.raises(VerificationError, match="200 were asked for"):
+        Prover(FIBONACCI, security=200).verify(proof)
+
+
+def test_tables_have_no_runs() -> None:
+    tables = Prover("examples/fibonacci", **FEW_BITS)
+    assert tables.verify(tables.prove()).public_values[0][0] == 1023
+    for ask in (tables.execute, tables.key):
+        with pytest.raises(ValueError, match="no guest"):
+            ask()
+    for options in ({"state_input": True}, {"exit_code": 3}, {"max_cycles": 9}):
+        with pytest.raises(ProgramError, match="no guest"):
+            tables.prove(**options)  # type: ignore[arg-type]
+    with pytest.raises(ProgramError, match="takes no input"):
+        tables.prove(b"input")
+
+
+ELSEWHERE = """
+import hashlib, pickle, sys
+import graphprover.jobs.jobs
+before = set(sys.modules)
+jobs = pickle.load(sys.stdin.buffer)
+assert not [name for name in set(sys.modules) - before if name.startswith("graphprover_program")]
+for job in jobs:
+    try:
+        print(job.name, hashlib.sha256(graphprover.jobs.jobs.made(job).proof.to_bytes()).hexdigest())
+    except Exception as error:
+        print(job.name, type(error).__name__, error)
+"""
+
+
+def test_jobs_run_in_a_process_that_has_none_of_their_files(
+    proof: Proof, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And nothing of theirs runs before they do."""
+    files, helpers = tmp_path / "files", tmp_path / "helpers"
+    (files / "folder").mkdir(parents=True)
+    helpers.mkdir()
+    (files / FIBONACCI.name).write_bytes(FIBONACCI.read_bytes())
+    (files / "input").write_bytes(TURNS)
+    (files / "table.py").write_text(SQUARES)
+    (files / "folder" / "__init__.py").write_text("from .inner import tables, prove_inputs, describe\n")
+    (files / "folder" / "inner.py").write_text(SQUARES)
+    (files / "helped.py").write_text("import only_here\n" + SQUARES)
+    (helpers / "only_here.py").write_text("")
+    monkeypatch.syspath_prepend(helpers)
+    monkeypatch.chdir(files)
+    guest = Job(Prover(FIBONACCI.name), Path("input"), "guest")
+    helped = Job(Prover("helped.py", **FEW_BITS), b"abc", "helped")
+    tables = [Job(Prover(name, **FEW_BITS), b"abc", name) for name in ("table.py", "folder")]
+    example = Job(Prover("examples/fibonacci", **FEW_BITS), name="example")
+    sent = pickle.dumps([guest, helped, *tables, example])
+    expected = {job.name: hashlib.sha256(made(job).proof.to_bytes()).hexdigest() for job in [*tables, example]}
+    files.rename(tmp_path / "gone")
+    done = subprocess.run([sys.executable, "-c", ELSEWHERE], input=sent, capture_output=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stdout.decode().splitlines() == [
+        f"guest {hashlib.sha256(proof.to_bytes()).hexdigest()}",
+        "helped ProgramError helped.py:1: cannot be imported: No module named 'only_here'",
+        "imported",
+        f"table.py {expected['table.py']}",
+        "imported",
+        f"folder {expected['folder']}",
+        f"example {expected['example']}",
+    ]
+
+
+def test_a_program_that_came_twice_is_loaded_once(fibonacci: Prover) -> None:
+    output = Path("missing/proof.bin")  # of the process that sends them
+    one, other = (pickle.loads(pickle.dumps(fibonacci.job(data, output=output))) for data in (TURNS, b""))
+    assert one.output is None and one.prover.program is other.prover.program is not fibonacci.program
+    assert one.prover.program.label == fibonacci.program.label
+
+
+def test_commitments_of_a_program_are_made_once(
+    fibonacci: Prover, proof: Proof, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fibonacci.verify(proof)
+    monkeypatch.setattr("graphprover.statement.statement.preprocessed_cap", None)
+    fibonacci.verify(proof)
+
+
+def test_what_has_no_file_does_not_travel() -> None:
+    machine = Machine(smallest())
+    with pytest.raises(ProgramError, match="not from an ELF file"):
+        pickle.dumps(Prover(Guest("made here", "label", machine)))
+    with pytest.raises(ProgramError, match="its sources cannot be read"):
+        pack(Program("made here", "label", type(sys)("made_here")))
+    assert unpack(Packed("examples/keccak", "examples/keccak", ())).name == "examples/keccak"
+
+
+def test_faults_travel() -> None:
+    fault = GuestFault(Fault.CYCLE_LIMIT, 4096, "addi", 7, "9", "main+4", b"out")
+    again = pickle.loads(pickle.dumps(fault))
+    assert str(again) == str(fault) and vars(again) == vars(fault)
+
+
+def test_another_exit_code_is_not_proved(fibonacci: Prover) -> None:
+    with pytest.raises(VerificationError, match=r"exit code 0, not 3: not proven \(ask for 0 or any"):
+        fibonacci.prove(TURNS, exit_code=3)
+    assert fibonacci.prepare(TURNS, exit_code="any").label == fibonacci.program.label
+    with pytest.raises(GuestFault, match="cycle limit"):
+        fibonacci.prove(TURNS, max_cycles=100)
+
+
+def kept(job: Job, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether no proof is made, as the one that is there will do."""
+
+    class Making(Exception):
+        pass
+
+    def making(*arguments: object, **options: object) -> None:
+        raise Making
+
+    monkeypatch.setattr("graphprover.jobs.jobs.make", making)
+    try:
+        return made(job).kept
+    except Making:
+        return False
+    finally:
+        monkeypatch.undo()
+
+
+def test_a_good_proof_is_kept(fibonacci: Prover, proof: Proof, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "another name"
+    job = fibonacci.job(TURNS, existing=path)
+    assert not kept(job, monkeypatch)
+    proof.save(path)
+    result = made(job)
+    assert result.kept and result.proof == proof and set(result.seconds) == {"verify"}
+    assert kept(pickle.loads(pickle.dumps(job)), monkeypatch)
+    assert kept(Job(Prover(FIBONACCI, rate=4), TURNS, existing=path), monkeypatch)
+
+    with pytest.raises(VerificationError, match="exit code 0, not 3"):
+        made(replace(job, exit_code=3))
+
+
+def test_a_proof_is_kept_where_its_claim_is_the_same(weak: Proof, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may have run on another input, which it does not state: what it says is true of this one, too."""
+    job = Prover(FIBONACCI, **FEW_BITS).job(LONGER, existing=weak.to_bytes())
+    assert kept(job, monkeypatch)
+    assert kept(replace(job, data=TURNS + b"else"), monkeypatch)
+    assert not kept(replace(job, data=TURNS + b"else", state_input=True), monkeypatch)
+    assert not kept(replace(job, state_input=True), monkeypatch)
+    assert not kept(replace(job, data=struct.pack("<Q", 301) + b"more"), monkeypatch)
+    stated = replace(job, state_input=True, existing=made(replace(job, state_input=True)).proof.to_bytes())
+    assert kept(stated, monkeypatch)
+    assert not kept(replace(stated, data=TURNS + b"else"), monkeypatch)
+    assert not kept(replace(stated, state_input=False), monkeypatch)
+
+
+def test_a_proof_that_is_not_good_enough_is_made_again(
+    fibonacci: Prover, proof: Proof, weak: Proof, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good = proof.to_bytes()
+    assert kept(fibonacci.job(TURNS, existing=good), monkeypatch)
+    assert not kept(Prover(GUESTS / "sha256.elf").job(TURNS, existing=good), monkeypatch)
+    assert not kept(fibonacci.job(LONGER, existing=weak.to_bytes()), monkeypatch)
+    assert not kept(Prover(FIBONACCI, proximity="unique").job(TURNS, existing=good), monkeypatch)
+    for damaged in (b"", good[:-1], good[:-9] + b"damaged!" + good[-1:], good[:90] + b"\0" + good[91:]):
+        assert not kept(fibonacci.job(TURNS, existing=damaged), monkeypatch)
+    assert made(fibonacci.job(TURNS, existing=good[:-1])).proof == proof
+
+
+def test_tables_are_kept_for_what_they_say(squares: Prover, monkeypatch: pytest.MonkeyPatch) -> None:
+    good = squares.prove(b"abc").to_bytes()
+    assert kept(squares.job(b"xyz", existing=good), monkeypatch)
+    assert not kept(squares.job(b"four", existing=good), monkeypatch)
+
+
+def test_a_job_reads_its_files_when_it_is_sent(fibonacci: Prover, tmp_path: Path) -> None:
+    job = fibonacci.job(tmp_path / "input", existing=tmp_path / "proof")
+    with pytest.raises(FileError, match="input: No such file"):
+        pickle.dumps(job)
+    (tmp_path / "input").write_bytes(TURNS)
+    there = pickle.loads(pickle.dumps(job))
+    assert there.data == TURNS and there.existing is None
+    with pytest.raises(FileError):
+        made(fibonacci.job(tmp_path / "missing"))
+
+
+def test_memory_is_asked_for_and_stages_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+
+    @contextmanager
+    def admitted(device: Device, needed: int, where: str) -> Iterator[None]:
+        asked.append((device, needed, where))
+        yield
+        asked.append("given back")
+
+    monkeypatch.setattr(making, "admitted", admitted)
+    device, prepared = CpuDevice(2), prepare(example(memory), parameters=FEW)
+    result = make(prepared, "threads", device)
+    arrays = sum(array.nbytes for array in [*prepared.traces, *prepared.preprocessed.values()])  # type: ignore[union-attr]
+    peak = make_plan(prepared.layout, device.log_batch_rows, prepared.traces).peak(2)
+    assert asked == [(device, peak.bytes + arrays, str(peak)), "given back"]
+    assert result.peak_bytes == peak.bytes + arrays
+    assert list(result.seconds) == ["wait", "prove", "verify"] and all(s >= 0 for s in result.seconds.values())
+    verify(result.proof, example(memory), 0, preprocessed=result.preprocessed_cap)
+
+
+def test_what_is_verified_elsewhere_is_not_verified_here(
+    fibonacci: Prover, proof: Proof, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Prover, "_verify", lambda *_: pytest.fail("verified"))
+    monkeypatch.setattr(making, "_check", lambda *_: pytest.fail("verified"))
+    monkeypatch.setattr(making, "check_made_piece", lambda *_: pytest.fail("verified"))
+    found = made(fibonacci.job(TURNS), verified=False)
+    assert found.proof == proof and set(found.seconds) == {"prepare", "wait", "prove"}
+    for pieces in (1, 2):
+        prepared = ready(in_pieces(example(memory), pieces), 0, parameters=FEW)
+        assert set(made(prepared, "sync", "cpu", verified=False).seconds) == {"wait", "prove"}
+
+
+def test_a_gpu_that_is_too_small_leaves_the_proof_to_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nobody has asked for it by name; it is not even tried."""
+    gpu, prepared = FailingDevice(), prepare(example(memory), parameters=FEW)
+
+    @contextmanager
+    def admitted(device: Device, needed: int, where: str) -> Iterator[None]:
+        if device is gpu:
+            raise MemoryError("never fits")
+        yield
+
+    monkeypatch.setattr(making, "admitted", admitted)
+    monkeypatch.setattr(prove, "device_for", lambda name: CpuDevice(1) if name == "cpu" else gpu)
+    assert make(prepared, "sync", "auto").proof == prove.prove_prepared(prepared, "sync", "cpu")[0]
+    with pytest.raises(MemoryError, match="never fits"):
+        make(prepared, "sync", "cuda")
+    assert not any(gpu.calls.values())
+
+
+def test_nobody_sees_a_proof_that_does_not_verify() -> None:
+    statement = example(memory)
+    wrong = [np.array(table.main) for table in statement.tables]
+    wrong[0][0, 0] += np.uint64(1)
+    tables = [Table(table.air, table.public_values, main) for table, main in zip(statement.tables, wrong, strict=True)]
+    with pytest.raises(VerificationError):
+        make(prepare(Statement(tables), parameters=FEW), "sync", CpuDevice(1))

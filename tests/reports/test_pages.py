@@ -1,0 +1,174 @@
+"""Pages open in a browser without a network, show every round and table, and can be read by day and night."""
+
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from graphprover.examples import memory
+from graphprover.graphs.planner.plan import make_plan
+from graphprover.graphs.planner.roofline import assumed
+from graphprover.prover.prepare import prepare
+from graphprover.reports.batch_page import batch_page
+from graphprover.reports.browser import PAPER
+from graphprover.reports.charts import COLOURS, OTHER
+from graphprover.reports.page_parts import groups
+from graphprover.reports.plan_html import plan_html
+from graphprover.reports.proof_page import proof_page
+from graphprover.runtime.files import FileError
+from graphprover.telemetry.observation import Observation
+from tests.chromium import opened, screenshot
+from tests.graphs.test_proof_graph import FEW, example
+from tests.reports.observations import HOSTILE, by_workers, in_pieces, on_cpu, on_gpu
+from tests.reports.test_plan_svg import contrast
+
+
+def job(name: str, outcome: str = "made", **more: Any) -> dict[str, Any]:
+    """As ``facts.job`` says it."""
+    proof = None if outcome == "failed" else {"file": "x", "bytes": 4321}
+    return {"name": name, "outcome": outcome, "worker": None, "tries": 1, "error": None, "proof": proof} | more
+
+
+def batch() -> tuple[list[dict[str, Any]], list[Observation]]:
+    """Of two workers, of which one makes two proofs at once."""
+    seen = on_cpu()
+    began = {"one": ("tcp://a:1", 0.0), "two": ("tcp://b:1", 0.0), "three": ("tcp://a:1", 0.4 * seen.end)}
+    made = [
+        replace(seen, name=name, worker=worker, began=seen.began + start).brief()
+        for name, (worker, start) in began.items()
+    ]
+    jobs = [job(one.name, worker=one.worker) for one in made]
+    jobs[1]["tries"] = 2
+    return [*jobs, job("four", "kept"), job("five", "failed", error=f"GuestFault: {HOSTILE}", tries=3)], made
+
+
+def test_a_proof_is_shown_with_all_rounds_and_tables() -> None:
+    seen = on_cpu()
+    dom = opened(proof_page(seen))
+    for name in ({task.round for task in seen.tasks} | {table.name for table in seen.tables}) | set(seen.sizes):
+        assert f">{name}<" in dom, name
+    for name in ("slowest round", "Security by round", "Parameters", "num queries", *seen.versions):
+        assert f">{name}<" in dom, name
+    for name in groups(seen):
+        assert f"</i>{name}</li>" in dom
+    assert dom.count("bk-Figure") >= 2 and seen.machine.cpu in dom
+    assert "launches" not in dom.partition("<script")[0]
+
+
+def test_a_proof_of_a_gpu_has_a_lane_of_it_and_its_bus() -> None:
+    page = proof_page(on_gpu())
+    assert HOSTILE not in page and "<script>throw" not in page
+    dom = opened(page)
+    assert '"GPU"' in dom and ">launches<" in dom and ">up<" in dom and ">down<" in dom and "from 0.0" in dom
+
+
+def test_a_proof_in_pieces_has_a_lane_and_tables_of_them() -> None:
+    seen = in_pieces()
+    page = proof_page(seen)
+    dom = opened(page)
+    assert "6 tables in 3 pieces" in dom and re.search(r"The slowest piece is piece \d:", dom) and '"pieces"' in dom
+    assert "piece 1: 1.synthetic" in dom and ">is verified</li>" in dom and "kept of pieces that wait" in dom
+    heads = re.findall(r"<th[^>]*><button>(.*?)</button>", dom.partition("<h2>Rounds</h2>")[0])
+    assert heads[:5] == ["piece", "all", "commit", "prove", "verify"]
+    assert [name for name in heads if name in {one.round for one in seen.rounds}] == [one.round for one in seen.rounds]
+    assert "Pieces" not in proof_page(on_cpu()).partition("<script")[0]
+
+
+def test_a_proof_by_several_workers_has_a_row_and_lanes_of_each() -> None:
+    seen = by_workers()
+    page = proof_page(seen)
+    dom = opened(page)
+    body = dom.partition("<h2>Workers</h2>")[2]
+    heads = re.findall(r"<th[^>]*><button>(.*?)</button>", body.partition("</thead>")[0])
+    assert heads[:5] == ["worker", "device", "host", "pieces", "busy"] and len(seen.workers) == 2
+    assert "4 tables in 2 pieces" in dom and "by 2 workers" in dom and "waited for the joint challenge" in heads
+    for worker in seen.workers:
+        assert f">{worker.address}</td>" in body.partition("</table>")[0]
+        assert dom.count(worker.address) > 2  # beside the row, a lane of its pieces and one of its thread
+    for name in {task.round for task in seen.tasks} | {f"piece {t.piece}: {t.name}" for t in seen.tables}:
+        assert f">{name}<" in dom, name
+    assert ">Workers<" not in proof_page(in_pieces()).partition("<script")[0]
+
+
+def test_a_batch_is_shown_with_all_jobs() -> None:
+    jobs, seen = batch()
+    dom = opened(batch_page("jobs.toml", jobs, seen))
+    for one in jobs:
+        assert f">{one['name']}<" in dom, one["name"]
+    assert "5 jobs: 3 made, 1 kept, 1 failed" in dom and "GuestFault" in dom and "tcp://a:1 (2)" in dom
+    assert dom.count("bk-Figure") >= 2
+    for name in groups(seen[0]):
+        assert f"</i>{name}</li>" in dom
+
+
+def test_jobs_of_one_name_have_bars_of_their_own() -> None:
+    _, seen = batch()
+    page = batch_page("jobs.toml", [job("one")], [replace(one, name="same") for one in seen])
+    assert "same (2)" in page and "same (3)" in page
+
+
+def test_a_batch_of_which_nothing_was_seen_has_a_page() -> None:
+    jobs, _ = batch()
+    assert "GuestFault" in opened(batch_page("jobs.toml", jobs, []))
+    assert "0 jobs" in opened(batch_page("nothing.toml", [], []))
+
+
+def test_pages_name_nothing_outside() -> None:
+    """Beside the code of bokeh, which is text of its own."""
+    for page in (proof_page(on_gpu()), batch_page("jobs.toml", *batch())):
+        own = re.sub(r"/\* BEGIN bokeh.*?/\* END bokeh[^*]*\*/", "", page, flags=re.S)
+        assert len(own) < len(page) - 10**6 and "http" not in own.replace("http://www.w3.org/2000/svg", "")
+        assert not re.search(r"<(link|img|iframe|script src)", own)
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1400, False), (400, True)], ids=["wide-light", "narrow-dark"])
+def test_pages_are_drawn_in_the_colours_of_the_window(tmp_path: Path, width: int, dark: bool) -> None:
+    plan = make_plan(prepare(example(memory), parameters=FEW).layout)
+    pages = {
+        "proof": proof_page(on_cpu()),
+        "pieces": proof_page(in_pieces()),
+        "workers": proof_page(by_workers()),
+        "batch": batch_page("jobs.toml", *batch()),
+        "plan": plan_html(plan, "memory", assumed("cpu", 2), 2),
+    }
+    for name, page in pages.items():
+        picture = tmp_path / f"{name}.png"
+        screenshot(page, picture, width, 2400, dark)
+        image = Image.open(picture).convert("RGB")
+        assert image.width == width
+        found = {
+            f"#{red:02x}{green:02x}{blue:02x}": count for count, (red, green, blue) in image.getcolors(1 << 24) or []
+        }
+        assert found[PAPER["paper"][dark]] > image.width * image.height / 3, name
+        if name != "plan":
+            drawn = [colour for colour in COLOURS.values() if found.get(colour, 0) > 30]
+            assert len(drawn) >= 5, (name, drawn)
+
+
+def test_a_page_is_no_wider_than_its_window() -> None:
+    """What is wider scrolls inside itself."""
+    for page in (
+        proof_page(on_gpu()),
+        proof_page(in_pieces()),
+        proof_page(by_workers()),
+        batch_page("jobs.toml", *batch()),
+    ):
+        measure = "setTimeout(() => document.title = `wide ${document.documentElement.scrollWidth - innerWidth}`, 3000)"
+        assert re.search(r"<title>wide (-\d+|0)</title>", opened(page, measure))
+
+
+def test_colours_stand_out_by_day_and_night() -> None:
+    for colour in (*COLOURS.values(), OTHER):
+        assert all(contrast(colour, paper) >= 3 for paper in PAPER["paper"]), colour
+
+
+def test_without_bokeh_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "bokeh"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "bokeh", None)
+    with pytest.raises(FileError, match=r"pip install 'graphprover\[prover\]'"):
+        proof_page(on_cpu())

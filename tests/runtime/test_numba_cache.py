@@ -1,0 +1,202 @@
+"""What is compiled is kept, whatever happens to the files."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphprover.runtime import numba_cache
+from tests.loading import module_at
+
+ROOT = Path(__file__).parents[2]
+KERNELS = """
+from graphprover.runtime.numba_cache import njit
+
+@njit(cache=True)
+def twice(x):
+    return x + x
+
+@njit(cache=True)
+def thrice(x):
+    return twice(x) + x
+"""
+
+
+@pytest.fixture
+def thrice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
+    """Calls the kernels as a new process would, and tells what had to be compiled."""
+    file = tmp_path / "kernels.py"
+    file.write_text(KERNELS)
+    monkeypatch.setattr(numba_cache, "_told", set())
+
+    def call() -> list[str]:
+        before = len(numba_cache.made)
+        module: Any = module_at(file)
+        assert module.thrice(5) == 15
+        return [name for name, _ in numba_cache.made[before:]]
+
+    return call
+
+
+def kept(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("*.nbc"))
+
+
+BOTH = ["kernels.twice", "kernels.thrice"]
+
+
+def test_a_kernel_is_compiled_once(thrice: Callable[[], list[str]], tmp_path: Path) -> None:
+    assert thrice() == BOTH and thrice() == []
+    assert [path.parent for path in kept(tmp_path)] == [tmp_path / "__pycache__"] * 2
+    (tmp_path / "kernels.py").write_text(KERNELS.replace("x + x", "2 * x"))
+    assert thrice() == BOTH and len(kept(tmp_path)) == 2  # the old ones are replaced
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: b"",
+        lambda data: data[:20],
+        lambda data: data[:-1],
+        lambda data: os.urandom(len(data)),
+        lambda data: data[:100] + bytes([data[100] ^ 1]) + data[101:],
+        lambda data: data[:-100] + bytes([data[-100] ^ 1]) + data[-99:],
+    ],
+    ids=["empty", "cut early", "cut late", "noise", "bit in front", "bit behind"],
+)
+def test_a_damaged_file_is_named_and_replaced(
+    damage: Callable[[bytes], bytes],
+    thrice: Callable[[], list[str]],
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    thrice()
+    path = next(path for path in kept(tmp_path) if "thrice" in path.name)
+    path.write_bytes(damage(path.read_bytes()))
+    assert thrice() == ["kernels.thrice"]
+    (said,) = caplog.messages
+    assert said == f"graphprover: {path}: damaged, removed and made again"
+    assert thrice() == [] and len(caplog.messages) == 1
+
+
+@pytest.fixture
+def no_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Nothing can be written beside the source nor in the user's cache; a folder for temporary files."""
+    (tmp_path / "__pycache__").write_text("no folder")
+    monkeypatch.setenv("HOME", os.devnull)
+    monkeypatch.setenv("XDG_CACHE_HOME", os.devnull)
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    return folder
+
+
+def test_without_a_place_there_is_a_temporary_folder(
+    no_place: Path, thrice: Callable[[], list[str]], caplog: pytest.LogCaptureFixture
+) -> None:
+    assert thrice() == BOTH and thrice() == []
+    (own,) = no_place.iterdir()
+    assert own.stat().st_mode & 0o777 == 0o700 and len(kept(own)) == 2
+    assert caplog.messages == [f"graphprover: compiled kernels are kept in {own}, as no other place can be written to"]
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o750])
+def test_a_folder_that_others_can_enter_is_not_taken(
+    mode: int, no_place: Path, thrice: Callable[[], list[str]], caplog: pytest.LogCaptureFixture
+) -> None:
+    """What lies there would be run."""
+    own = no_place / f"graphprover-{os.geteuid()}"
+    own.mkdir()
+    own.chmod(mode)
+    assert thrice() == BOTH and thrice() == BOTH and not kept(own)
+    (said,) = caplog.messages
+    start = (
+        f"graphprover: compiled kernels cannot be kept in {own}: others can enter it (mode {mode:o}); mend or remove "
+    )
+    assert said.startswith(start) and not numba_cache.all_kept()
+
+
+def test_kernels_beside_the_source_need_not_be_writable(
+    thrice: Callable[[], list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    thrice()
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(numba_cache._Impl, "_locator_classes", [numba_cache._Temporary])
+    assert thrice() == [] and not caplog.messages
+
+
+def test_a_full_disk_is_said_once(
+    thrice: Callable[[], list[str]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def full(path: Path, mode: str = "r") -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", full)
+        assert thrice() == BOTH
+    assert not kept(tmp_path) and not numba_cache.all_kept()
+    assert caplog.messages == [
+        f"graphprover: compiled kernels cannot be kept in {tmp_path / '__pycache__'}: No space left on device; "
+        "they are for this once"
+    ]
+    assert thrice() == BOTH and thrice() == []
+
+
+PROVE = """
+import sys
+from graphprover.cli.main import main
+proof, key, guest = sys.argv[1:]
+codes = [
+    main(["execute", guest, "--cells"]),
+    main(["setup", guest, "-o", key]),
+    main(["prove", guest, "-o", proof]),
+    main(["prove", "examples/keccak", "--rate", "8", "-o", proof]),
+    main(["prove", "examples/fibonacci", "-o", proof]),
+]
+from graphprover import compiled
+print(codes, compiled.made)
+"""
+
+
+def test_nothing_is_left_to_compile_when_all_is_warm(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "graphprover", "warm"]
+    subprocess.run(command, cwd=ROOT, check=True)
+    again = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    assert (again.stdout, again.stderr) == ("all kernels of the CPU were there\n", "")
+    files = [str(tmp_path / "proof"), str(tmp_path / "key"), "examples/guests/sha256.elf"]
+    proved = subprocess.run([sys.executable, "-c", PROVE, *files], cwd=ROOT, check=True, capture_output=True, text=True)
+    assert proved.stdout.splitlines()[-1] == "[0, 0, 0, 0, 0] []", proved.stdout
+
+
+def test_a_first_compilation_is_logged_with_its_progress(
+    thrice: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(numba_cache, "made", [])
+    monkeypatch.setattr(numba_cache, "_progress", numba_cache._Progress())
+    monkeypatch.setattr(numba_cache, "PROGRESS_SECONDS", 0.0)
+    assert thrice() == BOTH and thrice() == []
+    lines = [line for name, _, line in caplog.record_tuples if name == "graphprover.runtime.numba_cache"]
+    assert lines[0] == (
+        "graphprover: compiling kernels, once: a minute or two (`graphprover warm` compiles all of them ahead)"
+    )
+    assert [line.rpartition(" in ")[0] for line in lines[1:]] == [
+        "graphprover: 1 kernels of at most 2 compiled",
+        "graphprover: 2 kernels of at most 2 compiled",
+    ]
+
+
+def test_a_warm_process_logs_nothing_of_kernels(
+    thrice: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    thrice()
+    monkeypatch.setattr(numba_cache, "_progress", numba_cache._Progress())
+    caplog.clear()
+    assert thrice() == [] and not caplog.records

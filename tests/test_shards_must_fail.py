@@ -1,0 +1,465 @@
+"""What must not be believed of proofs in pieces: pieces of something else, and provers that cheat with several."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from graphprover.air import Air, Bus, received, sent
+from graphprover.air.description import AirDescription
+from graphprover.field import Ext, ext_neg
+from graphprover.graphs.rounds import transcript
+from graphprover.graphs.task_keys import PieceNumber
+from graphprover.proof.proof import Proof
+from graphprover.proof.sharded import ProofInPieces, join
+from graphprover.protocol import backend
+from graphprover.protocol import joint as protocol
+from graphprover.protocol.challenger import Challenger
+from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.joint import Joint
+from graphprover.protocol.layout import Layout
+from graphprover.protocol.lookup import lookup_prefixes
+from graphprover.protocol.parameters import Parameters
+from graphprover.protocol.proof import decode, encode
+from graphprover.statement import shards as statements_in_pieces
+from graphprover.statement.shards import Pieces, in_pieces, pieces_of
+from graphprover.statement.statement import Statement, Table
+from graphprover.verifier import Verdict, expect, layout_of_proof, verify, verify_piece, verify_pieces
+from tests.cheating import OtherLookups, forge_pieces
+from tests.test_must_fail import numbers
+
+# One row of a head suffices. The challenges' proof of work leaves some nonces to choose from.
+PARAMETERS = Parameters(
+    log_blowup=1,
+    num_queries=12,
+    log_final_poly_len=1,
+    max_log_arity=2,
+    cap_height=1,
+    lookup_pow_bits=2,
+    ood_pow_bits=2,
+    batch_pow_bits=2,
+    commit_pow_bits=2,
+    query_pow_bits=2,
+)
+AMOUNT: Ext = (1, 2, 3)
+
+
+@pytest.fixture(autouse=True)
+def by_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(backend.NUMPY_ONLY, "1")
+
+
+class Sender(Air):
+    """Sends its column, which anything may be in, on a bus or locally; or receives it."""
+
+    columns = ("x",)
+
+    def __init__(self, name: str, bus: str | None, receives: bool = False, width: int = 1) -> None:
+        self.name, self.bus, self.receives, self.width = name, bus, receives, width
+
+    def define(self, t: Any) -> None:
+        message = (received if self.receives else sent)([t.x] * self.width)
+        if self.bus is None:
+            t.local_lookup(message)
+        elif self.receives:
+            t.receive(Bus(self.bus), [t.x] * self.width)
+        else:
+            t.send(Bus(self.bus), [t.x] * self.width)
+
+
+def filled(air: Air, first: int = 5) -> Table:
+    return Table(air, (), np.arange(first, first + 4, dtype=np.uint64)[None])
+
+
+def two_statements() -> Statement:
+    """Four tables, any two of which balance by themselves if their names begin alike."""
+    return Statement(
+        [filled(Sender(f"{bus}{way}", bus, way == "-")) for bus in "ab" for way in "+-"],
+    )
+
+
+@cache
+def honest() -> tuple[Statement, ProofInPieces]:
+    """Every bus reaches over both pieces."""
+    statement = two_statements()
+    return statement, forge_pieces(pieces_of(statement, [[0, 2], [1, 3]]), PARAMETERS)
+
+
+@cache
+def alone() -> tuple[Statement, ProofInPieces]:
+    """Each piece balances by itself."""
+    statement = two_statements()
+    return statement, forge_pieces(pieces_of(statement, [[0, 1], [2, 3]]), PARAMETERS)
+
+
+def refused(proof: ProofInPieces | Proof | bytes, statement: Statement | Pieces, reason: str) -> None:
+    with pytest.raises(VerificationError, match=reason):
+        verify(proof, statement, security=0)
+    if isinstance(proof, ProofInPieces):
+        with pytest.raises(VerificationError):  # for whatever is seen first
+            verified_as_it_comes(proof, statement)
+
+
+def verified_as_it_comes(proof: ProofInPieces, statement: Statement | Pieces) -> Verdict:
+    """The last piece first."""
+    headers = replace(proof, proofs=tuple(replace(piece, payload=b"") for piece in proof.proofs))
+    expected = expect(headers, statement, security=0)
+    return expected.verdict([expected.check(piece.index, piece.proof) for piece in reversed(proof.pieces)][::-1])
+
+
+def with_lookup_nonce(proof: ProofInPieces, statement: Statement, index: int, nonce: int) -> ProofInPieces:
+    piece = pieces_of(statement, [proof.public_values[0] for proof in proof.proofs]).statements[index]
+    layout = layout_of_proof(proof.proofs[index], piece)
+    batch = replace(decode(proof.proofs[index].payload, layout), lookup_nonce=nonce)
+    changed = replace(proof.proofs[index], payload=encode(batch))
+    return replace(proof, proofs=(*proof.proofs[:index], changed, *proof.proofs[index + 1 :]))
+
+
+def passing_nonces(joint: Joint, count: int) -> list[int]:
+    found: list[int] = []
+    nonce = 0
+    while len(found) < count:
+        try:
+            protocol.draw_lookup_challenges(joint, PARAMETERS, nonce)
+            found.append(nonce)
+        except VerificationError:
+            pass
+        nonce += 1
+    return found
+
+
+# What is true is believed.
+
+
+@pytest.mark.parametrize("made", [honest, alone])
+def test_honest_pieces_are_believed(made: Any) -> None:
+    statement, proof = made()
+    verdict = verify(proof.to_bytes(), statement, security=0)
+    assert (verdict.pieces, len(verdict.log_heights), verdict.public_values) == (2, 4, ((),) * 4)
+    assert "2 pieces" in repr(verdict)
+    pieces = pieces_of(statement, [piece.public_values[0] for piece in proof.proofs])
+    for piece in proof.pieces:
+        verify_piece(piece, pieces)
+
+
+def test_tables_are_named_in_the_statement_s_order() -> None:
+    statement = numbers()
+    proof = forge_pieces(pieces_of(statement, [[1], [0]]), PARAMETERS)
+    verdict = verify(proof, statement, security=0)
+    assert verdict.log_heights == (2, 3)
+    assert verdict.public_values == tuple(table.public_values for table in statement.tables)
+    refused(
+        proof,
+        Statement([replace(statement.tables[0]), replace(statement.tables[1], public_values=(7,))]),
+        "piece 0: .*other public values",
+    )
+
+
+def test_messages_of_any_width_balance_over_pieces() -> None:
+    """The widest is in one piece, and local."""
+    wide = [filled(Sender("wide+", None, width=5)), filled(Sender("a+", "a")), filled(Sender("a-", "a", True))]
+
+    class Both(Air):
+        columns = ("x",)
+
+        def define(self, t: Any) -> None:
+            t.local_lookup(sent([t.x] * 5), received([t.x] * 5))
+
+    statement = Statement([filled(Both()), *wide[1:]])
+    for shares in ([[0, 1], [2]], [[1], [0, 2]], [[1], [2], [0]]):
+        verify(forge_pieces(pieces_of(statement, shares), PARAMETERS), statement, security=0)
+
+
+# Pieces of something else.
+
+
+def test_a_level_that_pieces_do_not_reach() -> None:
+    statement, proof = honest()
+    with pytest.raises(VerificationError, match=r"provable bits at most; 128 were asked for"):
+        verify(proof, statement)
+    with pytest.raises(VerificationError, match=r"provable bits by .*; 6.5 were asked for"):
+        verify(proof, statement, 6.5, "unique")
+
+
+def test_a_proof_is_of_its_own_number_of_pieces() -> None:
+    statement, proof = honest()
+    refused(proof, pieces_of(statement, [[0], [1, 2], [3]]), "in 2 pieces, not in 3")
+    refused(proof.proofs[0], pieces_of(statement, [[0, 2], [1, 3]]), "not in pieces, the statement is in 2")
+    # What the pieces of three have committed to, of which two are there.
+    three = forge_pieces(pieces_of(statement, [[0, 2], [1], [3]]), PARAMETERS)
+    refused(ProofInPieces(Joint(three.joint.digests[:2]), three.proofs[:2]), statement, "table 3 is in no piece")
+
+
+def test_a_piece_is_no_proof_by_itself_nor_the_other_way_round() -> None:
+    statement, proof = alone()
+    piece = pieces_of(statement, [[0, 1], [2, 3]]).statements[0]
+    refused(proof.proofs[0], piece, "constraints do not hold|proof of work|does not fold|Merkle path")
+
+
+def test_pieces_of_another_run() -> None:
+    """With their own digests, or with those of the proof that they are put into."""
+    free = replace(PARAMETERS, lookup_pow_bits=0)  # so that both have one nonce
+    statement = two_statements()
+    shares = [[0, 1], [2, 3]]
+    proof = forge_pieces(pieces_of(statement, shares), free)
+    other = forge_pieces(pieces_of(Statement([filled(table.air, 6) for table in statement.tables]), shares), free)
+    for made in (proof, other):
+        verify(made, statement, security=0)
+    with pytest.raises(VerificationError, match=r"piece [01] is of another proof"):
+        join([proof.pieces[0], other.pieces[1]])
+    refused(replace(proof, proofs=(proof.proofs[0], other.proofs[1])), statement, "piece 1: not what")
+    mixed = Joint((proof.joint.digests[0], other.joint.digests[1]))
+    refused(ProofInPieces(mixed, (proof.proofs[0], other.proofs[1])), statement, "piece 0: ")
+
+
+def test_pieces_of_another_program() -> None:
+    _, proof = alone()
+    other = [filled(Sender(f"{bus}{way}", bus, way == "-")) for bus in "ac" for way in "+-"]
+    refused(proof, Statement(other), "piece 0: not what the lookup challenges were drawn from")
+
+
+def test_pieces_with_other_parameters() -> None:
+    statement, proof = alone()
+    grown = replace(PARAMETERS, query_pow_bits=3)
+    for changed in (proof.proofs[0], replace(proof.proofs[0], parameters=grown)):
+        proofs = (changed, replace(proof.proofs[1], parameters=grown))
+        if changed.parameters == grown:
+            refused(replace(proof, proofs=proofs), statement, "piece 0: not what")
+        else:
+            with pytest.raises(ValueError, match="piece 1 has other parameters"):
+                replace(proof, proofs=proofs)
+
+
+def test_pieces_with_another_label() -> None:
+    statement, proof = alone()
+    labelled = replace(proof, proofs=tuple(replace(piece, label="x") for piece in proof.proofs))
+    refused(labelled, statement, "piece 0: not what")
+
+
+def test_pieces_in_another_order() -> None:
+    """As they are, and made by a prover who takes each for the other."""
+    statement, proof = alone()
+    refused(ProofInPieces(Joint(proof.joint.digests[::-1]), proof.proofs[::-1]), statement, "piece 0: not what")
+    pieces = pieces_of(statement, [[0, 1], [2, 3]])
+    swapped = forge_pieces(
+        pieces,
+        PARAMETERS,
+        numbers=[PieceNumber(1, 2), PieceNumber(0, 2)],
+        joint=lambda joint: Joint(joint.digests[::-1]),
+    )
+    refused(ProofInPieces(Joint(swapped.joint.digests[::-1]), swapped.proofs), statement, "piece 0: not what")
+    refused(ProofInPieces(swapped.joint, swapped.proofs), statement, "piece 0: not what")
+
+
+def test_a_piece_of_another_number() -> None:
+    """A prover who takes two pieces for those of three."""
+    statement = two_statements()
+    pieces = pieces_of(statement, [[0, 1], [2, 3]])
+    forged = forge_pieces(pieces, PARAMETERS, numbers=[PieceNumber(0, 3), PieceNumber(1, 3)])
+    refused(forged, statement, "piece 0: not what")
+
+
+def test_tables_moved_between_pieces() -> None:
+    """In what the heads say, and by a statement that was dealt otherwise."""
+    statement, proof = honest()
+    said = (1, 2), (0, 3)
+    moved = tuple(
+        replace(piece, public_values=(tables, *piece.public_values[1:]))
+        for piece, tables in zip(proof.proofs, said, strict=True)
+    )
+    refused(replace(proof, proofs=moved), statement, "piece 0: not what")
+    refused(proof, pieces_of(statement, [[0, 1], [2, 3]]), "piece 0: table head: the proof states other public values")
+
+
+def test_a_table_in_two_pieces_or_in_none() -> None:
+    """Proved that way: for tables that send, each of them once more would be another statement."""
+    tables = two_statements().tables
+    twice = in_pieces([tables[:2], tables], [[0, 1], [0, 1, 2, 3]], 4)
+    proof = forge_pieces(twice, PARAMETERS)
+    verify(proof, twice, security=0)
+    refused(proof, Statement(tables), "table 0 is in two pieces")
+    fewer = in_pieces([tables[:2], tables[:2]], [[0, 1], [0, 1]], 4)
+    refused(forge_pieces(fewer, PARAMETERS), Statement(tables), "table 0 is in two pieces")
+    missing = in_pieces([tables[:2], tables[2:]], [[0, 1], [2, 3]], 4)
+    more = Statement([*tables, filled(Sender("c", "c"))])
+    refused(forge_pieces(missing, PARAMETERS), more, "table 4 is in no piece")
+
+
+# Challenges.
+
+
+def test_challenges_drawn_before_all_have_committed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From a digest made up for the last piece, whose tables can then be made for them."""
+    statement = two_statements()
+    honestly = transcript.joint_lookup_challenges
+
+    def late(device: Any, state: Challenger, *, layout: Layout, piece: PieceNumber, joint: Joint, nonce: int) -> Any:
+        if piece.index == 0:
+            return honestly(device, state, layout=layout, piece=piece, joint=joint, nonce=nonce)
+        sigma, tau = protocol.draw_lookup_challenges(joint, layout.parameters, nonce)
+        challenges = transcript.LookupChallenges(lookup_prefixes(layout.tables, sigma, tau), tau)
+        return transcript.Drawn(protocol.resume(state, joint, nonce), challenges, nonce)
+
+    monkeypatch.setattr(transcript, "joint_lookup_challenges", late)
+    pieces = pieces_of(statement, [[0, 2], [1, 3]])
+    forged = forge_pieces(pieces, PARAMETERS, joint=lambda joint: Joint((joint.digests[0], bytes(32))))
+    refused(forged, statement, "piece 1: not what the lookup challenges were drawn from")
+    verify_piece(forged.pieces[0], pieces)  # which is as it should be
+
+
+def test_every_piece_has_the_same_nonce() -> None:
+    """Of two that pass, each with challenges of its own, where pieces balance by themselves."""
+    statement = two_statements()
+    pieces = pieces_of(statement, [[0, 1], [2, 3]])
+    _, proof = alone()
+    first, second = passing_nonces(proof.joint, 2)
+    forged = forge_pieces(pieces, PARAMETERS, nonces={0: first, 1: second})
+    for piece in forged.pieces:
+        verify_piece(piece, pieces)
+    refused(forged, statement, "the pieces have different nonces")
+    verify(forge_pieces(pieces, PARAMETERS, nonces={0: second, 1: second}), statement, security=0)
+
+
+def test_the_nonce_is_bound() -> None:
+    """Another one that passes draws other challenges, in every piece."""
+    statement, proof = alone()
+    for nonce in passing_nonces(proof.joint, 2)[1:]:
+        changed = with_lookup_nonce(with_lookup_nonce(proof, statement, 0, nonce), statement, 1, nonce)
+        refused(changed, statement, "piece 0: ")
+
+
+@pytest.mark.parametrize("unbound", ["nonce", "seed"])
+def test_each_piece_goes_on_with_seed_and_nonce(unbound: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A prover who leaves one out is refused: could it be changed later, α would not depend on it."""
+
+    def resume(state: Challenger, joint: Joint, nonce: int) -> Challenger:
+        return state.absorb(joint.seed) if unbound == "nonce" else state.absorb_words(nonce)
+
+    monkeypatch.setattr(protocol, "resume", resume)
+    statement = two_statements()
+    refused(forge_pieces(pieces_of(statement, [[0, 2], [1, 3]]), PARAMETERS), statement, "piece 0: ")
+
+
+def test_a_nonce_that_does_not_pass() -> None:
+    statement = two_statements()
+    _, proof = alone()
+    (first,) = passing_nonces(proof.joint, 1)
+    wrong = next(nonce for nonce in range(first + 2) if nonce not in passing_nonces(proof.joint, 2))
+    refused(
+        with_lookup_nonce(with_lookup_nonce(proof, statement, 0, wrong), statement, 1, wrong),
+        statement,
+        "piece 0: the proof of work before the lookup challenges of all pieces",
+    )
+
+
+# Balance.
+
+
+@pytest.mark.parametrize("place", ["accumulator", "last step", "fraction", "nowhere"])
+def test_forged_terminals_that_cancel(place: str) -> None:
+    """More in one piece, as much less in another: whatever makes up for it in the columns."""
+    statement = two_statements()
+    devices = {0: OtherLookups("a+", AMOUNT, place), 1: OtherLookups("a-", ext_neg(AMOUNT), place)}
+    forged = forge_pieces(pieces_of(statement, [[0, 2], [1, 3]]), PARAMETERS, devices)
+    refused(forged, statement, "piece 0: table a.: the constraints do not hold")
+
+
+def test_a_terminal_forged_so_that_a_false_statement_balances() -> None:
+    """In the last piece alone, by as much as is missing: the others are honest."""
+    tables = list(two_statements().tables)
+    tables[3] = filled(tables[3].air, 6)
+    pieces = pieces_of(Statement(tables), [[0, 2], [1, 3]])
+    refused(forge_pieces(pieces, PARAMETERS), Statement(tables), "the buses do not balance")
+
+
+def test_counts_are_bounded_over_all_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each piece has fewer messages than the field elements, but both together do not."""
+    statement, proof = honest()
+    pieces = pieces_of(statement, [[0, 2], [1, 3]])
+    verify_pieces(proof, pieces, security=0)
+    monkeypatch.setattr("graphprover.air.description.P", 9)  # 8 messages in each piece
+    for piece in proof.pieces:
+        verify_piece(piece, pieces)
+    refused(proof, pieces, "up to 16 messages may be looked up")
+
+
+# Heads.
+
+
+def without_numbers(pieces: Sequence[Sequence[AirDescription]]) -> list[list[tuple[str, int]]]:
+    """Heads that leave the numbers of buses as they come in each piece."""
+    return [[("unused", 1)] for _ in pieces]
+
+
+@pytest.mark.parametrize(("sends", "receives"), [(None, None), ("a", "b"), (None, "b")])
+def test_what_is_missing_in_one_piece_is_not_made_up_for_in_another(
+    sends: str | None, receives: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sent locally or on one bus, received locally or on another: with one number both, they would cancel."""
+    statement = Statement([filled(Sender("one", sends)), filled(Sender("two", receives, True))])
+    pieces = pieces_of(statement, [[0], [1]])
+    refused(forge_pieces(pieces, PARAMETERS), statement, "the buses do not balance")
+    with monkeypatch.context() as patch:
+        patch.setattr(statements_in_pieces, "_buses", without_numbers)
+        forged = forge_pieces(pieces_of(statement, [[0], [1]]), PARAMETERS)
+        verify(forged, statement, security=0)  # by a verifier with such heads
+    refused(forged, statement, r"piece [01]: (not what|the openings of table head)")
+
+
+@pytest.mark.parametrize("names", ["ac", "ba"])
+def test_heads_with_other_buses(names: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of other names, or in another order, in all pieces."""
+    statement = two_statements()
+    with monkeypatch.context() as patch:
+        patch.setattr(statements_in_pieces, "_buses", lambda pieces: [[(name, 1) for name in names] for _ in pieces])
+        forged = forge_pieces(pieces_of(statement, [[0, 2], [1, 3]]), PARAMETERS)
+    refused(forged, statement, "piece 0: not what")
+
+
+def test_what_comes_has_the_same_verdict() -> None:
+    statement, proof = honest()
+    assert verified_as_it_comes(proof, statement) == verify(proof, statement, security=0)
+    pieces = pieces_of(statement, [[0, 2], [1, 3]])
+    assert verified_as_it_comes(proof, pieces) == verify(proof, pieces, security=0)
+
+
+def test_a_piece_that_comes_with_another_header() -> None:
+    statement, proof = honest()
+    other = replace(proof.proofs[1], public_values=((0, 2), *proof.proofs[1].public_values[1:]))
+    headers = replace(proof, proofs=tuple(replace(piece, payload=b"") for piece in proof.proofs))
+    for wrong in (other, proof.proofs[0]):
+        with pytest.raises(VerificationError, match="piece 1: its header is not what it has committed to"):
+            expect(headers, statement, security=0).check(1, wrong)
+    with pytest.raises(VerificationError, match="piece 0: "):
+        expect(headers, statement, security=0).check(0, headers.proofs[0])
+
+
+def test_a_level_that_is_not_there_is_refused_before_the_proof_comes() -> None:
+    statement, proof = honest()
+    with pytest.raises(VerificationError, match="provable bits"):
+        expect(proof, statement)
+
+
+def test_a_head_that_sends() -> None:
+    """Its column is constrained to zeros."""
+    tables = list(two_statements().tables)
+    pieces = pieces_of(Statement([*tables[:3], filled(tables[3].air, 6)]), [[0, 2], [1, 3]])
+    head, *others = pieces.statements[1].tables
+    sending = replace(head, main=np.ones((1, 4), dtype=np.uint64))
+    forged = forge_pieces(Pieces((pieces.statements[0], Statement([sending, *others]))), PARAMETERS)
+    with pytest.raises(VerificationError, match="piece 1: table head: the constraints do not hold"):
+        verify_piece(forged.pieces[1], pieces)
+
+
+def test_a_proof_without_a_head(monkeypatch: pytest.MonkeyPatch) -> None:
+    statement, proof = honest()
+    cut = tuple(
+        replace(piece, log_heights=piece.log_heights[1:], public_values=piece.public_values[1:])
+        for piece in proof.proofs
+    )
+    refused(replace(proof, proofs=cut), statement, "it has one table or more")
+    empty = tuple(replace(piece, log_heights=(), public_values=()) for piece in proof.proofs)
+    refused(replace(proof, proofs=empty), statement, "it has one table or more")

@@ -1,0 +1,218 @@
+"""Machine code of blocks: which code becomes one, that a run by them is the interpreter's, and when it is made."""
+
+import subprocess
+import sys
+from concurrent.futures import Future
+from dataclasses import fields, is_dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from elftools.elf.elffile import ELFFile
+from llvmlite.binding import parse_assembly
+
+from graphprover.vm.executor import native
+from graphprover.vm.executor.execute import SLICE, Execution, execute
+from graphprover.vm.executor.interpreter import predecode
+from graphprover.vm.executor.translate import Block, Code, translated
+from graphprover.vm.program.elf import Image, load_elf
+from graphprover.vm.program.isa import Instruction, Op
+from tests.vm.assemble import image, leave, li
+from tests.vm.conftest import all_compiled
+
+GUESTS = Path(__file__).parents[3] / "examples/guests"
+T0, T1 = 5, 6
+INPUTS = {
+    "fib_iterative": (20_000).to_bytes(8, "little"),
+    "sha256": bytes(range(200)) * 3,
+    "keccak": bytes(range(200)) * 3,
+    "quicksort": np.random.default_rng(1).integers(0, 1 << 63, 300, dtype=np.uint64).tobytes(),
+    "matrix": bytes(range(256)) * 4,
+    "json": b'{"a": [1, -2.5e3, {"b": "text", "c": null}], "d": [true, false]}' * 1,
+    "interpreter": (GUESTS / "interpreter/samples/functions.txt").read_bytes(),
+    "merkle": (5).to_bytes(8, "little") + bytes(range(32)) * 6,
+}
+
+
+def loop(turns: int, *body: Instruction) -> list[Instruction]:
+    """Instructions so many times, with a counter in t0."""
+    count = [Instruction(Op.ADDI, T0, T0, imm=-1), Instruction(Op.BNE, rs1=T0, imm=-4 * (len(body) + 1))]
+    return [*li(T0, turns), *body, *count]
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two are, but for who ran how much."""
+    if isinstance(a, np.ndarray):
+        return a.dtype == b.dtype and np.array_equal(a, b)
+    if is_dataclass(a):
+        names = [one.name for one in fields(a) if one.name not in ("in_blocks", "image")]
+        return all(same(getattr(a, name), getattr(b, name)) for name in names)
+    return bool(a == b)
+
+
+def by(translation: Any, monkeypatch: pytest.MonkeyPatch, *arguments: Any, **options: Any) -> Execution:
+    with monkeypatch.context() as patch:
+        patch.setattr(native, "translation_of", translation)
+        return execute(*arguments, **options)
+
+
+@pytest.mark.parametrize("record", [False, True])
+@pytest.mark.parametrize("guest", INPUTS)
+def test_a_run_by_blocks_is_that_of_the_interpreter(guest: str, record: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = load_elf((GUESTS / f"{guest}.elf").read_bytes())
+    expected = by(native.Translation, monkeypatch, program, INPUTS[guest], record=record)
+    found = by(all_compiled, monkeypatch, program, INPUTS[guest], record=record)
+    assert same(found, expected)
+    assert expected.in_blocks == 0 < found.in_blocks
+    assert found.in_blocks >= (0.85 if expected.cycles > 10_000 and guest != "keccak" else 0.5) * found.cycles
+
+
+def test_a_loop_is_a_block() -> None:
+    turns = loop(native.OFTEN, Instruction(Op.ADD, T1, T1, T0))
+    program = image([*turns, *leave()])
+    start = len(li(T0, native.OFTEN))
+    assert native.blocks_of(predecode(program.instructions), execute(program).counts) == (Block(start, start + 3),)
+
+
+def test_blocks_begin_where_jumps_lead_and_end_where_they_are() -> None:
+    nop, none = Instruction(Op.ADDI), np.full(40, native.OFTEN)
+    code = [nop, nop, Instruction(Op.JAL, imm=-4), nop, Instruction(Op.ECALL), nop, Instruction(Op.BEQ, imm=2)]
+    words = predecode(image([*code, *[nop] * 33]).instructions)
+
+    def found(counts: np.ndarray) -> list[Block]:
+        return sorted(native.blocks_of(words, counts), key=lambda block: block.start)
+
+    long = [Block(at, min(at + native.LONGEST, 40)) for at in range(7, 40, native.LONGEST)]
+    expected = [Block(0, 1), Block(1, 3), Block(3, 4), Block(5, 6), *long]
+    assert found(none) == expected
+    counts = none.copy()
+    counts[8:] += 1  # somebody jumps there
+    counts[20:] = native.OFTEN - 1
+    assert found(counts)[4:] == [Block(7, 8), Block(8, 20)]
+
+
+def test_what_runs_most_is_compiled() -> None:
+    counts = np.repeat([native.OFTEN, 3 * native.OFTEN, 2 * native.OFTEN], native.MOST)
+    words = predecode(image([Instruction(Op.ADDI)] * len(counts)).instructions)
+    blocks = native.blocks_of(words, counts)
+    assert sum(block.end - block.start for block in blocks) == native.MOST
+    assert {counts[block.start] for block in blocks} == {3 * native.OFTEN}
+
+
+def test_what_runs_often_is_compiled_and_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside the first run; the second has it from the start."""
+    monkeypatch.setattr(native, "_translations", type(native._translations)())
+    monkeypatch.setattr(native, "AFTER", SLICE)
+    program = image([*loop(SLICE, Instruction(Op.ADD, T1, T1, T0)), *leave()])
+    first = execute(program, record=True)
+    compiling = native.translation_of(program, record=True)._compiling
+    assert compiling is not None or first.in_blocks
+    if compiling:
+        compiling.result()
+    execute(program, record=True)
+    last = execute(image([*loop(SLICE, Instruction(Op.ADD, T1, T1, T0)), *leave()]), record=True)
+    assert last.in_blocks > 0.99 * last.cycles and same(last, first)
+    assert execute(program).in_blocks <= first.cycles  # which has no record, and code of its own
+    assert [key[0] for key in native._translations] == [True, False]
+
+
+def test_compiling_is_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it does not help, at twice as many interpreted cycles each time."""
+    begun: list[int] = []
+    told = 0
+
+    class Compiler:
+        def submit(self, *_: object, **__: object) -> Future[native.Native]:
+            begun.append(told)
+            done: Future[native.Native] = Future()
+            done.set_result(native.none(program))
+            return done
+
+    monkeypatch.setattr(native, "_compiler", Compiler)
+    program = image(leave())
+    translation = native.Translation(program, record=False)
+    for _ in range(40):
+        told += native.AFTER // 4
+        translation.interpreted(native.AFTER // 4, lambda: np.zeros(3))
+    assert [number / native.AFTER for number in begun] == [1, 2, 4, 8]
+
+
+def test_an_error_of_the_compiler_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> native.Native:
+        raise RuntimeError("LLVM is broken")
+
+    monkeypatch.setattr(native, "compile_blocks", fail)
+    translation = native.Translation(image(leave()), record=False)
+    translation.interpreted(native.AFTER, lambda: np.zeros(3))
+    assert translation._compiling is not None
+    translation._compiling.exception()
+    with pytest.raises(RuntimeError, match="LLVM is broken"):
+        translation.interpreted(1, lambda: np.zeros(3))
+
+
+def test_code_of_few_programs_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "_translations", type(native._translations)())
+    programs = [image(leave(code)) for code in range(native.PROGRAMS + 1)]
+    found = [native.translation_of(program, record=False) for program in programs]
+    assert native.translation_of(programs[-1], record=False) is found[-1]
+    assert native.translation_of(programs[0], record=False) is not found[0]
+    assert len(native._translations) == native.PROGRAMS
+
+
+def program_in_a_loop() -> Image:
+    """Return a program whose loop has a load and a store, which call the second function of the machine code."""
+    body = [Instruction(Op.LD, rd=6, rs1=2), Instruction(Op.SD, rs1=2, rs2=6)]
+    return image(loop(1, *body) + leave())
+
+
+@pytest.mark.parametrize("record", [False, True])
+def test_machine_code_has_no_unwind_tables(record: bool) -> None:
+    program = program_in_a_loop()
+    words = predecode(program.instructions)
+    blocks = native.blocks_of(words, np.full(len(program.code), native.OFTEN))
+    text = translated(Code(words.tolist(), program.code_base, program.code_end), blocks, record=record)
+    assert "@closely" in text
+    objects = [
+        native.target_machine().emit_object(parse_assembly(made)) for made in (text, text.replace(" nounwind", ""))
+    ]
+    names = [[section.name for section in ELFFile(BytesIO(made)).iter_sections()] for made in objects]
+    assert ".eh_frame" not in names[0]
+    assert ".eh_frame" in names[1]
+
+
+def sections_of(text: str) -> list[str]:
+    """Return the names of the sections in the object file that LLVM makes of a module."""
+    made = native.target_machine().emit_object(parse_assembly(text))
+    return [section.name for section in ELFFile(BytesIO(made)).iter_sections()]
+
+
+def test_code_is_freed_while_other_threads_walk_their_stacks() -> None:
+    """With the libgcc of GCC 13 or newer, this ends by SIGSEGV if freed code had unwind tables."""
+    done = subprocess.run([sys.executable, "-c", WALKS], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+WALKS = """
+import threading
+import numpy as np
+from graphprover.vm import native
+from tests.vm.executor.test_native import program_in_a_loop
+
+program = program_in_a_loop()
+counts = np.full(len(program.code), native.OFTEN)
+ended = threading.Event()
+
+def walk():
+    large = np.ones(1 << 19, dtype=bool)
+    while not ended.is_set():
+        (large & large) & large  # NumPy looks at the stack before it writes into the temporary array
+
+threads = [threading.Thread(target=walk) for _ in range(2)]
+for thread in threads:
+    thread.start()
+for _ in range(100):
+    native.compile_blocks(program, counts, record=True)
+ended.set()
+"""

@@ -1,0 +1,161 @@
+"""Keys are of one machine and of one program, and their hash covers both."""
+
+import json
+import tracemalloc
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from graphprover import VerificationError, prove, verify
+from graphprover.cli.args import FAILED, OK, USAGE
+from graphprover.cli.main import main
+from graphprover.vm.executor.execute import execute
+from graphprover.vm.program.isa import A0, Instruction, Op
+from graphprover.vm.statement import statement as program_statement
+from graphprover.vm.statement.key import Key, MalformedKey, machine_digest
+from graphprover.vm.statement.setup import make_key
+from graphprover.vm.statement.shape import Kind
+from graphprover.vm.statement.statement import LOG_BLOWUPS, Machine
+from graphprover.vm.statement.version import FAMILY_NUMBERS, MACHINE_DIGEST, MACHINE_VERSION
+from graphprover.vm.tables import chips
+from graphprover.vm.tables.chips import FAMILIES
+from graphprover.vm.traces.run_statement import statement_of_run
+from tests.vm.assemble import CODE, Segment, X, elf, image, leave, li, words
+
+# What each version of the machine was: a changed table or number takes a new version, and a new line here.
+DIGESTS = {
+    1: "ea370f89c679a75658af834616419dfacfc2e567475fcda0eb98daeb3a652034",
+    2: "947e2b23ca8fa0c799df10634298dcc66d1677d1c1c7ba14336fbd31a6ef328f",
+    3: "9fc5e8870909c72a8055038bcdcb8bf49cee2f1c35e7b50e588bc3264282ed24",
+    4: "593daf989310e7f373d6b23c2db2fc497fec80590268a0a9535587fcbf655462",
+    5: "3c842235e0db551fab49e33c49e78aeebe83c3b7c5d84bc42702cb3f62c8f8c5",
+}
+PROGRAM = image([*li(A0, 7), Instruction(Op.ADDI, A0, A0, imm=1), *leave()])
+
+
+def test_a_changed_machine_has_a_new_version() -> None:
+    assert machine_digest() == MACHINE_DIGEST
+    assert MACHINE_DIGEST.hex() == DIGESTS[MACHINE_VERSION] and max(DIGESTS) == MACHINE_VERSION
+
+
+def test_numbers_of_families_are_frozen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has one, and two that change places are another machine, whatever else stays as it is."""
+    assert set(FAMILY_NUMBERS) == set(FAMILIES) and sorted(FAMILY_NUMBERS.values()) == list(
+        range(1, len(FAMILY_NUMBERS) + 1)
+    )
+    swapped = {**FAMILY_NUMBERS, "add": FAMILY_NUMBERS["sub"], "sub": FAMILY_NUMBERS["add"]}
+    monkeypatch.setattr(chips, "FAMILY_NUMBERS", swapped)
+    described = program_statement._same_for_all, chips.family_table
+    for tables in described:
+        tables.cache_clear()
+    try:
+        assert machine_digest() != MACHINE_DIGEST
+    finally:
+        for tables in described:
+            tables.cache_clear()
+
+
+def test_a_key_is_for_one_machine() -> None:
+    data = make_key(Machine(PROGRAM)).to_bytes()
+    assert Key.from_bytes(data).to_bytes() == data and MACHINE_DIGEST in data
+    at = data.index(MACHINE_DIGEST)
+    with pytest.raises(MalformedKey, match="for another machine"):
+        Key.from_bytes(data[:at] + bytes(32) + data[at + 32 :])
+
+
+def test_a_keys_hash_covers_all_of_it() -> None:
+    """Commitments that are not the program's, under the program's hash, give another hash of the key."""
+    key = make_key(Machine(PROGRAM))
+    assert key.program_hash == Machine(PROGRAM).program_hash and key.hash == make_key(Machine(PROGRAM)).hash
+    for kind, log_blowup in product(Kind, LOG_BLOWUPS):
+        other = replace(key, caps=with_cap(key, kind, log_blowup))
+        assert other.program_hash == key.program_hash and other.hash != key.hash
+
+
+def with_cap(key: Key, kind: Kind, log_blowup: int) -> dict[Kind, Mapping[int, bytes]]:
+    """The key's commitments, one of which is zeros."""
+    return {**key.caps, kind: {**key.caps[kind], log_blowup: bytes(32)}}
+
+
+def test_inspect_says_what_a_key_is_for_and_whether_it_is_a_programs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    guest, other, key = (str(tmp_path / name) for name in ("guest.elf", "other.elf", "vk"))
+    Path(guest).write_bytes(elf([Segment(CODE, words(leave(1)), X)]))
+    Path(other).write_bytes(elf([Segment(CODE, words(leave(2)), X)]))
+    assert main(["setup", guest, "-o", key]) == OK
+    made = Key.from_bytes(Path(key).read_bytes())
+    printed = capsys.readouterr().out
+    assert made.hash.hex() in printed and made.program_hash.hex() in printed
+    assert main(["inspect", key, guest]) == OK
+    assert made.hash.hex() in capsys.readouterr().out
+    assert main(["inspect", key, "--json"]) == OK
+    said = json.loads(capsys.readouterr().out)
+    assert (said["key_hash"], said["machine"], said["program"]) == (made.hash.hex(), MACHINE_VERSION, None)
+    assert main(["inspect", key, other]) == FAILED
+    assert "not the key of" in capsys.readouterr().err
+    for forged, cause in (
+        (replace(made, caps=with_cap(made, Kind.FIRST, 3)), "commits to another program"),
+        (replace(made, caps=with_cap(made, Kind.SHORT, 2)), "commits to another program"),
+        (replace(made, caps=with_cap(made, Kind.OTHER, 1)), "commits to another program"),
+        (replace(made, entry=made.entry + 4), "another entry"),
+    ):
+        Path(key).write_bytes(forged.to_bytes())
+        assert main(["inspect", key, guest]) == FAILED
+        assert cause in capsys.readouterr().err
+    for version, size in ((1, 162), (2, 194), (3, 290), (5, 386)):
+        Path(key).write_bytes((b"graphprover key" + bytes([version])).ljust(size, b"\0"))
+        assert main(["inspect", key]) == USAGE
+        assert "make it again" in capsys.readouterr().err
+
+
+def test_a_damaged_key_is_told_from_a_damaged_proof(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A key whose numbers no program has is refused; of others, and of all proofs, the line names both files."""
+    guest, proof, key = (str(tmp_path / name) for name in ("guest.elf", "proof.bin", "guest.vk"))
+    Path(guest).write_bytes(elf([Segment(CODE, words(leave(0)), X)]))
+    assert main(["setup", guest, "-o", key]) == main(["prove", guest, "--security", "60", "-o", proof]) == OK
+    whole = Path(key).read_bytes()
+    verify_it = ["verify", proof, key, "--security", "60"]
+    assert main(verify_it) == OK
+    capsys.readouterr()
+    codes = Counter[int]()
+    for at in (*range(0, 98, 3), 64, 65, *range(98, len(whole), 32)):
+        Path(key).write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        code = main(verify_it)
+        error = capsys.readouterr().err
+        codes[code] += 1
+        assert code == OK or (key in error and error.count("\n") == 1), error
+        assert code != USAGE or proof not in error
+        assert code != FAILED or f"or the key {key} is damaged, which `graphprover inspect {key} GUEST.ELF`" in error
+    # Eight commitments are of other rates and kinds, and the program uses no memory that begins elsewhere.
+    assert codes[USAGE] > codes[FAILED] > 0 and codes[OK] == 9
+    Path(key).write_bytes(b"x" + whole[1:])
+    assert main(["inspect", key]) == FAILED
+    assert capsys.readouterr().err.endswith("not a graphprover proof, nor a verifying key, an ELF file or a .py file\n")
+
+    Path(proof).write_bytes(Path(proof).read_bytes()[:-1])
+    Path(key).write_bytes(whole)
+    assert main(verify_it) == FAILED
+    error = capsys.readouterr().err
+    assert f"{proof}: not valid: " in error and key not in error
+
+
+def test_a_hostile_key_costs_no_memory() -> None:
+    """One whose tables have 2^26 rows, and a proof to go with it."""
+    execution = execute(PROGRAM, record=True)
+    proof = prove(statement_of_run(Machine(PROGRAM), execution), security=80)
+    key = replace(make_key(Machine(PROGRAM)), log_program_rows=26, log_data_rows=26)
+    numbers = proof.public_values[0][3:]
+    numbers, heights = (*numbers[:2], 3, *numbers[2:]), (6, 26, 6, 26, *proof.log_heights[3:])
+    public = ((*proof.public_values[0][:3], *numbers), *proof.public_values[1:3], (), *proof.public_values[3:])
+    hostile = replace(proof, log_heights=heights, public_values=public)
+    tracemalloc.start()
+    with pytest.raises(VerificationError, match=r"the proof ends inside|entries where"):
+        verify(hostile, key.statement_of(hostile), security=1)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 64 << 20

@@ -1,0 +1,368 @@
+"""The verifier accepts those shapes of statements that honest proving makes, and no others."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+from typing import Any
+
+import pytest
+
+from graphprover import VerificationError
+from graphprover.proof.proof import Proof
+from graphprover.proof.sharded import ProofInPieces
+from graphprover.protocol.joint import Joint
+from graphprover.protocol.parameters import SMALL, Parameters
+from graphprover.statement.cells import cells_per_row
+from graphprover.statement.statement import Statement
+from graphprover.vm.executor.execute import execute
+from graphprover.vm.program.io import INPUT_BASE, OUTPUT_BASE
+from graphprover.vm.program.isa import Instruction, Op
+from graphprover.vm.statement import shape
+from graphprover.vm.statement.header import header_of
+from graphprover.vm.statement.shape import SEVERAL, Packing, Price, packing, table_for
+from graphprover.vm.statement.statement import Machine
+from graphprover.vm.statement.table_numbers import FAMILY_TABLES, PER_FAMILY, SHARED, TableNumber
+from graphprover.vm.traces.cycle_ranges import windows_of
+from graphprover.vm.traces.run_statement import pieces_of_run, statement_of_run
+from tests.vm.assemble import image, leave, li
+from tests.vm.programs import X, Y, everything
+
+PARAMETERS = Parameters(1, 10, 0, 3, 0, 0, 0, 0, 0, 0)
+SEARCHED = 8000  # headers
+PRICES = (
+    Price(1 << 12, (1 << 5, 1 << 12, 1 << 14), 1 << 20, 1 << 12),
+    Price(1 << 13, (1 << 7, 1 << 13, 1 << 16), 1 << 22, 1 << 14),
+)
+SPARE_FEW = 1 << 4
+SOME_WORDS = 3165  # of the tables of a run, that with an unstated input has fewer and that with a stated one more
+
+
+@pytest.fixture(autouse=True)
+def _shorter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs of some ten thousand cycles have rows of any number of lanes, and are too long for few numbers.
+
+    These are split where many are idle, and that beside some words that only a part of the headers has.
+    """
+    monkeypatch.setattr(shape, "SHORT", 1 << 13)
+    monkeypatch.setattr(shape, "USUAL", PRICES[0])
+    monkeypatch.setattr(shape, "SMALLEST", PRICES[1])
+    monkeypatch.setattr(shape, "SPARE_FEW", SPARE_FEW)
+    monkeypatch.setattr(shape, "MANY_WORDS", SOME_WORDS)
+    monkeypatch.setattr(shape, "LONG", 1 << 14)
+
+
+@pytest.mark.parametrize("split_rows", [0, 100])
+@pytest.mark.parametrize(("uses", "rows", "cells"), [(4, 1, 3), (1, 1, 40), (1, 24, 3), (2, 1, 4000), (1, 24, 2185)])
+def test_counts_are_the_inverse_of_heights(
+    uses: int, rows: int, cells: int, split_rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Against all numbers of uses up to some thousands, with tables of at most 2^10 rows."""
+    monkeypatch.setattr(shape, "MAX_ROWS", 1 << 10)
+    kind = Packing(uses, rows, max(2000 // cells, split_rows))
+    most = kind.room(5 << 10)
+    found: dict[tuple[int, ...], list[int]] = {}
+    for count in range(1, most):
+        found.setdefault(tuple(kind.heights(count)), []).append(count)
+    for heights, counts in found.items():
+        if counts[-1] < most - 1:  # the last ones go on
+            assert list(kind.counts(heights)) == counts
+    rng = random.Random(0)
+    for _ in range(3000):
+        heights = tuple(1 << rng.randint(6, 10) for _ in range(rng.randint(1, 4)))
+        if heights not in found:
+            assert not kind.counts(heights) or kind.counts(heights)[-1] >= most - 1
+
+
+# Runs, and what their proofs' headers say
+
+
+@cache
+def runs() -> list[tuple[Machine, Proof | ProofInPieces]]:
+    """Proofs of zeros of runs that have every table between them, each by itself and in pieces."""
+    loop = [*li(X, 20000), Instruction(Op.ADDI, X, X, imm=-1), Instruction(Op.BNE, rs1=X, imm=-4)]
+    reads = [*li(X, INPUT_BASE), Instruction(Op.LD, Y, X), Instruction(Op.LD, Y, X, imm=800)]
+    output = li(Y, 9000)  # bytes, in more rows than the least
+    writes = [*li(X, OUTPUT_BASE), *output, Instruction(Op.SD, rs1=X, rs2=Y), Instruction(Op.ADD, X, X, Y)]
+    writes.append(Instruction(Op.SD, rs1=X, imm=80))
+    stores = [*li(X, 1 << 20), Instruction(Op.SD, rs1=X), Instruction(Op.ADD, X, 12, 12)]
+    images = [everything(3), image([*li(12, 7), *loop, *reads, *writes, *stores, *leave()])]
+    found: list[tuple[Machine, Proof | ProofInPieces]] = []
+    for program in images:
+        machine, execution = Machine(program), execute(program, b"input", record=True)
+        windows = windows_of(execution.cycles, 3)
+        for state_input, rate in product((False, True), (None, SMALL)):
+            asked: dict[str, Any] = {"state_input": state_input, "rate": rate}
+            found.append((machine, header(statement_of_run(machine, execution, **asked))))
+            pieces = pieces_of_run(machine, execution, windows, **asked)
+            found.append((machine, in_one(tuple(map(header, pieces.statements)))))
+    assert {number for _, proof in found for number in tables_of(proof)} >= {*TableNumber}
+    assert {machine_cycles(proof) >= shape.LONG for _, proof in found} == {False, True}
+    assert {tables_of(proof).count(TableNumber.FEW_NUMBERS) > 1 for _, proof in found} == {False, True}
+    return found
+
+
+def machine_cycles(proof: Proof | ProofInPieces) -> int:
+    return header_of(proof).first[0][0]
+
+
+def header(stated: Statement) -> Proof:
+    heights = tuple(table.main.shape[1].bit_length() - 1 for table in stated.tables if table.main is not None)
+    values = tuple(tuple(table.public_values or ()) for table in stated.tables)
+    return Proof("", PARAMETERS, heights, values, bytes(1 << 20))
+
+
+def in_one(proofs: tuple[Proof, ...]) -> ProofInPieces:
+    return ProofInPieces(Joint((bytes(32),) * len(proofs)), proofs)
+
+
+def tables_of(proof: Proof | ProofInPieces) -> list[int]:
+    return [number for piece in header_of(proof).numbers for number in piece]
+
+
+@dataclass
+class Claimed:
+    """What a header says, for changing it."""
+
+    cycles: int
+    boundary: int  # log2 of its rows
+    pieces: list[list[list[Any]]]  # of each piece the tables beside the boundary: number, log2 of rows, public values
+
+
+def claimed(proof: Proof | ProofInPieces) -> Claimed:
+    numbers, (first, *_) = header_of(proof).numbers, header_of(proof).first
+    proofs = (proof,) if isinstance(proof, Proof) else proof.proofs
+    pieces = []
+    for own, piece in zip(numbers, proofs, strict=True):
+        others = slice(len(piece.log_heights) - len(own), None)
+        tables = zip(own, piece.log_heights[others], piece.public_values[others], strict=True)
+        pieces.append([list(table) for table in tables])
+    return Claimed(first[0], proofs[0].log_heights[len(proofs) > 1], pieces)
+
+
+def stating(claim: Claimed, alone: bool) -> Proof | ProofInPieces:
+    """A header that says so."""
+    proofs = []
+    for index, tables in enumerate(claim.pieces):
+        numbers, heights, values = zip(*tables, strict=True)
+        if not index:
+            first = (claim.cycles, 0, 0, *numbers)
+            numbers, heights, values = (0, *numbers), (claim.boundary, *heights), (first, *values)
+        if not alone:
+            heights, values = (6, *heights), (numbers, *values)
+        proofs.append(Proof("", PARAMETERS, heights, values, bytes(1 << 20)))
+    return proofs[0] if alone else in_one(tuple(proofs))
+
+
+def changed(proof: Proof | ProofInPieces, rng: random.Random) -> Proof | ProofInPieces:
+    """The header with some tables more or less, in other order or pieces, of other heights, or for other cycles."""
+    claim = claimed(proof)
+    for _ in range(rng.choice((1, 1, 1, 2, 3))):
+        index = rng.randrange(len(claim.pieces))
+        tables, other = claim.pieces[index], rng.choice(claim.pieces)
+        i, j = rng.randrange(len(tables)), rng.randrange(len(tables))
+        match rng.randrange(12 if len(claim.pieces) > 1 else 9):
+            case 0:
+                tables.insert(i, list(tables[i]))
+            case 1:
+                tables[i], tables[j] = tables[j], tables[i]
+            case 2:
+                tables[i][0] = max(tables[i][0] + rng.choice((-PER_FAMILY, -3, -1, 1, 3, PER_FAMILY)), 0)
+            case 3:
+                tables.append([rng.choice((0, *TableNumber, *FAMILY_TABLES)), rng.randint(5, 9), ()])
+                tables.sort(key=lambda table: table[0])
+            case 4:
+                claim.cycles = max(0, claim.cycles + rng.randint(-5000, 5000))
+            case 5:
+                claim.boundary += rng.choice((-1, 1))
+            case 6:
+                tables.insert(i + 1, [tables[i][0], max(tables[i][1] - rng.randint(1, 2), 0), tables[i][2]])
+            case 7 if len(tables) > 1:
+                del tables[i]
+            case 9:
+                other.append(list(tables[i]))
+                other.sort(key=lambda table: table[0])
+            case 10 if len(tables) > 1:
+                other.append(tables.pop(i))
+                other.sort(key=lambda table: table[0])
+            case 11 if index and other is not claim.pieces[0]:
+                claim.pieces.insert(rng.randint(1, len(claim.pieces)), [list(table) for table in tables])
+                if rng.random() < 0.5:
+                    claim.pieces.remove(tables)
+            case _:
+                tables[i][1] = max(tables[i][1] + rng.choice((-2, -1, 1, 2)), 0)
+    return stating(claim, isinstance(proof, Proof))
+
+
+# What honest proving makes, said once more, by trying all numbers of uses
+
+
+def is_made(machine: Machine, proof: Proof | ProofInPieces) -> bool:
+    """Whether some run of this machine has these tables, at one of the prices."""
+    return any(is_made_at(price, machine, proof) for price in PRICES)
+
+
+def is_made_at(price: Price, machine: Machine, proof: Proof | ProofInPieces) -> bool:
+    claim = claimed(proof)
+    found, last = [], len(claim.pieces) - 1
+    for index, tables in enumerate(claim.pieces):
+        numbers, logs, values = zip(*tables, strict=True)
+        if not may_stand(machine, numbers, logs, values, not index, index == last):
+            return False
+        if TableNumber.FEW_NUMBERS in numbers and (last or claim.cycles > 1 << 13):
+            return False
+        words = words_beside(machine, numbers, values)
+        found.append(uses_of(numbers, [1 << log for log in logs], claim.cycles, words, price))
+    if claim.boundary != 6 or not all(all(uses.values()) for uses in found):
+        return False
+    proved = [counts for uses in found for number, counts in uses.items() if number in {*FAMILY_TABLES, *SHARED}]
+    return sum(map(min, proved)) <= claim.cycles <= sum(map(max, proved))
+
+
+def may_stand(
+    machine: Machine, numbers: Sequence[int], logs: Sequence[int], values: Sequence[Any], first: bool, last: bool
+) -> bool:
+    """Whether a piece has these tables, whatever heights depend on their uses; all of it is its own first and last."""
+    singles = [number for number in numbers if number in {*TableNumber}]
+    families = [number for number in numbers if number not in {*TableNumber}]
+    if not {*families} <= {*FAMILY_TABLES}:
+        return False
+    once = [number for number in singles if number not in SEVERAL]
+    call = [number for number in families if FAMILY_TABLES[number].family == "keccak_call"]
+    names = {FAMILY_TABLES[number].family: number for number in families}
+    of_numbers = {*singles} & {TableNumber.NUMBERS, TableNumber.FEW_NUMBERS}
+    fixed = {TableNumber.PROGRAM, *of_numbers, TableNumber.POWERS}
+    if (
+        list(numbers) != sorted(numbers)
+        or len(once) != len(set(once))
+        or not fixed <= {*singles}
+        or len(of_numbers) != 1
+        or (not first and not {*singles} <= fixed | {TableNumber.EVEN, *SEVERAL})
+        or (first and TableNumber.REGISTERS not in singles)
+        or (first and (TableNumber.IMAGE in singles) != (machine.data() is not None))
+        or (TableNumber.INPUT in singles and TableNumber.STATED_INPUT in singles)
+        or (TableNumber.ZERO_BETWEEN in singles and TableNumber.STATED_INPUT not in singles)
+        or bool(call) != (TableNumber.KECCAK_F in singles)
+        or bool(call) != (TableNumber.EVEN in singles)
+        or len(names) != len({*families})
+        or (last and TableNumber.COMMON not in singles)
+        or not (names or {*singles} & {*SHARED})
+        or min(logs) < 6
+        or max(logs) > 26
+    ):
+        return False
+    heights = {
+        TableNumber.REGISTERS: 6,
+        TableNumber.NUMBERS: 16,
+        TableNumber.POWERS: 6,
+        TableNumber.EVEN: 12,
+    }
+    for number, own in ((TableNumber.OUTPUT, 1), (TableNumber.STATED_INPUT, 3)):
+        public = next((words for other, words in zip(numbers, values, strict=True) if other == number), ())
+        heights[number] = log_rows_of_words(len(public) // 2, own)
+    heights[TableNumber.PROGRAM] = machine.program().rows.bit_length() - 1
+    data = machine.data()
+    heights |= {TableNumber.IMAGE: 0 if data is None else data.rows.bit_length() - 1}
+    return not any(
+        (number in heights and log != heights[TableNumber(number)]) for number, log in zip(numbers, logs, strict=True)
+    )
+
+
+def log_rows_of_words(words: int, own: int) -> int:
+    """Of a table of public words, of lanes of so many columns: as few columns as can be, then as few lanes."""
+    if not words:
+        return 0
+    lanes = min(range(1, words + 1), key=lambda lanes: (-(-words // lanes) + (own + 3) * lanes, lanes))
+    return max(6, (-(-words // lanes) - 1).bit_length())
+
+
+def words_beside(machine: Machine, numbers: Sequence[int], values: Sequence[Any]) -> int:
+    """Committed cells of a row of all tables that are not of few numbers."""
+    public = {number: len(own) // 2 for number, own in zip(numbers, values, strict=True)}
+    words = [public.get(number, 0) for number in (TableNumber.OUTPUT, TableNumber.STATED_INPUT)]
+    others = [number for number in numbers if number != TableNumber.FEW_NUMBERS]
+    return sum(cells_per_row(machine.air(number, 0, *words).describe()) for number in others)
+
+
+def uses_of(
+    numbers: Sequence[int], heights: Sequence[int], cycles: int, words: int, price: Price
+) -> dict[int, set[int]]:
+    """All numbers of uses that give a piece's tables these heights, by number."""
+    uses: dict[int, set[int]] = {}
+    for number in {*numbers} - ({*TableNumber} - SEVERAL):
+        own = tuple(height for other, height in zip(numbers, heights, strict=True) if other == number)
+        few = number == TableNumber.FEW_NUMBERS
+        uses[number] = all_few(own, words >= SOME_WORDS) if few else all_uses(number, own, price)
+        if number in SHARED:  # each family proves fewer than have a table of their own
+            families = {*SHARED[TableNumber(number)]}
+            most = len(families - {"halt"}) * (fewest(cycles, price) - 1) + ("halt" in families)
+            uses[number] = {count for count in uses[number] if count <= min(cycles, most)}
+        if number in FAMILY_TABLES:
+            table = FAMILY_TABLES[number]
+            uses[number] = {
+                count
+                for count in uses[number]
+                if count <= cycles and has_table(table.family, count, cycles, price) == number
+            }
+            if table.family == "keccak_call":
+                uses[number] &= uses.setdefault(TableNumber.KECCAK_F, uses_of_permutations(numbers, heights, price))
+    return uses
+
+
+def fewest(cycles: int, price: Price) -> int:
+    return price.fewest[0] * (1 + (cycles >= 1 << 14))
+
+
+def has_table(family: str, count: int, cycles: int, price: Price) -> int | None:
+    """The family's own table for so many instructions, if it has one."""
+    if family.endswith("_in_place") and count < price.in_place:
+        return None
+    if count < fewest(cycles, price) and family != "keccak_call":
+        return None
+    return table_for(family, count, cycles, price)
+
+
+def uses_of_permutations(numbers: Sequence[int], heights: Sequence[int], price: Price) -> set[int]:
+    own = [height for number, height in zip(numbers, heights, strict=True) if number == TableNumber.KECCAK_F]
+    return all_uses(TableNumber.KECCAK_F, tuple(own), price)
+
+
+@cache
+def all_uses(number: int, heights: tuple[int, ...], price: Price) -> set[int]:
+    """All numbers of uses that give these heights."""
+    kind = packing(number, cells_per_row(runs()[0][0].air(number, 0, 0).describe()), price)
+    most = sum(map(kind.room, heights))
+    full = sum(map(kind.room, heights[:-1]))  # as all tables but the last are
+    return {count for count in range(full + 1, most + 1) if kind.heights(count) == [*heights]}
+
+
+@cache
+def all_few(heights: tuple[int, ...], split: bool) -> set[int]:
+    """How many few numbers have these heights: each is the least for those left, or half of it if too many are idle."""
+    found = set()
+    for count in range(1, min(sum(heights), 1 << 15) + 1):
+        own, left = [], count
+        while left > 0:
+            height = max(64, 1 << (left - 1).bit_length())
+            own.append(height // 2 if split and height > 64 and height - left > SPARE_FEW else height)
+            left -= own[-1]
+        if own == [*heights]:
+            found.add(count)
+    return found
+
+
+def test_shapes_are_accepted_that_honest_proving_makes_and_no_others() -> None:
+    rng = random.Random(0)
+    verdicts = {True: 0, False: 0}
+    for machine, honest in runs():
+        assert is_made(machine, honest) and machine.statement_of(honest)
+        for _ in range(SEARCHED // len(runs())):
+            proof = changed(honest, rng)
+            try:
+                accepted = bool(machine.statement_of(proof))
+            except VerificationError:
+                accepted = False
+            assert accepted == is_made(machine, proof), claimed(proof)
+            verdicts[accepted] += 1
+    assert min(verdicts.values()) > SEARCHED // 100, verdicts

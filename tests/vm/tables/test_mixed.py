@@ -1,0 +1,108 @@
+"""A row of a table that families share says what a row of its family's own table says, and nothing else.
+
+So what tests/vm/mutation.py shows of families holds where they share a table. It is compared at random cells, where two
+polynomials of low degree that are not the same differ.
+"""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from graphprover.air import Air
+from graphprover.air.debugger import FailingConstraint
+from graphprover.air.evaluate import evaluate
+from graphprover.field import P
+from graphprover.statement.check import check
+from graphprover.statement.statement import Statement, Table
+from graphprover.vm.statement.statement import Machine
+from graphprover.vm.statement.table_numbers import EXIT, IN_PLACE, NARROW, SHARED, TableNumber
+from graphprover.vm.tables.chips import FAMILIES
+from graphprover.vm.tables.mixed import Mixed
+from tests.vm.assemble import image, leave
+
+ROWS = 8  # of each family
+
+
+def table(number: TableNumber) -> Mixed:
+    found = Machine(image(leave())).air(number, 0, 0)
+    assert isinstance(found, Mixed)
+    return found
+
+
+def said(air: Air, rows: np.ndarray) -> tuple[list[list[int]], list[Counter[tuple[object, ...]]]]:
+    """The values of constraints that are not 0 in all rows, in order; and the messages of each row."""
+    description = air.describe()
+    messages = [(i.bus, i.tuples[0]) for i in description.globals]
+    roots = [*description.constraints, *(n for _, m in messages for n in (m.multiplicity, *m.fields))]
+    blocks = [block for _, block in evaluate(description, rows, None, [], roots)]
+    values = iter([np.concatenate(parts) for parts in zip(*blocks, strict=True)])
+    constraints = [next(values).tolist() for _ in description.constraints]
+    found: list[Counter[tuple[object, ...]]] = [Counter() for _ in range(rows.shape[1])]
+    for bus, message in messages:
+        numbers = np.array([next(values) for _ in (message.multiplicity, *message.fields)]).T.tolist()
+        for row, (multiplicity, *fields) in zip(found, numbers, strict=True):
+            row.update([(bus, multiplicity, *fields)] * (multiplicity != 0))
+    return sorted(value for value in constraints if any(value)), found
+
+
+@pytest.mark.parametrize(("number", "family"), [(n, family) for n, families in SHARED.items() for family in families])
+def test_a_row_says_what_its_family_says(number: TableNumber, family: str) -> None:
+    mixed, own = table(number), FAMILIES[family](1)
+    rng = np.random.default_rng(1)
+    rows = rng.integers(0, P, (own.describe().main_width, ROWS), dtype=np.uint64)
+    rows[own.describe().main_names.index("on[0]")] = 1
+    shared = rng.integers(0, P, (mixed.describe().main_width, ROWS), dtype=np.uint64)  # also what the family has not
+    shared[[i for i, name in enumerate(mixed.describe().main_names) if name.startswith("is[")]] = 0
+    shared[list(mixed.columns_of[family])] = rows
+
+    constraints, messages = said(own, rows)
+    assert said(mixed, shared) == (constraints, messages)
+    assert len(constraints) == len(own.describe().constraints) - 1  # but that it executes or not
+    assert len(messages[0]) == len(own.describe().globals)
+
+
+@pytest.mark.parametrize("number", SHARED)
+def test_an_idle_row_says_nothing(number: TableNumber) -> None:
+    """Whatever is in its cells."""
+    air = table(number)
+    rows = np.random.default_rng(1).integers(0, P, (air.describe().main_width, ROWS), dtype=np.uint64)
+    rows[[i for i, name in enumerate(air.describe().main_names) if name.startswith("is[")]] = 0
+    assert said(air, rows) == ([], [Counter()] * ROWS)
+
+
+@pytest.mark.parametrize("number", SHARED)
+def test_flags_are_bits_and_at_most_one_is_set(number: TableNumber) -> None:
+    """Each statement about them is the only one to notice some rows."""
+    air = table(number)
+
+    def noticed(*values: tuple[int, int]) -> set[str]:
+        trace, c = air.zeros(64)
+        for flag, value in values:
+            vars(c)["is"][flag, 0] = value
+        found = check(Statement([Table(air, (), trace)]))
+        return {f.label for f in found if isinstance(f, FailingConstraint) and "a row is" in f.label}
+
+    for i, step in enumerate(air.steps):
+        other = (i + 1) % len(air.steps)
+        assert noticed((i, 1)) == set()
+        assert noticed((i, 1), (other, 1)) == {"a row is of one family or of none"}
+        assert noticed((i, P - 1), (other, 2)) >= {f"a row is {step.name} or not"}
+        assert "a row is of one family or of none" not in noticed((i, P - 1), (other, 2))
+
+
+def test_every_family_has_a_table() -> None:
+    """One that others share, but for those that are dropped, and for the call, whose rows are wide."""
+    shared = [family for families in SHARED.values() for family in families]
+    assert len(shared) == len(set(shared)) and EXIT in SHARED[TableNumber.COMMON]
+    alone = {family for family in FAMILIES if family.endswith((IN_PLACE, NARROW))} | {"keccak_call"}
+    assert set(shared) == FAMILIES.keys() - alone
+
+
+def test_sizes() -> None:
+    """What a row of each is to a proof: cells, messages, degree."""
+    found = {n.name: table(n).describe() for n in SHARED}
+    assert {name: (a.main_width, len(a.lookups), a.log_quotient_chunks) for name, a in found.items()} == {
+        "COMMON": (73, 9, 2),
+        "RARE": (122, 19, 2),
+    }
