@@ -68,7 +68,7 @@ def hashes(ceiling: dict[str, float]) -> None:
 
 
 def commitment(device: CudaDevice, columns: int) -> None:
-    """Bar: the extension of 20 columns of 2^20 to 2^22 and its tree in 7 ms."""
+    """Target: the extension of 20 columns of 2^20 to 2^22 and its tree in 7 ms."""
     data = words(columns, 1 << 20)
     for name, work in (
         ("extension 2^20 -> 2^22", lambda: device.extend([data], 2)),

@@ -14,38 +14,38 @@ overhead     a batch by a cluster of one worker and by that worker's process alo
 flat         many proofs on one worker, and what its memory grows by
 
 Every measurement (cluster_figures.py) is a process of its own that sees its devices only, and is ended when the time of
-its part is over. The table at the end has a line for each bar; the exit status is 1 if one is not met.
+its part is over. The table at the end has a line for each target; the exit status is 1 if one is not met.
 """
 
 from collections.abc import Iterator
 
 import checkout  # noqa: F401 (finds the package)
 import cluster_figures as measure
-from checks import Bar, Host, Part, check, parser_of
+from checks import Host, Part, Target, check, parser_of
 from cluster_figures import Sizes, say, told
 
 ON_CPUS = Sizes(20_000, 60_000, 6, 4, statements=4, turns=3, in_a_row=40)
 
 
-def check_bytes(host: Host) -> Iterator[Bar]:
+def check_bytes(host: Host) -> Iterator[Target]:
     for who, differ in host.figures(measure.other_bytes).items():
-        yield Bar(f"bytes that differ from the CPU's: {who}", differ, most=0)
+        yield Target(f"bytes that differ from the CPU's: {who}", differ, most=0)
 
 
-def check_faults(host: Host) -> Iterator[Bar]:
+def check_faults(host: Host) -> Iterator[Target]:
     for what, number in host.figures(measure.faulty).items():
-        yield Bar(f"faults, {what}", number, most=0)
+        yield Target(f"faults, {what}", number, most=0)
 
 
-def check_latency(host: Host) -> Iterator[Bar]:
+def check_latency(host: Host) -> Iterator[Target]:
     first = {way: host.figures(measure.first, by_cluster=way)["seconds"] for way in (False, True)}
     say(f"first: here {first[False]:.3f} s, by a cluster {first[True]:.3f} s")
-    yield Bar("latency, first proofs: cluster / here", first[True] / first[False], most=1.15)
+    yield Target("latency, first proofs: cluster / here", first[True] / first[False], most=1.15)
     later = host.figures(measure.latency)
-    yield Bar("latency, later proofs: cluster / here", later["cluster"] / later["here"], most=1.15)
+    yield Target("latency, later proofs: cluster / here", later["cluster"] / later["here"], most=1.15)
 
 
-def check_throughput(host: Host) -> Iterator[Bar]:
+def check_throughput(host: Host) -> Iterator[Target]:
     # On CPUs with one process a core: two must reach 1.7.
     shares = (0.85, 0.85) if host.on_cpus else (0.965, 0.975)
     number = len(host.devices)
@@ -54,10 +54,10 @@ def check_throughput(host: Host) -> Iterator[Bar]:
         one = host.figures(measure.by_cluster, 1, per_device=all_["processes"], times=times)
         for (name, count, cycles), share in zip(host.sizes.batches(times), shares, strict=True):
             what = f"throughput, {count} x {cycles:,}: {number} devices / one"
-            yield Bar(what, one[name] / all_[name], least=share * number)
+            yield Target(what, one[name] / all_[name], least=share * number)
 
 
-def check_sharing(host: Host) -> Iterator[Bar]:
+def check_sharing(host: Host) -> Iterator[Target]:
     default = int(host.figures(measure.by_cluster, per_device=None)["processes"])
     say(f"the default is {default}")
     tried = {n: host.figures(measure.by_cluster, 1, per_device=n) for n in sorted({default, *host.options.processes})}
@@ -67,32 +67,32 @@ def check_sharing(host: Host) -> Iterator[Bar]:
         for number, found in tried.items():
             ratio = f", {tried[1][name] / found[name]:.2f} x one" if 1 in tried else ""
             say(told(f"{number} processes", found[name], count, cycles) + ratio)
-        yield Bar(f"sharing, {name}: cluster / plain, {default} processes", plain[name] / chosen[name], least=0.95)
+        yield Target(f"sharing, {name}: cluster / plain, {default} processes", plain[name] / chosen[name], least=0.95)
         best = min(tried, key=lambda number: tried[number][name])
         what = f"sharing, {name}: the default, {default} / the best, {best}"
-        yield Bar(what, tried[best][name] / chosen[name], least=0.95)
+        yield Target(what, tried[best][name] / chosen[name], least=0.95)
 
 
-def check_mps(host: Host) -> Iterator[Bar]:
+def check_mps(host: Host) -> Iterator[Target]:
     if host.on_cpus:
         return say("CPUs have no such service")
     without = host.figures(measure.by_cluster, 1, per_device=None, mps=False)
     by_it = host.figures(measure.by_cluster, 1, per_device=None, mps=True)
     for name, _, _ in host.sizes.batches():
-        yield Bar(f"mps, {name}: without / with", without[name] / by_it[name], least=1.2)
+        yield Target(f"mps, {name}: without / with", without[name] / by_it[name], least=1.2)
     for what, number in host.figures(measure.faulty, 1, mps=True).items():
-        yield Bar(f"mps, faults, {what}", number, most=0)
+        yield Target(f"mps, faults, {what}", number, most=0)
 
 
-def check_overhead(host: Host) -> Iterator[Bar]:
+def check_overhead(host: Host) -> Iterator[Target]:
     ratio = host.figures(measure.overhead, 1)["ratio"]
-    yield Bar("overhead of a cluster of one worker", 100 * (ratio - 1), most=3, unit="%")
+    yield Target("overhead of a cluster of one worker", 100 * (ratio - 1), most=3, unit="%")
 
 
-def check_flat(host: Host) -> Iterator[Bar]:
+def check_flat(host: Host) -> Iterator[Target]:
     for of, slope in host.figures(measure.growth, 1).items():
         # On a GPU none, within what the fit of a line leaves of nothing.
-        yield Bar(f"growth of memory: {of}", slope, most=64 if of == "host" else 0.5, unit="KiB/proof")
+        yield Target(f"growth of memory: {of}", slope, most=64 if of == "host" else 0.5, unit="KiB/proof")
 
 
 PARTS: dict[str, Part] = {

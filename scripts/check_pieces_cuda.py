@@ -15,14 +15,14 @@ bytes; by a cluster, and where one process is compared with one, to the verified
 itself. Memory is that of the device.
 
 Every measurement (pieces_figures.py) is a process of its own that sees its devices only, and is ended when the time of
-its part is over. The table at the end has a line for each bar; the exit status is 1 if one is not met.
+its part is over. The table at the end has a line for each target; the exit status is 1 if one is not met.
 """
 
 from collections.abc import Iterator, Sequence
 
 import checkout  # noqa: F401 (finds the package)
 import pieces_figures as measure
-from checks import Bar, Host, Part, check, parser_of
+from checks import Host, Part, Target, check, parser_of
 from cluster_figures import say
 from pieces_figures import SHARE, Run, Sizes
 
@@ -31,39 +31,39 @@ LEAST = {4: 3.5, 8: 6.5}  # times one device, by so many
 AS_PLANNED = 1.02  # of the planned bytes: a plan does not know how a pool rounds
 
 
-def check_bytes(host: Host) -> Iterator[Bar]:
+def check_bytes(host: Host) -> Iterator[Target]:
     for device, wrong in host.figures(measure.other_bytes).items():
-        yield Bar(f"proofs in pieces that are wrong: {device}", wrong, most=0)
+        yield Target(f"proofs in pieces that are wrong: {device}", wrong, most=0)
 
 
-def check_memory(host: Host) -> Iterator[Bar]:
+def check_memory(host: Host) -> Iterator[Target]:
     found, pieces = host.figures(measure.memory, 1), host.sizes.pieces
     for run in host.sizes.runs():
         own = {way: found[f"{run.name} {way}"] for way in ("one", "pieces", "short")}
         peak, planned = ({way: found[f"{run.name} {way} {what}"] for way in own} for what in ("peak", "planned"))
         what = f"{run.name}, {pieces} pieces / one"
         say(f"memory where it is not short, {what}: {peak['pieces'] / peak['one']:.3f}")
-        yield Bar(f"time, {what}", own["pieces"] / own["one"], most=1.12)
-        yield Bar(f"time, little memory, {what}", own["short"] / own["one"], most=1.12)
-        yield Bar(f"memory, little memory, {what}", peak["short"] / peak["one"], most=SHARE)
+        yield Target(f"time, {what}", own["pieces"] / own["one"], most=1.12)
+        yield Target(f"time, little memory, {what}", own["short"] / own["one"], most=1.12)
+        yield Target(f"memory, little memory, {what}", peak["short"] / peak["one"], most=SHARE)
         for way in own:
             yield from as_planned(host, f"{run.name}: {way}", peak[way], planned[way])
 
 
-def check_long(host: Host) -> Iterator[Bar]:
+def check_long(host: Host) -> Iterator[Target]:
     found = host.figures(measure.long, 1)
     limit = host.sizes.long_pool * 1e6
-    yield Bar(f"planned / limit, {host.sizes.long_cycles:,} cycles", found["planned"] / limit, most=1)
+    yield Target(f"planned / limit, {host.sizes.long_cycles:,} cycles", found["planned"] / limit, most=1)
     yield from as_planned(host, f"{host.sizes.long_cycles:,} cycles", found["peak"], found["planned"])
 
 
-def as_planned(host: Host, what: str, peak: float, planned: float) -> Iterator[Bar]:
+def as_planned(host: Host, what: str, peak: float, planned: float) -> Iterator[Target]:
     """Of a GPU alone: a CPU's memory has all else that the process needs in it."""
     if not host.on_cpus:
-        yield Bar(f"memory / planned, {what}", peak / planned, most=AS_PLANNED)
+        yield Target(f"memory / planned, {what}", peak / planned, most=AS_PLANNED)
 
 
-def check_cluster(host: Host) -> Iterator[Bar]:
+def check_cluster(host: Host) -> Iterator[Target]:
     # On CPUs with one process a core: two must reach 1.6.
     number = len(host.devices)
     least = 0.8 * number if host.on_cpus else LEAST.get(number, 0.925 * number)
@@ -71,14 +71,14 @@ def check_cluster(host: Host) -> Iterator[Bar]:
     yield from by_cluster(host, host.sizes.runs(), numbers, number, 1, least)
 
 
-def check_sharing(host: Host) -> Iterator[Bar]:
+def check_sharing(host: Host) -> Iterator[Target]:
     processes = host.sizes.processes
     yield from by_cluster(host, host.sizes.runs()[:1], [processes, 2 * processes], 1, processes, 2.2)
 
 
 def by_cluster(
     host: Host, runs: Sequence[Run], numbers: Sequence[int], devices: int, per_device: int, least: float
-) -> Iterator[Bar]:
+) -> Iterator[Target]:
     """Numbers of pieces by so many processes on each of some devices."""
     one = host.figures(measure.here_in_one, 1)
     names = [run.name for run in runs]
@@ -89,12 +89,12 @@ def by_cluster(
             whole = found[f"{name} {pieces}"]
             what = f"{name}, {pieces} pieces by {per_device} of each of {devices} / one"
             say(f"{what}, with the run: {(run + proof) / whole:.2f}")
-            yield Bar(what, proof / (whole - run), least=least)
+            yield Target(what, proof / (whole - run), least=least)
 
 
-def check_faults(host: Host) -> Iterator[Bar]:
+def check_faults(host: Host) -> Iterator[Target]:
     for what, differ in host.figures(measure.faulty).items():
-        yield Bar(f"other bytes, {what}", differ, most=0)
+        yield Target(f"other bytes, {what}", differ, most=0)
 
 
 PARTS: dict[str, Part] = {

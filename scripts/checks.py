@@ -1,4 +1,4 @@
-"""What check_cluster_cuda.py and check_pieces_cuda.py share: bars, a process for each measurement, options.
+"""What check_cluster_cuda.py and check_pieces_cuda.py share: targets, a process for each measurement, options.
 
 A measurement is a function of a module beside this one, given `cluster_figures.Here` and whatever else, which gives
 `Figures`. That module's `Sizes` are options of the script.
@@ -34,7 +34,7 @@ RUN_STEP = "--step"  # how a script is asked for one measurement
 
 
 @dataclass(frozen=True)
-class Bar:
+class Target:
     """What was measured, and its limit."""
 
     name: str
@@ -106,7 +106,7 @@ def run_step(asked: str, result: str) -> None:
     Path(result).write_text(json.dumps(getattr(measure, name)(here, **given["arguments"])))
 
 
-Part = tuple[Callable[[Host], Iterator[Bar]], int]  # what it checks, and the seconds that it has
+Part = tuple[Callable[[Host], Iterator[Target]], int]  # what it checks, and the seconds that it has
 
 
 def parser_of(doc: str | None, parts: Mapping[str, Part], sizes: Any) -> argparse.ArgumentParser:
@@ -145,7 +145,7 @@ def check(
     on_cpus: Any,
     compile_all: Callable[..., Figures],
 ) -> None:
-    """Run the parts asked for, print a line for each bar, and exit; or make one measurement, in its process.
+    """Run the parts asked for, print a line for each target, and exit; or make one measurement, in its process.
 
     ``on_gpus``, ``on_cpus``: the sizes where none are given. ``compile_all``: the first measurement, which gives its
     seconds.
@@ -168,16 +168,16 @@ def check(
     begun = time.monotonic()
     compiled = replace(host, deadline=begun + COMPILING * options.patience).figures(compile_all, 1)
     print(f"first proofs, which compile: {compiled['seconds']:.1f} s", flush=True)
-    bars: list[Bar] = []
+    targets: list[Target] = []
     for name in wanted:
         part, seconds = parts[name]
         since, limit = time.monotonic(), seconds * options.patience
         print(f"{name}, {limit:g} s at most", flush=True)
         try:
-            bars += part(replace(host, deadline=since + limit))
+            targets += part(replace(host, deadline=since + limit))
         except RuntimeError as error:
             say(str(error))
-            bars.append(Bar(f"{name}: no result", np.nan, most=0))
+            targets.append(Target(f"{name}: no result", np.nan, most=0))
         print(f"{name}: {time.monotonic() - since:.0f} s", flush=True)
-    print(f"\nin all {time.monotonic() - begun:.0f} s\n" + "\n".join(map(str, bars)), flush=True)
-    sys.exit(not all(bar.met for bar in bars))
+    print(f"\nin all {time.monotonic() - begun:.0f} s\n" + "\n".join(map(str, targets)), flush=True)
+    sys.exit(not all(target.met for target in targets))

@@ -14,8 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.loading import module_at
-
 ROOT = Path(__file__).parents[1]
 SCRIPTS = sorted((ROOT / "scripts").glob("*.py"))
 COMMANDS = [script for script in SCRIPTS if "__main__" in script.read_text()]
@@ -115,11 +113,6 @@ def test_a_measurement_of_pieces_on_a_cpu(tmp_path: Path) -> None:
     subprocess.run([sys.executable, script, "--step", asked, str(result)], cwd="/", capture_output=True, check=True)
     figures = json.loads(result.read_text())
     assert figures.keys() == {"peak", "planned", "seconds"} and 0 < figures["planned"] < 1_000e6
-
-
-def test_the_page_of_figures_is_made_of_what_is_recorded() -> None:
-    module = module_at(ROOT / "scripts/record_figures.py")
-    assert module.PAGE.read_text() == module.text(module.recorded())
 
 
 def imported_by(file: Path) -> Iterator[str]:

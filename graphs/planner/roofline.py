@@ -61,7 +61,7 @@ class Assumed:
 
 
 def assumed(kind: str, threads: int) -> Assumed:
-    """What is assumed of a device ``cpu`` or ``cuda``, as docs/performance.md and docs/performance_cuda.md measured."""
+    """What is assumed of a device ``cpu`` or ``cuda``, as docs/performance.md measured."""
     if kind == "cuda":
         return Assumed("one NVIDIA H200", Ceilings(copy=4.25e12, multiply=9.15e11, butterfly=5.1e11, permute=3.8e9))
     name = f"{threads} thread{'s' * (threads > 1)} of a CPU with AVX-512, each at the rates of one"

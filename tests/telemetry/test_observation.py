@@ -290,7 +290,7 @@ def test_pieces_have_a_row_of_a_trace() -> None:
 def test_seeing_costs_little() -> None:
     """In seconds of the processor, which other processes disturb less: the tasks take a tenth of a millisecond here.
 
-    What it costs a real proof is in docs/performance_cuda.md.
+    What it costs a real proof is in docs/performance.md.
     """
     statement = example(memory)
     prepared = prepare(statement, parameters=FEW)
