@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from graphprover.jobs.batch import prove_many
     from graphprover.jobs.jobs import Job, Prover, Result
     from graphprover.proof.proof import Proof
-    from graphprover.proof.sharded import ProofInPieces, load_proof
+    from graphprover.proof.sharded import ShardedProof, load_proof
     from graphprover.protocol.errors import VerificationError
     from graphprover.prover.delayed import graph
     from graphprover.prover.prove import prove
@@ -28,9 +28,9 @@ __all__ = [
     "Job",
     "Observation",
     "Proof",
-    "ProofInPieces",
     "Prover",
     "Result",
+    "ShardedProof",
     "Statement",
     "Table",
     "Verdict",
@@ -52,7 +52,7 @@ _HOMES = {
     "Job": "jobs.jobs",
     "Observation": "telemetry.observation",
     "Proof": "proof.proof",
-    "ProofInPieces": "proof.sharded",
+    "ShardedProof": "proof.sharded",
     "Prover": "jobs.jobs",
     "Result": "jobs.jobs",
     "Statement": "statement.statement",

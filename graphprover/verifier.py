@@ -8,26 +8,26 @@ from itertools import chain
 from graphprover.air.description import check_multiplicity_bound
 from graphprover.field import ZERO, ext_sum
 from graphprover.proof.proof import Proof
-from graphprover.proof.sharded import Piece, ProofInPieces, proof_from_bytes
+from graphprover.proof.sharded import Shard, ShardedProof, proof_from_bytes
 from graphprover.proof.sizes import security_of
-from graphprover.protocol.errors import VerificationError, piece_error
+from graphprover.protocol.errors import VerificationError, shard_error
 from graphprover.protocol.layout import Layout, make_layout
 from graphprover.protocol.proof import BatchProof, Cap, decode
 from graphprover.protocol.security import JOHNSON_PROXIMITY, Security, most_bits
-from graphprover.protocol.verification import check_batch, check_piece, prepare, total_of
+from graphprover.protocol.verification import check_batch, check_shard, prepare, total_of
 from graphprover.reports.notebook import html
-from graphprover.statement.shards import Pieces, pieces_of
+from graphprover.statement.shards import ShardedStatement, shards_of
 from graphprover.statement.statement import Statement, binding_digest
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a valid proof says. Of a proof in pieces: about the tables of all, heads left out."""
+    """What a valid proof says. Of a sharded proof: about the tables of all, heads left out."""
 
     security: Security  # provable, round by round
     public_values: tuple[tuple[int, ...], ...]  # of each table
     log_heights: tuple[int, ...]  # log2 of each table's rows
-    pieces: int = 1  # that the proof is in
+    shards: int = 1  # that the proof is in
 
     @property
     def bits(self) -> float:
@@ -44,7 +44,7 @@ class Verdict:
 
     @property
     def _title(self) -> str:
-        return f"Verdict: valid, {f'{self.pieces} pieces, ' * (self.pieces > 1)}{self.security.summary}"
+        return f"Verdict: valid, {f'{self.shards} shards, ' * (self.shards > 1)}{self.security.summary}"
 
 
 def _shown(values: Sequence[int], most: int = 4) -> tuple[int, str]:
@@ -53,30 +53,30 @@ def _shown(values: Sequence[int], most: int = 4) -> tuple[int, str]:
 
 
 def verify(
-    proof: Proof | ProofInPieces | bytes,
-    statement: Statement | Pieces,
+    proof: Proof | ShardedProof | bytes,
+    statement: Statement | ShardedStatement,
     security: float = 128,
     proximity: str = JOHNSON_PROXIMITY,
     *,
     preprocessed: Cap | None = None,
 ) -> Verdict:
-    """Check that ``proof``, in pieces or not, proves ``statement`` with at least ``security`` provable bits.
+    """Check that ``proof``, in shards or not, proves ``statement`` with at least ``security`` provable bits.
 
-    With ``proximity="unique"`` by unique decoding alone. A statement's tables may be dealt to pieces in any way; of a
-    statement in pieces, the proof is in the same ones. ``preprocessed``: the commitment to the statement's preprocessed
+    With ``proximity="unique"`` by unique decoding alone. A statement's tables may be dealt to shards in any way; of a
+    sharded statement, the proof is in the same ones. ``preprocessed``: the commitment to the statement's preprocessed
     columns where the caller has made it already, as a prover that checks its own proof; computed here otherwise, which
-    takes longest where they are tall. For a proof in pieces see `verify_pieces`.
+    takes longest where they are tall. For a sharded proof see `verify_shards`.
 
     Returns the verdict. Raises VerificationError, with the reason, for every proof that does not convince, however
     malformed; raises ValueError when the statement itself is malformed.
     """
     if isinstance(proof, bytes):
         proof = proof_from_bytes(proof)
-    if isinstance(proof, ProofInPieces):
-        if isinstance(statement, Pieces):
-            return verify_pieces(proof, statement, security, proximity)
-        dealt = pieces_stated(proof, statement)
-        return _in_order(verify_pieces(proof, dealt, security, proximity), dealt)
+    if isinstance(proof, ShardedProof):
+        if isinstance(statement, ShardedStatement):
+            return verify_shards(proof, statement, security, proximity)
+        dealt = shards_stated(proof, statement)
+        return _in_order(verify_shards(proof, dealt, security, proximity), dealt)
     (statement,) = statements_of(proof, statement)
     check_level(proof, security)
     layout = layout_of_proof(proof, statement)
@@ -90,79 +90,79 @@ def verify(
     return Verdict(proven, proof.public_values, proof.log_heights)
 
 
-def _in_order(verdict: Verdict, dealt: Pieces) -> Verdict:
-    """A verdict about pieces that a statement's tables were dealt to, in the order of these tables."""
+def _in_order(verdict: Verdict, dealt: ShardedStatement) -> Verdict:
+    """A verdict about shards that a statement's tables were dealt to, in the order of these tables."""
     place = {table: i for i, table in enumerate(chain.from_iterable(dealt.shares))}
     order = [place[table] for table in range(len(place))]
     values = tuple(verdict.public_values[i] for i in order)
     return replace(verdict, public_values=values, log_heights=tuple(verdict.log_heights[i] for i in order))
 
 
-def verify_pieces(
-    proof: ProofInPieces,
-    pieces: Pieces,
+def verify_shards(
+    proof: ShardedProof,
+    shards: ShardedStatement,
     security: float = 128,
     proximity: str = JOHNSON_PROXIMITY,
     *,
     preprocessed: Sequence[Cap | None] | None = None,
 ) -> Verdict:
-    """`verify` of a proof in the pieces that the statement is in.
+    """`verify` of a proof in the shards that the statement is in.
 
-    ``preprocessed``: the commitment of each piece, where the caller has made all of them already. The verdict has the
-    tables of each piece in turn. An error names the piece where there is one to blame.
+    ``preprocessed``: the commitment of each shard, where the caller has made all of them already. The verdict has the
+    tables of each shard in turn. An error names the shard where there is one to blame.
     """
     check_level(proof, security)
-    layouts = layouts_of_proof(proof, pieces)
+    layouts = layouts_of_proof(proof, shards)
     proven = _proven(layouts, security, proximity)
     batches = []
-    for index, (of_piece, layout) in enumerate(zip(proof.proofs, layouts, strict=True)):
+    for index, (of_shard, layout) in enumerate(zip(proof.proofs, layouts, strict=True)):
         with _blamed(index):
-            batches.append(decode(of_piece.payload, layout))
+            batches.append(decode(of_shard.payload, layout))
     check_in_common(layouts, batches)
-    for index, (piece, layout, batch) in enumerate(zip(proof.pieces, layouts, batches, strict=True)):
+    for index, (shard, layout, batch) in enumerate(zip(proof.shards, layouts, batches, strict=True)):
         with _blamed(index):
             cap = None if preprocessed is None else preprocessed[index]
-            _check_piece(piece, pieces.statements[index], layout, batch, cap)
-    return _verdict_of_pieces(proof, proven)
+            _check_shard(shard, shards.statements[index], layout, batch, cap)
+    return _verdict_of_shards(proof, proven)
 
 
-def _verdict_of_pieces(proof: ProofInPieces, proven: Security) -> Verdict:
-    values = tuple(chain.from_iterable(of_piece.public_values[1:] for of_piece in proof.proofs))
-    log_heights = tuple(chain.from_iterable(of_piece.log_heights[1:] for of_piece in proof.proofs))
+def _verdict_of_shards(proof: ShardedProof, proven: Security) -> Verdict:
+    values = tuple(chain.from_iterable(of_shard.public_values[1:] for of_shard in proof.proofs))
+    log_heights = tuple(chain.from_iterable(of_shard.log_heights[1:] for of_shard in proof.proofs))
     return Verdict(proven, values, log_heights, len(proof.proofs))
 
 
 @dataclass(frozen=True, eq=False)
 class Expected:
-    """A proof in pieces of which what they have committed to is known: each is verified as it comes, then all."""
+    """A sharded proof of which what they have committed to is known: each is verified as it comes, then all."""
 
-    headers: ProofInPieces  # of proofs without their payloads
-    pieces: Pieces
+    headers: ShardedProof  # of proofs without their payloads
+    shards: ShardedStatement
     dealt: bool  # from a statement that is in none
     layouts: tuple[Layout, ...]
     caps: tuple[Cap | None, ...]  # the commitment of each to its preprocessed columns
     security: Security
 
     def check(self, index: int, proof: Proof) -> BatchProof:
-        """What is in a piece; raises VerificationError, naming it, where it does not hold by itself."""
+        """What is in a shard; raises VerificationError, naming it, where it does not hold by itself."""
         with _blamed(index):
             if replace(proof, payload=b"") != self.headers.proofs[index]:
                 raise VerificationError("its header is not what it has committed to")
-            layout, piece = self.layouts[index], Piece(self.headers.joint, index, proof)
+            layout, shard = self.layouts[index], Shard(self.headers.joint, index, proof)
             batch = decode(proof.payload, layout)
-            _check_piece(piece, self.pieces.statements[index], layout, batch, self.caps[index])
+            _check_shard(shard, self.shards.statements[index], layout, batch, self.caps[index])
         return batch
 
     def verdict(self, batches: Sequence[BatchProof]) -> Verdict:
-        """Of all pieces, each of which holds by itself; raises VerificationError where they do not hold together."""
+        """Of all shards, each of which holds by itself; raises VerificationError where they do not hold together."""
         check_in_common(self.layouts, batches)
-        verdict = _verdict_of_pieces(self.headers, self.security)
-        return _in_order(verdict, self.pieces) if self.dealt else verdict
+        verdict = _verdict_of_shards(self.headers, self.security)
+        return _in_order(verdict, self.shards) if self.dealt else verdict
 
 
 def expect(
-    headers: ProofInPieces,
-    statement: Statement | Pieces,
+    headers: ShardedProof,
+    statement: Statement | ShardedStatement,
     security: float = 128,
     proximity: str = JOHNSON_PROXIMITY,
 ) -> Expected:
@@ -172,19 +172,19 @@ def expect(
     """
     check_level(headers, security)
     dealt = isinstance(statement, Statement)
-    pieces = pieces_stated(headers, statement) if isinstance(statement, Statement) else statement
-    layouts, parameters = layouts_of_proof(headers, pieces), headers.parameters
+    shards = shards_stated(headers, statement) if isinstance(statement, Statement) else statement
+    layouts, parameters = layouts_of_proof(headers, shards), headers.parameters
     proven = _proven(layouts, security, proximity)
-    caps = [piece.preprocessed_cap(parameters.log_blowup, parameters.cap_height) for piece in pieces.statements]
+    caps = [shard.preprocessed_cap(parameters.log_blowup, parameters.cap_height) for shard in shards.statements]
     for layout, cap in zip(layouts, caps, strict=True):
         binding_digest(layout, headers.label, cap)
         prepare(layout)
-    return Expected(headers, pieces, dealt, tuple(layouts), tuple(caps), proven)
+    return Expected(headers, shards, dealt, tuple(layouts), tuple(caps), proven)
 
 
 def verify_header(
-    proof: Proof | ProofInPieces,
-    statement: Statement | Pieces,
+    proof: Proof | ShardedProof,
+    statement: Statement | ShardedStatement,
     security: float = 128,
     proximity: str = JOHNSON_PROXIMITY,
 ) -> Security:
@@ -196,26 +196,28 @@ def verify_header(
     return _proven(layouts_of_proof(proof, statement), security, proximity)
 
 
-def verify_piece(piece: Piece, pieces: Pieces, *, preprocessed: Cap | None = None) -> tuple[Layout, BatchProof]:
-    """Check one piece by itself; what it must have in common with the others is left to `check_in_common`.
+def verify_shard(
+    shard: Shard, shards: ShardedStatement, *, preprocessed: Cap | None = None
+) -> tuple[Layout, BatchProof]:
+    """Check one shard by itself; what it must have in common with the others is left to `check_in_common`.
 
-    No level is asked for. Returns what that takes. Raises VerificationError, naming the piece.
+    No level is asked for. Returns what that takes. Raises VerificationError, naming the shard.
     """
-    with _blamed(piece.index):
-        if len(piece.joint.digests) != len(pieces.statements):
-            raise VerificationError(f"it is one of {len(piece.joint.digests)}, not of {len(pieces.statements)}")
-        statement = pieces.statements[piece.index]
-        layout = layout_of_proof(piece.proof, statement)
-        batch = decode(piece.proof.payload, layout)
-        _check_piece(piece, statement, layout, batch, preprocessed)
+    with _blamed(shard.index):
+        if len(shard.joint.digests) != len(shards.statements):
+            raise VerificationError(f"it is one of {len(shard.joint.digests)}, not of {len(shards.statements)}")
+        statement = shards.statements[shard.index]
+        layout = layout_of_proof(shard.proof, statement)
+        batch = decode(shard.proof.payload, layout)
+        _check_shard(shard, statement, layout, batch, preprocessed)
     return layout, batch
 
 
 def check_in_common(layouts: Sequence[Layout], batches: Sequence[BatchProof]) -> None:
-    """Raises VerificationError unless pieces that hold each by itself hold together: parameters, bound on counts, nonce
+    """Raises VerificationError unless shards that hold each by itself hold together: parameters, bound on counts, nonce
     before the lookup challenges, balance of buses."""
     if any(layout.parameters != layouts[0].parameters for layout in layouts):
-        raise VerificationError("the pieces have different parameters")
+        raise VerificationError("the shards have different parameters")
     airs = list(chain.from_iterable(layout.tables for layout in layouts))
     heights = [1 << log_height for layout in layouts for log_height in layout.log_heights]
     try:
@@ -223,65 +225,65 @@ def check_in_common(layouts: Sequence[Layout], batches: Sequence[BatchProof]) ->
     except ValueError as error:
         raise VerificationError(str(error)) from None
     if len({batch.lookup_nonce for batch in batches}) > 1:
-        raise VerificationError("the pieces have different nonces before the lookup challenges")
+        raise VerificationError("the shards have different nonces before the lookup challenges")
     if ext_sum(map(total_of, batches)) != ZERO:
-        raise VerificationError("the buses do not balance: the lookup terminals of all pieces do not sum to zero")
+        raise VerificationError("the buses do not balance: the lookup terminals of all shards do not sum to zero")
 
 
-def pieces_stated(proof: ProofInPieces, statement: Statement) -> Pieces:
-    """The statement in pieces as the proof's heads say; VerificationError where they do not share out its tables."""
-    shares = [piece.public_values[0] if piece.public_values else () for piece in proof.proofs]
+def shards_stated(proof: ShardedProof, statement: Statement) -> ShardedStatement:
+    """The sharded statement as the proof's heads say; VerificationError where they do not share out its tables."""
+    shares = [shard.public_values[0] if shard.public_values else () for shard in proof.proofs]
     try:
-        return pieces_of(statement, shares)
+        return shards_of(statement, shares)
     except ValueError as error:
         raise VerificationError(str(error)) from None
 
 
-def layouts_of_proof(proof: Proof | ProofInPieces, statement: Statement | Pieces) -> list[Layout]:
-    """`layout_of_proof` of each piece, or of a proof that is in none; an error names the piece."""
+def layouts_of_proof(proof: Proof | ShardedProof, statement: Statement | ShardedStatement) -> list[Layout]:
+    """`layout_of_proof` of each shard, or of a proof that is in none; an error names the shard."""
     statements = statements_of(proof, statement)
     if isinstance(proof, Proof):
         return [layout_of_proof(proof, statements[0])]
     layouts = []
-    for index, (of_piece, own) in enumerate(zip(proof.proofs, statements, strict=True)):
+    for index, (of_shard, own) in enumerate(zip(proof.proofs, statements, strict=True)):
         with _blamed(index):
-            layouts.append(layout_of_proof(of_piece, own))
+            layouts.append(layout_of_proof(of_shard, own))
     return layouts
 
 
-def statements_of(proof: Proof | ProofInPieces, statement: Statement | Pieces) -> tuple[Statement, ...]:
-    """The statement of each piece, or the one of a proof in none; VerificationError where its pieces are other ones."""
+def statements_of(proof: Proof | ShardedProof, statement: Statement | ShardedStatement) -> tuple[Statement, ...]:
+    """The statement of each shard, or the one of a proof in none; VerificationError where its shards are other ones."""
     if isinstance(proof, Proof):
-        if isinstance(statement, Pieces):
-            raise VerificationError(f"the proof is not in pieces, the statement is in {len(statement.statements)}")
+        if isinstance(statement, ShardedStatement):
+            raise VerificationError(f"the proof is not in shards, the statement is in {len(statement.statements)}")
         return (statement,)
-    pieces = statement if isinstance(statement, Pieces) else pieces_stated(proof, statement)
-    if len(proof.proofs) != len(pieces.statements):
-        raise VerificationError(f"the proof is in {len(proof.proofs)} pieces, not in {len(pieces.statements)}")
-    return pieces.statements
+    shards = statement if isinstance(statement, ShardedStatement) else shards_stated(proof, statement)
+    if len(proof.proofs) != len(shards.statements):
+        raise VerificationError(f"the proof is in {len(proof.proofs)} shards, not in {len(shards.statements)}")
+    return shards.statements
 
 
-def _check_piece(
-    piece: Piece, statement: Statement, layout: Layout, batch: BatchProof, preprocessed: Cap | None
+def _check_shard(
+    shard: Shard, statement: Statement, layout: Layout, batch: BatchProof, preprocessed: Cap | None
 ) -> None:
     parameters = layout.parameters
     if preprocessed is None:
         preprocessed = statement.preprocessed_cap(parameters.log_blowup, parameters.cap_height)
-    binding = binding_digest(layout, piece.proof.label, preprocessed)
-    check_piece(layout, batch, piece.proof.public_values, preprocessed, binding, piece.joint, piece.index)
+    binding = binding_digest(layout, shard.proof.label, preprocessed)
+    check_shard(layout, batch, shard.proof.public_values, preprocessed, binding, shard.joint, shard.index)
 
 
 @contextmanager
 def _blamed(index: int) -> Iterator[None]:
-    """Says which piece it is whose verification fails."""
+    """Says which shard it is whose verification fails."""
     try:
         yield
     except VerificationError as error:
-        raise piece_error(index, error) from None
+        raise shard_error(index, error) from None
 
 
 def _proven(layouts: Sequence[Layout], security: float, proximity: str) -> Security:
-    """What proofs of these layouts, one a piece, are worth; raises VerificationError for less than was asked for."""
+    """What proofs of these layouts, one a shard, are worth; raises VerificationError for less than was asked for."""
     proven = security_of(*layouts)
     regime = proven.by(proximity)
     if not regime.bits >= security:  # so that a NaN asks for more than there is
@@ -291,12 +293,12 @@ def _proven(layouts: Sequence[Layout], security: float, proximity: str) -> Secur
     return proven
 
 
-def check_level(proof: Proof | ProofInPieces, security: float) -> None:
+def check_level(proof: Proof | ShardedProof, security: float) -> None:
     """Raises VerificationError where the proof's parameters rule out ``security`` bits, whatever its statement is.
 
     So few queries make a file so short that finding out its statement would cost more than verifying an honest one.
     """
-    most = most_bits(proof.parameters, len(proof.proofs) if isinstance(proof, ProofInPieces) else 1)
+    most = most_bits(proof.parameters, len(proof.proofs) if isinstance(proof, ShardedProof) else 1)
     if not most >= security:
         raise VerificationError(f"the proof has {most:.1f} provable bits at most; {security:g} were asked for")
 

@@ -1,6 +1,6 @@
 """The rounds of a proof as one Dask graph, and who runs it.
 
-In go a `Layout`, a device, and the traces or recipes of the tables; out comes a task whose value is the proof.
+In go a `Layout`, a device, and the traces or trace tasks of the tables; out comes a task whose value is the proof.
 
 Start with ``proof``, which is the whole graph on one page, and follow it into the rounds in their order: ``trace``,
 ``commit``, ``lookup``, ``quotient``, ``opening`` (rounds 4 and 5), ``fri``, ``query``; ``transcript`` stands between

@@ -16,7 +16,7 @@ from dask.delayed import Delayed
 
 from graphprover.device import Device, DeviceLost
 from graphprover.graphs.batches import Batch
-from graphprover.graphs.task_keys import Key, PieceNumber, Place, key_of, place_of, words_of
+from graphprover.graphs.task_keys import Key, Place, ShardNumber, key_of, place_of, words_of
 
 _log = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ class Graph:
     device: Device  # that the tasks run on
     token: str  # tells the keys from those of other proofs
     batches: Sequence[Batch]  # whose tables share tasks
-    piece: PieceNumber | None = None  # that it makes of a proof; None: the whole proof
+    shard: ShardNumber | None = None  # that it makes of a proof; None: the whole proof
     kept: dict[Key, Any] = field(default_factory=dict)  # values that are there; each goes as its task takes it
     around: Around | None = None  # what runs each task, and does something around it
     tasks: dict[Key, Task] = field(default_factory=dict)
@@ -42,7 +42,7 @@ class Graph:
         ``inputs`` are tasks, lists and dictionaries of them, or None; ``fixed`` is known before the graph runs.
         MemoryError and DeviceLost say which task raised them. A task whose value is kept only takes it.
         """
-        key = key_of(round_, name, self.token, self.piece)
+        key = key_of(round_, name, self.token, self.shard)
         assert key not in self.tasks, key
         if key in self.kept:
             self.tasks[key] = Task(key, partial(self.kept.pop, key))

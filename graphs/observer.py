@@ -39,14 +39,14 @@ GPU_PACKAGES = ("cupy", "cupy-cuda12x", "cupy-cuda13x", "rmm", "rmm-cu12", "rmm-
 
 @dataclass(frozen=True)
 class GraphOfProof:
-    """One of the graphs that make a proof: of a proof in pieces there are two a piece."""
+    """One of the graphs that make a proof: of a sharded proof there are two a shard."""
 
     task: Delayed
     layout: Layout
     made: Sequence[int]  # the tables whose traces it makes
     live: int  # bytes that the device holds before it, by the plan
-    piece: int | None = None
-    tables: int = 0  # of the pieces before
+    shard: int | None = None
+    tables: int = 0  # of the shards before
 
 
 class _Ran(NamedTuple):
@@ -182,7 +182,7 @@ class Observer:
                 held=one.held,
                 tables=_numbered(plans[one.graph][one.place].shares, graphs[one.graph].tables),
                 planned=Planned(*plans[one.graph][one.place].work, held[one.graph][one.place]),
-                piece=graphs[one.graph].piece,
+                shard=graphs[one.graph].shard,
             )
             for one, (came, done) in sorted(self._on_device(), key=lambda seen: seen[0].start)
         )
@@ -250,7 +250,7 @@ def _shares(costs: Mapping[int, Cost], ceilings: Ceilings) -> tuple[Share, ...]:
 
 
 def _numbered(shares: tuple[Share, ...], first: int) -> tuple[Share, ...]:
-    """The same, of a piece whose first table has this number."""
+    """The same, of a shard whose first table has this number."""
     return tuple(replace(share, table=first + share.table) for share in shares) if first else shares
 
 
@@ -277,11 +277,11 @@ def _planned_memory(ended: Sequence[Place], graph: Delayed, plan: Mapping[Place,
 
 
 @lru_cache(64)
-def seen_tables(layout: Layout, piece: int | None = None) -> tuple[SeenTable, ...]:
-    """The tables of a statement, or of a piece of one."""
+def seen_tables(layout: Layout, shard: int | None = None) -> tuple[SeenTable, ...]:
+    """The tables of a statement, or of a shard of one."""
     airs = zip(layout.tables, layout.log_heights, strict=True)
     return tuple(
-        SeenTable(named(layout, table), 1 << log_rows, air.main_width, piece)
+        SeenTable(named(layout, table), 1 << log_rows, air.main_width, shard)
         for table, (air, log_rows) in enumerate(airs)
     )
 

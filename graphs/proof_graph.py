@@ -1,6 +1,6 @@
 """A proof as a graph: the rounds in order, and the transcript between them.
 
-A whole proof is one graph. A piece of one is two, for its lookup challenges come from what all pieces commit to: first
+A whole proof is one graph. A shard of one is two, for its lookup challenges come from what all shards commit to: first
 `committing` up to its digest, then `finishing`, the whole graph again, in which tasks whose values were kept take them.
 """
 
@@ -20,15 +20,15 @@ from graphprover.graphs.task_keys import Key
 from graphprover.protocol.challenger import Challenger
 from graphprover.protocol.joint import Joint, digest_of
 from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout
-from graphprover.statement.trace_task import Recipe
+from graphprover.statement.trace_task import TraceTask
 
-Traces = Mapping[int, Array | Recipe]  # (columns, rows), by table
+Traces = Mapping[int, Array | TraceTask]  # (columns, rows), by table
 
 
 class Keep(IntEnum):
-    """What a device keeps of a piece until all have committed; each keeps what those before it do."""
+    """What a device keeps of a shard until all have committed; each keeps what those before it do."""
 
-    NOTHING = 0  # the piece is begun again, and must have the same digest
+    NOTHING = 0  # the shard is begun again, and must have the same digest
     TREES = 1  # few bytes, and much hashing that is not done again
     TRACES = 2
     ALL = 3  # the extensions, which are most of the bytes
@@ -58,7 +58,7 @@ class Begun:
 
 @dataclass(frozen=True)
 class Committed:
-    """What a piece leaves until all have committed; it is used up by `finishing`."""
+    """What a shard leaves until all have committed; it is used up by `finishing`."""
 
     digest: bytes  # of all that its transcript has absorbed
     kept: dict[Key, Any]  # values by the keys of their tasks
@@ -88,7 +88,7 @@ def committing(
     *,
     keep: Keep,
 ) -> Delayed:
-    """The task whose value is what a piece has `Committed` to."""
+    """The task whose value is what a shard has `Committed` to."""
     begun = begin(graph, layout, label, main, preprocessed, public_values)
     kept = begun.kept(layout, keep)
     return graph.delayed(graph.task(TRANSCRIPT, DIGEST, committed, begun.state, kept, keys=[node.key for node in kept]))
@@ -105,7 +105,7 @@ def finishing(
     joint: Joint,
     nonce: int,
 ) -> Delayed:
-    """The task whose value is `query.Proven` of a piece, once all have committed; ``nonce``: of the joint draw."""
+    """The task whose value is `query.Proven` of a shard, once all have committed; ``nonce``: of the joint draw."""
     begun = begin(graph, layout, label, main, preprocessed, public_values)
     challenges = graph.task(
         TRANSCRIPT,
@@ -113,7 +113,7 @@ def finishing(
         transcript.joint_lookup_challenges,
         begun.state,
         layout=layout,
-        piece=graph.piece,
+        shard=graph.shard,
         joint=joint,
         nonce=nonce,
     )
@@ -121,7 +121,7 @@ def finishing(
 
 
 def committed(device: Device, state: Challenger, values: Sequence[Any], *, keys: Sequence[Key]) -> Committed:
-    """What is kept of a piece, with its digest."""
+    """What is kept of a shard, with its digest."""
     return Committed(digest_of(state), dict(zip(keys, values, strict=True)))
 
 
@@ -151,7 +151,7 @@ def begin(
         layout=layout,
         label=label,
         public_values=public_values,
-        piece=graph.piece,
+        shard=graph.shard,
     )
     return Begun(main_columns, preprocessed_columns, commitments, state)
 

@@ -4,18 +4,18 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-Key = tuple[str, ...]  # the first word of the round, the round, the name, the piece if there are several, the token
+Key = tuple[str, ...]  # the first word of the round, the round, the name, the shard if there are several, the token
 
 
 @dataclass(frozen=True)
-class PieceNumber:
-    """Which piece of a proof."""
+class ShardNumber:
+    """Which shard of a proof."""
 
     index: int  # from 0
-    count: int  # of all pieces
+    count: int  # of all shards
 
     def __str__(self) -> str:
-        return f"piece {self.index} of {self.count}"
+        return f"shard {self.index} of {self.count}"
 
 
 class Place(NamedTuple):
@@ -28,13 +28,13 @@ class Place(NamedTuple):
         return f"{self.round} of {self.name}"
 
 
-def key_of(round_: str, name: str, token: str, piece: PieceNumber | None = None) -> Key:
-    """The key of a task, in a proof that has pieces also by its piece.
+def key_of(round_: str, name: str, token: str, shard: ShardNumber | None = None) -> Key:
+    """The key of a task, in a proof that has shards also by its shard.
 
     Dask groups tasks on its dashboard by the first part of their keys: that is the round up to its first ``_``, so that
     a proof has a dozen groups at most. ``token`` tells the tasks from those of other proofs.
     """
-    return round_.partition("_")[0], round_, name, *([str(piece)] if piece else []), token
+    return round_.partition("_")[0], round_, name, *([str(shard)] if shard else []), token
 
 
 def place_of(key: Hashable) -> Place:
@@ -44,6 +44,6 @@ def place_of(key: Hashable) -> Place:
 
 
 def words_of(key: Hashable) -> str:
-    """A task of a proof as errors, logs and bars call it: its place, after its piece if the proof has several."""
+    """A task of a proof as errors, logs and bars call it: its place, after its shard if the proof has several."""
     parts: Any = key
     return ": ".join([*parts[3:-1], str(place_of(key))])

@@ -28,7 +28,7 @@ from graphprover.device.choose import device_for
 from graphprover.device.host_memory import most_resident
 from graphprover.statement.cells import committed_cells
 from graphprover.statement.statement import Statement, with_traces
-from graphprover.statement.trace_task import Recipe, make
+from graphprover.statement.trace_task import TraceTask, make
 from graphprover.vm.executor.execute import execute
 from graphprover.vm.program.elf import load_elf
 from graphprover.vm.statement.statement import Machine
@@ -131,25 +131,25 @@ def seconds_for_traces(proved: Statement, device: Any) -> float:
 
 
 def seconds_by_part(proved: Statement, device: Any) -> dict[str, float]:
-    """How long the recipes of each function take, each waited for."""
-    made: dict[Recipe, Any] = {}
+    """How long the trace tasks of each function take, each waited for."""
+    made: dict[TraceTask, Any] = {}
     seconds: dict[str, float] = {}
     for table in proved.tables:
-        if isinstance(table.main, Recipe):
+        if isinstance(table.main, TraceTask):
             follow(table.main, device, made, seconds)
     return seconds
 
 
-def follow(recipe: Recipe, device: Any, made: dict[Recipe, Any], seconds: dict[str, float]) -> None:
+def follow(trace_task: TraceTask, device: Any, made: dict[TraceTask, Any], seconds: dict[str, float]) -> None:
     """Make what it gives, and before that what it needs, unless it is there."""
-    if recipe in made:
+    if trace_task in made:
         return
-    for needed in recipe.needs:
+    for needed in trace_task.needs:
         follow(needed, device, made, seconds)
     started = time.perf_counter()
-    make(device, recipe, made)
+    make(device, trace_task, made)
     synchronize(device)
-    part = recipe.function.__name__
+    part = trace_task.function.__name__
     seconds[part] = seconds.get(part, 0) + time.perf_counter() - started
 
 

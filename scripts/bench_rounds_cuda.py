@@ -34,7 +34,7 @@ from graphprover.kernels.cuda.sources import source
 from graphprover.kernels.operands import Height, Operands
 from graphprover.vm.kernels import count_evens, fill_keccak_f
 from graphprover.vm.statement.table_numbers import LANES
-from graphprover.vm.tables.chips import FAMILIES
+from graphprover.vm.tables.chips import CHIPS
 from graphprover.vm.tables.keccak_f import EVENS, WIDTH, WORDS, KeccakF
 from graphprover.vm.tables.keccak_f import ROUNDS as ROUNDS_OF_KECCAK
 
@@ -192,7 +192,7 @@ def main() -> None:
     with device.task():
         report = Report()
         if OPTIONS.only != "synthetic":
-            air, caller = KeccakF().describe(), FAMILIES["keccak_call"](LANES[-1]).describe()
+            air, caller = KeccakF().describe(), CHIPS["keccak_call"](LANES[-1]).describe()
             keccak_traces(report, device, 17)
             lookups(report, air, 17)
             for log_rows in (17, 10):

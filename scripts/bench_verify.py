@@ -2,7 +2,7 @@
 
     python scripts/bench_verify.py [--repeat 5] [--instructions 200000] [--json]
 
-It proves fib_iterative at a million cycles and a run with every family of tables that its program has, some 20 MB,
+It proves fib_iterative at a million cycles and a run with every chip of tables that its program has, some 20 MB,
 verifies each with its key, and a proof of a program of many instructions from its ELF file. Each figure is the least
 of some turns in a process of its own, from the proof's bytes to the verdict; the whole command's time, with its start,
 stands beside it. The ceiling is what hashing alone takes: the permutations of Keccak that were asked for, at the cost
@@ -39,7 +39,7 @@ FIB = Path(__file__).parents[1] / "examples/guests/fib_iterative.elf"
 TURNS = 199_980  # of fib_iterative: a million cycles
 CODE, DATA = 0x10000, 0x4000000
 EXIT, A0, A7 = 93, 10, 17
-TIMES = 10  # of 60,000 instructions, so that families have several lanes
+TIMES = 10  # of 60,000 instructions, so that chips have several lanes
 ROWS = 1 << 14  # hashed for the cost of a permutation
 OPS = tuple(op for op in Op if op.format.rd and op.format.rs2)  # on two registers
 LOADS = (Op.LD, Op.LW, Op.LWU, Op.LH, Op.LHU, Op.LB, Op.LBU)

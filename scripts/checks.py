@@ -1,4 +1,4 @@
-"""What check_cluster_cuda.py and check_pieces_cuda.py share: targets, a process for each measurement, options.
+"""What check_cluster_cuda.py and check_shards_cuda.py share: targets, a process for each measurement, options.
 
 A measurement is a function of a module beside this one, given `cluster_figures.Here` and whatever else, which gives
 `Figures`. That module's `Sizes` are options of the script.

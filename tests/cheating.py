@@ -20,17 +20,17 @@ from graphprover.graphs.batches import batches
 from graphprover.graphs.builder import Graph
 from graphprover.graphs.proof_graph import Keep
 from graphprover.graphs.rounds import opening
-from graphprover.graphs.task_keys import PieceNumber
+from graphprover.graphs.task_keys import ShardNumber
 from graphprover.kernels.operands import Operands
 from graphprover.proof.proof import Proof
-from graphprover.proof.sharded import ProofInPieces
+from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.constraints import selectors_at
 from graphprover.protocol.joint import Joint
 from graphprover.protocol.layout import make_layout
 from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.preprocessed import preprocessed_cap
 from graphprover.protocol.proof import TableOpenings, encode, exts_to_words, words_to_exts
-from graphprover.statement.shards import Pieces
+from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement
 from tests.naive_constraints import Evaluations, fold_constraints, join_coordinates
 from tests.naive_device import NaiveDevice
@@ -57,22 +57,22 @@ def forge(
     return Proof(statement.label, parameters, layout.log_heights, values, payload)
 
 
-def forge_pieces(
-    pieces: Pieces,
+def forge_shards(
+    shards: ShardedStatement,
     parameters: Parameters,
     devices: Mapping[int, Device] | None = None,
-    numbers: Sequence[PieceNumber] | None = None,
+    numbers: Sequence[ShardNumber] | None = None,
     joint: Callable[[Joint], Joint] = lambda honest: honest,
     nonces: Mapping[int, int] | None = None,
-) -> ProofInPieces:
-    """A proof of a statement in pieces by its traces, true or false.
+) -> ShardedProof:
+    """A proof of a sharded statement by its traces, true or false.
 
-    ``devices``: that may lie, by piece; ``numbers``: what each piece takes itself for; ``joint``: what challenges are
-    drawn from, given what they should be; ``nonces``: of pieces that use others.
+    ``devices``: that may lie, by shard; ``numbers``: what each shard takes itself for; ``joint``: what challenges are
+    drawn from, given what they should be; ``nonces``: of shards that use others.
     """
-    count, committed, layouts, given = len(pieces.statements), [], [], []
-    numbers = numbers or [PieceNumber(index, count) for index in range(count)]
-    for statement in pieces.statements:
+    count, committed, layouts, given = len(shards.statements), [], [], []
+    numbers = numbers or [ShardNumber(index, count) for index in range(count)]
+    for statement in shards.statements:
         traces = {i: np.asarray(table.main, dtype=np.uint64) for i, table in enumerate(statement.tables)}
         log_heights = [trace.shape[1].bit_length() - 1 for trace in traces.values()]
         layouts.append(make_layout(statement.descriptions, log_heights, parameters))
@@ -89,7 +89,7 @@ def forge_pieces(
 
     for index in range(count):
         committed.append(compute(proof_graph.committing(graph(index), *given[index], keep=Keep.NOTHING)))
-    drawn_from = joint(Joint(tuple(piece.digest for piece in committed)))
+    drawn_from = joint(Joint(tuple(shard.digest for shard in committed)))
     nonce = NaiveDevice().grind(drawn_from.grinding_seed, parameters.lookup_pow_bits)
     proofs = []
     for index in range(count):
@@ -97,7 +97,7 @@ def forge_pieces(
         proven = compute(proof_graph.finishing(graph(index), *given[index], joint=drawn_from, nonce=own))
         _, label, _, _, values = given[index]
         proofs.append(Proof(label, parameters, layouts[index].log_heights, values, encode(proven.proof)))
-    return ProofInPieces(drawn_from, tuple(proofs))
+    return ShardedProof(drawn_from, tuple(proofs))
 
 
 class OtherTable(NaiveDevice):

@@ -4,7 +4,7 @@
 
 Every mutation takes an honest proof of one of some small statements, a guest with its key among them, and changes its
 bytes (flips, cuts, insertions, parts of another proof or place, words), its header, or parts of its payload, which is
-encoded again; of a proof in pieces also their digests, their number and their order. Bytes that are not changed do not
+encoded again; of a sharded proof also their digests, their number and their order. Bytes that are not changed do not
 count. NumPy alone judges them, or with --kernels the prover's kernels.
 It prints how many were tried and accepted, exceptions of other kinds, the reasons, and the rate; the exit code is 0 if
 nothing was wrong.
@@ -27,18 +27,18 @@ import numpy as np
 
 from graphprover import Air, Bus, Proof, Statement, Table, VerificationError, prove, verify
 from graphprover.field import P
-from graphprover.proof.sharded import PIECES_MAGIC, ProofInPieces
+from graphprover.proof.sharded import SHARDS_MAGIC, ShardedProof
 from graphprover.protocol.backend import NUMPY_ONLY
 from graphprover.protocol.layout import make_layout
 from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.proof import BatchProof, decode, encode
-from graphprover.statement.shards import Pieces, pieces_of
+from graphprover.statement.shards import ShardedStatement, shards_of
 from graphprover.vm.executor.execute import execute
 from graphprover.vm.program.elf import load_elf
 from graphprover.vm.statement.setup import make_key
 from graphprover.vm.statement.statement import Machine
-from graphprover.vm.traces.cycle_ranges import windows_of
-from graphprover.vm.traces.run_statement import pieces_of_run, statement_of_run
+from graphprover.vm.traces.cycle_ranges import cycle_ranges_of
+from graphprover.vm.traces.run_statement import shards_of_run, statement_of_run
 
 GUEST = Path(__file__).parents[1] / "examples/guests/fib_iterative.elf"
 # Few queries, so that a proof is small and most of it matters to each verdict. Grinding refuses at once what changes a
@@ -98,22 +98,22 @@ class Case:
 
 
 @dataclass(frozen=True)
-class CaseInPieces:
-    """An honest proof in pieces, and how it is judged."""
+class ShardedCase:
+    """An honest sharded proof, and how it is judged."""
 
-    proof: ProofInPieces
-    statement_of: Callable[[ProofInPieces], Statement | Pieces]
-    pieces: Pieces
+    proof: ShardedProof
+    statement_of: Callable[[ShardedProof], Statement | ShardedStatement]
+    shards: ShardedStatement
 
     @cached_property
-    def of_pieces(self) -> list[Case]:
-        """Each piece as if it were a proof by itself."""
-        both = zip(self.proof.proofs, self.pieces.statements, strict=True)
+    def of_shards(self) -> list[Case]:
+        """Each shard as if it were a proof by itself."""
+        both = zip(self.proof.proofs, self.shards.statements, strict=True)
         return [Case(proof, lambda _, stated=statement: stated) for proof, statement in both]
 
     def judge(self, data: bytes) -> None:
         """Raises VerificationError unless the bytes prove the case's statement."""
-        proof = ProofInPieces.from_bytes(data)
+        proof = ShardedProof.from_bytes(data)
         verify(proof, self.statement_of(proof), security=0)
 
 
@@ -150,28 +150,28 @@ def cases() -> list[Case]:
     return made
 
 
-def cases_in_pieces() -> list[CaseInPieces]:
-    """Honest proofs in pieces: of tables under different parameters, and of a guest with its key."""
+def sharded_cases() -> list[ShardedCase]:
+    """Honest sharded proofs: of tables under different parameters, and of a guest with its key."""
     made = []
     for seed, (parameters, shares) in enumerate(zip(PARAMETERS, ([[0], [1]], [[1], [0]], [[0], [1]]), strict=True)):
         statement = numbers(8, seed)
-        pieces = pieces_of(statement, shares)
-        proof = prove(pieces, "sync", parameters=parameters, device="cpu")
-        made.append(CaseInPieces(proof, lambda _, stated=statement: stated, pieces))
+        shards = shards_of(statement, shares)
+        proof = prove(shards, "sync", parameters=parameters, device="cpu")
+        made.append(ShardedCase(proof, lambda _, stated=statement: stated, shards))
     machine = Machine(load_elf(GUEST.read_bytes()))
     run = execute(machine.image, struct.pack("<Q", 3), record=True)
-    pieces = pieces_of_run(machine, run, windows_of(run.cycles, 3), "guest")
-    proof = prove(pieces, "sync", parameters=PARAMETERS[0], device="cpu")
-    made.append(CaseInPieces(proof, make_key(machine).statement_of, pieces))
+    shards = shards_of_run(machine, run, cycle_ranges_of(run.cycles, 3), "guest")
+    proof = prove(shards, "sync", parameters=PARAMETERS[0], device="cpu")
+    made.append(ShardedCase(proof, make_key(machine).statement_of, shards))
     return made
 
 
-def mutated(rng: random.Random, case: Case | CaseInPieces, donor: bytes) -> bytes:
+def mutated(rng: random.Random, case: Case | ShardedCase, donor: bytes) -> bytes:
     """Other bytes than the case's, perhaps with parts of ``donor``, the bytes of another proof."""
     data = case.proof.to_bytes()
     while True:
-        if isinstance(case, CaseInPieces):
-            changed = _in_pieces(rng, case, data, donor)
+        if isinstance(case, ShardedCase):
+            changed = _in_shards(rng, case, data, donor)
             if changed is not None and changed != data:
                 return changed
             continue
@@ -186,42 +186,42 @@ def mutated(rng: random.Random, case: Case | CaseInPieces, donor: bytes) -> byte
             return changed
 
 
-def _in_pieces(rng: random.Random, case: CaseInPieces, data: bytes, donor: bytes) -> bytes | None:
-    """The same for a proof in pieces; None where nothing came of it."""
-    digests, pieces = list(case.proof.joint.digests), [piece.to_bytes() for piece in case.proof.proofs]
-    one, other = (rng.randrange(len(pieces)) for _ in range(2))
+def _in_shards(rng: random.Random, case: ShardedCase, data: bytes, donor: bytes) -> bytes | None:
+    """The same for a sharded proof; None where nothing came of it."""
+    digests, shards = list(case.proof.joint.digests), [shard.to_bytes() for shard in case.proof.proofs]
+    one, other = (rng.randrange(len(shards)) for _ in range(2))
     match rng.randrange(8):
         case 0:
             digests[one] = rng.choice((digests[other], bytes(32), rng.randbytes(32), bytes(31) + digests[one][31:]))
         case 1:  # with their digests or without
-            pieces[one], pieces[other] = pieces[other], pieces[one]
+            shards[one], shards[other] = shards[other], shards[one]
             if rng.random() < 0.5:
                 digests[one], digests[other] = digests[other], digests[one]
         case 2:
-            pieces[one] = pieces[other]
+            shards[one] = shards[other]
             if rng.random() < 0.5:
                 digests[one] = digests[other]
         case 3 if rng.random() < 0.5:
-            del pieces[one], digests[one]
+            del shards[one], digests[one]
         case 3:
-            pieces.insert(one, pieces[other])
+            shards.insert(one, shards[other])
             digests.insert(one, rng.choice((digests[other], bytes(32))))
         case 4:
             changed = _header(rng, case.proof.proofs[one])
             if changed is None:
                 return None
-            pieces[one] = changed
+            shards[one] = changed
         case 5:
-            changed = _contents(rng, case.of_pieces[one])
+            changed = _contents(rng, case.of_shards[one])
             if changed is None:
                 return None
-            pieces[one] = changed
+            shards[one] = changed
         case 6:
-            pieces[one] = _bytes(rng, pieces[one], donor)
+            shards[one] = _bytes(rng, shards[one], donor)
         case _:
             return _bytes(rng, data, donor)
-    parts = [PIECES_MAGIC, struct.pack("<I", len(pieces)), *digests]
-    return b"".join([*parts, *(struct.pack("<Q", len(piece)) + piece for piece in pieces)])
+    parts = [SHARDS_MAGIC, struct.pack("<I", len(shards)), *digests]
+    return b"".join([*parts, *(struct.pack("<Q", len(shard)) + shard for shard in shards)])
 
 
 def _bytes(rng: random.Random, data: bytes, donor: bytes) -> bytes:
@@ -240,9 +240,9 @@ def _bytes(rng: random.Random, data: bytes, donor: bytes) -> bytes:
             return data[:at] + data[at + size :]
         case 6:
             return data[:at]
-        case 7:  # a piece of another place over this one
+        case 7:  # a shard of another place over this one
             return data[:at] + data[other : other + size] + data[at + size :]
-        case 8:  # a piece of another proof
+        case 8:  # a shard of another proof
             return data[:at] + donor[at : at + size] + data[at + size :]
         case _:  # a word below p, as the reader asks for
             word = rng.choice((0, 1, P - 1, P, rng.randrange(P)))
@@ -322,7 +322,7 @@ def _changed(rng: random.Random, part: Any) -> Any:
     return None
 
 
-def mutate(count: int, seed: int, all_cases: Sequence[Case | CaseInPieces]) -> Found:
+def mutate(count: int, seed: int, all_cases: Sequence[Case | ShardedCase]) -> Found:
     """Judge so many mutations."""
     rng, found = random.Random(seed), Found()
     encoded = [case.proof.to_bytes() for case in all_cases]
@@ -351,7 +351,7 @@ def main() -> int:
     options = parser.parse_args()
     if not options.kernels:
         os.environ[NUMPY_ONLY] = "1"
-    all_cases = [*cases(), *cases_in_pieces()]
+    all_cases = [*cases(), *sharded_cases()]
     print("proofs of", ", ".join(f"{len(case.proof.to_bytes()):,} bytes" for case in all_cases))
     started = time.perf_counter()
     found = mutate(options.count, options.seed, all_cases)

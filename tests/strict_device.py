@@ -163,7 +163,7 @@ def count_evens(
 
 
 class StrictDevice:
-    """The operations that traces are made by, on one piece of all rows."""
+    """The operations that traces are made by, on one shard of all rows."""
 
     kind = "strict"
     threads = 1

@@ -3,7 +3,7 @@
 import pytest
 
 from graphprover.protocol import backend
-from tests.mutate_proofs import Case, cases, cases_in_pieces, mutate
+from tests.mutate_proofs import Case, cases, mutate, sharded_cases
 
 
 def test_twenty_thousand_damaged_proofs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -27,14 +27,14 @@ def test_twenty_thousand_damaged_proofs(monkeypatch: pytest.MonkeyPatch) -> None
         assert any(part in reason for reason in found.reasons), part
 
 
-def test_four_thousand_damaged_proofs_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_four_thousand_damaged_proofs_in_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(backend.NUMPY_ONLY, "1")
-    found = mutate(4_000, 1, cases_in_pieces())
+    found = mutate(4_000, 1, sharded_cases())
     assert not found.accepted and not found.other
     assert sum(found.reasons.values()) == 4_000
     for part in (
-        "other parameters than piece",
-        "is in no piece",
+        "other parameters than shard",
+        "is in no shard",
         "not what the lookup challenges were drawn from",
         "different nonces before the lookup challenges",
         "the buses do not balance",

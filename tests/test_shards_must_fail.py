@@ -1,4 +1,4 @@
-"""What must not be believed of proofs in pieces: pieces of something else, and provers that cheat with several."""
+"""What must not be believed of sharded proofs: shards of something else, and provers that cheat with several."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,9 +12,9 @@ from graphprover.air import Air, Bus, received, sent
 from graphprover.air.description import AirDescription
 from graphprover.field import Ext, ext_neg
 from graphprover.graphs.rounds import transcript
-from graphprover.graphs.task_keys import PieceNumber
+from graphprover.graphs.task_keys import ShardNumber
 from graphprover.proof.proof import Proof
-from graphprover.proof.sharded import ProofInPieces, join
+from graphprover.proof.sharded import ShardedProof, join
 from graphprover.protocol import backend
 from graphprover.protocol import joint as protocol
 from graphprover.protocol.challenger import Challenger
@@ -24,11 +24,11 @@ from graphprover.protocol.layout import Layout
 from graphprover.protocol.lookup import lookup_prefixes
 from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.proof import decode, encode
-from graphprover.statement import shards as statements_in_pieces
-from graphprover.statement.shards import Pieces, in_pieces, pieces_of
+from graphprover.statement import shards as sharded_statements
+from graphprover.statement.shards import ShardedStatement, in_shards, shards_of
 from graphprover.statement.statement import Statement, Table
-from graphprover.verifier import Verdict, expect, layout_of_proof, verify, verify_piece, verify_pieces
-from tests.cheating import OtherLookups, forge_pieces
+from graphprover.verifier import Verdict, expect, layout_of_proof, verify, verify_shard, verify_shards
+from tests.cheating import OtherLookups, forge_shards
 from tests.test_must_fail import numbers
 
 # One row of a head suffices. The challenges' proof of work leaves some nonces to choose from.
@@ -82,37 +82,37 @@ def two_statements() -> Statement:
 
 
 @cache
-def honest() -> tuple[Statement, ProofInPieces]:
-    """Every bus reaches over both pieces."""
+def honest() -> tuple[Statement, ShardedProof]:
+    """Every bus reaches over both shards."""
     statement = two_statements()
-    return statement, forge_pieces(pieces_of(statement, [[0, 2], [1, 3]]), PARAMETERS)
+    return statement, forge_shards(shards_of(statement, [[0, 2], [1, 3]]), PARAMETERS)
 
 
 @cache
-def alone() -> tuple[Statement, ProofInPieces]:
-    """Each piece balances by itself."""
+def alone() -> tuple[Statement, ShardedProof]:
+    """Each shard balances by itself."""
     statement = two_statements()
-    return statement, forge_pieces(pieces_of(statement, [[0, 1], [2, 3]]), PARAMETERS)
+    return statement, forge_shards(shards_of(statement, [[0, 1], [2, 3]]), PARAMETERS)
 
 
-def refused(proof: ProofInPieces | Proof | bytes, statement: Statement | Pieces, reason: str) -> None:
+def refused(proof: ShardedProof | Proof | bytes, statement: Statement | ShardedStatement, reason: str) -> None:
     with pytest.raises(VerificationError, match=reason):
         verify(proof, statement, security=0)
-    if isinstance(proof, ProofInPieces):
+    if isinstance(proof, ShardedProof):
         with pytest.raises(VerificationError):  # for whatever is seen first
             verified_as_it_comes(proof, statement)
 
 
-def verified_as_it_comes(proof: ProofInPieces, statement: Statement | Pieces) -> Verdict:
-    """The last piece first."""
-    headers = replace(proof, proofs=tuple(replace(piece, payload=b"") for piece in proof.proofs))
+def verified_as_it_comes(proof: ShardedProof, statement: Statement | ShardedStatement) -> Verdict:
+    """The last shard first."""
+    headers = replace(proof, proofs=tuple(replace(shard, payload=b"") for shard in proof.proofs))
     expected = expect(headers, statement, security=0)
-    return expected.verdict([expected.check(piece.index, piece.proof) for piece in reversed(proof.pieces)][::-1])
+    return expected.verdict([expected.check(shard.index, shard.proof) for shard in reversed(proof.shards)][::-1])
 
 
-def with_lookup_nonce(proof: ProofInPieces, statement: Statement, index: int, nonce: int) -> ProofInPieces:
-    piece = pieces_of(statement, [proof.public_values[0] for proof in proof.proofs]).statements[index]
-    layout = layout_of_proof(proof.proofs[index], piece)
+def with_lookup_nonce(proof: ShardedProof, statement: Statement, index: int, nonce: int) -> ShardedProof:
+    shard = shards_of(statement, [proof.public_values[0] for proof in proof.proofs]).statements[index]
+    layout = layout_of_proof(proof.proofs[index], shard)
     batch = replace(decode(proof.proofs[index].payload, layout), lookup_nonce=nonce)
     changed = replace(proof.proofs[index], payload=encode(batch))
     return replace(proof, proofs=(*proof.proofs[:index], changed, *proof.proofs[index + 1 :]))
@@ -135,31 +135,31 @@ def passing_nonces(joint: Joint, count: int) -> list[int]:
 
 
 @pytest.mark.parametrize("made", [honest, alone])
-def test_honest_pieces_are_believed(made: Any) -> None:
+def test_honest_shards_are_believed(made: Any) -> None:
     statement, proof = made()
     verdict = verify(proof.to_bytes(), statement, security=0)
-    assert (verdict.pieces, len(verdict.log_heights), verdict.public_values) == (2, 4, ((),) * 4)
-    assert "2 pieces" in repr(verdict)
-    pieces = pieces_of(statement, [piece.public_values[0] for piece in proof.proofs])
-    for piece in proof.pieces:
-        verify_piece(piece, pieces)
+    assert (verdict.shards, len(verdict.log_heights), verdict.public_values) == (2, 4, ((),) * 4)
+    assert "2 shards" in repr(verdict)
+    shards = shards_of(statement, [shard.public_values[0] for shard in proof.proofs])
+    for shard in proof.shards:
+        verify_shard(shard, shards)
 
 
 def test_tables_are_named_in_the_statement_s_order() -> None:
     statement = numbers()
-    proof = forge_pieces(pieces_of(statement, [[1], [0]]), PARAMETERS)
+    proof = forge_shards(shards_of(statement, [[1], [0]]), PARAMETERS)
     verdict = verify(proof, statement, security=0)
     assert verdict.log_heights == (2, 3)
     assert verdict.public_values == tuple(table.public_values for table in statement.tables)
     refused(
         proof,
         Statement([replace(statement.tables[0]), replace(statement.tables[1], public_values=(7,))]),
-        "piece 0: .*other public values",
+        "shard 0: .*other public values",
     )
 
 
-def test_messages_of_any_width_balance_over_pieces() -> None:
-    """The widest is in one piece, and local."""
+def test_messages_of_any_width_balance_over_shards() -> None:
+    """The widest is in one shard, and local."""
     wide = [filled(Sender("wide+", None, width=5)), filled(Sender("a+", "a")), filled(Sender("a-", "a", True))]
 
     class Both(Air):
@@ -170,13 +170,13 @@ def test_messages_of_any_width_balance_over_pieces() -> None:
 
     statement = Statement([filled(Both()), *wide[1:]])
     for shares in ([[0, 1], [2]], [[1], [0, 2]], [[1], [2], [0]]):
-        verify(forge_pieces(pieces_of(statement, shares), PARAMETERS), statement, security=0)
+        verify(forge_shards(shards_of(statement, shares), PARAMETERS), statement, security=0)
 
 
-# Pieces of something else.
+# Shards of something else.
 
 
-def test_a_level_that_pieces_do_not_reach() -> None:
+def test_a_level_that_shards_do_not_reach() -> None:
     statement, proof = honest()
     with pytest.raises(VerificationError, match=r"provable bits at most; 128 were asked for"):
         verify(proof, statement)
@@ -184,155 +184,155 @@ def test_a_level_that_pieces_do_not_reach() -> None:
         verify(proof, statement, 6.5, "unique")
 
 
-def test_a_proof_is_of_its_own_number_of_pieces() -> None:
+def test_a_proof_is_of_its_own_number_of_shards() -> None:
     statement, proof = honest()
-    refused(proof, pieces_of(statement, [[0], [1, 2], [3]]), "in 2 pieces, not in 3")
-    refused(proof.proofs[0], pieces_of(statement, [[0, 2], [1, 3]]), "not in pieces, the statement is in 2")
-    # What the pieces of three have committed to, of which two are there.
-    three = forge_pieces(pieces_of(statement, [[0, 2], [1], [3]]), PARAMETERS)
-    refused(ProofInPieces(Joint(three.joint.digests[:2]), three.proofs[:2]), statement, "table 3 is in no piece")
+    refused(proof, shards_of(statement, [[0], [1, 2], [3]]), "in 2 shards, not in 3")
+    refused(proof.proofs[0], shards_of(statement, [[0, 2], [1, 3]]), "not in shards, the statement is in 2")
+    # What the shards of three have committed to, of which two are there.
+    three = forge_shards(shards_of(statement, [[0, 2], [1], [3]]), PARAMETERS)
+    refused(ShardedProof(Joint(three.joint.digests[:2]), three.proofs[:2]), statement, "table 3 is in no shard")
 
 
-def test_a_piece_is_no_proof_by_itself_nor_the_other_way_round() -> None:
+def test_a_shard_is_no_proof_by_itself_nor_the_other_way_round() -> None:
     statement, proof = alone()
-    piece = pieces_of(statement, [[0, 1], [2, 3]]).statements[0]
-    refused(proof.proofs[0], piece, "constraints do not hold|proof of work|does not fold|Merkle path")
+    shard = shards_of(statement, [[0, 1], [2, 3]]).statements[0]
+    refused(proof.proofs[0], shard, "constraints do not hold|proof of work|does not fold|Merkle path")
 
 
-def test_pieces_of_another_run() -> None:
+def test_shards_of_another_run() -> None:
     """With their own digests, or with those of the proof that they are put into."""
     free = replace(PARAMETERS, lookup_pow_bits=0)  # so that both have one nonce
     statement = two_statements()
     shares = [[0, 1], [2, 3]]
-    proof = forge_pieces(pieces_of(statement, shares), free)
-    other = forge_pieces(pieces_of(Statement([filled(table.air, 6) for table in statement.tables]), shares), free)
+    proof = forge_shards(shards_of(statement, shares), free)
+    other = forge_shards(shards_of(Statement([filled(table.air, 6) for table in statement.tables]), shares), free)
     for made in (proof, other):
         verify(made, statement, security=0)
-    with pytest.raises(VerificationError, match=r"piece [01] is of another proof"):
-        join([proof.pieces[0], other.pieces[1]])
-    refused(replace(proof, proofs=(proof.proofs[0], other.proofs[1])), statement, "piece 1: not what")
+    with pytest.raises(VerificationError, match=r"shard [01] is of another proof"):
+        join([proof.shards[0], other.shards[1]])
+    refused(replace(proof, proofs=(proof.proofs[0], other.proofs[1])), statement, "shard 1: not what")
     mixed = Joint((proof.joint.digests[0], other.joint.digests[1]))
-    refused(ProofInPieces(mixed, (proof.proofs[0], other.proofs[1])), statement, "piece 0: ")
+    refused(ShardedProof(mixed, (proof.proofs[0], other.proofs[1])), statement, "shard 0: ")
 
 
-def test_pieces_of_another_program() -> None:
+def test_shards_of_another_program() -> None:
     _, proof = alone()
     other = [filled(Sender(f"{bus}{way}", bus, way == "-")) for bus in "ac" for way in "+-"]
-    refused(proof, Statement(other), "piece 0: not what the lookup challenges were drawn from")
+    refused(proof, Statement(other), "shard 0: not what the lookup challenges were drawn from")
 
 
-def test_pieces_with_other_parameters() -> None:
+def test_shards_with_other_parameters() -> None:
     statement, proof = alone()
     grown = replace(PARAMETERS, query_pow_bits=3)
     for changed in (proof.proofs[0], replace(proof.proofs[0], parameters=grown)):
         proofs = (changed, replace(proof.proofs[1], parameters=grown))
         if changed.parameters == grown:
-            refused(replace(proof, proofs=proofs), statement, "piece 0: not what")
+            refused(replace(proof, proofs=proofs), statement, "shard 0: not what")
         else:
-            with pytest.raises(ValueError, match="piece 1 has other parameters"):
+            with pytest.raises(ValueError, match="shard 1 has other parameters"):
                 replace(proof, proofs=proofs)
 
 
-def test_pieces_with_another_label() -> None:
+def test_shards_with_another_label() -> None:
     statement, proof = alone()
-    labelled = replace(proof, proofs=tuple(replace(piece, label="x") for piece in proof.proofs))
-    refused(labelled, statement, "piece 0: not what")
+    labelled = replace(proof, proofs=tuple(replace(shard, label="x") for shard in proof.proofs))
+    refused(labelled, statement, "shard 0: not what")
 
 
-def test_pieces_in_another_order() -> None:
+def test_shards_in_another_order() -> None:
     """As they are, and made by a prover who takes each for the other."""
     statement, proof = alone()
-    refused(ProofInPieces(Joint(proof.joint.digests[::-1]), proof.proofs[::-1]), statement, "piece 0: not what")
-    pieces = pieces_of(statement, [[0, 1], [2, 3]])
-    swapped = forge_pieces(
-        pieces,
+    refused(ShardedProof(Joint(proof.joint.digests[::-1]), proof.proofs[::-1]), statement, "shard 0: not what")
+    shards = shards_of(statement, [[0, 1], [2, 3]])
+    swapped = forge_shards(
+        shards,
         PARAMETERS,
-        numbers=[PieceNumber(1, 2), PieceNumber(0, 2)],
+        numbers=[ShardNumber(1, 2), ShardNumber(0, 2)],
         joint=lambda joint: Joint(joint.digests[::-1]),
     )
-    refused(ProofInPieces(Joint(swapped.joint.digests[::-1]), swapped.proofs), statement, "piece 0: not what")
-    refused(ProofInPieces(swapped.joint, swapped.proofs), statement, "piece 0: not what")
+    refused(ShardedProof(Joint(swapped.joint.digests[::-1]), swapped.proofs), statement, "shard 0: not what")
+    refused(ShardedProof(swapped.joint, swapped.proofs), statement, "shard 0: not what")
 
 
-def test_a_piece_of_another_number() -> None:
-    """A prover who takes two pieces for those of three."""
+def test_a_shard_of_another_number() -> None:
+    """A prover who takes two shards for those of three."""
     statement = two_statements()
-    pieces = pieces_of(statement, [[0, 1], [2, 3]])
-    forged = forge_pieces(pieces, PARAMETERS, numbers=[PieceNumber(0, 3), PieceNumber(1, 3)])
-    refused(forged, statement, "piece 0: not what")
+    shards = shards_of(statement, [[0, 1], [2, 3]])
+    forged = forge_shards(shards, PARAMETERS, numbers=[ShardNumber(0, 3), ShardNumber(1, 3)])
+    refused(forged, statement, "shard 0: not what")
 
 
-def test_tables_moved_between_pieces() -> None:
+def test_tables_moved_between_shards() -> None:
     """In what the heads say, and by a statement that was dealt otherwise."""
     statement, proof = honest()
     said = (1, 2), (0, 3)
     moved = tuple(
-        replace(piece, public_values=(tables, *piece.public_values[1:]))
-        for piece, tables in zip(proof.proofs, said, strict=True)
+        replace(shard, public_values=(tables, *shard.public_values[1:]))
+        for shard, tables in zip(proof.proofs, said, strict=True)
     )
-    refused(replace(proof, proofs=moved), statement, "piece 0: not what")
-    refused(proof, pieces_of(statement, [[0, 1], [2, 3]]), "piece 0: table head: the proof states other public values")
+    refused(replace(proof, proofs=moved), statement, "shard 0: not what")
+    refused(proof, shards_of(statement, [[0, 1], [2, 3]]), "shard 0: table head: the proof states other public values")
 
 
-def test_a_table_in_two_pieces_or_in_none() -> None:
+def test_a_table_in_two_shards_or_in_none() -> None:
     """Proved that way: for tables that send, each of them once more would be another statement."""
     tables = two_statements().tables
-    twice = in_pieces([tables[:2], tables], [[0, 1], [0, 1, 2, 3]], 4)
-    proof = forge_pieces(twice, PARAMETERS)
+    twice = in_shards([tables[:2], tables], [[0, 1], [0, 1, 2, 3]], 4)
+    proof = forge_shards(twice, PARAMETERS)
     verify(proof, twice, security=0)
-    refused(proof, Statement(tables), "table 0 is in two pieces")
-    fewer = in_pieces([tables[:2], tables[:2]], [[0, 1], [0, 1]], 4)
-    refused(forge_pieces(fewer, PARAMETERS), Statement(tables), "table 0 is in two pieces")
-    missing = in_pieces([tables[:2], tables[2:]], [[0, 1], [2, 3]], 4)
+    refused(proof, Statement(tables), "table 0 is in two shards")
+    fewer = in_shards([tables[:2], tables[:2]], [[0, 1], [0, 1]], 4)
+    refused(forge_shards(fewer, PARAMETERS), Statement(tables), "table 0 is in two shards")
+    missing = in_shards([tables[:2], tables[2:]], [[0, 1], [2, 3]], 4)
     more = Statement([*tables, filled(Sender("c", "c"))])
-    refused(forge_pieces(missing, PARAMETERS), more, "table 4 is in no piece")
+    refused(forge_shards(missing, PARAMETERS), more, "table 4 is in no shard")
 
 
 # Challenges.
 
 
 def test_challenges_drawn_before_all_have_committed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From a digest made up for the last piece, whose tables can then be made for them."""
+    """From a digest made up for the last shard, whose tables can then be made for them."""
     statement = two_statements()
     honestly = transcript.joint_lookup_challenges
 
-    def late(device: Any, state: Challenger, *, layout: Layout, piece: PieceNumber, joint: Joint, nonce: int) -> Any:
-        if piece.index == 0:
-            return honestly(device, state, layout=layout, piece=piece, joint=joint, nonce=nonce)
+    def late(device: Any, state: Challenger, *, layout: Layout, shard: ShardNumber, joint: Joint, nonce: int) -> Any:
+        if shard.index == 0:
+            return honestly(device, state, layout=layout, shard=shard, joint=joint, nonce=nonce)
         sigma, tau = protocol.draw_lookup_challenges(joint, layout.parameters, nonce)
         challenges = transcript.LookupChallenges(lookup_prefixes(layout.tables, sigma, tau), tau)
         return transcript.Drawn(protocol.resume(state, joint, nonce), challenges, nonce)
 
     monkeypatch.setattr(transcript, "joint_lookup_challenges", late)
-    pieces = pieces_of(statement, [[0, 2], [1, 3]])
-    forged = forge_pieces(pieces, PARAMETERS, joint=lambda joint: Joint((joint.digests[0], bytes(32))))
-    refused(forged, statement, "piece 1: not what the lookup challenges were drawn from")
-    verify_piece(forged.pieces[0], pieces)  # which is as it should be
+    shards = shards_of(statement, [[0, 2], [1, 3]])
+    forged = forge_shards(shards, PARAMETERS, joint=lambda joint: Joint((joint.digests[0], bytes(32))))
+    refused(forged, statement, "shard 1: not what the lookup challenges were drawn from")
+    verify_shard(forged.shards[0], shards)  # which is as it should be
 
 
-def test_every_piece_has_the_same_nonce() -> None:
-    """Of two that pass, each with challenges of its own, where pieces balance by themselves."""
+def test_every_shard_has_the_same_nonce() -> None:
+    """Of two that pass, each with challenges of its own, where shards balance by themselves."""
     statement = two_statements()
-    pieces = pieces_of(statement, [[0, 1], [2, 3]])
+    shards = shards_of(statement, [[0, 1], [2, 3]])
     _, proof = alone()
     first, second = passing_nonces(proof.joint, 2)
-    forged = forge_pieces(pieces, PARAMETERS, nonces={0: first, 1: second})
-    for piece in forged.pieces:
-        verify_piece(piece, pieces)
-    refused(forged, statement, "the pieces have different nonces")
-    verify(forge_pieces(pieces, PARAMETERS, nonces={0: second, 1: second}), statement, security=0)
+    forged = forge_shards(shards, PARAMETERS, nonces={0: first, 1: second})
+    for shard in forged.shards:
+        verify_shard(shard, shards)
+    refused(forged, statement, "the shards have different nonces")
+    verify(forge_shards(shards, PARAMETERS, nonces={0: second, 1: second}), statement, security=0)
 
 
 def test_the_nonce_is_bound() -> None:
-    """Another one that passes draws other challenges, in every piece."""
+    """Another one that passes draws other challenges, in every shard."""
     statement, proof = alone()
     for nonce in passing_nonces(proof.joint, 2)[1:]:
         changed = with_lookup_nonce(with_lookup_nonce(proof, statement, 0, nonce), statement, 1, nonce)
-        refused(changed, statement, "piece 0: ")
+        refused(changed, statement, "shard 0: ")
 
 
 @pytest.mark.parametrize("unbound", ["nonce", "seed"])
-def test_each_piece_goes_on_with_seed_and_nonce(unbound: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_shard_goes_on_with_seed_and_nonce(unbound: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A prover who leaves one out is refused: could it be changed later, α would not depend on it."""
 
     def resume(state: Challenger, joint: Joint, nonce: int) -> Challenger:
@@ -340,7 +340,7 @@ def test_each_piece_goes_on_with_seed_and_nonce(unbound: str, monkeypatch: pytes
 
     monkeypatch.setattr(protocol, "resume", resume)
     statement = two_statements()
-    refused(forge_pieces(pieces_of(statement, [[0, 2], [1, 3]]), PARAMETERS), statement, "piece 0: ")
+    refused(forge_shards(shards_of(statement, [[0, 2], [1, 3]]), PARAMETERS), statement, "shard 0: ")
 
 
 def test_a_nonce_that_does_not_pass() -> None:
@@ -351,7 +351,7 @@ def test_a_nonce_that_does_not_pass() -> None:
     refused(
         with_lookup_nonce(with_lookup_nonce(proof, statement, 0, wrong), statement, 1, wrong),
         statement,
-        "piece 0: the proof of work before the lookup challenges of all pieces",
+        "shard 0: the proof of work before the lookup challenges of all shards",
     )
 
 
@@ -360,80 +360,80 @@ def test_a_nonce_that_does_not_pass() -> None:
 
 @pytest.mark.parametrize("place", ["accumulator", "last step", "fraction", "nowhere"])
 def test_forged_terminals_that_cancel(place: str) -> None:
-    """More in one piece, as much less in another: whatever makes up for it in the columns."""
+    """More in one shard, as much less in another: whatever makes up for it in the columns."""
     statement = two_statements()
     devices = {0: OtherLookups("a+", AMOUNT, place), 1: OtherLookups("a-", ext_neg(AMOUNT), place)}
-    forged = forge_pieces(pieces_of(statement, [[0, 2], [1, 3]]), PARAMETERS, devices)
-    refused(forged, statement, "piece 0: table a.: the constraints do not hold")
+    forged = forge_shards(shards_of(statement, [[0, 2], [1, 3]]), PARAMETERS, devices)
+    refused(forged, statement, "shard 0: table a.: the constraints do not hold")
 
 
 def test_a_terminal_forged_so_that_a_false_statement_balances() -> None:
-    """In the last piece alone, by as much as is missing: the others are honest."""
+    """In the last shard alone, by as much as is missing: the others are honest."""
     tables = list(two_statements().tables)
     tables[3] = filled(tables[3].air, 6)
-    pieces = pieces_of(Statement(tables), [[0, 2], [1, 3]])
-    refused(forge_pieces(pieces, PARAMETERS), Statement(tables), "the buses do not balance")
+    shards = shards_of(Statement(tables), [[0, 2], [1, 3]])
+    refused(forge_shards(shards, PARAMETERS), Statement(tables), "the buses do not balance")
 
 
-def test_counts_are_bounded_over_all_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each piece has fewer messages than the field elements, but both together do not."""
+def test_counts_are_bounded_over_all_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each shard has fewer messages than the field elements, but both together do not."""
     statement, proof = honest()
-    pieces = pieces_of(statement, [[0, 2], [1, 3]])
-    verify_pieces(proof, pieces, security=0)
-    monkeypatch.setattr("graphprover.air.description.P", 9)  # 8 messages in each piece
-    for piece in proof.pieces:
-        verify_piece(piece, pieces)
-    refused(proof, pieces, "up to 16 messages may be looked up")
+    shards = shards_of(statement, [[0, 2], [1, 3]])
+    verify_shards(proof, shards, security=0)
+    monkeypatch.setattr("graphprover.air.description.P", 9)  # 8 messages in each shard
+    for shard in proof.shards:
+        verify_shard(shard, shards)
+    refused(proof, shards, "up to 16 messages may be looked up")
 
 
 # Heads.
 
 
-def without_numbers(pieces: Sequence[Sequence[AirDescription]]) -> list[list[tuple[str, int]]]:
-    """Heads that leave the numbers of buses as they come in each piece."""
-    return [[("unused", 1)] for _ in pieces]
+def without_numbers(shards: Sequence[Sequence[AirDescription]]) -> list[list[tuple[str, int]]]:
+    """Heads that leave the numbers of buses as they come in each shard."""
+    return [[("unused", 1)] for _ in shards]
 
 
 @pytest.mark.parametrize(("sends", "receives"), [(None, None), ("a", "b"), (None, "b")])
-def test_what_is_missing_in_one_piece_is_not_made_up_for_in_another(
+def test_what_is_missing_in_one_shard_is_not_made_up_for_in_another(
     sends: str | None, receives: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Sent locally or on one bus, received locally or on another: with one number both, they would cancel."""
     statement = Statement([filled(Sender("one", sends)), filled(Sender("two", receives, True))])
-    pieces = pieces_of(statement, [[0], [1]])
-    refused(forge_pieces(pieces, PARAMETERS), statement, "the buses do not balance")
+    shards = shards_of(statement, [[0], [1]])
+    refused(forge_shards(shards, PARAMETERS), statement, "the buses do not balance")
     with monkeypatch.context() as patch:
-        patch.setattr(statements_in_pieces, "_buses", without_numbers)
-        forged = forge_pieces(pieces_of(statement, [[0], [1]]), PARAMETERS)
+        patch.setattr(sharded_statements, "_buses", without_numbers)
+        forged = forge_shards(shards_of(statement, [[0], [1]]), PARAMETERS)
         verify(forged, statement, security=0)  # by a verifier with such heads
-    refused(forged, statement, r"piece [01]: (not what|the openings of table head)")
+    refused(forged, statement, r"shard [01]: (not what|the openings of table head)")
 
 
 @pytest.mark.parametrize("names", ["ac", "ba"])
 def test_heads_with_other_buses(names: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of other names, or in another order, in all pieces."""
+    """Of other names, or in another order, in all shards."""
     statement = two_statements()
     with monkeypatch.context() as patch:
-        patch.setattr(statements_in_pieces, "_buses", lambda pieces: [[(name, 1) for name in names] for _ in pieces])
-        forged = forge_pieces(pieces_of(statement, [[0, 2], [1, 3]]), PARAMETERS)
-    refused(forged, statement, "piece 0: not what")
+        patch.setattr(sharded_statements, "_buses", lambda shards: [[(name, 1) for name in names] for _ in shards])
+        forged = forge_shards(shards_of(statement, [[0, 2], [1, 3]]), PARAMETERS)
+    refused(forged, statement, "shard 0: not what")
 
 
 def test_what_comes_has_the_same_verdict() -> None:
     statement, proof = honest()
     assert verified_as_it_comes(proof, statement) == verify(proof, statement, security=0)
-    pieces = pieces_of(statement, [[0, 2], [1, 3]])
-    assert verified_as_it_comes(proof, pieces) == verify(proof, pieces, security=0)
+    shards = shards_of(statement, [[0, 2], [1, 3]])
+    assert verified_as_it_comes(proof, shards) == verify(proof, shards, security=0)
 
 
-def test_a_piece_that_comes_with_another_header() -> None:
+def test_a_shard_that_comes_with_another_header() -> None:
     statement, proof = honest()
     other = replace(proof.proofs[1], public_values=((0, 2), *proof.proofs[1].public_values[1:]))
-    headers = replace(proof, proofs=tuple(replace(piece, payload=b"") for piece in proof.proofs))
+    headers = replace(proof, proofs=tuple(replace(shard, payload=b"") for shard in proof.proofs))
     for wrong in (other, proof.proofs[0]):
-        with pytest.raises(VerificationError, match="piece 1: its header is not what it has committed to"):
+        with pytest.raises(VerificationError, match="shard 1: its header is not what it has committed to"):
             expect(headers, statement, security=0).check(1, wrong)
-    with pytest.raises(VerificationError, match="piece 0: "):
+    with pytest.raises(VerificationError, match="shard 0: "):
         expect(headers, statement, security=0).check(0, headers.proofs[0])
 
 
@@ -446,20 +446,20 @@ def test_a_level_that_is_not_there_is_refused_before_the_proof_comes() -> None:
 def test_a_head_that_sends() -> None:
     """Its column is constrained to zeros."""
     tables = list(two_statements().tables)
-    pieces = pieces_of(Statement([*tables[:3], filled(tables[3].air, 6)]), [[0, 2], [1, 3]])
-    head, *others = pieces.statements[1].tables
+    shards = shards_of(Statement([*tables[:3], filled(tables[3].air, 6)]), [[0, 2], [1, 3]])
+    head, *others = shards.statements[1].tables
     sending = replace(head, main=np.ones((1, 4), dtype=np.uint64))
-    forged = forge_pieces(Pieces((pieces.statements[0], Statement([sending, *others]))), PARAMETERS)
-    with pytest.raises(VerificationError, match="piece 1: table head: the constraints do not hold"):
-        verify_piece(forged.pieces[1], pieces)
+    forged = forge_shards(ShardedStatement((shards.statements[0], Statement([sending, *others]))), PARAMETERS)
+    with pytest.raises(VerificationError, match="shard 1: table head: the constraints do not hold"):
+        verify_shard(forged.shards[1], shards)
 
 
 def test_a_proof_without_a_head(monkeypatch: pytest.MonkeyPatch) -> None:
     statement, proof = honest()
     cut = tuple(
-        replace(piece, log_heights=piece.log_heights[1:], public_values=piece.public_values[1:])
-        for piece in proof.proofs
+        replace(shard, log_heights=shard.log_heights[1:], public_values=shard.public_values[1:])
+        for shard in proof.proofs
     )
     refused(replace(proof, proofs=cut), statement, "it has one table or more")
-    empty = tuple(replace(piece, log_heights=(), public_values=()) for piece in proof.proofs)
+    empty = tuple(replace(shard, log_heights=(), public_values=()) for shard in proof.proofs)
     refused(replace(proof, proofs=empty), statement, "it has one table or more")

@@ -141,19 +141,18 @@ def report_files(options: argparse.Namespace) -> list[Path]:
     return [path for path in [*(options.report or ()), options.trace] if path is not None]
 
 
-def add_pieces(parser: argparse.ArgumentParser, default: str) -> None:
-    """``--pieces`` and ``--window``; ``default`` says what is made without them."""
+def add_shards(parser: argparse.ArgumentParser, default: str) -> None:
+    """``--shards`` and ``--shard-size``; ``default`` says what is made without them."""
     group = parser.add_mutually_exclusive_group()
     group.add_argument(
-        "--pieces",
+        "--shards",
         type=count,
         metavar="N",
-        help="in so many pieces, which a device makes one after another in the memory of one, and the workers of a "
-        "cluster side by side: the tables are dealt to "
-        f"them, the run of a guest is cut into windows (default {default})",
+        help="split the proof into N shards: a device proves them one after another in the memory of about one, the "
+        f"workers of a cluster in parallel (default {default})",
     )
     group.add_argument(
-        "--window", type=count, metavar="CYCLES", help="of a guest: a piece for each window of so many cycles"
+        "--shard-size", type=count, metavar="CYCLES", help="of a guest: split the run into shards of this many cycles"
     )
 
 

@@ -59,7 +59,7 @@ def add(command: Command) -> None:
         "Each proof is verified by whoever made it, and its file written, as soon as it is done; a job that fails ends "
         "no other. The file is TOML; its paths are relative to it. [defaults] takes what a [[job]] takes: program and "
         "output, which must be there; input, a file, or a pattern, which gives a job for each file; name; security, "
-        "proximity, rate and pieces; of guests also window, exit_code, commit_input, max_cycles and max_memory, all as "
+        "proximity, rate and shards; of guests also shard_size, exit_code, commit_input, max_cycles and max_memory, as "
         "`graphprover prove` has them. In output and name {input} is the input's file name without its ending, "
         "{program} the program's, {number} counts (as {number:04}), and output may have {name}. Everything is checked "
         "before anything runs.",
@@ -196,7 +196,7 @@ def _jobs(entries: Sequence[Entry], resume: bool) -> "dict[Job, Entry]":
     provers: dict[tuple[Any, ...], Prover] = {}
     jobs = {}
     for entry in entries:
-        options = {name: getattr(entry, name) for name in ("security", "rate", "proximity", "pieces", "window")}
+        options = {name: getattr(entry, name) for name in ("security", "rate", "proximity", "shards", "shard_size")}
         key = entry.program.name, *options.values()
         if key not in provers:
             provers[key] = Prover(entry.program, **options)

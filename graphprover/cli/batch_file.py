@@ -21,7 +21,7 @@ from graphprover.vm.statement.guest import Guest, Limits, limits_of
 from graphprover.vm.statement.key import Key
 
 _DEFAULTS: dict[str, Any] = {"security": 128, "proximity": JOHNSON_PROXIMITY}
-_OF_GUESTS = ("window", "exit_code", "commit_input", "max_cycles", "max_memory")
+_OF_GUESTS = ("shard_size", "exit_code", "commit_input", "max_cycles", "max_memory")
 _MOST_SAID = 200  # characters of the parser's message
 
 
@@ -36,8 +36,8 @@ class Entry:
     security: float
     rate: int | None  # None: what is chosen for the statement
     proximity: str
-    pieces: int | None  # None: one, or for a guest as many as fit the device
-    window: int | None  # of a guest: cycles of a piece
+    shards: int | None  # None: one, or for a guest as many as fit the device
+    shard_size: int | None  # of a guest: cycles of a shard
     exit_code: int | str
     commit_input: bool
     limits: Limits  # of a guest's run
@@ -109,8 +109,8 @@ class _Reader:
             if own := [key for key in _OF_GUESTS if key in job]:
                 return self.wrong(place, own[0], f"only guests have that, and {program.name} is none")
             options = {key: value for key, value in options.items() if key not in _OF_GUESTS}
-        if "pieces" in options and "window" in options:
-            return self.wrong(place, "window", "it says how many pieces there are: leave out pieces")
+        if "shards" in options and "shard_size" in options:
+            return self.wrong(place, "shard_size", "it says how many shards there are: leave out shards")
         inputs: Sequence[Path | None] = self._inputs(options["input"]) if "input" in options else [None]
         if not inputs:
             self.wrong(place, "input", f"{self._folder / options['input']}: no such file")
@@ -196,8 +196,8 @@ def _entry(name: str, program: Program | Guest, data: Path | None, output: Path,
         security=options["security"],
         rate=options.get("rate"),
         proximity=options["proximity"],
-        pieces=options.get("pieces"),
-        window=options.get("window"),
+        shards=options.get("shards"),
+        shard_size=options.get("shard_size"),
         exit_code=options.get("exit_code", 0),
         commit_input=options.get("commit_input", False),
         limits=limits_of(options.get("max_cycles"), options.get("max_memory")),

@@ -8,7 +8,7 @@ from typing import Any
 
 from graphprover.cli.files import refused_control, refused_path, refused_url
 from graphprover.cli.patterns import PatternError, check_pattern
-from graphprover.protocol.joint import MOST_PIECES
+from graphprover.protocol.joint import MOST_SHARDS
 from graphprover.protocol.parameters import RATES
 from graphprover.protocol.security import HASH_BITS, PROXIMITIES
 from graphprover.vm.statement.guest import ANY
@@ -70,8 +70,8 @@ _KEYS: Mapping[str, _Values] = {
     "security": _Values(_bits, f"a number of bits up to {HASH_BITS:.0f}"),
     "rate": _Values(lambda value: _number()(value) and value in RATES, " or ".join(map(str, RATES))),
     "proximity": _Values(lambda value: value in PROXIMITIES, " or ".join(PROXIMITIES)),
-    "pieces": _Values(_number(1, MOST_PIECES), f"a number of pieces up to {MOST_PIECES:,}"),
-    "window": _Values(_CYCLES, "a number of cycles below 2^32"),
+    "shards": _Values(_number(1, MOST_SHARDS), f"a number of shards up to {MOST_SHARDS:,}"),
+    "shard_size": _Values(_CYCLES, "a number of cycles below 2^32"),
     "exit_code": _Values(lambda value: value == ANY or _number(0)(value), f'a number below 2^64, or "{ANY}"'),
     "commit_input": _Values(lambda value: isinstance(value, bool), "true or false"),
     "max_cycles": _Values(_CYCLES, "a number of cycles below 2^32"),

@@ -23,7 +23,7 @@ def add(command: Command) -> None:
         run,
         "Write a proof as Plonky3's own verifier reads it.",
         "The folder gets statement.json, the tables that are proven, and payload.bin, Plonky3's proof; of a proof in "
-        "pieces a folder of the two for each. All of the statement but public values, heights and parameters comes "
+        "shards a folder of the two for each. All of the statement but public values, heights and parameters comes "
         "from the program, not from the proof; nothing is verified here. docs/interop.md says how to build a verifier "
         "on Plonky3 that takes them.",
         ["proof.bin", "proof.bin guest.elf -o plonky3"],

@@ -16,15 +16,15 @@ from graphprover.cli.program_args import (
 )
 from graphprover.jobs.programs import is_guest, is_packaged, open_program, packaged_names
 from graphprover.proof.proof import MAGIC, Proof
-from graphprover.proof.sharded import PIECE_MAGIC, ProofInPieces, proof_from_bytes
+from graphprover.proof.sharded import SHARD_MAGIC, ShardedProof, proof_from_bytes
 from graphprover.proof.sizes import security_facts, security_of, sizes_of
 from graphprover.protocol.errors import VerificationError
-from graphprover.runtime.files import PIECES_MAGIC, STREAM, read_proof
+from graphprover.runtime.files import SHARDS_MAGIC, STREAM, read_proof
 from graphprover.verifier import layouts_of_proof
 from graphprover.vm.statement.guest import Guest
 from graphprover.vm.statement.key import Key
 
-BEGINNINGS = tuple(magic[:-1] for magic in (MAGIC, PIECE_MAGIC, PIECES_MAGIC))  # of proofs of any format version
+BEGINNINGS = tuple(magic[:-1] for magic in (MAGIC, SHARD_MAGIC, SHARDS_MAGIC))  # of proofs of any format version
 
 
 def add(command: Command) -> None:
@@ -98,7 +98,7 @@ def _say_key(key: Key, options: argparse.Namespace) -> None:
     text_output.say(found, lambda: [*text_output.key_report(found), *own], options)
 
 
-def _say_proof(proof: Proof | ProofInPieces, path: Path, options: argparse.Namespace) -> None:
+def _say_proof(proof: Proof | ShardedProof, path: Path, options: argparse.Namespace) -> None:
     """What a proof says about itself and, where its program is known, how large its parts are and what it is worth."""
     found = json_output.header(proof) | {"sizes": None, "security": None}
     if not options.program and proof.label not in packaged_names():

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphprover.jobs.programs import Program, line_of, words_of
 from graphprover.proof.proof import Proof
-from graphprover.proof.sharded import ProofInPieces
+from graphprover.proof.sharded import ShardedProof
 from graphprover.proof.sizes import bits_by, expected_sizes, proofs_of
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.transcript import RELEASE
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from graphprover.device.choose import Profile
     from graphprover.graphs.planner.plan import Plan
     from graphprover.graphs.planner.roofline import Ceilings
-    from graphprover.graphs.planner.shard_memory import PiecesPlan
+    from graphprover.graphs.planner.shard_memory import ShardsPlan
     from graphprover.graphs.proof_graph import Keep
     from graphprover.jobs.jobs import Result
 
@@ -41,16 +41,16 @@ def verdict(program: Program | Guest, found: Verdict) -> Facts:
     program_hash = program.machine.program_hash.hex() if isinstance(program, Guest) else None
     says = program.to_json(found.public_values)
     security = {"security_bits": found.bits, "security_bits_by": bits_by(found.security)}
-    return {"program": program.name, "program_hash": program_hash, "says": says, "pieces": found.pieces, **security}
+    return {"program": program.name, "program_hash": program_hash, "says": says, "shards": found.shards, **security}
 
 
-def header(proof: Proof | ProofInPieces) -> Facts:
-    """What a proof says about itself; nothing of it is verified. Its pieces number their tables themselves."""
+def header(proof: Proof | ShardedProof) -> Facts:
+    """What a proof says about itself; nothing of it is verified. Its shards number their tables themselves."""
     tables = [
-        ({"piece": index} if isinstance(proof, ProofInPieces) else {})
+        ({"shard": index} if isinstance(proof, ShardedProof) else {})
         | {"log_rows": log_rows, "public_values": len(values)}
-        for index, piece in enumerate(proofs_of(proof))
-        for log_rows, values in zip(piece.log_heights, piece.public_values, strict=True)
+        for index, shard in enumerate(proofs_of(proof))
+        for log_rows, values in zip(shard.log_heights, shard.public_values, strict=True)
     ]
     parameters = asdict(proof.parameters)
     return {"program": proof.label, "release": RELEASE, "tables": tables, "parameters": parameters}
@@ -123,20 +123,20 @@ def rate(
     }
 
 
-def plan_in_pieces(plans: Mapping[Keep, PiecesPlan], profile: Profile) -> Facts:
-    """What each piece of a proof costs, and the peak, by what a device keeps of pieces that wait."""
-    pieces = [
+def plan_in_shards(plans: Mapping[Keep, ShardsPlan], profile: Profile) -> Facts:
+    """What each shard of a proof costs, and the peak, by what a device keeps of shards that wait."""
+    shards = [
         {
-            "tables": [air.name for air in piece.layout.tables],
-            "log_rows": list(piece.layout.log_heights),
-            "tasks": sum(piece.tasks),
-            "total": asdict(piece.cost),
-            "kept_bytes": {keep.name.lower(): plan.pieces[index].kept for keep, plan in plans.items()},
+            "tables": [air.name for air in shard.layout.tables],
+            "log_rows": list(shard.layout.log_heights),
+            "tasks": sum(shard.tasks),
+            "total": asdict(shard.cost),
+            "kept_bytes": {keep.name.lower(): plan.shards[index].kept for keep, plan in plans.items()},
         }
-        for index, piece in enumerate(next(iter(plans.values())).pieces)
+        for index, shard in enumerate(next(iter(plans.values())).shards)
     ]
     return {
-        "pieces": pieces,
+        "shards": shards,
         **_device(profile),
         "peak_bytes": {keep.name.lower(): plan.peak.bytes for keep, plan in plans.items()},
     }
@@ -159,7 +159,7 @@ def job(
     says = rows = None
     if found := result.proof:
         says = _says(program, found)
-        rows = sum(1 << log_rows for piece in proofs_of(found) for log_rows in piece.log_heights)
+        rows = sum(1 << log_rows for shard in proofs_of(found) for log_rows in shard.log_heights)
     return {
         "name": name,
         "outcome": "failed" if error else "kept" if result.kept else "made",
@@ -177,14 +177,14 @@ def job(
     }
 
 
-def _says(program: Program | Guest, proof: Proof | ProofInPieces) -> Facts:
+def _says(program: Program | Guest, proof: Proof | ShardedProof) -> Facts:
     """What a valid proof says of its program, as `verdict` has it."""
     if isinstance(program, Guest):
         return claim_in(proof).to_json()
     if isinstance(proof, Proof):
         return program.to_json(proof.public_values)
-    pieces = (zip(piece.public_values[0], piece.public_values[1:], strict=True) for piece in proof.proofs)
-    return program.to_json([values for _, values in sorted(chain.from_iterable(pieces))])  # heads say which tables
+    shards = (zip(shard.public_values[0], shard.public_values[1:], strict=True) for shard in proof.proofs)
+    return program.to_json([values for _, values in sorted(chain.from_iterable(shards))])  # heads say which tables
 
 
 def message(error: BaseException) -> str:
@@ -204,7 +204,7 @@ def one_line(text: str) -> str:
 def times(*seen: Observation) -> Facts:
     """Seconds of each stage and round, of all proofs together, and the most memory that a device held.
 
-    Of a single proof that is in pieces, also seconds of each.
+    Of a single proof that is in shards, also seconds of each.
     """
     stages: dict[str, float] = {}
     rounds: dict[str, Facts] = {}
@@ -218,10 +218,10 @@ def times(*seen: Observation) -> Facts:
             row["seconds"] += part.seconds
     peak = max((one.memory.peak for one in seen), default=0)
     found = {"stages": stages, "rounds": list(rounds.values()), "peak_memory_bytes": peak}
-    if len(seen) == 1 and seen[0].pieces:
-        found["pieces"] = [
-            {"seconds": {stage.name: piece.seconds(stage.name) for stage in piece.stages}, "kept_bytes": piece.kept}
-            for piece in seen[0].pieces
+    if len(seen) == 1 and seen[0].shards:
+        found["shards"] = [
+            {"seconds": {stage.name: shard.seconds(stage.name) for stage in shard.stages}, "kept_bytes": shard.kept}
+            for shard in seen[0].shards
         ]
     return found
 

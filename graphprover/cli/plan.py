@@ -6,16 +6,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from graphprover.cli import json_output, text_output
-from graphprover.cli.args import OK, Command, UsageError, add_json, add_level, add_pieces
+from graphprover.cli.args import OK, Command, UsageError, add_json, add_level, add_shards
 from graphprover.cli.paths import path_argument
-from graphprover.cli.program_args import add_program, prepared_for, program_and_pieces
+from graphprover.cli.program_args import add_program, prepared_for, program_and_shards
 from graphprover.jobs.programs import Program
 from graphprover.protocol.parameters import RATES
 from graphprover.runtime.files import check_writable, write
 from graphprover.statement.cells import committed_cells
-from graphprover.statement.shards import Pieces
+from graphprover.statement.shards import ShardedStatement
 from graphprover.vm.statement.guest import Guest, claimed
-from graphprover.vm.statement.shape import price_at
+from graphprover.vm.statement.shape import policy_at
 
 if TYPE_CHECKING:
     from graphprover.device.choose import Profile
@@ -34,7 +34,7 @@ def add(command: Command) -> None:
     )
     add_program(parser)
     add_level(parser)
-    add_pieces(parser, "1")
+    add_shards(parser, "1")
     parser.add_argument(
         "--device",
         default="auto",
@@ -69,10 +69,10 @@ def run(options: argparse.Namespace) -> int:
         profile = profile_of(options.device)
     except ValueError as error:
         raise UsageError(f"--device: {error}") from error
-    program, statement = program_and_pieces(options)
+    program, statement = program_and_shards(options)
     prepared = prepared_for(program, statement, options)
-    if isinstance(statement, Pieces):
-        return _plan_in_pieces(program, statement, prepared, profile, options)
+    if isinstance(statement, ShardedStatement):
+        return _plan_in_shards(program, statement, prepared, profile, options)
     plan = make_plan(prepared.layout, profile.log_batch_rows, prepared.traces)
     by_table = committed_cells(statement)
     cells = by_table if isinstance(program, Guest) else None
@@ -131,45 +131,49 @@ def _rates(
     from graphprover.prover.prepare import at_rate
 
     expected = None if pace is None else partial(expected_seconds, pace)
-    found, known = [], {price_at(options.rate): prepared}  # a run is made once for all rates of a price
+    found, known = [], {policy_at(options.rate): prepared}  # a run is made once for all rates of a layout policy
     for rate in RATES:
         with suppress(ValueError):
-            price = price_at(rate) if isinstance(program, Guest) else price_at(options.rate)
-            if price not in known:
+            policy = policy_at(rate) if isinstance(program, Guest) else policy_at(options.rate)
+            if policy not in known:
                 there = argparse.Namespace(**vars(options) | {"rate": rate})
-                known[price] = prepared_for(program, program_and_pieces(there)[1], there)
-            asked = known[price]
+                known[policy] = prepared_for(program, program_and_shards(there)[1], there)
+            asked = known[policy]
             layout = at_rate(asked, options.security, rate, options.proximity).layout
             plan = make_plan(layout, profile.log_batch_rows, asked.traces)
             found.append(json_output.rate(rate, layout, plan, profile, ceilings, expected))
     return found
 
 
-def _plan_in_pieces(
-    program: Program | Guest, statement: Pieces, prepared: Any, profile: "Profile", options: argparse.Namespace
+def _plan_in_shards(
+    program: Program | Guest,
+    statement: ShardedStatement,
+    prepared: Any,
+    profile: "Profile",
+    options: argparse.Namespace,
 ) -> int:
     from graphprover.device.choose import CPU
     from graphprover.graphs.planner.roofline import assumed
     from graphprover.graphs.planner.shard_memory import On, plan_keeping
     from graphprover.graphs.proof_graph import Keep
-    from graphprover.reports.plan_text import pieces_peak_text, pieces_rows
-    from graphprover.reports.shards_html import pieces_html
-    from graphprover.reports.shards_svg import pieces_svg
-    from graphprover.reports.shards_times import PiecesTimes
+    from graphprover.reports.plan_text import shards_peak_text, shards_rows
+    from graphprover.reports.shards_html import shards_html
+    from graphprover.reports.shards_svg import shards_svg
+    from graphprover.reports.shards_times import ShardsTimes
 
     on = On(profile.log_batch_rows, profile.threads, profile.kind != CPU)
     plans = {keep: plan_keeping(prepared.shapes, on, keep) for keep in Keep}
     cells = committed_cells(statement) if isinstance(program, Guest) else None
-    found = {"program": program.name, **json_output.plan_in_pieces(plans, profile), "committed_cells": cells}
+    found = {"program": program.name, **json_output.plan_in_shards(plans, profile), "committed_cells": cells}
 
     def describe() -> list[text_output.Block]:
         tail = [] if cells is None else text_output.cells_report(cells, claimed(statement).cycles)
-        return [text_output.Section(pieces_rows(plans)), f"on {profile}", pieces_peak_text(plans), *tail]
+        return [text_output.Section(shards_rows(plans)), f"on {profile}", shards_peak_text(plans), *tail]
 
-    for path, draw in ((options.svg, pieces_svg), (options.html, pieces_html)):
+    for path, draw in ((options.svg, shards_svg), (options.html, shards_html)):
         if path:
             rates = assumed(profile.kind, profile.threads)
-            times = PiecesTimes(prepared.shapes, on, rates.ceilings)
+            times = ShardsTimes(prepared.shapes, on, rates.ceilings)
             write(path, draw(times, program.name, rates).encode())
     text_output.say(found, describe, options)
     return OK

@@ -7,9 +7,9 @@ from graphprover.cli.args import UsageError, add_limits, limits_given, refuse
 from graphprover.cli.paths import path_argument, program_argument
 from graphprover.jobs.programs import Program, ProgramError, load_packaged, open_program, packaged_names
 from graphprover.proof.proof import Proof
-from graphprover.proof.sharded import ProofInPieces
+from graphprover.proof.sharded import ShardedProof
 from graphprover.runtime.files import read_input
-from graphprover.statement.shards import Pieces
+from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement
 from graphprover.vm.statement.guest import Guest, Limits
 from graphprover.vm.statement.statement import Machine
@@ -45,18 +45,18 @@ def program_and_statement(options: argparse.Namespace) -> tuple[Program | Guest,
     return program, statement
 
 
-def program_and_pieces(options: argparse.Namespace) -> tuple[Program | Guest, Statement | Pieces]:
-    """The same in the pieces asked for."""
-    from graphprover.prover.prove import in_pieces
+def program_and_shards(options: argparse.Namespace) -> tuple[Program | Guest, Statement | ShardedStatement]:
+    """The same in the shards asked for."""
+    from graphprover.prover.prove import in_shards
 
     program, data, limits = program_given(options)
-    pieces = options.pieces or 1
+    shards = options.shards or 1
     try:
         if isinstance(program, Guest):
             return program, program.statement_for(
-                data, pieces=pieces, window=options.window, rate=options.rate, **limits
+                data, shards=shards, shard_size=options.shard_size, rate=options.rate, **limits
             )
-        return program, in_pieces(program.statement_for(data), pieces)
+        return program, in_shards(program.statement_for(data), shards)
     except ValueError as error:
         refuse(error, program.name)
 
@@ -71,14 +71,14 @@ def program_given(options: argparse.Namespace) -> tuple[Program | Guest, bytes |
             raise UsageError(f"--{min(limits).replace('_', '-')}: {program.name} is no guest, and has no cycles")
         if getattr(options, "commit_input", False):
             raise UsageError(f"--commit-input: {program.name} is no guest; what its proofs say is up to its tables")
-        if getattr(options, "window", None) is not None:
-            raise UsageError(f"--window: {program.name} is no guest, and has no cycles: --pieces deals its tables")
+        if getattr(options, "shard_size", None) is not None:
+            raise UsageError(f"--shard-size: {program.name} is no guest, and has no cycles: --shards deals its tables")
         if getattr(options, "exit_code", None) is not None:
             raise UsageError(f"--exit-code: only guests have one, and {program.name} is none")
     return program, data, limits
 
 
-def prepared_for(program: Program | Guest, statement: Statement | Pieces, options: argparse.Namespace) -> Any:
+def prepared_for(program: Program | Guest, statement: Statement | ShardedStatement, options: argparse.Namespace) -> Any:
     """The statement with its checked traces and the layout of the proof asked for, as `prepared.ready` gives it."""
     from graphprover.prover.prepare import ready
 
@@ -96,7 +96,7 @@ def machine_of(name: str, but: str) -> Machine:
     return program.machine
 
 
-def program_of(proof: Proof | ProofInPieces, options: argparse.Namespace) -> Program | Guest:
+def program_of(proof: Proof | ShardedProof, options: argparse.Namespace) -> Program | Guest:
     """The program named on the command line, else the packaged example that the proof names; never other code."""
     if options.program:
         return open_program(options.program)

@@ -15,8 +15,8 @@ from graphprover.cli.args import (
     Command,
     add_json,
     add_level,
-    add_pieces,
     add_report,
+    add_shards,
     asks,
     drawn,
     refuse,
@@ -57,7 +57,7 @@ def add(command: Command) -> None:
             "examples/keccak --input README.md -o proof.bin",
             "tables.py --rate 8 -o small.bin",
             "guest.elf --input data -o proof.bin",
-            "guest.elf --input data --pieces 4 --pool 20GiB",
+            "guest.elf --input data --shards 4 --pool 20GiB",
             "guest.elf --input data --report out.html",
             "examples/keccak --executor tcp://10.0.0.1:8786",
         ],
@@ -70,7 +70,7 @@ def add(command: Command) -> None:
         help="of a guest: the proof also states its input, of at most 64 KiB, which `verify --input` compares",
     )
     expectations.add_exit_code(parser, "prove a run that ends with this exit code (default 0), which may be `any`")
-    add_pieces(parser, "1; for a guest more, where the device's memory asks it")
+    add_shards(parser, "1; for a guest more, where the device's memory asks it")
     parser.add_argument(
         "-o", "--output", type=path_argument, default=Path("proof.bin"), metavar="FILE", help="default proof.bin"
     )
@@ -98,7 +98,7 @@ def run(options: argparse.Namespace) -> int:
         from graphprover.jobs.jobs import Job, Prover
         from graphprover.prover.local import verify_made
     level = {"security": options.security, "rate": options.rate, "proximity": options.proximity}
-    prover = Prover(program, **level, pieces=options.pieces, window=options.window)
+    prover = Prover(program, **level, shards=options.shards, shard_size=options.shard_size)
     job = Job(prover, data, program.name, options.commit_input, options.exit_code or 0, limits, output=options.output)
     try:
         with configured(options), observed() if asks(options) else nullcontext():
@@ -164,7 +164,7 @@ def _made_here(job: "Job", options: argparse.Namespace, stage: Timing) -> _Verif
 
 
 def _made_by_cluster(job: "Job", options: argparse.Namespace, stage: Timing) -> _Verified:
-    """A proof by a worker of a cluster, or its pieces by several; they run the program, too."""
+    """A proof by a worker of a cluster, or its shards by several; they run the program, too."""
     from graphprover.jobs.jobs import made_by_cluster
     from graphprover.prover.local import Made
     from graphprover.reports.terminal import bar

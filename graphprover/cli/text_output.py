@@ -92,10 +92,10 @@ def _aligned(section: Section) -> Iterable[str]:
 def header_report(header: Facts) -> list[Block]:
     """What a proof says about itself."""
     tables = header["tables"]
-    pieces = [table["piece"] for table in tables if "piece" in table]
-    rows: list[Sequence[object]] = [(*["piece"] * bool(pieces), "table", "rows", "public values")]
+    shards = [table["shard"] for table in tables if "shard" in table]
+    rows: list[Sequence[object]] = [(*["shard"] * bool(shards), "table", "rows", "public values")]
     for number, table in enumerate(tables):
-        place = (pieces[number], number - pieces.index(pieces[number])) if pieces else (number,)
+        place = (shards[number], number - shards.index(shards[number])) if shards else (number,)
         rows.append((*place, f"2^{table['log_rows']}", table["public_values"]))
     names = {"program": repr(header["program"]), "format": f"p3-batch-stark {header['release']}"}
     return [names, Section(rows, "tables"), parameters_section(header["parameters"])]
@@ -143,15 +143,15 @@ def sizes_section(sizes: dict[str, int]) -> Section:
 
 
 def times_report(times: Facts) -> list[Block]:
-    """Seconds of each stage, piece and round, and the process's peak memory."""
+    """Seconds of each stage, shard and round, and the process's peak memory."""
     stages = [("stage", "seconds"), *((name, f"{seconds:.3f}") for name, seconds in times["stages"].items())]
     report: list[Block] = [Section(stages)]
-    if pieces := times.get("pieces"):
-        names = list(pieces[0]["seconds"])
-        rows: list[Sequence[object]] = [("piece", *names, "kept, by the plan")]
-        for index, piece in enumerate(pieces):
-            seconds = (f"{piece['seconds'][name]:.3f}" for name in names)
-            rows.append((index, *seconds, f"{piece['kept_bytes'] / 2**20:,.1f} MiB"))
+    if shards := times.get("shards"):
+        names = list(shards[0]["seconds"])
+        rows: list[Sequence[object]] = [("shard", *names, "kept, by the plan")]
+        for index, shard in enumerate(shards):
+            seconds = (f"{shard['seconds'][name]:.3f}" for name in names)
+            rows.append((index, *seconds, f"{shard['kept_bytes'] / 2**20:,.1f} MiB"))
         report.append(Section(rows))
     if times["rounds"]:
         rounds = [(row["round"], row["tasks"], f"{row['seconds']:.3f}") for row in times["rounds"]]
@@ -202,4 +202,4 @@ def place(path: Path) -> str:
 
 def worth(verdict: Verdict) -> dict[str, str]:
     """What a valid proof is worth."""
-    return ({"pieces": str(verdict.pieces)} if verdict.pieces > 1 else {}) | {"security": verdict.security.summary}
+    return ({"shards": str(verdict.shards)} if verdict.shards > 1 else {}) | {"security": verdict.security.summary}

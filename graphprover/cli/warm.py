@@ -11,7 +11,7 @@ from graphprover.cli.paths import program_argument
 from graphprover.cli.program_args import machine_of
 from graphprover.vm.statement.shape import MIN_ROWS
 from graphprover.vm.statement.statement import Machine
-from graphprover.vm.statement.version import FAMILY_NUMBERS
+from graphprover.vm.statement.version import CHIP_NUMBERS
 from graphprover.vm.traces.possible import possible_tables
 
 SLOW = 0.2  # seconds: what takes less gets no line
@@ -113,7 +113,7 @@ def _warm_gpu(machines: Sequence[Machine], number: int) -> None:
 
     tables: Iterator[AirDescription] = chain.from_iterable(map(possible_tables, machines))
     if not machines:
-        tables = possible_tables(Machine(smallest()), set(FAMILY_NUMBERS))
+        tables = possible_tables(Machine(smallest()), set(CHIP_NUMBERS))
     started, done, before = time.perf_counter(), 0, kept()
 
     def tell(kernel: str, seconds: float, left: int) -> None:

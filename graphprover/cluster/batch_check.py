@@ -36,7 +36,7 @@ class Returned:
     def check(self, job: Job, result: Any) -> Made:
         """Return a worker's result for a job, every field of the type that it should have.
 
-        The header of the proof is verified: the level and the proximity, the rate and the pieces if they were asked
+        The header of the proof is verified: the level and the proximity, the rate and the shards if they were asked
         for, the program, and for a guest output, exit code and cycles. The payload is compared with the checksum of the
         payload that the worker has verified.
         Raises VerificationError, and what `Job.claim` raises.
@@ -57,7 +57,7 @@ class Returned:
                 seconds={str(name): float(seconds) for name, seconds in made.seconds.items()},
                 peak_bytes=int(made.peak_bytes),
                 kept=kept,
-                pieces=tuple({str(name): float(seconds) for name, seconds in one.items()} for one in made.pieces),
+                shards=tuple({str(name): float(seconds) for name, seconds in one.items()} for one in made.shards),
                 cells=int(made.cells),
                 observation=made.observation if isinstance(made.observation, Observation) else None,
             )

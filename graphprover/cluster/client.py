@@ -1,4 +1,4 @@
-"""A cluster that is joined, or started, and whole proofs on it; those in pieces: ``pieces``."""
+"""A cluster that is joined, or started, and whole proofs on it; those in shards: ``shards``."""
 
 import logging
 import threading

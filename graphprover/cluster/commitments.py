@@ -1,8 +1,8 @@
-"""What workers have committed to, and whose version of each piece counts if workers differ.
+"""What workers have committed to, and whose version of each shard counts if workers differ.
 
-An honest piece is the same whoever makes it, and what it adds to the buses follows from its commitment and the
-challenges. So pieces that hold by themselves, but not together, were committed to by a worker at fault, unless the
-statement is false. Of two workers that commit to different things for one piece, one is at fault.
+An honest shard is the same whoever makes it, and what it adds to the buses follows from its commitment and the
+challenges. So shards that hold by themselves, but not together, were committed to by a worker at fault, unless the
+statement is false. Of two workers that commit to different things for one shard, one is at fault.
 """
 
 from collections import Counter
@@ -16,22 +16,22 @@ from graphprover.telemetry.merge import Asked
 
 @dataclass(frozen=True, eq=False)
 class Version:
-    """What one worker has committed to for a piece."""
+    """What one worker has committed to for a shard."""
 
     commitment: Commitment
     worker: str  # its address
-    token: str  # under which the worker keeps arrays of the piece
+    token: str  # under which the worker keeps arrays of the shard
     outcome: Outcome  # of the task
     asked: Asked | None  # what was seen of the task, if that was asked for
 
 
 def differing(first: Sequence[Version], second: Mapping[int, Version]) -> list[int]:
-    """Return the pieces whose second version is another than the first; ``second``: by index, not of all pieces."""
+    """Return the shards whose second version is another than the first; ``second``: by index, not of all shards."""
     return [index for index, version in second.items() if version.commitment != first[index].commitment]
 
 
 def suspects(first: Sequence[Version], second: Mapping[int, Version]) -> list[str]:
-    """Return the workers that have committed to something else than another worker, those with most such pieces first.
+    """Return the workers that have committed to something else than another worker, those with most such shards first.
 
     A worker at fault differs from all others. If there are two workers, nothing says which of them is at fault.
     """
@@ -44,13 +44,13 @@ def suspects(first: Sequence[Version], second: Mapping[int, Version]) -> list[st
 
 
 def without(first: Sequence[Version], second: Mapping[int, Version], workers: Set[str]) -> list[Version]:
-    """Return the version of each piece that counts if these workers are at fault."""
+    """Return the version of each shard that counts if these workers are at fault."""
     return [second.get(index, own) if own.worker in workers else own for index, own in enumerate(first)]
 
 
 def by_workers(makers: Mapping[int, str]) -> str:
-    """Return the workers by whom pieces are, for people; ``makers``: the address for each piece's index."""
-    pieces: dict[str, list[str]] = {}
+    """Return the workers by whom shards are, for people; ``makers``: the address for each shard's index."""
+    shards: dict[str, list[str]] = {}
     for index, worker in sorted(makers.items()):
-        pieces.setdefault(worker, []).append(str(index))
-    return ", ".join(f"{worker} (piece{'s' * (len(own) > 1)} {', '.join(own)})" for worker, own in pieces.items())
+        shards.setdefault(worker, []).append(str(index))
+    return ", ".join(f"{worker} (shard{'s' * (len(own) > 1)} {', '.join(own)})" for worker, own in shards.items())

@@ -22,7 +22,7 @@ from graphprover.cluster.results import raised
 from graphprover.cluster.tasks import EVENTS, Errand, Outcome, Try
 from graphprover.cluster.workers import ANSWER_SECONDS, GPU, LOOK_SECONDS, SLOT, Members, gpus_asked
 from graphprover.device import Device
-from graphprover.graphs.rounds.transcript import OtherPiece
+from graphprover.graphs.rounds.transcript import OtherShard
 from graphprover.runtime.settings import SILENCE, setting
 from graphprover.vm.executor.faults import GuestFault, OtherExitCode
 
@@ -389,5 +389,5 @@ def _is_own_fault(error: Exception) -> bool:
     from graphprover.jobs.programs import ProgramError
 
     own = ValueError | ProgramError | GuestFault | OtherExitCode | ModuleNotFoundError | TooLarge
-    # Of a piece that is another than what has committed, the client finds the worker at fault.
-    return isinstance(error, own | OtherPiece)
+    # Of a shard that is another than what has committed, the client finds the worker at fault.
+    return isinstance(error, own | OtherShard)

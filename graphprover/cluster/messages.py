@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphprover.device import Device
-from graphprover.graphs.task_keys import PieceNumber
+from graphprover.graphs.task_keys import ShardNumber
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,13 +23,13 @@ class Whole:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A piece that is to be made."""
+    """A shard that is to be made."""
 
-    subject: Any  # the piece, prepared; or the job whose run is cut into pieces
-    number: PieceNumber
+    subject: Any  # the shard, prepared; or the job whose run is cut into shards
+    number: ShardNumber
     token: str  # of the proof
     device: Device | str
-    waiting: int  # how many pieces of the proof each process may have to hold at once, with this one
+    waiting: int  # how many shards of the proof each process may have to hold at once, with this one
     observe: bool = False  # what is seen of it is to come back
 
 

@@ -26,7 +26,7 @@ from graphprover.graphs.observer import TaskTime, timed
 from graphprover.jobs.jobs import Job, made
 from graphprover.protocol.layout import Layout
 from graphprover.prover.local import Made
-from graphprover.prover.prepare import Prepared, PreparedPieces
+from graphprover.prover.prepare import Prepared, PreparedShards
 from graphprover.telemetry.activities import EXECUTE, HOST, VERIFY, WAITING, activity, shares
 from graphprover.telemetry.subscribe import observed
 from graphprover.vm.statement.guest import Guest, claim_in
@@ -131,7 +131,7 @@ SHOWN: dict[str, Callable[[], int]] = {
 
 
 def metered(
-    subject: Job | Prepared | PreparedPieces, device: Device | str, observe: bool = False, verified: bool = True
+    subject: Job | Prepared | PreparedShards, device: Device | str, observe: bool = False, verified: bool = True
 ) -> Made:
     """`graphprover.jobs.jobs.made` in a task of Dask's, which hears how many seconds it has taken with what.
 
@@ -148,8 +148,8 @@ def metered(
     return result
 
 
-def metered_piece(make: Callable[[Device], P], device: Device | str, observe: bool) -> P:
-    """What ``make`` makes of a piece by the device, in a task of Dask's; no proof is counted. ``observe``: as above."""
+def metered_shard(make: Callable[[Device], P], device: Device | str, observe: bool) -> P:
+    """What ``make`` makes of a shard by the device, in a task of Dask's; no proof is counted. ``observe``: as above."""
     own = METERS.use(device)
     with timed() as tasks, observed() if observe else nullcontext():
         result = make(own)
@@ -229,6 +229,6 @@ def _collect() -> None:
         REGISTRY.register(_Prometheus())
 
 
-def _cycles(subject: Job | Prepared | PreparedPieces, result: Made) -> int:
+def _cycles(subject: Job | Prepared | PreparedShards, result: Made) -> int:
     guest = isinstance(subject, Job) and isinstance(subject.prover.program, Guest)
     return claim_in(result.proof).cycles if guest else 0

@@ -13,7 +13,7 @@ from distributed.core import error_message
 
 from graphprover.cluster import ClusterError
 from graphprover.proof.proof import Proof
-from graphprover.proof.sharded import ProofInPieces, proof_from_bytes
+from graphprover.proof.sharded import ShardedProof, proof_from_bytes
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.hashing import DIGEST_BYTES
 from graphprover.protocol.proof import least_bytes
@@ -71,32 +71,32 @@ def expect_type(value: Any, kind: type[R]) -> R:
     return value
 
 
-def proof_in(result: Any) -> Proof | ProofInPieces:
+def proof_in(result: Any) -> Proof | ShardedProof:
     """Return the proof in a worker's result, parsed from its own bytes; raises VerificationError if there is none.
 
     Unpickling does not check the types of fields. Parsing the bytes does.
     """
     proof = getattr(result, "proof", None)
-    if not isinstance(proof, Proof | ProofInPieces):
+    if not isinstance(proof, Proof | ShardedProof):
         raise VerificationError(f"the worker returned {type(result).__name__}, which holds no proof")
     return _parsed(proof.to_bytes, proof_from_bytes)
 
 
 @dataclass(frozen=True)
 class Commitment:
-    """What a piece has committed to. It is the same whoever makes the piece."""
+    """What a shard has committed to. It is the same whoever makes the shard."""
 
-    digest: bytes  # of all that its transcript has absorbed: `protocol.pieces.digest_of`
+    digest: bytes  # of all that its transcript has absorbed: `protocol.shards.digest_of`
     header: Proof  # without its payload
 
 
 def commitment_in(result: Any) -> Commitment:
-    """Return what a piece has committed to by a worker's result; raises VerificationError if that is not in it."""
+    """Return what a shard has committed to by a worker's result; raises VerificationError if that is not in it."""
     digest, header = getattr(result, "digest", None), getattr(result, "header", None)
     if not isinstance(digest, bytes) or not isinstance(header, Proof):
-        raise VerificationError(f"the worker returned {type(result).__name__}, which holds no commitment of a piece")
+        raise VerificationError(f"the worker returned {type(result).__name__}, which holds no commitment of a shard")
     if len(digest) != DIGEST_BYTES or header.payload != b"":
-        raise VerificationError("the worker returned a malformed commitment of a piece")
+        raise VerificationError("the worker returned a malformed commitment of a shard")
 
     def padded() -> bytes:  # a parser refuses proofs that are too short for their tables
         return replace(header, payload=bytes(least_bytes(len(header.log_heights), 0, header.parameters))).to_bytes()

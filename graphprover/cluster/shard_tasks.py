@@ -1,4 +1,4 @@
-"""The two tasks of each piece on a Dask cluster, and the checks of what they return."""
+"""The two tasks of each shard on a Dask cluster, and the checks of what they return."""
 
 import logging
 import pickle
@@ -16,62 +16,62 @@ from graphprover.cluster.results import commitment_in, expect_type, proof_in
 from graphprover.cluster.tasks import Errand, Outcome
 from graphprover.device import Device
 from graphprover.graphs.progress import Tell
-from graphprover.graphs.rounds.transcript import OtherPiece
-from graphprover.graphs.task_keys import PieceNumber
+from graphprover.graphs.rounds.transcript import OtherShard
+from graphprover.graphs.task_keys import ShardNumber
 from graphprover.proof.proof import Proof
-from graphprover.protocol.errors import VerificationError, piece_error
+from graphprover.protocol.errors import VerificationError, shard_error
 from graphprover.protocol.joint import Joint
 from graphprover.protocol.proof import BatchProof
 from graphprover.telemetry.merge import Asked, SeenPart
 from graphprover.telemetry.subscribe import clock, observing
 
-COMMIT, FINISH = "commit", "finish"  # the tasks of a piece, functions of `graphprover.cluster.worker`
+COMMIT, FINISH = "commit", "finish"  # the tasks of a shard, functions of `graphprover.cluster.worker`
 
-Check = Callable[[int, Proof], "Future[BatchProof]"]  # begins to verify a piece
+Check = Callable[[int, Proof], "Future[BatchProof]"]  # begins to verify a shard
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Refused:
-    """A piece that does not hold, or that its second task could not make."""
+    """A shard that does not hold, or that its second task could not make."""
 
     error: VerificationError
     worker: str  # the address of the worker that has returned it
-    other: bool = False  # it is another piece than the one that has committed
+    other: bool = False  # it is another shard than the one that has committed
 
 
 @dataclass(eq=False)
-class PieceTasks:
-    """A proof whose pieces are made."""
+class ShardTasks:
+    """A proof whose shards are made."""
 
     cluster: Cluster
     name: str  # for people
     parts: Sequence[Any]
     device: Device | str
     tell: Tell | None
-    current: dict[int, Version] = field(default_factory=dict)  # by piece, the versions that count for now
+    current: dict[int, Version] = field(default_factory=dict)  # by shard, the versions that count for now
     kept: set[Outcome] = field(default_factory=set)  # of versions whose arrays workers keep
     made: dict[int, Proof] = field(default_factory=dict)
-    batches: dict[int, BatchProof] = field(default_factory=dict)  # what is in the pieces that hold
+    batches: dict[int, BatchProof] = field(default_factory=dict)  # what is in the shards that hold
     observe: bool = field(default_factory=observing)
     sent: dict[tuple[int, str], float] = field(default_factory=dict)  # on `clock`, when a task first was
     finished: dict[int, Asked] = field(default_factory=dict)  # what was seen of the second tasks that count
 
     @property
-    def numbers(self) -> list[PieceNumber]:
-        """The numbers of all pieces."""
-        return [PieceNumber(index, len(self.parts)) for index in range(len(self.parts))]
+    def numbers(self) -> list[ShardNumber]:
+        """The numbers of all shards."""
+        return [ShardNumber(index, len(self.parts)) for index in range(len(self.parts))]
 
-    def commit(self, pieces: Iterable[int], avoid: Mapping[int, frozenset[str]]) -> dict[int, Version]:
-        """Run the first task of these pieces, and return what they have committed to.
+    def commit(self, shards: Iterable[int], avoid: Mapping[int, frozenset[str]]) -> dict[int, Version]:
+        """Run the first task of these shards, and return what they have committed to.
 
-        ``avoid``: for each piece the workers that get it only if there is no other. A task that returns no commitment
+        ``avoid``: for each shard the workers that get it only if there is no other. A task that returns no commitment
         is run again, once, by another worker if there is one; then VerificationError names the worker.
         """
-        token, refused = uuid.uuid4().hex[:8], dict[PieceNumber, Refused]()
+        token, refused = uuid.uuid4().hex[:8], dict[ShardNumber, Refused]()
 
-        def take(number: PieceNumber, outcome: Outcome) -> None:
+        def take(number: ShardNumber, outcome: Outcome) -> None:
             if outcome.error:
                 raise outcome.error
             self.kept.add(outcome)
@@ -79,18 +79,18 @@ class PieceTasks:
                 commitment, asked = commitment_in(outcome.value), self._asked(number, COMMIT, outcome.value)
             except VerificationError as error:
                 self._release(outcome)
-                refused[number] = Refused(piece_error(number.index, error), outcome.worker)
+                refused[number] = Refused(shard_error(number.index, error), outcome.worker)
             else:
                 self.current[number.index] = Version(commitment, outcome.worker, token, outcome, asked)
 
-        def run(numbers: Iterable[PieceNumber], avoid: Mapping[int, frozenset[str]]) -> None:
+        def run(numbers: Iterable[ShardNumber], avoid: Mapping[int, frozenset[str]]) -> None:
             errands = {}
             for number in numbers:
                 self._forget(number.index, COMMIT)
                 errands[self._errand(number, COMMIT, token, avoid)] = number
             self._run(errands, take)
 
-        chosen = [number for number in self.numbers if number.index in set(pieces)]
+        chosen = [number for number in self.numbers if number.index in set(shards)]
         run(chosen, avoid)
         if refused:
             again = list(refused)
@@ -105,26 +105,26 @@ class PieceTasks:
 
     def finish(
         self,
-        numbers: Iterable[PieceNumber],
+        numbers: Iterable[ShardNumber],
         avoid: Mapping[int, frozenset[str]],
         joint: Joint,
         nonce: int,
         check: Check,
-    ) -> dict[PieceNumber, Refused]:
-        """Run the second task of these pieces, and return what is wrong with the pieces that do not hold.
+    ) -> dict[ShardNumber, Refused]:
+        """Run the second task of these shards, and return what is wrong with the shards that do not hold.
 
-        ``check`` begins to verify a piece; the wait for that is after the last piece has come.
+        ``check`` begins to verify a shard; the wait for that is after the last shard has come.
         """
-        refused: dict[PieceNumber, Refused] = {}
-        checks: dict[PieceNumber, tuple[Future[BatchProof], str]] = {}
+        refused: dict[ShardNumber, Refused] = {}
+        checks: dict[ShardNumber, tuple[Future[BatchProof], str]] = {}
 
-        def take(number: PieceNumber, outcome: Outcome) -> None:
+        def take(number: ShardNumber, outcome: Outcome) -> None:
             index, worker, finished = number.index, outcome.worker, outcome.value
             version = self.current[index]
             self._release(version.outcome)
-            if isinstance(outcome.error, OtherPiece):
-                reason = f"{worker} makes another piece than {version.worker} has committed to"
-                refused[number] = Refused(piece_error(index, reason), worker, other=True)
+            if isinstance(outcome.error, OtherShard):
+                reason = f"{worker} makes another shard than {version.worker} has committed to"
+                refused[number] = Refused(shard_error(index, reason), worker, other=True)
                 return
             if outcome.error:
                 raise outcome.error
@@ -132,7 +132,7 @@ class PieceTasks:
                 proof = expect_type(proof_in(finished), Proof)
                 asked = self._asked(number, FINISH, finished)
             except VerificationError as error:
-                refused[number] = Refused(piece_error(index, error), worker)
+                refused[number] = Refused(shard_error(index, error), worker)
                 return
             self.made[index] = proof
             if asked:
@@ -157,7 +157,7 @@ class PieceTasks:
         return refused
 
     def release(self) -> None:
-        """Let workers forget what they keep of pieces that were not finished."""
+        """Let workers forget what they keep of shards that were not finished."""
         for outcome in list(self.kept):
             self._release(outcome)
 
@@ -167,7 +167,7 @@ class PieceTasks:
             self.cluster.release(outcome)
 
     def _forget(self, index: int, task: str) -> None:
-        """The piece is made, or begun, anew."""
+        """The shard is made, or begun, anew."""
         self.made.pop(index, None)
         self.sent.pop((index, task), None)
         if task == COMMIT:
@@ -176,15 +176,15 @@ class PieceTasks:
     def _warn(self, refused: Refused) -> None:
         _log.warning("graphprover: prove-%s: %s, by %s", self.name, refused.error, refused.worker)
 
-    def _asked(self, number: PieceNumber, task: str, value: Any) -> Asked | None:
-        """What was seen of a task that gave a `one_piece.Held` or `Finished`, if that was asked for."""
+    def _asked(self, number: ShardNumber, task: str, value: Any) -> Asked | None:
+        """What was seen of a task that gave a `one_shard.Held` or `Finished`, if that was asked for."""
         if not self.observe:
             return None
         sent, came = self.sent[number.index, task], clock()
         return Asked(expect_type(getattr(value, "seen", None), SeenPart), sent, came, _pickled_size(value))
 
     def _errand(
-        self, number: PieceNumber, task: str, token: str, avoid: Mapping[int, frozenset[str]], *more: Any
+        self, number: ShardNumber, task: str, token: str, avoid: Mapping[int, frozenset[str]], *more: Any
     ) -> Errand:
         def payload() -> bytes:
             waiting = -(-number.count // self.cluster.workers(self.device))
@@ -203,7 +203,7 @@ class PieceTasks:
             avoid=avoid.get(number.index, frozenset()),
         )
 
-    def _run(self, errands: Mapping[Errand, PieceNumber], take: Callable[[PieceNumber, Outcome], None]) -> None:
+    def _run(self, errands: Mapping[Errand, ShardNumber], take: Callable[[ShardNumber, Outcome], None]) -> None:
         with closing(self.cluster.run(errands, self.device, lambda one, worker: self._say(one.name))) as outcomes:
             for outcome in outcomes:
                 take(errands[outcome.errand], outcome)

@@ -1,4 +1,4 @@
-"""One piece of a proof whose others are made elsewhere: it commits, and is finished once all have.
+"""One shard of a proof whose others are made elsewhere: it commits, and is finished once all have.
 
 What it keeps between the two is in the memory of the process, and nowhere else: whoever gets it from another process
 has the digest and the header alone, and makes the rest again.
@@ -29,31 +29,31 @@ from graphprover.graphs.observer import (
 )
 from graphprover.graphs.planner.plan import Peak
 from graphprover.graphs.planner.roofline import assumed
-from graphprover.graphs.planner.shard_memory import On, PiecePlan, plan_keeping, plan_pieces
+from graphprover.graphs.planner.shard_memory import On, ShardPlan, plan_keeping, plan_shards
 from graphprover.graphs.proof_graph import Keep
-from graphprover.graphs.task_keys import Key, PieceNumber
+from graphprover.graphs.task_keys import Key, ShardNumber
 from graphprover.proof.proof import Proof
 from graphprover.proof.sizes import sizes_of
 from graphprover.protocol.joint import Joint
 from graphprover.prover.observe import made_in
 from graphprover.prover.peak_memory import given_bytes
-from graphprover.prover.prepare import Prepared, PreparedPieces, wrapped
-from graphprover.prover.sharded import InPieces
+from graphprover.prover.prepare import Prepared, PreparedShards, wrapped
+from graphprover.prover.sharded import InShards
 from graphprover.telemetry.merge import SeenPart
 from graphprover.telemetry.model import Memory, Stage
 from graphprover.telemetry.subscribe import observing, on_clock
 
-COMMIT, PROVE = "commit", "prove"  # stages of a piece
+COMMIT, PROVE = "commit", "prove"  # stages of a shard
 
-Source = Prepared | PreparedPieces
+Source = Prepared | PreparedShards
 
-_runs: "WeakValueDictionary[str, PreparedPieces]" = WeakValueDictionary()  # by token: runs whose pieces are held here
+_runs: "WeakValueDictionary[str, PreparedShards]" = WeakValueDictionary()  # by token: runs whose shards are held here
 _held: "WeakSet[Held]" = WeakSet()
 
 
 @dataclass(frozen=True)
 class Finished:
-    """A piece that was made here, to be verified by who has asked for it."""
+    """A shard that was made here, to be verified by who has asked for it."""
 
     proof: Proof
     seconds: Mapping[str, float]  # by stage: "prepare", "wait", "prove"
@@ -66,7 +66,7 @@ class Finished:
 
 
 class Store:
-    """What a piece keeps, until somebody takes it or it is dropped, by whatever thread."""
+    """What a shard keeps, until somebody takes it or it is dropped, by whatever thread."""
 
     def __init__(self) -> None:
         self._values: dict[Key, Any] = {}
@@ -89,12 +89,12 @@ class Store:
 
 
 class Held:
-    """A piece that has committed, and what is kept of it in this process; elsewhere, what the client needs alone."""
+    """A shard that has committed, and what is kept of it in this process; elsewhere, what the client needs alone."""
 
     def __init__(self, digest: bytes, header: Proof, seen: SeenPart | None = None) -> None:
         self.digest, self.header = digest, header  # the proof without its payload
         self.seen = seen  # where that was asked for
-        self.source: Source | None = None  # what it is a piece of, as `_sources` gives it
+        self.source: Source | None = None  # what it is a shard of, as `_sources` gives it
         self.token, self.nbytes = "", 0
         self.keep: Keep | None = None  # nothing is known of it elsewhere
         self.seconds: Mapping[str, float] = {}
@@ -102,7 +102,7 @@ class Held:
         finalize(self, self.store.drop).atexit = False
 
     def __sizeof__(self) -> int:
-        """In bytes: Dask decides by it where the piece is finished."""
+        """In bytes: Dask decides by it where the shard is finished."""
         return object.__sizeof__(self) + self.nbytes
 
     def __reduce__(self) -> Any:
@@ -110,25 +110,25 @@ class Held:
 
 
 def commit_one(part: Part, device: Device) -> Held:
-    """Rounds 0 and 1 of a piece, of which is kept what the device's memory allows.
+    """Rounds 0 and 1 of a shard, of which is kept what the device's memory allows.
 
     Raises what `graphprover.jobs.jobs.made` raises before there is a proof.
     """
     times = [time.perf_counter()]
     source = _source(part, device)
-    piece = _piece(source, part.number)
+    shard = _shard(source, part.number)
     times.append(time.perf_counter())
-    planned = _planned(piece, part, device)
-    peak = _peak(piece, planned.keep, device)
+    planned = _planned(shard, part, device)
+    peak = _peak(shard, planned.keep, device)
     with admitted(device, peak.bytes, f"{part.number}: {peak}"):
         times.append(time.perf_counter())
-        with _looking(device, part, piece) as looking:
-            committed = looking.by.commit(part.number, piece, planned.keep)
+        with _looking(device, part, shard) as looking:
+            committed = looking.by.commit(part.number, shard, planned.keep)
         times.append(time.perf_counter())
-        seen = looking.seen(COMMIT, times, planned, peak.bytes - given_bytes(device, piece)) if observing() else None
-        held = Held(committed.digest, piece.header, seen)
+        seen = looking.seen(COMMIT, times, planned, peak.bytes - given_bytes(device, shard)) if observing() else None
+        held = Held(committed.digest, shard.header, seen)
         held.source, held.token, held.keep = source, part.token, planned.keep
-        held.nbytes = planned.kept + given_bytes(device, piece)
+        held.nbytes = planned.kept + given_bytes(device, shard)
         held.store.fill(committed.kept, device, held.nbytes)
     held.seconds = _stages(times)
     _held.add(held)
@@ -138,75 +138,75 @@ def commit_one(part: Part, device: Device) -> Held:
 def finish_one(part: Part, joint: Joint, nonce: int, held: Held | None, device: Device) -> Finished:
     """The other rounds, from what was kept, or from the beginning.
 
-    Raises what `graphprover.jobs.jobs.made` raises; RuntimeError where the piece is another than the one that has
+    Raises what `graphprover.jobs.jobs.made` raises; RuntimeError where the shard is another than the one that has
     committed.
     """
     times = [time.perf_counter()]
     source = held.source if held and held.source else _source(part, device)
-    piece, store = _piece(source, part.number), held.store if held else Store()
+    shard, store = _shard(source, part.number), held.store if held else Store()
     times.append(time.perf_counter())
     planned = held.keep if held else None
-    peaks = [_peak(piece, keep or Keep.NOTHING, device) for keep in (Keep.NOTHING, planned)]
+    peaks = [_peak(shard, keep or Keep.NOTHING, device) for keep in (Keep.NOTHING, planned)]
     peak = max(peaks, key=lambda peak: peak.bytes)
     with admitted(device, peak.bytes, f"{part.number}: {peak}", store.grant):
         kept = store.take()
         again = not kept and planned != Keep.NOTHING
         times.append(time.perf_counter())
         there = bool(kept)
-        with _looking(device, part, piece) as looking:
-            proven = looking.by.finish(part.number, piece, kept, joint, nonce)
-            proof = wrapped(proven, piece.header)
+        with _looking(device, part, shard) as looking:
+            proven = looking.by.finish(part.number, shard, kept, joint, nonce)
+            proof = wrapped(proven, shard.header)
         store.drop()
         times.append(time.perf_counter())
         seen = None
         if observing():
-            of_piece = plan_keeping([(piece.layout, piece.traces)], On.of(device), planned or Keep.NOTHING).pieces[0]
-            more = peak.bytes - given_bytes(device, piece) - of_piece.kept * there
-            seen = looking.seen(PROVE, times, of_piece, more, sizes_of(proof, piece.layout, decoded=proven.proof))
+            of_shard = plan_keeping([(shard.layout, shard.traces)], On.of(device), planned or Keep.NOTHING).shards[0]
+            more = peak.bytes - given_bytes(device, shard) - of_shard.kept * there
+            seen = looking.seen(PROVE, times, of_shard, more, sizes_of(proof, shard.layout, decoded=proven.proof))
     return Finished(proof, _stages(times), again, seen)
 
 
 def _source(part: Part, device: Device) -> Source:
-    """What the piece is one of. A guest runs once for all of them that are made here at about the same time."""
+    """What the shard is one of. A guest runs once for all of them that are made here at about the same time."""
     if isinstance(part.subject, Prepared):
         return part.subject
     prepared = _runs.get(part.token)
     if prepared is None:
         made = part.subject.prepared(device)
-        assert isinstance(made, PreparedPieces) and len(made.pieces) == part.number.count
+        assert isinstance(made, PreparedShards) and len(made.shards) == part.number.count
         prepared = _runs[part.token] = made
     return prepared
 
 
-def _piece(source: Source, number: PieceNumber) -> Prepared:
-    return source.pieces[number.index] if isinstance(source, PreparedPieces) else source
+def _shard(source: Source, number: ShardNumber) -> Prepared:
+    return source.shards[number.index] if isinstance(source, PreparedShards) else source
 
 
-def _planned(piece: Prepared, part: Part, device: Device) -> PiecePlan:
-    """What to keep of it, if all pieces that this process may have to hold are like it."""
-    budget = largest(device) // min(sharing(device), part.number.count) - given_bytes(device, piece)
-    plan = plan_pieces([(piece.layout, piece.traces)] * part.waiting, On.of(device), budget)
+def _planned(shard: Prepared, part: Part, device: Device) -> ShardPlan:
+    """What to keep of it, if all shards that this process may have to hold are like it."""
+    budget = largest(device) // min(sharing(device), part.number.count) - given_bytes(device, shard)
+    plan = plan_shards([(shard.layout, shard.traces)] * part.waiting, On.of(device), budget)
     before = sum(held.token == part.token for held in _held)
-    return plan.pieces[min(before, part.waiting - 1)]
+    return plan.shards[min(before, part.waiting - 1)]
 
 
-def _peak(piece: Prepared, keep: Keep, device: Device) -> Peak:
-    """Of one piece by itself, with the arrays that a CPU is given."""
-    peak = plan_keeping([(piece.layout, piece.traces)], On.of(device), keep).peak
-    return replace(peak, bytes=peak.bytes + given_bytes(device, piece))
+def _peak(shard: Prepared, keep: Keep, device: Device) -> Peak:
+    """Of one shard by itself, with the arrays that a CPU is given."""
+    peak = plan_keeping([(shard.layout, shard.traces)], On.of(device), keep).peak
+    return replace(peak, bytes=peak.bytes + given_bytes(device, shard))
 
 
 @dataclass(frozen=True)
 class _Looking:
-    """A graph of a piece as it runs, and who looks on."""
+    """A graph of a shard as it runs, and who looks on."""
 
-    by: InPieces
-    piece: Prepared
+    by: InShards
+    shard: Prepared
     observer: Observer | None
     graphs: list[GraphOfProof]
 
     def seen(
-        self, stage: str, times: list[float], plan: PiecePlan, peak: int, sizes: Mapping[str, int] | None = None
+        self, stage: str, times: list[float], plan: ShardPlan, peak: int, sizes: Mapping[str, int] | None = None
     ) -> SeenPart:
         """What was seen; ``peak``: bytes that the plan foresees beyond those before."""
         assert self.observer is not None
@@ -217,7 +217,7 @@ class _Looking:
                 for i, name in enumerate(("prepare", "wait", stage))
             ),
             tasks=self.observer.tasks(self.graphs, began),
-            tables=seen_tables(self.piece.layout),
+            tables=seen_tables(self.shard.layout),
             device=device.kind,
             machine=machine(device),
             executor=THREADS,
@@ -232,17 +232,17 @@ class _Looking:
 
 
 @contextmanager
-def _looking(device: Device, part: Part, piece: Prepared) -> Iterator[_Looking]:
+def _looking(device: Device, part: Part, shard: Prepared) -> Iterator[_Looking]:
     observer, graphs = observer_for(device), list[GraphOfProof]()
     run = executor_for(THREADS, device.threads)
 
     def run_seen(task: Any) -> Any:
         if observer:
-            graphs.append(GraphOfProof(task, piece.layout, made_in(piece), 0))
+            graphs.append(GraphOfProof(task, shard.layout, made_in(shard), 0))
         return run(task)
 
-    by = InPieces(device, run_seen, part.token, around_tasks(device, observer))
-    yield _Looking(by, piece, observer, graphs)
+    by = InShards(device, run_seen, part.token, around_tasks(device, observer))
+    yield _Looking(by, shard, observer, graphs)
     if observer:
         observer.tell()
 

@@ -1,9 +1,9 @@
-"""A proof in pieces on a Dask cluster: two tasks a piece, and the draw for all of them between.
+"""A sharded proof on a Dask cluster: two tasks a shard, and the draw for all of them between.
 
-A piece is finished by the worker on which it has committed, since its arrays are there; nothing of it travels but its
+A shard is finished by the worker on which it has committed, since its arrays are there; nothing of it travels but its
 digest, its header and, in the end, its proof. What a lost worker held is made again elsewhere, and the digests stand.
-The client verifies each piece as it comes, so workers do not: one that does not hold is made again elsewhere, too. If
-what pieces have committed to is at fault, they commit again, on other workers, and where these differ is found by that.
+The client verifies each shard as it comes, so workers do not: one that does not hold is made again elsewhere, too. If
+what shards have committed to is at fault, they commit again, on other workers, and where these differ is found by that.
 """
 
 import logging
@@ -16,13 +16,13 @@ from distributed import span
 
 from graphprover.cluster.client import Cluster
 from graphprover.cluster.commitments import Version, by_workers, differing, suspects, without
-from graphprover.cluster.shard_tasks import PieceTasks
+from graphprover.cluster.shard_tasks import ShardTasks
 from graphprover.device import CpuDevice, Device
 from graphprover.graphs.progress import Tell
 from graphprover.graphs.rounds.transcript import joint_nonce
 from graphprover.proof.proof import Proof
-from graphprover.proof.sharded import ProofInPieces
-from graphprover.protocol.errors import VerificationError, piece_error
+from graphprover.proof.sharded import ShardedProof
+from graphprover.protocol.errors import VerificationError, shard_error
 from graphprover.protocol.joint import Joint
 from graphprover.protocol.proof import BatchProof
 from graphprover.telemetry.merge import joined_sight
@@ -35,7 +35,7 @@ MOST_SUSPECTS = 2  # that a proof is made without, one after another: of two wor
 
 _log = logging.getLogger(__name__)
 
-Expect = Callable[[ProofInPieces], Expected]
+Expect = Callable[[ShardedProof], Expected]
 
 
 def prove_parts(
@@ -45,18 +45,18 @@ def prove_parts(
     device: Device | str,
     expect: Expect,
     tell: Tell | None = None,
-) -> tuple[ProofInPieces, Verdict]:
-    """The proof of as many pieces as there are ``parts``, verified, and what it is worth.
+) -> tuple[ShardedProof, Verdict]:
+    """The proof of as many shards as there are ``parts``, verified, and what it is worth.
 
-    What a part may be says `payloads.Part`. ``expect``: what the pieces are verified against, given their headers; it
-    works while they are made. A piece that does not hold is made again, once, by another worker if there is one. Pieces
+    What a part may be says `payloads.Part`. ``expect``: what the shards are verified against, given their headers; it
+    works while they are made. A shard that does not hold is made again, once, by another worker if there is one. Shards
     that do not hold together, or whose headers are refused, commit again, once, on other workers; where these differ,
-    all pieces are finished with what other workers than the suspects have committed to, for two suspects at most.
-    ``tell`` hears of two tasks a piece. Errors are those of `Cluster.prove`, and VerificationError, which names the
+    all shards are finished with what other workers than the suspects have committed to, for two suspects at most.
+    ``tell`` hears of two tasks a shard. Errors are those of `Cluster.prove`, and VerificationError, which names the
     workers.
     """
     began = clock()
-    tasks = PieceTasks(cluster, name.split(" ")[0] or "statement", parts, device, tell)
+    tasks = ShardTasks(cluster, name.split(" ")[0] or "statement", parts, device, tell)
     try:
         with span(tasks.name), ThreadPoolExecutor(1) as meanwhile:
             versions = list(tasks.commit(range(len(parts)), {}).values())
@@ -77,21 +77,21 @@ def prove_parts(
 class _Made:
     """A proof that holds."""
 
-    proof: ProofInPieces
+    proof: ShardedProof
     verdict: Verdict
     versions: Sequence[Version]
     draw: Stage
-    checks: Sequence[Stage]  # the verification of each piece
-    finished: float  # on `clock`, when all pieces held
+    checks: Sequence[Stage]  # the verification of each shard
+    finished: float  # on `clock`, when all shards held
 
 
 @dataclass(frozen=True)
 class _Failure:
-    """Why there is no proof of what the pieces have committed to."""
+    """Why there is no proof of what the shards have committed to."""
 
     error: VerificationError
     by: str  # workers, for people
-    pieces: frozenset[int] = frozenset()  # that are at fault; empty if it may be any
+    shards: frozenset[int] = frozenset()  # that are at fault; empty if it may be any
     agreed: bool = False  # two workers have made the same
 
     def told(self, more: str = "") -> VerificationError:
@@ -100,19 +100,19 @@ class _Failure:
 
 
 def _finished(
-    tasks: PieceTasks,
+    tasks: ShardTasks,
     versions: Sequence[Version],
     expect: Expect,
     meanwhile: ThreadPoolExecutor,
     distrusted: frozenset[str] = frozenset(),
 ) -> _Made | _Failure:
-    """Draw the challenges of what the pieces have committed to, and finish and verify all of them."""
+    """Draw the challenges of what the shards have committed to, and finish and verify all of them."""
     tasks.current = dict(enumerate(versions))
     committers = {index: version.worker for index, version in enumerate(versions)}
     commitments = [version.commitment for version in versions]
     joint = Joint(tuple(commitment.digest for commitment in commitments))
     try:
-        headers = ProofInPieces(joint, tuple(commitment.header for commitment in commitments))
+        headers = ShardedProof(joint, tuple(commitment.header for commitment in commitments))
     except ValueError as error:  # of other parameters
         return _Failure(VerificationError(str(error)), by_workers(committers))
     drawing = clock()
@@ -125,20 +125,20 @@ def _finished(
             against, started = expected.result(), clock()
             batch = against.check(index, proof)
             if batch.lookup_nonce != nonce:
-                raise piece_error(index, "another nonce before the lookup challenges than was drawn")
+                raise shard_error(index, "another nonce before the lookup challenges than was drawn")
             checks[index] = Stage("verify", started, clock())
             return batch
 
         return meanwhile.submit(checked)
 
     def failed(error: VerificationError) -> _Failure:
-        pieces = frozenset() if error.piece is None else frozenset({error.piece})
-        return _Failure(error, by_workers({i: committers[i] for i in pieces or committers}), pieces)
+        shards = frozenset() if error.shard is None else frozenset({error.shard})
+        return _Failure(error, by_workers({i: committers[i] for i in shards or committers}), shards)
 
     refused = tasks.finish(tasks.numbers, {number.index: distrusted for number in tasks.numbers}, joint, nonce, check)
     try:
         against = expected.result()
-    except VerificationError as error:  # wrong headers, which no piece holds with
+    except VerificationError as error:  # wrong headers, which no shard holds with
         return failed(error)
     if refused and not any(one.other for one in refused.values()):
         first = refused
@@ -149,42 +149,42 @@ def _finished(
             if not one.other and one.worker != before:
                 return _Failure(one.error, f"{before} and by {one.worker}", frozenset({number.index}), agreed=True)
     if refused:
-        pieces = frozenset(number.index for number in refused)
+        shards = frozenset(number.index for number in refused)
         return _Failure(
-            next(iter(refused.values())).error, by_workers({index: committers[index] for index in pieces}), pieces
+            next(iter(refused.values())).error, by_workers({index: committers[index] for index in shards}), shards
         )
     finished = clock()
     try:
         verdict = against.verdict([tasks.batches[number.index] for number in tasks.numbers])
     except VerificationError as error:
         return failed(error)
-    proof = ProofInPieces(joint, tuple(tasks.made[number.index] for number in tasks.numbers))
+    proof = ShardedProof(joint, tuple(tasks.made[number.index] for number in tasks.numbers))
     return _Made(proof, verdict, versions, draw, [checks[index] for index in sorted(checks)], finished)
 
 
 def _without_suspects(
-    tasks: PieceTasks, first: Sequence[Version], failure: _Failure, expect: Expect, meanwhile: ThreadPoolExecutor
+    tasks: ShardTasks, first: Sequence[Version], failure: _Failure, expect: Expect, meanwhile: ThreadPoolExecutor
 ) -> _Made:
-    """Have pieces commit again on other workers, and finish what workers that are not suspect have committed to.
+    """Have shards commit again on other workers, and finish what workers that are not suspect have committed to.
 
     Raises VerificationError, which names the workers, if all commit to the same or nothing holds without the suspects.
     """
     if failure.agreed:
         raise failure.told()
 
-    def again(pieces: Sequence[int]) -> dict[int, Version]:
-        shown = ", ".join(map(str, pieces))
-        _log.warning("graphprover: prove-%s: %s; pieces %s commit again", tasks.name, failure.told(), shown)
-        return tasks.commit(pieces, {index: named | {first[index].worker} for index in pieces})
+    def again(shards: Sequence[int]) -> dict[int, Version]:
+        shown = ", ".join(map(str, shards))
+        _log.warning("graphprover: prove-%s: %s; shards %s commit again", tasks.name, failure.told(), shown)
+        return tasks.commit(shards, {index: named | {first[index].worker} for index in shards})
 
     everything = range(len(first))
-    named = frozenset(first[index].worker for index in failure.pieces)
+    named = frozenset(first[index].worker for index in failure.shards)
     second = again([index for index in everything if not named or first[index].worker in named])
     if not differing(first, second) and len(second) < len(first):  # the blame was wrong
         named = frozenset()
         second |= again([index for index in everything if index not in second])
     if not differing(first, second):
-        raise failure.told("; the pieces that were made again are the same")
+        raise failure.told("; the shards that were made again are the same")
     for distrusted in [named] if named else [frozenset({one}) for one in suspects(first, second)[:MOST_SUSPECTS]]:
         shown = ", ".join(sorted(distrusted))
         _log.warning("graphprover: prove-%s: workers differ; it is finished without %s", tasks.name, shown)

@@ -1,4 +1,4 @@
-"""What a worker of a Dask cluster does for us: it makes proofs, or pieces of one, on its own device.
+"""What a worker of a Dask cluster does for us: it makes proofs, or shards of one, on its own device.
 
 `graphprover.cluster.dispatcher` names this module in text, so that a worker without it fails a task and lives. A worker
 that is started with it, ``dask worker … --preload graphprover.worker``, joins once it is warm.
@@ -20,7 +20,7 @@ from distributed import Worker, WorkerPlugin, get_worker
 
 from graphprover.admission.admission import limit_process
 from graphprover.cluster.messages import Part, Whole, unpacked
-from graphprover.cluster.metrics import METERS, install, metered, metered_piece
+from graphprover.cluster.metrics import METERS, install, metered, metered_shard
 from graphprover.cluster.results import carried
 from graphprover.cluster.shard_worker import Finished, Held, commit_one, finish_one
 from graphprover.cluster.tasks import BEGUN, TOGETHER_SECONDS
@@ -68,21 +68,21 @@ def prove_in_turn(payload: bytes) -> list[Made]:
 
 @carried
 def commit(payload: bytes) -> Held:
-    """A piece that has committed, and whose arrays stay."""
+    """A shard that has committed, and whose arrays stay."""
     with _task() as worker:
         part: Part = unpacked(payload)[0]
-        held = metered_piece(lambda device: commit_one(part, device), _own(part.device, worker), part.observe)
+        held = metered_shard(lambda device: commit_one(part, device), _own(part.device, worker), part.observe)
         held.seen = _by(worker, held.seen)
         return held
 
 
 @carried
 def finish(payload: bytes, held: Held | None = None) -> Finished:
-    """A piece that is finished; ``held``: what `commit` has left here, if it has."""
+    """A shard that is finished; ``held``: what `commit` has left here, if it has."""
     with _task() as worker:
         part, joint, nonce = unpacked(payload)
         own = _own(part.device, worker)
-        made = metered_piece(lambda device: finish_one(part, joint, nonce, held, device), own, part.observe)
+        made = metered_shard(lambda device: finish_one(part, joint, nonce, held, device), own, part.observe)
         return replace(made, seen=_by(worker, made.seen))
 
 

@@ -19,19 +19,19 @@ from graphprover.graphs.progress import Tell
 from graphprover.jobs.precompile import compile_missing, load_interpreter
 from graphprover.jobs.programs import Packed, Program, ProgramError, open_program, pack, unpack
 from graphprover.proof.proof import Proof
-from graphprover.proof.sharded import ProofInPieces, proof_from_bytes
+from graphprover.proof.sharded import ShardedProof, proof_from_bytes
 from graphprover.proof.sizes import expected_sizes, proofs_of
-from graphprover.protocol.errors import VerificationError, piece_error
+from graphprover.protocol.errors import VerificationError, shard_error
 from graphprover.protocol.parameters import FAST, RATES
 from graphprover.protocol.security import JOHNSON_PROXIMITY
 from graphprover.prover.autoshard import fitting
 from graphprover.prover.local import Made, checksum_of, make, verify_made
-from graphprover.prover.prepare import Prepared, PreparedPieces, ready
-from graphprover.prover.prove import check_headers, in_pieces
+from graphprover.prover.prepare import Prepared, PreparedShards, ready
+from graphprover.prover.prove import check_headers, in_shards
 from graphprover.reports.notebook import html, quoted, short
 from graphprover.runtime.files import FileError, check_room, read_input, read_proof
 from graphprover.statement.check import warn
-from graphprover.statement.shards import Pieces
+from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement
 from graphprover.telemetry.subscribe import give, stage
 from graphprover.verifier import Expected, Verdict, check_level, expect
@@ -58,8 +58,8 @@ class Prover:
         sha256.verify(proof)
 
     ``program``: what `graphprover prove` takes, a path or ``examples/NAME``, or one that is open. The options are those
-    of `prove`; a guest's pieces are windows of its run, so many of them or of so many cycles (``window``). Where
-    neither is given, its proof is in one piece, or in as many as make it fit the device. It travels to workers as
+    of `prove`; a guest's shards are cycle ranges of its run, so many of them or of so many cycles (``shard_size``).
+    Where neither is given, its proof is in one shard, or in as many as make it fit the device. It travels to workers as
     bytes: the ELF file, or the sources of a ``.py`` program, without executor and device.
 
     Raises ProgramError for what is no program. What its tables leave unread is told in warnings.
@@ -74,15 +74,15 @@ class Prover:
         proximity: str = JOHNSON_PROXIMITY,
         executor: Any = THREADS,
         device: Device | str = "auto",
-        pieces: int | None = None,
-        window: int | None = None,
+        shards: int | None = None,
+        shard_size: int | None = None,
     ) -> None:
         self.program = program if isinstance(program, Program | Guest) else open_program(os.fspath(program))
         self.security, self.rate, self.proximity = security, rate, proximity
         self.executor, self.device = executor, device
-        self.pieces, self.window = pieces, window
-        if window is not None and isinstance(self.program, Program):
-            raise ProgramError(f"{self.program.name}: no guest, so it has no window of cycles")
+        self.shards, self.shard_size = shards, shard_size
+        if shard_size is not None and isinstance(self.program, Program):
+            raise ProgramError(f"{self.program.name}: no guest, so it has no cycle range")
         if isinstance(self.program, Program):
             warn(self.program.statement())
 
@@ -91,10 +91,10 @@ class Prover:
 
     def _repr_html_(self) -> str:
         rate = f"1/{self.rate}" if self.rate else "chosen for each statement"
-        pieces: object = self.pieces or "1; of a guest more if the device needs it"
-        if self.window:
-            pieces = f"one for each {self.window:,} cycles"
-        facts = {"security bits": self.security, "proximity": self.proximity, "rate": rate, "pieces": pieces}
+        shards: object = self.shards or "1; of a guest more if the device needs it"
+        if self.shard_size:
+            shards = f"one for each {self.shard_size:,} cycles"
+        facts = {"security bits": self.security, "proximity": self.proximity, "rate": rate, "shards": shards}
         return html(self._title, facts | {"executor": short(self.executor), "device": short(self.device)})
 
     @property
@@ -117,7 +117,7 @@ class Prover:
         return pack(self.program)
 
     def __getstate__(self) -> dict[str, Any]:
-        options = {name: getattr(self, name) for name in ("security", "rate", "proximity", "pieces", "window")}
+        options = {name: getattr(self, name) for name in ("security", "rate", "proximity", "shards", "shard_size")}
         return options | {"_packed": self._packed, "executor": THREADS, "device": "auto"}
 
     def execute(self, data: bytes = b"", **limits: Unpack[Limits]) -> Execution:
@@ -134,7 +134,7 @@ class Prover:
         state_input: bool = False,
         exit_code: int | str = 0,
         **limits: Unpack[Limits],
-    ) -> Prepared | PreparedPieces:
+    ) -> Prepared | PreparedShards:
         """The statement about a run on ``data`` with its traces, and the shape of its proof."""
         return Job(self, data, "", state_input, exit_code, limits).prepared()
 
@@ -145,9 +145,9 @@ class Prover:
         state_input: bool = False,
         exit_code: int | str = 0,
         **limits: Unpack[Limits],
-    ) -> Proof | ProofInPieces:
+    ) -> Proof | ShardedProof:
         """Prove a run on ``data``; by an executor that is a cluster, its workers run the guest, too: one of them, or
-        those that share the pieces asked for.
+        those that share the shards asked for.
 
         ``state_input``: the proof of a guest states its input. ``exit_code``: of a guest, or ``"any"``; a run that ends
         with another one is not proved. The proof has been verified, by this process, and has the bytes that
@@ -161,18 +161,18 @@ class Prover:
             return made(job, self.executor, self.device).proof
         return made_by_cluster(job, self.executor, self.device)[0]
 
-    def verify(self, proof: Proof | ProofInPieces | bytes) -> Verdict:
+    def verify(self, proof: Proof | ShardedProof | bytes) -> Verdict:
         """Check that this is a proof of this program with the security asked for: arguments and errors of `verify`.
 
         What it says of the program is in the verdict's public values, and ``program.describe`` gives that in words.
         """
         return self._verify(proof_from_bytes(proof) if isinstance(proof, bytes) else proof)
 
-    def _verify(self, proof: Proof | ProofInPieces, caps: Any = None) -> Verdict:
+    def _verify(self, proof: Proof | ShardedProof, caps: Any = None) -> Verdict:
         check_level(proof, self.security)  # before the statement, which may be expensive to make
         return verify_made(proof, self.program.statement_of(proof), self.security, self.proximity, caps)
 
-    def _expect(self, headers: ProofInPieces) -> Expected:
+    def _expect(self, headers: ShardedProof) -> Expected:
         check_level(headers, self.security)  # as above
         statement = self.program.statement_of(headers, coming=True)
         return expect(headers, statement, self.security, self.proximity)
@@ -239,15 +239,15 @@ class Job:
         return self.name or self.prover.program.label.split(" ")[0]
 
     def count(self, claim: Claim | None = None) -> int | None:
-        """Return in how many pieces the proof was asked for; None if the worker decides.
+        """Return in how many shards the proof was asked for; None if the worker decides.
 
-        ``claim``: of the guest's run, which windows need.
+        ``claim``: of the guest's run, which cycle ranges need.
         """
-        if self.prover.window is not None and claim:
-            return -(-claim.cycles // self.prover.window)
-        return self.prover.pieces
+        if self.prover.shard_size is not None and claim:
+            return -(-claim.cycles // self.prover.shard_size)
+        return self.prover.shards
 
-    def prepared(self, device: Device | str | None = None) -> Prepared | PreparedPieces:
+    def prepared(self, device: Device | str | None = None) -> Prepared | PreparedShards:
         """The statement about this run with its traces: executes the guest.
 
         A run is cut so that its proof fits ``device``, where that is given and the prover was not told how to. Raises
@@ -258,43 +258,43 @@ class Job:
             return self._prepared_run(program, device)
         if self.state_input or self.limits or self.exit_code not in (0, ANY):
             raise ProgramError(f"{program.name}: no guest, so it has no input to state, no exit code and no limits")
-        return self._ready(in_pieces(program.statement_for(self._input()), self._pieces))
+        return self._ready(in_shards(program.statement_for(self._input()), self._shards))
 
     @property
-    def _pieces(self) -> int:
-        return 1 if self.prover.pieces is None else self.prover.pieces
+    def _shards(self) -> int:
+        return 1 if self.prover.shards is None else self.prover.shards
 
-    def _prepared_run(self, guest: Guest, device: Device | str | None) -> Prepared | PreparedPieces:
+    def _prepared_run(self, guest: Guest, device: Device | str | None) -> Prepared | PreparedShards:
         prover = self.prover
         by = device_for(device) if isinstance(device, str) else device
         with _compiling(by, guest.compiled()):
             run = guest.record(self._input(), **self.limits)
         self._check_exit_code(run.exit_code)
 
-        def cut(pieces: int) -> Prepared | PreparedPieces:
+        def cut(shards: int) -> Prepared | PreparedShards:
             return self._ready(
                 guest.statement_about(
                     run,
                     state_input=self.state_input,
-                    pieces=pieces,
-                    window=prover.window,
+                    shards=shards,
+                    shard_size=prover.shard_size,
                     rate=prover.rate,
                     device=by,
                 )
             )
 
-        if by is None or prover.pieces is not None or prover.window is not None:
-            return cut(self._pieces)
+        if by is None or prover.shards is not None or prover.shard_size is not None:
+            return cut(self._shards)
         return fitting(cut, run.cycles, by)
 
-    def _ready(self, statement: Statement | Pieces) -> Prepared | PreparedPieces:
+    def _ready(self, statement: Statement | ShardedStatement) -> Prepared | PreparedShards:
         prover = self.prover
         return ready(statement, prover.security, prover.rate, proximity=prover.proximity)
 
-    def check_room(self, prepared: Prepared | PreparedPieces) -> None:
+    def check_room(self, prepared: Prepared | PreparedShards) -> None:
         """Raise FileError if the file for the proof has too little space for it, as far as its size is foreseen."""
         if self.output:
-            sizes = (sum(expected_sizes(piece.layout).values()) for piece in _pieces_of(prepared))
+            sizes = (sum(expected_sizes(shard.layout).values()) for shard in _shards_of(prepared))
             check_room(self.output, sum(sizes))
 
     def own_claim(self) -> Claim | None:
@@ -308,7 +308,7 @@ class Job:
         self._check_exit_code(run.exit_code)
         return Claim(run.output, run.exit_code, run.cycles, self._stated())
 
-    def valid(self) -> Proof | ProofInPieces | None:
+    def valid(self) -> Proof | ShardedProof | None:
         """The proof that is there, where it is valid and of this program; whether of this run, it does not say."""
         data = self._existing()
         if data is None:
@@ -321,7 +321,7 @@ class Job:
             return None
         return proof
 
-    def check_claim(self, proof: Proof | ProofInPieces) -> None:
+    def check_claim(self, proof: Proof | ShardedProof) -> None:
         """Raises VerificationError where a proof of the guest says what was not asked for, as far as that is known."""
         if isinstance(self.prover.program, Guest):
             claim = claim_in(proof)
@@ -329,24 +329,24 @@ class Job:
             if claim.input != self._stated():
                 raise VerificationError(f"{self.label}: the proof states another input, or states one or none unasked")
 
-    def check_returned(self, proof: Proof | ProofInPieces, claim: Claim | None, *, kept: bool = False) -> None:
+    def check_returned(self, proof: Proof | ShardedProof, claim: Claim | None, *, kept: bool = False) -> None:
         """Raise VerificationError unless the header of a worker's proof is what the job asks for.
 
         Level and tables are left to `Prover.verify`.
 
         Args:
             claim: Of the guest's run in this process, with which the proof must agree; None for a program of tables.
-            kept: The proof was there before, possibly at another rate and in other pieces.
+            kept: The proof was there before, possibly at another rate and in other shards.
         """
         self.check_claim(proof)
         rate, count, found = self.prover.rate, self.count(claim), len(proofs_of(proof))
         if not kept and rate is not None and proof.parameters.log_blowup != RATES[rate]:
             raise VerificationError(f"{self.label}: the proof is not at the rate 1/{rate}, which was asked for")
         if not kept and count is not None and count != found:
-            raise VerificationError(f"{self.label}: the proof is in {found} pieces; {count} were asked for")
+            raise VerificationError(f"{self.label}: the proof is in {found} shards; {count} were asked for")
         if claim and claim_in(proof) != claim:
             reason = f"{self.label}: the proof is of another run than the program's on this input"
-            raise piece_error(0, reason) if found > 1 else VerificationError(reason)  # the first piece states the run
+            raise shard_error(0, reason) if found > 1 else VerificationError(reason)  # the first shard states the run
 
     def _stated(self) -> bytes | None:
         """The input that a proof states."""
@@ -430,7 +430,7 @@ class Result:
         return f"Result of {quoted(self.job.name or self.job.prover._name)}: {came}"
 
     @property
-    def proof(self) -> Proof | ProofInPieces | None:
+    def proof(self) -> Proof | ShardedProof | None:
         """None where there is an error."""
         return self.made.proof if self.made else None
 
@@ -446,7 +446,7 @@ class Result:
 
 
 def made(
-    subject: Job | Prepared | PreparedPieces,
+    subject: Job | Prepared | PreparedShards,
     executor: str = THREADS,
     device: Device | str = "auto",
     verified: bool = True,
@@ -456,11 +456,11 @@ def made(
     A `Job`'s is verified against its program, as `graphprover prove` does it. Not ``verified``: whoever has asked for
     a new one does that. Errors are those of `Prover.prove`, and FileError for an input that cannot be read.
     """
-    if isinstance(subject, Prepared | PreparedPieces):
+    if isinstance(subject, Prepared | PreparedShards):
         return _given(make(subject, executor, device, verified=verified))
     started = time.perf_counter()
 
-    def kept(proof: Proof | ProofInPieces) -> Made:
+    def kept(proof: Proof | ShardedProof) -> Made:
         seconds = {"verify": time.perf_counter() - started}
         return Made(proof, None, seconds, 0, kept=True, checksum=checksum_of(proof))
 
@@ -482,24 +482,24 @@ def made(
 
 def made_by_cluster(
     job: Job, executor: Any, device: Device | str = "auto", tell: Tell | None = None
-) -> tuple[Proof | ProofInPieces, Verdict]:
-    """A proof by workers, verified here: the whole by one, or each of the pieces that were asked for by one of them.
+) -> tuple[Proof | ShardedProof, Verdict]:
+    """A proof by workers, verified here: the whole by one, or each of the shards that were asked for by one of them.
 
     Errors are those of `Prover.prove`.
     """
     from graphprover.cluster.client import joined  # which loads Dask's distributed
     from graphprover.cluster.sharded import prove_parts
 
-    window = job.prover.window
+    shard_size = job.prover.shard_size
     with ThreadPoolExecutor(2) as meanwhile:
         # Beside the workers: a run without a record takes a small part of the time of a proof.
         committed, claim = meanwhile.submit(job.prover._commit), meanwhile.submit(job.own_claim)
-        count = job.count(claim.result() if window is not None else None) or 1
+        count = job.count(claim.result() if shard_size is not None else None) or 1
         prepared = job.prepared() if count > 1 and not isinstance(job.prover.program, Guest) else None
         if prepared:
             job.check_room(prepared)
 
-        def expected(headers: ProofInPieces) -> Expected:
+        def expected(headers: ShardedProof) -> Expected:
             committed.result()
             against = job.prover._expect(headers)
             job.check_returned(headers, claim.result())
@@ -507,7 +507,7 @@ def made_by_cluster(
                 check_headers(headers, prepared)
             return against
 
-        def verify(whole: Proof | ProofInPieces) -> Verdict:
+        def verify(whole: Proof | ShardedProof) -> Verdict:
             committed.result()
             verdict = job.prover.verify(whole)
             job.check_returned(whole, claim.result())
@@ -517,8 +517,8 @@ def made_by_cluster(
             if count == 1:
                 return cluster.prove(job, device, verify, tell)
             parts: Sequence[Job | Prepared] = [job] * count
-            if isinstance(prepared, PreparedPieces):
-                parts = prepared.on_host().pieces
+            if isinstance(prepared, PreparedShards):
+                parts = prepared.on_host().shards
             return prove_parts(cluster, job.label, parts, device, expected, tell)
 
 
@@ -529,18 +529,18 @@ def _given(made: Made, name: str = "") -> Made:
     return replace(made, observation=give(made.observation.named(name) if name else made.observation))
 
 
-Says = list[tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]]  # of each piece, as in a `Verdict`
+Says = list[tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]]  # of each shard, as in a `Verdict`
 
 
-def _says(proof: Proof | ProofInPieces) -> Says:
+def _says(proof: Proof | ShardedProof) -> Says:
     """What a proof of tables says."""
-    return [(piece.public_values, piece.log_heights) for piece in proofs_of(proof)]
+    return [(shard.public_values, shard.log_heights) for shard in proofs_of(proof)]
 
 
-def _to_say(prepared: Prepared | PreparedPieces) -> Says:
+def _to_say(prepared: Prepared | PreparedShards) -> Says:
     """What a proof will say."""
-    return [(piece.public_values, piece.layout.log_heights) for piece in _pieces_of(prepared)]
+    return [(shard.public_values, shard.layout.log_heights) for shard in _shards_of(prepared)]
 
 
-def _pieces_of(prepared: Prepared | PreparedPieces) -> Sequence[Prepared]:
-    return prepared.pieces if isinstance(prepared, PreparedPieces) else (prepared,)
+def _shards_of(prepared: Prepared | PreparedShards) -> Sequence[Prepared]:
+    return prepared.shards if isinstance(prepared, PreparedShards) else (prepared,)

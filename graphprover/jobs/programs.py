@@ -27,7 +27,7 @@ from typing import Any
 
 from graphprover import examples
 from graphprover.proof.proof import MAX_LABEL_BYTES, Proof
-from graphprover.proof.sharded import ProofInPieces
+from graphprover.proof.sharded import ShardedProof
 from graphprover.statement.statement import Statement, Table
 from graphprover.vm.program.elf import MAGIC, ElfError
 from graphprover.vm.statement.guest import HASH_CHARACTERS, Guest, load_guest
@@ -61,7 +61,7 @@ class Program:
         # One for all proofs, for it keeps its commitments.
         return Statement([Table(air) for air in self.module.tables()], self.label)
 
-    def statement_of(self, proof: Proof | ProofInPieces, *, coming: bool = False) -> Statement:
+    def statement_of(self, proof: Proof | ShardedProof, *, coming: bool = False) -> Statement:
         """What ``proof`` claims to prove: the same, whatever the proof."""
         return self.statement()
 

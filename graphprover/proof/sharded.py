@@ -1,4 +1,4 @@
-"""A proof in pieces as a user holds it: one file, or a file for each piece, in any order."""
+"""A sharded proof as a user holds it: one file, or a file for each shard, in any order."""
 
 import struct
 from collections import Counter
@@ -13,46 +13,46 @@ from graphprover.protocol.hashing import DIGEST_BYTES
 from graphprover.protocol.joint import Joint, check_count
 from graphprover.protocol.parameters import Parameters
 from graphprover.reports.notebook import html, quoted
-from graphprover.runtime.files import PIECES_MAGIC, read_proof, write
+from graphprover.runtime.files import SHARDS_MAGIC, read_proof, write
 
-PIECE_MAGIC = b"graphprover piece\x01"
+SHARD_MAGIC = b"graphprover piece\x01"
 
 
 @dataclass(frozen=True)
-class Piece:
-    """One piece of a proof, with what it needs to be verified by itself; nothing in it is trusted before that.
+class Shard:
+    """One shard of a proof, with what it needs to be verified by itself; nothing in it is trusted before that.
 
-    Raises ValueError for an index that is none of the pieces.
+    Raises ValueError for an index that is none of the shards.
     """
 
-    joint: Joint  # what all pieces have committed to
-    index: int  # which piece it is, from 0
+    joint: Joint  # what all shards have committed to
+    index: int  # which shard it is, from 0
     proof: Proof  # of its tables, the head first
 
     def __post_init__(self) -> None:
         if not 0 <= self.index < len(self.joint.digests):
-            raise ValueError(f"piece {self.index} of {len(self.joint.digests)}")
+            raise ValueError(f"shard {self.index} of {len(self.joint.digests)}")
 
     def __repr__(self) -> str:
-        return f"<Piece {self.index} of {len(self.joint.digests)} of {self.proof.label!r}>"
+        return f"<Shard {self.index} of {len(self.joint.digests)} of {self.proof.label!r}>"
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the piece to a file, whole or not at all; raises `FileError`."""
+        """Write the shard to a file, whole or not at all; raises `FileError`."""
         write(Path(path), self.to_bytes())
 
     def to_bytes(self) -> bytes:
         """The canonical encoding, as docs/protocol.md gives it."""
         digests = self.joint.digests
         head = struct.pack("<II", len(digests), self.index)
-        return b"".join([PIECE_MAGIC, head, *digests, self.proof.to_bytes()])
+        return b"".join([SHARD_MAGIC, head, *digests, self.proof.to_bytes()])
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> "Piece":
+    def from_bytes(cls, data: bytes) -> "Shard":
         """Inverse of `to_bytes`; raises VerificationError for anything else."""
-        if not data.startswith(PIECE_MAGIC):
-            raise VerificationError("not a piece of a graphprover proof, or one of another format version")
-        count, position = _u32(data, len(PIECE_MAGIC), "the number of pieces")
-        index, position = _u32(data, position, "the piece's index")
+        if not data.startswith(SHARD_MAGIC):
+            raise VerificationError("not a shard of a graphprover proof, or one of another format version")
+        count, position = _u32(data, len(SHARD_MAGIC), "the number of shards")
+        index, position = _u32(data, position, "the shard's index")
         joint, position = _joint(data, position, count)
         proof = Proof.from_bytes(data[position:])
         try:
@@ -62,30 +62,30 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class ProofInPieces:
-    """All pieces of a proof; nothing in it is trusted before verification.
+class ShardedProof:
+    """All shards of a proof; nothing in it is trusted before verification.
 
-    Raises ValueError where there are not as many pieces as digests, or one has another label or other parameters than
+    Raises ValueError where there are not as many shards as digests, or one has another label or other parameters than
     the first.
     """
 
-    joint: Joint  # what all pieces have committed to
-    proofs: tuple[Proof, ...]  # of each piece's tables, its head first, in order of index
+    joint: Joint  # what all shards have committed to
+    proofs: tuple[Proof, ...]  # of each shard's tables, its head first, in order of index
 
     def __post_init__(self) -> None:
         if len(self.proofs) != len(self.joint.digests):
-            raise ValueError(f"{len(self.proofs)} pieces, but digests of {len(self.joint.digests)}")
+            raise ValueError(f"{len(self.proofs)} shards, but digests of {len(self.joint.digests)}")
         for index, proof in enumerate(self.proofs):
             if proof.parameters != self.parameters:
-                raise ValueError(f"piece {index} has other parameters than piece 0")
+                raise ValueError(f"shard {index} has other parameters than shard 0")
             if proof.label != self.label:
-                raise ValueError(f"piece {index} has the label {proof.label!r}, piece 0 {self.label!r}")
+                raise ValueError(f"shard {index} has the label {proof.label!r}, shard 0 {self.label!r}")
 
     def __repr__(self) -> str:
         return f"<{self._title}>"
 
     def _repr_html_(self) -> str:
-        rows: list[tuple[object, ...]] = [("piece", "tables", "of up to rows", "bytes")]
+        rows: list[tuple[object, ...]] = [("shard", "tables", "of up to rows", "bytes")]
         for index, proof in enumerate(self.proofs):
             tallest = f"2^{max(proof.log_heights, default=0)}"
             rows.append((index, len(proof.log_heights), tallest, f"{proof.size:,}"))
@@ -93,22 +93,22 @@ class ProofInPieces:
 
     @property
     def _title(self) -> str:
-        return f"Proof of {quoted(self.label)} in {len(self.proofs)} pieces, {self.size:,} bytes"
+        return f"Proof of {quoted(self.label)} in {len(self.proofs)} shards, {self.size:,} bytes"
 
     @property
     def label(self) -> str:
-        """The name for people that all pieces carry."""
+        """The name for people that all shards carry."""
         return self.proofs[0].label
 
     @property
     def parameters(self) -> Parameters:
-        """Those of all pieces."""
+        """Those of all shards."""
         return self.proofs[0].parameters
 
     @property
-    def pieces(self) -> tuple[Piece, ...]:
-        """Each piece by itself."""
-        return tuple(Piece(self.joint, index, proof) for index, proof in enumerate(self.proofs))
+    def shards(self) -> tuple[Shard, ...]:
+        """Each shard by itself."""
+        return tuple(Shard(self.joint, index, proof) for index, proof in enumerate(self.proofs))
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the proof to one file, whole or not at all; raises `FileError`."""
@@ -128,28 +128,28 @@ class ProofInPieces:
 
     @property
     def _head(self) -> bytes:
-        return b"".join([PIECES_MAGIC, struct.pack("<I", len(self.proofs)), *self.joint.digests])
+        return b"".join([SHARDS_MAGIC, struct.pack("<I", len(self.proofs)), *self.joint.digests])
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> "ProofInPieces":
+    def from_bytes(cls, data: bytes) -> "ShardedProof":
         """Inverse of `to_bytes`; raises VerificationError for anything else."""
-        if not data.startswith(PIECES_MAGIC):
-            raise VerificationError("not a graphprover proof in pieces, or one of another format version")
-        count, position = _u32(data, len(PIECES_MAGIC), "the number of pieces")
+        if not data.startswith(SHARDS_MAGIC):
+            raise VerificationError("not a graphprover sharded proof, or one of another format version")
+        count, position = _u32(data, len(SHARDS_MAGIC), "the number of shards")
         joint, position = _joint(data, position, count)
         proofs = []
         for index in range(count):
             start = position + 8
             if start > len(data):
-                raise VerificationError(f"the proof ends before piece {index}")
+                raise VerificationError(f"the proof ends before shard {index}")
             (length,) = struct.unpack_from("<Q", data, position)
             position = start + length
             if position > len(data):
-                raise VerificationError(f"the proof ends inside piece {index}")
+                raise VerificationError(f"the proof ends inside shard {index}")
             try:
                 proofs.append(Proof.from_bytes(data[start:position]))
             except VerificationError as error:
-                raise VerificationError(f"piece {index}: {error}") from None
+                raise VerificationError(f"shard {index}: {error}") from None
         if position != len(data):
             raise VerificationError(f"{len(data) - position} bytes follow the proof")
         try:
@@ -158,56 +158,56 @@ class ProofInPieces:
             raise VerificationError(str(error)) from None
 
 
-def join(pieces: Iterable[Piece]) -> ProofInPieces:
-    """The proof of these pieces, given in any order.
+def join(shards: Iterable[Shard]) -> ShardedProof:
+    """The proof of these shards, given in any order.
 
-    Raises VerificationError, naming the piece, for one that is missing, there twice, or of another proof.
+    Raises VerificationError, naming the shard, for one that is missing, there twice, or of another proof.
     """
-    pieces = list(pieces)
-    if not pieces:
-        raise VerificationError("no piece of a proof")
-    # The proof that most pieces are of: what is left is foreign.
-    (joint, _), *_ = Counter(piece.joint for piece in pieces).most_common(1)
+    shards = list(shards)
+    if not shards:
+        raise VerificationError("no shard of a proof")
+    # The proof that most shards are of: what is left is foreign.
+    (joint, _), *_ = Counter(shard.joint for shard in shards).most_common(1)
     found: dict[int, Proof] = {}
-    for piece in pieces:
-        if len(piece.joint.digests) != len(joint.digests):
-            raise VerificationError(f"piece {piece.index} is of another proof, in {len(piece.joint.digests)} pieces")
-        if piece.joint != joint:
-            raise VerificationError(f"piece {piece.index} is of another proof: its lookup challenges are other ones")
-        if piece.index in found:
-            raise VerificationError(f"piece {piece.index} is there twice")
-        found[piece.index] = piece.proof
+    for shard in shards:
+        if len(shard.joint.digests) != len(joint.digests):
+            raise VerificationError(f"shard {shard.index} is of another proof, in {len(shard.joint.digests)} shards")
+        if shard.joint != joint:
+            raise VerificationError(f"shard {shard.index} is of another proof: its lookup challenges are other ones")
+        if shard.index in found:
+            raise VerificationError(f"shard {shard.index} is there twice")
+        found[shard.index] = shard.proof
     missing = [index for index in range(len(joint.digests)) if index not in found]
     if missing:
-        raise VerificationError(f"piece {missing[0]} of {len(joint.digests)} is missing")
+        raise VerificationError(f"shard {missing[0]} of {len(joint.digests)} is missing")
     try:
-        return ProofInPieces(joint, tuple(found[index] for index in sorted(found)))
+        return ShardedProof(joint, tuple(found[index] for index in sorted(found)))
     except ValueError as error:
         raise VerificationError(str(error)) from None
 
 
-def proof_from_bytes(data: bytes) -> Proof | ProofInPieces:
-    """A proof, in pieces or not; raises VerificationError for anything else."""
-    if data.startswith(PIECE_MAGIC):
-        raise VerificationError("one piece of a proof: the others are missing")
-    return (ProofInPieces if data.startswith(PIECES_MAGIC) else Proof).from_bytes(data)
+def proof_from_bytes(data: bytes) -> Proof | ShardedProof:
+    """A proof, in shards or not; raises VerificationError for anything else."""
+    if data.startswith(SHARD_MAGIC):
+        raise VerificationError("one shard of a proof: the others are missing")
+    return (ShardedProof if data.startswith(SHARDS_MAGIC) else Proof).from_bytes(data)
 
 
-def load_proof(*paths: str | PathLike[str]) -> Proof | ProofInPieces:
-    """The proof in a file, in pieces or not, or in a file for each piece, which is not verified by that.
+def load_proof(*paths: str | PathLike[str]) -> Proof | ShardedProof:
+    """The proof in a file, in shards or not, or in a file for each shard, which is not verified by that.
 
     Raises `FileError` where one cannot be read, VerificationError where they hold no proof.
     """
-    pieces = []
+    shards = []
     for path in paths:
         data = read_proof(Path(path))
         try:
-            if len(paths) == 1 and not data.startswith(PIECE_MAGIC):
+            if len(paths) == 1 and not data.startswith(SHARD_MAGIC):
                 return proof_from_bytes(data)
-            pieces.append(Piece.from_bytes(data))
+            shards.append(Shard.from_bytes(data))
         except VerificationError as error:
             raise VerificationError(f"{path}: {error}") from error
-    return join(pieces)
+    return join(shards)
 
 
 def _u32(data: bytes, position: int, what: str) -> tuple[int, int]:
@@ -218,12 +218,12 @@ def _u32(data: bytes, position: int, what: str) -> tuple[int, int]:
 
 
 def _joint(data: bytes, position: int, count: int) -> tuple[Joint, int]:
-    """The digests of so many pieces, and where they end."""
+    """The digests of this number of shards, and where they end."""
     try:
         check_count(count)
     except ValueError as error:
         raise VerificationError(f"malformed header: {error}") from None
     end = position + DIGEST_BYTES * count
     if end > len(data):
-        raise VerificationError("the proof ends inside the digests of its pieces")
+        raise VerificationError("the proof ends inside the digests of its shards")
     return Joint(tuple(data[i : i + DIGEST_BYTES] for i in range(position, end, DIGEST_BYTES))), end

@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Any
 
 from graphprover.proof.proof import Proof
-from graphprover.proof.sharded import ProofInPieces
+from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.hashing import DIGEST_BYTES
 from graphprover.protocol.layout import PREPROCESSED, Layout
 from graphprover.protocol.proof import EXT_BYTES, WORD_BYTES, BatchProof, decode, opened_values
@@ -14,14 +14,14 @@ from graphprover.protocol.security import Security, analyse, shape_of
 REST = "header, public values, nonces, lengths"
 
 
-def proofs_of(proof: Proof | ProofInPieces) -> tuple[Proof, ...]:
-    """The proof of each piece, or the one that is in no pieces."""
-    return proof.proofs if isinstance(proof, ProofInPieces) else (proof,)
+def proofs_of(proof: Proof | ShardedProof) -> tuple[Proof, ...]:
+    """The proof of each shard, or the one that is in no shards."""
+    return proof.proofs if isinstance(proof, ShardedProof) else (proof,)
 
 
 @lru_cache(maxsize=16)
 def security_of(*layouts: Layout) -> Security:
-    """The provable security of proofs of this layout, or of pieces of these."""
+    """The provable security of proofs of this layout, or of shards of these."""
     return analyse([shape_of(layout.tables, layout.log_heights) for layout in layouts], layouts[0].parameters)
 
 
@@ -44,14 +44,14 @@ def security_facts(found: Security) -> dict[str, Any]:
     return {"bits": found.bits, "bits_by": bits_by(found), **limit}
 
 
-def sizes_of(proof: Proof | ProofInPieces, *layouts: Layout, decoded: BatchProof | None = None) -> dict[str, int]:
-    """Bytes of each part of a proof, of all its pieces; raises VerificationError for a malformed one.
+def sizes_of(proof: Proof | ShardedProof, *layouts: Layout, decoded: BatchProof | None = None) -> dict[str, int]:
+    """Bytes of each part of a proof, of all its shards; raises VerificationError for a malformed one.
 
-    ``decoded``: the payload of one that is in no pieces.
+    ``decoded``: the payload of one that is in no shards.
     """
     parts: dict[str, int] = {}
-    for piece, layout in zip(proofs_of(proof), layouts, strict=True):
-        for part, size in payload_sizes(decoded or decode(piece.payload, layout), layout).items():
+    for shard, layout in zip(proofs_of(proof), layouts, strict=True):
+        for part, size in payload_sizes(decoded or decode(shard.payload, layout), layout).items():
             parts[part] = parts.get(part, 0) + size
     rest = proof.size - sum(parts.values())
     return parts | {REST: rest}

@@ -286,39 +286,39 @@ def query_bits(num_queries: int, agreeing: float) -> float:
     return -num_queries * log2(agreeing)
 
 
-def most_bits(parameters: Parameters, pieces: int = 1) -> float:
-    """A bound on the bits of any proof in so many pieces with these parameters, whatever it is of: those of its
+def most_bits(parameters: Parameters, shards: int = 1) -> float:
+    """A bound on the bits of any proof in this number of shards with these parameters, whatever it is of: those of its
     queries, at any m."""
     agreeing = min(agreement(parameters.log_blowup, UNIQUE), sqrt(2.0**-parameters.log_blowup))
-    bits = max(query_bits(parameters.num_queries, agreeing) - log2(pieces), 0.0)
+    bits = max(query_bits(parameters.num_queries, agreeing) - log2(shards), 0.0)
     return min(bits + parameters.query_pow_bits, HASH_BITS)
 
 
-def _rounds(pieces: Counter[Shape], parameters: Parameters, multiplicity: int) -> tuple[ChallengeError, ...]:
+def _rounds(shards: Counter[Shape], parameters: Parameters, multiplicity: int) -> tuple[ChallengeError, ...]:
     """All rounds at one decoding radius, queries and hash last.
 
-    Of several pieces: any of them may fail, so each error is that of the worst one times their number. The lookups are
-    one round for all, in which any trace that one piece may still claim goes with any one of every other.
+    Of several shards: any of them may fail, so each error is that of the worst one times their number. The lookups are
+    one round for all, in which any trace that one shard may still claim goes with any one of every other.
     """
     log_blowup = parameters.log_blowup
-    traces, count_bits = list_size(log_blowup, multiplicity), log2(pieces.total())
+    traces, count_bits = list_size(log_blowup, multiplicity), log2(shards.total())
 
     def challenge(name: str, errors: float, pow_field: str | None, lost_bits: float = count_bits) -> ChallengeError:
         pow_bits = getattr(parameters, pow_field) if pow_field else 0
         bits = max(FIELD_BITS - log2(errors) - lost_bits, 0.0) + pow_bits if errors else inf
         return ChallengeError(name, bits, pow_field, pow_bits)
 
-    others_bits = (pieces.total() - 1) * log2(traces)  # traces^pieces is beyond floating point
-    fractions = sum(alike * lookup_errors(shape) for shape, alike in pieces.items())
-    batching = max(batching_errors(shape, log_blowup, multiplicity) for shape in pieces)
+    others_bits = (shards.total() - 1) * log2(traces)  # traces^shards is beyond floating point
+    fractions = sum(alike * lookup_errors(shape) for shape, alike in shards.items())
+    batching = max(batching_errors(shape, log_blowup, multiplicity) for shape in shards)
     rounds = [
         challenge("lookups", traces * fractions, "lookup_pow_bits", others_bits),
-        challenge("constraints", traces * max(constraint_errors(shape) for shape in pieces), None),
-        challenge("out of domain", traces * max(out_of_domain_errors(shape) for shape in pieces), "ood_pow_bits"),
+        challenge("constraints", traces * max(constraint_errors(shape) for shape in shards), None),
+        challenge("out of domain", traces * max(out_of_domain_errors(shape) for shape in shards), "ood_pow_bits"),
         challenge("batching", batching, "batch_pow_bits"),
     ]
     degrees: dict[int, int] = {}
-    for log_dimension, degree in chain.from_iterable(folds(shape, parameters) for shape in pieces):
+    for log_dimension, degree in chain.from_iterable(folds(shape, parameters) for shape in shards):
         degrees[log_dimension] = max(degree, degrees.get(log_dimension, 0))
     for log_dimension in sorted(degrees, reverse=True):
         errors = degrees[log_dimension] * exceptional(log_dimension, log_blowup, multiplicity)
@@ -336,26 +336,26 @@ def _algebraic(rounds: Sequence[ChallengeError]) -> float:
 
 
 def _each(shape: Shape | Sequence[Shape]) -> tuple[Shape, ...]:
-    """Of each piece."""
+    """Of each shard."""
     return (shape,) if isinstance(shape, Shape) else tuple(shape)
 
 
-def _pieces(shapes: Sequence[Shape]) -> Counter[Shape]:
-    """How many pieces have each shape. Raises ValueError without any, or where their widest tuples are not alike, as
+def _shards(shapes: Sequence[Shape]) -> Counter[Shape]:
+    """How many shards have each shape. Raises ValueError without any, or where their widest tuples are not alike, as
     heads make them."""
-    pieces = Counter(shapes)
-    if len({piece.max_tuple_width for piece in pieces}) != 1:
-        raise ValueError(f"{pieces.total()} shapes that are not of the pieces of one statement")
-    return pieces
+    shards = Counter(shapes)
+    if len({shard.max_tuple_width for shard in shards}) != 1:
+        raise ValueError(f"{shards.total()} shapes that are not of the shards of one statement")
+    return shards
 
 
-def _shortest(pieces: Iterable[Shape]) -> int:
+def _shortest(shards: Iterable[Shape]) -> int:
     """log2 of the rows of the shortest table."""
-    return min(table.log_height for shape in pieces for table in shape.tables)
+    return min(table.log_height for shape in shards for table in shape.tables)
 
 
 def analyse(shape: Shape | Sequence[Shape], parameters: Parameters) -> Security:
-    """The provable security of proofs of this shape, or of pieces of these shapes, with these parameters.
+    """The provable security of proofs of this shape, or of shards of these shapes, with these parameters.
 
     Raises ValueError where the protocol has no proof: with a table not taller than the final polynomial is long, unless
     that is a constant.
@@ -365,8 +365,8 @@ def analyse(shape: Shape | Sequence[Shape], parameters: Parameters) -> Security:
 
 @lru_cache(maxsize=256)  # proofs of a program are often of one shape
 def _analysed(shapes: tuple[Shape, ...], parameters: Parameters) -> Security:
-    pieces = _pieces(shapes)
-    shortest = _shortest(pieces)
+    shards = _shards(shapes)
+    shortest = _shortest(shards)
     if 0 < parameters.log_final_poly_len >= shortest:
         raise ValueError(
             f"the final polynomial has 2^{parameters.log_final_poly_len} coefficients, but a table has "
@@ -374,7 +374,7 @@ def _analysed(shapes: tuple[Shape, ...], parameters: Parameters) -> Security:
         )
 
     def johnson(multiplicity: int) -> Regime:
-        return Regime(multiplicity, _rounds(pieces, parameters, multiplicity))
+        return Regime(multiplicity, _rounds(shards, parameters, multiplicity))
 
     def excess(multiplicity: int) -> float:
         rounds = johnson(multiplicity).rounds
@@ -385,7 +385,7 @@ def _analysed(shapes: tuple[Shape, ...], parameters: Parameters) -> Security:
     crossing = bisect_right(multiplicities, 0.0, key=excess)
     around = multiplicities[max(crossing - 1, 0) : crossing + 1]
     return Security(
-        unique=Regime(UNIQUE, _rounds(pieces, parameters, UNIQUE)),
+        unique=Regime(UNIQUE, _rounds(shards, parameters, UNIQUE)),
         johnson=max(map(johnson, around), key=lambda regime: regime.bits),
     )
 
@@ -396,7 +396,7 @@ def choose(
     log_blowup: int = 1,
     proximity: str = JOHNSON_PROXIMITY,
 ) -> Parameters:
-    """The parameters with the fewest queries that prove `target_bits` for this shape, or for pieces of these shapes, at
+    """The parameters with the fewest queries that prove `target_bits` for this shape, or for shards of these shapes, at
     rate 2^-log_blowup.
 
     Only by the results of ``proximity`` (`PROXIMITIES`). Queries are ground by QUERY_POW_BITS, other rounds as little
@@ -413,11 +413,11 @@ def _chosen(shapes: tuple[Shape, ...], target_bits: float, log_blowup: int, prox
         raise ValueError(
             f"{target_bits} bits are out of reach: collisions of Keccak-256 limit every proof to {HASH_BITS:.0f} bits"
         )
-    pieces = _pieces(shapes)
+    shards = _shards(shapes)
     most = Parameters(
         log_blowup=log_blowup,
         num_queries=Parameters.RANGES["num_queries"][1],
-        log_final_poly_len=max(min(_shortest(pieces) - 1, MAX_LOG_FINAL_POLY_LEN), 0),
+        log_final_poly_len=max(min(_shortest(shards) - 1, MAX_LOG_FINAL_POLY_LEN), 0),
         max_log_arity=MAX_LOG_ARITY,
         cap_height=CAP_HEIGHT,
         lookup_pow_bits=OTHER_POW_BITS,
@@ -431,10 +431,10 @@ def _chosen(shapes: tuple[Shape, ...], target_bits: float, log_blowup: int, prox
     multiplicities = range(LEAST_MULTIPLICITY, most_multiplicity + 1)
 
     def algebraic(multiplicity: int) -> float:
-        return _algebraic(_rounds(pieces, most, multiplicity))
+        return _algebraic(_rounds(shards, most, multiplicity))
 
     def queries(multiplicity: int) -> int:
-        bits = wanted + log2(pieces.total()) - QUERY_POW_BITS
+        bits = wanted + log2(shards.total()) - QUERY_POW_BITS
         return max(ceil(bits / query_bits(1, agreement(log_blowup, multiplicity))), 1)
 
     # The largest multiplicity asks for the fewest queries; the least one with as few, for the least grinding.
@@ -453,7 +453,7 @@ def _chosen(shapes: tuple[Shape, ...], target_bits: float, log_blowup: int, prox
     multiplicity = min(options, key=queries)
 
     ground = {field: 0 for field in asdict(most) if field.endswith("pow_bits")} | {"query_pow_bits": QUERY_POW_BITS}
-    for challenge in _rounds(pieces, most, multiplicity)[:-2]:
+    for challenge in _rounds(shards, most, multiplicity)[:-2]:
         if challenge.pow_field:
             missing = ceil(wanted - (challenge.bits - challenge.pow_bits)) if challenge.bits < inf else 0
             ground[challenge.pow_field] = max(ground[challenge.pow_field], missing)

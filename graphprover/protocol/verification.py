@@ -26,7 +26,7 @@ from graphprover.protocol import arrays, transcript
 from graphprover.protocol.circuit import circuit
 from graphprover.protocol.constraints import fold_constraints, join_quotients, selectors_of, words_to_array
 from graphprover.protocol.errors import VerificationError
-from graphprover.protocol.joint import Joint, digest_of, draw_lookup_challenges, piece_binding, resume
+from graphprover.protocol.joint import Joint, digest_of, draw_lookup_challenges, resume, shard_binding
 from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout
 from graphprover.protocol.lookup import lookup_prefixes
 from graphprover.protocol.merkle import Opening, verify_openings
@@ -67,7 +67,7 @@ def check_batch(
     _check_words(layout, proof, preprocessed, challenges)
 
 
-def check_piece(
+def check_shard(
     layout: Layout,
     proof: BatchProof,
     public_values: Sequence[Sequence[int]],
@@ -76,11 +76,11 @@ def check_piece(
     joint: Joint,
     index: int,
 ) -> None:
-    """`check_batch` of piece ``index`` of those that have committed to ``joint``, but for the sum of its terminals.
+    """`check_batch` of shard ``index`` of those that have committed to ``joint``, but for the sum of its terminals.
 
     ``binding``: the digest of its tables as if they were a proof's by themselves.
     """
-    binding = piece_binding(binding, len(joint.digests), index)
+    binding = shard_binding(binding, len(joint.digests), index)
     challenges = _replay(layout, proof, public_values, preprocessed, binding, (joint, index))
     _check_constraints(layout, proof, public_values, challenges)
     _check_words(layout, proof, preprocessed, challenges)
@@ -113,14 +113,14 @@ def _replay(
     public_values: Sequence[Sequence[int]],
     preprocessed: Cap | None,
     binding: bytes,
-    piece: tuple[Joint, int] | None = None,
+    shard: tuple[Joint, int] | None = None,
 ) -> Challenges:
-    """Run the transcript over the proof, or over a piece of one, given what all have committed to and its index."""
+    """Run the transcript over the proof, or over a shard of one, given what all have committed to and its index."""
     state = transcript.begin(layout, binding)
     state = transcript.absorb_main(state, proof.main_cap, public_values, preprocessed)
     sigma = tau = ZERO
-    if piece:
-        joint, index = piece
+    if shard:
+        joint, index = shard
         if digest_of(state) != joint.digests[index]:
             raise VerificationError("not what the lookup challenges were drawn from: damaged, or another statement")
         assert proof.lookup_nonce is not None, "a head has lookups"

@@ -1,4 +1,4 @@
-"""Which tables go into which piece of a proof, where the user does not say: pieces of about the same work."""
+"""Which tables go into which shard of a proof, where the user does not say: shards of about the same work."""
 
 from heapq import heapify, heappop, heappush
 
@@ -9,7 +9,7 @@ from graphprover.protocol.joint import check_count
 from graphprover.protocol.layout import make_layout
 from graphprover.protocol.parameters import Parameters
 from graphprover.prover.prepare import checked_traces
-from graphprover.statement.shards import Pieces, pieces_of
+from graphprover.statement.shards import ShardedStatement, shards_of
 from graphprover.statement.statement import Statement
 
 # Those by which tables are weighed, whatever the proof's are, so that the dealing is the statement's alone.
@@ -27,23 +27,23 @@ WEIGHED = Parameters(
 )
 
 
-def deal(statement: Statement, pieces: int) -> Pieces:
-    """A statement with traces in so many pieces: each table, the heaviest first, goes into the lightest so far.
+def deal(statement: Statement, shards: int) -> ShardedStatement:
+    """A statement with traces in this number of shards: each table, the heaviest first, goes into the lightest so far.
 
-    Raises ValueError for fewer than two pieces, for more than there are tables, and for malformed traces.
+    Raises ValueError for fewer than two shards, for more than there are tables, and for malformed traces.
     """
-    check_count(pieces)
-    if pieces > len(statement.tables):
-        raise ValueError(f"{pieces} pieces, each with a table or more: the statement has {len(statement.tables)}")
+    check_count(shards)
+    if shards > len(statement.tables):
+        raise ValueError(f"{shards} shards, each with a table or more: the statement has {len(statement.tables)}")
     weights = table_seconds(statement)
-    loads = [(0.0, piece) for piece in range(pieces)]
+    loads = [(0.0, shard) for shard in range(shards)]
     heapify(loads)
-    shares: list[list[int]] = [[] for _ in range(pieces)]
+    shares: list[list[int]] = [[] for _ in range(shards)]
     for table in sorted(range(len(weights)), key=lambda table: (-weights[table], table)):
-        load, piece = heappop(loads)
-        shares[piece].append(table)
-        heappush(loads, (load + weights[table], piece))
-    return pieces_of(statement, [sorted(share) for share in shares])
+        load, shard = heappop(loads)
+        shares[shard].append(table)
+        heappush(loads, (load + weights[table], shard))
+    return shards_of(statement, [sorted(share) for share in shares])
 
 
 def table_seconds(statement: Statement) -> list[float]:

@@ -1,4 +1,4 @@
-"""What was seen of a proof, put together once it is made: by one graph, or by the graphs of its pieces."""
+"""What was seen of a proof, put together once it is made: by one graph, or by the graphs of its shards."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,13 +8,13 @@ from graphprover.device.choose import CPU
 from graphprover.graphs.observer import GraphOfProof, Observer, machine, seen_tables, versions
 from graphprover.graphs.planner.plan import peak_of
 from graphprover.graphs.planner.roofline import assumed
-from graphprover.graphs.planner.shard_memory import PiecesPlan
-from graphprover.proof.sharded import ProofInPieces
+from graphprover.graphs.planner.shard_memory import ShardsPlan
+from graphprover.proof.sharded import ShardedProof
 from graphprover.proof.sizes import security_of, sizes_of
-from graphprover.prover.prepare import Prepared, PreparedPieces
-from graphprover.statement.trace_task import Recipe
+from graphprover.prover.prepare import Prepared, PreparedShards
+from graphprover.statement.trace_task import TraceTask
 from graphprover.telemetry.merge import sizes_of_all
-from graphprover.telemetry.model import Memory, SeenPiece, SeenTable, Stage
+from graphprover.telemetry.model import Memory, SeenShard, SeenTable, Stage
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.subscribe import first_began
 
@@ -30,30 +30,30 @@ class Sight:
     proving: Stage  # on `seen.watching.clock`
 
     def whole(self, prepared: Prepared, sizes: Mapping[str, int]) -> Observation:
-        """Of a proof that is in no pieces."""
+        """Of a proof that is in no shards."""
         peak = peak_of(prepared.layout, self.device, prepared.traces).bytes
         return self._observation([prepared], seen_tables(prepared.layout), peak, sizes)
 
-    def in_pieces(
-        self, prepared: PreparedPieces, proof: ProofInPieces, plan: PiecesPlan, stages: Sequence[Sequence[Stage]]
+    def in_shards(
+        self, prepared: PreparedShards, proof: ShardedProof, plan: ShardsPlan, stages: Sequence[Sequence[Stage]]
     ) -> Observation:
-        """Of a proof in pieces; ``stages`` of each piece, on the same clock."""
-        layouts, began = [piece.layout for piece in prepared.pieces], self._began
+        """Of a sharded proof; ``stages`` of each shard, on the same clock."""
+        layouts, began = [shard.layout for shard in prepared.shards], self._began
         tables = [table for index, layout in enumerate(layouts) for table in seen_tables(layout, index)]
-        pieces = tuple(
-            SeenPiece(
+        shards = tuple(
+            SeenShard(
                 len(layout.tables),
                 planned.keep.name.lower(),
                 planned.kept,
                 peak,
-                tuple(one.moved(-began) for one in of_piece),
+                tuple(one.moved(-began) for one in of_shard),
                 sizes_of(one, layout),
             )
-            for layout, planned, peak, of_piece, one in zip(
-                layouts, plan.pieces, plan.peaks, stages, proof.proofs, strict=True
+            for layout, planned, peak, of_shard, one in zip(
+                layouts, plan.shards, plan.peaks, stages, proof.proofs, strict=True
             )
         )
-        return self._observation(prepared.pieces, tables, plan.peak.bytes, sizes_of_all(proof, pieces), pieces)
+        return self._observation(prepared.shards, tables, plan.peak.bytes, sizes_of_all(proof, shards), shards)
 
     @property
     def _began(self) -> float:
@@ -66,7 +66,7 @@ class Sight:
         tables: Sequence[SeenTable],
         peak: int,
         sizes: Mapping[str, int],
-        pieces: tuple[SeenPiece, ...] = (),
+        shards: tuple[SeenShard, ...] = (),
     ) -> Observation:
         device, began, label = self.device, self._began, prepared[0].label
         return Observation(
@@ -85,12 +85,12 @@ class Sight:
             memory=Memory(self.observer.before, device.memory.peak, peak),
             processor=self.observer.processor,
             ceilings=str(assumed(device.kind, device.threads)),
-            security=security_of(*(piece.layout for piece in prepared)),
+            security=security_of(*(shard.layout for shard in prepared)),
             sizes=sizes,
-            pieces=pieces,
+            shards=shards,
         )
 
 
 def made_in(prepared: Prepared) -> list[int]:
     """The tables whose traces the proof makes."""
-    return [table for table, trace in enumerate(prepared.traces) if isinstance(trace, Recipe)]
+    return [table for table, trace in enumerate(prepared.traces) if isinstance(trace, TraceTask)]

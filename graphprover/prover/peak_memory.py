@@ -8,20 +8,20 @@ from graphprover.admission.admission import largest
 from graphprover.device import Device
 from graphprover.device.choose import CPU
 from graphprover.graphs.planner.plan import Peak, peak_of
-from graphprover.graphs.planner.shard_memory import On, PiecesPlan, plan_pieces
-from graphprover.prover.prepare import Prepared, PreparedPieces
+from graphprover.graphs.planner.shard_memory import On, ShardsPlan, plan_shards
+from graphprover.prover.prepare import Prepared, PreparedShards
 
 
-def plan_for(prepared: PreparedPieces, device: Device) -> PiecesPlan:
-    """What the device keeps of each piece, as far as there is room."""
-    return plan_pieces(prepared.shapes, On.of(device), largest(device) - given_bytes(device, *prepared.pieces))
+def plan_for(prepared: PreparedShards, device: Device) -> ShardsPlan:
+    """What the device keeps of each shard, as far as there is room."""
+    return plan_shards(prepared.shapes, On.of(device), largest(device) - given_bytes(device, *prepared.shards))
 
 
-def peak_bytes(prepared: Prepared | PreparedPieces, device: Device) -> int:
+def peak_bytes(prepared: Prepared | PreparedShards, device: Device) -> int:
     """What a proof takes of a device's memory at least."""
     if isinstance(prepared, Prepared):
         return peak_for(prepared, device).bytes
-    return plan_for(prepared, device).peak.bytes + given_bytes(device, *prepared.pieces)
+    return plan_for(prepared, device).peak.bytes + given_bytes(device, *prepared.shards)
 
 
 def peak_for(prepared: Prepared, device: Device) -> Peak:
@@ -30,7 +30,7 @@ def peak_for(prepared: Prepared, device: Device) -> Peak:
     return replace(peak, bytes=peak.bytes + given_bytes(device, prepared))
 
 
-def given_bytes(device: Device, *pieces: Prepared) -> int:
+def given_bytes(device: Device, *shards: Prepared) -> int:
     """Of the arrays that a CPU proves, which a GPU gets copies of."""
-    arrays = [array for piece in pieces for array in (*piece.traces, *piece.preprocessed.values())]
+    arrays = [array for shard in shards for array in (*shard.traces, *shard.preprocessed.values())]
     return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray)) if device.kind == CPU else 0

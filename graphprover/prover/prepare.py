@@ -15,9 +15,9 @@ from graphprover.protocol.parameters import FAST, RATES, SMALL, Parameters
 from graphprover.protocol.proof import encode
 from graphprover.protocol.security import JOHNSON_PROXIMITY, choose, shape_of
 from graphprover.statement.cells import committed_cells
-from graphprover.statement.shards import Pieces
+from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement, Table, as_columns
-from graphprover.statement.trace_task import Recipe
+from graphprover.statement.trace_task import TraceTask
 
 # Committed cells up to which the smallest proof takes a thread of a CPU some 60 ms more than the fastest, about as much
 # as its proof of work, and a GPU nothing that is seen.
@@ -30,7 +30,7 @@ class Prepared:
 
     label: str
     layout: Layout  # the shape of the proof
-    traces: tuple[Array | Recipe, ...]  # of each table, checked: uint64 (columns, rows), or how a device makes it
+    traces: tuple[Array | TraceTask, ...]  # of each table, checked: uint64 (columns, rows), or how a device makes it
     preprocessed: Mapping[int, np.ndarray]  # the preprocessed columns, by table
     public_values: tuple[tuple[int, ...], ...]  # of each table
 
@@ -45,24 +45,24 @@ class Prepared:
 
 
 @dataclass(frozen=True)
-class PreparedPieces:
-    """A statement in pieces that is ready to be proved."""
+class PreparedShards:
+    """A sharded statement that is ready to be proved."""
 
-    pieces: tuple[Prepared, ...]  # the tables of each, its head first
+    shards: tuple[Prepared, ...]  # the tables of each, its head first
 
     @property
     def label(self) -> str:
-        """That of all pieces."""
-        return self.pieces[0].label
+        """That of all shards."""
+        return self.shards[0].label
 
     @property
-    def shapes(self) -> list[tuple[Layout, tuple[Array | Recipe, ...]]]:
+    def shapes(self) -> list[tuple[Layout, tuple[Array | TraceTask, ...]]]:
         """The layout and the traces of each."""
-        return [(piece.layout, piece.traces) for piece in self.pieces]
+        return [(shard.layout, shard.traces) for shard in self.shards]
 
-    def on_host(self) -> "PreparedPieces":
+    def on_host(self) -> "PreparedShards":
         """The same, with no trace on a GPU: so it travels."""
-        return PreparedPieces(tuple(piece.on_host() for piece in self.pieces))
+        return PreparedShards(tuple(shard.on_host() for shard in self.shards))
 
 
 def wrapped(proven: Proven, header: Proof) -> Proof:
@@ -85,33 +85,33 @@ def prepare(
     return prepared
 
 
-def prepare_pieces(
-    statement: Pieces,
+def prepare_shards(
+    statement: ShardedStatement,
     security: float = 128,
     rate: int | None = None,
     parameters: Parameters | None = None,
     proximity: str = JOHNSON_PROXIMITY,
-) -> PreparedPieces:
-    """The same of a statement in pieces."""
+) -> PreparedShards:
+    """The same of a sharded statement."""
     prepared = _prepared(statement.statements, security, rate, parameters, proximity)
-    layouts = [piece.layout for piece in prepared]
+    layouts = [shard.layout for shard in prepared]
     check_multiplicity_bound(
         [air for layout in layouts for air in layout.tables],
         [1 << log_height for layout in layouts for log_height in layout.log_heights],
     )
-    return PreparedPieces(prepared)
+    return PreparedShards(prepared)
 
 
 def ready(
-    statement: Statement | Pieces,
+    statement: Statement | ShardedStatement,
     security: float = 128,
     rate: int | None = None,
     parameters: Parameters | None = None,
     proximity: str = JOHNSON_PROXIMITY,
-) -> Prepared | PreparedPieces:
+) -> Prepared | PreparedShards:
     """The same of either."""
-    if isinstance(statement, Pieces):
-        return prepare_pieces(statement, security, rate, parameters, proximity)
+    if isinstance(statement, ShardedStatement):
+        return prepare_shards(statement, security, rate, parameters, proximity)
     return prepare(statement, security, rate, parameters, proximity)
 
 
@@ -121,7 +121,7 @@ def _prepared(
     # 1. Traces: check every one against its table.
     traces = [checked_traces(statement) for statement in statements]
     # 2. Layout: heights and parameters give the shape of the proof.
-    log_heights = [[trace.shape[1].bit_length() - 1 for trace in of_piece] for of_piece in traces]
+    log_heights = [[trace.shape[1].bit_length() - 1 for trace in of_shard] for of_shard in traces]
     if parameters is None:
         if rate not in (None, *RATES):
             raise ValueError(f"rate 1/{rate}: choose 1/2, 1/4 or 1/8")
@@ -151,9 +151,9 @@ def at_rate(prepared: Prepared, security: float, rate: int, proximity: str = JOH
     return replace(prepared, layout=make_layout(tables, log_heights, parameters))
 
 
-def checked_traces(statement: Statement) -> tuple[Array | Recipe, ...]:
-    """The traces, uint64 (columns, rows), or their recipes; raises ValueError where one is missing or malformed."""
-    traces: list[Array | Recipe] = []
+def checked_traces(statement: Statement) -> tuple[Array | TraceTask, ...]:
+    """The traces, uint64 (columns, rows), or their trace tasks; raises ValueError where one is missing or malformed."""
+    traces: list[Array | TraceTask] = []
     for table, air in zip(statement.tables, statement.descriptions, strict=True):
         if table.main is None:
             raise ValueError(f"table {air.name}: no trace to prove")
@@ -169,14 +169,16 @@ def checked_traces(statement: Statement) -> tuple[Array | Recipe, ...]:
     return tuple(traces)
 
 
-def _columns(table: Table, air: AirDescription) -> Array | Recipe:
-    """A table's trace. One that lies on a GPU stays there, and its words, as a recipe's, are taken to be below p."""
+def _columns(table: Table, air: AirDescription) -> Array | TraceTask:
+    """A table's trace. One that lies on a GPU stays there, and its words, as a trace task's, are taken to be below
+    p.
+    """
     what, main = f"trace of table {air.name}", table.main
     assert main is not None
-    if isinstance(main, Recipe):
+    if isinstance(main, TraceTask):
         columns, rows = main.shape
         if columns != air.main_width or rows & (rows - 1) or not rows:
-            raise ValueError(f"{what}: its recipe gives {main.shape}; expected ({air.main_width}, a power of two)")
+            raise ValueError(f"{what}: its trace task gives {main.shape}; expected ({air.main_width}, a power of two)")
         return main
     if not _is_on_gpu(main):
         return as_columns(main, air.main_width, what)

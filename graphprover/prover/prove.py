@@ -22,9 +22,9 @@ from graphprover.graphs.observer import GraphOfProof, around_tasks, observer_for
 from graphprover.graphs.planner.costs import kept_by_size
 from graphprover.graphs.progress import Tell
 from graphprover.proof.proof import Proof
-from graphprover.proof.sharded import ProofInPieces
+from graphprover.proof.sharded import ShardedProof
 from graphprover.proof.sizes import proofs_of, sizes_of
-from graphprover.protocol.errors import VerificationError, piece_error
+from graphprover.protocol.errors import VerificationError, shard_error
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.proof import Cap
@@ -33,10 +33,10 @@ from graphprover.protocol.verification import prepare as prepare_verification
 from graphprover.prover.assign import deal
 from graphprover.prover.observe import Sight, made_in
 from graphprover.prover.peak_memory import plan_for
-from graphprover.prover.prepare import Prepared, PreparedPieces, ready, wrapped
-from graphprover.prover.sharded import prove_pieces
+from graphprover.prover.prepare import Prepared, PreparedShards, ready, wrapped
+from graphprover.prover.sharded import prove_shards
 from graphprover.statement.check import warn
-from graphprover.statement.shards import Pieces, pieces_of
+from graphprover.statement.shards import ShardedStatement, shards_of
 from graphprover.statement.statement import Statement
 from graphprover.telemetry.model import Stage
 from graphprover.telemetry.observation import Observation
@@ -44,7 +44,7 @@ from graphprover.telemetry.subscribe import clock, give, observing, stage
 from graphprover.verifier import Expected, Verdict, expect, verify
 
 T = TypeVar("T")
-Subject = TypeVar("Subject", Prepared, PreparedPieces)
+Subject = TypeVar("Subject", Prepared, PreparedShards)
 
 _log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
 
@@ -62,7 +62,7 @@ def prove(
 ) -> Proof: ...
 @overload
 def prove(
-    statement: Statement | Pieces,
+    statement: Statement | ShardedStatement,
     executor: Any = ...,
     security: float = ...,
     rate: int | None = ...,
@@ -70,10 +70,10 @@ def prove(
     device: Device | str = ...,
     proximity: str = ...,
     progress: bool | Tell = ...,
-    pieces: int | Sequence[Sequence[int]] = ...,
-) -> Proof | ProofInPieces: ...
+    shards: int | Sequence[Sequence[int]] = ...,
+) -> Proof | ShardedProof: ...
 def prove(
-    statement: Statement | Pieces,
+    statement: Statement | ShardedStatement,
     executor: Any = THREADS,
     security: float = 128,
     rate: int | None = None,
@@ -81,21 +81,21 @@ def prove(
     device: Device | str = "auto",
     proximity: str = JOHNSON_PROXIMITY,
     progress: bool | Tell = False,
-    pieces: int | Sequence[Sequence[int]] = 1,
-) -> Proof | ProofInPieces:
+    shards: int | Sequence[Sequence[int]] = 1,
+) -> Proof | ShardedProof:
     """Prove ``statement``, whose tables all have traces.
 
     ``executor``: ``"threads"`` (default), ``"sync"``, a ``distributed.Client``, a scheduler's address or file,
     ``"cuda"`` or ``"processes"`` for a cluster on this host that lasts as long as this call: on a cluster one worker
-    makes the whole proof, or each piece of it, on its own device, and it is verified here (docs/cluster.md).
+    makes the whole proof, or each shard of it, on its own device, and it is verified here (docs/cluster.md).
     ``security``: provable bits, from which the parameters are chosen at rate 1/``rate`` (2, 4 or 8; by default 2, and 8
     where there is little to prove), unless ``parameters`` gives them; with ``proximity="unique"`` by unique decoding
     alone. ``device``: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, a `Device`, or ``"auto"``, the first GPU where there is one.
     The bytes of the proof depend on neither executor nor device. Where ``"auto"`` has chosen a GPU whose memory does
     not suffice, a warning says so and the CPU makes the whole proof. ``progress``: True draws a bar on stderr, in a
     terminal or a notebook; a function is called with the tasks that have ended, those in all, and the one that begins.
-    ``pieces``: in how many pieces the proof is, or the indices of the tables of each, rising
-    (docs/architecture.md#pieces); a statement in pieces has its own.
+    ``shards``: in how many shards the proof is, or the indices of the tables of each, rising
+    (docs/architecture.md#shards); a sharded statement has its own.
 
     Raises ValueError for a malformed trace or a level that cannot be reached; MemoryError, naming round and table,
     where memory ends; `graphprover.device.DeviceLost` where a GPU fails, which this process must not use again;
@@ -106,62 +106,62 @@ def prove(
     for part in [statement] if isinstance(statement, Statement) else statement.statements:
         warn(part)
     if isinstance(statement, Statement):
-        statement = in_pieces(statement, pieces)
+        statement = in_shards(statement, shards)
     with stage("prepare"):
         prepared = ready(statement, security, rate, parameters, proximity)
     level = 0 if parameters else security  # with its own parameters, the caller has chosen the level
     return prove_prepared(prepared, executor, device, progress, checks_of(prepared, statement, level, proximity))[0]
 
 
-def in_pieces(statement: Statement, pieces: int | Sequence[Sequence[int]]) -> Statement | Pieces:
-    """The statement in so many pieces, or with these tables in each; raises ValueError where that cannot be."""
-    if pieces == 1:
+def in_shards(statement: Statement, shards: int | Sequence[Sequence[int]]) -> Statement | ShardedStatement:
+    """The statement in this number of shards, or with these tables in each; raises ValueError where that cannot be."""
+    if shards == 1:
         return statement
-    return deal(statement, pieces) if isinstance(pieces, int) else pieces_of(statement, pieces)
+    return deal(statement, shards) if isinstance(shards, int) else shards_of(statement, shards)
 
 
 @dataclass(frozen=True)
 class Checks:
     """How to verify what a cluster makes; each raises VerificationError."""
 
-    whole: Callable[[Proof | ProofInPieces], Verdict]  # a proof that one worker has made
-    pieces: Callable[[ProofInPieces], Expected]  # of pieces, given their headers: what they are verified against
+    whole: Callable[[Proof | ShardedProof], Verdict]  # a proof that one worker has made
+    shards: Callable[[ShardedProof], Expected]  # of shards, given their headers: what they are verified against
 
 
 def checks_of(
-    prepared: Prepared | PreparedPieces, statement: Statement | Pieces, security: float, proximity: str
+    prepared: Prepared | PreparedShards, statement: Statement | ShardedStatement, security: float, proximity: str
 ) -> Checks:
     """Return how to verify a cluster's proof of a statement that was prepared here.
 
     A proof with another header than the prepared one is refused: it has other parameters, heights or public values.
     """
 
-    def whole(proof: Proof | ProofInPieces) -> Verdict:
+    def whole(proof: Proof | ShardedProof) -> Verdict:
         check_headers(proof, prepared)
         return verify(proof, statement, security, proximity)
 
-    def pieces(headers: ProofInPieces) -> Expected:
+    def shards(headers: ShardedProof) -> Expected:
         check_headers(headers, prepared)
         return expect(headers, statement, security, proximity)
 
-    return Checks(whole, pieces)
+    return Checks(whole, shards)
 
 
-def check_headers(proof: Proof | ProofInPieces, prepared: Prepared | PreparedPieces) -> None:
-    """Raise VerificationError unless the header of each piece, or of the whole proof, is the prepared one."""
-    expected = [piece.header for piece in (prepared.pieces if isinstance(prepared, PreparedPieces) else [prepared])]
+def check_headers(proof: Proof | ShardedProof, prepared: Prepared | PreparedShards) -> None:
+    """Raise VerificationError unless the header of each shard, or of the whole proof, is the prepared one."""
+    expected = [shard.header for shard in (prepared.shards if isinstance(prepared, PreparedShards) else [prepared])]
     found = proofs_of(proof)
-    if isinstance(proof, ProofInPieces) != isinstance(prepared, PreparedPieces) or len(found) != len(expected):
-        raise VerificationError(f"the proof is in {len(found)} pieces; {len(expected)} were asked for")
+    if isinstance(proof, ShardedProof) != isinstance(prepared, PreparedShards) or len(found) != len(expected):
+        raise VerificationError(f"the proof is in {len(found)} shards; {len(expected)} were asked for")
     for index, (own, header) in enumerate(zip(found, expected, strict=True)):
         for field in ("label", "parameters", "log_heights", "public_values"):
             if getattr(own, field) != getattr(header, field):
                 reason = f"the proof has other {field.replace('_', ' ')} than were asked for"
-                raise piece_error(index, reason) if isinstance(proof, ProofInPieces) else VerificationError(reason)
+                raise shard_error(index, reason) if isinstance(proof, ShardedProof) else VerificationError(reason)
 
 
 def prove_prepared(
-    prepared: Prepared | PreparedPieces,
+    prepared: Prepared | PreparedShards,
     executor: Any = THREADS,
     device: Device | str = "auto",
     progress: bool | Tell = False,
@@ -177,17 +177,17 @@ def prove_prepared(
         from graphprover.cluster.sharded import prove_parts
 
         assert checks
-        tasks = len(prepared.pieces) if isinstance(prepared, PreparedPieces) else 1
+        tasks = len(prepared.shards) if isinstance(prepared, PreparedShards) else 1
         with told(progress) as tell, joined(executor, tasks) as cluster:
-            if isinstance(prepared, PreparedPieces):
-                parts = prepared.on_host().pieces
-                return prove_parts(cluster, prepared.label, parts, device, checks.pieces, tell)[0], None
+            if isinstance(prepared, PreparedShards):
+                parts = prepared.on_host().shards
+                return prove_parts(cluster, prepared.label, parts, device, checks.shards, tell)[0], None
             return cluster.prove(prepared.on_host(), device, checks.whole, tell)[0], None
-    if isinstance(prepared, PreparedPieces):
+    if isinstance(prepared, PreparedShards):
 
-        def by(prepared: PreparedPieces, device: Device) -> tuple[ProofInPieces, tuple[Cap | None, ...]]:
+        def by(prepared: PreparedShards, device: Device) -> tuple[ShardedProof, tuple[Cap | None, ...]]:
             with told(progress) as tell:
-                made = prove_pieces(prepared, device, executor, plan_for(prepared, device), tell)
+                made = prove_shards(prepared, device, executor, plan_for(prepared, device), tell)
             if made.observe:
                 give(made.observe())
             return made.proof, made.preprocessed_caps

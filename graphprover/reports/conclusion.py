@@ -9,7 +9,7 @@ from graphprover.telemetry.model import Processor
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.rounds import HOST, STARVED, Round
 
-SLOWEST_PART, SLOWEST_PIECE, BOUND = "slowest in it", "slowest piece", "bound by"
+SLOWEST_PART, SLOWEST_SHARD, BOUND = "slowest in it", "slowest shard", "bound by"
 MODELLED = "≈"  # before a figure that is modelled
 
 
@@ -36,7 +36,7 @@ def findings(seen: Observation) -> list[Finding]:
         found += [Finding("slowest round", worst.round, share), _slowest_part(seen, worst), _bound(seen, worst)]
         found.append(_floor("against its floor", worst.seconds, worst.floor))
     found += [_slowest_table(seen)] if seen.table_times else []
-    found += [_slowest_piece(seen)] if seen.pieces else []
+    found += [_slowest_shard(seen)] if seen.shards else []
     found += [_longest_wait(seen)] if seen.workers else []
     found.append(_floor("graph against floors", proving, sum(one.floor for one in seen.rounds)))
     busy, worked = sum(task.device_seconds for task in seen.tasks), sum(task.worked for task in seen.tasks)
@@ -69,7 +69,7 @@ def sentence(seen: Observation) -> str:
     return (
         f"The proof took {whole.figure}, {whole.beside}. The slowest round is {worst.round}: "
         f"{by_name['slowest round'].beside}. Slowest in it is {part.figure}: {part.beside}. "
-        f"{by} {far}{_slowest_of_pieces(by_name)}"
+        f"{by} {far}{_slowest_of_shards(by_name)}"
     )
 
 
@@ -106,27 +106,27 @@ def _whole(seen: Observation) -> str:
 
 def _graph(seen: Observation) -> str:
     tasks = f"{len(seen.tasks)} tasks"
-    return f"the {tasks} of {len(seen.pieces)} pieces" if seen.pieces else f"the graph of {tasks}"
+    return f"the {tasks} of {len(seen.shards)} shards" if seen.shards else f"the graph of {tasks}"
 
 
-def _slowest_piece(seen: Observation) -> Finding:
-    seconds = [piece.seconds() for piece in seen.pieces]
+def _slowest_shard(seen: Observation) -> Finding:
+    seconds = [shard.seconds() for shard in seen.shards]
     slowest_one = max(range(len(seconds)), key=seconds.__getitem__)
     share = share_text(seconds[slowest_one], sum(seconds))
-    beside = f"{time_text(seconds[slowest_one])}, {share} of what the {len(seconds)} pieces took"
-    return Finding(SLOWEST_PIECE, f"piece {slowest_one}", beside)
+    beside = f"{time_text(seconds[slowest_one])}, {share} of what the {len(seconds)} shards took"
+    return Finding(SLOWEST_SHARD, f"shard {slowest_one}", beside)
 
 
 def _longest_wait(seen: Observation) -> Finding:
-    """Of the workers, for the challenge that all pieces share."""
+    """Of the workers, for the challenge that all shards share."""
     worker = max(seen.workers, key=lambda worker: worker.waited)
-    beside = f"{worker.address}, from its last piece that commits to its first that is proved"
+    beside = f"{worker.address}, from its last shard that commits to its first that is proved"
     return Finding("wait for the joint challenge", time_text(worker.waited), beside)
 
 
-def _slowest_of_pieces(by_name: Mapping[str, Finding]) -> str:
-    found = by_name.get(SLOWEST_PIECE)
-    return f" The slowest piece is {found.figure}: {found.beside}." if found else ""
+def _slowest_of_shards(by_name: Mapping[str, Finding]) -> str:
+    found = by_name.get(SLOWEST_SHARD)
+    return f" The slowest shard is {found.figure}: {found.beside}." if found else ""
 
 
 def _bound(seen: Observation, worst: Round) -> Finding:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from graphprover.graphs.planner.plan import Plan, Task
-from graphprover.graphs.planner.shard_memory import PiecesPlan
+from graphprover.graphs.planner.shard_memory import ShardsPlan
 from graphprover.graphs.proof_graph import Keep
 from graphprover.graphs.rounds.transcript import TRANSCRIPT
 
@@ -34,24 +34,24 @@ def rates_rows(rates: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
     return rows
 
 
-def pieces_rows(plans: Mapping[Keep, PiecesPlan]) -> list[tuple[str, ...]]:
-    """A row a piece: what it is, what it costs once, its own peak, and what stays of it by what is kept."""
+def shards_rows(plans: Mapping[Keep, ShardsPlan]) -> list[tuple[str, ...]]:
+    """A row a shard: what it is, what it costs once, its own peak, and what stays of it by what is kept."""
     rows: list[tuple[str, ...]] = [
-        ("piece", "tables", "rows", "multiply", "butterfly", "Keccak-f", "peak", "trees", "+ traces", "+ extensions")
+        ("shard", "tables", "rows", "multiply", "butterfly", "Keccak-f", "peak", "trees", "+ traces", "+ extensions")
     ]
-    for index, piece in enumerate(plans[Keep.ALL].pieces):
-        cost, layout = piece.cost, piece.layout
+    for index, shard in enumerate(plans[Keep.ALL].shards):
+        cost, layout = shard.cost, shard.layout
         counts = map(count_text, (cost.multiplications, cost.butterflies, cost.permutations))
-        kept = [bytes_text(plans[keep].pieces[index].kept) for keep in Keep if keep]
+        kept = [bytes_text(plans[keep].shards[index].kept) for keep in Keep if keep]
         size = str(len(layout.tables)), f"up to 2^{max(layout.log_heights)}"
-        rows.append((str(index), *size, *counts, bytes_text(piece.peak.bytes), *kept))
+        rows.append((str(index), *size, *counts, bytes_text(shard.peak.bytes), *kept))
     return rows
 
 
-def pieces_peak_text(plans: Mapping[Keep, PiecesPlan]) -> str:
-    """The most memory that the proof takes in pieces, by what is kept."""
+def shards_peak_text(plans: Mapping[Keep, ShardsPlan]) -> str:
+    """The most memory that the proof takes in shards, by what is kept."""
     least, most = (bytes_text(plans[keep].peak.bytes) for keep in (Keep.NOTHING, Keep.ALL))
-    return f"peak memory beyond the traces: {least} where nothing of a piece is kept, {most} where all is"
+    return f"peak memory beyond the traces: {least} where nothing of a shard is kept, {most} where all is"
 
 
 def _rounds(plan: Plan, task: Task) -> Iterable[str]:

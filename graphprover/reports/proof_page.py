@@ -25,7 +25,7 @@ from graphprover.telemetry.model import Machine, SeenTask
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.rounds import Round
 
-# The stages of a piece: how their lane shows them.
+# The stages of a shard: how their lane shows them.
 PREPARE, WAIT, COMMIT, PROVE, VERIFY = "prepare", "wait", "commit", "prove", "verify"
 SAYS = {
     PREPARE: "is cut out of the run",
@@ -62,9 +62,9 @@ assumed rates ({escape(seen.ceilings)}); tables that share a task share its time
 <h2>Memory</h2>
 {_memory_legend(seen)}
 <figure>{drawn["memory"]}</figure>
-{_workers(seen) if seen.workers else ""}{_pieces(seen) if seen.pieces else ""}<div class="columns wide">
+{_workers(seen) if seen.workers else ""}{_shards(seen) if seen.shards else ""}<div class="columns wide">
 <section><h2>Rounds</h2>
-<p>Seconds in which one of its tasks ran{", of all pieces" * bool(seen.pieces)}; what Python took is the sum over its
+<p>Seconds in which one of its tasks ran{", of all shards" * bool(seen.shards)}; what Python took is the sum over its
 tasks.</p>
 {_rounds(seen)}</section>
 <section><h2>Tables in rounds</h2>
@@ -101,8 +101,8 @@ def _where(seen: Observation) -> str:
     on = _hardware(machine)
     worker = f", by worker {seen.worker}" if seen.worker else ""
     worker += f", by {len(seen.workers)} workers" if seen.workers else ""
-    pieces = f" in {len(seen.pieces)} pieces" if seen.pieces else ""
-    return f"Proved on {on} ({seen.device}){worker}, {len(seen.tables)} tables{pieces}."
+    shards = f" in {len(seen.shards)} shards" if seen.shards else ""
+    return f"Proved on {on} ({seen.device}){worker}, {len(seen.tables)} tables{shards}."
 
 
 def _on_gpu(seen: Observation) -> bool:
@@ -121,10 +121,10 @@ def _time_line(seen: Observation) -> "charts.Plot":
         )
         for number, one in enumerate(seen.stages)
     ]
-    for index, piece in enumerate(seen.pieces):
-        for stage in piece.stages:
-            says = f"piece {index}: {stage.name}\n{time_text(stage.seconds)} from {stage.start:.3f} s"
-            lane, faint = piece.lane(stage), index // max(len(seen.workers), 1) % 2 == 1
+    for index, shard in enumerate(seen.shards):
+        for stage in shard.stages:
+            says = f"shard {index}: {stage.name}\n{time_text(stage.seconds)} from {stage.start:.3f} s"
+            lane, faint = shard.lane(stage), index // max(len(seen.workers), 1) % 2 == 1
             boxes.append(charts.Box(lane, stage.start, stage.end, PARTS[stage.name], says, faint))
     for task in seen.tasks:
         colour, title = charts.COLOURS[group_of(task.round)], _details(seen, task)
@@ -132,9 +132,9 @@ def _time_line(seen: Observation) -> "charts.Plot":
         if _on_gpu(seen):
             boxes.append(charts.Box(_gpu_lane(seen, task), task.device_start, task.device_end, colour, title))
     threads = [seen.lane(number) for number in sorted({task.thread for task in seen.tasks})]
-    of_pieces = dict.fromkeys(piece.lane(stage) for piece in seen.pieces for stage in piece.stages)
+    of_shards = dict.fromkeys(shard.lane(stage) for shard in seen.shards for stage in shard.stages)
     gpus = sorted({_gpu_lane(seen, task) for task in seen.tasks}) if _on_gpu(seen) else []
-    lanes = ["stages", *sorted(of_pieces), *gpus, *threads]
+    lanes = ["stages", *sorted(of_shards), *gpus, *threads]
     first = min((task.start for task in seen.tasks), default=0.0)
     last = max((task.device_end for task in seen.tasks), default=seen.end)
     edge = 0.01 * (last - first)
@@ -152,7 +152,7 @@ def _device_text(seen: Observation) -> str:
 
 def _lanes_text(seen: Observation) -> str:
     if seen.workers:
-        return "A lane for each worker's pieces, and one for each of its threads; white between pieces: it waited."
+        return "A lane for each worker's shards, and one for each of its threads; white between shards: it waited."
     if _on_gpu(seen):
         return "GPU: what ran there, by its own clock; threads: what the host did meanwhile, which enqueues it."
     return "A lane for each thread."
@@ -160,9 +160,9 @@ def _lanes_text(seen: Observation) -> str:
 
 def _details(seen: Observation, task: SeenTask) -> str:
     """What pointing at a task says."""
-    planned, piece = task.planned, "" if task.piece is None else f", piece {task.piece}"
+    planned, shard = task.planned, "" if task.shard is None else f", shard {task.shard}"
     said = [
-        f"{task.round} of {short(task.name)}{piece}",
+        f"{task.round} of {short(task.name)}{shard}",
         f"{time_text(task.device_seconds)} from {task.device_start:.3f} s",
     ]
     said.append(f"Python took {time_text(task.worked)}")
@@ -202,16 +202,16 @@ def _tasks_of_most(seen: Observation) -> Sequence[SeenTask]:
 
 
 def _waits_here(seen: Observation) -> bool:
-    """Whether the pieces wait on one device."""
-    return bool(seen.pieces) and not seen.workers
+    """Whether the shards wait on one device."""
+    return bool(seen.shards) and not seen.workers
 
 
 def _kept(seen: Observation, unit: int) -> list[tuple[float, float]]:
-    """What the plan says is held of pieces that wait, above what was held before, from when each has committed to when
+    """What the plan says is held of shards that wait, above what was held before, from when each has committed to when
     it is to be proved."""
-    changes = [(stage.end, piece.kept) for piece in seen.pieces for stage in piece.stages if stage.name == COMMIT]
-    changes += [(stage.start, -piece.kept) for piece in seen.pieces for stage in piece.stages if stage.name == PROVE]
-    points, held = [(seen.pieces[0].stages[0].start, seen.memory.before / unit)], seen.memory.before
+    changes = [(stage.end, shard.kept) for shard in seen.shards for stage in shard.stages if stage.name == COMMIT]
+    changes += [(stage.start, -shard.kept) for shard in seen.shards for stage in shard.stages if stage.name == PROVE]
+    points, held = [(seen.shards[0].stages[0].start, seen.memory.before / unit)], seen.memory.before
     for time, bytes_ in sorted(changes):
         held += bytes_
         points.append((time, held / unit))
@@ -227,7 +227,7 @@ def _memory_legend(seen: Observation) -> str:
         f"peak: {bytes_text(memory.peak)}",
         f"{MODELLED} peak by the plan: {bytes_text(foreseen)}, of it {bytes_text(memory.before)} held before",
         *(
-            [f"{MODELLED} kept of pieces that wait, by the plan, above what was held before"]
+            [f"{MODELLED} kept of shards that wait, by the plan, above what was held before"]
             if _waits_here(seen)
             else []
         ),
@@ -240,14 +240,14 @@ def _memory_legend(seen: Observation) -> str:
 
 
 def _workers(seen: Observation) -> str:
-    """Who made the pieces, what of its memory that took, and how well its clock is known."""
+    """Who made the shards, what of its memory that took, and how well its clock is known."""
     rows = []
     for worker in seen.workers:
         memory, machine = worker.memory, worker.machine
         busy = sum(
-            stage.seconds for piece in seen.pieces for stage in piece.stages if piece.maker(stage) == worker.address
+            stage.seconds for shard in seen.shards for stage in shard.stages if shard.maker(stage) == worker.address
         )
-        made = [str(index) for index, piece in enumerate(seen.pieces) if worker.address in piece.workers]
+        made = [str(index) for index, shard in enumerate(seen.shards) if worker.address in shard.workers]
         rows.append(
             [
                 label(worker.address),
@@ -263,46 +263,46 @@ def _workers(seen: Observation) -> str:
                 Cell(f"{worker.clock_ahead * 1e3:+.1f} ms, ± {worker.clock_error * 1e3:.1f}", worker.clock_ahead),
             ]
         )
-    heads = ("worker", "device", "host", "pieces", "busy", "waited for the joint challenge", "peak memory", "planned")
+    heads = ("worker", "device", "host", "shards", "busy", "waited for the joint challenge", "peak memory", "planned")
     return f"""<h2>Workers</h2>
-<p>The joint challenge is drawn once all pieces have committed: a worker waits from its last that commits to its first
+<p>The joint challenge is drawn once all shards have committed: a worker waits from its last that commits to its first
 that is proved. Times are on this process's clock: each worker's is moved only as far as it must be for nothing to come
 before its cause, and ± is how far it may still be off. The memory chart is of the worker that held most.</p>
 {table((*heads, "sent to the client", "processor", "its clock"), rows)}
 """
 
 
-def _pieces(seen: Observation) -> str:
-    """Each piece, and what it took of each round."""
-    of_pieces = [{one.round: one for one in rounds} for rounds in seen.rounds_of_pieces]
-    whole = sum(piece.seconds() for piece in seen.pieces)
-    stages = list(dict.fromkeys(stage.name for stage in seen.pieces[0].stages))
+def _shards(seen: Observation) -> str:
+    """Each shard, and what it took of each round."""
+    of_shards = [{one.round: one for one in rounds} for rounds in seen.rounds_of_shards]
+    whole = sum(shard.seconds() for shard in seen.shards)
+    stages = list(dict.fromkeys(stage.name for stage in seen.shards[0].stages))
     order = "" if seen.workers else ", the last one first"
     rows, by_round = [], []
-    for index, (piece, rounds) in enumerate(zip(seen.pieces, of_pieces, strict=True)):
-        name, size = Cell(f"piece {index}", index), sum(piece.sizes.values())
+    for index, (shard, rounds) in enumerate(zip(seen.shards, of_shards, strict=True)):
+        name, size = Cell(f"shard {index}", index), sum(shard.sizes.values())
         floor = sum(one.floor for one in rounds.values())
-        makers = [label(", ".join(dict.fromkeys(piece.workers)))] if piece.workers else []
+        makers = [label(", ".join(dict.fromkeys(shard.workers)))] if shard.workers else []
         rows.append(
             [
                 name,
                 *makers,
-                seconds_cell(piece.seconds(), whole),
-                *(Cell(time_text(piece.seconds(stage)), piece.seconds(stage)) for stage in stages),
+                seconds_cell(shard.seconds(), whole),
+                *(Cell(time_text(shard.seconds(stage)), shard.seconds(stage)) for stage in stages),
                 floor_cell(floor),
-                Cell(f"{piece.tables:,}", piece.tables),
-                label(piece.keep),
-                Cell(f"{MODELLED} {bytes_text(piece.kept)}", piece.kept),
-                Cell(f"{MODELLED} {bytes_text(piece.planned)}", piece.planned),
+                Cell(f"{shard.tables:,}", shard.tables),
+                label(shard.keep),
+                Cell(f"{MODELLED} {bytes_text(shard.kept)}", shard.kept),
+                Cell(f"{MODELLED} {bytes_text(shard.planned)}", shard.planned),
                 Cell(bytes_text(size), size),
             ]
         )
         seconds = {one.round: rounds[one.round].seconds if one.round in rounds else 0.0 for one in seen.rounds}
-        most = max((one.seconds for found in seen.rounds_of_pieces for one in found), default=0.0)
+        most = max((one.seconds for found in seen.rounds_of_shards for one in found), default=0.0)
         ran = (Cell(time_text(time), time, part=time / most if most else 0.0) for time in seconds.values())
         by_round.append([name, seconds_cell(sum(seconds.values()), sum(one.seconds for one in seen.rounds)), *ran])
     heads = (
-        "piece",
+        "shard",
         *["worker"] * bool(seen.workers),
         "all",
         *stages,
@@ -313,13 +313,13 @@ def _pieces(seen: Observation) -> str:
         "peak",
         "in the proof",
     )
-    return f"""<h2>Pieces</h2>
-<p>Each commits, and waits until all have; then they are proved{order}. What is kept of a piece while it
+    return f"""<h2>Shards</h2>
+<p>Each commits, and waits until all have; then they are proved{order}. What is kept of a shard while it
 waits, and the peak while it is made with what is kept of others, are by the plan. Colours of their lane:</p>
 {legend({says: PARTS[name] for name, says in SAYS.items() if name in stages})}
 {table(heads, rows, MOST)}
-<p>Seconds of each piece by round.</p>
-{table(("piece", "all", *(one.round for one in seen.rounds)), by_round, MOST)}
+<p>Seconds of each shard by round.</p>
+{table(("shard", "all", *(one.round for one in seen.rounds)), by_round, MOST)}
 """
 
 

@@ -1,4 +1,4 @@
-"""The plan of a proof in pieces as a picture: pieces over time with the memory that is held, and the heaviest one."""
+"""The plan of a sharded proof as a picture: shards over time with the memory that is held, and the heaviest one."""
 
 from collections.abc import Iterator
 
@@ -18,10 +18,10 @@ from graphprover.reports.plan_svg import (
     titled,
 )
 from graphprover.reports.plan_text import bytes_text, time_text
-from graphprover.reports.shards_times import COMMIT, FINISH, Part, PiecesTimes, Timed
+from graphprover.reports.shards_times import COMMIT, FINISH, Part, ShardsTimes, Timed
 
 LEFT, RIGHT = MARGIN + 90, WIDTH - MARGIN - 90  # of the charts
-ROW, ROWS = 16, 320  # the highest row of a piece; the height of all rows at most
+ROW, ROWS = 16, 320  # the highest row of a shard; the height of all rows at most
 WRITTEN = 12  # the least height of a row that has its name beside it
 MEMORY, GAP = 80, 26  # heights: of a chart of memory, above and below it
 
@@ -34,10 +34,10 @@ COLOURS = {
 SAYS = {
     COMMIT: "commits",
     FINISH: "is finished, once all have committed",
-    "kept": "memory kept of pieces that wait",
-    "peak": "the most at once while a piece is made",
+    "kept": "memory kept of shards that wait",
+    "peak": "the most at once while a shard is made",
 }
-PIECES_STYLE = (
+SHARDS_STYLE = (
     STYLE
     + colours(COLOURS)
     + "".join(f".plan .{name}{{fill:var(--{name})}}" for name in (COMMIT, FINISH, "kept"))
@@ -46,38 +46,38 @@ PIECES_STYLE = (
 )
 
 
-def pieces_svg(times: PiecesTimes, program: str, assumed: Assumed) -> str:
-    """An SVG file that stands alone: two charts, where all and where nothing is kept, then the heaviest piece."""
+def shards_svg(times: ShardsTimes, program: str, assumed: Assumed) -> str:
+    """An SVG file that stands alone: two charts, where all and where nothing is kept, then the heaviest shard."""
     drawn = _charts(times, program, assumed)
     number = times.heaviest
-    title = f"Piece {number}, the heaviest, as if it were made alone"
+    title = f"Shard {number}, the heaviest, as if it were made alone"
     below = drawing(times.alone(number), title, assumed, times.device.threads)
     parts = [*drawn.parts, f'<g transform="translate(0 {drawn.height})">', *below.parts, "</g>"]
-    return framed(Drawing(drawn.title, drawn.figures, drawn.height + below.height, parts), PIECES_STYLE)
+    return framed(Drawing(drawn.title, drawn.figures, drawn.height + below.height, parts), SHARDS_STYLE)
 
 
-def _charts(times: PiecesTimes, program: str, assumed: Assumed) -> Drawing:
+def _charts(times: ShardsTimes, program: str, assumed: Assumed) -> Drawing:
     both = {"all": times.all_kept, "nothing": times.nothing_kept}
     longest = max(timed.seconds for timed in both.values()) or 1.0
     most = max(timed.plan.peak.bytes for timed in both.values()) or 1
     figures = (
-        f"{len(times.pieces)} pieces, {times.all_kept.plan.tasks} tasks; the rounds and tables below are of piece "
+        f"{len(times.shards)} shards, {times.all_kept.plan.tasks} tasks; the rounds and tables below are of shard "
         f"{times.heaviest}, the heaviest"
     )
-    title = f"Plan of {program} in pieces"
+    title = f"Plan of {program} in shards"
     parts, top = [*headed_with_legend(title, figures, assumed)], 150.0
     for what, timed in both.items():
         peak = timed.plan.peak
         says = (
-            f"Where {what} is kept of a piece: {time_text(timed.seconds)} by the model, peak memory beyond the traces "
+            f"Where {what} is kept of a shard: {time_text(timed.seconds)} by the model, peak memory beyond the traces "
             f"{bytes_text(peak.bytes)} in {peak}"
         )
         parts.append(text(MARGIN, top, cut(says, WIDTH - 2 * MARGIN, 13), 13, "ink strong"))
         top += 12
         scale = (RIGHT - LEFT) / longest
-        rows = min(ROW, ROWS / len(times.pieces))
+        rows = min(ROW, ROWS / len(times.shards))
         parts += _rows(timed, top, rows, scale)
-        top += rows * len(times.pieces) + GAP
+        top += rows * len(times.shards) + GAP
         parts += _memory(timed, top, scale, MEMORY / most)
         top += MEMORY + 2 * GAP
     return Drawing(title, figures, round(top), parts)
@@ -105,14 +105,14 @@ def headed_with_legend(title: str, figures: str, assumed: Assumed) -> Iterator[s
 
 
 def _rows(timed: Timed, top: float, height: float, scale: float) -> Iterator[str]:
-    """A row a piece: when it commits, and when it is finished."""
-    count = len(timed.plan.pieces)
-    for index, parts in enumerate(timed.by_piece):
+    """A row a shard: when it commits, and when it is finished."""
+    count = len(timed.plan.shards)
+    for index, parts in enumerate(timed.by_shard):
         y = top + index * height
         if height >= WRITTEN or index in (0, count - 1):
             base = min(max(y + height / 2 + 4, top + 9), top + count * height)
             both = sum(part.seconds for part in parts.values())
-            yield text(MARGIN, base, f"piece {index}", 11)
+            yield text(MARGIN, base, f"shard {index}", 11)
             yield text(WIDTH - MARGIN, base, time_text(both), 10, "faint", "end")
         yield f'<path class="grid" d="M{LEFT} {y + height / 2:.1f}H{RIGHT}"/>' if height >= WRITTEN else ""
         for part in parts.values():
@@ -127,9 +127,9 @@ def _details(part: Part) -> str:
     what = "commits" if part.name == COMMIT else "is finished"
     layout = part.plan.layout
     return (
-        f"piece {part.piece} {what}: {time_text(part.seconds)} from {time_text(part.start)}\n"
+        f"shard {part.shard} {what}: {time_text(part.seconds)} from {time_text(part.start)}\n"
         f"{len(layout.tables)} tables of up to 2^{max(layout.log_heights)} rows, {len(part.plan.tasks)} tasks\n"
-        f"{bytes_text(part.waiting)} kept of pieces that wait, {bytes_text(part.peak)} at most"
+        f"{bytes_text(part.waiting)} kept of shards that wait, {bytes_text(part.peak)} at most"
     )
 
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import IO
 
 MAX_PROOF_BYTES = 256 << 20  # a hundred times a usual proof
-PIECES_MAGIC = b"graphprover pieces\x01"  # a proof in pieces begins with it
-MAX_PIECES_BYTES = 8 << 30  # of one: as many pieces as there may be, of twice the usual bytes
+SHARDS_MAGIC = b"graphprover pieces\x01"  # a sharded proof begins with it
+MAX_SHARDS_BYTES = 8 << 30  # of one: as many shards as there may be, of twice the usual bytes
 
 SAME_WORK = 60.0  # seconds: a kernel of a GPU compiles in fewer
 
@@ -45,13 +45,13 @@ def read_input(path: Path) -> bytes:
 def read_proof(path: Path) -> bytes:
     """The contents of a proof file, whatever its size claims to be; raises FileError.
 
-    At most MAX_PROOF_BYTES, of a proof in pieces MAX_PIECES_BYTES.
+    At most MAX_PROOF_BYTES, of a sharded proof MAX_SHARDS_BYTES.
     """
     try:
         with nullcontext(sys.stdin.buffer) if path == STREAM else path.open("rb") as file:
             data, most = file.read(MAX_PROOF_BYTES + 1), MAX_PROOF_BYTES
-            if len(data) > most and data.startswith(PIECES_MAGIC):
-                most = MAX_PIECES_BYTES
+            if len(data) > most and data.startswith(SHARDS_MAGIC):
+                most = MAX_SHARDS_BYTES
                 data += file.read(most + 1 - len(data))
     except OSError as error:
         raise FileError(f"{path}: {error.strerror}") from error

@@ -2,7 +2,7 @@
 
 from graphprover.air import AirDescription
 from graphprover.field import EXTENSION_DEGREE
-from graphprover.statement.shards import Pieces
+from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement
 
 
@@ -11,11 +11,11 @@ def cells_per_row(air: AirDescription) -> int:
     return air.main_width + air.permutation_width + (EXTENSION_DEGREE << air.log_quotient_chunks)
 
 
-def committed_cells(statement: Statement | Pieces) -> dict[str, int]:
-    """The committed cells of each kind of table, in all pieces; the statement has traces."""
+def committed_cells(statement: Statement | ShardedStatement) -> dict[str, int]:
+    """The committed cells of each kind of table, in all shards; the statement has traces."""
     cells: dict[str, int] = {}
-    for piece in statement.statements if isinstance(statement, Pieces) else (statement,):
-        for table, air in zip(piece.tables, piece.descriptions, strict=True):
+    for shard in statement.statements if isinstance(statement, ShardedStatement) else (statement,):
+        for table, air in zip(shard.tables, shard.descriptions, strict=True):
             assert table.main is not None
             cells[air.name] = cells.get(air.name, 0) + table.main.shape[1] * cells_per_row(air)
     return cells

@@ -1,7 +1,7 @@
-"""A statement in pieces: some of the tables each, and lookup challenges and the balance of all buses in common.
+"""A sharded statement: some of the tables each, and lookup challenges and the balance of all buses in common.
 
-Every piece begins with a small table, its head. It sends nothing; it is there so that buses have the same numbers and
-fingerprints in all pieces, and to say which tables the piece has.
+Every shard begins with a small table, its head. It sends nothing; it is there so that buses have the same numbers and
+fingerprints in all shards, and to say which tables the shard has.
 """
 
 from collections import Counter
@@ -21,14 +21,14 @@ MAX_HEAD_ROWS = 512  # more than any final polynomial that `choose` takes has co
 
 
 class Head(Air):
-    """The first table of a piece: a column of zeros, which as many messages as there are buses are multiplied by."""
+    """The first table of a shard: a column of zeros, which as many messages as there are buses are multiplied by."""
 
     name = "head"
     columns = ("none",)
     unread = ("tables",)
 
     def __init__(self, buses: Sequence[tuple[str, int]], tables: int) -> None:
-        """``buses``: name and width of each, in the order of their numbers; ``tables``: how many the piece has."""
+        """``buses``: name and width of each, in the order of their numbers; ``tables``: how many the shard has."""
         self.buses = tuple(buses)
         self.public_values = (f"tables[{tables}]",)
 
@@ -40,73 +40,73 @@ class Head(Air):
 
 
 @dataclass(frozen=True, eq=False)
-class Pieces:
-    """A statement in pieces. Made by `pieces_of` or `in_pieces`, which give every piece its head."""
+class ShardedStatement:
+    """A sharded statement. Made by `shards_of` or `in_shards`, which give every shard its head."""
 
-    statements: tuple[Statement, ...]  # one a piece, its head first; all have one label
+    statements: tuple[Statement, ...]  # one a shard, its head first; all have one label
 
     @property
     def label(self) -> str:
-        """The name for people that all pieces carry."""
+        """The name for people that all shards carry."""
         return self.statements[0].label
 
     @property
     def shares(self) -> tuple[tuple[int, ...], ...]:
-        """What each head says: which tables its piece has."""
+        """What each head says: which tables its shard has."""
         return tuple(tuple(statement.tables[0].public_values or ()) for statement in self.statements)
 
 
-def pieces_of(statement: Statement, shares: Sequence[Sequence[int]]) -> Pieces:
-    """The statement with its tables dealt to pieces; ``shares``: the indices of each piece's tables, rising.
+def shards_of(statement: Statement, shares: Sequence[Sequence[int]]) -> ShardedStatement:
+    """The statement with its tables dealt to shards; ``shares``: the indices of each shard's tables, rising.
 
-    Raises ValueError unless every table is in exactly one piece, and for fewer than two pieces or an empty one.
+    Raises ValueError unless every table is in exactly one shard, and for fewer than two shards or an empty one.
     """
     check_count(len(shares))
     for index, share in enumerate(shares):
         if not share or any(low >= high for low, high in pairwise(share)):
-            raise ValueError(f"piece {index}: it has one table or more, in their order")
+            raise ValueError(f"shard {index}: it has one table or more, in their order")
     dealt = Counter(table for share in shares for table in share)
     for table in dealt:
         if not 0 <= table < len(statement.tables):
             raise ValueError(f"there is no table {table}: the statement has {len(statement.tables)}")
     for table in range(len(statement.tables)):
         if dealt[table] != 1:
-            raise ValueError(f"table {table} is in {'two pieces' if dealt[table] else 'no piece'}")
+            raise ValueError(f"table {table} is in {'two shards' if dealt[table] else 'no shard'}")
     heights = [table.main.shape[1] for table in statement.tables if table.main is not None]
     rows = min([*heights, MAX_HEAD_ROWS])  # so low that its final polynomial is no shorter for the head
-    return in_pieces([[statement.tables[i] for i in share] for share in shares], shares, rows, statement.label)
+    return in_shards([[statement.tables[i] for i in share] for share in shares], shares, rows, statement.label)
 
 
-def in_pieces(
+def in_shards(
     tables: Sequence[Sequence[Table]],
     numbers: Sequence[Sequence[int]],
     rows: int,
     label: str = "",
     make: Callable[[Sequence[Table], str], Statement] = Statement,
-) -> Pieces:
-    """Pieces of these tables, each with its head before them.
+) -> ShardedStatement:
+    """Shards of these tables, each with its head before them.
 
-    ``numbers``: what each piece's head states, one number a table; ``rows``: of each head's trace; ``make``: the
-    statement of a piece, from its tables and label. Raises ValueError for fewer than two pieces, and where a bus
+    ``numbers``: what each shard's head states, one number a table; ``rows``: of each head's trace; ``make``: the
+    statement of a shard, from its tables and label. Raises ValueError for fewer than two shards, and where a bus
     carries tuples of two widths.
     """
     check_count(len(tables))
-    descriptions = [[table.air.describe() for table in piece] for piece in tables]
+    descriptions = [[table.air.describe() for table in shard] for shard in tables]
     statements = []
-    for piece, stated, buses in zip(tables, numbers, _buses(descriptions), strict=True):
-        head = Table(Head(buses, len(piece)), stated, np.zeros((1, rows), dtype=np.uint64))
-        statements.append(make([head, *piece], label))
-    return Pieces(tuple(statements))
+    for shard, stated, buses in zip(tables, numbers, _buses(descriptions), strict=True):
+        head = Table(Head(buses, len(shard)), stated, np.zeros((1, rows), dtype=np.uint64))
+        statements.append(make([head, *shard], label))
+    return ShardedStatement(tuple(statements))
 
 
-def _buses(pieces: Sequence[Sequence[AirDescription]]) -> list[list[tuple[str, int]]]:
-    """Name and width of the buses of each piece's head, in the order of their numbers.
+def _buses(shards: Sequence[Sequence[AirDescription]]) -> list[list[tuple[str, int]]]:
+    """Name and width of the buses of each shard's head, in the order of their numbers.
 
-    First all buses of all pieces, by first appearance. Then as many more, unused, as earlier pieces have local lookups,
-    whose numbers they take: or else local lookups of two pieces had one number, and could make up for each other. And
+    First all buses of all shards, by first appearance. Then as many more, unused, as earlier shards have local lookups,
+    whose numbers they take: or else local lookups of two shards had one number, and could make up for each other. And
     one more where no bus is as wide as the widest tuple, on which all fingerprints depend.
     """
-    airs = [air for piece in pieces for air in piece]
+    airs = [air for shard in shards for air in shard]
     check_bus_widths(airs)
     widths: dict[str, int] = {}
     for air in airs:
@@ -115,8 +115,8 @@ def _buses(pieces: Sequence[Sequence[AirDescription]]) -> list[list[tuple[str, i
                 widths.setdefault(lookup.bus, len(lookup.tuples[0].fields))
     widest = max_tuple_width(tuple(airs))
     unused, heads = int(widest not in widths.values()), []
-    for piece in pieces:
+    for shard in shards:
         names = islice((name for i in count() if (name := f"unused {i}") not in widths), unused)
         heads.append([*widths.items(), *((name, widest) for name in names)])
-        unused += sum(len(air.locals) for air in piece)
+        unused += sum(len(air.locals) for air in shard)
     return heads

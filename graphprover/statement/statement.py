@@ -18,7 +18,7 @@ from graphprover.protocol.layout import Layout
 from graphprover.protocol.preprocessed import preprocessed_cap
 from graphprover.protocol.transcript import RELEASE
 from graphprover.reports.notebook import html, quoted, short
-from graphprover.statement.trace_task import Recipe, make
+from graphprover.statement.trace_task import TraceTask, make
 
 BINDING_MAGIC = b"graphprover statement 1"
 
@@ -32,7 +32,7 @@ class Table:
     air: Air  # what every row satisfies
     public_values: Sequence[int] | None = None  # None: whatever the proof states, which `Verdict` then reports
     # The trace, uint64 (columns, rows), or how a device makes it; unused by the verifier.
-    main: np.ndarray | Recipe | None = None
+    main: np.ndarray | TraceTask | None = None
 
     def __post_init__(self) -> None:
         if self.public_values is None:
@@ -135,15 +135,15 @@ class Statement:
 
 
 def with_traces(statement: Statement, device: Any = None) -> Statement:
-    """The statement with every trace made that is a recipe, by all threads of the CPU if not by another device."""
-    if not any(isinstance(table.main, Recipe) for table in statement.tables):
+    """The statement with every trace made that is a trace task, by all threads of the CPU if not by another device."""
+    if not any(isinstance(table.main, TraceTask) for table in statement.tables):
         return statement
     # Here, because nobody else needs a device.
     from graphprover.device.choose import device_for
 
-    device, made = device or device_for("cpu"), dict[Recipe, Any]()
+    device, made = device or device_for("cpu"), dict[TraceTask, Any]()
     tables = [
-        replace(table, main=make(device, table.main, made)) if isinstance(table.main, Recipe) else table
+        replace(table, main=make(device, table.main, made)) if isinstance(table.main, TraceTask) else table
         for table in statement.tables
     ]
     return Statement(tables, statement.label)

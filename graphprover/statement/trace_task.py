@@ -6,8 +6,8 @@ from typing import Any
 
 
 @dataclass(frozen=True, eq=False)
-class Recipe:
-    """One task of round 0: ``function(device, *made, **fixed)``, where ``made`` is what the recipes it needs give.
+class TraceTask:
+    """One task of round 0: ``function(device, *made, **fixed)``, where ``made`` is what the trace tasks it needs give.
 
     The function belongs to a module, so that the task can travel, and is pure. A trace's gives uint64 words below p, of
     this shape, on the device; what it needs may be anything.
@@ -16,7 +16,7 @@ class Recipe:
     name: str  # of the task, for people
     function: Callable[..., Any]
     fixed: Mapping[str, Any] = field(default_factory=dict)  # known before anything is made
-    needs: tuple["Recipe", ...] = ()
+    needs: tuple["TraceTask", ...] = ()
     shape: tuple[int, int] = (0, 0)  # (columns, rows) of a trace; nothing for what traces share
 
 
@@ -27,17 +27,21 @@ def follow(
     given: Mapping[str, Any],
     shape: tuple[int, int],
 ) -> Any:
-    """What a recipe gives; raises ValueError for a trace that is not what the recipe said."""
+    """What a trace task gives; raises ValueError for a trace that is not what the trace task said."""
     result = by(device, *made, **given)
     if shape != (0, 0) and (result.shape != shape or result.dtype != "uint64"):
         raise ValueError(f"{by.__name__} made {result.dtype} {result.shape} instead of uint64 {shape}")
     return result
 
 
-def make(device: Any, recipe: Recipe, made: dict[Recipe, Any]) -> Any:
-    """What a recipe gives on a `graphprover.device.Device`; ``made`` holds what others gave, and this in the end."""
-    if recipe not in made:
-        inputs = [make(device, needed, made) for needed in recipe.needs]
+def make(device: Any, trace_task: TraceTask, made: dict[TraceTask, Any]) -> Any:
+    """What a trace task gives on a `graphprover.device.Device`; ``made`` holds what others gave, and this in the
+    end.
+    """
+    if trace_task not in made:
+        inputs = [make(device, needed, made) for needed in trace_task.needs]
         with device.task():
-            made[recipe] = follow(device, *inputs, by=recipe.function, given=recipe.fixed, shape=recipe.shape)
-    return made[recipe]
+            made[trace_task] = follow(
+                device, *inputs, by=trace_task.function, given=trace_task.fixed, shape=trace_task.shape
+            )
+    return made[trace_task]

@@ -7,7 +7,7 @@ from graphprover.telemetry.model import SeenTask
 from graphprover.telemetry.observation import Observation
 
 STAGES, FIRST_THREAD = 0, 1  # rows of a process: its stages, its threads
-PIECES, DEVICE = 999, 1000  # the first rows of pieces, downwards, and of GPUs' streams, upwards: one a worker
+SHARDS, DEVICE = 999, 1000  # the first rows of shards, downwards, and of GPUs' streams, upwards: one a worker
 
 Event = dict[str, Any]
 
@@ -16,7 +16,7 @@ def chrome_trace(observations: Sequence[Observation]) -> dict[str, Any]:
     """The object that a trace's file holds, in microseconds since the first of them began.
 
     Each task is an event on its thread, named "round of table", and on a GPU another on its stream. A counter shows the
-    memory that the device held. Pieces have a row for when each commits, is proved and is verified.
+    memory that the device held. Shards have a row for when each commits, is proved and is verified.
     """
     began = min((seen.began for seen in observations), default=0.0)
     events = [event for number, seen in enumerate(observations) for event in _events(number, seen, seen.began - began)]
@@ -42,11 +42,11 @@ def _events(process: int, seen: Observation, shift: float) -> Iterator[Event]:
     for stage in seen.stages:
         yield span(STAGES, stage.name, stage.start, stage.end, "stage")
     lanes: dict[str, int] = {}
-    for index, piece in enumerate(seen.pieces):
-        for stage in piece.stages:
-            says = {"piece": index, "keeps": piece.keep, "planned bytes kept": piece.kept}
-            row = lanes.setdefault(piece.lane(stage), PIECES - len(lanes))
-            yield span(row, f"{stage.name} of piece {index}", stage.start, stage.end, "piece", **says)
+    for index, shard in enumerate(seen.shards):
+        for stage in shard.stages:
+            says = {"shard": index, "keeps": shard.keep, "planned bytes kept": shard.kept}
+            row = lanes.setdefault(shard.lane(stage), SHARDS - len(lanes))
+            yield span(row, f"{stage.name} of shard {index}", stage.start, stage.end, "shard", **says)
     for lane, row in lanes.items():
         yield named("thread_name", row, lane)
     for task in seen.tasks:
@@ -67,10 +67,10 @@ def _of(seen: Observation, maker: int, what: str) -> str:
 def _args(seen: Observation, task: SeenTask) -> Mapping[str, object]:
     """What is shown of a task that is clicked."""
     tables = ", ".join(seen.tables[part.table].name for part in task.tables)
-    piece = {} if task.piece is None else {"piece": task.piece}
+    shard = {} if task.shard is None else {"shard": task.shard}
     counts = {"launches": task.launches, "bytes up": task.uploaded, "bytes down": task.downloaded}
     return (
-        piece
+        shard
         | {"tables": tables, "waited ms": task.waited * 1e3, **counts, "bytes held": task.held}
         | {f"planned {name}": value for name, value in task.planned._asdict().items()}
     )

@@ -1,4 +1,4 @@
-"""What workers of a cluster have seen of the pieces of a proof, brought to one clock and made one `Observation`.
+"""What workers of a cluster have seen of the shards of a proof, brought to one clock and made one `Observation`.
 
 Workers' clocks are believed as far as nothing comes before its cause: what a worker did lies between when this process
 asked for it and when it had the answer. A clock is moved only as far as that needs, and how far it may still be off
@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from graphprover.proof.sharded import ProofInPieces
+from graphprover.proof.sharded import ShardedProof
 from graphprover.proof.sizes import REST
 from graphprover.protocol.security import Security
 from graphprover.telemetry.model import (
     Machine,
     Memory,
     Processor,
-    SeenPiece,
+    SeenShard,
     SeenTable,
     SeenTask,
     SeenWorker,
@@ -30,11 +30,11 @@ from graphprover.telemetry.subscribe import first_began
 
 @dataclass(frozen=True)
 class SeenPart:
-    """What a worker has seen of one of the two tasks of a piece, as it travels. Times are on its own clock."""
+    """What a worker has seen of one of the two tasks of a shard, as it travels. Times are on its own clock."""
 
     stages: tuple[Stage, ...]  # prepare, wait, and commit or prove
-    tasks: tuple[SeenTask, ...]  # after the first stage's start; numbers of tables are those of the piece
-    tables: tuple[SeenTable, ...]  # of the piece
+    tasks: tuple[SeenTask, ...]  # after the first stage's start; numbers of tables are those of the shard
+    tables: tuple[SeenTable, ...]  # of the shard
     device: str  # cpu, or cuda:0
     machine: Machine
     executor: str
@@ -42,15 +42,15 @@ class SeenPart:
     ceilings: str
     memory: Memory
     processor: Processor
-    keep: str  # what the device keeps of the piece between the two
+    keep: str  # what the device keeps of the shard between the two
     kept: int  # bytes of that, by the plan
-    sizes: Mapping[str, int]  # bytes of the piece in the proof, by part; empty before there is one
+    sizes: Mapping[str, int]  # bytes of the shard in the proof, by part; empty before there is one
     worker: str = ""  # its address, once that is told
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A task of a piece that counts, and when it was asked for, on this process's `clock`."""
+    """A task of a shard that counts, and when it was asked for, on this process's `clock`."""
 
     part: SeenPart
     sent: float
@@ -81,14 +81,14 @@ def clock_of(asked: Sequence[Asked]) -> Clock:
 
 def joined_sight(
     name: str,
-    proof: ProofInPieces,
+    proof: ShardedProof,
     commits: Sequence[Asked],
     finishes: Sequence[Asked],
     checks: Sequence[Stage],
     stages: Sequence[Stage],
     security: Security,
 ) -> Observation:
-    """Of the whole proof. ``commits``, ``finishes``, ``checks``: of each piece, those that count.
+    """Of the whole proof. ``commits``, ``finishes``, ``checks``: of each shard, those that count.
 
     ``stages`` and ``checks`` are of this process, on its `clock`; ``prove`` is among the former.
     """
@@ -101,9 +101,9 @@ def joined_sight(
     for worker, asked in by_worker.items():
         workers[worker] = _worker(worker, asked, clocks[worker], first_thread)
         first_thread += len(workers[worker].threads)
-    pieces, tasks, tables = [], list[SeenTask](), list[SeenTable]()
+    shards, tasks, tables = [], list[SeenTask](), list[SeenTable]()
     for index, (commit, finish, check) in enumerate(zip(commits, finishes, checks, strict=True)):
-        of_piece = [
+        of_shard = [
             stage.moved(-began - clocks[one.worker].ahead) for one in (commit, finish) for stage in one.part.stages
         ]
         for one in (commit, finish):
@@ -111,14 +111,14 @@ def joined_sight(
             maker = workers[one.worker]
             more = one.part.memory.before - maker.memory.before
             tasks += [_placed(task, shift, index, len(tables), maker.threads[0], more) for task in one.part.tasks]
-        tables += [replace(table, piece=index) for table in commit.part.tables]
-        pieces.append(
-            SeenPiece(
+        tables += [replace(table, shard=index) for table in commit.part.tables]
+        shards.append(
+            SeenShard(
                 len(commit.part.tables),
                 commit.part.keep,
                 commit.part.kept,
                 max(one.part.memory.planned for one in (commit, finish)),
-                (*of_piece, check.moved(-began)),
+                (*of_shard, check.moved(-began)),
                 finish.part.sizes,
                 (commit.worker, finish.worker),
             )
@@ -141,8 +141,8 @@ def joined_sight(
         processor=max((worker.processor for worker in workers.values()), key=lambda processor: processor.lacked),
         ceilings=first.ceilings,
         security=security,
-        sizes=sizes_of_all(proof, pieces),
-        pieces=tuple(pieces),
+        sizes=sizes_of_all(proof, shards),
+        shards=tuple(shards),
         workers=tuple(workers.values()),
     )
 
@@ -168,17 +168,17 @@ def _worker(address: str, asked: Sequence[Asked], clock: Clock, first_thread: in
     )
 
 
-def _placed(task: SeenTask, shift: float, piece: int, tables: int, threads: int, held: int) -> SeenTask:
-    """The same in the whole: later by ``shift``, and numbered after those of other pieces and workers."""
+def _placed(task: SeenTask, shift: float, shard: int, tables: int, threads: int, held: int) -> SeenTask:
+    """The same in the whole: later by ``shift``, and numbered after those of other shards and workers."""
     shares = tuple(replace(share, table=share.table + tables) for share in task.tables)
     planned = task.planned._replace(held=task.planned.held + held)
-    return task.moved(shift)._replace(piece=piece, tables=shares, thread=task.thread + threads, planned=planned)
+    return task.moved(shift)._replace(shard=shard, tables=shares, thread=task.thread + threads, planned=planned)
 
 
-def sizes_of_all(proof: ProofInPieces, pieces: Sequence[SeenPiece]) -> Mapping[str, int]:
-    """Bytes of each part of a proof, from those of its pieces."""
+def sizes_of_all(proof: ShardedProof, shards: Sequence[SeenShard]) -> Mapping[str, int]:
+    """Bytes of each part of a proof, from those of its shards."""
     parts: dict[str, int] = {}
-    for piece in pieces:
-        for part, size in piece.sizes.items():
+    for shard in shards:
+        for part, size in shard.sizes.items():
             parts[part] = parts.get(part, 0) + size
     return parts | {REST: proof.size - sum(size for part, size in parts.items() if part != REST)}

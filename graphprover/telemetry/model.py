@@ -1,4 +1,4 @@
-"""The parts of an `Observation`: stages, tasks, tables, pieces, workers, memory. Data alone, which travels."""
+"""The parts of an `Observation`: stages, tasks, tables, shards, workers, memory. Data alone, which travels."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class SeenTask(NamedTuple):
     held: int  # bytes that the device holds after the task: of a GPU's pool; on a CPU the process's resident memory
     tables: tuple[Share, ...]  # whose work it is; empty for what is of all tables. Shares of several are modelled
     planned: Planned
-    piece: int | None = None  # of the proof, from 0; None where it has none
+    shard: int | None = None  # of the proof, from 0; None where it has none
 
     def moved(self, seconds: float) -> SeenTask:
         """The same, later by so much."""
@@ -102,21 +102,21 @@ class SeenTable:
     name: str  # in tasks, such as 3.add
     rows: int
     columns: int  # of its trace
-    piece: int | None = None  # of the proof, from 0; None where it has none
+    shard: int | None = None  # of the proof, from 0; None where it has none
 
     def __str__(self) -> str:
-        return self.name if self.piece is None else f"piece {self.piece}: {self.name}"
+        return self.name if self.shard is None else f"shard {self.shard}: {self.name}"
 
 
 @dataclass(frozen=True)
-class SeenPiece:
-    """A piece of a proof, which is made in two parts: it commits, and once all have, it is proved."""
+class SeenShard:
+    """A shard of a proof, which is made in two parts: it commits, and once all have, it is proved."""
 
     tables: int  # its head among them
     keep: str  # what the device keeps of it between the two: nothing, trees, traces too, all
     kept: int  # bytes of that, by the plan
     planned: int  # bytes, beyond those before the proof, that the plan foresees at most while it is made
-    stages: tuple[Stage, ...]  # commit, prove and, where pieces are verified one by one, verify
+    stages: tuple[Stage, ...]  # commit, prove and, where shards are verified one by one, verify
     sizes: Mapping[str, int]  # bytes of it in the proof, by part
     workers: tuple[str, ...] = ()  # of a cluster, their addresses: who it has committed by, and who has proved it
 
@@ -134,13 +134,13 @@ class SeenPiece:
     def lane(self, stage: Stage) -> str:
         """What to call the row of a stage: those of a worker share one."""
         if maker := self.maker(stage):
-            return f"{maker} pieces"
-        return "client verifies" if self.workers else "pieces"
+            return f"{maker} shards"
+        return "client verifies" if self.workers else "shards"
 
 
 @dataclass(frozen=True)
 class SeenWorker:
-    """A worker of a cluster that has made pieces of a proof whose others are made elsewhere."""
+    """A worker of a cluster that has made shards of a proof whose others are made elsewhere."""
 
     address: str
     device: str  # cpu, or cuda:0
@@ -149,9 +149,9 @@ class SeenWorker:
     memory: Memory
     clock_ahead: float  # seconds, of the client's, which its times have been moved back by
     clock_error: float  # seconds, that they may be off at most
-    waited: float  # seconds between its last piece that commits and its first that is proved: for the joint challenge
+    waited: float  # seconds between its last shard that commits and its first that is proved: for the joint challenge
     received: int  # bytes that it has sent to the client: heads, proofs and what was seen
-    processor: Processor  # while it made its pieces
+    processor: Processor  # while it made its shards
 
 
 @dataclass(frozen=True)

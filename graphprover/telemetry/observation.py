@@ -14,7 +14,7 @@ from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.security import Security
 from graphprover.reports.notebook import html, short
 from graphprover.runtime.files import write
-from graphprover.telemetry.model import Machine, Memory, Processor, SeenPiece, SeenTable, SeenTask, SeenWorker, Stage
+from graphprover.telemetry.model import Machine, Memory, Processor, SeenShard, SeenTable, SeenTask, SeenWorker, Stage
 from graphprover.telemetry.rounds import Round, Sums, TableTime, covered, rounds_of, spans_of
 
 FORMAT = 1  # of the JSON
@@ -42,7 +42,7 @@ class Observation:
     security: Security
     sizes: Mapping[str, int]  # bytes of the proof by part
     sums: Sums | None = None  # where tasks were left out
-    pieces: tuple[SeenPiece, ...] = ()  # that the proof is in, if it is
+    shards: tuple[SeenShard, ...] = ()  # that the proof is in, if it is
     workers: tuple[SeenWorker, ...] = ()  # who made them, where several workers of a cluster did
 
     def __repr__(self) -> str:
@@ -54,7 +54,7 @@ class Observation:
             "bytes of the proof": sum(self.sizes.values()),
             "peak bytes of memory": self.memory.peak,
             "made by": short(self.worker or f"this process, {self.executor}"),
-            "pieces": len(self.pieces) or 1,
+            "shards": len(self.shards) or 1,
         }
         rows = [(one.round, one.tasks, f"{one.seconds:.3f}") for one in self.rounds]
         return html(self._title, facts, [("round", "tasks", "seconds"), *rows])
@@ -96,7 +96,7 @@ class Observation:
     def idle(self) -> float:
         """Seconds of the graph in which no task ran on host or device: those of the scheduler.
 
-        Of pieces, of all their graphs; the time in which one is verified is not idle. Of workers of a cluster, the sum
+        Of shards, of all their graphs; the time in which one is verified is not idle. Of workers of a cluster, the sum
         over them.
         """
         if self.sums:
@@ -104,7 +104,7 @@ class Observation:
         if self.workers:
             return self.proving - sum(covered(spans_of(self._tasks_of(worker))) for worker in self.workers)
         spans = spans_of(self.tasks)
-        spans += [(one.start, one.end) for piece in self.pieces for one in piece.stages if one.name == "verify"]
+        spans += [(one.start, one.end) for shard in self.shards for one in shard.stages if one.name == "verify"]
         return self.seconds("prove") - covered(spans)
 
     def _tasks_of(self, worker: SeenWorker) -> list[SeenTask]:
@@ -112,19 +112,19 @@ class Observation:
 
     @property
     def rounds(self) -> tuple[Round, ...]:
-        """The sums of each round, over all pieces, in the order in which they began."""
+        """The sums of each round, over all shards, in the order in which they began."""
         return self.sums.rounds if self.sums else rounds_of(self.tasks, self.processor.starved)
 
     @property
-    def rounds_of_pieces(self) -> tuple[tuple[Round, ...], ...]:
-        """`rounds` of each piece."""
+    def rounds_of_shards(self) -> tuple[tuple[Round, ...], ...]:
+        """`rounds` of each shard."""
         if self.sums:
-            return self.sums.of_pieces
-        tasks: list[list[SeenTask]] = [[] for _ in self.pieces]
-        for task in self.tasks if self.pieces else ():
-            assert task.piece is not None
-            tasks[task.piece].append(task)
-        return tuple(rounds_of(of_piece, self.processor.starved) for of_piece in tasks)
+            return self.sums.of_shards
+        tasks: list[list[SeenTask]] = [[] for _ in self.shards]
+        for task in self.tasks if self.shards else ():
+            assert task.shard is not None
+            tasks[task.shard].append(task)
+        return tuple(rounds_of(of_shard, self.processor.starved) for of_shard in tasks)
 
     @property
     def table_times(self) -> list[TableTime]:
@@ -153,11 +153,11 @@ class Observation:
         began = min([self.began, *(stage.start for stage in both)])
         shift = self.began - began
         tasks = tuple(task.moved(shift) for task in self.tasks) if shift else self.tasks
-        pieces = tuple(
-            replace(piece, stages=tuple(stage.moved(shift) for stage in piece.stages)) for piece in self.pieces
+        shards = tuple(
+            replace(shard, stages=tuple(stage.moved(shift) for stage in shard.stages)) for shard in self.shards
         )
         moved = tuple(stage.moved(-began) for stage in both)
-        return replace(self, began=began, stages=moved, tasks=tasks, pieces=pieces)
+        return replace(self, began=began, stages=moved, tasks=tasks, shards=shards)
 
     def named(self, name: str) -> Observation:
         """The same, of a job that is called so."""
@@ -169,15 +169,15 @@ class Observation:
 
     def brief(self) -> Observation:
         """The same without tasks."""
-        return replace(self, tasks=(), sums=Sums(self.rounds, self.idle, self.rounds_of_pieces))
+        return replace(self, tasks=(), sums=Sums(self.rounds, self.idle, self.rounds_of_shards))
 
     def summary(self) -> dict[str, Any]:
         """The times of the proof by stage and round, and its memory, as JSON has them."""
-        pieces = {
-            "pieces": [
-                asdict(piece)
-                | {"seconds": piece.seconds(), "stages": _stages_facts(piece.stages), "rounds": _rounds_facts(rounds)}
-                for piece, rounds in zip(self.pieces, self.rounds_of_pieces, strict=True)
+        shards = {
+            "shards": [
+                asdict(shard)
+                | {"seconds": shard.seconds(), "stages": _stages_facts(shard.stages), "rounds": _rounds_facts(rounds)}
+                for shard, rounds in zip(self.shards, self.rounds_of_shards, strict=True)
             ]
         }
         return (
@@ -195,7 +195,7 @@ class Observation:
                 "memory": asdict(self.memory),
                 "processor": _processor_facts(self.processor),
             }
-            | (pieces if self.pieces else {})
+            | (shards if self.shards else {})
             | ({"workers": list(map(_worker_facts, self.workers))} if self.workers else {})
         )
 
@@ -206,7 +206,7 @@ class Observation:
             "machine": asdict(self.machine),
             "ceilings": self.ceilings,
             "parameters": asdict(self.parameters),
-            "tables": [_but_no_piece(asdict(table)) for table in self.tables],
+            "tables": [_but_no_shard(asdict(table)) for table in self.tables],
             "table_times": [asdict(one) | {"ratio": one.ratio} for one in self.table_times],
             "security": security_facts(self.security),
             "sizes": dict(self.sizes),
@@ -237,9 +237,9 @@ def _worker_facts(worker: SeenWorker) -> dict[str, Any]:
 
 def _task_facts(task: SeenTask) -> dict[str, Any]:
     of_parts = {"tables": [asdict(share) for share in task.tables], "planned": task.planned._asdict()}
-    return _but_no_piece(task._asdict() | of_parts)
+    return _but_no_shard(task._asdict() | of_parts)
 
 
-def _but_no_piece(fields: dict[str, Any]) -> dict[str, Any]:
-    """The same, without the piece where there is none."""
-    return {name: value for name, value in fields.items() if name != "piece" or value is not None}
+def _but_no_shard(fields: dict[str, Any]) -> dict[str, Any]:
+    """The same, without the shard where there is none."""
+    return {name: value for name, value in fields.items() if name != "shard" or value is not None}

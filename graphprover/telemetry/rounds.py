@@ -20,7 +20,7 @@ class Round:
     tasks: int
     start: float  # of its first task
     end: float  # of its last, on the device
-    seconds: float  # in which one of its tasks ran, by the device's clock; of pieces, the sum over them
+    seconds: float  # in which one of its tasks ran, by the device's clock; of shards, the sum over them
     worked: float  # sum over its tasks: seconds in which the host was busy
     waited: float  # sum over its tasks: seconds in which it waited for the device
     launches: int
@@ -58,7 +58,7 @@ class Sums:
 
     rounds: tuple[Round, ...]
     idle: float
-    of_pieces: tuple[tuple[Round, ...], ...]
+    of_shards: tuple[tuple[Round, ...], ...]
 
 
 def covered(spans: Sequence[Span]) -> float:
@@ -86,7 +86,7 @@ def rounds_of(tasks: Sequence[SeenTask], starved: bool) -> tuple[Round, ...]:
 def _round(name: str, tasks: Sequence[SeenTask], starved: bool) -> Round:
     spans: dict[int | None, list[Span]] = {}
     for task in tasks:
-        spans.setdefault(task.piece, []).append((task.device_start, task.device_end))
+        spans.setdefault(task.shard, []).append((task.device_start, task.device_end))
     seconds = sum(map(covered, spans.values()))
     worked = sum(task.worked for task in tasks)
     floors: dict[str, float] = {}

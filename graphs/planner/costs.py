@@ -18,8 +18,8 @@ from graphprover.protocol.proof import EXT_BYTES, WORD_BYTES
 
 EXT_MUL = 9  # base multiplications of one extension multiplication
 
-# Rounds that cost nothing worth planning. What recipes share goes with the last trace; a final polynomial is short, and
-# queries read a few rows.
+# Rounds that cost nothing worth planning. What trace tasks share goes with the last trace; a final polynomial is short,
+# and queries read a few rows.
 FREE = frozenset({trace.SHARED, fri.FINAL, query.QUERY, query.PROOF})
 
 
@@ -51,7 +51,7 @@ def butterflies(columns: int, log_size: int) -> int:
 
 
 def kept_by_size(*layouts: Layout) -> int:
-    """Bytes of what a device keeps by size over all pieces of a proof: twiddles, points, fold factors, selectors."""
+    """Bytes of what a device keeps by size over all shards of a proof: twiddles, points, fold factors, selectors."""
     sizes, rows, folded = set[tuple[int, int]](), set[int](), set[tuple[int, int]]()
     for layout in layouts:
         sizes |= set(zip(layout.log_heights, layout.log_chunks, strict=True))
@@ -136,7 +136,7 @@ class Costs:
         return self.layout.tables[table]
 
     def trace(self, name: str) -> Cost:
-        """A trace that the proof makes; what its recipe shares with others is not counted."""
+        """A trace that the proof makes; what its trace task shares with others is not counted."""
         table = int(name.partition(".")[0])
         words = self.air(table).main_width << self.layout.log_heights[table]
         return Cost(kept=words * WORD_BYTES if self.loaded or table in self.made else 0)

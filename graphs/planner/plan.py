@@ -19,12 +19,12 @@ from graphprover.graphs.builder import Graph
 from graphprover.graphs.one_thread import steps_of
 from graphprover.graphs.planner.costs import Cost, Costs, kept_by_size
 from graphprover.graphs.proof_graph import Keep
-from graphprover.graphs.task_keys import Key, PieceNumber, place_of
+from graphprover.graphs.task_keys import Key, ShardNumber, place_of
 from graphprover.protocol.hashing import DIGEST_BYTES
 from graphprover.protocol.joint import Joint
 from graphprover.protocol.layout import Layout
 from graphprover.reports.notebook import html
-from graphprover.statement.trace_task import Recipe
+from graphprover.statement.trace_task import TraceTask
 
 
 @dataclass(frozen=True)
@@ -110,30 +110,30 @@ class Plan:
 
 
 def make_plan(
-    layout: Layout, log_batch_rows: int = CPU_BATCH, main: Sequence[Array | Recipe] = (), loaded: bool = False
+    layout: Layout, log_batch_rows: int = CPU_BATCH, main: Sequence[Array | TraceTask] = (), loaded: bool = False
 ) -> Plan:
     """The plan of a proof of this layout on a device that batches tables up to so many rows.
 
-    ``main``: the traces where they are known (`prover.checked_traces`); the proof itself makes those that are recipes.
-    ``loaded``: it copies the others to the device, which has memory of its own.
+    ``main``: the traces where they are known (`prover.checked_traces`); the proof itself makes those that are trace
+    tasks. ``loaded``: it copies the others to the device, which has memory of its own.
     """
     graph = Graph(_NO_DEVICE, "", batches(layout, log_batch_rows))
     return _plan(graph, layout, proof_graph.build(graph, *_empty(layout, main)), main, loaded)
 
 
-def make_plans_of_piece(
+def make_plans_of_shard(
     layout: Layout,
     keep: Keep,
     log_batch_rows: int = CPU_BATCH,
-    main: Sequence[Array | Recipe] = (),
+    main: Sequence[Array | TraceTask] = (),
     loaded: bool = False,
 ) -> tuple[Plan, Plan]:
-    """The plans of the two graphs of a piece: until it has committed, and from what it keeps to its proof.
+    """The plans of the two graphs of a shard: until it has committed, and from what it keeps to its proof.
 
     Other arguments are those of `make_plan`.
     """
     given, batched = _empty(layout, main), batches(layout, log_batch_rows)
-    graphs = [Graph(_NO_DEVICE, "", batched, PieceNumber(0, 2)) for _ in range(3)]
+    graphs = [Graph(_NO_DEVICE, "", batched, ShardNumber(0, 2)) for _ in range(3)]
     nodes = proof_graph.begin(graphs[0], *given).kept(layout, keep)
     graphs[2].kept.update((cast(Key, node.key), None) for node in nodes)
     first = _plan(graphs[1], layout, proof_graph.committing(graphs[1], *given, keep=keep), main, loaded)
@@ -144,17 +144,17 @@ def make_plans_of_piece(
 _NO_DEVICE = cast(Device, None)  # of graphs that are never run
 
 
-def _empty(layout: Layout, main: Sequence[Array | Recipe]) -> tuple[Any, ...]:
-    """What a graph is built of, with no columns and no values in it but the recipes that are known."""
+def _empty(layout: Layout, main: Sequence[Array | TraceTask]) -> tuple[Any, ...]:
+    """What a graph is built of, with no columns and no values in it but the trace tasks that are known."""
     empty = {table: np.empty((air.main_width, 0), dtype=np.uint64) for table, air in enumerate(layout.tables)}
     preprocessed = {table: empty[table] for table in layout.preprocessed_tables}
     public_values = [(0,) * air.num_public_values for air in layout.tables]
     return layout, "", empty | dict(enumerate(main)), preprocessed, public_values
 
 
-def _plan(graph: Graph, layout: Layout, task: Delayed, main: Sequence[Array | Recipe], loaded: bool) -> Plan:
+def _plan(graph: Graph, layout: Layout, task: Delayed, main: Sequence[Array | TraceTask], loaded: bool) -> Plan:
     """The plan of a graph."""
-    made = [table for table, trace in enumerate(main) if isinstance(trace, Recipe)]
+    made = [table for table, trace in enumerate(main) if isinstance(trace, TraceTask)]
     costs = Costs(layout, graph.batches, made, loaded)
     found = dict(task.__dask_graph__())
     keys, tasks, held = list(found), {}, set()
@@ -174,12 +174,12 @@ _peaks: dict[object, Peak] = {}  # of shapes that were proved
 _SHAPES = 1000  # that are kept
 
 
-def peak_of(layout: Layout, device: Device, main: Sequence[Array | Recipe]) -> Peak:
+def peak_of(layout: Layout, device: Device, main: Sequence[Array | TraceTask]) -> Peak:
     """The peak of a proof by a device, planned once for each shape.
 
-    The shape is the layout and which traces are recipes; what the recipes share is taken to follow from that.
+    The shape is the layout and which traces are trace tasks; what the trace tasks share is taken to follow from that.
     """
-    made = tuple(isinstance(trace, Recipe) for trace in main)
+    made = tuple(isinstance(trace, TraceTask) for trace in main)
     shape = layout, made, device.log_batch_rows, device.threads, device.memory.keeps
     peak = _peaks.get(shape)
     if peak is None:

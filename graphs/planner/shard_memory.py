@@ -1,7 +1,7 @@
-"""What a device keeps of each piece of a proof while it makes the others, one after another.
+"""What a device keeps of each shard of a proof while it makes the others, one after another.
 
-Pieces commit in order, and are finished in the opposite one: so the last has everything left, and what is kept of a
-piece is there while those after it are made.
+Shards commit in order, and are finished in the opposite one: so the last has everything left, and what is kept of a
+shard is there while those after it are made.
 """
 
 from collections.abc import Sequence
@@ -10,16 +10,16 @@ from itertools import accumulate
 
 from graphprover.device import Array, Device
 from graphprover.graphs.planner.costs import Cost, kept_by_size
-from graphprover.graphs.planner.plan import Peak, make_plans_of_piece
+from graphprover.graphs.planner.plan import Peak, make_plans_of_shard
 from graphprover.graphs.proof_graph import Keep
-from graphprover.graphs.task_keys import PieceNumber
+from graphprover.graphs.task_keys import ShardNumber
 from graphprover.protocol.layout import Layout
-from graphprover.statement.trace_task import Recipe
+from graphprover.statement.trace_task import TraceTask
 
 
 @dataclass(frozen=True)
-class PiecePlan:
-    """A piece with what is kept of it."""
+class ShardPlan:
+    """A shard with what is kept of it."""
 
     layout: Layout
     keep: Keep
@@ -30,32 +30,32 @@ class PiecePlan:
 
 
 @dataclass(frozen=True)
-class PiecesPlan:
-    """All pieces of a proof, by one device."""
+class ShardsPlan:
+    """All shards of a proof, by one device."""
 
-    pieces: tuple[PiecePlan, ...]
+    shards: tuple[ShardPlan, ...]
     by_size: int  # bytes that the device keeps for its life
 
     @property
     def tasks(self) -> int:
         """Of all graphs."""
-        return sum(sum(piece.tasks) for piece in self.pieces)
+        return sum(sum(shard.tasks) for shard in self.shards)
 
     @property
     def waiting(self) -> list[int]:
-        """Bytes that are held of other pieces and by size while each piece is made."""
-        return list(accumulate((piece.kept for piece in self.pieces[:-1]), initial=self.by_size))
+        """Bytes that are held of other shards and by size while each shard is made."""
+        return list(accumulate((shard.kept for shard in self.shards[:-1]), initial=self.by_size))
 
     @property
     def peaks(self) -> list[int]:
-        """The most bytes that are held at once while each piece is made."""
-        return [waiting + piece.peak.bytes for waiting, piece in zip(self.waiting, self.pieces, strict=True)]
+        """The most bytes that are held at once while each shard is made."""
+        return [waiting + shard.peak.bytes for waiting, shard in zip(self.waiting, self.shards, strict=True)]
 
     @property
     def peak(self) -> Peak:
-        """The most memory that the proof holds at once; its task is named with its piece."""
+        """The most memory that the proof holds at once; its task is named with its shard."""
         most, index = max((bytes_, -index) for index, bytes_ in enumerate(self.peaks))
-        number, peak = PieceNumber(-index, len(self.pieces)), self.pieces[-index].peak
+        number, peak = ShardNumber(-index, len(self.shards)), self.shards[-index].peak
         return Peak(most, f"{number}: {peak.round}", peak.name)
 
 
@@ -72,17 +72,17 @@ class On:
         return cls(device.log_batch_rows, device.threads, device.memory.keeps)
 
 
-Given = Sequence[tuple[Layout, Sequence[Array | Recipe]]]  # each piece and its traces
+Given = Sequence[tuple[Layout, Sequence[Array | TraceTask]]]  # each shard and its traces
 
 
-def plan_pieces(pieces: Given, device: On, budget: int) -> PiecesPlan:
+def plan_shards(shards: Given, device: On, budget: int) -> ShardsPlan:
     """What to keep so that the proof takes at most so many bytes, if that can be.
 
-    First all trees, for they are the most hashing for the fewest bytes; then all of the last piece, which waits while
+    First all trees, for they are the most hashing for the fewest bytes; then all of the last shard, which waits while
     no other is made; then traces; then extensions.
     """
-    kept = {keep: plan_keeping(pieces, device, keep) for keep in Keep}
-    last, others = [len(pieces) - 1], list(reversed(range(len(pieces) - 1)))
+    kept = {keep: plan_keeping(shards, device, keep) for keep in Keep}
+    last, others = [len(shards) - 1], list(reversed(range(len(shards) - 1)))
     plan = kept[Keep.NOTHING]
     for keep, indices in (
         (Keep.TREES, last + others),
@@ -92,33 +92,33 @@ def plan_pieces(pieces: Given, device: On, budget: int) -> PiecesPlan:
         (Keep.ALL, others),
     ):
         for index in indices:
-            changed = (*plan.pieces[:index], kept[keep].pieces[index], *plan.pieces[index + 1 :])
-            more = replace(plan, pieces=changed)
-            # Trees may lower a piece's peak: its extensions are made again only once lookup columns are there.
+            changed = (*plan.shards[:index], kept[keep].shards[index], *plan.shards[index + 1 :])
+            more = replace(plan, shards=changed)
+            # Trees may lower a shard's peak: its extensions are made again only once lookup columns are there.
             if more.peak.bytes <= max(budget, plan.peak.bytes):
                 plan = more
     return plan
 
 
-def plan_keeping(pieces: Given, device: On, keep: Keep) -> PiecesPlan:
-    """The plan where that is kept of each piece."""
-    planned = tuple(_planned(layout, main, device, keep) for layout, main in pieces)
-    return PiecesPlan(planned, kept_by_size(*{layout for layout, _ in pieces}))
+def plan_keeping(shards: Given, device: On, keep: Keep) -> ShardsPlan:
+    """The plan where that is kept of each shard."""
+    planned = tuple(_planned(layout, main, device, keep) for layout, main in shards)
+    return ShardsPlan(planned, kept_by_size(*{layout for layout, _ in shards}))
 
 
-_plans: dict[object, PiecePlan] = {}  # of shapes that were planned
+_plans: dict[object, ShardPlan] = {}  # of shapes that were planned
 _SHAPES = 1000  # that are kept
 
 
-def _planned(layout: Layout, main: Sequence[Array | Recipe], device: On, keep: Keep) -> PiecePlan:
-    shape = layout, tuple(isinstance(trace, Recipe) for trace in main), device, keep
+def _planned(layout: Layout, main: Sequence[Array | TraceTask], device: On, keep: Keep) -> ShardPlan:
+    shape = layout, tuple(isinstance(trace, TraceTask) for trace in main), device, keep
     if shape not in _plans:
         if len(_plans) >= _SHAPES:
             _plans.clear()
-        first, last = make_plans_of_piece(layout, keep, device.log_batch_rows, main, device.loads)
+        first, last = make_plans_of_shard(layout, keep, device.log_batch_rows, main, device.loads)
         peak = max(first.peak(device.threads), last.peak(device.threads), key=lambda peak: peak.bytes)
         peak = replace(peak, bytes=peak.bytes - kept_by_size(layout))
         kept = sum(last.tasks[key].cost.kept for key in last.held)
         tasks = len(first.tasks), len(last.tasks)
-        _plans[shape] = PiecePlan(layout, keep, kept, peak, first.total + last.total, tasks)
+        _plans[shape] = ShardPlan(layout, keep, kept, peak, first.total + last.total, tasks)
     return _plans[shape]

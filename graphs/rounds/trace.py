@@ -7,9 +7,9 @@ from graphprover.device import Array, Device
 from graphprover.graphs.batches import named
 from graphprover.graphs.builder import Graph, Node
 from graphprover.protocol.layout import Layout
-from graphprover.statement.trace_task import Recipe, follow
+from graphprover.statement.trace_task import TraceTask, follow
 
-SHARED = "trace"  # what several tables' recipes share
+SHARED = "trace"  # what several tables' trace tasks share
 
 
 def task_round(name: str) -> str:
@@ -22,26 +22,28 @@ def load(device: Device, *, columns: Array) -> Array:
     return device.load(columns)
 
 
-def build(graph: Graph, layout: Layout, name: str, columns: Mapping[int, Array | Recipe]) -> dict[int, Node]:
+def build(graph: Graph, layout: Layout, name: str, columns: Mapping[int, Array | TraceTask]) -> dict[int, Node]:
     """The columns of each table, given by table, as the round called ``name`` will commit to them.
 
-    A recipe that is no table's own is a task too, which all tables that need it share.
+    A trace task that is no table's own is a task too, which all tables that need it share.
     """
     places = {table: (task_round(name), named(layout, table)) for table in columns}
-    own = {trace: places[table] for table, trace in columns.items() if isinstance(trace, Recipe)}
-    made: dict[Recipe, Node] = {}
+    own = {trace: places[table] for table, trace in columns.items() if isinstance(trace, TraceTask)}
+    made: dict[TraceTask, Node] = {}
     return {
         table: _followed(graph, trace, own, made)
-        if isinstance(trace, Recipe)
+        if isinstance(trace, TraceTask)
         else graph.task(*places[table], load, columns=trace)
         for table, trace in columns.items()
     }
 
 
-def _followed(graph: Graph, recipe: Recipe, places: Mapping[Recipe, tuple[str, str]], made: dict[Recipe, Node]) -> Node:
-    """A recipe's task, and those of what it needs; ``places`` says what tables' own are called, ``made`` grows."""
-    if recipe not in made:
-        needs = [_followed(graph, needed, places, made) for needed in recipe.needs]
-        fixed: dict[str, Any] = {"by": recipe.function, "given": recipe.fixed, "shape": recipe.shape}
-        made[recipe] = graph.task(*places.get(recipe, (SHARED, recipe.name)), follow, *needs, **fixed)
-    return made[recipe]
+def _followed(
+    graph: Graph, trace_task: TraceTask, places: Mapping[TraceTask, tuple[str, str]], made: dict[TraceTask, Node]
+) -> Node:
+    """A trace task's task, and those of what it needs; ``places`` says what tables' own are called, ``made`` grows."""
+    if trace_task not in made:
+        needs = [_followed(graph, needed, places, made) for needed in trace_task.needs]
+        fixed: dict[str, Any] = {"by": trace_task.function, "given": trace_task.fixed, "shape": trace_task.shape}
+        made[trace_task] = graph.task(*places.get(trace_task, (SHARED, trace_task.name)), follow, *needs, **fixed)
+    return made[trace_task]

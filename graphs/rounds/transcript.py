@@ -14,8 +14,8 @@ from graphprover.device import Device, Tree
 from graphprover.field import ZERO, Ext
 from graphprover.graphs.batches import merged
 from graphprover.graphs.rounds.commit import Extensions
-from graphprover.graphs.task_keys import PieceNumber
-from graphprover.protocol import joint as pieces
+from graphprover.graphs.task_keys import ShardNumber
+from graphprover.protocol import joint as shards
 from graphprover.protocol import transcript
 from graphprover.protocol.challenger import Challenger
 from graphprover.protocol.joint import Joint
@@ -26,7 +26,7 @@ from graphprover.statement.statement import binding_digest
 
 TRANSCRIPT = "transcript"
 BEGIN, LOOKUP, CONSTRAINT, ZETA, BATCHING, QUERIES = "begin", "lookup", "constraint", "zeta", "batching", "queries"
-DIGEST = "digest"  # of a piece, where its transcript waits for the others
+DIGEST = "digest"  # of a shard, where its transcript waits for the others
 
 
 def fold_step(number: int) -> str:
@@ -34,8 +34,8 @@ def fold_step(number: int) -> str:
     return f"fold{number}"
 
 
-class OtherPiece(RuntimeError):
-    """A piece that is made again is another than the one that has committed."""
+class OtherShard(RuntimeError):
+    """A shard that is made again is another than the one that has committed."""
 
 
 @dataclass(frozen=True)
@@ -63,14 +63,14 @@ def begin(
     layout: Layout,
     label: str,
     public_values: Sequence[Sequence[int]],
-    piece: PieceNumber | None,
+    shard: ShardNumber | None,
 ) -> Challenger:
     """Bind the statement, then absorb the main commitment, the public values and the preprocessed commitment."""
     # The statement comes first: a prover who could choose it last would fit its constraints to the challenges.
     preprocessed_cap = None if preprocessed is None else device.cap(preprocessed)
     binding = binding_digest(layout, label, preprocessed_cap)
-    if piece is not None:
-        binding = pieces.piece_binding(binding, piece.count, piece.index)
+    if shard is not None:
+        binding = shards.shard_binding(binding, shard.count, shard.index)
     state = transcript.begin(layout, binding)
     return transcript.absorb_main(state, device.cap(tree), public_values, preprocessed_cap)
 
@@ -87,22 +87,22 @@ def lookup_challenges(device: Device, state: Challenger, *, layout: Layout) -> D
 
 
 def joint_nonce(device: Device, joint: Joint, bits: int) -> int:
-    """That of the proof of work before the lookup challenges of all pieces."""
+    """That of the proof of work before the lookup challenges of all shards."""
     with device.task():
         return device.grind(joint.grinding_seed, bits)
 
 
 def joint_lookup_challenges(
-    device: Device, state: Challenger, *, layout: Layout, piece: PieceNumber, joint: Joint, nonce: int
+    device: Device, state: Challenger, *, layout: Layout, shard: ShardNumber, joint: Joint, nonce: int
 ) -> Drawn:
-    """Draw σ and τ of all pieces, after the one proof of work for them; raises OtherPiece for another digest."""
-    # After all main columns of all pieces, for what a bus carries may be in any of them; and each piece goes on with
+    """Draw σ and τ of all shards, after the one proof of work for them; raises OtherShard for another digest."""
+    # After all main columns of all shards, for what a bus carries may be in any of them; and each shard goes on with
     # what they were drawn from, so that it cannot be finished with others (security.lookup_errors).
-    if pieces.digest_of(state) != joint.digests[piece.index]:
-        raise OtherPiece(f"{piece}: made again, it is another: a recipe has not given twice what it gave first")
-    sigma, tau = pieces.draw_lookup_challenges(joint, layout.parameters, nonce)
+    if shards.digest_of(state) != joint.digests[shard.index]:
+        raise OtherShard(f"{shard}: made again, it is another: a trace task has not given twice what it gave first")
+    sigma, tau = shards.draw_lookup_challenges(joint, layout.parameters, nonce)
     prefixes = lookup_prefixes(layout.tables, sigma, tau)
-    return Drawn(pieces.resume(state, joint, nonce), LookupChallenges(prefixes, tau), nonce)
+    return Drawn(shards.resume(state, joint, nonce), LookupChallenges(prefixes, tau), nonce)
 
 
 def constraint_challenge(device: Device, drawn: Drawn, tree: Tree | None, lookups: Sequence[Extensions]) -> Drawn:

@@ -13,7 +13,7 @@ from graphprover.field import ZERO, P
 from graphprover.vm.program.elf import load_elf
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import TableNumber
-from graphprover.vm.tables.chips import FAMILIES
+from graphprover.vm.tables.chips import CHIPS
 from tests import naive
 from tests.air.strategies import descriptions, extensions, words
 
@@ -76,7 +76,7 @@ def test_tables_that_share_sums_have_the_constants_of_each_by_itself():
     """Of the machine, in an order and with challenges such that most are there already, some by other challenges."""
     rng, machine = random.Random(5), Machine(load_elf(GUEST.read_bytes()))
     tables = [machine.air(number, tables=30, output_words=5, input_words=3) for number in (0, *TableNumber)]
-    descriptions = [table.describe() for table in (*tables, *(family(1) for family in FAMILIES.values()))]
+    descriptions = [table.describe() for table in (*tables, *(chip(1) for chip in CHIPS.values()))]
     draws = [[tuple(rng.randrange(P) for _ in range(3)) for _ in range(4)] for _ in range(2)]
     for description in descriptions:
         public = [rng.randrange(P) for _ in range(description.num_public_values)]

@@ -13,7 +13,7 @@ from graphprover.examples import fibonacci, keccak, memory
 from graphprover.vm.program.elf import load_elf
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import LANES, TableNumber
-from graphprover.vm.tables.chips import FAMILIES
+from graphprover.vm.tables.chips import CHIPS
 from graphprover.vm.tables.state import Boundary
 
 BUS = Bus("bus")
@@ -73,8 +73,8 @@ def test_a_table_without_a_constraint() -> None:
 def test_the_tables_of_machine_and_examples_read_all_they_have() -> None:
     machine = Machine(load_elf(GUEST.read_bytes()))
     parts = [machine.air(number, tables=30, output_words=5, input_words=3) for number in (0, *TableNumber)]
-    families = [family(lanes) for family in FAMILIES.values() for lanes in LANES]
-    assert reasons(*parts, *families, *fibonacci.tables(), *keccak.tables(), *memory.tables()) == []
+    chips = [chip(lanes) for chip in CHIPS.values() for lanes in LANES]
+    assert reasons(*parts, *chips, *fibonacci.tables(), *keccak.tables(), *memory.tables()) == []
     assert Boundary.unread == ("shape",)  # it says which tables are verified
 
 

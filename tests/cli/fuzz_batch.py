@@ -82,7 +82,7 @@ def good(rng: random.Random) -> Document:
         if rng.random() < 0.3:
             job["name"] = text(rng.choice(["first", "{number}", "{{x}}", "é"]))
         if guest and rng.random() < 0.5:
-            job[rng.choice(["window", "max_cycles", "max_memory", "exit_code"])] = str(rng.randint(1, 1000))
+            job[rng.choice(["shard_size", "max_cycles", "max_memory", "exit_code"])] = str(rng.randint(1, 1000))
         if rng.random() < 0.5:
             job["security"] = rng.choice(["100", "99.5", "1_0", "0x40"])
         jobs.append(job)
@@ -95,7 +95,7 @@ STRANGE = (
     *("-1", "-0.5", "nan", "-nan", "inf", "-inf", "1e400", "-1e-400", "0x" + "f" * 5000, "-" + "9" * 4000, "0"),
     *("18446744073709551616", "340282366920938463463374607431768211456", "1" + "0" * 400, "''", '""', '"""\n"""'),
 )
-NUMBERS = ("pieces", "window", "max_cycles", "max_memory")
+NUMBERS = ("shards", "shard_size", "max_cycles", "max_memory")
 KEYS = ("program", "input", "output", "name", "security", "rate", "proximity", "exit_code", "commit_input", *NUMBERS)
 CONTROLS = ("\\u0000", "\\n", "\\r", "\\u001b[31m", "\\u007f", "\\u0085", "\\U0000009f", "\\b")
 BAD_PATTERNS = (
@@ -240,13 +240,13 @@ def one_output_for_all(rng: random.Random, document: Document) -> None:
 
 def conflict(rng: random.Random, document: Document) -> None:
     job = rng.choice(document.jobs)
-    key = rng.choice(["window", "exit_code", "max_cycles", "max_memory"])
-    for other in ("window", "exit_code", "max_cycles", "max_memory"):
+    key = rng.choice(["shard_size", "exit_code", "max_cycles", "max_memory"])
+    for other in ("shard_size", "exit_code", "max_cycles", "max_memory"):
         job.pop(other, None)
     if rng.random() < 0.5:
         job |= {"program": text("examples/memory"), key: "7"}
     else:
-        job |= {"program": text("guest.elf"), "pieces": "2", "window": "9"}
+        job |= {"program": text("guest.elf"), "shards": "2", "shard_size": "9"}
 
 
 _MUTATIONS: tuple[Callable[[random.Random, Document], None], ...] = (

@@ -21,7 +21,7 @@ import psutil
 import pytest
 from distributed import LocalCluster
 
-from graphprover import Job, Proof, ProofInPieces
+from graphprover import Job, Proof, ShardedProof
 from graphprover.cli.args import DEBUG, FAILED, OK, USAGE
 from graphprover.cli.executor import configured
 from graphprover.cli.main import main
@@ -152,7 +152,7 @@ def test_a_disk_without_room_fails_a_job_before_its_proof(
     assert batch("--resume", code=FAILED)["total"]["kept"] == 3
 
 
-def test_jobs_in_pieces_say_what_others_say(folder: Path) -> None:
+def test_jobs_in_shards_say_what_others_say(folder: Path) -> None:
     (folder / "jobs.toml").write_text("""
 [defaults]
 security = 20
@@ -162,21 +162,21 @@ name = "run"
 program = "fib.elf"
 input = "300"
 [[job]]
-name = "run in pieces"
+name = "run in shards"
 program = "fib.elf"
 input = "300"
-pieces = 2
+shards = 2
 [[job]]
 name = "tables"
 program = "examples/memory"
 [[job]]
-name = "tables in pieces"
+name = "tables in shards"
 program = "examples/memory"
-pieces = 2
+shards = 2
 """)
     found = batch()
     for name in ("run", "tables"):
-        assert found[name]["says"] and found[name]["says"] == found[f"{name} in pieces"]["says"]
+        assert found[name]["says"] and found[name]["says"] == found[f"{name} in shards"]["says"]
     assert batch("--resume")["total"]["kept"] == 4
 
 
@@ -377,7 +377,7 @@ def test_a_worker_that_proves_another_run_is_found_out(
 ) -> None:
     """Its proof is valid, but does not state the input."""
 
-    def other(job: Job, *_: Any) -> tuple[Proof | ProofInPieces, Verdict]:
+    def other(job: Job, *_: Any) -> tuple[Proof | ShardedProof, Verdict]:
         proof = made(replace(job, state_input=False)).proof
         return proof, job.prover.verify(proof)
 

@@ -96,7 +96,7 @@ def test_defaults_are_those_of_prove_and_jobs_come_before_them() -> None:
         (GUEST + "exit_code = 'all'", "job 1: exit_code: 'all' is not a number .*"),
         (GUEST + "commit_input = 1", "job 1: commit_input: 1 is not true or false"),
         (GUEST + "max_cycles = 0", "job 1: max_cycles: 0 is not a number of cycles below 2\\^32"),
-        (GUEST + "pieces = 2\nwindow = 9", "job 1: window: it says how many pieces there are: leave out pieces"),
+        (GUEST + "shards = 2\nwindow = 9", "job 1: shard_size: it says how many shards there are: leave out shards"),
         (FIRST + "max_cycles = 9", "job 1: max_cycles: only guests have that, and examples/memory is none"),
         ('[[job]]\noutput = "a"', "job 1: program: missing; give .*"),
         ('[[job]]\nprogram = "examples/memory"', "job 1: output: missing; give .*"),
@@ -153,7 +153,7 @@ def test_defaults_are_those_of_prove_and_jobs_come_before_them() -> None:
         (FIRST + "name.a.b = 1", "job 1: name: a table is not text"),
         (FIRST + f"{'x' * 300} = 1", "job 1: 'x{60}'\\.\\.\\.: no such key; .*"),
         (FIRST + "security = 129", "job 1: security: 129 is not a number of bits up to 128"),
-        (FIRST + "pieces = 1025", "job 1: pieces: 1025 is not a number of pieces up to 1,024"),
+        (FIRST + "shards = 1025", "job 1: shards: 1025 is not a number of shards up to 1,024"),
         (
             FIRST + FIRST.replace('"a"', '"a/b"'),
             "job 2: output: .*/here/a/b: its folder .*/here/a is the output of job 1",

@@ -516,9 +516,9 @@ def test_a_disk_without_room_is_named_before_the_proof(
         patch.setattr(local, "make", lambda *_, **__: pytest.fail("a proof was begun"))
         patch.setattr(shutil, "disk_usage", lambda path: usage(10**6, 1000))
         line = r"graphprover: out.bin: needs about 0\.\d\d MB, and 0\.00 MB are free in (.*): free space there or "
-        for pieces in ([], ["--pieces", "2", "--executor", "tcp://127.0.0.1:1"]):
-            program = "examples/memory" if pieces else "doubling.py"
-            assert main(["prove", program, "-o", "out.bin", *pieces]) == USAGE
+        for shards in ([], ["--shards", "2", "--executor", "tcp://127.0.0.1:1"]):
+            program = "examples/memory" if shards else "doubling.py"
+            assert main(["prove", program, "-o", "out.bin", *shards]) == USAGE
             found = re.fullmatch(line + "choose another output\n", capsys.readouterr().err)
             assert found and found[1] == str(folder)
     for total in (0, 10**12):  # one that counts nothing has room
@@ -646,60 +646,60 @@ def test_who_ignores_sigterm_still_does(folder: Path) -> None:
     assert (folder / "proof.bin").exists()
 
 
-def test_a_program_in_pieces(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_program_in_shards(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     proof = tmp_path / "proof.bin"
     memory = "examples/memory"
-    assert main(["prove", memory, "--pieces", "2", "-o", str(proof)]) == OK
-    assert "pieces      2\n" in capsys.readouterr().out
+    assert main(["prove", memory, "--shards", "2", "-o", str(proof)]) == OK
+    assert "shards      2\n" in capsys.readouterr().out
     whole = tmp_path / "whole.bin"
     assert main(["prove", memory, "-o", str(whole)]) == OK and proof.stat().st_size > whole.stat().st_size
     capsys.readouterr()
     assert main(["verify", str(proof), memory, "--expect", "worth=99"]) == OK
     out = capsys.readouterr().out
-    assert "pieces      2\n" in out and "valid" in out
+    assert "shards      2\n" in out and "valid" in out
     assert main(["inspect", str(proof)]) == OK
-    assert "piece" in capsys.readouterr().out
-    assert main(["plan", memory, "--pieces", "2"]) == OK
+    assert "shard" in capsys.readouterr().out
+    assert main(["plan", memory, "--shards", "2"]) == OK
     shown = capsys.readouterr().out
-    assert "+ extensions" in shown and "where nothing of a piece is kept" in shown
-    assert main(["plan", memory, "--pieces", "2", "--json"]) == OK
+    assert "+ extensions" in shown and "where nothing of a shard is kept" in shown
+    assert main(["plan", memory, "--shards", "2", "--json"]) == OK
     found = json.loads(capsys.readouterr().out)
-    assert [len(piece["tables"]) for piece in found["pieces"]] == [2, 2] and found["peak_bytes"]["all"]
-    assert main(["prove", memory, "--pieces", "3", "-o", str(proof)]) == USAGE
-    assert "3 pieces, each with a table or more: the statement has 2" in capsys.readouterr().err
+    assert [len(shard["tables"]) for shard in found["shards"]] == [2, 2] and found["peak_bytes"]["all"]
+    assert main(["prove", memory, "--shards", "3", "-o", str(proof)]) == USAGE
+    assert "3 shards, each with a table or more: the statement has 2" in capsys.readouterr().err
     pictures = [tmp_path / "plan.svg", tmp_path / "plan.html"]
-    assert main(["plan", memory, "--pieces", "2", "--svg", str(pictures[0]), "--html", str(pictures[1])]) == OK
-    assert all("2 pieces, " in picture.read_text() for picture in pictures)
+    assert main(["plan", memory, "--shards", "2", "--svg", str(pictures[0]), "--html", str(pictures[1])]) == OK
+    assert all("2 shards, " in picture.read_text() for picture in pictures)
 
 
-def test_reports_of_pieces(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_reports_of_shards(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names = [str(tmp_path / name) for name in ("proof.bin", "out.json", "out.html", "trace.json")]
     files = ["-o", names[0], "--report", names[1], "--report", names[2], "--trace", names[3], "--report"]
-    assert main(["prove", "examples/memory", "--pieces", "2", *files]) == OK
+    assert main(["prove", "examples/memory", "--shards", "2", *files]) == OK
     shown = capsys.readouterr()
     found = json.loads(Path(names[1]).read_text())
-    assert not shown.err and re.search(r"^  piece +commit +prove +kept, by the plan$", shown.out, re.M)
-    assert [[stage["name"] for stage in piece["stages"]] for piece in found["pieces"]] == [["commit", "prove"]] * 2
+    assert not shown.err and re.search(r"^  shard +commit +prove +kept, by the plan$", shown.out, re.M)
+    assert [[stage["name"] for stage in shard["stages"]] for shard in found["shards"]] == [["commit", "prove"]] * 2
     stages = {stage["name"]: stage for stage in found["stages"]}
     assert [*stages] == ["imports", "prepare", "wait", "prove", "verify", "write"]
-    for piece in found["pieces"]:
-        assert all(stages["prove"]["start"] <= stage["start"] for stage in piece["stages"])
-    assert "in 2 pieces" in Path(names[2]).read_text() and "commit of piece 1" in Path(names[3]).read_text()
-    assert main(["prove", "examples/memory", "--pieces", "2", "-o", names[0], "--report", "--json"]) == OK
-    told = json.loads(capsys.readouterr().out)["report"]["pieces"]
-    assert [set(piece["seconds"]) for piece in told] == [{"commit", "prove"}] * 2
+    for shard in found["shards"]:
+        assert all(stages["prove"]["start"] <= stage["start"] for stage in shard["stages"])
+    assert "in 2 shards" in Path(names[2]).read_text() and "commit of shard 1" in Path(names[3]).read_text()
+    assert main(["prove", "examples/memory", "--shards", "2", "-o", names[0], "--report", "--json"]) == OK
+    told = json.loads(capsys.readouterr().out)["report"]["shards"]
+    assert [set(shard["seconds"]) for shard in told] == [{"commit", "prove"}] * 2
 
 
-def test_reports_of_guests_in_pieces(tmp_path: Path) -> None:
+def test_reports_of_guests_in_shards(tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     guest = str(Path(__file__).parents[2] / "examples/guests/fib_iterative.elf")
     (tmp_path / "input").write_bytes((30).to_bytes(8, "little"))
-    options = f"--input {tmp_path}/input --pieces 3 --security 30 -o {tmp_path}/proof.bin --report {out}".split()
+    options = f"--input {tmp_path}/input --shards 3 --security 30 -o {tmp_path}/proof.bin --report {out}".split()
     assert main(["prove", guest, *options]) == OK
     found = json.loads(out.read_text())
-    heads = [table["piece"] for table in found["tables"] if table["name"] == "0.head"]
-    assert heads == [0, 1, 2] and len(found["tables"]) == sum(piece["tables"] for piece in found["pieces"])
-    assert {task["piece"] for task in found["tasks"]} == {0, 1, 2}
+    heads = [table["shard"] for table in found["tables"] if table["name"] == "0.head"]
+    assert heads == [0, 1, 2] and len(found["tables"]) == sum(shard["tables"] for shard in found["shards"])
+    assert {task["shard"] for task in found["tasks"]} == {0, 1, 2}
 
 
 def test_a_report_has_a_file_that_can_be_written(capsys: pytest.CaptureFixture[str]) -> None:

@@ -50,7 +50,7 @@ def test_verify(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     by = found.pop("security_bits_by")
     assert 60 <= bits < 80 and by["unique"] < by["johnson"] == bits
     says = {"steps": "1023", "result": "14981406437015420321"}
-    assert found == {"valid": True, "program": "examples/fibonacci", "program_hash": None, "says": says, "pieces": 1}
+    assert found == {"valid": True, "program": "examples/fibonacci", "program_hash": None, "says": says, "shards": 1}
 
     found = said(["verify", "guest.bin", "guest.elf", "--exit-code", "any", *SECURITY], capsys)
     own = program_hash(load_elf((here / "guest.elf").read_bytes())).hex()
@@ -157,13 +157,13 @@ def test_execute(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "cycle limit" in said(["execute", "guest.elf", "--max-cycles", "1"], capsys, FAILED)["error"]
 
 
-def test_a_proof_in_pieces(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["prove", "examples/memory", "--pieces", "2", "-o", "pieces.bin", "--device", "cpu"]) == OK
+def test_a_proof_in_shards(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["prove", "examples/memory", "--shards", "2", "-o", "shards.bin", "--device", "cpu"]) == OK
     capsys.readouterr()
-    assert said(["verify", "pieces.bin"], capsys)["pieces"] == 2
-    found = said(["inspect", "pieces.bin"], capsys)
-    assert [table["piece"] for table in found["tables"]] == [0, 0, 1, 1]
-    assert sum(found["sizes"].values()) == Path("pieces.bin").stat().st_size
+    assert said(["verify", "shards.bin"], capsys)["shards"] == 2
+    found = said(["inspect", "shards.bin"], capsys)
+    assert [table["shard"] for table in found["tables"]] == [0, 0, 1, 1]
+    assert sum(found["sizes"].values()) == Path("shards.bin").stat().st_size
     assert found["security"]["bits"] == 128
-    assert main(["inspect", "pieces.bin"]) == OK
-    assert "piece  table  rows" in capsys.readouterr().out
+    assert main(["inspect", "shards.bin"]) == OK
+    assert "shard  table  rows" in capsys.readouterr().out

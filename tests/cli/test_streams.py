@@ -116,13 +116,13 @@ def test_what_is_read_as_a_proof_is_bounded(
     assert main(["verify", "-"]) == USAGE and "-: more than" in capsys.readouterr().err
 
 
-def test_proofs_in_pieces_are_longer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_proofs_in_shards_are_longer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(files, "MAX_PROOF_BYTES", 1 << 10)
-    monkeypatch.setattr(files, "MAX_PIECES_BYTES", 3 << 10)
+    monkeypatch.setattr(files, "MAX_SHARDS_BYTES", 3 << 10)
     path = tmp_path / "proof"
-    path.write_bytes(data := files.PIECES_MAGIC + bytes(2 << 10))
+    path.write_bytes(data := files.SHARDS_MAGIC + bytes(2 << 10))
     assert files.read_proof(path) == data
-    path.write_bytes(files.PIECES_MAGIC + bytes(3 << 10))
+    path.write_bytes(files.SHARDS_MAGIC + bytes(3 << 10))
     with pytest.raises(files.FileError, match="more than"):
         files.read_proof(path)
 

@@ -94,13 +94,13 @@ def weak() -> None:
     _before(lambda subject: _weak(subject.prepared("cpu") if isinstance(subject, Job) else subject))
 
 
-def weak_pieces() -> None:
-    """The same of pieces of statements."""
+def weak_shards() -> None:
+    """The same of shards of statements."""
     _of_parts(lambda part: replace(part, subject=_weak(part.subject)))
 
 
 def of_other_joint() -> None:
-    """This process finishes pieces with challenges that were drawn from other commitments of the other pieces."""
+    """This process finishes shards with challenges that were drawn from other commitments of the other shards."""
     real = worker.finish_one
 
     def finish_one(part: Part, joint: Joint, nonce: int, held: Held | None, device: Device) -> Finished:
@@ -112,7 +112,7 @@ def of_other_joint() -> None:
 
 
 def swapped() -> None:
-    """This process makes the next piece in place of each."""
+    """This process makes the next shard in place of each."""
 
     def change(part: Part) -> Part:
         number = part.number
@@ -122,7 +122,7 @@ def swapped() -> None:
 
 
 def of_other_traces(flip: int) -> None:
-    """This process has other bits in the traces of pieces, whenever it makes them."""
+    """This process has other bits in the traces of shards, whenever it makes them."""
 
     def change(part: Part) -> Part:
         prepared: Prepared = part.subject

@@ -2,13 +2,13 @@
 
 import pytest
 
-from graphprover import ProofInPieces, Statement, prove
+from graphprover import ShardedProof, Statement, prove
 from graphprover.device import CpuDevice
 from graphprover.examples import memory
 from graphprover.jobs.warmup import prove_smallest
 from tests.graphs.test_proof_graph import FEW, example
 
-SINGLE = [[0], [1], [2], [3]]  # each table of `statement` in a piece of its own
+SINGLE = [[0], [1], [2], [3]]  # each table of `statement` in a shard of its own
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -26,8 +26,8 @@ def statement() -> Statement:
 
 
 @pytest.fixture(scope="module")
-def proof(statement: Statement) -> ProofInPieces:
-    """Of that statement, each table in a piece of its own."""
-    made = prove(statement, "sync", parameters=FEW, device=CpuDevice(1), pieces=SINGLE)
-    assert isinstance(made, ProofInPieces)
+def proof(statement: Statement) -> ShardedProof:
+    """Of that statement, each table in a shard of its own."""
+    made = prove(statement, "sync", parameters=FEW, device=CpuDevice(1), shards=SINGLE)
+    assert isinstance(made, ShardedProof)
     return made

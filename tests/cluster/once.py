@@ -14,7 +14,7 @@ from graphprover.device import CpuDevice
 from graphprover.device.interface import CPU_BATCH
 
 DIES, STOPS, WRONG = "dies", "stops", "wrong"
-# An operation of each round, in their order; a piece commits after the first two.
+# An operation of each round, in their order; a shard commits after the first two.
 ROUNDS = ("load", "extend", "lookup_columns", "quotient", "evaluate", "reduced_openings", "fold_tree", "gather")
 ERRORS: dict[str, Exception] = {"RuntimeError": RuntimeError("once"), "ValueError": ValueError("its own fault")}
 

@@ -2,10 +2,10 @@
 
     python -m tests.cluster.stress_faults [--faults 200] [--seed 0] [--workers 4]
 
-Every fault happens in one proof of tables or a guest: whole, in a batch or in pieces. In a round a worker is killed,
+Every fault happens in one proof of tables or a guest: whole, in a batch or in shards. In a round a worker is killed,
 terminated, retired or stopped, or fails by an exception. After its task it is killed, or returns nothing, text, another
 object or corrupt bytes. Several workers return that whenever they are asked, or prove another input. A worker is killed
-between the two tasks of the pieces, or a worker of another version joins. The script prints each fault, counts of what
+between the two tasks of the shards, or a worker of another version joins. The script prints each fault, counts of what
 came of them, and the longest time. The exit code is 1 if a proof had other bytes, ended in another exception or took
 longer than a minute.
 """
@@ -61,7 +61,7 @@ class Subject:
 
     name: str
     make: Callable[[Any, Any, Any], Outcomes]  # with an executor, a device and a function that hears of progress
-    pieces: bool = False
+    shards: bool = False
     guest: bool = False
 
     @cached_property
@@ -71,22 +71,22 @@ class Subject:
 
 
 def subjects() -> list[Subject]:
-    """Proofs of tables and of a guest: whole, in pieces and in a batch."""
+    """Proofs of tables and of a guest: whole, in shards and in a batch."""
     tables = example(memory).tables
     statement = Statement([*tables, *tables][:4])
 
-    def of_tables(pieces: Any) -> Callable[[Any, Any, Any], Outcomes]:
+    def of_tables(shards: Any) -> Callable[[Any, Any, Any], Outcomes]:
         def make(executor: Any, device: Any, tell: Any) -> Outcomes:
             progress = tell or False
             return [
-                prove(statement, executor, parameters=FEW, device=device, pieces=pieces, progress=progress).to_bytes()
+                prove(statement, executor, parameters=FEW, device=device, shards=shards, progress=progress).to_bytes()
             ]
 
         return make
 
-    def of_guest(pieces: int = 1) -> Callable[[Any, Any, Any], Outcomes]:
+    def of_guest(shards: int = 1) -> Callable[[Any, Any, Any], Outcomes]:
         def make(executor: Any, device: Any, tell: Any) -> Outcomes:
-            return [Prover(GUEST, security=20, executor=executor, device=device, pieces=pieces).prove(INPUT).to_bytes()]
+            return [Prover(GUEST, security=20, executor=executor, device=device, shards=shards).prove(INPUT).to_bytes()]
 
         return make
 
@@ -102,9 +102,9 @@ def subjects() -> list[Subject]:
 
     return [
         Subject("tables", of_tables(1)),
-        Subject("tables in pieces", of_tables([[0], [1], [2], [3]]), pieces=True),
+        Subject("tables in shards", of_tables([[0], [1], [2], [3]]), shards=True),
         Subject("guest", of_guest(), guest=True),
-        Subject("guest in pieces", of_guest(pieces=3), pieces=True, guest=True),
+        Subject("guest in shards", of_guest(shards=3), shards=True, guest=True),
         Subject("batch", batch, guest=True),
     ]
 
@@ -126,14 +126,14 @@ def draw(rng: random.Random, among: list[Subject]) -> Fault:
     """A random fault."""
     subject = rng.choice(among)
     kinds = [*faults.IN_ROUNDS, faults.WRONG, *faults.RESULTS, JOINS]
-    kinds += [OTHER_INPUT] * 2 * subject.guest + ([BETWEEN] * 2 if subject.name == "tables in pieces" else [])
+    kinds += [OTHER_INPUT] * 2 * subject.guest + ([BETWEEN] * 2 if subject.name == "tables in shards" else [])
     kind = rng.choice(kinds)
     if kind in faults.IN_ROUNDS:
         return Fault(subject, kind, rng.choice(ROUNDS), once=True)
     if kind == faults.WRONG:
         return Fault(subject, kind, "gather", once=True)
     if kind in faults.RESULTS:
-        where = rng.choice(["commit", "finish"]) if subject.pieces else "prove"
+        where = rng.choice(["commit", "finish"]) if subject.shards else "prove"
         return Fault(subject, kind, where, once=kind == faults.DIES_AFTER or rng.random() < 0.5)
     return Fault(subject, kind, "", once=kind != OTHER_INPUT)
 
@@ -198,7 +198,7 @@ def one_fault(client: Client, fault: Fault, folder: Path, rng: random.Random) ->
 
 
 def between(pid: int) -> Callable[[int, int, str], None]:
-    """A function that hears of progress, and kills a process once all pieces have committed."""
+    """A function that hears of progress, and kills a process once all shards have committed."""
 
     def tell(ended: int, total: int, task: str) -> None:
         if 2 * ended == total:

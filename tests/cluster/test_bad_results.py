@@ -110,13 +110,13 @@ def test_a_proof_of_fewer_rows_is_refused(pair: Client) -> None:
         prove(synthetic.statement(7, 40, 8), pair, parameters=FEW)
 
 
-def test_pieces_of_another_level_are_refused(pair: Client) -> None:
-    spoil(pair, bad_workers.weak_pieces)
+def test_shards_of_another_level_are_refused(pair: Client) -> None:
+    spoil(pair, bad_workers.weak_shards)
     with pytest.raises(VerificationError, match="other parameters than were asked for"):
-        prove(example(memory), pair, parameters=FEW, pieces=2)
+        prove(example(memory), pair, parameters=FEW, shards=2)
 
 
-@pytest.mark.parametrize("cut", [{}, {"pieces": 2}])
+@pytest.mark.parametrize("cut", [{}, {"shards": 2}])
 def test_a_proof_of_another_input_is_refused(pair: Client, cut: dict[str, int]) -> None:
     """It is a true proof of the program, and does not state the input."""
     guest = Prover(GUEST, security=20, executor=pair, **cut)

@@ -1,4 +1,4 @@
-"""Pieces by a worker at fault: made again by others and blamed, whether they hold alone or not at all."""
+"""Shards by a worker at fault: made again by others and blamed, whether they hold alone or not at all."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -9,7 +9,7 @@ import dask
 import pytest
 from distributed import Client
 
-from graphprover import ProofInPieces, Prover, Statement, VerificationError, observed, prove
+from graphprover import Prover, ShardedProof, Statement, VerificationError, observed, prove
 from graphprover.runtime import settings
 from graphprover.vm.program.io import INPUT_BASE
 from graphprover.vm.program.isa import Instruction, Op
@@ -59,60 +59,60 @@ def spoil(client: Client, change: Callable[..., None], *arguments: Any) -> None:
     client.run(change, *arguments, workers=sorted(pids(client))[:1])
 
 
-def test_pieces_of_another_input_hold_alone_only(pair: Client, silent: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """What the proof says is the same, and no piece is wrong by itself."""
-    guest = Prover(silent, security=20, executor=pair, pieces=4)
-    expected = Prover(silent, security=20, executor="sync", device="cpu", pieces=4).prove(SECRET)
+def test_shards_of_another_input_hold_alone_only(pair: Client, silent: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """What the proof says is the same, and no shard is wrong by itself."""
+    guest = Prover(silent, security=20, executor=pair, shards=4)
+    expected = Prover(silent, security=20, executor="sync", device="cpu", shards=4).prove(SECRET)
     spoil(pair, bad_workers.on_input, OTHER)
     made = guest.prove(SECRET)
-    others = Prover(silent, security=20, executor="sync", device="cpu", pieces=4).prove(OTHER)
+    others = Prover(silent, security=20, executor="sync", device="cpu", shards=4).prove(OTHER)
     # Of two workers that differ, both may be right: each proof is true, as the program's input is private.
     assert made in (expected, others)
-    # Dask may have a small piece finished by another worker than the one that has committed.
-    assert re.search("the buses do not balance|makes another piece than", caplog.text)
+    # Dask may have a small shard finished by another worker than the one that has committed.
+    assert re.search("the buses do not balance|makes another shard than", caplog.text)
     assert "workers differ; it is finished without tcp://" in caplog.text
 
 
 @pytest.mark.parametrize(
     ("change", "arguments"), [(bad_workers.of_other_joint, ()), (bad_workers.of_other_traces, (1,))]
 )
-def test_pieces_that_one_worker_makes_otherwise(
-    pair: Client, statement: Statement, proof: ProofInPieces, change: Callable[..., None], arguments: tuple[Any, ...]
+def test_shards_that_one_worker_makes_otherwise(
+    pair: Client, statement: Statement, proof: ShardedProof, change: Callable[..., None], arguments: tuple[Any, ...]
 ) -> None:
     """Of other challenges, or, with what they have committed to, of other traces."""
     spoil(pair, change, *arguments)
     with observed() as seen:
-        assert prove(statement, pair, parameters=FEW, pieces=SINGLE) == proof
+        assert prove(statement, pair, parameters=FEW, shards=SINGLE) == proof
     assert len(seen) == 1
 
 
-def test_swapped_pieces_are_made_again(pair: Client, silent: Path) -> None:
-    expected = Prover(silent, security=20, executor="sync", device="cpu", pieces=4).prove(SECRET)
+def test_swapped_shards_are_made_again(pair: Client, silent: Path) -> None:
+    expected = Prover(silent, security=20, executor="sync", device="cpu", shards=4).prove(SECRET)
     spoil(pair, bad_workers.swapped)
-    assert Prover(silent, security=20, executor=pair, pieces=4).prove(SECRET) == expected
+    assert Prover(silent, security=20, executor=pair, shards=4).prove(SECRET) == expected
 
 
 def test_workers_that_all_differ_are_named(pair: Client, statement: Statement) -> None:
     for flip, worker in enumerate(sorted(pids(pair)), 1):
         pair.run(bad_workers.of_other_traces, flip, workers=[worker])
-    with pytest.raises(VerificationError, match=r"piece \d: .*, by tcp://"):
-        prove(statement, pair, parameters=FEW, pieces=SINGLE)
+    with pytest.raises(VerificationError, match=r"shard \d: .*, by tcp://"):
+        prove(statement, pair, parameters=FEW, shards=SINGLE)
 
 
 @pytest.mark.parametrize("task", ["commit", "finish"])
 @pytest.mark.parametrize("kind", [faults.NOTHING, faults.TEXT, faults.OBJECT, faults.CORRUPT])
 def test_another_worker_makes_what_one_does_not_return(
-    pair: Client, statement: Statement, proof: ProofInPieces, tmp_path: Path, kind: str, task: str
+    pair: Client, statement: Statement, proof: ShardedProof, tmp_path: Path, kind: str, task: str
 ) -> None:
     spoil(pair, faults.returns, kind, (task,), tmp_path / "marker", False)
-    assert prove(statement, pair, parameters=FEW, pieces=SINGLE) == proof
+    assert prove(statement, pair, parameters=FEW, shards=SINGLE) == proof
 
 
 @pytest.mark.parametrize(
     ("task", "message"),
     [
-        ("commit", r"piece \d: the worker returned NoneType, which holds no commitment of a piece, by tcp://"),
-        ("finish", r"piece \d: the worker returned NoneType, which holds no proof, by tcp://\S+ and by tcp://"),
+        ("commit", r"shard \d: the worker returned NoneType, which holds no commitment of a shard, by tcp://"),
+        ("finish", r"shard \d: the worker returned NoneType, which holds no proof, by tcp://\S+ and by tcp://"),
     ],
 )
 def test_workers_that_return_nothing_are_named(
@@ -120,4 +120,4 @@ def test_workers_that_return_nothing_are_named(
 ) -> None:
     pair.run(faults.returns, faults.NOTHING, (task,), tmp_path / "marker", False)
     with pytest.raises(VerificationError, match=message):
-        prove(statement, pair, parameters=FEW, pieces=SINGLE)
+        prove(statement, pair, parameters=FEW, shards=SINGLE)

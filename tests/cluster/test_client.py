@@ -27,7 +27,7 @@ from graphprover.prover.prepare import prepare
 from graphprover.prover.prove import Checks, prove_prepared
 from graphprover.runtime import settings
 from graphprover.statement.statement import Table
-from graphprover.statement.trace_task import Recipe
+from graphprover.statement.trace_task import TraceTask
 from graphprover.verifier import verify
 from tests.cluster.processes import by_hand, in_background, pids, present, workers
 from tests.graphs.test_proof_graph import FEW, example
@@ -196,16 +196,18 @@ def test_no_worker_with_the_gpu_asked_for() -> None:
 
 
 def test_what_cannot_be_imported_fails_the_proof_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Recipes of a module that only the client has."""
+    """Trace tasks of a module that only the client has."""
     (tmp_path / "mine.py").write_text("def made(device, *, columns):\n    return device.load(columns)\n")
     monkeypatch.syspath_prepend(tmp_path)
     import mine  # type: ignore[import-not-found]
 
     statement = example(memory)
-    recipes = Statement(
+    trace_tasks = Statement(
         [
             Table(
-                table.air, table.public_values, Recipe("mine", mine.made, {"columns": table.main}, (), table.main.shape)
+                table.air,
+                table.public_values,
+                TraceTask("mine", mine.made, {"columns": table.main}, (), table.main.shape),
             )
             for table in statement.tables
         ]
@@ -213,7 +215,7 @@ def test_what_cannot_be_imported_fails_the_proof_alone(tmp_path: Path, monkeypat
     with by_hand(tmp_path, [""]) as (client, _):
         before = pids(client)
         with pytest.raises(ModuleNotFoundError, match="mine"):
-            prove(recipes, client, parameters=FEW)
+            prove(trace_tasks, client, parameters=FEW)
         assert prove(statement, client, parameters=FEW) == prove(statement, "sync", parameters=FEW)
         assert pids(client) == before
 
@@ -223,7 +225,7 @@ def test_no_commitment_is_taken_from_a_worker() -> None:
     prepared = prepare(example(memory), parameters=FEW)
     assert prepared.preprocessed and prove_prepared(prepared, "sync")[1] is not None
     with workers(1) as client:
-        checks = Checks(lambda proof: verify(proof, example(memory), 0), lambda headers: pytest.fail("no pieces"))
+        checks = Checks(lambda proof: verify(proof, example(memory), 0), lambda headers: pytest.fail("no shards"))
         proof, cap = prove_prepared(prepared, client, checks=checks)
     assert cap is None and proof == prove(example(memory), "sync", parameters=FEW)
 

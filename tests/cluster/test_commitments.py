@@ -1,4 +1,4 @@
-"""Whose version of each piece counts if workers differ."""
+"""Whose version of each shard counts if workers differ."""
 
 from typing import Any, cast
 
@@ -26,7 +26,7 @@ def test_of_two_workers_that_differ_both_are_suspected() -> None:
     assert without(first, second, {"b"}) == [first[0], second[1]]
 
 
-def test_a_worker_that_differs_from_itself_makes_its_pieces_again() -> None:
+def test_a_worker_that_differs_from_itself_makes_its_shards_again() -> None:
     first, second = [version("a"), version("a", 1)], {0: version("a"), 1: version("a", 2)}
     assert suspects(first, second) == ["a"] and without(first, second, {"a"}) == [second[0], second[1]]
 
@@ -36,5 +36,5 @@ def test_nobody_is_suspected_if_all_agree() -> None:
     assert not differing(first, second) and not suspects(first, second)
 
 
-def test_workers_are_named_with_their_pieces() -> None:
-    assert by_workers({2: "a", 0: "a", 1: "b"}) == "a (pieces 0, 2), b (piece 1)"
+def test_workers_are_named_with_their_shards() -> None:
+    assert by_workers({2: "a", 0: "a", 1: "b"}) == "a (shards 0, 2), b (shard 1)"

@@ -40,7 +40,7 @@ def test_a_proof_is_timed_again_after_a_while(monkeypatch: pytest.MonkeyPatch) -
     assert meter.seen[LAYOUT].seconds == {"hashing": 0.5}
 
 
-def test_pieces_are_always_timed() -> None:
+def test_shards_are_always_timed() -> None:
     """They have a shape each, and none is asked for."""
     meter = Meters()
     assert Look(meter.seen).inside(1.25, TASKS).seconds == {"hashing": 0.75, "quotients": 0.25}

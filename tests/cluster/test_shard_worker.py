@@ -1,4 +1,4 @@
-"""One piece by itself: whatever is left of it when it is finished, the bytes are the same."""
+"""One shard by itself: whatever is left of it when it is finished, the bytes are the same."""
 
 import gc
 import pickle
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from graphprover import ProofInPieces, prove
+from graphprover import ShardedProof, prove
 from graphprover.admission.admission import sharing
 from graphprover.cluster import shard_worker
 from graphprover.cluster.messages import Part
@@ -18,10 +18,10 @@ from graphprover.device import CpuDevice
 from graphprover.examples import memory
 from graphprover.graphs.proof_graph import Keep
 from graphprover.graphs.rounds.transcript import joint_nonce
-from graphprover.graphs.task_keys import PieceNumber
+from graphprover.graphs.task_keys import ShardNumber
 from graphprover.protocol.joint import Joint
-from graphprover.prover.prepare import prepare_pieces
-from graphprover.statement.shards import pieces_of
+from graphprover.prover.prepare import prepare_shards
+from graphprover.statement.shards import shards_of
 from tests.graphs.test_proof_graph import FEW, example
 
 DEVICE = CpuDevice(1)
@@ -39,16 +39,16 @@ def dropped(held: Held) -> Held:
 
 
 @pytest.fixture(scope="module")
-def proof() -> ProofInPieces:
-    made = prove(example(memory), "sync", parameters=FEW, device=DEVICE, pieces=SHARES)
-    assert isinstance(made, ProofInPieces)
+def proof() -> ShardedProof:
+    made = prove(example(memory), "sync", parameters=FEW, device=DEVICE, shards=SHARES)
+    assert isinstance(made, ShardedProof)
     return made
 
 
 @pytest.fixture
 def parts() -> list[Part]:
-    prepared = prepare_pieces(pieces_of(example(memory), SHARES), parameters=FEW)
-    return [Part(piece, PieceNumber(index, 2), "token", "cpu", 2) for index, piece in enumerate(prepared.pieces)]
+    prepared = prepare_shards(shards_of(example(memory), SHARES), parameters=FEW)
+    return [Part(shard, ShardNumber(index, 2), "token", "cpu", 2) for index, shard in enumerate(prepared.shards)]
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def parts() -> list[Part]:
     [(lambda held: held, False), (travelled, True), (dropped, True), (lambda held: None, True)],
     ids=["all", "its digest", "dropped", "nothing"],
 )
-def test_the_bytes(proof: ProofInPieces, parts: list[Part], left: Callable[[Held], Any], again: bool) -> None:
+def test_the_bytes(proof: ShardedProof, parts: list[Part], left: Callable[[Held], Any], again: bool) -> None:
     held = [commit_one(part, DEVICE) for part in parts]
     joint = Joint(tuple(one.digest for one in held))
     assert joint == proof.joint
@@ -69,7 +69,7 @@ def test_the_bytes(proof: ProofInPieces, parts: list[Part], left: Callable[[Held
 
 
 def test_what_is_held_travels_as_digest_and_header_and_goes_with_its_object(
-    parts: list[Part], proof: ProofInPieces
+    parts: list[Part], proof: ShardedProof
 ) -> None:
     held = commit_one(parts[0], DEVICE)
     grant, elsewhere = held.store.grant, travelled(held)
@@ -81,14 +81,14 @@ def test_what_is_held_travels_as_digest_and_header_and_goes_with_its_object(
     assert grant.ended
 
 
-def test_many_processes_leave_each_piece_its_share(parts: list[Part], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shard_worker, "sharing", lambda device: 10**9)  # of which two may have to hold a piece
+def test_many_processes_leave_each_shard_its_share(parts: list[Part], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shard_worker, "sharing", lambda device: 10**9)  # of which two may have to hold a shard
     assert commit_one(parts[0], DEVICE).keep == Keep.ALL
 
 
-def test_another_piece_is_refused(parts: list[Part]) -> None:
+def test_another_shard_is_refused(parts: list[Part]) -> None:
     held = [commit_one(part, DEVICE) for part in parts]
     joint = Joint((held[1].digest, held[0].digest))
-    with pytest.raises(RuntimeError, match="piece 0 of 2: made again, it is another"):
+    with pytest.raises(RuntimeError, match="shard 0 of 2: made again, it is another"):
         finish_one(parts[0], joint, 0, held[0], DEVICE)
     assert sharing(DEVICE) >= 1

@@ -1,4 +1,4 @@
-"""Pieces of one proof by two workers: the same bytes, and a lost worker costs only what it held."""
+"""Shards of one proof by two workers: the same bytes, and a lost worker costs only what it held."""
 
 import os
 import re
@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from distributed import Client, Worker
 
-from graphprover import ProofInPieces, Prover, Statement, observed, prove
+from graphprover import Prover, ShardedProof, Statement, observed, prove
 from graphprover.cluster import client as joining
 from graphprover.cluster.messages import Part, packed
 from graphprover.cluster.sharded import DRAW, prove_parts
@@ -23,13 +23,13 @@ from graphprover.cluster.tasks import BEGUN, Errand
 from graphprover.cluster.workers import LOOK_SECONDS
 from graphprover.device import CpuDevice
 from graphprover.graphs.rounds.transcript import joint_nonce
-from graphprover.graphs.task_keys import PieceNumber
+from graphprover.graphs.task_keys import ShardNumber
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.joint import Joint
-from graphprover.prover.prepare import prepare_pieces
+from graphprover.prover.prepare import prepare_shards
 from graphprover.reports.proof_page import proof_page
 from graphprover.runtime import settings
-from graphprover.statement.shards import pieces_of
+from graphprover.statement.shards import shards_of
 from graphprover.telemetry.chrome_trace import chrome_trace
 from graphprover.telemetry.observation import Observation
 from graphprover.verifier import Expected
@@ -42,7 +42,7 @@ GUEST = ROOT / "examples/guests/fib_iterative.elf"
 INPUT = bytes([9] + 7 * [0])
 CLOCKS = 5.0  # seconds: how far workers' clocks may be off where their machine is busy
 
-Begun = dict[tuple[int, str], list[str]]  # workers that began it, by piece and "commit" or "finish"
+Begun = dict[tuple[int, str], list[str]]  # workers that began it, by shard and "commit" or "finish"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -90,23 +90,23 @@ def begun(client: Client, seen: int = 0) -> Begun:
     """Who has begun what, after the first events."""
     found: Begun = {}
     for _, event in client.get_events(BEGUN)[seen:]:
-        match = re.search(r"piece (\d+) of \d+: (\w+)", event["key"])
+        match = re.search(r"shard (\d+) of \d+: (\w+)", event["key"])
         if match:
             found.setdefault((int(match[1]), match[2]), []).append(event["worker"])
     return found
 
 
-@pytest.mark.parametrize("pieces", [2, 3])
-def test_a_statement_has_the_same_bytes(pair: Client, statement: Statement, pieces: int) -> None:
+@pytest.mark.parametrize("shards", [2, 3])
+def test_a_statement_has_the_same_bytes(pair: Client, statement: Statement, shards: int) -> None:
     told: list[tuple[int, int, str]] = []
-    made = prove(statement, pair, parameters=FEW, pieces=pieces, progress=lambda *progress: told.append(progress))
-    assert made == prove(statement, "sync", parameters=FEW, device="cpu", pieces=pieces)
-    assert told[-1] == (2 * pieces, 2 * pieces, "")
-    assert {f"statement: piece {piece} of {pieces}: finish" for piece in range(pieces)} <= {task for *_, task in told}
+    made = prove(statement, pair, parameters=FEW, shards=shards, progress=lambda *progress: told.append(progress))
+    assert made == prove(statement, "sync", parameters=FEW, device="cpu", shards=shards)
+    assert told[-1] == (2 * shards, 2 * shards, "")
+    assert {f"statement: shard {shard} of {shards}: finish" for shard in range(shards)} <= {task for *_, task in told}
     until(lambda: not left(pair))
 
 
-@pytest.mark.parametrize("cut", [{"pieces": 2}, {"window": 50}])
+@pytest.mark.parametrize("cut", [{"shards": 2}, {"shard_size": 50}])
 def test_a_run_has_the_same_bytes(pair: Client, cut: dict[str, int]) -> None:
     here = Prover(GUEST, security=40, executor="sync", device="cpu", **cut).prove(INPUT)
     made = Prover(GUEST, security=40, executor=pair, **cut).prove(INPUT)
@@ -114,19 +114,19 @@ def test_a_run_has_the_same_bytes(pair: Client, cut: dict[str, int]) -> None:
     until(lambda: not left(pair))
 
 
-def check_seen(seen: Observation, proof: ProofInPieces) -> None:
-    """All pieces are there, by workers that are, and nothing comes before its cause."""
+def check_seen(seen: Observation, proof: ShardedProof) -> None:
+    """All shards are there, by workers that are, and nothing comes before its cause."""
     (draw,) = (stage for stage in seen.stages if stage.name == DRAW)
-    assert {task.piece for task in seen.tasks} == set(range(len(proof.proofs)))
+    assert {task.shard for task in seen.tasks} == set(range(len(proof.proofs)))
     assert {worker.address for worker in seen.workers} == {
-        address for piece in seen.pieces for address in piece.workers
+        address for shard in seen.shards for address in shard.workers
     }
-    for piece in seen.pieces:
-        ends = {stage.name: stage.end for stage in piece.stages}
-        (prove_,) = (stage for stage in piece.stages if stage.name == "prove")
+    for shard in seen.shards:
+        ends = {stage.name: stage.end for stage in shard.stages}
+        (prove_,) = (stage for stage in shard.stages if stage.name == "prove")
         assert ends["commit"] <= draw.start + CLOCKS and draw.end <= prove_.start + CLOCKS
         assert prove_.end <= ends["verify"] + CLOCKS
-    assert sum(seen.sizes.values()) == proof.size and len(seen.tables) == sum(piece.tables for piece in seen.pieces)
+    assert sum(seen.sizes.values()) == proof.size and len(seen.tables) == sum(shard.tables for shard in seen.shards)
     assert {"extend_main", "lookup", "quotient", "query"} <= {one.round for one in seen.rounds}
     assert all(0 <= worker.clock_error < CLOCKS and worker.received for worker in seen.workers)
     check_trace(seen)
@@ -136,31 +136,31 @@ def check_trace(seen: Observation) -> None:
     """Each worker has rows of its own, in which nothing overlaps."""
     rows: dict[int, list[tuple[float, float]]] = {}
     for event in chrome_trace([seen])["traceEvents"]:
-        if event["ph"] == "X" and event["cat"] in ("host", "piece"):
+        if event["ph"] == "X" and event["cat"] in ("host", "shard"):
             rows.setdefault(event["tid"], []).append((event["ts"], event["ts"] + event["dur"]))
-    assert len(rows) == 2 * len(seen.workers) + 1  # pieces and a thread of each; what the client verifies
+    assert len(rows) == 2 * len(seen.workers) + 1  # shards and a thread of each; what the client verifies
     for spans in map(sorted, rows.values()):
         assert all(end <= start + 1 for (_, end), (start, _) in pairwise(spans))  # microseconds
 
 
-def test_what_workers_see_is_one_observation(pair: Client, statement: Statement, proof: ProofInPieces) -> None:
+def test_what_workers_see_is_one_observation(pair: Client, statement: Statement, proof: ShardedProof) -> None:
     await_both(pair)
     with observed() as seen:
-        assert prove(statement, pair, parameters=FEW, pieces=SINGLE) == proof
+        assert prove(statement, pair, parameters=FEW, shards=SINGLE) == proof
     check_seen(*seen, proof)
     assert len(seen[0].workers) == 2
     assert "Workers" in proof_page(seen[0]) and len(seen[0].to_json()["workers"]) == 2
     until(lambda: not left(pair))
 
 
-def test_two_proofs_at_once(pair: Client, statement: Statement, proof: ProofInPieces) -> None:
-    made = [in_background(lambda: prove(statement, pair, parameters=FEW, pieces=SINGLE)) for _ in range(2)]
+def test_two_proofs_at_once(pair: Client, statement: Statement, proof: ShardedProof) -> None:
+    made = [in_background(lambda: prove(statement, pair, parameters=FEW, shards=SINGLE)) for _ in range(2)]
     assert [future.result(120) for future in made] == [proof, proof]
     until(lambda: not left(pair))
 
 
-def test_a_piece_that_does_not_hold_is_made_again_elsewhere(
-    pair: Client, statement: Statement, proof: ProofInPieces, tmp_path: Path, caplog: pytest.LogCaptureFixture
+def test_a_shard_that_does_not_hold_is_made_again_elsewhere(
+    pair: Client, statement: Statement, proof: ShardedProof, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     await_both(pair)
     seen, device = len(pair.get_events(BEGUN)), Once("gather", tmp_path / "wrong", WRONG)
@@ -169,11 +169,11 @@ def test_a_piece_that_does_not_hold_is_made_again_elsewhere(
     def tell(*progress: Any) -> None:
         told.append(progress)
 
-    assert prove(statement, pair, parameters=FEW, device=cast(Any, device), pieces=SINGLE, progress=tell) == proof
-    ((index, (first, second)),) = [(piece, by) for (piece, _), by in begun(pair, seen).items() if len(by) > 1]
-    assert first != second and re.search(rf"piece {index}: .*, by {first}", caplog.text)
-    assert f"piece {index} of 4: finish: made from the beginning by {second}" in caplog.text
-    assert told[-1] == (8, 8, "") and (6, 8, f"statement: piece {index} of 4: finish") in told
+    assert prove(statement, pair, parameters=FEW, device=cast(Any, device), shards=SINGLE, progress=tell) == proof
+    ((index, (first, second)),) = [(shard, by) for (shard, _), by in begun(pair, seen).items() if len(by) > 1]
+    assert first != second and re.search(rf"shard {index}: .*, by {first}", caplog.text)
+    assert f"shard {index} of 4: finish: made from the beginning by {second}" in caplog.text
+    assert told[-1] == (8, 8, "") and (6, 8, f"statement: shard {index} of 4: finish") in told
     until(lambda: not left(pair))
 
 
@@ -183,27 +183,27 @@ def test_a_statement_that_is_false_fails_once_it_is_made_twice(pair: Client, sta
     table = statement.tables[2]
     false = replace(table, main=np.asarray(table.main) ^ np.uint64(1))
     tables = [*statement.tables[:2], false, *statement.tables[3:]]
-    with pytest.raises(VerificationError, match="piece 2: "):
-        prove(Statement(tables), pair, parameters=FEW, pieces=SINGLE)
+    with pytest.raises(VerificationError, match="shard 2: "):
+        prove(Statement(tables), pair, parameters=FEW, shards=SINGLE)
     assert [len(by) for (_, task), by in sorted(begun(pair, seen).items()) if task == "finish"] == [1, 1, 2, 1]
     until(lambda: not left(pair))
 
 
 def test_refused_headers_are_committed_to_by_other_workers_once(pair: Client, statement: Statement) -> None:
     await_both(pair)
-    seen, parts = len(pair.get_events(BEGUN)), prepare_pieces(pieces_of(statement, SINGLE), parameters=FEW).pieces
+    seen, parts = len(pair.get_events(BEGUN)), prepare_shards(shards_of(statement, SINGLE), parameters=FEW).shards
 
-    def refuse(headers: ProofInPieces) -> Expected:
+    def refuse(headers: ShardedProof) -> Expected:
         assert [proof.payload for proof in headers.proofs] == [b""] * 4
         raise VerificationError("of another program")
 
-    same = r"of another program, by tcp://.*; the pieces that were made again are the same"
+    same = r"of another program, by tcp://.*; the shards that were made again are the same"
     with joining.joined(pair) as joined, pytest.raises(VerificationError, match=same):
         prove_parts(joined, "refused", parts, "cpu", refuse)
     tries = begun(pair, seen)
-    assert [len(tries[piece, "commit"]) for piece in range(4)] == [2] * 4
-    assert all(len(set(tries[piece, "commit"])) == 2 for piece in range(4))
-    assert [len(tries[piece, "finish"]) for piece in range(4)] == [1] * 4
+    assert [len(tries[shard, "commit"]) for shard in range(4)] == [2] * 4
+    assert all(len(set(tries[shard, "commit"])) == 2 for shard in range(4))
+    assert [len(tries[shard, "finish"]) for shard in range(4)] == [1] * 4
     until(lambda: not left(pair))
 
 
@@ -214,7 +214,7 @@ def test_refused_headers_are_committed_to_by_other_workers_once(pair: Client, st
 def test_a_worker_that_dies_loses_what_it_held(
     pair: Client,
     statement: Statement,
-    proof: ProofInPieces,
+    proof: ShardedProof,
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
     operation: str,
@@ -224,28 +224,28 @@ def test_a_worker_that_dies_loses_what_it_held(
     seen, before = len(pair.get_events(BEGUN)), set(pids(pair))
     device: Any = Once(operation, tmp_path / "dies", DIES)
     with observed() as observations:
-        assert prove(statement, pair, parameters=FEW, device=device, pieces=SINGLE) == proof
+        assert prove(statement, pair, parameters=FEW, device=device, shards=SINGLE) == proof
     check_seen(*observations, proof)  # of the tries that count
     (dead,) = before - set(pids(pair))
     tries = begun(pair, seen)
-    lost = {piece for (piece, _), by in tries.items() if by[0] == dead}
-    assert lost != set(range(4)) and {piece for (piece, _), by in tries.items() if len(by) > 1} <= lost
-    (died,) = [piece for (piece, of), by in tries.items() if of == phase and dead in by and len(by) > 1]
-    assert f"piece {died} of 4: {phase}: lost its worker; tcp://" in caplog.text
-    told = {int(piece) for piece in re.findall(r"piece (\d) of 4: \w+: lost its worker", caplog.text)}
-    # Dask may make arrays again of a piece that is finished, if they are lost before they are released: nobody is told.
-    assert told <= {piece for (piece, _), by in tries.items() if len(by) > 1}
+    lost = {shard for (shard, _), by in tries.items() if by[0] == dead}
+    assert lost != set(range(4)) and {shard for (shard, _), by in tries.items() if len(by) > 1} <= lost
+    (died,) = [shard for (shard, of), by in tries.items() if of == phase and dead in by and len(by) > 1]
+    assert f"shard {died} of 4: {phase}: lost its worker; tcp://" in caplog.text
+    told = {int(shard) for shard in re.findall(r"shard (\d) of 4: \w+: lost its worker", caplog.text)}
+    # Dask may make arrays again of a shard that is finished, if they are lost before they are released: nobody is told.
+    assert told <= {shard for (shard, _), by in tries.items() if len(by) > 1}
     # What was lost is committed to again first. Others Dask may have given to whoever was free, as they are small.
-    anew = re.findall(r"piece (\d) of 4: finish: made from the beginning", caplog.text)
-    assert not told & {int(piece) for piece in anew}
+    anew = re.findall(r"shard (\d) of 4: finish: made from the beginning", caplog.text)
+    assert not told & {int(shard) for shard in anew}
     until(lambda: not left(pair))
 
 
 @pytest.mark.parametrize("operation", ROUNDS)
-def test_a_stopped_worker_loses_its_pieces(
+def test_a_stopped_worker_loses_its_shards(
     pair: Client,
     statement: Statement,
-    proof: ProofInPieces,
+    proof: ShardedProof,
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
     operation: str,
@@ -256,11 +256,11 @@ def test_a_stopped_worker_loses_its_pieces(
     device: Any = Once(operation, marker, STOPS)
     try:
         with dask.config.set({settings.SILENCE: 2}):
-            made = soon(pair, lambda: prove(statement, pair, parameters=FEW, device=device, pieces=SINGLE), 60)
+            made = soon(pair, lambda: prove(statement, pair, parameters=FEW, device=device, shards=SINGLE), 60)
         assert made == proof
         phase = "commit" if operation in ("load", "extend") else "finish"
         assert re.search(
-            rf"piece \d of 4: {phase}: nothing from tcp://\S+ for 2 s; it is given to another", caplog.text
+            rf"shard \d of 4: {phase}: nothing from tcp://\S+ for 2 s; it is given to another", caplog.text
         )
     finally:
         os.kill(int(marker.read_text()), signal.SIGKILL)
@@ -268,9 +268,9 @@ def test_a_stopped_worker_loses_its_pieces(
 
 
 def test_a_worker_that_does_not_fit_may_join_between_the_phases(
-    statement: Statement, proof: ProofInPieces, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    statement: Statement, proof: ShardedProof, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It joins once the first piece has committed, and is there before a piece is finished."""
+    """It joins once the first shard has committed, and is there before a shard is finished."""
     join, preload = (
         tmp_path / "join",
         """
@@ -289,15 +289,15 @@ def test_a_worker_that_does_not_fit_may_join_between_the_phases(
                 until(lambda: len(present(client)) == 2)
                 time.sleep(LOOK_SECONDS)  # or the last look, without it, would do
 
-        assert prove(statement, client, parameters=FEW, pieces=SINGLE, progress=tell) == proof
+        assert prove(statement, client, parameters=FEW, shards=SINGLE, progress=tell) == proof
         assert re.search(r"worker tcp://\S+: has graphprover 0\.0, .*; it gets no proof", caplog.text)
 
 
 def test_what_a_stopped_worker_holds_is_not_waited_for(pair: Client, statement: Statement) -> None:
-    """By another, to which the scheduler may give a task whose piece lies there."""
+    """By another, to which the scheduler may give a task whose shard lies there."""
     await_both(pair)
-    prepared = prepare_pieces(pieces_of(statement, [[0, 1], [2, 3]]), parameters=FEW)
-    parts = [Part(piece, PieceNumber(index, 2), "token", "cpu", 1) for index, piece in enumerate(prepared.pieces)]
+    prepared = prepare_shards(shards_of(statement, [[0, 1], [2, 3]]), parameters=FEW)
+    parts = [Part(shard, ShardNumber(index, 2), "token", "cpu", 1) for index, shard in enumerate(prepared.shards)]
 
     def commits(part: Part) -> Errand:
         return Errand(str(part.number), lambda: packed(part), task="commit", stays=True)
@@ -338,5 +338,5 @@ def test_a_client_that_ends_leaves_nothing(pair: Client, statement: Statement, e
             raise KeyboardInterrupt
 
     with other, pytest.raises(KeyboardInterrupt):
-        prove(statement, other, parameters=FEW, pieces=SINGLE, progress=tell)
+        prove(statement, other, parameters=FEW, shards=SINGLE, progress=tell)
     until(lambda: not left(pair))

@@ -12,7 +12,7 @@ from graphprover.kernels.cuda import generate
 from graphprover.kernels.cuda.source_cache import made_lookups, made_quotient
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import LANES, TableNumber
-from graphprover.vm.tables.chips import FAMILIES, IN_PLACE
+from graphprover.vm.tables.chips import CHIPS, IN_PLACE
 from tests.cuda import nvrtc
 from tests.cuda.nvrtc import ARCHITECTURES, Job
 from tests.random_statements import random_statement
@@ -60,7 +60,7 @@ def test_compiles(architecture, record_kernels):
     examples = [air.describe() for name in packaged_names() for air in load_packaged(name).module.tables()]
     # Keccak-f, which takes half a minute, is compiled with the machine's tables.
     airs += [air for air in examples if air.main_width < 1000]
-    airs += [Wide().describe(), *(FAMILIES[name](1).describe() for name in EVERYWHERE)]
+    airs += [Wide().describe(), *(CHIPS[name](1).describe() for name in EVERYWHERE)]
     kernels = nvrtc.compile_all(jobs(airs, architecture))
     record_kernels(kernels)
     check(kernels, stack=1024)
@@ -70,14 +70,14 @@ def test_every_table_of_the_machine_compiles(record_kernels):
     """For one architecture, and those whose rd is rs1 by an example: they are like others, with one access less."""
     machine = Machine(everything(1))
     airs = [machine.air(number, tables=100, output_words=2, input_words=2) for number in (0, *TableNumber)]
-    airs += [make(1) for name, make in FAMILIES.items() if not name.endswith(IN_PLACE) or name == f"add{IN_PLACE}"]
+    airs += [make(1) for name, make in CHIPS.items() if not name.endswith(IN_PLACE) or name == f"add{IN_PLACE}"]
     kernels = nvrtc.compile_all(jobs((air.describe() for air in airs), "sm_90"))
     record_kernels(kernels)
     check(kernels, stack=4096)
 
 
 def test_tables_of_several_instructions_a_row_compile(record_kernels):
-    kernels = nvrtc.compile_all(jobs((FAMILIES[name](LANES[-1]).describe() for name in LANED), "sm_90"))
+    kernels = nvrtc.compile_all(jobs((CHIPS[name](LANES[-1]).describe() for name in LANED), "sm_90"))
     record_kernels(kernels)
     check(kernels, stack=4096)
 

@@ -11,7 +11,7 @@ from graphprover.prover.prepare import prepare
 from graphprover.telemetry.observation import Observation
 from tests.graphs.test_proof_graph import FEW, example
 from tests.random_statements import random_statement
-from tests.trace_tasks import as_recipes
+from tests.trace_tasks import as_trace_tasks
 
 pytestmark = pytest.mark.gpu
 
@@ -34,7 +34,7 @@ def seen_of(statement: Statement, device) -> Observation:  # type: ignore[no-unt
 
 @pytest.mark.parametrize("made", [False, True], ids=["uploaded", "made"])
 def test_tasks_follow_each_other_on_the_stream(made: bool, device) -> None:  # type: ignore[no-untyped-def]
-    statement = as_recipes(random_statement(7, tables=2)[1]) if made else example(keccak)
+    statement = as_trace_tasks(random_statement(7, tables=2)[1]) if made else example(keccak)
     prove(statement, parameters=FEW, device=device)
     device.usage.clear()
     seen = seen_of(statement, device)

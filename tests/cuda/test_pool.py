@@ -217,10 +217,10 @@ print(gpu.memory.reserved(), flush=True)
 """
 WAITER = """
 import dask
-from graphprover.admission import admitting, ledger
+from graphprover.admission import admission, ledger
 from graphprover.device.cuda import device
 ledger.PATIENCE = 1e9
-with dask.config.set({"graphprover.pool": 1 << 30}), admitting.admitted(device(0), 800 << 20):
+with dask.config.set({"graphprover.pool": 1 << 30}), admission.admitted(device(0), 800 << 20):
     print("admitted")
 """
 

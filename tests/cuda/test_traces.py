@@ -12,7 +12,7 @@ from graphprover.vm.statement.table_numbers import LANES
 from tests.graphs.test_proof_graph import FEW
 from tests.strict_device import _SAME
 from tests.vm.kernels import test_bumps, test_counting, test_keccak_f, test_lanes, test_places, test_tape
-from tests.vm.traces.test_traces import INPUTS, all_families, guest, same_words
+from tests.vm.traces.test_traces import INPUTS, all_chips, guest, same_words
 
 cupy = pytest.importorskip("cupy")
 from graphprover.vm.kernels import count_entries, count_keys, fill_lanes, permuted, place_columns  # noqa: E402
@@ -27,7 +27,7 @@ def device():  # type: ignore[no-untyped-def]
     return cuda.device(0)
 
 
-def test_the_array_functions_that_recipes_use_are_there() -> None:
+def test_the_array_functions_that_trace_tasks_use_are_there() -> None:
     assert all(hasattr(cupy, name) for name in (*_SAME, "asarray"))
 
 
@@ -75,28 +75,28 @@ def test_entries(size, device) -> None:  # type: ignore[no-untyped-def]
         np.testing.assert_array_equal(counts.get(), expected)
 
 
-@pytest.mark.parametrize("window", test_tape.WINDOWS, ids=str)
+@pytest.mark.parametrize("cycle_range", test_tape.CYCLE_RANGES, ids=str)
 @pytest.mark.parametrize("program", test_tape.PROGRAMS)
-def test_replayed_windows(program, window, device) -> None:  # type: ignore[no-untyped-def]
-    same_window(device, test_tape.case(test_tape.PROGRAMS[program], *window))
+def test_replayed_cycle_ranges(program, cycle_range, device) -> None:  # type: ignore[no-untyped-def]
+    same_cycle_range(device, test_tape.case(test_tape.PROGRAMS[program], *cycle_range))
 
 
-def test_replayed_windows_with_late_accesses(device) -> None:  # type: ignore[no-untyped-def]
+def test_replayed_cycle_ranges_with_late_accesses(device) -> None:  # type: ignore[no-untyped-def]
     program = test_tape.PROGRAMS["everything"]
-    same_window(device, test_tape.case(program, 0, 1 << 20, later=1 << 28))
-    same_window(device, test_tape.case(program, 0, 1 << 20, later=1 << 31))
+    same_cycle_range(device, test_tape.case(program, 0, 1 << 20, later=1 << 28))
+    same_cycle_range(device, test_tape.case(program, 0, 1 << 20, later=1 << 31))
 
 
 @pytest.mark.parametrize("blocks", [16, 4, 1])
-def test_replayed_windows_of_many_intervals(blocks, device, monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    """A window again and again, as if it were a long run: in blocks of several threads, which go apart."""
+def test_replayed_cycle_ranges_of_many_intervals(blocks, device, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    """A cycle range again and again, as if it were a long run: in blocks of several threads, which go apart."""
     expected = test_tape.repeated(test_tape.case(test_tape.PROGRAMS["everything"], 0, 2048), 3_000)
     monkeypatch.setattr("graphprover.vm.kernels.cuda.tape._BLOCKS", blocks)
-    same_window(device, expected)
+    same_cycle_range(device, expected)
 
 
-def same_window(device, expected) -> None:  # type: ignore[no-untyped-def]
-    """What the device makes of a window is what it should be."""
+def same_cycle_range(device, expected) -> None:  # type: ignore[no-untyped-def]
+    """What the device makes of a cycle range is what it should be."""
     with device.task():
         counts, late, refused = (words.get() for words in test_tape.counted(device, expected))
         cycles = test_tape.written(device, expected)
@@ -133,8 +133,8 @@ def test_guests(name, device) -> None:  # type: ignore[no-untyped-def]
 
 
 @pytest.mark.parametrize("lanes", LANES)
-def test_all_families(lanes, device) -> None:  # type: ignore[no-untyped-def]
-    same_words(all_families(lanes), device)
+def test_all_chips(lanes, device) -> None:  # type: ignore[no-untyped-def]
+    same_words(all_chips(lanes), device)
 
 
 def test_proofs(device) -> None:  # type: ignore[no-untyped-def]

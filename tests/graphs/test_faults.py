@@ -16,7 +16,7 @@ from graphprover.statement.statement import with_traces
 from tests.failing_device import FailingDevice
 from tests.graphs.test_proof_graph import FEW
 from tests.random_statements import random_statement
-from tests.trace_tasks import as_recipes
+from tests.trace_tasks import as_trace_tasks
 
 BYTES = "no 96 bytes on the device, with 4,096 bytes held"
 
@@ -24,7 +24,7 @@ BYTES = "no 96 bytes on the device, with 4,096 bytes held"
 @pytest.fixture(scope="module")
 def statement() -> Statement:
     """Two tables of different heights with preprocessed columns and lookups, whose traces the proof makes."""
-    return as_recipes(random_statement(7, tables=2)[1])
+    return as_trace_tasks(random_statement(7, tables=2)[1])
 
 
 @pytest.fixture(scope="module", autouse=True, params=["alone", "together"])

@@ -24,7 +24,7 @@ from graphprover.protocol.parameters import Parameters
 from graphprover.prover.prepare import checked_traces, prepare
 from tests.naive_device import NaiveDevice
 from tests.random_statements import random_statement
-from tests.trace_tasks import as_recipes
+from tests.trace_tasks import as_trace_tasks
 
 FEW = Parameters(
     log_blowup=1,
@@ -124,8 +124,8 @@ def test_no_byte_comes_from_memory_that_nobody_wrote(monkeypatch: pytest.MonkeyP
 
 
 def test_dask_groups_tasks_by_rounds_and_keys_name_the_tables() -> None:
-    """Of a statement with recipes, preprocessed columns and lookups, which has all kinds of tasks."""
-    statement = as_recipes(example(memory))
+    """Of a statement with trace tasks, preprocessed columns and lookups, which has all kinds of tasks."""
+    statement = as_trace_tasks(example(memory))
     layout = prepare(statement, parameters=FEW).layout
     traces = dict(enumerate(checked_traces(statement)))
     fixed = {i: t.preprocessed for i, t in enumerate(statement.tables) if t.preprocessed is not None}

@@ -98,16 +98,16 @@ def verify(statement: Path, proof: Path) -> str | None:
     return output.stderr.strip() if output.returncode else None
 
 
-def verify_pieces(folder: Path) -> str | None:
-    """`verify` of a proof in pieces, as it was exported."""
-    output = _run("verify", "--pieces", folder)
+def verify_shards(folder: Path) -> str | None:
+    """`verify` of a sharded proof, as it was exported."""
+    output = _run("verify", "--shards", folder)
     if output.returncode > 1:
         raise RuntimeError(output.stderr)
     return output.stderr.strip() if output.returncode else None
 
 
 def verify_all(proofs: Iterable[Sequence[Path]]) -> list[str | None]:
-    """`verify` for many proofs in one process, each given by its statement and file, or by those of all its pieces.
+    """`verify` for many proofs in one process, each given by its statement and file, or by those of all its shards.
 
     Quick where neighbours share statements.
     """

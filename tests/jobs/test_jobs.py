@@ -25,7 +25,7 @@ from graphprover.prover import local as making
 from graphprover.prover import prove
 from graphprover.prover.local import make
 from graphprover.prover.prepare import prepare, ready
-from graphprover.prover.prove import in_pieces
+from graphprover.prover.prove import in_shards
 from graphprover.verifier import verify
 from graphprover.vm.executor.execute import smallest
 from graphprover.vm.executor.faults import Fault, GuestFault
@@ -311,11 +311,11 @@ def test_what_is_verified_elsewhere_is_not_verified_here(
 ) -> None:
     monkeypatch.setattr(Prover, "_verify", lambda *_: pytest.fail("verified"))
     monkeypatch.setattr(making, "_check", lambda *_: pytest.fail("verified"))
-    monkeypatch.setattr(making, "check_made_piece", lambda *_: pytest.fail("verified"))
+    monkeypatch.setattr(making, "check_made_shard", lambda *_: pytest.fail("verified"))
     found = made(fibonacci.job(TURNS), verified=False)
     assert found.proof == proof and set(found.seconds) == {"prepare", "wait", "prove"}
-    for pieces in (1, 2):
-        prepared = ready(in_pieces(example(memory), pieces), 0, parameters=FEW)
+    for shards in (1, 2):
+        prepared = ready(in_shards(example(memory), shards), 0, parameters=FEW)
         assert set(made(prepared, "sync", "cpu", verified=False).seconds) == {"wait", "prove"}
 
 

@@ -12,7 +12,7 @@ import pytest
 from graphprover.jobs import precompile
 from graphprover.jobs.jobs import Job, Prover, made
 
-PACKAGE = Path(precompile.__file__).parent
+PACKAGE = Path(precompile.__file__).parents[1]
 ELF = PACKAGE.parent / "examples/guests/fib_iterative.elf"
 INPUT = bytes([3, *[0] * 7])
 
@@ -20,17 +20,18 @@ INPUT = bytes([3, *[0] * 7])
 CHECK = """
 import pickle, sys
 from pathlib import Path
-from graphprover import compiled, host_kernels
+from graphprover.jobs import precompile
+from graphprover.runtime import numba_cache
 from graphprover.jobs.jobs import Prover
 
-assert not any(compiled.at_hand(part.last) for part in host_kernels.PARTS.values())
-host_kernels.compile_missing()
-assert all(compiled.at_hand(part.last) for part in host_kernels.PARTS.values())
+assert not any(numba_cache.at_hand(part.last) for part in precompile.PARTS.values())
+precompile.compile_missing()
+assert all(numba_cache.at_hand(part.last) for part in precompile.PARTS.values())
 prover = Prover(sys.argv[1])
 proof, cap, data = pickle.loads(Path(sys.argv[2]).read_bytes())
 prover.program.record(data)
 prover._verify(proof, cap)
-assert not compiled.made, compiled.made
+assert not numba_cache.made, numba_cache.made
 """
 
 

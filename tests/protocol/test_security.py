@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from graphprover.air import Air, Bus
 from graphprover.jobs.programs import load_packaged
 from graphprover.protocol import security
-from graphprover.protocol.joint import MOST_PIECES
+from graphprover.protocol.joint import MOST_SHARDS
 from graphprover.protocol.layout import make_layout
 from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.security import (
@@ -178,25 +178,25 @@ def test_bits_of_128_by_unique_decoding_alone(log_blowup: int, unique: float) ->
         (3, (73, 73, 74, 77, 135, 138, 140)),
     ],
 )
-def test_queries_of_pieces(log_blowup: int, published: tuple[int, ...]) -> None:
-    """The table of docs/security.md: pieces that are all like a million cycles."""
+def test_queries_of_shards(log_blowup: int, published: tuple[int, ...]) -> None:
+    """The table of docs/security.md: shards that are all like a million cycles."""
     counts = (1, 2, 4, 8, 16, 64, 256)
     assert tuple(choose([MILLION] * count, 128, log_blowup).num_queries for count in counts) == published
 
 
-pieces = st.lists(shapes, min_size=1, max_size=5).map(
+shards = st.lists(shapes, min_size=1, max_size=5).map(
     lambda drawn: [replace(shape, max_tuple_width=drawn[0].max_tuple_width) for shape in drawn]
 )
 
 
 @given(shapes, parameters)
-def test_one_piece_is_a_proof_by_itself(shape: Shape, params: Parameters) -> None:
+def test_one_shard_is_a_proof_by_itself(shape: Shape, params: Parameters) -> None:
     assert analyse([shape], params) == analyse(shape, params)
 
 
-@given(pieces, parameters)
-def test_rounds_of_pieces(shapes: list[Shape], params: Parameters) -> None:
-    """By the sentences of docs/security.md, from rounds of each piece by itself."""
+@given(shards, parameters)
+def test_rounds_of_shards(shapes: list[Shape], params: Parameters) -> None:
+    """By the sentences of docs/security.md, from rounds of each shard by itself."""
     loss = math.log2(len(shapes))
     for multiplicity in (UNIQUE, 3, 70):
         alone = [{r.name: r for r in security._rounds(Counter([shape]), params, multiplicity)} for shape in shapes]
@@ -219,13 +219,13 @@ def test_rounds_of_pieces(shapes: list[Shape], params: Parameters) -> None:
                 assert found.bits == math.inf
 
 
-@given(pieces, parameters)
-def test_another_piece_never_raises_the_level(shapes: list[Shape], params: Parameters) -> None:
+@given(shards, parameters)
+def test_another_shard_never_raises_the_level(shapes: list[Shape], params: Parameters) -> None:
     assert analyse(shapes, params).bits <= analyse(shapes[1:] or shapes, params).bits
 
 
-@given(pieces, st.integers(40, 110), st.integers(1, 3))
-def test_parameters_for_pieces_reach_the_level(shapes: list[Shape], target: int, log_blowup: int) -> None:
+@given(shards, st.integers(40, 110), st.integers(1, 3))
+def test_parameters_for_shards_reach_the_level(shapes: list[Shape], target: int, log_blowup: int) -> None:
     try:
         chosen = choose(shapes, target, log_blowup)
     except ValueError:
@@ -235,16 +235,16 @@ def test_parameters_for_pieces_reach_the_level(shapes: list[Shape], target: int,
 
 
 def test_shapes_of_different_statements() -> None:
-    with pytest.raises(ValueError, match="not of the pieces of one statement"):
+    with pytest.raises(ValueError, match="not of the shards of one statement"):
         analyse([MILLION, replace(MILLION, max_tuple_width=3)], PLAIN)
     with pytest.raises(ValueError, match="0 shapes"):
         analyse([], PLAIN)
 
 
-def test_thousands_of_pieces_are_within_floating_point() -> None:
-    few = choose([MILLION] * MOST_PIECES, 100)
-    assert analyse([MILLION] * MOST_PIECES, few).regime.name == "unique decoding"
-    assert analyse([MILLION] * MOST_PIECES, few).johnson.bits == few.lookup_pow_bits
+def test_thousands_of_shards_are_within_floating_point() -> None:
+    few = choose([MILLION] * MOST_SHARDS, 100)
+    assert analyse([MILLION] * MOST_SHARDS, few).regime.name == "unique decoding"
+    assert analyse([MILLION] * MOST_SHARDS, few).johnson.bits == few.lookup_pow_bits
 
 
 def test_where_multiplicities_end_counts() -> None:

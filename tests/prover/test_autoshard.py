@@ -9,9 +9,9 @@ import pytest
 from graphprover.admission.admission import TooLarge
 from graphprover.device import CpuDevice
 from graphprover.jobs.jobs import Job, Prover, made
-from graphprover.proof.sharded import ProofInPieces
+from graphprover.proof.sharded import ShardedProof
 from graphprover.prover.peak_memory import peak_bytes
-from graphprover.prover.prepare import Prepared, PreparedPieces
+from graphprover.prover.prepare import Prepared, PreparedShards
 from graphprover.runtime.settings import MEMORY_LIMIT
 
 FIB = Path(__file__).parents[2] / "examples/guests/fib_iterative.elf"
@@ -29,14 +29,14 @@ def test_a_run_is_cut_until_it_fits(caplog: pytest.LogCaptureFixture) -> None:
     needed = peak_bytes(whole, device)
     with in_memory(int(0.7 * needed)):
         cut = job.prepared(device)
-        assert isinstance(cut, PreparedPieces) and len(cut.pieces) < 5
+        assert isinstance(cut, PreparedShards) and len(cut.shards) < 5
         assert peak_bytes(cut, device) <= 0.7 * needed
-        assert f"it is made in {len(cut.pieces)} pieces" in caplog.text
-        told = Job(Prover(FIB, security=80, pieces=1), DATA).prepared(device)
+        assert f"it is made in {len(cut.shards)} shards" in caplog.text
+        told = Job(Prover(FIB, security=80, shards=1), DATA).prepared(device)
         assert isinstance(told, Prepared)
         assert isinstance(job.prepared(), Prepared)
     caplog.clear()
-    with in_memory(1 << 20):  # windows that fit are too short
+    with in_memory(1 << 20):  # cycle ranges that fit are too short
         assert isinstance(job.prepared(device), Prepared) and not caplog.records
         with pytest.raises(TooLarge):
             made(job, "sync", device)
@@ -48,4 +48,4 @@ def test_what_is_cut_is_proved() -> None:
     needed = peak_bytes(job.prepared(), device)
     with in_memory(int(0.7 * needed)):
         proof = made(job, device=device).proof
-    assert isinstance(proof, ProofInPieces) and prover.verify(proof).pieces == len(proof.proofs)
+    assert isinstance(proof, ShardedProof) and prover.verify(proof).shards == len(proof.proofs)

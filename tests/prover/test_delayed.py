@@ -11,7 +11,7 @@ from graphprover import Proof, graph, prove, verify
 from graphprover.device import CpuDevice
 from graphprover.examples import memory
 from tests.graphs.test_proof_graph import FEW, example
-from tests.trace_tasks import as_recipes
+from tests.trace_tasks import as_trace_tasks
 
 
 @pytest.mark.parametrize("scheduler", ["sync", "threads"])
@@ -23,7 +23,7 @@ def test_its_value_is_the_proof_that_prove_gives(scheduler: str) -> None:
 
 
 def test_two_graphs_share_no_key_and_may_be_computed_together() -> None:
-    statements = example(memory), as_recipes(example(memory))
+    statements = example(memory), as_trace_tasks(example(memory))
     graphs = [graph(statement, parameters=FEW, device="cpu") for statement in statements]
     assert not graphs[0].__dask_graph__().keys() & graphs[1].__dask_graph__().keys()
     proofs = dask.compute(*dask.optimize(*graphs), scheduler="sync")

@@ -9,15 +9,15 @@ from graphprover import Statement, prove
 from graphprover.device import CpuDevice
 from graphprover.examples import memory, synthetic
 from graphprover.prover.local import make
-from graphprover.prover.prepare import prepare_pieces
+from graphprover.prover.prepare import prepare_shards
 from graphprover.runtime import settings
-from graphprover.statement.shards import pieces_of
+from graphprover.statement.shards import shards_of
 from graphprover.telemetry.model import Share
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.subscribe import observed
 from tests.cluster.processes import workers
 from tests.graphs.test_proof_graph import FEW, example
-from tests.trace_tasks import as_recipes
+from tests.trace_tasks import as_trace_tasks
 
 HOSTILE = "</script><script>throw 'x'</script>"
 
@@ -31,10 +31,12 @@ def on_cpu() -> Observation:
 
 
 @cache
-def in_pieces() -> Observation:
-    """The proof of three tables in a piece each, whose traces the proof makes, verified piece by piece."""
-    statement = as_recipes(Statement([synthetic.table(6, 20, 5), synthetic.table(9, 50, 5), synthetic.table(6, 20, 5)]))
-    prepared = prepare_pieces(pieces_of(statement, [[0], [1], [2]]), parameters=FEW)
+def in_shards() -> Observation:
+    """The proof of three tables in a shard each, whose traces the proof makes, verified shard by shard."""
+    statement = as_trace_tasks(
+        Statement([synthetic.table(6, 20, 5), synthetic.table(9, 50, 5), synthetic.table(6, 20, 5)])
+    )
+    prepared = prepare_shards(shards_of(statement, [[0], [1], [2]]), parameters=FEW)
     make(prepared, "sync", CpuDevice(1))  # kernels compile
     with observed():
         found = make(prepared, "sync", CpuDevice(1)).observation
@@ -44,9 +46,9 @@ def in_pieces() -> Observation:
 
 @cache
 def by_workers() -> Observation:
-    """The proof of two tables in a piece each, made by two workers of a cluster."""
+    """The proof of two tables in a shard each, made by two workers of a cluster."""
     with workers(2) as client, dask.config.set({settings.WAIT: 200}), observed() as seen:
-        prove(example(memory), client, parameters=FEW, pieces=[[0], [1]])
+        prove(example(memory), client, parameters=FEW, shards=[[0], [1]])
     return replace(seen[0], name="memory")
 
 

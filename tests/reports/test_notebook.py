@@ -94,14 +94,14 @@ def test_what_users_name_is_escaped_and_short(statement: Statement, proof: Proof
 
     with observed() as seen:
         prove(Statement(statement.tables, SCRIPT[:250]), "sync", parameters=WEAK, device="cpu")
-    prover = Prover("examples/memory", security=90, pieces=3)
+    prover = Prover("examples/memory", security=90, shards=3)
     named, job = Job(prover, bytes(10**6), SCRIPT, output=Path(SCRIPT)), Job(prover, Path(SCRIPT * 4), existing=b"1234")
     made = Made(proof, None, {SCRIPT: 1.5}, 0)
     again = pickle.loads(pickle.dumps(prover))
     trace = np.zeros((1, 1 << 20), np.uint64)
     shown: Any
     for shown, line, facts in (
-        (prover, "<Prover of 'examples/memory' with 90 bits of security>", ["pieces: 3", "device: auto"]),
+        (prover, "<Prover of 'examples/memory' with 90 bits of security>", ["shards: 3", "device: auto"]),
         (again, repr(prover), ["security bits: 90"]),
         (named, None, ["input: 1,000,000 bytes", "security bits: 90", "output: <script>"]),
         (job, None, ["Job of 'examples/memory', input: <script>", "proof that is there: 4 bytes"]),

@@ -23,7 +23,7 @@ from graphprover.runtime.files import FileError
 from graphprover.telemetry.observation import Observation
 from tests.chromium import opened, screenshot
 from tests.graphs.test_proof_graph import FEW, example
-from tests.reports.observations import HOSTILE, by_workers, in_pieces, on_cpu, on_gpu
+from tests.reports.observations import HOSTILE, by_workers, in_shards, on_cpu, on_gpu
 from tests.reports.test_plan_svg import contrast
 
 
@@ -66,16 +66,16 @@ def test_a_proof_of_a_gpu_has_a_lane_of_it_and_its_bus() -> None:
     assert '"GPU"' in dom and ">launches<" in dom and ">up<" in dom and ">down<" in dom and "from 0.0" in dom
 
 
-def test_a_proof_in_pieces_has_a_lane_and_tables_of_them() -> None:
-    seen = in_pieces()
+def test_a_proof_in_shards_has_a_lane_and_tables_of_them() -> None:
+    seen = in_shards()
     page = proof_page(seen)
     dom = opened(page)
-    assert "6 tables in 3 pieces" in dom and re.search(r"The slowest piece is piece \d:", dom) and '"pieces"' in dom
-    assert "piece 1: 1.synthetic" in dom and ">is verified</li>" in dom and "kept of pieces that wait" in dom
+    assert "6 tables in 3 shards" in dom and re.search(r"The slowest shard is shard \d:", dom) and '"shards"' in dom
+    assert "shard 1: 1.synthetic" in dom and ">is verified</li>" in dom and "kept of shards that wait" in dom
     heads = re.findall(r"<th[^>]*><button>(.*?)</button>", dom.partition("<h2>Rounds</h2>")[0])
-    assert heads[:5] == ["piece", "all", "commit", "prove", "verify"]
+    assert heads[:5] == ["shard", "all", "commit", "prove", "verify"]
     assert [name for name in heads if name in {one.round for one in seen.rounds}] == [one.round for one in seen.rounds]
-    assert "Pieces" not in proof_page(on_cpu()).partition("<script")[0]
+    assert "Shards" not in proof_page(on_cpu()).partition("<script")[0]
 
 
 def test_a_proof_by_several_workers_has_a_row_and_lanes_of_each() -> None:
@@ -84,14 +84,14 @@ def test_a_proof_by_several_workers_has_a_row_and_lanes_of_each() -> None:
     dom = opened(page)
     body = dom.partition("<h2>Workers</h2>")[2]
     heads = re.findall(r"<th[^>]*><button>(.*?)</button>", body.partition("</thead>")[0])
-    assert heads[:5] == ["worker", "device", "host", "pieces", "busy"] and len(seen.workers) == 2
-    assert "4 tables in 2 pieces" in dom and "by 2 workers" in dom and "waited for the joint challenge" in heads
+    assert heads[:5] == ["worker", "device", "host", "shards", "busy"] and len(seen.workers) == 2
+    assert "4 tables in 2 shards" in dom and "by 2 workers" in dom and "waited for the joint challenge" in heads
     for worker in seen.workers:
         assert f">{worker.address}</td>" in body.partition("</table>")[0]
-        assert dom.count(worker.address) > 2  # beside the row, a lane of its pieces and one of its thread
-    for name in {task.round for task in seen.tasks} | {f"piece {t.piece}: {t.name}" for t in seen.tables}:
+        assert dom.count(worker.address) > 2  # beside the row, a lane of its shards and one of its thread
+    for name in {task.round for task in seen.tasks} | {f"shard {t.shard}: {t.name}" for t in seen.tables}:
         assert f">{name}<" in dom, name
-    assert ">Workers<" not in proof_page(in_pieces()).partition("<script")[0]
+    assert ">Workers<" not in proof_page(in_shards()).partition("<script")[0]
 
 
 def test_a_batch_is_shown_with_all_jobs() -> None:
@@ -130,7 +130,7 @@ def test_pages_are_drawn_in_the_colours_of_the_window(tmp_path: Path, width: int
     plan = make_plan(prepare(example(memory), parameters=FEW).layout)
     pages = {
         "proof": proof_page(on_cpu()),
-        "pieces": proof_page(in_pieces()),
+        "shards": proof_page(in_shards()),
         "workers": proof_page(by_workers()),
         "batch": batch_page("jobs.toml", *batch()),
         "plan": plan_html(plan, "memory", assumed("cpu", 2), 2),
@@ -153,7 +153,7 @@ def test_a_page_is_no_wider_than_its_window() -> None:
     """What is wider scrolls inside itself."""
     for page in (
         proof_page(on_gpu()),
-        proof_page(in_pieces()),
+        proof_page(in_shards()),
         proof_page(by_workers()),
         batch_page("jobs.toml", *batch()),
     ):

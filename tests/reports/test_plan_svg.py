@@ -20,7 +20,7 @@ from graphprover.reports.plan_html import plan_html
 from graphprover.reports.plan_svg import CHARACTER, COLOURS, COLUMNS, column_of, plan_svg
 from graphprover.reports.plan_text import time_text
 from tests.graphs.test_proof_graph import FEW, example
-from tests.trace_tasks import as_recipes
+from tests.trace_tasks import as_trace_tasks
 
 SVG = "{http://www.w3.org/2000/svg}"
 CPU = assumed("cpu", 2)
@@ -28,9 +28,9 @@ CPU = assumed("cpu", 2)
 
 @pytest.fixture(scope="module")
 def plan() -> Plan:
-    """With recipes, preprocessed columns, lookups and several heights, which has all kinds of tasks."""
-    recipes = as_recipes(example(memory))
-    return make_plan(prepare(recipes, parameters=FEW).layout, main=checked_traces(recipes))
+    """With trace tasks, preprocessed columns, lookups and several heights, which has all kinds of tasks."""
+    trace_tasks = as_trace_tasks(example(memory))
+    return make_plan(prepare(trace_tasks, parameters=FEW).layout, main=checked_traces(trace_tasks))
 
 
 def many(log_batch_rows: int) -> Plan:

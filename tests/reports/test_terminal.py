@@ -43,8 +43,8 @@ def in_terminal(
     os.close(theirs)
     shown = b""
     try:
-        while piece := os.read(ours, 1 << 16):
-            shown += piece
+        while shard := os.read(ours, 1 << 16):
+            shown += shard
     except OSError:  # how Linux says that nobody holds the other end any more
         pass
     os.close(ours)

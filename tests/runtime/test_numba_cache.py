@@ -161,8 +161,8 @@ codes = [
     main(["prove", "examples/keccak", "--rate", "8", "-o", proof]),
     main(["prove", "examples/fibonacci", "-o", proof]),
 ]
-from graphprover import compiled
-print(codes, compiled.made)
+from graphprover.runtime import numba_cache
+print(codes, numba_cache.made)
 """
 
 

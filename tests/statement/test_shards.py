@@ -1,4 +1,4 @@
-"""Statements in pieces: heads make buses the same in all of them, and every table is in one."""
+"""Sharded statements: heads make buses the same in all of them, and every table is in one."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import pytest
 
 from graphprover.air import Air, Bus, received, sent
 from graphprover.protocol.lookup import bus_numbers, max_tuple_width
-from graphprover.statement.shards import Head, Pieces, in_pieces, pieces_of
+from graphprover.statement.shards import Head, ShardedStatement, in_shards, shards_of
 from graphprover.statement.statement import Statement, Table
 from tests.random_statements import random_statement
 
@@ -28,10 +28,10 @@ class Chain(Air):
             t.send(Bus(name), [t.x] * width)
 
 
-def numbers_by_name(pieces: Pieces) -> list[dict[str, set[int]]]:
-    """For each piece the numbers of every bus, and of all local lookups under no name."""
+def numbers_by_name(shards: ShardedStatement) -> list[dict[str, set[int]]]:
+    """For each shard the numbers of every bus, and of all local lookups under no name."""
     found = []
-    for statement in pieces.statements:
+    for statement in shards.statements:
         found.append(dict[str, set[int]]())
         for air, numbers in zip(statement.descriptions, bus_numbers(statement.descriptions), strict=True):
             for lookup, number in zip(air.lookups, numbers, strict=True):
@@ -39,11 +39,11 @@ def numbers_by_name(pieces: Pieces) -> list[dict[str, set[int]]]:
     return found
 
 
-def check_heads(pieces: Pieces) -> None:
+def check_heads(shards: ShardedStatement) -> None:
     """Every bus has one number everywhere, every local lookup one of its own, and messages one greatest width."""
     of_buses: dict[str, set[int]] = {}
     of_locals = []
-    for statement, found in zip(pieces.statements, numbers_by_name(pieces), strict=True):
+    for statement, found in zip(shards.statements, numbers_by_name(shards), strict=True):
         local = found.pop("", set())
         assert len(local) == sum(len(air.locals) for air in statement.descriptions)
         of_locals += list(local)
@@ -54,16 +54,16 @@ def check_heads(pieces: Pieces) -> None:
     assert all(len(numbers) == 1 for numbers in of_buses.values())
     everything = [*of_locals, *(number for numbers in of_buses.values() for number in numbers)]
     assert len(set(everything)) == len(everything)
-    assert len({max_tuple_width(tuple(statement.descriptions)) for statement in pieces.statements}) == 1
+    assert len({max_tuple_width(tuple(statement.descriptions)) for statement in shards.statements}) == 1
 
 
-def dealt(*pieces: list[Chain]) -> Pieces:
-    tables = [[Table(air) for air in piece] for piece in pieces]
-    return in_pieces(tables, [list(range(len(piece))) for piece in pieces], 1)
+def dealt(*shards: list[Chain]) -> ShardedStatement:
+    tables = [[Table(air) for air in shard] for shard in shards]
+    return in_shards(tables, [list(range(len(shard))) for shard in shards], 1)
 
 
 @pytest.mark.parametrize(
-    "pieces",
+    "shards",
     [
         ([Chain(("x", 1), ("y", 2))], [Chain(("y", 2), ("x", 1))]),
         ([Chain(("x", 1))], [Chain(("y", 3))], [Chain(("z", 2))]),
@@ -73,14 +73,14 @@ def dealt(*pieces: list[Chain]) -> Pieces:
         ([Chain(("unused 0", 1), local=(2, 1))], [Chain(("unused 2", 1), local=(2, 1))], [Chain(local=(1,))]),
     ],
 )
-def test_heads(pieces: tuple[list[Chain], ...]) -> None:
-    check_heads(dealt(*pieces))
+def test_heads(shards: tuple[list[Chain], ...]) -> None:
+    check_heads(dealt(*shards))
 
 
 def test_without_heads_they_would_differ() -> None:
     """What `check_heads` checks is not so by itself."""
-    pieces = dealt([Chain(("x", 1), ("y", 2))], [Chain(("y", 2))])
-    bare = Pieces(tuple(Statement(statement.tables[1:]) for statement in pieces.statements))
+    shards = dealt([Chain(("x", 1), ("y", 2))], [Chain(("y", 2))])
+    bare = ShardedStatement(tuple(Statement(statement.tables[1:]) for statement in shards.statements))
     with pytest.raises(AssertionError):
         check_heads(bare)
 
@@ -93,10 +93,10 @@ def test_heads_of_random_statements(seed: int) -> None:
     cut = sorted(rng.choice(np.arange(1, count), size=int(rng.integers(1, count)), replace=False).tolist())
     order = rng.permutation(count).tolist()
     shares = [sorted(order[a:b]) for a, b in zip([0, *cut], [*cut, count], strict=True)]
-    pieces = pieces_of(statement, shares)
-    check_heads(pieces)
-    assert pieces.shares == tuple(map(tuple, shares))
-    assert pieces.label == statement.label
+    shards = shards_of(statement, shares)
+    check_heads(shards)
+    assert shards.shares == tuple(map(tuple, shares))
+    assert shards.label == statement.label
 
 
 def test_a_head_as_the_specification_has_it() -> None:
@@ -125,18 +125,18 @@ def test_buses_of_two_widths() -> None:
 @pytest.mark.parametrize(
     ("shares", "reason"),
     [
-        ([[0, 1, 2]], "2 to 1024 pieces"),
-        ([[0, 1], [1, 2]], "table 1 is in two pieces"),
-        ([[0], [2]], "table 1 is in no piece"),
+        ([[0, 1, 2]], "2 to 1024 shards"),
+        ([[0, 1], [1, 2]], "table 1 is in two shards"),
+        ([[0], [2]], "table 1 is in no shard"),
         ([[0, 1], [2, 3]], "there is no table 3"),
-        ([[0, 1], [2], []], "piece 2: it has one table or more"),
-        ([[0], [2, 1]], "piece 1: .* in their order"),
-        ([[0], [1, 1, 2]], "piece 1: .* in their order"),
+        ([[0, 1], [2], []], "shard 2: it has one table or more"),
+        ([[0], [2, 1]], "shard 1: .* in their order"),
+        ([[0], [1, 1, 2]], "shard 1: .* in their order"),
         ([[0, 1], [2, 2**63]], "there is no table 9223372036854775808"),
         ([[-1, 0, 1], [2]], "there is no table -1"),
     ],
 )
-def test_every_table_is_in_one_piece(shares: list[list[int]], reason: str) -> None:
+def test_every_table_is_in_one_shard(shares: list[list[int]], reason: str) -> None:
     statement = Statement([Table(Chain()), Table(Chain()), Table(Chain())])
     with pytest.raises(ValueError, match=reason):
-        pieces_of(statement, shares)
+        shards_of(statement, shares)

@@ -13,15 +13,15 @@ from graphprover.device import CpuDevice
 from graphprover.device.interface import CPU_BATCH
 from graphprover.examples import memory, synthetic
 from graphprover.graphs.batches import batches
-from graphprover.graphs.planner.plan import Plan, make_plan, make_plans_of_piece
+from graphprover.graphs.planner.plan import Plan, make_plan, make_plans_of_shard
 from graphprover.graphs.planner.shard_memory import On, plan_keeping
 from graphprover.graphs.proof_graph import Keep
 from graphprover.prover.local import make
-from graphprover.prover.prepare import prepare, prepare_pieces
-from graphprover.prover.sharded import prove_pieces
+from graphprover.prover.prepare import prepare, prepare_shards
+from graphprover.prover.sharded import prove_shards
 from graphprover.runtime.settings import NVTX
-from graphprover.statement.shards import pieces_of
-from graphprover.telemetry.chrome_trace import DEVICE, PIECES, chrome_trace
+from graphprover.statement.shards import shards_of
+from graphprover.telemetry.chrome_trace import DEVICE, SHARDS, chrome_trace
 from graphprover.telemetry.model import Stage
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.rounds import DEVICE as BY_DEVICE
@@ -30,14 +30,14 @@ from graphprover.telemetry.subscribe import clock, observing
 from tests.graphs.test_proof_graph import FEW, example
 from tests.late_device import LATE, LateDevice
 from tests.random_statements import random_statement
-from tests.reports.observations import in_pieces, on_a_free_host
-from tests.trace_tasks import as_recipes
+from tests.reports.observations import in_shards, on_a_free_host
+from tests.trace_tasks import as_trace_tasks
 
 
 @pytest.fixture(scope="module")
 def statement() -> Statement:
     """Two tables with preprocessed columns and lookups, whose traces the proof makes."""
-    return as_recipes(random_statement(7, tables=2)[1])
+    return as_trace_tasks(random_statement(7, tables=2)[1])
 
 
 def seen_of(statement: Statement, device: CpuDevice, executor: str = "sync") -> Observation:
@@ -172,66 +172,68 @@ def test_json_and_its_file(tmp_path: Path) -> None:
         assert f"`{name}`" in documented or f"memory.{name}" in documented, name
 
 
-def test_pieces_are_seen_one_by_one_and_all_together() -> None:
-    seen = in_pieces()
-    assert [piece.tables for piece in seen.pieces] == [2, 2, 2] and [table.piece for table in seen.tables] == [
+def test_shards_are_seen_one_by_one_and_all_together() -> None:
+    seen = in_shards()
+    assert [shard.tables for shard in seen.shards] == [2, 2, 2] and [table.shard for table in seen.tables] == [
         0, 0, 1, 1, 2, 2,
     ]  # fmt: skip
-    assert {task.piece for task in seen.tasks} == {0, 1, 2}
+    assert {task.shard for task in seen.tasks} == {0, 1, 2}
     for task in seen.tasks:
-        assert all(seen.tables[part.table].piece == task.piece for part in task.tables)
+        assert all(seen.tables[part.table].shard == task.shard for part in task.tables)
     begun = sorted(
-        (stage.start, index, stage.name) for index, piece in enumerate(seen.pieces) for stage in piece.stages
+        (stage.start, index, stage.name) for index, shard in enumerate(seen.shards) for stage in shard.stages
     )
     commits, others = [(0, "commit"), (1, "commit"), (2, "commit")], [("prove"), ("verify")]
     assert [one[1:] for one in begun] == commits + [(index, name) for index in (2, 1, 0) for name in others]
     for task in seen.tasks:
-        parts = [stage for stage in seen.pieces[task.piece or 0].stages if stage.name != "verify"]
+        parts = [stage for stage in seen.shards[task.shard or 0].stages if stage.name != "verify"]
         assert any(part.start <= task.start <= task.end <= part.end for part in parts), task
     (proving,) = [stage for stage in seen.stages if stage.name == "prove"]
     ran = sum(task.end - task.start for task in seen.tasks)
-    verified = sum(piece.seconds("verify") for piece in seen.pieces)
+    verified = sum(shard.seconds("verify") for shard in seen.shards)
     assert proving.seconds == pytest.approx(ran + verified + seen.idle, abs=2e-3)
 
 
-def test_rounds_of_pieces_add_up() -> None:
-    seen = in_pieces()
-    of_pieces = seen.rounds_of_pieces
+def test_rounds_of_shards_add_up() -> None:
+    seen = in_shards()
+    of_shards = seen.rounds_of_shards
     for one in seen.rounds:
-        parts = [part for rounds in of_pieces for part in rounds if part.round == one.round]
+        parts = [part for rounds in of_shards for part in rounds if part.round == one.round]
         assert len(parts) == 3 and sum(part.tasks for part in parts) == one.tasks
         assert sum(part.seconds for part in parts) == pytest.approx(one.seconds)
         assert sum(part.floor for part in parts) == pytest.approx(one.floor)
     found = json.loads(json.dumps(seen.to_json()))
     sizes = Counter[str]()
-    for piece in found["pieces"]:
-        sizes += Counter(piece["sizes"])
+    for shard in found["shards"]:
+        sizes += Counter(shard["sizes"])
     rest = found["sizes"].pop("header, public values, nonces, lengths")
     assert rest > sizes.pop("header, public values, nonces, lengths") and sizes == found["sizes"]
     brief = seen.brief()
-    assert brief.rounds_of_pieces == of_pieces and brief.summary() == seen.summary()
+    assert brief.rounds_of_shards == of_shards and brief.summary() == seen.summary()
     documented = (Path(__file__).parents[2] / "docs/cli.md").read_text()
-    assert not [name for name in found["pieces"][0] if f"`{name}`" not in documented]
+    assert not [name for name in found["shards"][0] if f"`{name}`" not in documented]
 
 
 @pytest.mark.parametrize("keep", list(Keep))
-def test_what_is_planned_to_be_held_of_pieces(keep: Keep) -> None:
+def test_what_is_planned_to_be_held_of_shards(keep: Keep) -> None:
     """By tasks one after another: the plan's peak is what they keep, what waits, and their scratch."""
-    statement = as_recipes(Statement([synthetic.table(6, 20, 5), synthetic.table(8, 30, 5), synthetic.table(6, 20, 5)]))
-    prepared = prepare_pieces(pieces_of(statement, [[0], [1], [2]]), parameters=FEW)
+    statement = as_trace_tasks(
+        Statement([synthetic.table(6, 20, 5), synthetic.table(8, 30, 5), synthetic.table(6, 20, 5)])
+    )
+    prepared = prepare_shards(shards_of(statement, [[0], [1], [2]]), parameters=FEW)
     plan = plan_keeping(prepared.shapes, On(CPU_BATCH, 1, False), keep)
     with observed():
-        made = prove_pieces(prepared, CpuDevice(1), "sync", plan)
+        made = prove_shards(prepared, CpuDevice(1), "sync", plan)
     assert made.observe
     seen = made.observe()
     most = [0, 0, 0]
     for index, (layout, main) in enumerate(prepared.shapes):
-        first, last = make_plans_of_piece(layout, keep, CPU_BATCH, main)
+        first, last = make_plans_of_shard(layout, keep, CPU_BATCH, main)
         scratch = {key: task.cost.scratch for of_graph in (first, last) for key, task in of_graph.tasks.items()}
-        held = [(f"{task.round} of {task.name}", task.planned.held) for task in seen.tasks if task.piece == index]
+        held = [(f"{task.round} of {task.name}", task.planned.held) for task in seen.tasks if task.shard == index]
         most[index] = max(bytes_ + scratch[key] for key, bytes_ in held)
-    assert most == plan.peaks == [piece.planned for piece in seen.pieces]
-    assert seen.memory.planned == max(most) and {piece.keep for piece in seen.pieces} == {keep.name.lower()}
+    assert most == plan.peaks == [shard.planned for shard in seen.shards]
+    assert seen.memory.planned == max(most) and {shard.keep for shard in seen.shards} == {keep.name.lower()}
 
 
 def test_stages_of_two_processes_have_one_clock() -> None:
@@ -274,17 +276,17 @@ def test_a_trace_is_what_browsers_open() -> None:
     assert quotient["args"]["launches"] == 3 and quotient["args"]["tables"] == "0.reads, 1.memory"
 
 
-def test_pieces_have_a_row_of_a_trace() -> None:
-    seen = in_pieces().with_stages([Stage("imports", in_pieces().began - 1, in_pieces().began)])
+def test_shards_have_a_row_of_a_trace() -> None:
+    seen = in_shards().with_stages([Stage("imports", in_shards().began - 1, in_shards().began)])
     events = json.loads(json.dumps(chrome_trace([seen])))["traceEvents"]
-    row = [event for event in events if event["ph"] == "X" and event["tid"] == PIECES]
-    assert len(row) == 9 and {event["args"]["piece"] for event in row} == {0, 1, 2}
+    row = [event for event in events if event["ph"] == "X" and event["tid"] == SHARDS]
+    assert len(row) == 9 and {event["args"]["shard"] for event in row} == {0, 1, 2}
     tasks = [event for event in events if event.get("cat") == "host"]
     for event in tasks:
-        parts = [part for part in row if part["args"]["piece"] == event["args"]["piece"]]
+        parts = [part for part in row if part["args"]["shard"] == event["args"]["shard"]]
         assert any(part["ts"] - 1 <= event["ts"] <= part["ts"] + part["dur"] for part in parts)
     whole = seen_of(example(memory), CpuDevice(1))
-    assert '"piece' not in json.dumps([chrome_trace([whole]), whole.to_json()])
+    assert '"shard' not in json.dumps([chrome_trace([whole]), whole.to_json()])
 
 
 def test_seeing_costs_little() -> None:

@@ -14,16 +14,16 @@ from graphprover.vm.traces.run import Run, load_tape, program_columns
 ENTRY = np.uint64(2**32 - 1)  # of a step
 
 
-def in_time(machine: Machine, execution: Execution, window: range | None = None) -> Run:
-    """All cycles, or those of a window, as if all entries were of one group."""
-    window = window or range(execution.cycles)
+def in_time(machine: Machine, execution: Execution, cycle_range: range | None = None) -> Run:
+    """All cycles, or those of a cycle range, as if all entries were of one group."""
+    cycle_range = cycle_range or range(execution.cycles)
     device = CpuDevice(1)
-    assert execution.record is not None and len(groups_of(machine).family)
-    tape = load_tape(device, machine=machine, record=execution.record, window=window)
-    cycles = empty_cycles(device, len(window), len(tape.old))
-    places = np.maximum(tape.start + INTERVAL * np.arange(len(tape.index)), window.start) - window.start
+    assert execution.record is not None and len(groups_of(machine).chip)
+    tape = load_tape(device, machine=machine, record=execution.record, cycle_range=cycle_range)
+    cycles = empty_cycles(device, len(cycle_range), len(tape.old))
+    places = np.maximum(tape.start + INTERVAL * np.arange(len(tape.index)), cycle_range.start) - cycle_range.start
     replay(device, tape, steps_of(machine) & ENTRY, places[None].astype(np.uint32), cycles)
-    return Run(window.start, cycles, tape.old, tape.clock, program_columns(device, machine))
+    return Run(cycle_range.start, cycles, tape.old, tape.clock, program_columns(device, machine))
 
 
 def instructions(machine: Machine, run: Run) -> np.ndarray:

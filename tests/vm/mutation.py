@@ -1,6 +1,6 @@
-"""Forged rows of one family, and what notices them.
+"""Forged rows of one chip, and what notices them.
 
-A row of a family claims that one cycle turns given inputs (its state, the values it reads, its entry of the program)
+A row of a chip claims that one cycle turns given inputs (its state, the values it reads, its entry of the program)
 into outputs (the values it writes, the next pc). Rows are forged by changing cells at random. A *check* is anything
 that may notice: a constraint, a lookup, an input that is not what was there. A forged row with other outputs that no
 check notices is a hole; one that exactly one check notices shows that the table needs this check.
@@ -23,12 +23,12 @@ from graphprover.vm.program.io import EXIT
 from graphprover.vm.program.isa import STORES
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.tables.buses import LOOKUPS, REGISTER_BASE, VM, Tag, tag_of
-from graphprover.vm.tables.chips import FAMILIES
+from graphprover.vm.tables.chips import CHIPS
 from graphprover.vm.tables.clock import SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, SLOTS, time_of
 from graphprover.vm.tables.limbs import PER_HALF
 from graphprover.vm.tables.multiply import Divide, carries
 from graphprover.vm.tables.step import Step
-from graphprover.vm.traces.chips import family_trace
+from graphprover.vm.traces.chips import chip_trace
 from graphprover.vm.traces.rows import Rows
 from tests.vm.in_time import in_time, instructions
 from tests.vm.outcomes import outcomes_of
@@ -38,7 +38,7 @@ DELTAS += [65535, P - 65535, 2**32 - 1, 1 - 2**32 + P, pow(2, -16, P), pow(2, -3
 
 
 WRAP = 2**32 - 1  # times 2^32 it is -1: a carry that is this much too large takes 1 off
-RECIPES: tuple[dict[str, int], ...] = (  # changes that belong together, which chance alone would hardly find
+TRACE_TASKS: tuple[dict[str, int], ...] = (  # changes that belong together, which chance alone would hardly find
     {"r[0][0]": -1, "r[0][2]": 1, "less[0]": 1},
     {"borrow_lo[0]": WRAP, "d[0][0]": -1, "d[0][2]": 1, "borrow_hi[0]": 1},
     {"carry[0]": WRAP, "p[0][0]": 1, "p[0][2]": -1, "p[0][4]": 1},
@@ -59,8 +59,8 @@ RECIPES: tuple[dict[str, int], ...] = (  # changes that belong together, which c
 
 
 @dataclass(frozen=True, eq=False)
-class Family:
-    """One family and the cycles of an execution that it might prove, or might be said to."""
+class Chip:
+    """One chip and the cycles of an execution that it might prove, or might be said to."""
 
     step: Step  # of one lane
     air: AirDescription
@@ -72,8 +72,8 @@ class Family:
     landings: np.ndarray  # all pcs of the program
 
 
-def families(execution: Execution, most: int = 400) -> list[Family]:
-    """All families with at most so many of their cycles, chosen evenly."""
+def chips(execution: Execution, most: int = 400) -> list[Chip]:
+    """All chips with at most so many of their cycles, chosen evenly."""
     machine = Machine(execution.image)
     run, device = in_time(machine, execution), CpuDevice(1)
     index = instructions(machine, run)
@@ -82,24 +82,24 @@ def families(execution: Execution, most: int = 400) -> list[Family]:
     more = {"old": np.append(run.old, np.uint64(1)), "clock": np.append(run.clock, np.uint32(1))}
     run = replace(run, cycles=replace(run.cycles, new=np.append(run.cycles.new, np.uint64(1))), **more)
     found, ways = [], outcomes_of(machine)
-    for name in FAMILIES:
+    for name in CHIPS:
         entry_of = {
             i: machine.first_entry[i] + j
             for i, outcomes in enumerate(ways)
             for j, outcome in enumerate(outcomes)
-            if outcome.family == name
+            if outcome.chip == name
         }
         cycles = np.flatnonzero(np.isin(index, list(entry_of)))
         if name == "keccak_call":
             cycles = np.repeat(cycles[run.cycles.a[cycles] != EXIT], 2)
-        step = FAMILIES[name](1)
+        step = CHIPS[name](1)
         if not len(cycles):
             continue
         cycles = cycles[np.linspace(0, len(cycles) - 1, min(most, len(cycles))).astype(int)]
         own = replace(run, cycles=replace(run.cycles, order=cycles.astype(np.uint32), rows=run.cycles.rows.copy()))
         own.cycles.entry[cycles] = [entry_of[i] for i in index[cycles].tolist()]
         rows = Rows(device, own, slice(None))
-        main = family_trace(device, own, step=step, height=len(cycles), first=0, last=len(cycles))
+        main = chip_trace(device, own, step=step, height=len(cycles), first=0, last=len(cycles))
         fits = np.broadcast_to(step.fits(rows), len(cycles)).copy()
         following = following_of[cycles].astype(np.uint64)
         stores = np.isin(machine.instructions.op[index[cycles]], [int(op) for op in STORES])
@@ -120,7 +120,7 @@ def families(execution: Execution, most: int = 400) -> list[Family]:
         if "following" in step.names:
             fits &= following == rows.following
         landings = machine.image.code_base + 4 * np.arange(len(machine.image.code), dtype=np.uint64)
-        found.append(Family(step, step.describe(), main % np.uint64(P), fits, inputs, outputs, places, landings))
+        found.append(Chip(step, step.describe(), main % np.uint64(P), fits, inputs, outputs, places, landings))
     return found
 
 
@@ -133,9 +133,9 @@ class Noticed:
     changed: np.ndarray  # bool (rows,): whether outputs are others than they should be
 
 
-def notice(family: Family, base: np.ndarray, forged: np.ndarray) -> Noticed:
+def notice(chip: Chip, base: np.ndarray, forged: np.ndarray) -> Noticed:
     """The checks of forged rows, uint64 (cells, rows), made from the rows ``base``."""
-    air = family.air
+    air = chip.air
     inputs = [list(interaction.tuples[0].fields) for interaction in air.globals]
     roots = [*air.constraints, *(node for fields in inputs for node in fields)]
 
@@ -143,12 +143,12 @@ def notice(family: Family, base: np.ndarray, forged: np.ndarray) -> Noticed:
         blocks = [block for _, block in evaluate(air, rows, None, [], roots)]
         return [np.concatenate(parts) for parts in zip(*blocks, strict=True)]
 
-    honest, got = values(family.rows), values(forged)
+    honest, got = values(chip.rows), values(forged)
     count = len(air.constraints)
     labels = [f"{label} ({i})" for i, label in enumerate(air.constraint_labels)]
     violated = [value != 0 for value in got[:count]]
     changed = np.zeros(forged.shape[1], dtype=bool)
-    clk = honest[0] * 0 + family.rows[air.main_names.index("clk[0]")]
+    clk = honest[0] * 0 + chip.rows[air.main_names.index("clk[0]")]
     position, memory = count, 0  # of the fields, and words of memory seen
     for number, (interaction, fields) in enumerate(zip(air.globals, inputs, strict=True)):
         was = np.array(honest[position : position + len(fields)])[:, base]
@@ -173,17 +173,17 @@ def notice(family: Family, base: np.ndarray, forged: np.ndarray) -> Noticed:
             slot = int(was[-3][0]) - time_of(int(clk[base[0]]))
             if slot == SLOT_MEMORY:
                 slot, memory = slot + SLOTS * memory, memory + 1
-            here = now[-4] == (family.places[slot][base] if slot % SLOTS == SLOT_MEMORY else was[-4])
+            here = now[-4] == (chip.places[slot][base] if slot % SLOTS == SLOT_MEMORY else was[-4])
             there = (now[-4] % 8 == 0) & (now[-4] < 1 << 33)  # another word of memory
             if slot % SLOTS != SLOT_MEMORY:
                 there = now[-4] >= REGISTER_BASE
             labels.append(f"ACCESS ({number})")
-            violated.append(np.where(here, _differ(before, family.inputs[slot][base]), ~there))
-            changed |= ~here | _differ(now, family.outputs[slot][base])
+            violated.append(np.where(here, _differ(before, chip.inputs[slot][base]), ~there))
+            changed |= ~here | _differ(now, chip.outputs[slot][base])
         elif tag == Tag.STATE and not receives:
-            changed |= now[-1] != family.outputs[-1][base]
+            changed |= now[-1] != chip.outputs[-1][base]
             labels.append(f"lands in the program ({number})")
-            violated.append(~np.isin(now[-1], family.landings))
+            violated.append(~np.isin(now[-1], chip.landings))
         elif receives or tag == Tag.PROGRAM:
             labels.append(f"{tag.name} ({number})")
             violated.append((was != now).any(axis=0))
@@ -213,29 +213,29 @@ def _member(tag: Tag, fields: np.ndarray) -> np.ndarray:
 
 
 def equalities(
-    family: Family, base: np.ndarray, forged: np.ndarray
+    chip: Chip, base: np.ndarray, forged: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """What must be 0 and may be repaired: the factors of constraints, and what is read less what is there.
 
     Gives the values, (equalities, rows); which cells each depends on, bool (equalities, cells); which do not hold (a
     factor only where no other factor of its constraint is 0); and for each the number of its constraint or access.
     """
-    air = family.air
+    air = chip.air
     factors = [_factors(air, node) for node in air.constraints]
     roots = [node for nodes in factors for node in nodes]
     of_constraint = np.repeat(np.arange(len(factors)), [len(nodes) for nodes in factors])
     groups = of_constraint.tolist()
     targets = [np.zeros(len(base), np.uint64)] * len(roots)
-    slots = _slots(family)
+    slots = _slots(chip)
     for number, interaction in enumerate(air.globals):
         fields = interaction.tuples[0].fields
         if number in slots:
-            value = family.inputs[slots[number]][base]
+            value = chip.inputs[slots[number]][base]
             roots += fields[-2:]
             targets += [value & np.uint64(2**32 - 1), value >> np.uint64(32)]
             if slots[number] % SLOTS == SLOT_MEMORY:
                 roots.append(fields[-4])
-                targets.append(family.places[slots[number]][base])
+                targets.append(chip.places[slots[number]][base])
             groups += [len(factors) + number] * (len(roots) - len(groups))
     blocks = [block for _, block in evaluate(air, forged, None, [], roots)]
     values = array_sub(np.array([np.concatenate(parts) for parts in zip(*blocks, strict=True)]), np.array(targets))
@@ -243,7 +243,7 @@ def equalities(
     for constraint in range(len(factors)):
         own = np.flatnonzero(of_constraint == constraint)
         broken[own] = broken[own].all(axis=0)
-    return values, _support(family, roots), broken, np.array(groups)
+    return values, _support(chip, roots), broken, np.array(groups)
 
 
 def _factors(air: AirDescription, node: int) -> list[int]:
@@ -254,9 +254,9 @@ def _factors(air: AirDescription, node: int) -> list[int]:
     return [factor for child in (a, b) if air.nodes[child][0] != CONST for factor in _factors(air, child)]
 
 
-def _slots(family: Family) -> dict[int, int]:
+def _slots(chip: Chip) -> dict[int, int]:
     """The slot of each access, by the number of the interaction that receives the value before."""
-    air, first = family.air, family.rows[:, :1]
+    air, first = chip.air, chip.rows[:, :1]
     clk, memory, found = int(first[air.main_names.index("clk[0]"), 0]), 0, {}
     for number, (receive, send) in enumerate(pairwise(air.globals)):
         fields = receive.tuples[0].fields
@@ -273,10 +273,10 @@ def _slots(family: Family) -> dict[int, int]:
     return found
 
 
-def _support(family: Family, roots: Sequence[int]) -> np.ndarray:
+def _support(chip: Chip, roots: Sequence[int]) -> np.ndarray:
     """Which cells each node depends on, bool (roots, cells)."""
-    nodes = family.air.nodes
-    support = np.zeros((len(roots), len(family.air.main_names)), dtype=bool)
+    nodes = chip.air.nodes
+    support = np.zeros((len(roots), len(chip.air.main_names)), dtype=bool)
     for i, root in enumerate(roots):
         for node in reachable(nodes, [root]):
             if nodes[node][0] == MAIN:
@@ -284,17 +284,17 @@ def _support(family: Family, roots: Sequence[int]) -> np.ndarray:
     return support
 
 
-def forge(family: Family, count: int, rng: np.random.Generator, repairs: int = 6) -> tuple[np.ndarray, np.ndarray]:
+def forge(chip: Chip, count: int, rng: np.random.Generator, repairs: int = 6) -> tuple[np.ndarray, np.ndarray]:
     """Forged rows: the numbers of the rows they are made of, and the rows.
 
     A cell is changed, then others so that a constraint or an input that this broke holds again, up to ``repairs``
     times. In every second row one constraint or access is chosen to stay broken: what is changed first is a cell of it.
     """
-    air, names = family.air, family.air.main_names
+    air, names = chip.air, chip.air.main_names
     fixed = {names.index(name) for name in ("on[0]", "clk[0]", "pc[0]")}
     free = np.array([i for i in range(len(names)) if i not in fixed])
-    base = rng.integers(0, family.rows.shape[1], count)
-    forged = np.ascontiguousarray(family.rows[:, base])
+    base = rng.integers(0, chip.rows.shape[1], count)
+    forged = np.ascontiguousarray(chip.rows[:, base])
     touched = np.zeros(forged.shape, dtype=bool)
     touched[list(fixed)] = True
 
@@ -302,16 +302,16 @@ def forge(family: Family, count: int, rng: np.random.Generator, repairs: int = 6
         forged[cell, chosen] = value
         touched[cell, chosen] = True
 
-    recipes = [recipe for recipe in RECIPES if recipe.keys() <= set(names)]
-    numbers = rng.integers(-len(recipes), len(recipes) + 1, count)  # every second row, if there are any
-    for number, recipe in enumerate(recipes, 1):
+    trace_tasks = [trace_task for trace_task in TRACE_TASKS if trace_task.keys() <= set(names)]
+    numbers = rng.integers(-len(trace_tasks), len(trace_tasks) + 1, count)  # every second row, if there are any
+    for number, trace_task in enumerate(trace_tasks, 1):
         chosen = np.flatnonzero(numbers == number)
-        for name, delta in recipe.items():
+        for name, delta in trace_task.items():
             cell = names.index(name)
             change(
                 chosen, np.full(len(chosen), cell), array_add(forged[cell, chosen], np.array([delta % P], np.uint64))
             )
-    _, support, _, groups = equalities(family, base[:1], forged[:, :1])
+    _, support, _, groups = equalities(chip, base[:1], forged[:, :1])
     kept = rng.choice(np.unique(groups), count)
     kept[rng.random(count) < 0.5] = -1
     of_group = {group: np.flatnonzero(support[groups == group].any(axis=0) & ~touched[:, 0]) for group in set(groups)}
@@ -328,7 +328,7 @@ def forge(family: Family, count: int, rng: np.random.Generator, repairs: int = 6
         change(chosen, cell, np.where(kind < 0.1, 0, np.where(kind < 0.4, 1 - np.minimum(old, 1), value)))
     most = rng.integers(0, repairs + 1, count)
     for turn in range(repairs):
-        values, support, broken, _ = equalities(family, base, forged)
+        values, support, broken, _ = equalities(chip, base, forged)
         score = rng.random(values.shape) * (broken & (groups[:, None] != kept))
         equality = score.argmax(axis=0)
         possible = support[equality].T & ~touched
@@ -341,26 +341,26 @@ def forge(family: Family, count: int, rng: np.random.Generator, repairs: int = 6
         moved = np.ascontiguousarray(forged[:, chosen])
         rows = np.arange(len(chosen))
         moved[cell, rows] = array_add(moved[cell, rows], np.ones(1, np.uint64))
-        slope = array_sub(equalities(family, base[chosen], moved)[0][equality, rows], was)
+        slope = array_sub(equalities(chip, base[chosen], moved)[0][equality, rows], was)
         step = array_mul(was, inverse(slope))
         good = slope != 0
         change(chosen[good], cell[good], array_sub(forged[cell[good], chosen[good]], step[good]))
     for low, node in _lower_halves(air):
         ((_, (x,)), *_) = _joined(evaluate(air, forged, None, [], [node]))
         forged[low] = np.where(touched[low] | (rng.random(count) < 0.2), forged[low], x & np.uint64(0xFFFF))
-    if isinstance(family.step, Divide):
+    if isinstance(chip.step, Divide):
         chosen = np.flatnonzero(rng.random(count) < 0.1)
-        forged[:, chosen] = _of_other_dividends(family, family.rows[:, base[chosen]], rng)
+        forged[:, chosen] = _of_other_dividends(chip, chip.rows[:, base[chosen]], rng)
     return base, forged
 
 
-def _of_other_dividends(family: Family, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _of_other_dividends(chip: Chip, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Rows of a division with quotient and remainder of another dividend, larger by a multiple of 2^32, if they fit.
 
     All cells follow from that, so that the difference appears in one pair of the product, which chance does not find.
     """
-    assert isinstance(family.step, Divide)
-    halves, names = family.step.count, family.air.main_names
+    assert isinstance(chip.step, Divide)
+    halves, names = chip.step.count, chip.air.main_names
     bits = 16 * halves
 
     def cell(name: str, i: int | None = None) -> int:
@@ -378,15 +378,15 @@ def _of_other_dividends(family: Family, rows: np.ndarray, rng: np.random.Generat
         quotient, rest = divmod(dividend, divisor)
         less, ones = divisor - rest - 1, 2**32 - 1
         made = {"q": quotient, "r": rest, "less": less}
-        result = rest if family.step.remainder else quotient
-        if family.step.signed:
+        result = rest if chip.step.remainder else quotient
+        if chip.step.signed:
             flip = int(row[cell("flip")])
             negations = flip * (result & ones > 0), flip * (result > 0)
             for i in range(halves // 2):
                 row[cell("nd", i)] = negations[i]
             result = -result % 2**bits if flip else result
-            made |= {} if family.step.word else {"d": result}
-        if family.step.word:
+            made |= {} if chip.step.word else {"d": result}
+        if chip.step.word:
             row[cell("d0")], row[cell("d1")], row[cell("negative")] = result & 65535, result >> 16, result >> 31
         else:
             row[cell("borrow")] = divisor & ones < (rest & ones) + 1

@@ -1,4 +1,4 @@
-"""Programs that use every family of tables."""
+"""Programs that use every chip of tables."""
 
 import random
 import struct
@@ -25,23 +25,23 @@ IMMEDIATE_OPS = [op for op in Op if op.format in (I, SHIFT, SHIFTW)]
 X, Y, D, HERE, LINK = 10, 11, 12, 13, 1  # registers
 
 
-def priced(patch: pytest.MonkeyPatch, **bounds: Any) -> None:
-    """Tables have other bounds at the usual price."""
-    patch.setattr(shape, "USUAL", replace(shape.USUAL, **bounds))
+def set_policy(patch: pytest.MonkeyPatch, **bounds: Any) -> None:
+    """Tables have other bounds at the usual layout policy."""
+    patch.setattr(shape, "DEFAULT", replace(shape.DEFAULT, **bounds))
 
 
 def sharing_rows(patch: pytest.MonkeyPatch, lanes: int) -> None:
-    """All families have tables of their own, of so many lanes, however short; of more than 1 those in place too."""
+    """All chips have tables of their own, of so many lanes, however short; of more than 1 those in place too."""
     never = 1 << 60
     fewest = (1, 1 if lanes > 1 else never, 1 if lanes == 4 else never)
-    priced(patch, in_place=1 if lanes > 1 else never, fewest=fewest)
+    set_policy(patch, in_place=1 if lanes > 1 else never, fewest=fewest)
 
 
-def cells_of_family(table: Table, family: str) -> SimpleNamespace:
-    """Writable views of a family's single cells in the trace of a table that it shares, (1, its rows)."""
+def cells_of_chip(table: Table, chip: str) -> SimpleNamespace:
+    """Writable views of a chip's single cells in the trace of a table that it shares, (1, its rows)."""
     assert isinstance(table.air, Mixed) and isinstance(table.main, np.ndarray)
-    (step,) = (step for step in table.air.steps if step.name == family)
-    columns = dict(zip(Columns(step.specs).names, table.air.columns_of[family], strict=True))
+    (step,) = (step for step in table.air.steps if step.name == chip)
+    columns = dict(zip(Columns(step.specs).names, table.air.columns_of[chip], strict=True))
     rows = np.flatnonzero(table.main[columns["on"]])
     own = slice(int(rows[0]), int(rows[-1]) + 1)
     return SimpleNamespace(**{name: table.main[column : column + 1, own] for name, column in columns.items()})
@@ -102,7 +102,7 @@ def jumps(start: int) -> list[Instruction]:
 
 
 def everything(pairs: int = 8, seed: int = 0) -> Image:
-    """A program that uses every family, on ``pairs`` pairs of operands."""
+    """A program that uses every chip, on ``pairs`` pairs of operands."""
     rng = random.Random(seed)
     code: list[Instruction] = []
     for i in range(pairs):

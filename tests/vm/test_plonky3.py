@@ -11,7 +11,7 @@ import pytest
 
 from graphprover.jobs.programs import open_program
 from graphprover.proof.plonky3 import PAYLOAD, STATEMENT, export
-from graphprover.proof.sharded import ProofInPieces
+from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.parameters import SMALL
 from graphprover.prover.prove import prove
 from graphprover.statement.statement import Table, with_traces
@@ -21,8 +21,8 @@ from tests.interop.case import Case
 from tests.interop.mutations import flipped
 from tests.interop.tables import PLAIN
 
-PIECES = 3
-FLIPS = 20  # of bits of each piece
+SHARDS = 3
+FLIPS = 20  # of bits of each shard
 GUESTS = Path(__file__).parents[2] / "examples/guests"
 STATED = "sha256"  # the guest whose proof states its input
 JSON = b'{"a": [1, -2.5e3, true, null], "b\\u00e9": {"c": "x\\n"}, "d": [[], {}]}'
@@ -80,13 +80,13 @@ def another_value(table: Table, index: int) -> Table:
     return replace(table, public_values=values)
 
 
-def test_plonky3_accepts_a_guest_in_pieces(tmp_path: Path) -> None:
-    """And refuses it with a flipped bit in any piece, for another exit code, and for other cycles."""
+def test_plonky3_accepts_a_guest_in_shards(tmp_path: Path) -> None:
+    """And refuses it with a flipped bit in any shard, for another exit code, and for other cycles."""
     program = open_program(str(GUESTS / "fib_iterative.elf"))
-    statement = program.statement_for(inputs()["fib_iterative"], pieces=PIECES)
+    statement = program.statement_for(inputs()["fib_iterative"], shards=SHARDS)
     proof = prove(statement, "sync", parameters=PLAIN)
-    assert isinstance(proof, ProofInPieces)
-    folders = [tmp_path / str(index) for index in range(PIECES)]
+    assert isinstance(proof, ShardedProof)
+    folders = [tmp_path / str(index) for index in range(SHARDS)]
     for folder in folders:
         folder.mkdir()
     for name, data in export(proof, program.statement_of(proof)).items():
@@ -100,7 +100,7 @@ def test_plonky3_accepts_a_guest_in_pieces(tmp_path: Path) -> None:
             file.write_bytes(payload)
             proofs.append([*honest[:index], [folder / STATEMENT, file], *honest[index + 1 :]])
     stated = json.loads((folders[0] / STATEMENT).read_text())
-    for value in range(2):  # of the boundary, which follows the head of the first piece
+    for value in range(2):  # of the boundary, which follows the head of the first shard
         stated["tables"][1]["public_values"][value] ^= 1
         other = folders[0] / f"other{value}.json"
         other.write_text(json.dumps(stated))
@@ -108,4 +108,4 @@ def test_plonky3_accepts_a_guest_in_pieces(tmp_path: Path) -> None:
         proofs.append([[other, folders[0] / PAYLOAD], *honest[1:]])
     first, *others = plonky3.verify_all([path for pair in each for path in pair] for each in proofs)
     assert first is None
-    assert len(others) == PIECES * FLIPS + 2 and all(others)
+    assert len(others) == SHARDS * FLIPS + 2 and all(others)

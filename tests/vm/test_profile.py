@@ -88,13 +88,13 @@ def test_the_sum_is_the_cost_of_the_proof(name: str) -> None:
 
 
 @pytest.mark.parametrize("pairs", [1, 60])
-def test_every_family_and_every_way(pairs: int) -> None:
-    """With few instructions of each family, and with so many that some of a family have tables for rd = rs1."""
+def test_every_chip_and_every_way(pairs: int) -> None:
+    """With few instructions of each chip, and with so many that some of a chip have tables for rd = rs1."""
     check_sums(everything(pairs), b"")
 
 
 def test_accesses_that_come_late_are_told_to_the_cycle() -> None:
-    """Registers and words left alone for about FAR, by families whose tables for rd = rs1 are worth it, and not."""
+    """Registers and words left alone for about FAR, by chips whose tables for rd = rs1 are worth it, and not."""
     for turns in range(8188, 8196):
         loop = [*li(T1, turns), Instruction(Op.ADDI, T1, T1, imm=-1), Instruction(Op.BNE, rs1=T1, imm=-4)]
         use = [Instruction(Op.ADDI, 7, 7, imm=1), Instruction(Op.ADD, 9, 9, 8), Instruction(Op.SD, rs1=10, rs2=8)]

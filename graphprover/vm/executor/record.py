@@ -3,7 +3,7 @@
 When accesses happen says clock.py. Memory is accessed in aligned words of 8 bytes.
 
 Registers: x0 is register 0, never written. A load to x0 writes to register SINK instead. What else an instruction
-accesses is `registers_accessed`: nothing where it has no effect, and no x0 where an instruction's family needs none.
+accesses is `registers_accessed`: nothing where it has no effect, and no x0 where an instruction's chip needs none.
 """
 
 from dataclasses import dataclass

@@ -68,20 +68,20 @@ def count_entries(device: Device, entries: Array, counts: Array) -> None:
 
 
 def census(device: Device, tape: Tape, steps: Array, counts: Array, late: Array, refused: Array) -> None:
-    """Count what the cycles of a window need.
+    """Count what the cycles of a cycle range need.
 
     ``steps`` is uint64 (WAYS * instructions,), see tape.py. ``counts`` uint32 (groups, intervals), all zero: becomes
-    how many cycles of the window each group has in each interval. ``late`` uint64 (groups, ACCESSES) grows by how many
-    accesses come late. ``refused`` uint64 (2,), by UNPROVED and UNREACHED: falls to the smallest cycle of the run that
-    no table proves, and to the smallest of the others with an access that no bump reaches. Raises ValueError for a tape
-    that is none.
+    how many cycles of the cycle range each group has in each interval. ``late`` uint64 (groups, ACCESSES) grows by how
+    many accesses come late. ``refused`` uint64 (2,), by UNPROVED and UNREACHED: falls to the smallest cycle of the run
+    that no table proves, and to the smallest of the others with an access that no bump reaches. Raises ValueError for a
+    tape that is none.
     """
     tape.require()
     _twin(device).census(device, tape, steps, counts, late, refused)
 
 
 def replay(device: Device, tape: Tape, steps: Array, places: Array, cycles: Cycles) -> None:
-    """Write what the cycles of a window were.
+    """Write what the cycles of a cycle range were.
 
     ``places`` is uint32 (groups, intervals): where the first cycle of each group in each interval goes; further ones go
     behind. What it holds afterwards is of no use. Cycles that no table proves are not written. Raises ValueError for a

@@ -1,9 +1,10 @@
-"""Which accesses of a window come too late, and what their bumps are: formats of cpu/bumps.py and cuda/bumps.cu.
+"""Which accesses of a cycle range come too late, and what their bumps are: formats of cpu/bumps.py and cuda/bumps.cu.
 
-What is looked for are rows of words (FIRST, LAST, ACCESS, SLOT): cycles first..last of the window's order, an access
-of each by its column in ``tape.py``, and its slot in the cycle. A bump is a column of words (AT, TIME, LOW, HIGH,
-STEP_LOW, STEP_HIGH): where the access is, when it was accessed before, the limbs of its value, and the halves of the
-step to right before the access, less 1. Bumps stand in the order of what is looked for, and then of the window.
+What is looked for are rows of words (FIRST, LAST, ACCESS, SLOT): cycles first..last of the cycle range's order, an
+access of each by its column in ``tape.py``, and its slot in the cycle. A bump is a column of words (AT, TIME, LOW,
+HIGH, STEP_LOW, STEP_HIGH): where the access is, when it was accessed before, the limbs of its value, and the halves of
+the step to right before the access, less 1. Bumps stand in the order of what is looked for, and then of the cycle
+range.
 """
 
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ BUMP_WORDS = 6
 
 @dataclass(frozen=True, eq=False)
 class Accessed:
-    """What the accesses of a window are read from: arrays of one device."""
+    """What the accesses of a cycle range are read from: arrays of one device."""
 
     cycles: Cycles
     old: Array  # uint64, see ``Tape``
@@ -30,7 +31,7 @@ class Accessed:
     b_at: Array
     d_at: Array
     offset: Array
-    first_clock: int  # of the window's first cycle
+    first_clock: int  # of the cycle range's first cycle
 
     def require(self, sought: np.ndarray) -> None:
         """Raises ValueError for cycles that are not there, and for what is no access."""

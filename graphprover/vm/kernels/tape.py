@@ -1,11 +1,11 @@
-"""A window of a run as it is recorded, and what replaying it gives: formats of cpu/tape.py and cuda/tape.cu.
+"""A cycle range of a run as it is recorded, and what replaying it gives: formats of cpu/tape.py and cuda/tape.cu.
 
 Each interval is replayed by itself, from its snapshot on. A loaded value is a part of the words before the access, so
 that no memory is needed.
 
 A *step* of an instruction that goes some way (``ways``) is the entry that it meets, in the low 32 bits, and its group
 above; or NO_STEP, where no table proves it. A group are the cycles of one kind of instruction, one outcome and one
-family; groups are numbered in the order of the partition.
+chip; groups are numbered in the order of the partition.
 """
 
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ UNPROVED, UNREACHED = range(2)  # the smallest cycles that are refused: nothing 
 
 @dataclass(frozen=True, eq=False)
 class Tape:
-    """A window of a run on a device: the intervals that it begins, lies and ends in."""
+    """A cycle range of a run on a device: the intervals that it begins, lies and ends in."""
 
     code: Array  # uint64 (instructions + 1,), `interpreter.predecode`'s
     code_base: int
@@ -45,21 +45,21 @@ class Tape:
     values: Array  # uint64 (n, REGISTERS), of the registers
     times: Array  # uint64 (n, REGISTERS), of their last accesses
     start: int  # the cycle of the first snapshot, a multiple of INTERVAL
-    first: int  # the window's first cycle, before start + INTERVAL
+    first: int  # the cycle range's first cycle, before start + INTERVAL
     last: int  # behind its last one
 
     def require(self) -> None:
         """Raises ValueError for another number of snapshots than there are intervals."""
         starts = range(self.start, self.last, INTERVAL)
         if self.start % INTERVAL or not self.start <= self.first < self.start + INTERVAL or not self.first < self.last:
-            raise ValueError(f"no window: cycles {self.first} to {self.last} from {self.start} on")
+            raise ValueError(f"no cycle range: cycles {self.first} to {self.last} from {self.start} on")
         if any(len(column) != len(starts) for column in (self.index, self.at, self.values, self.times)):
             raise ValueError(f"{len(self.index)} snapshots for {len(starts)} intervals")
 
 
 @dataclass(frozen=True, eq=False)
 class Cycles:
-    """What the cycles of a window were: arrays of one device, by cycle, counted from the window's first.
+    """What the cycles of a cycle range were: arrays of one device, by cycle, counted from the cycle range's first.
 
     Times are of the previous access, and 0 where there is none.
     """

@@ -1,6 +1,6 @@
 """What the counts of a run cost, in committed cells; their sum is that of ``cost.committed_cells``, table by table.
 
-An instruction costs its share of a row of its family's table: columns, lookups and quotient. So does a bump. A
+An instruction costs its share of a row of its chip's table: columns, lookups and quotient. So does a bump. A
 permutation costs its rows. Everything else is no instruction's: tables that every proof has, the words of memory, and
 the idle rows up to a power of two.
 """
@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphprover.statement.cells import cells_per_row
-from graphprover.statement.trace_task import Recipe
+from graphprover.statement.trace_task import TraceTask
 from graphprover.vm.executor.execute import Execution, execute
 from graphprover.vm.executor.record import Memory, Registers
-from graphprover.vm.statement.shape import KECCAK_CALL, MIN_ROWS, may_have_few, packing, price_at, rows_for, table_for
+from graphprover.vm.statement.shape import KECCAK_CALL, MIN_ROWS, may_have_few, packing, policy_at, rows_for, table_for
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import TableNumber, name_of
 from graphprover.vm.tables.fixed import FewNumbers
@@ -23,9 +23,9 @@ from graphprover.vm.tables.keccak_f import EVENS
 from graphprover.vm.tables.state import REGISTER_COUNT, Region
 from graphprover.vm.traces.counts import SIZES, TABLES
 from graphprover.vm.traces.run_statement import Unprovable, statement_of_run
-from graphprover.vm.traces.state import output_words, state_recipes
+from graphprover.vm.traces.state import output_words, state_trace_tasks
 
-BUMP, KECCAK_F = "bump", "keccak_f"  # tables that instructions draw on beside their family's
+BUMP, KECCAK_F = "bump", "keccak_f"  # tables that instructions draw on beside their chip's
 
 
 @dataclass(frozen=True)
@@ -55,11 +55,11 @@ def tables_of(
 ) -> list[Use]:
     """All tables of the statement about a run without a stated input, by name.
 
-    ``executed``: the instructions of each family; ``bumps``: the late accesses.
+    ``executed``: the instructions of each chip; ``bumps``: the late accesses.
     """
     drawn: dict[int, int] = {}
     for name, count in executed.items():
-        number = table_for(name, count, execution.cycles, price_at(None))
+        number = table_for(name, count, execution.cycles, policy_at(None))
         drawn[number] = drawn.get(number, 0) + count
     uses = [_drawn(machine, number, name_of(number), count) for number, count in drawn.items()]
     uses += [_drawn(machine, TableNumber.BUMP, BUMP, bumps)] * (bumps > 0)
@@ -79,7 +79,7 @@ def tables_of(
 def _drawn(machine: Machine, number: int, name: str, draws: int) -> Use:
     """The tables that so many instructions, bumps or permutations draw on."""
     cells = cells_per_row(machine.air(number, 2, 0).describe())
-    packed = packing(number, cells, price_at(None))
+    packed = packing(number, cells, policy_at(None))
     of_draws = cells * packed.rows, packed.uses
     return Use(name, cells * sum(packed.heights(draws)), draws * of_draws[0] // of_draws[1], 0, draws, of_draws)
 
@@ -90,14 +90,18 @@ def _others(machine: Machine, memory: Memory, words: int, calls: int) -> Iterato
     entries = machine.entries.shape[1]
     yield TableNumber.PROGRAM, rows_for(entries), entries
     nothing = np.zeros(0, dtype=np.uint64)
-    for number, recipe in state_recipes(machine, Registers(nothing, nothing), memory, words, nothing):
-        height = recipe.shape[1]
+    for number, trace_task in state_trace_tasks(machine, Registers(nothing, nothing), memory, words, nothing):
+        height = trace_task.shape[1]
         rows = {
             TableNumber.REGISTERS: REGISTER_COUNT,
             TableNumber.IMAGE: len(machine.image.addresses),
             TableNumber.OUTPUT: machine.rows(TableNumber.OUTPUT, words, 0)[0],
         }.get(TableNumber(number))
-        yield number, height, min(Region.needed(len(recipe.fixed["memory"].address)), height) if rows is None else rows
+        yield (
+            number,
+            height,
+            min(Region.needed(len(trace_task.fixed["memory"].address)), height) if rows is None else rows,
+        )
     if calls:
         yield TableNumber.EVEN, EVENS, EVENS
 
@@ -115,12 +119,12 @@ def _looked_up(machine: Machine, execution: Execution) -> Iterator[tuple[int, in
 def _few_numbers(machine: Machine, execution: Execution) -> list[tuple[int, int, int]]:
     """The same of few numbers; nothing for a run that has all, or no proof."""
     found: list[tuple[int, int, int]] = []
-    if not may_have_few(execution.cycles, pieces=1):
+    if not may_have_few(execution.cycles, shards=1):
         return found
     with suppress(Unprovable):
         statement = statement_of_run(machine, execute(machine.image, execution.input, record=True))
         for table in statement.tables:
             if isinstance(table.air, FewNumbers):
-                assert isinstance(table.main, Recipe)
+                assert isinstance(table.main, TraceTask)
                 found.append((TableNumber.FEW_NUMBERS, table.main.shape[1], table.main.fixed["asked"].shape[1]))
     return found

@@ -1,12 +1,12 @@
 """What a run counts for its profile, in the interpreter's loop: compiled.
 
-Every instruction counts for its *entry*, a row of the program table: this instruction as one family proves it (see
+Every instruction counts for its *entry*, a row of the program table: this instruction as one chip proves it (see
 ways.py).
 
 An access that comes more than FAR after the one before takes a bump. These are counted with the entry, too. Whether
-entries of families whose rd is rs1 (``IN_PLACE``) are dropped is known at the end only. They are
-counted as if they were; the accesses that are late at SLOT_D, but not at SLOT_A where the other family has them, are
-counted with the entry behind, that of the other family, which is never counted otherwise.
+entries of chips whose rd is rs1 (``IN_PLACE``) are dropped is known at the end only. They are
+counted as if they were; the accesses that are late at SLOT_D, but not at SLOT_A where the other chip has them, are
+counted with the entry behind, that of the other chip, which is never counted otherwise.
 """
 
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from graphprover.vm.executor.record import NO_REGISTER
 from graphprover.vm.profile.calls import LINKS, Calls
 from graphprover.vm.program.isa import Instructions, Op
 from graphprover.vm.statement.table_numbers import IN_PLACE
-from graphprover.vm.statement.version import FAMILY_NUMBERS
+from graphprover.vm.statement.version import CHIP_NUMBERS
 from graphprover.vm.tables.clock import FAR, SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, clock_of, time_of
 from graphprover.vm.traces.ways import CALL, SHIFT, entries_by_way, kinds
 
@@ -46,17 +46,17 @@ class Counters(NamedTuple):
     of_call: np.ndarray  # int64 (1,): late accesses of a host call
 
 
-def steps_of(code: Instructions, first: np.ndarray, families: np.ndarray) -> np.ndarray:
+def steps_of(code: Instructions, first: np.ndarray, chips: np.ndarray) -> np.ndarray:
     """For each instruction and each of its ways the entry, with FLAGS below: int64 (WAYS instructions,).
 
-    Where no family fits, as for an access with a base from 2^32 on, it is the first entry.
-    ``first`` (instructions + 1,): of the entries of each instruction; ``families`` (entries,): their numbers.
+    Where no chip fits, as for an access with a base from 2^32 on, it is the first entry.
+    ``first`` (instructions + 1,): of the entries of each instruction; ``chips`` (entries,): their numbers.
     """
     kind = kinds(code)
     other = np.isin(kind, (SHIFT, CALL)) & (np.diff(first) > 1)
     links, back = np.isin(code.rd, LINKS), np.isin(code.rs1, LINKS)
     jump = (code.op == Op.JAL) & links | (code.op == Op.JALR) & (links | back)
-    entries = entries_by_way(kind, first, families)
+    entries = entries_by_way(kind, first, chips)
     entries = np.where(entries < 0, first[:-1, None], entries)
     return (entries << FLAGS | (JUMP * jump + OTHER * other)[:, None]).ravel()
 
@@ -116,10 +116,10 @@ def late_of_call(counters):
     return late
 
 
-def in_place_families() -> np.ndarray:
-    """Which numbers of families are of those whose rd is rs1: bool, up to the largest number."""
-    found = np.zeros(max(FAMILY_NUMBERS.values()) + 1, dtype=bool)
-    for name, number in FAMILY_NUMBERS.items():
+def in_place_chips() -> np.ndarray:
+    """Which numbers of chips are of those whose rd is rs1: bool, up to the largest number."""
+    found = np.zeros(max(CHIP_NUMBERS.values()) + 1, dtype=bool)
+    for name, number in CHIP_NUMBERS.items():
         found[number] = name.endswith(IN_PLACE)
     return found
 

@@ -9,18 +9,18 @@ from xml.sax.saxutils import escape, quoteattr
 from zlib import crc32
 
 from graphprover.reports.browser import PAPER, colours
-from graphprover.vm.profile.tree import FAMILY, FUNCTION, LINE, NO_FUNCTION, TABLE, Frame
+from graphprover.vm.profile.tree import CHIP, FUNCTION, LINE, NO_FUNCTION, TABLE, Frame
 
 WIDTH, ROW, TOP = 1200, 18, 108  # pixels: of the picture, of a frame, above the frames
 GAP = 0.7  # pixels between frames; narrow ones are half a pixel at least
 LEAST = 1e-4  # of the whole: narrower frames are not drawn
 _CHARACTER = 6.6  # pixels
-_HUES = {FUNCTION: (8, 46), LINE: (95, 40), FAMILY: (200, 30), TABLE: (0, 1)}  # first hue, and how many
+_HUES = {FUNCTION: (8, 46), LINE: (95, 40), CHIP: (200, 30), TABLE: (0, 1)}  # first hue, and how many
 _GREY = "#c4c4c8"
 _LEGEND = {  # by kind of frame: its colour and what is written beside it
     FUNCTION: ("hsl(28,75%,68%)", "functions"),
     LINE: ("hsl(115,70%,68%)", "source lines"),
-    FAMILY: ("hsl(215,75%,70%)", "[families]"),
+    CHIP: ("hsl(215,75%,70%)", "[chips]"),
     TABLE: (_GREY, NO_FUNCTION),
 }
 _HELP = ("cell: a field element that the proof commits to", f"cycle: an instruction; not drawn: below {LEAST:.2%}")

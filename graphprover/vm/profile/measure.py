@@ -8,16 +8,16 @@ import numpy as np
 from graphprover.vm.executor.execute import Execution, execute_counting
 from graphprover.vm.profile.calls import LINKS, follow, given, paths
 from graphprover.vm.profile.cells import BUMP, KECCAK_F, Use, tables_of
-from graphprover.vm.profile.counters import Counters, in_place_families, start, steps_of
+from graphprover.vm.profile.counters import Counters, in_place_chips, start, steps_of
 from graphprover.vm.program.elf import Image
 from graphprover.vm.program.isa import Instructions, Op
 from graphprover.vm.program.symbols import functions
 from graphprover.vm.statement.guest import Limits
-from graphprover.vm.statement.shape import KECCAK_CALL, price_at, table_for
+from graphprover.vm.statement.shape import KECCAK_CALL, policy_at, table_for
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import name_of
-from graphprover.vm.statement.version import FAMILY_NUMBERS
-from graphprover.vm.traces.partition import dropped_families, groups_of
+from graphprover.vm.statement.version import CHIP_NUMBERS
+from graphprover.vm.traces.partition import dropped_chips, groups_of
 
 MAX_COUNTERS = 1 << 25  # given to call paths as they appear; behind them is one for each entry of the program
 
@@ -28,8 +28,8 @@ class Samples:
 
     node: np.ndarray  # the call path
     instruction: np.ndarray  # its number in the code
-    table: np.ndarray  # the place in ``Profile.tables`` of the family, or of what the family draws on
-    cycles: np.ndarray  # executions, with the family's table; 0 with others
+    table: np.ndarray  # the place in ``Profile.tables`` of the chip, or of what the chip draws on
+    cycles: np.ndarray  # executions, with the chip's table; 0 with others
     cells: np.ndarray  # committed
 
 
@@ -45,7 +45,7 @@ class Profile:
     node_function: np.ndarray  # int64 (nodes,), the function that a call path ends in; -1: see ``calls``
     node_parent: np.ndarray  # int64 (nodes,), the path without it; the first node's own
     samples: Samples
-    tables: tuple[Use, ...]  # all of the statement's, families first
+    tables: tuple[Use, ...]  # all of the statement's, chips first
 
     @property
     def cells(self) -> int:
@@ -60,8 +60,8 @@ def profile(image: Image, data: bytes = b"", **limits: Unpack[Limits]) -> Profil
     """
     machine = Machine(image)
     code = machine.instructions
-    families, of, first = machine.family_of_entry, machine.instruction_of_entry, machine.first_entry
-    steps = steps_of(code, first, families)
+    chips, of, first = machine.chip_of_entry, machine.instruction_of_entry, machine.first_entry
+    steps = steps_of(code, first, chips)
 
     parts = functions(image.file, image.code_base, image.code_end, _called(image, code))
     begins = np.array([(part.start - image.code_base) // 4 for part in parts] + [len(code.op) + 1], dtype=np.int64)
@@ -70,27 +70,27 @@ def profile(image: Image, data: bytes = b"", **limits: Unpack[Limits]) -> Profil
     made: list[Counters] = []
 
     def begin(words: int) -> Counters:
-        made.append(start(calls, steps, in_place_families()[families], MAX_COUNTERS, words))
+        made.append(start(calls, steps, in_place_chips()[chips], MAX_COUNTERS, words))
         return made[0]
 
     execution, memory = execute_counting(image, data, begin, **limits)
     node, entry, cycles, late = _used(machine, made[0])
-    family, instruction = families[entry], of[entry]
+    chip, instruction = chips[entry], of[entry]
 
-    names = {number: name for name, number in FAMILY_NUMBERS.items()}
-    executed = {names[number]: int(cycles[family == number].sum()) for number in np.unique(family).tolist()}
+    names = {number: name for name, number in CHIP_NUMBERS.items()}
+    executed = {names[number]: int(cycles[chip == number].sum()) for number in np.unique(chip).tolist()}
     proving = {
-        FAMILY_NUMBERS[name]: name_of(table_for(name, count, execution.cycles, price_at(None)))
+        CHIP_NUMBERS[name]: name_of(table_for(name, count, execution.cycles, policy_at(None)))
         for name, count in executed.items()
     }
     uses = tables_of(machine, execution, memory, executed, int(late.sum()))
     columns = []
     for table, use in enumerate(uses):
         if use.name in proving.values():
-            some = np.isin(family, [number for number, name in proving.items() if name == use.name])
+            some = np.isin(chip, [number for number, name in proving.items() if name == use.name])
             draws = counted = cycles[some]
         elif use.name in (BUMP, KECCAK_F):
-            some = late > 0 if use.name == BUMP else family == FAMILY_NUMBERS[KECCAK_CALL]
+            some = late > 0 if use.name == BUMP else chip == CHIP_NUMBERS[KECCAK_CALL]
             draws = late[some] if use.name == BUMP else cycles[some]
             counted = np.zeros_like(draws)
         else:
@@ -114,17 +114,17 @@ def _called(image: Image, code: Instructions) -> np.ndarray:
 def _used(machine: Machine, counters: Counters) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Node, entry, executions and late accesses of all that was counted, int64.
 
-    An entry of a family that is dropped becomes the next that is not.
+    An entry of a chip that is dropped becomes the next that is not.
     """
-    families, groups, in_place = machine.family_of_entry, groups_of(machine), in_place_families()
+    chips, groups, in_place = machine.chip_of_entry, groups_of(machine), in_place_chips()
     *starts, end = given(counters.calls)
     (at,) = (counters.counts[:end] | counters.late[:end]).nonzero()
     node = np.searchsorted(starts, at, side="right") - 1
     entry = at - counters.calls.node_base[node]
     cycles, late = counters.counts[at], counters.late[at]
-    totals = np.bincount(groups.of[entry], weights=cycles, minlength=len(groups.family)).astype(np.int64)
-    dropped = np.isin(families, list(dropped_families(groups, totals, int(totals.sum()), price_at(None))))
-    late_at_d = (cycles == 0) & (entry > 0) & in_place[families[entry - 1]]
+    totals = np.bincount(groups.of[entry], weights=cycles, minlength=len(groups.chip)).astype(np.int64)
+    dropped = np.isin(chips, list(dropped_chips(groups, totals, int(totals.sum()), policy_at(None))))
+    late_at_d = (cycles == 0) & (entry > 0) & in_place[chips[entry - 1]]
     entry = np.where(late_at_d, entry - 1, entry)
     late = np.where(late_at_d & dropped[entry], 0, late)
     while dropped[entry].any():

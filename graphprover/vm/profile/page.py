@@ -1,4 +1,4 @@
-"""A page that needs nothing else: the flame graph, and tables of functions, families and what is in no function."""
+"""A page that needs nothing else: the flame graph, and tables of functions, chips and what is in no function."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -6,7 +6,7 @@ from typing import Any
 
 from graphprover.reports.browser import Cell, label, page, table
 from graphprover.vm.profile.flame import drawing
-from graphprover.vm.profile.tree import FAMILY, FUNCTION, LINE, NO_FUNCTION, PADDING, TABLE, Frame, by_function
+from graphprover.vm.profile.tree import CHIP, FUNCTION, LINE, NO_FUNCTION, PADDING, TABLE, Frame, by_function
 
 MOST = 40  # rows of a table, by each measure
 
@@ -21,11 +21,11 @@ def html(root: Frame, title: str, by: str) -> str:
     heads = ("function", "own cells", "cells with calls", "own cycles", "cycles with calls")
     wholes = (root.cells, root.cells, root.cycles, root.cycles)
     parts = [_table("Functions", heads, rows, wholes, "Own: without the functions it calls; with calls: with them.")]
-    for name, kind in (("Source lines", LINE), ("Families of instructions, and what they draw on", FAMILY)):
+    for name, kind in (("Source lines", LINE), ("Chips of instructions, and what they draw on", CHIP)):
         sums = _by_name(root, kind)
         shown_sums = _most(list(sums.items()), lambda item: item[1], by)
         if sums:
-            rows_of = [(key.strip("[]") if kind == FAMILY else key, *value) for key, value in shown_sums]
+            rows_of = [(key.strip("[]") if kind == CHIP else key, *value) for key, value in shown_sums]
             parts.append(_table(name, (kind, "cells", "cycles"), rows_of, (root.cells, root.cycles)))
     others, note = ("table", "cells", "padding"), "Tables that no instruction is a row of; padding: idle rows."
     parts.append(_table(NO_FUNCTION.strip("[]").capitalize(), others, _others(root), (root.cells,) * 2, note))

@@ -7,7 +7,7 @@ import numpy as np
 from graphprover.vm.profile.lines import Lines
 from graphprover.vm.profile.measure import Profile
 
-FUNCTION, LINE, FAMILY, TABLE = "function", "line", "family", "table"  # kinds of frames
+FUNCTION, LINE, CHIP, TABLE = "function", "line", "chip", "table"  # kinds of frames
 ALL, NO_FUNCTION, PADDING = "all", "[no function]", "padding"
 ELSEWHERE_NAME = "[further call paths]"
 
@@ -33,7 +33,7 @@ class Frame:
 
 
 def tree(profile: Profile, lines: Lines) -> Frame:
-    """All of a run: functions, below them source lines (if any) and families; and what is in no function."""
+    """All of a run: functions, below them source lines (if any) and chips; and what is in no function."""
     root = Frame(ALL, FUNCTION)
     frames: dict[int, Frame] = {0: root}
 
@@ -61,7 +61,7 @@ def tree(profile: Profile, lines: Lines) -> Frame:
         frame = frame_of(node)
         if at >= 0:
             frame = frame.child(LINE, lines.names[at])
-        frame.child(FAMILY, f"[{profile.tables[table].name}]").add(of_cycles, of_cells)
+        frame.child(CHIP, f"[{profile.tables[table].name}]").add(of_cycles, of_cells)
 
     others = root.child(FUNCTION, NO_FUNCTION)
     for use in profile.tables:

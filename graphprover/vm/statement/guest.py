@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 from graphprover.proof.proof import Proof
-from graphprover.proof.sharded import ProofInPieces
+from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.errors import VerificationError
-from graphprover.statement.shards import Pieces
+from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement
 from graphprover.vm.program.elf import load_elf
 from graphprover.vm.statement import claim
@@ -55,9 +55,9 @@ class Guest:
     def statement_of(self, proof: Proof, *, coming: bool = False) -> Statement: ...
 
     @overload
-    def statement_of(self, proof: Proof | ProofInPieces, *, coming: bool = False) -> Statement | Pieces: ...
+    def statement_of(self, proof: Proof | ShardedProof, *, coming: bool = False) -> Statement | ShardedStatement: ...
 
-    def statement_of(self, proof: Proof | ProofInPieces, *, coming: bool = False) -> Statement | Pieces:
+    def statement_of(self, proof: Proof | ShardedProof, *, coming: bool = False) -> Statement | ShardedStatement:
         """What ``proof`` claims to prove about the program; raises VerificationError where it names another.
 
         ``coming``: its payloads are not there yet.
@@ -93,39 +93,39 @@ class Guest:
         run: "Execution",
         *,
         state_input: bool = False,
-        pieces: int = 1,
-        window: int | None = None,
+        shards: int = 1,
+        shard_size: int | None = None,
         rate: int | None = None,
         device: "Device | None" = None,
-    ) -> Statement | Pieces:
+    ) -> Statement | ShardedStatement:
         """What a prover proves about a recorded run of the program, and with ``state_input`` on which input it was.
 
-        ``pieces``: how many windows of cycles the run is cut into, a piece each; or ``window``: of how many cycles.
-        Where that makes one, the statement is in no pieces. ``rate``: of the proof, where one was asked for: at 8 the
-        run has fewer tables, of more cells (`shape.price_at`). ``device``: what replays the run to know its tables, by
-        default the CPU. Raises ValueError for more pieces than cycles.
+        ``shards``: how many cycle ranges the run is cut into, a shard each; or ``shard_size``: of how many cycles.
+        Where that makes one, the statement is in no shards. ``rate``: of the proof, where one was asked for: at 8 the
+        run has fewer tables, of more cells (`shape.policy_at`). ``device``: what replays the run to know its tables, by
+        default the CPU. Raises ValueError for more shards than cycles.
         """
-        from graphprover.vm.traces.cycle_ranges import windows_of
-        from graphprover.vm.traces.run_statement import pieces_of_run, statement_of_run  # as above
+        from graphprover.vm.traces.cycle_ranges import cycle_ranges_of
+        from graphprover.vm.traces.run_statement import shards_of_run, statement_of_run  # as above
 
-        machine, windows = self.compiled(), windows_of(run.cycles, pieces, window)
-        if len(windows) == 1:
+        machine, cycle_ranges = self.compiled(), cycle_ranges_of(run.cycles, shards, shard_size)
+        if len(cycle_ranges) == 1:
             return statement_of_run(machine, run, self.label, state_input=state_input, device=device, rate=rate)
-        return pieces_of_run(machine, run, windows, self.label, state_input=state_input, device=device, rate=rate)
+        return shards_of_run(machine, run, cycle_ranges, self.label, state_input=state_input, device=device, rate=rate)
 
     def statement_for(
         self,
         data: bytes | None,
         *,
         state_input: bool = False,
-        pieces: int = 1,
-        window: int | None = None,
+        shards: int = 1,
+        shard_size: int | None = None,
         rate: int | None = None,
         **limits: Unpack[Limits],
-    ) -> Statement | Pieces:
+    ) -> Statement | ShardedStatement:
         """The same about the program's run on ``data``."""
         run = self.record(data, **limits)
-        return self.statement_about(run, state_input=state_input, pieces=pieces, window=window, rate=rate)
+        return self.statement_about(run, state_input=state_input, shards=shards, shard_size=shard_size, rate=rate)
 
     def describe(self, public_values: Sequence[Sequence[int]]) -> dict[str, str]:
         """What a proof with these public values says."""
@@ -136,13 +136,13 @@ class Guest:
         return claim.claim_of(public_values).to_json()
 
 
-def claimed(statement: Statement | Pieces) -> claim.Claim:
+def claimed(statement: Statement | ShardedStatement) -> claim.Claim:
     """What a proof of this statement about a run will say."""
-    tables = statement.statements[0].tables[1:] if isinstance(statement, Pieces) else statement.tables
+    tables = statement.statements[0].tables[1:] if isinstance(statement, ShardedStatement) else statement.tables
     return claim.claim_of([table.public_values or () for table in tables])
 
 
-def claim_in(proof: Proof | ProofInPieces) -> claim.Claim:
+def claim_in(proof: Proof | ShardedProof) -> claim.Claim:
     """What a proof says; raises VerificationError where it makes no sense."""
     return claim.claim_of(header_of(proof).first)
 

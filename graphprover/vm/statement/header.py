@@ -4,26 +4,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from graphprover.proof.proof import Proof
-from graphprover.proof.sharded import ProofInPieces
-from graphprover.protocol.errors import VerificationError, piece_error
+from graphprover.proof.sharded import ShardedProof
+from graphprover.protocol.errors import VerificationError, shard_error
 from graphprover.vm.statement.shape import MIN_ROWS
 
 
 @dataclass(frozen=True)
 class Header:
-    """The tables of each piece, of which there may be one, without the pieces' heads."""
+    """The tables of each shard, of which there may be one, without the shards' heads."""
 
-    numbers: Sequence[Sequence[int]]  # of each piece's tables beside the boundary
-    heights: Sequence[Sequence[int]]  # in rows, in the first piece the boundary's before the others
-    first: Sequence[Sequence[int]]  # public values of the first piece's tables, the boundary's before the others
+    numbers: Sequence[Sequence[int]]  # of each shard's tables beside the boundary
+    heights: Sequence[Sequence[int]]  # in rows, in the first shard the boundary's before the others
+    first: Sequence[Sequence[int]]  # public values of the first shard's tables, the boundary's before the others
 
 
-def header_of(proof: Proof | ProofInPieces) -> Header:
+def header_of(proof: Proof | ShardedProof) -> Header:
     """What a proof says; raises VerificationError where its first tables do not name the others."""
     proofs = (proof,) if isinstance(proof, Proof) else proof.proofs
-    values = [list(piece.public_values) for piece in proofs]
-    heights = [[1 << log_rows for log_rows in piece.log_heights] for piece in proofs]
-    heads = [piece.pop(0) if piece else () for piece in values] if isinstance(proof, ProofInPieces) else []
+    values = [list(shard.public_values) for shard in proofs]
+    heights = [[1 << log_rows for log_rows in shard.log_heights] for shard in proofs]
+    heads = [shard.pop(0) if shard else () for shard in values] if isinstance(proof, ShardedProof) else []
     boundary = values[0][0] if values[0] else ()
     numbers = [boundary[3:], *heads[1:]]
     if not numbers[0] or len(numbers[0]) + 1 != len(values[0]):
@@ -31,7 +31,7 @@ def header_of(proof: Proof | ProofInPieces) -> Header:
     for index, head in enumerate(heads):
         own = numbers[index] if index else (0, *numbers[0])
         if not head or head != own or len(head) != len(values[index]):
-            raise piece_error(index, "not of an execution: its head does not name its other tables")
+            raise shard_error(index, "not of an execution: its head does not name its other tables")
         if heights[index].pop(0) != MIN_ROWS:
-            raise piece_error(index, f"its head has not {MIN_ROWS} rows")
+            raise shard_error(index, f"its head has not {MIN_ROWS} rows")
     return Header(numbers, heights, values[0])

@@ -1,13 +1,14 @@
 """Statements about a program: which tables they have, and what is public.
 
 What a proof says is in claim.py; the statement about one run, with its traces, is made in run_statement.py. It may be
-in pieces, each about a window of the run's cycles (windows.py): the first one has the boundary, registers and memory.
+in shards, each about a cycle range of the run's cycles (cycle ranges.py): the first one has the boundary, registers and
+memory.
 
 A statement has only the tables that an execution needs. Which ones is public: the first table's public values name the
 others, the verifier builds those tables and no others, and the challenger starts from their description. Leaving a
 table out can only leave messages unanswered: what a program is, which words exist and what they hold at first are
 messages that nothing but the right table gives. A table twice would give a word two histories, so every table that is
-not a family's may be there once: ``shape`` says what may be there, ``times`` how much of it.
+not a chip's may be there once: ``shape`` says what may be there, ``times`` how much of it.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -21,13 +22,13 @@ import numpy as np
 from graphprover.air import Air
 from graphprover.field import EXTENSION_DEGREE
 from graphprover.proof.proof import Proof
-from graphprover.proof.sharded import ProofInPieces
+from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.parameters import RATES
 from graphprover.protocol.proof import least_bytes
 from graphprover.protocol.security import CAP_HEIGHT
 from graphprover.statement.cells import cells_per_row
-from graphprover.statement.shards import Pieces, in_pieces
+from graphprover.statement.shards import ShardedStatement, in_shards
 from graphprover.statement.statement import Statement, Table
 from graphprover.vm.program.elf import Image, program_hash
 from graphprover.vm.program.io import INPUT_BASE, MEMORY_END, OUTPUT_BASE
@@ -35,10 +36,10 @@ from graphprover.vm.program.isa import Instructions, Op
 from graphprover.vm.statement.claim import claim_of
 from graphprover.vm.statement.header import header_of
 from graphprover.vm.statement.shape import MIN_ROWS, Kind, check_heights, check_numbers, preprocessed, rows_for
-from graphprover.vm.statement.table_numbers import FAMILY_TABLES, SHARED, TableNumber
+from graphprover.vm.statement.table_numbers import CHIP_TABLES, SHARED, TableNumber
 from graphprover.vm.statement.times import check_times
 from graphprover.vm.tables.bump import Bump
-from graphprover.vm.tables.chips import family_table
+from graphprover.vm.tables.chips import chip_table
 from graphprover.vm.tables.entries import program_entries
 from graphprover.vm.tables.fixed import FewNumbers, Numbers, Powers
 from graphprover.vm.tables.keccak_f import EVENS, Even, KeccakF
@@ -73,12 +74,12 @@ _OPS = tuple(Op)
 @cache
 def _same_for_all(number: int) -> Air:
     """A table that is the same for every program, described once in a process."""
-    if number in FAMILY_TABLES:
-        table = FAMILY_TABLES[number]
-        return family_table(table.family, table.lanes)
+    if number in CHIP_TABLES:
+        table = CHIP_TABLES[number]
+        return chip_table(table.chip, table.lanes)
     if number in SHARED:
         number = TableNumber(number)
-        return Mixed(number.name.lower(), [family_table(family) for family in SHARED[number]])
+        return Mixed(number.name.lower(), [chip_table(chip) for chip in SHARED[number]])
     return _AIRS[number]()
 
 
@@ -108,7 +109,7 @@ class ProgramStatements:
         return preprocessed(kind, self.data() is not None)
 
     def air(self, number: int, tables: int, output_words: int, input_words: int = 0) -> Air:
-        """The table with this number, 0 for the boundary, in a statement, or a first piece, of so many tables.
+        """The table with this number, 0 for the boundary, in a statement, or a first shard, of so many tables.
 
         ``input_words``: of a stated input, 0 where none is. Raises ValueError for data that the program does not bring.
         """
@@ -168,15 +169,15 @@ class ProgramStatements:
         output_words: int,
         input_words: int,
     ) -> list[list[Air]]:
-        """The tables with these numbers, of so many rows, piece by piece; in the first one the boundary before them.
+        """The tables with these numbers, of so many rows, shard by shard; in the first one the boundary before them.
 
         Prover and verifier call it: raises ValueError for a shape that honest proving never makes, and where times
-        could wrap around, in all pieces together.
+        could wrap around, in all shards together.
         """
         check_numbers(numbers, self.data() is not None)
         first, *others = numbers
         known = {number: self.air(number, 1 + len(first), output_words, input_words) for number in {0}.union(*numbers)}
-        airs = [[known[number] for number in piece] for piece in ((0, *first), *others)]
+        airs = [[known[number] for number in shard] for shard in ((0, *first), *others)]
         (boundary, *own), *rest = heights
         if boundary != MIN_ROWS:
             raise ValueError(f"the boundary has {boundary:,} rows, not {MIN_ROWS}")
@@ -201,21 +202,23 @@ class ProgramStatements:
         return Table(air)
 
     def statement(self, tables: Sequence[Table], label: str) -> Statement:
-        """The statement, or the piece of one, with these tables."""
+        """The statement, or the shard of one, with these tables."""
         return Statement(tables, label)
 
-    def in_pieces(self, tables: Sequence[Sequence[Table]], numbers: Sequence[Sequence[int]], label: str) -> Pieces:
-        """Pieces with these tables; ``numbers``: those beside the boundary, which is the first of all."""
+    def in_shards(
+        self, tables: Sequence[Sequence[Table]], numbers: Sequence[Sequence[int]], label: str
+    ) -> ShardedStatement:
+        """Shards with these tables; ``numbers``: those beside the boundary, which is the first of all."""
         (first, *others) = numbers
-        return in_pieces(tables, [(0, *first), *others], MIN_ROWS, label, self.statement)
+        return in_shards(tables, [(0, *first), *others], MIN_ROWS, label, self.statement)
 
     @overload
     def statement_of(self, proof: Proof, *, coming: bool = False) -> Statement: ...
 
     @overload
-    def statement_of(self, proof: Proof | ProofInPieces, *, coming: bool = False) -> Statement | Pieces: ...
+    def statement_of(self, proof: Proof | ShardedProof, *, coming: bool = False) -> Statement | ShardedStatement: ...
 
-    def statement_of(self, proof: Proof | ProofInPieces, *, coming: bool = False) -> Statement | Pieces:
+    def statement_of(self, proof: Proof | ShardedProof, *, coming: bool = False) -> Statement | ShardedStatement:
         """The statement that a proof about this program claims to prove; raises VerificationError for none.
 
         ``coming``: its payloads are not there yet, so nothing is said of their lengths.
@@ -238,26 +241,26 @@ class ProgramStatements:
                 for number in (TableNumber.OUTPUT, TableNumber.STATED_INPUT)
             ]
             # Public words take time to describe: what is not opened is not described.
-            for piece, numbers in zip(
+            for shard, numbers in zip(
                 (proof,) if isinstance(proof, Proof) else proof.proofs, header.numbers, strict=True
             ):
                 opened = sum(self._opened(number, *words) for number in numbers)
-                if not coming and len(piece.payload) < least_bytes(len(piece.log_heights), opened, proof.parameters):
+                if not coming and len(shard.payload) < least_bytes(len(shard.log_heights), opened, proof.parameters):
                     raise VerificationError("the proof ends inside its tables: their openings are longer than it is")
             airs = self.tables(header.first[0][0], header.numbers, header.heights, *words)
         except ValueError as error:
             raise VerificationError(f"no statement about this machine: {error}") from None
         tables = [
-            [self.table(air, rows) for air, rows in zip(*piece, strict=True)]
-            for piece in zip(airs, header.heights, strict=True)
+            [self.table(air, rows) for air, rows in zip(*shard, strict=True)]
+            for shard in zip(airs, header.heights, strict=True)
         ]
         if isinstance(proof, Proof):
             return self.statement(tables[0], proof.label)
-        return self.in_pieces(tables, header.numbers, proof.label)
+        return self.in_shards(tables, header.numbers, proof.label)
 
 
 def kind_of(tables: Iterable[Table]) -> Kind:
-    """Of a statement, or a piece of one, with these tables."""
+    """Of a statement, or a shard of one, with these tables."""
     airs = {type(table.air) for table in tables}
     return Kind.SHORT if FewNumbers in airs else Kind.FIRST if RegisterFile in airs else Kind.OTHER
 
@@ -316,9 +319,9 @@ class Machine(ProgramStatements):
         return self.image.instructions
 
     @cached_property
-    def family_of_entry(self) -> np.ndarray:
-        """The number of each row's family, int64 (rows,)."""
-        return self.entries[FIELDS.index("family")].astype(np.int64)
+    def chip_of_entry(self) -> np.ndarray:
+        """The number of each row's chip, int64 (rows,)."""
+        return self.entries[FIELDS.index("chip")].astype(np.int64)
 
     @cached_property
     def instruction_of_entry(self) -> np.ndarray:

@@ -1,6 +1,6 @@
-"""The numbers by which a statement names its tables: those of one kind each, and those of families.
+"""The numbers by which a statement names its tables: those of one kind each, and those of chips.
 
-They are frozen, as the families' own are (version.py). The boundary, which is the first table, has the number 0.
+They are frozen, as the chips' own are (version.py). The boundary, which is the first table, has the number 0.
 """
 
 from collections.abc import Mapping
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from enum import IntEnum
 from types import MappingProxyType
 
-from graphprover.vm.statement.version import FAMILY_NUMBERS
+from graphprover.vm.statement.version import CHIP_NUMBERS
 
 BOUNDARY = 0
 
 
 class TableNumber(IntEnum):
-    """The tables beside the boundary and those of families."""
+    """The tables beside the boundary and those of chips."""
 
     PROGRAM = 1
     REGISTERS = 2
@@ -35,25 +35,25 @@ class TableNumber(IntEnum):
     RARE = COMMON + 1  # what few do
 
 
-LANES = (1, 2, 4)  # instructions in a row of a family's table
-PER_FAMILY = 16  # a family takes so many numbers, of which it uses those of its lanes; those below are the others'
+LANES = (1, 2, 4)  # instructions in a row of a chip's table
+PER_CHIP = 16  # a chip takes so many numbers, of which it uses those of its lanes; those below are the others'
 
 
 @dataclass(frozen=True)
-class FamilyTable:
-    """A family's table in a statement."""
+class ChipTable:
+    """A chip's table in a statement."""
 
-    family: str
+    chip: str
     lanes: int
 
     @property
     def number(self) -> int:
         """By which the statement names it."""
-        return FAMILY_NUMBERS[self.family] * PER_FAMILY + self.lanes
+        return CHIP_NUMBERS[self.chip] * PER_CHIP + self.lanes
 
 
-EXIT = "halt"  # the family that proves one cycle, the last
-IN_PLACE, NARROW = "_in_place", "_narrow"  # end the names of families in whose stead others can prove all they do
+EXIT = "halt"  # the chip that proves one cycle, the last
+IN_PLACE, NARROW = "_in_place", "_narrow"  # end the names of chips in whose stead others can prove all they do
 
 _COMMON = (
     "goto", "touch", "constant", "move", "jal", "jalr", "return", "addi", "add", "sub", "addiw", "addw", "subw",
@@ -62,21 +62,21 @@ _COMMON = (
     "xori_negative", "slli_0", "slli_1", "slli_2", "slli_3", "srli_0", "srli_1", "srli_2", "srli_3", "slliw_0",
     "slliw_1",
 )  # fmt: skip
-# The families of tables that several share: they are in these tables where they prove few instructions.
+# The chips of tables that several share: they are in these tables where they prove few instructions.
 SHARED: Mapping[TableNumber, tuple[str, ...]] = MappingProxyType({
     TableNumber.COMMON: _COMMON,
     TableNumber.RARE: tuple(
-        name for name in FAMILY_NUMBERS if name not in _COMMON and not name.endswith((IN_PLACE, NARROW, "keccak_call"))
+        name for name in CHIP_NUMBERS if name not in _COMMON and not name.endswith((IN_PLACE, NARROW, "keccak_call"))
     ),
 })  # fmt: skip
-SHARED_TABLE = MappingProxyType({family: number for number, families in SHARED.items() for family in families})
+SHARED_TABLE = MappingProxyType({chip: number for number, chips in SHARED.items() for chip in chips})
 
-_TABLES = [FamilyTable(family, lanes) for family in FAMILY_NUMBERS for lanes in LANES if family != EXIT]
-FAMILY_TABLES = {table.number: table for table in _TABLES}  # all there are, by number
+_TABLES = [ChipTable(chip, lanes) for chip in CHIP_NUMBERS for lanes in LANES if chip != EXIT]
+CHIP_TABLES = {table.number: table for table in _TABLES}  # all there are, by number
 
 
 def name_of(number: int) -> str:
     """The name of a table, for people."""
     if number == BOUNDARY:
         return "boundary"
-    return FAMILY_TABLES[number].family if number in FAMILY_TABLES else TableNumber(number).name.lower()
+    return CHIP_TABLES[number].chip if number in CHIP_TABLES else TableNumber(number).name.lower()

@@ -1,6 +1,6 @@
-"""Which machine a key is for: a version, the frozen numbers of its families, and a digest of all its tables.
+"""Which machine a key is for: a version, the frozen numbers of its chips, and a digest of all its tables.
 
-Program tables name families by these numbers, and statements name tables by them: a change of any of them, or of what
+Program tables name chips by these numbers, and statements name tables by them: a change of any of them, or of what
 any table states, is another machine. It takes a new MACHINE_VERSION, and the digest that ``key.machine_digest``
 computes; a test compares the two.
 """
@@ -11,7 +11,7 @@ from types import MappingProxyType
 MACHINE_VERSION = 5
 MACHINE_DIGEST = bytes.fromhex("3c842235e0db551fab49e33c49e78aeebe83c3b7c5d84bc42702cb3f62c8f8c5")
 
-FAMILY_NUMBERS: Mapping[str, int] = MappingProxyType({
+CHIP_NUMBERS: Mapping[str, int] = MappingProxyType({
     "goto": 1, "touch": 2, "constant": 3, "move": 4, "jal": 5, "jalr": 6, "return": 7, "addi": 8, "addi_narrow": 9,
     "add": 10, "add_narrow": 11, "sub": 12, "addiw": 13, "addw": 14, "subw": 15, "equal": 16, "unequal": 17,
     "zero": 18, "nonzero": 19, "negative": 20, "nonnegative": 21, "ltu": 22, "geu": 23, "lt": 24, "ge": 25,

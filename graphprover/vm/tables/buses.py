@@ -25,7 +25,7 @@ class Tag(IntEnum):
 
     STATE = 1  # clock, pc: the cycle that is to be executed next
     ACCESS = 2  # address, time, lo, hi: a value, and when it was accessed last
-    PROGRAM = 3  # family, pc, next pc, address of rd, of rs1, of rs2, two immediates
+    PROGRAM = 3  # chip, pc, next pc, address of rd, of rs1, of rs2, two immediates
     HALT = 4  # clock, lo, hi: the last cycle and the exit code
     HALF = 5  # x: 16 bits
     SIGN = 6  # x, bit: 16 bits and the highest of them

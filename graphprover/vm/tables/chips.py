@@ -1,4 +1,4 @@
-"""Which families of instructions there are, and which of them can prove an instruction of a program."""
+"""Which chips of instructions there are, and which of them can prove an instruction of a program."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ from graphprover.field import P
 from graphprover.vm.executor.record import NO_REGISTER
 from graphprover.vm.program.isa import ACCESS_BYTES, BRANCHES, LOADS, STORES, Instruction, Op
 from graphprover.vm.statement.table_numbers import IN_PLACE
-from graphprover.vm.statement.version import FAMILY_NUMBERS
+from graphprover.vm.statement.version import CHIP_NUMBERS
 from graphprover.vm.tables import arithmetic, compare, host_calls, load_store, logic, moves, multiply, shifts, unaligned
 from graphprover.vm.tables.buses import REGISTER_BASE
 from graphprover.vm.tables.compare import FLIP
@@ -19,8 +19,8 @@ from graphprover.vm.tables.step import Step
 SIGNED_LOADS = (Op.LB, Op.LH, Op.LW)
 
 
-def _families() -> dict[str, Callable[[int], Step]]:
-    """Every family by name, as a function of its number of lanes."""
+def _chips() -> dict[str, Callable[[int], Step]]:
+    """Every chip by name, as a function of its number of lanes."""
     made: dict[str, Callable[..., Step]] = {
         "goto": moves.Goto,
         "touch": moves.Touch,
@@ -104,26 +104,26 @@ def _shift(kind: str, word: bool, register: bool, w: int) -> str:
 
 def _numbered(name: str, make: Callable[..., Step], lanes: int) -> Step:
     step = make(lanes=lanes)
-    step.name, step.family_number, step.in_place = name, FAMILY_NUMBERS[name], name.endswith(IN_PLACE)
+    step.name, step.chip_number, step.in_place = name, CHIP_NUMBERS[name], name.endswith(IN_PLACE)
     return step
 
 
-FAMILIES: Mapping[str, Callable[[int], Step]] = MappingProxyType(_families())
+CHIPS: Mapping[str, Callable[[int], Step]] = MappingProxyType(_chips())
 
 
 @cache
-def family_table(name: str, lanes: int = 1) -> Step:
-    """The table of a family, described once in a process."""
-    return FAMILIES[name](lanes)
+def chip_table(name: str, lanes: int = 1) -> Step:
+    """The table of a chip, described once in a process."""
+    return CHIPS[name](lanes)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """One entry of the program table: an instruction as one family proves it."""
+    """One entry of the program table: an instruction as one chip proves it."""
 
-    family: str
+    chip: str
     pc: int
-    following: int  # the next pc; 0 where the family computes it or there is none
+    following: int  # the next pc; 0 where the chip computes it or there is none
     d: int  # addresses of registers, 0 for none
     a: int
     b: int
@@ -141,7 +141,7 @@ def outcomes(i: Instruction, registers: tuple[int, int, int]) -> list[Outcome]:
     d, a, b = registers
     if d == NO_REGISTER or d != a or a == b:
         return found
-    return [kind for outcome in found for kind in (replace(outcome, family=outcome.family + IN_PLACE), outcome)]
+    return [kind for outcome in found for kind in (replace(outcome, chip=outcome.chip + IN_PLACE), outcome)]
 
 
 def _outcomes(i: Instruction, registers: tuple[int, int, int]) -> list[Outcome]:
@@ -149,8 +149,8 @@ def _outcomes(i: Instruction, registers: tuple[int, int, int]) -> list[Outcome]:
     d, a, b = (0 if register == NO_REGISTER else REGISTER_BASE + register for register in registers)
     following = i.pc + 4
 
-    def to(family: str, imm: int = 0, imm2: int = 0, following: int = following) -> Outcome:
-        return Outcome(family, i.pc, following, d, a, b, imm % P, imm2 % P)
+    def to(chip: str, imm: int = 0, imm2: int = 0, following: int = following) -> Outcome:
+        return Outcome(chip, i.pc, following, d, a, b, imm % P, imm2 % P)
 
     def branch(taken: str, otherwise: str) -> list[Outcome]:
         return [to(taken, following=i.pc + i.imm), to(otherwise)]
@@ -169,7 +169,7 @@ def _outcomes(i: Instruction, registers: tuple[int, int, int]) -> list[Outcome]:
     if op in LOADS | STORES:
         size = ACCESS_BYTES[op]
         others = [] if size == 1 else [f"{name}_unaligned", f"{name}_crossing"][size == 8 :]
-        return [to(family, i.imm) for family in (name, *others)]
+        return [to(chip, i.imm) for chip in (name, *others)]
     if not d:
         return [to("goto")]
     if op in (Op.LUI, Op.AUIPC) or (op == Op.ADDI and not a):
@@ -201,7 +201,7 @@ def _branch(
 ) -> list[Outcome]:
     """The outcomes of a branch, on rs1 and rs2 or, where not ``compared``, on rs1 and 0."""
     if compared:
-        families = {
+        chips = {
             Op.BEQ: ("equal", "unequal"),
             Op.BNE: ("unequal", "equal"),
             Op.BLT: ("lt", "ge"),
@@ -209,7 +209,7 @@ def _branch(
             Op.BLTU: ("ltu", "geu"),
             Op.BGEU: ("geu", "ltu"),
         }
-        return branch(*families[i.op])
+        return branch(*chips[i.op])
     if i.op == Op.BLTU:
         return [to("touch")]
     if i.op == Op.BGEU:

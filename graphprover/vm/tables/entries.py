@@ -10,7 +10,7 @@ import numpy as np
 from graphprover.vm.executor.record import NO_REGISTER, registers_accessed
 from graphprover.vm.program.isa import BRANCHES, ILLEGAL, Instruction, Instructions, Op
 from graphprover.vm.tables.buses import REGISTER_BASE
-from graphprover.vm.tables.chips import FAMILY_NUMBERS, outcomes
+from graphprover.vm.tables.chips import CHIP_NUMBERS, outcomes
 from graphprover.vm.tables.program import FIELDS
 
 _HERE = 1 << 40  # where each combination is asked for
@@ -37,16 +37,14 @@ def program_entries(decoded: Instructions, base: int) -> np.ndarray:
             registers = int(used.d[at]), int(used.a[at]), int(used.b[at])
             rd, rs1, rs2, value = (int(field[at]) for field in (decoded.rd, decoded.rs1, decoded.rs2, imm))
             found = outcomes(Instruction(_OPS[decoded.op[at]], rd, rs1, rs2, value, _HERE), registers)
-            rows += [
-                (FAMILY_NUMBERS[outcome.family], outcome.following, outcome.imm, outcome.imm2) for outcome in found
-            ]
+            rows += [(CHIP_NUMBERS[outcome.chip], outcome.following, outcome.imm, outcome.imm2) for outcome in found]
             counts[i] = len(found)
     asked = np.array(rows, dtype=np.uint64).reshape(-1, 4)
     of = np.repeat(np.arange(len(pc)), counts[which])  # the instruction of each row
     # A combination's rows come one after the other, and so do an instruction's.
     starts = np.cumsum(counts) - counts
     within = np.arange(len(of)) - np.repeat(np.cumsum(counts[which]) - counts[which], counts[which])
-    family, following, imm1, imm2 = asked[starts[which][of] + within].T
+    chip, following, imm1, imm2 = asked[starts[which][of] + within].T
     away = following == _HERE + _AWAY
     following = np.where(following == 0, 0, (pc + np.where(jumps, decoded.imm, 0))[of] * away + (pc + 4)[of] * ~away)
     d, a, b = (
@@ -54,7 +52,7 @@ def program_entries(decoded: Instructions, base: int) -> np.ndarray:
         for none, register in zip(missing, (used.d, used.a, used.b), strict=True)
     )
     columns = {
-        "family": family,
+        "chip": chip,
         "pc": pc[of],
         "following": following,
         "d": d,

@@ -1,4 +1,4 @@
-"""Host calls: an ecall whose number, in a7, is what its family says."""
+"""Host calls: an ecall whose number, in a7, is what its chip says."""
 
 from typing import Any
 

@@ -1,5 +1,5 @@
 """Aligned loads and stores. Memory is words of 8 bytes at multiples of 8: no other address has a value, so that an
-address which is not aligned, or not below 2^32, has nothing to load. ``unaligned`` does what these families cannot.
+address which is not aligned, or not below 2^32, has nothing to load. ``unaligned`` does what these chips cannot.
 
 Where a part of a word is meant, bits say which: ``upper`` of its two limbs, of that the upper half, of that the upper
 byte. The parts are cells, range-checked, because the limb is known to have 32 bits but its parts are not.

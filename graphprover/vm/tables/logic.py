@@ -44,7 +44,7 @@ class Logic(Step):
 
 
 class LogicImmediate(Step):
-    """andi, ori, xori of an immediate whose sign, hence all but its lowest 12 bits, the family knows."""
+    """andi, ori, xori of an immediate whose sign, hence all but its lowest 12 bits, the chip knows."""
 
     cells = ("a_at", "a_t", "a[2]", "a_top", "a_hi", *D, "imm", "imm2", "both[2]")
 

@@ -1,9 +1,9 @@
-"""Tables that families share: a row executes one instruction, of one of them.
+"""Tables that chips share: a row executes one instruction, of one of them.
 
-A family that proves few instructions would add its own columns, lookups and quotient to every query of a proof. Here it
-adds a flag. Cells and messages are as many as the family has that needs most: where a flag is 1, they are that family's
+A chip that proves few instructions would add its own columns, lookups and quotient to every query of a proof. Here it
+adds a flag. Cells and messages are as many as the chip has that needs most: where a flag is 1, they are that chip's
 cells, and its rule holds of them; where none is, the row is idle. So every constraint of a rule is multiplied by its
-family's flag, and an element of a message is the sum of flags times what it is for each family.
+chip's flag, and an element of a message is the sum of flags times what it is for each chip.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,12 +16,12 @@ from graphprover.air.columns import Columns
 from graphprover.vm.tables.buses import VM
 from graphprover.vm.tables.step import BASE, Lane, Step
 
-_OWN = ("clk", "pc")  # cells that are the same of all families
+_OWN = ("clk", "pc")  # cells that are the same of all chips
 
 
 @dataclass(frozen=True, eq=False)
 class Said:
-    """A message of a family."""
+    """A message of a chip."""
 
     sent: bool  # or received
     elements: tuple[Any, ...]  # expressions and integers
@@ -39,22 +39,22 @@ class Said:
 
 @dataclass(frozen=True, eq=False)
 class Slot:
-    """A message of the table, which is at most one of each family's."""
+    """A message of the table, which is at most one of each chip's."""
 
     sent: bool
-    said: list[tuple[Expr, Said]] = field(default_factory=list)  # with the family's flag
+    said: list[tuple[Expr, Said]] = field(default_factory=list)  # with the chip's flag
     keys: set[tuple[object, ...]] = field(default_factory=set)  # of these
     tags: set[int] = field(default_factory=set)
 
     def take(self, flag: Expr, said: Said) -> None:
-        """One more family says something here."""
+        """One more chip says something here."""
         self.said.append((flag, said))
         self.keys.add(said.key)
         self.tags.add(said.tag)
 
 
 class Part:
-    """What a lane states on, as one family of a table: where the flag is 1."""
+    """What a lane states on, as one chip of a table: where the flag is 1."""
 
     def __init__(self, t: TableBuilder, flag: Expr, cells: Mapping[str, Any]) -> None:
         self._t, self.flag, self._cells = t, flag, cells
@@ -64,7 +64,7 @@ class Part:
         return (self._cells[name],)
 
     def every_row(self, zero: Any, label: str | None = None) -> None:
-        """``zero`` is 0 in this family's rows."""
+        """``zero`` is 0 in this chip's rows."""
         self._t.every_row(self.flag * zero, label)
 
     def boolean(self, flag: Expr, label: str | None = None) -> None:
@@ -87,24 +87,24 @@ class Part:
 
 
 class Mixed(Air):
-    """A table that these families share."""
+    """A table that these chips share."""
 
     def __init__(self, name: str, steps: Sequence[Step]) -> None:
         self.name, self.steps = name, tuple(steps)
 
     @property
     def columns(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The cells of all, each family's flag, and the cells that they share."""
+        """The cells of all, each chip's flag, and the cells that they share."""
         return (*_OWN, f"is[{len(self.steps)}]", f"cell[{self.width}]")
 
     @cached_property
     def width(self) -> int:
-        """Cells that are shared: as many as the family has that needs most."""
+        """Cells that are shared: as many as the chip has that needs most."""
         return max(len(_cells(step)) for step in self.steps)
 
     @cached_property
     def places(self) -> Mapping[str, Mapping[str, int]]:
-        """By family, which of the shared cells each of its own is.
+        """By chip, which of the shared cells each of its own is.
 
         Cells of one name are one cell where that leaves room: what is then the same for all takes no flags.
         """
@@ -123,7 +123,7 @@ class Mixed(Air):
 
     @cached_property
     def columns_of(self) -> Mapping[str, tuple[int, ...]]:
-        """By family, where each column of its own table, of one lane, is here."""
+        """By chip, where each column of its own table, of one lane, is here."""
         before, found = len(_OWN), {}
         for number, step in enumerate(self.steps):
             own = {"on": before + number, **{name: i for i, name in enumerate(_OWN)}}
@@ -136,13 +136,13 @@ class Mixed(Air):
         for part, step in zip(parts, self.steps, strict=True):
             t.boolean(part.flag, f"a row is {step.name} or not")
             step.rule(Lane(part, step, 0))
-        t.boolean(_sum(part.flag for part in parts), "a row is of one family or of none")
+        t.boolean(_sum(part.flag for part in parts), "a row is of one chip or of none")
         for slot in _slots(parts):
             say = t.send if slot.sent else t.receive
             say(VM, _elements(slot), _sum(flag for flag, _ in slot.said), weight=1)
 
     def _named(self, t: TableBuilder, step: Step) -> dict[str, Any]:
-        """The cells of a family, by name; it is always on, for everything is multiplied by its flag."""
+        """The cells of a chip, by name; it is always on, for everything is multiplied by its flag."""
         names, places = Columns(step.specs).names, self.places[step.name]
         own: dict[str, Any] = {"on": 1, **{name: t[name] for name in _OWN}}
         own |= {name: t.cell[place] for name, place in places.items()}
@@ -150,12 +150,12 @@ class Mixed(Air):
 
 
 def _cells(step: Step) -> list[str]:
-    """The names of a family's cells, but for those of all."""
+    """The names of a chip's cells, but for those of all."""
     return [name for name in Columns(step.specs).names if name not in BASE]
 
 
 def _slots(parts: Iterable[Part]) -> list[Slot]:
-    """As few as can be: each family's messages go where the same is said already, else where one of its kind is."""
+    """As few as can be: each chip's messages go where the same is said already, else where one of its kind is."""
     slots: list[Slot] = []
     for part in parts:
         free, left = list(slots), part.said
@@ -188,7 +188,7 @@ def _any(slot: Slot, said: Said) -> bool:
 
 
 def _elements(slot: Slot) -> Iterator[Any]:
-    """Of a slot's message: what all its families say there, or the sum of their flags times that."""
+    """Of a slot's message: what all its chips say there, or the sum of their flags times that."""
     flags = [flag for flag, _ in slot.said]
     for elements in zip(*(said.elements for _, said in slot.said), strict=True):
         of_element: dict[object, tuple[Any, list[Expr]]] = {}

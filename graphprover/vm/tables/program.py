@@ -7,11 +7,11 @@ import numpy as np
 from graphprover.air import Air, TableBuilder
 from graphprover.vm.tables.buses import VM, Tag, message
 
-FIELDS = ("family", "pc", "following", "d", "a", "b", "imm", "imm2")
+FIELDS = ("chip", "pc", "following", "d", "a", "b", "imm", "imm2")
 
 
 class ProgramTable(Air):
-    """``entries``: uint64 (8 fields, entries); rows without an entry are zero, and family 0 is none."""
+    """``entries``: uint64 (8 fields, entries); rows without an entry are zero, and chip 0 is none."""
 
     name = "program"
     preprocessed = FIELDS

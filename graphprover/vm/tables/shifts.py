@@ -1,7 +1,7 @@
 """Shifts by k = 16 w + s, s in 0..15: a product with a power of two, whose halves are the result's.
 
 To the left the value is multiplied by 2^s, to the right by 2^(16 - s): at most 2^16, so the product has five halves
-``p``. A family knows where its result begins among them: at half ``-w``, to the right at ``1 + w``; beyond the product
+``p``. A chip knows where its result begins among them: at half ``-w``, to the right at ``1 + w``; beyond the product
 there are zeros. With the limbs lo and hi,
 
     lo * power = p[0] + 2^16 p[1] + 2^32 carry,    hi * power + carry = p[2] + 2^16 p[3] + 2^32 p[4].

@@ -38,7 +38,7 @@ def shared(flag: Expr, messages: int) -> Expr:
 
 
 class Stating(Protocol):
-    """What a lane states on: a table, or its part of one that families share. As in `TableBuilder`."""
+    """What a lane states on: a table, or its part of one that chips share. As in `TableBuilder`."""
 
     def __getitem__(self, name: str) -> Any: ...
 
@@ -54,11 +54,11 @@ class Stating(Protocol):
 
 
 class Lane:
-    """The cells of one lane as attributes, and the statements that families share."""
+    """The cells of one lane as attributes, and the statements that chips share."""
 
     def __init__(self, t: Stating, step: "Step", lane: int) -> None:
         self._t = t
-        self._family_number = step.family_number
+        self._chip_number = step.chip_number
         self._in_place = step.in_place
         self._before: Word = (0, 0)  # of rs1, where rd takes its place
         self._registers = {"d": 0, "a": 0, "b": 0}  # type: dict[str, Any]
@@ -162,7 +162,7 @@ class Lane:
         """This is an instruction of the program, with ``following`` in its entry, and its turn has come."""
         self._t.receive(VM, message(Tag.STATE, self.clk, self.pc), self.on, weight=1)
         registers = self._registers.values()
-        self.look(Tag.PROGRAM, self._family_number, self.pc, following, *registers, imm, imm2)
+        self.look(Tag.PROGRAM, self._chip_number, self.pc, following, *registers, imm, imm2)
 
     def halt(self, code: Word) -> None:
         """This is the last cycle."""
@@ -170,7 +170,7 @@ class Lane:
 
 
 class Executed(Protocol):
-    """Executed instructions, as a family sees those that it might prove: one value each, in arrays of some device.
+    """Executed instructions, as a chip sees those that it might prove: one value each, in arrays of some device.
 
     All are uint64 but where an operation gives flags; numbers that are not bounded here are mod 2^64.
     """
@@ -214,13 +214,13 @@ class Executed(Protocol):
 
 
 class Step(Air):
-    """A family of instructions: one lane executes one of them.
+    """A chip of instructions: one lane executes one of them.
 
     A subclass lists the ``cells`` of a lane and says in ``rule`` what holds in it. Idle lanes are zero everywhere.
     """
 
     cells: ClassVar[tuple[str, ...]] = ()  # beside BASE
-    family_number: int = 0  # its number in the program table
+    chip_number: int = 0  # its number in the program table
     in_place: bool = False  # whether rd is rs1, and one access at SLOT_D serves both
 
     def __init__(self, lanes: int = 1) -> None:
@@ -246,11 +246,11 @@ class Step(Air):
         raise NotImplementedError
 
     def fits(self, r: Executed) -> Any:
-        """Which of the executed instructions ``r`` this family can prove: a mask, or True for all."""
+        """Which of the executed instructions ``r`` this chip can prove: a mask, or True for all."""
         return True
 
     def witness(self, r: Executed) -> dict[str, Any]:
-        """The cells of the executed instructions ``r`` that do not follow from their names (see ``traces.families``).
+        """The cells of the executed instructions ``r`` that do not follow from their names (see ``traces.chips``).
 
         By name, an array for each cell; a list of them, or of such lists, where there are several of one name.
         """

@@ -1,4 +1,4 @@
-"""What the lanes of a family access, and when in their cycle."""
+"""What the lanes of a chip access, and when in their cycle."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""The trace of a family of instructions: the cells of its lanes, by code that is found once for each family."""
+"""The trace of a chip of instructions: the cells of its lanes, by code that is found once for each chip."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -11,7 +11,7 @@ from graphprover.air.columns import Columns
 from graphprover.device import Array, Device
 from graphprover.vm.kernels import fill_lanes
 from graphprover.vm.kernels.lanes import Code, Lanes
-from graphprover.vm.tables.chips import FAMILIES
+from graphprover.vm.tables.chips import CHIPS
 from graphprover.vm.tables.clock import clock_of
 from graphprover.vm.tables.limbs import limbs
 from graphprover.vm.tables.step import Step
@@ -26,8 +26,8 @@ _NAMED = ("clk", "pc", "a_at", "b_at", "d_at", "imm", "imm2", "following")  # ce
 _LIMBS = {"a": "a", "b": "b", "old": "d", "m": "old"}  # by the name of two cells, the value that they are the limbs of
 
 
-def family_trace(device: Device, run: Run, *, step: Step, height: int, first: int, last: int) -> Array:
-    """The trace of a family that proves the cycles first..last of the run's order."""
+def chip_trace(device: Device, run: Run, *, step: Step, height: int, first: int, last: int) -> Array:
+    """The trace of a chip that proves the cycles first..last of the run's order."""
     trace = device.arrays.empty((step.describe().main_width, height), dtype=np.uint64)
     code = code_of(step.name, step.lanes)
     lanes = Lanes(last - first, clock_of(run.start), sources(device, run, first, last, code.loads))
@@ -36,16 +36,16 @@ def family_trace(device: Device, run: Run, *, step: Step, height: int, first: in
 
 
 @cache
-def code_of(family: str, lanes: int) -> Code:
-    """What the lanes of a family run."""
-    step, formulas = FAMILIES[family](lanes), Formulas()
+def code_of(chip: str, lanes: int) -> Code:
+    """What the lanes of a chip run."""
+    step, formulas = CHIPS[chip](lanes), Formulas()
     cells = cells_of(step, Symbols(formulas))
     places = []
     for column in Columns(step.columns).families.values():
         size = prod(column.shape[1:])
         members = list(_flat(cells[column.name]))
         if len(members) != size:
-            raise ValueError(f"{family} has {len(members)} values for {size} cells called {column.name}")
+            raise ValueError(f"{chip} has {len(members)} values for {size} cells called {column.name}")
         places += [Cell(formulas.of(x).number, column.offset + i, size) for i, x in enumerate(members)]
     return assemble(formulas, places, lanes)
 

@@ -14,7 +14,7 @@ from graphprover.air.description import reachable
 from graphprover.air.expression import ADD, CONST, MAIN, MUL, NEG, SUB
 from graphprover.device import Array, Device
 from graphprover.field import P
-from graphprover.statement.trace_task import Recipe
+from graphprover.statement.trace_task import TraceTask
 from graphprover.vm.kernels import count_entries, count_keys
 from graphprover.vm.kernels.keys import KEY_WORDS, TERM_WORDS, Keys
 from graphprover.vm.statement.shape import MOST_FEW, few_packing
@@ -36,34 +36,38 @@ _PLACES = np.array([*range(8, 16), *range(8)], dtype=np.uint64)  # of the bits o
 _PAIRS = (Tag.BYTES, Tag.AND)  # whose key is 256 a + b
 
 
-def count_recipe(traces: Sequence[tuple[Recipe, AirDescription]], counted: Sequence[Recipe] = ()) -> Recipe:
+def count_trace_task(
+    traces: Sequence[tuple[TraceTask, AirDescription]], counted: Sequence[TraceTask] = ()
+) -> TraceTask:
     """All counts, from these traces: each large one by itself, all small ones together.
 
     ``counted`` give more counts, as `count` does.
     """
-    groups: list[list[tuple[Recipe, AirDescription]]] = [[]]
-    for recipe, air in traces:
-        if recipe.shape[0] * recipe.shape[1] > FEW:
-            groups.append([(recipe, air)])
+    groups: list[list[tuple[TraceTask, AirDescription]]] = [[]]
+    for trace_task, air in traces:
+        if trace_task.shape[0] * trace_task.shape[1] > FEW:
+            groups.append([(trace_task, air)])
         else:
-            groups[0].append((recipe, air))
+            groups[0].append((trace_task, air))
     counts = tuple(
-        Recipe(f"counts.{i}", count, {"airs": [air for _, air in group]}, tuple(recipe for recipe, _ in group))
+        TraceTask(
+            f"counts.{i}", count, {"airs": [air for _, air in group]}, tuple(trace_task for trace_task, _ in group)
+        )
         for i, group in enumerate(groups)
         if group
     )
-    return Recipe("counts", add, {}, (*counts, *counted))
+    return TraceTask("counts", add, {}, (*counts, *counted))
 
 
-def fixed_recipes(total: Recipe) -> list[tuple[TableNumber, Recipe]]:
+def fixed_trace_tasks(total: TraceTask) -> list[tuple[TableNumber, TraceTask]]:
     """The fixed tables, from all counts."""
     return [
-        (number, Recipe(number.name.lower(), fixed_table, {"tags": tags}, (total,), (len(tags), SIZES[tags[0]])))
+        (number, TraceTask(number.name.lower(), fixed_table, {"tags": tags}, (total,), (len(tags), SIZES[tags[0]])))
         for number, tags in TABLES.items()
     ]
 
 
-def few_recipes(counts: np.ndarray, words: int) -> list[tuple[TableNumber, Recipe]] | None:
+def few_trace_tasks(counts: np.ndarray, words: int) -> list[tuple[TableNumber, TraceTask]] | None:
     """The same from counts that are known, with few numbers; None where they are too many.
 
     ``words``: committed cells of a row of all other tables but the boundary.
@@ -80,8 +84,8 @@ def few_recipes(counts: np.ndarray, words: int) -> list[tuple[TableNumber, Recip
     for height, first, last in few_packing(words).shares(len(numbers)):
         shape = len(_PLACES) + 1 + len(of_numbers), height
         fixed = {"asked": asked[:, first:last], "shape": shape}
-        found.append((TableNumber.FEW_NUMBERS, Recipe("few_numbers", few_numbers, fixed, shape=shape)))
-    return [*found, (TableNumber.POWERS, Recipe("powers", loaded, {"trace": of_powers}, shape=of_powers.shape))]
+        found.append((TableNumber.FEW_NUMBERS, TraceTask("few_numbers", few_numbers, fixed, shape=shape)))
+    return [*found, (TableNumber.POWERS, TraceTask("powers", loaded, {"trace": of_powers}, shape=of_powers.shape))]
 
 
 def count(device: Device, *traces: Array, airs: Sequence[AirDescription]) -> Array:

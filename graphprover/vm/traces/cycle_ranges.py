@@ -1,4 +1,4 @@
-"""A run cut into windows of cycles, each of which is proved in a piece of its own.
+"""A run cut into cycle ranges, each of which is proved in a shard of its own.
 
 Clocks and times are those of the run, so neighbours are joined by the messages of the bus alone.
 """
@@ -6,20 +6,21 @@ Clocks and times are those of the run, so neighbours are joined by the messages 
 from itertools import pairwise
 
 
-def windows_of(cycles: int, pieces: int = 1, length: int | None = None) -> list[range]:
-    """The windows of a run of so many cycles: so many ``pieces`` of them, as equal as can be; or of this ``length``.
+def cycle_ranges_of(cycles: int, shards: int = 1, length: int | None = None) -> list[range]:
+    """The cycle ranges of a run of so many cycles: this number of ``shards`` of them, as equal as can be; or of this
+    ``length``.
 
-    The last window of a ``length`` may be shorter. Raises ValueError for both, for numbers below 1, and for more pieces
-    than there are cycles.
+    The last cycle range of a ``length`` may be shorter. Raises ValueError for both, for numbers below 1, and for more
+    shards than there are cycles.
     """
     if length is not None:
-        if pieces != 1:
-            raise ValueError("a run is cut into so many pieces or into windows of so many cycles, not both")
+        if shards != 1:
+            raise ValueError("a run is cut into this number of shards or into cycle ranges of so many cycles, not both")
         if length < 1:
-            raise ValueError(f"a window has at least one cycle, not {length}")
+            raise ValueError(f"a cycle range has at least one cycle, not {length}")
         bounds = [*range(0, cycles, length), cycles]
-    elif 1 <= pieces <= cycles:
-        bounds = [cycles * i // pieces for i in range(pieces + 1)]
+    elif 1 <= shards <= cycles:
+        bounds = [cycles * i // shards for i in range(shards + 1)]
     else:
-        raise ValueError(f"a run of {cycles:,} cycles is cut into 1 to {cycles:,} pieces, not {pieces:,}")
+        raise ValueError(f"a run of {cycles:,} cycles is cut into 1 to {cycles:,} shards, not {shards:,}")
     return [range(start, end) for start, end in pairwise(bounds)]

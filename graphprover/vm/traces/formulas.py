@@ -1,4 +1,4 @@
-"""Formulas: what a family computes of the cycles that it proves, found by letting it compute with symbols."""
+"""Formulas: what a chip computes of the cycles that it proves, found by letting it compute with symbols."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple

@@ -1,13 +1,15 @@
-"""The traces of the permutation and of the even numbers that it looks up, from the states before a window's calls."""
+"""The traces of the permutation and of the even numbers that it looks up, from the states before a cycle range's
+calls.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from graphprover.device import Array, Device
 from graphprover.statement.cells import cells_per_row
-from graphprover.statement.trace_task import Recipe
+from graphprover.statement.trace_task import TraceTask
 from graphprover.vm.kernels import count_evens, fill_keccak_f
-from graphprover.vm.statement.shape import Price, packing
+from graphprover.vm.statement.shape import LayoutPolicy, packing
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import TableNumber
 from graphprover.vm.tables.keccak_f import DIGITS, EVENS, WIDTH
@@ -23,14 +25,16 @@ class Calls:
     clocks: Array  # uint64 (calls,): their numbers
 
 
-def keccak_recipes(machine: Machine, calls: Recipe, count: int, price: Price) -> Iterator[tuple[int, Recipe]]:
+def keccak_trace_tasks(
+    machine: Machine, calls: TraceTask, count: int, policy: LayoutPolicy
+) -> Iterator[tuple[int, TraceTask]]:
     """The tables of so many calls, with their numbers; ``calls`` gives `Calls`."""
     cells = cells_per_row(machine.air(TableNumber.KECCAK_F, 0, 0).describe())
-    shares = list(packing(TableNumber.KECCAK_F, cells, price).shares(count))
+    shares = list(packing(TableNumber.KECCAK_F, cells, policy).shares(count))
     for height, first, last in shares:
         fixed = {"height": height, "first": first, "last": last}
-        yield int(TableNumber.KECCAK_F), Recipe("keccak_f", keccak_f_trace, fixed, (calls,), (WIDTH, height))
-    yield int(TableNumber.EVEN), Recipe("even", even_trace, {"shares": shares}, (calls,), (3 * DIGITS + 1, EVENS))
+        yield int(TableNumber.KECCAK_F), TraceTask("keccak_f", keccak_f_trace, fixed, (calls,), (WIDTH, height))
+    yield int(TableNumber.EVEN), TraceTask("even", even_trace, {"shares": shares}, (calls,), (3 * DIGITS + 1, EVENS))
 
 
 def calls_of(device: Device, run: Run, *, start: int, end: int) -> Calls:

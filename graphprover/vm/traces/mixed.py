@@ -1,4 +1,4 @@
-"""The trace of a table that families share: the rows of each, made as those of a table of its own."""
+"""The trace of a table that chips share: the rows of each, made as those of a table of its own."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from graphprover.device import Array, Device
 from graphprover.vm.kernels import place_columns
 from graphprover.vm.statement.shape import rows_for
 from graphprover.vm.tables.step import Step
-from graphprover.vm.traces.chips import family_trace
+from graphprover.vm.traces.chips import chip_trace
 from graphprover.vm.traces.counts import count
 from graphprover.vm.traces.run import Run
 
 
 @dataclass(frozen=True, eq=False)
 class Few:
-    """The few instructions of a family that shares a table: the cycles first..last of the run's order."""
+    """The few instructions of a chip that shares a table: the cycles first..last of the run's order."""
 
     step: Step  # of one lane
     first: int
@@ -26,20 +26,20 @@ class Few:
 
 @dataclass(frozen=True)
 class Share:
-    """Rows of a family in a table that it shares."""
+    """Rows of a chip in a table that it shares."""
 
-    family: int  # its number among those that share
+    chip: int  # its number among those that share
     columns: tuple[int, ...]  # where each of its columns is
-    start: int  # the first of the rows, among the family's own
+    start: int  # the first of the rows, among the chip's own
     first: int  # and here
     rows: int
 
 
-def few_traces(device: Device, run: Run, *, families: Sequence[Few]) -> list[Array]:
-    """The trace of each family, as if it had a table of its own."""
+def few_traces(device: Device, run: Run, *, chips: Sequence[Few]) -> list[Array]:
+    """The trace of each chip, as if it had a table of its own."""
     return [
-        family_trace(device, run, step=few.step, height=rows_for(few.last - few.first), first=few.first, last=few.last)
-        for few in families
+        chip_trace(device, run, step=few.step, height=rows_for(few.last - few.first), first=few.first, last=few.last)
+        for few in chips
     ]
 
 
@@ -49,10 +49,10 @@ def count_few(device: Device, traces: Sequence[Array], *, airs: Sequence[AirDesc
 
 
 def mixed_trace(device: Device, traces: Sequence[Array], *, shares: Sequence[Share], width: int, height: int) -> Array:
-    """The trace of a table of so many columns and rows, from the families' own; rows of none are zeros."""
+    """The trace of a table of so many columns and rows, from the chips' own; rows of none are zeros."""
     main = device.arrays.zeros((width, height), dtype=np.uint64)
     moves = [
-        (share.family, own, share.start, column, share.first, share.rows)
+        (share.chip, own, share.start, column, share.first, share.rows)
         for share in shares
         for own, column in enumerate(share.columns)
     ]

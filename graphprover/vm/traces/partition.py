@@ -1,9 +1,9 @@
-"""Which family proves which cycle: what must be known before any table is made, since it decides their heights.
+"""Which chip proves which cycle: what must be known before any table is made, since it decides their heights.
 
-A cycle meets an entry of the program table: its instruction, as one family proves it. Which one it is follows from the
+A cycle meets an entry of the program table: its instruction, as one chip proves it. Which one it is follows from the
 instruction and from the way it went (`graphprover.vm.traces.ways`). Entries that cycles may meet for the same reason
-are a group: those of one family, of instructions with the same outcomes, in the same place among them. The order of a
-window is that of its groups, and in each of them that of time; a family's are neighbours.
+are a group: those of one chip, of instructions with the same outcomes, in the same place among them. The order of a
+cycle range is that of its groups, and in each of them that of time; a chip's are neighbours.
 """
 
 import threading
@@ -19,60 +19,60 @@ from graphprover.vm.executor.record import INTERVAL, LOG_INTERVAL
 from graphprover.vm.kernels import census, replay
 from graphprover.vm.kernels.tape import ACCESSES, NO_STEP, Tape, empty_cycles
 from graphprover.vm.program.isa import disassemble
-from graphprover.vm.statement.shape import Price, least_for
+from graphprover.vm.statement.shape import LayoutPolicy, least_for
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import IN_PLACE, NARROW
-from graphprover.vm.statement.version import FAMILY_NUMBERS
-from graphprover.vm.tables.chips import family_table
+from graphprover.vm.statement.version import CHIP_NUMBERS
+from graphprover.vm.tables.chips import chip_table
 from graphprover.vm.traces.accesses import Access, accesses_of
 from graphprover.vm.traces.ways import WAYS, entries_by_way, kinds
 
-_NAMES = {number: name for name, number in FAMILY_NUMBERS.items()}
+_NAMES = {number: name for name, number in CHIP_NUMBERS.items()}
 
 
 class Unprovable(ValueError):
-    """An instruction that executed, but that no family can prove."""
+    """An instruction that executed, but that no chip can prove."""
 
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """The groups of a program's entries, by the number of their family, then as instructions have them."""
+    """The groups of a program's entries, by the number of their chip, then as instructions have them."""
 
     of: np.ndarray  # int64 (entries,), the group of each entry
-    family: np.ndarray  # int64 (groups,), its number
+    chip: np.ndarray  # int64 (groups,), its number
     other: np.ndarray  # int64 (groups,), the next among these outcomes: behind IN_PLACE or NARROW, it proves the same
 
     def heirs(self, dropped: frozenset[int]) -> np.ndarray:
-        """The group that proves what each proves, int64 (groups,), without families of these numbers."""
+        """The group that proves what each proves, int64 (groups,), without chips of these numbers."""
         found = np.arange(len(self.other))
-        while (gone := np.isin(self.family[found], list(dropped))).any():
+        while (gone := np.isin(self.chip[found], list(dropped))).any():
             found[gone] = self.other[found[gone]]
         return found
 
 
 @dataclass(frozen=True)
 class Late:
-    """Accesses of a family that come too late."""
+    """Accesses of a chip that come too late."""
 
     access: Access
-    first: int  # the family's cycles in the order
+    first: int  # the chip's cycles in the order
     last: int
     count: int
 
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """The cycles of a window, family by family."""
+    """The cycles of a cycle range, chip by chip."""
 
     groups: int
     steps: np.ndarray  # uint64 (WAYS instructions,): the entry of each way, and above it the group; or NO_STEP
-    shares: Mapping[str, tuple[int, int]]  # where each family that proves any begins and ends in the order
-    late: tuple[Late, ...]  # by family, then by access
+    shares: Mapping[str, tuple[int, int]]  # where each chip that proves any begins and ends in the order
+    late: tuple[Late, ...]  # by chip, then by access
 
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """What a device has counted of a window."""
+    """What a device has counted of a cycle range."""
 
     steps: Array
     places: Array  # uint32 (groups, intervals): how many cycles come before those of a group in an interval
@@ -82,7 +82,7 @@ class Counted:
 
 
 def count(device: Device, tape: Tape, steps: np.ndarray, groups: int) -> Counted:
-    """Replay a window for its counts."""
+    """Replay a cycle range for its counts."""
     arrays = device.arrays
     there, shape = device.load(steps), (groups, len(tape.index))
     counts, late = arrays.zeros(shape, dtype=np.uint32), arrays.zeros((groups, ACCESSES), dtype=np.uint64)
@@ -93,36 +93,36 @@ def count(device: Device, tape: Tape, steps: np.ndarray, groups: int) -> Counted
     return Counted(there, sums[:-1].reshape(shape), sums[1:].reshape(shape), late, refused)
 
 
-def partition(machine: Machine, device: Device, tape: Tape, cycles: int, price: Price) -> Partition:
-    """Every cycle of a window to the cheapest family that can prove it; raises Unprovable.
+def partition(machine: Machine, device: Device, tape: Tape, cycles: int, policy: LayoutPolicy) -> Partition:
+    """Every cycle of a cycle range to the cheapest chip that can prove it; raises Unprovable.
 
     ``cycles``: those of the whole run.
     """
     groups = groups_of(machine)
     with device.task():
-        counted = count(device, tape, steps_of(machine, frozenset()), len(groups.family))
+        counted = count(device, tape, steps_of(machine, frozenset()), len(groups.chip))
         ends = device.fetch(counted.ends[:, -1])
         refused, late = device.fetch(counted.refused), device.fetch(counted.late)
     _check(machine, device, tape, refused)
     totals = np.diff(ends, prepend=np.uint32(0)).astype(np.int64)
-    dropped = dropped_families(groups, totals, cycles, price)
+    dropped = dropped_chips(groups, totals, cycles, policy)
     heirs = groups.heirs(dropped)
     totals, late = (_inherited(values, heirs) for values in (totals, late.astype(np.int64)))
-    return Partition(len(groups.family), steps_of(machine, dropped), *_families(groups.family, totals, late))
+    return Partition(len(groups.chip), steps_of(machine, dropped), *_chips(groups.chip, totals, late))
 
 
-def dropped_families(groups: Groups, totals: np.ndarray, cycles: int, price: Price) -> frozenset[int]:
-    """The families, by number, that prove too little for tables of their own, and all of it in another's stead.
+def dropped_chips(groups: Groups, totals: np.ndarray, cycles: int, policy: LayoutPolicy) -> frozenset[int]:
+    """The chips, by number, that prove too little for tables of their own, and all of it in another's stead.
 
-    ``totals``: int64 (groups,), the cycles of each group, where no family is dropped; ``cycles``: those of the run.
+    ``totals``: int64 (groups,), the cycles of each group, where no chip is dropped; ``cycles``: those of the run.
     """
     dropped: frozenset[int] = frozenset()
     for ending in (IN_PLACE, NARROW):  # the narrow ones take what those in place leave
-        proved = np.bincount(groups.family, weights=_inherited(totals, groups.heirs(dropped)))
+        proved = np.bincount(groups.chip, weights=_inherited(totals, groups.heirs(dropped)))
         dropped |= {
             number
-            for number in np.unique(groups.family).tolist()
-            if _NAMES[number].endswith(ending) and proved[number] < least_for(_NAMES[number], cycles, price)
+            for number in np.unique(groups.chip).tolist()
+            if _NAMES[number].endswith(ending) and proved[number] < least_for(_NAMES[number], cycles, policy)
         }
     return dropped
 
@@ -134,15 +134,15 @@ def _inherited(values: np.ndarray, heirs: np.ndarray) -> np.ndarray:
     return found
 
 
-def _families(
-    family: np.ndarray, totals: np.ndarray, late: np.ndarray
+def _chips(
+    chip: np.ndarray, totals: np.ndarray, late: np.ndarray
 ) -> tuple[dict[str, tuple[int, int]], tuple[Late, ...]]:
     shares, found, end = {}, [], 0
-    for number in np.unique(family[totals > 0]).tolist():
-        name, own = _NAMES[number], family == number
+    for number in np.unique(chip[totals > 0]).tolist():
+        name, own = _NAMES[number], chip == number
         start, end = end, end + int(totals[own].sum())
         shares[name] = start, end
-        for access in accesses_of(family_table(name)):
+        for access in accesses_of(chip_table(name)):
             count = int(late[own, access.column].sum())
             if count:
                 found.append(Late(access, start, end, count))
@@ -150,7 +150,7 @@ def _families(
 
 
 def _check(machine: Machine, device: Device, tape: Tape, refused: np.ndarray) -> None:
-    """Raises Unprovable for a cycle that no family proves, or that no single bump helps."""
+    """Raises Unprovable for a cycle that no chip proves, or that no single bump helps."""
     unproved, unreached = refused.tolist()
     if unproved != NO_STEP:
         at = _instruction_of(machine, device, tape, unproved)
@@ -185,14 +185,14 @@ _groups: "WeakKeyDictionary[Machine, Groups]" = WeakKeyDictionary()
 
 
 def _make_groups(machine: Machine) -> Groups:
-    family, of = machine.family_of_entry, machine.instruction_of_entry
+    chip, of = machine.chip_of_entry, machine.instruction_of_entry
     outcome = np.arange(len(of)) - machine.first_entry[of]
-    assert family.max() < 1 << 8 and outcome.max() < 8
+    assert chip.max() < 1 << 8 and outcome.max() < 8
     outcomes = np.zeros(len(machine.instructions.op), dtype=np.uint64)
-    np.add.at(outcomes, of, family.astype(np.uint64) << (8 * outcome).astype(np.uint64))
+    np.add.at(outcomes, of, chip.astype(np.uint64) << (8 * outcome).astype(np.uint64))
     _, at, which = np.unique(outcomes, return_index=True, return_inverse=True)
     kind = np.argsort(np.argsort(at))[which]  # numbered as they appear
-    keys, group = np.unique((family << 48) + (kind[of] << 8) + outcome, return_inverse=True)
+    keys, group = np.unique((chip << 48) + (kind[of] << 8) + outcome, return_inverse=True)
     other = np.arange(len(keys))
     (followed,) = (of[1:] == of[:-1]).nonzero()
     other[group[followed]] = group[followed + 1]
@@ -200,7 +200,7 @@ def _make_groups(machine: Machine) -> Groups:
 
 
 def steps_of(machine: Machine, dropped: frozenset[int] = frozenset()) -> np.ndarray:
-    """Return the entry and the group of each way of each instruction, without families of these numbers.
+    """Return the entry and the group of each way of each instruction, without chips of these numbers.
 
     The last `MOST_STEPS` arrays of a program are cached, so the caller must not write to the array; see `Partition`.
     """
@@ -215,7 +215,7 @@ def steps_of(machine: Machine, dropped: frozenset[int] = frozenset()) -> np.ndar
     return found
 
 
-MOST_STEPS = 4  # runs of one program drop the same families, or few others; 32 bytes an instruction each
+MOST_STEPS = 4  # runs of one program drop the same chips, or few others; 32 bytes an instruction each
 _steps: "WeakKeyDictionary[Machine, OrderedDict[frozenset[int], np.ndarray]]" = WeakKeyDictionary()
 _caching = threading.Lock()
 
@@ -224,6 +224,6 @@ def _make_steps(machine: Machine, dropped: frozenset[int]) -> np.ndarray:
     groups = groups_of(machine)
     without = np.zeros(max(_NAMES) + 1, dtype=bool)
     without[list(dropped)] = True
-    entries = entries_by_way(kinds(machine.instructions), machine.first_entry, machine.family_of_entry, without).ravel()
+    entries = entries_by_way(kinds(machine.instructions), machine.first_entry, machine.chip_of_entry, without).ravel()
     steps = (groups.of[np.maximum(entries, 0)] << 32 | entries).astype(np.uint64)
     return np.where(entries < 0, np.uint64(NO_STEP), steps)

@@ -7,38 +7,38 @@ import numpy as np
 from graphprover.air.description import AirDescription
 from graphprover.vm.statement.shape import KECCAK_CALL, Kind
 from graphprover.vm.statement.statement import Machine
-from graphprover.vm.statement.table_numbers import FAMILY_TABLES, SHARED, TableNumber
-from graphprover.vm.statement.version import FAMILY_NUMBERS
+from graphprover.vm.statement.table_numbers import CHIP_TABLES, SHARED, TableNumber
+from graphprover.vm.statement.version import CHIP_NUMBERS
 
 
-def families_of(machine: Machine) -> set[str]:
+def chips_of(machine: Machine) -> set[str]:
     """Those of the program's instructions."""
-    own = set(np.unique(machine.family_of_entry).tolist())
-    return {name for name, number in FAMILY_NUMBERS.items() if number in own}
+    own = set(np.unique(machine.chip_of_entry).tolist())
+    return {name for name, number in CHIP_NUMBERS.items() if number in own}
 
 
-def possible_tables(machine: Machine, families: set[str] | None = None) -> Iterator[AirDescription]:
-    """The tables of a program's proofs, with these families or its own; those first that most of them have.
+def possible_tables(machine: Machine, chips: set[str] | None = None) -> Iterator[AirDescription]:
+    """The tables of a program's proofs, with these chips or its own; those first that most of them have.
 
     Without output and stated input, whose tables have as many columns as words.
     """
-    families = families_of(machine) if families is None else families
+    chips = chips_of(machine) if chips is None else chips
     others = {*TableNumber} - {TableNumber.OUTPUT, TableNumber.STATED_INPUT}
     others -= {TableNumber.IMAGE} - set(machine.preprocessed(Kind.FIRST))
-    if KECCAK_CALL not in families:
+    if KECCAK_CALL not in chips:
         others -= {TableNumber.KECCAK_F, TableNumber.EVEN}
-    others -= {number for number, sharing in SHARED.items() if families.isdisjoint(sharing)}
-    tables = sorted((table.lanes, table.family, n) for n, table in FAMILY_TABLES.items() if table.family in families)
+    others -= {number for number, sharing in SHARED.items() if chips.isdisjoint(sharing)}
+    tables = sorted((table.lanes, table.chip, n) for n, table in CHIP_TABLES.items() if table.chip in chips)
     for number in (0, *sorted(others), *(number for *_, number in tables)):
         yield machine.air(number, tables=2, output_words=0).describe()
 
 
 def shared_tables(machine: Machine) -> Iterator[AirDescription]:
-    """Those of them that families share and that the program's runs are likely to have; one is in every proof.
+    """Those of them that chips share and that the program's runs are likely to have; one is in every proof.
 
-    All programs have the families of words that cross a boundary, and few runs do.
+    All programs have the chips of words that cross a boundary, and few runs do.
     """
-    families = {name for name in families_of(machine) if not name.endswith("_crossing")}
+    chips = {name for name in chips_of(machine) if not name.endswith("_crossing")}
     for number, sharing in SHARED.items():
-        if not families.isdisjoint(sharing):
+        if not chips.isdisjoint(sharing):
             yield machine.air(number, tables=2, output_words=0).describe()

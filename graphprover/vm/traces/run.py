@@ -1,4 +1,4 @@
-"""A window of a run as arrays of one device, replayed from its record: what the traces of families are made from."""
+"""A cycle range of a run as arrays of one device, replayed from its record: what the traces of chips are made from."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,18 +17,18 @@ from graphprover.vm.traces.partition import Partition, count
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A window's cycles, which are counted from its first, as arrays of one device."""
+    """A cycle range's cycles, which are counted from its first, as arrays of one device."""
 
-    start: int  # the window's first cycle in the run
+    start: int  # the cycle range's first cycle in the run
     cycles: Cycles
     old: Array  # uint64 (accesses,), see ``Record``
     clock: Array  # uint32 (accesses,)
     program: Mapping[str, Array]  # uint64, columns of the program table; offset: the instruction's immediate mod 2^64
 
 
-def load_tape(device: Device, *, machine: Machine, record: Record, window: range) -> Tape:
+def load_tape(device: Device, *, machine: Machine, record: Record, cycle_range: range) -> Tape:
     """What is to be replayed of a run, on a device."""
-    first, last = window.start >> LOG_INTERVAL, -(-window.stop // INTERVAL)
+    first, last = cycle_range.start >> LOG_INTERVAL, -(-cycle_range.stop // INTERVAL)
     begin = int(record.at[first])
     end = int(record.at[last]) if last < len(record.at) else len(record.old)
     return Tape(
@@ -41,13 +41,13 @@ def load_tape(device: Device, *, machine: Machine, record: Record, window: range
         values=device.load(record.values[first:last]),
         times=device.load(record.times[first:last]),
         start=first << LOG_INTERVAL,
-        first=window.start,
-        last=window.stop,
+        first=cycle_range.start,
+        last=cycle_range.stop,
     )
 
 
 def load_run(device: Device, tape: Tape, *, machine: Machine, partition: Partition) -> Run:
-    """The cycles of a window, and their order."""
+    """The cycles of a cycle range, and their order."""
     counted = count(device, tape, partition.steps, partition.groups)
     cycles = empty_cycles(device, tape.last - tape.first, len(tape.old))
     replay(device, tape, counted.steps, counted.places, cycles)

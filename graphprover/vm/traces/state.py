@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from graphprover.device import Array, Device
-from graphprover.statement.trace_task import Recipe
+from graphprover.statement.trace_task import TraceTask
 from graphprover.vm.executor.execute import Execution
 from graphprover.vm.executor.record import Memory, Registers
 from graphprover.vm.program.io import INPUT_BASE, MAX_INPUT_BYTES, MEMORY_END, OUTPUT_BASE
@@ -30,14 +30,14 @@ def output_words(execution: Execution, memory: Memory) -> np.ndarray:
     return words
 
 
-def state_recipes(
+def state_trace_tasks(
     machine: Machine, registers: Registers, memory: Memory, words: int, stated: np.ndarray
-) -> Iterator[tuple[int, Recipe]]:
+) -> Iterator[tuple[int, TraceTask]]:
     """The tables of registers and memory that the execution needs, where ``words`` are put out.
 
     ``stated``: the words of a stated input, uint64; none where none is.
     """
-    yield TableNumber.REGISTERS, Recipe("registers", register_file, {"registers": registers}, shape=(3, MIN_ROWS))
+    yield TableNumber.REGISTERS, TraceTask("registers", register_file, {"registers": registers}, shape=(3, MIN_ROWS))
     borders = (
         (TableNumber.IMAGE, machine.zero_base),
         (TableNumber.ZERO, INPUT_BASE),
@@ -61,17 +61,17 @@ def state_recipes(
         if number == TableNumber.IMAGE:
             image = machine.image
             fixed |= {"addresses": image.addresses, "values": image.values}
-            yield number, Recipe("image", image_memory, fixed, shape=(3, rows_for(len(image.addresses))))
+            yield number, TraceTask("image", image_memory, fixed, shape=(3, rows_for(len(image.addresses))))
             continue
         air = machine.air(number, 0, words, len(stated))
         rows = rows_for(air.rows if isinstance(air, PublicWords) else Region.needed(count))
         fixed["air"], shape = air, (air.describe().main_width, rows)
         if number == TableNumber.OUTPUT:
-            yield number, Recipe("output", output_memory, fixed, shape=shape)
+            yield number, TraceTask("output", output_memory, fixed, shape=shape)
         elif number == TableNumber.STATED_INPUT:
-            yield number, Recipe("stated_input", stated_input, fixed | {"stated": stated}, shape=shape)
+            yield number, TraceTask("stated_input", stated_input, fixed | {"stated": stated}, shape=shape)
         else:
-            yield number, Recipe(number.name.lower(), region_memory, fixed | {"rows": rows}, shape=shape)
+            yield number, TraceTask(number.name.lower(), region_memory, fixed | {"rows": rows}, shape=shape)
 
 
 # Few words, so that the host makes these traces, but for those of a region.

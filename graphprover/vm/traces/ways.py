@@ -1,8 +1,8 @@
 """Which way an instruction goes, of those that its entries of the program table are for.
 
-An *entry* is an instruction as one family proves it. Which of its entries a cycle meets depends on little of what the
+An *entry* is an instruction as one chip proves it. Which of its entries a cycle meets depends on little of what the
 instruction did there, its *way*, a number below WAYS; where it depends on nothing, any way will do. `entries_by_way`
-asks the families themselves which entry proves which way.
+asks the chips themselves which entry proves which way.
 """
 
 from functools import cache
@@ -13,8 +13,8 @@ import numpy as np
 from graphprover.runtime.numba_cache import njit
 from graphprover.vm.program.io import EXIT, KECCAK_F
 from graphprover.vm.program.isa import ACCESS_BYTES, ILLEGAL, Instructions, Op
-from graphprover.vm.statement.version import FAMILY_NUMBERS
-from graphprover.vm.tables.chips import FAMILIES
+from graphprover.vm.statement.version import CHIP_NUMBERS
+from graphprover.vm.tables.chips import CHIPS
 
 WAYS = 4
 FAR_BASE = 3  # of a load or store whose base is at or above 2^32, which nothing proves
@@ -43,19 +43,19 @@ def kinds(code: Instructions) -> np.ndarray:
 
 
 def entries_by_way(
-    kind: np.ndarray, first: np.ndarray, families: np.ndarray, without: np.ndarray | None = None
+    kind: np.ndarray, first: np.ndarray, chips: np.ndarray, without: np.ndarray | None = None
 ) -> np.ndarray:
     """The entry of each instruction for each way, the first that proves it, or -1: int64 (instructions, WAYS).
 
-    ``kind`` (instructions,); ``first`` (instructions + 1,) of the entries of each instruction; ``families`` (entries,)
-    their numbers. Families that ``without`` has True for, bool (numbers,), prove nothing.
+    ``kind`` (instructions,); ``first`` (instructions + 1,) of the entries of each instruction; ``chips`` (entries,)
+    their numbers. Chips that ``without`` has True for, bool (numbers,), prove nothing.
     """
-    names = {number: name for name, number in FAMILY_NUMBERS.items()}
+    names = {number: name for name, number in CHIP_NUMBERS.items()}
     counts = np.diff(first)
     found = np.full((len(kind), WAYS), -1, dtype=np.int64)
     for outcome in reversed(range(int(counts.max(initial=0)))):
         (some,) = (counts > outcome).nonzero()
-        numbers = families[first[some] + outcome].astype(np.int64)
+        numbers = chips[first[some] + outcome].astype(np.int64)
         if without is not None:
             some, numbers = some[~without[numbers]], numbers[~without[numbers]]
         pairs, which = np.unique(numbers << 8 | kind[some], return_inverse=True)
@@ -65,8 +65,8 @@ def entries_by_way(
 
 
 @cache  # a few hundred, and each run asks for those of its program
-def _fits(family: str, kind: int) -> np.ndarray:
-    """Which ways of a kind a family proves, by an example of each: bool (WAYS,)."""
+def _fits(chip: str, kind: int) -> np.ndarray:
+    """Which ways of a kind a chip proves, by an example of each: bool (WAYS,)."""
     zero, one, minus = 0, 1, 2**64 - 1
     a, b, c, address = [[zero] * WAYS for _ in range(4)]
     if kind in (_EQUAL, _UNEQUAL):
@@ -91,7 +91,7 @@ def _fits(family: str, kind: int) -> np.ndarray:
         a, b = ([column[1], *column[:1] * 3] for column in (a, b))
     columns = (np.array(column, dtype=np.uint64) for column in (a, b, c, address))
     example = SimpleNamespace(**dict(zip(("a", "b", "c", "address"), columns, strict=True)))
-    return np.broadcast_to(FAMILIES[family](1).fits(example), WAYS)
+    return np.broadcast_to(CHIPS[chip](1).fits(example), WAYS)
 
 
 @njit(nogil=True, cache=True, forceinline=True)

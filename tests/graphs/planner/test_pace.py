@@ -7,13 +7,13 @@ from graphprover.device import CpuDevice
 from graphprover.examples import synthetic
 from graphprover.graphs.planner.pace import PROOF_BESIDE_PACE, expected_seconds, measured_pace, pace_text
 from graphprover.statement.statement import Statement
-from tests.trace_tasks import as_recipes
+from tests.trace_tasks import as_trace_tasks
 
 
 def test_a_proof_takes_about_what_is_expected() -> None:
     """In seconds of the processor, which other processes disturb less."""
     device = CpuDevice(1)
-    statement = as_recipes(Statement([synthetic.table(13, 40, 30)]))
+    statement = as_trace_tasks(Statement([synthetic.table(13, 40, 30)]))
     prove(statement, "sync", device=device)  # kernels compile
     with observed() as seen:
         prove(statement, "sync", device=device)

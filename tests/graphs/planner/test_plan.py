@@ -21,12 +21,12 @@ from graphprover.protocol.layout import make_layout
 from graphprover.prover.prepare import checked_traces, prepare
 from graphprover.reports.plan_text import peak_text, plan_rows
 from tests.graphs.test_proof_graph import FEW, example
-from tests.trace_tasks import as_recipes
+from tests.trace_tasks import as_trace_tasks
 
 
 @pytest.mark.parametrize("made", [False, True])
 def test_the_plan_has_the_tasks_and_dependencies_of_the_graph(made: bool) -> None:
-    stated = as_recipes(statement(5, 20, 4)) if made else statement(5, 20, 4)
+    stated = as_trace_tasks(statement(5, 20, 4)) if made else statement(5, 20, 4)
     layout = prepare(stated).layout
     task = proof_graph.build(
         Graph(CpuDevice(), "", batches(layout, CPU_BATCH)),
@@ -54,10 +54,10 @@ def test_every_round_that_works_has_a_cost() -> None:
 
 
 def test_the_model_knows_the_rounds_of_a_graph_and_no_others() -> None:
-    """Of one with recipes, preprocessed columns, lookups and several heights, which has them all."""
-    recipes = as_recipes(example(memory))
-    layout = prepare(recipes, parameters=FEW).layout
-    rounds = {task.round for task in make_plan(layout, main=checked_traces(recipes)).tasks.values()}
+    """Of one with trace tasks, preprocessed columns, lookups and several heights, which has them all."""
+    trace_tasks = as_trace_tasks(example(memory))
+    layout = prepare(trace_tasks, parameters=FEW).layout
+    rounds = {task.round for task in make_plan(layout, main=checked_traces(trace_tasks)).tasks.values()}
     costs = Costs(layout, batches(layout, CPU_BATCH), [])
     assert rounds == {*costs.of_table, *costs.rounds, *FREE}
     assert not FREE & {*costs.of_table, *costs.rounds} and not costs.of_table.keys() & costs.rounds.keys()
@@ -109,7 +109,7 @@ def test_nonces_planned_are_those_tried_on_average() -> None:
 @pytest.mark.parametrize("made", [False, True])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_measured_peak_is_near_the_planned_one(threads: int, made: bool) -> None:
-    stated = as_recipes(statement(13, 60, 12)) if made else statement(13, 60, 12)
+    stated = as_trace_tasks(statement(13, 60, 12)) if made else statement(13, 60, 12)
     device = CpuDevice(threads)
     prove(stated, device=device)
     planned = make_plan(prepare(stated).layout, main=checked_traces(stated)).peak_bytes(threads)
@@ -132,7 +132,7 @@ def test_text_names_every_task() -> None:
 def test_traces_that_the_proof_makes_are_in_its_peak() -> None:
     stated = statement(13, 60, 12)
     made, there = (
-        make_plan(prepare(stated).layout, main=checked_traces(some)) for some in (as_recipes(stated), stated)
+        make_plan(prepare(stated).layout, main=checked_traces(some)) for some in (as_trace_tasks(stated), stated)
     )
     (trace,) = (task.cost.kept for task in made.tasks.values() if task.round == "trace_main")
     assert trace == 60 * 8 << 13
@@ -171,4 +171,4 @@ def test_a_peak_is_planned_once_for_each_shape(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(plan, "make_plan", None)
     assert plan.peak_of(shapes[2].layout, one, shapes[2].traces) == peaks[0]
     with pytest.raises(TypeError):  # its traces are made, too
-        plan.peak_of(shapes[2].layout, one, checked_traces(as_recipes(statement(9, 20, 4))))
+        plan.peak_of(shapes[2].layout, one, checked_traces(as_trace_tasks(statement(9, 20, 4))))

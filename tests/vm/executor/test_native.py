@@ -197,7 +197,7 @@ def test_code_is_freed_while_other_threads_walk_their_stacks() -> None:
 WALKS = """
 import threading
 import numpy as np
-from graphprover.vm import native
+from graphprover.vm.executor import native
 from tests.vm.executor.test_native import program_in_a_loop
 
 program = program_in_a_loop()

@@ -11,7 +11,7 @@ from graphprover.vm.kernels import fill_bumps
 from graphprover.vm.kernels.bumps import Accessed
 from graphprover.vm.kernels.tape import ACCESSES, WORD, A, Tape
 from graphprover.vm.program.elf import Image
-from graphprover.vm.statement.shape import price_at
+from graphprover.vm.statement.shape import policy_at
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.tables.clock import FAR, SLOT_MEMORY, clock_of
 from graphprover.vm.tables.limbs import limbs, low_half
@@ -22,7 +22,7 @@ from graphprover.vm.traces.partition import Late, Partition, partition
 from graphprover.vm.traces.rows import Rows
 from graphprover.vm.traces.run import Run, load_run
 from tests.vm.kernels.test_tape import tape_of
-from tests.vm.programs import everything, priced
+from tests.vm.programs import everything, set_policy
 from tests.vm.traces.test_cycle_ranges import far_accesses
 
 PROGRAMS = {"everything": everything(), "far": far_accesses()}
@@ -35,8 +35,8 @@ def case(program: Image, later: int) -> tuple[Machine, Tape, Partition]:
     tape = tape_of(machine, 0, 1 << 40)
     tape = replace(tape, start=tape.start + later, first=tape.first + later, last=tape.last + later)
     with pytest.MonkeyPatch.context() as patch:
-        priced(patch, in_place=0)  # so that families whose rd is rs1 prove some
-        return machine, tape, partition(machine, CpuDevice(1), tape, tape.last - tape.first, price_at(None))
+        set_policy(patch, in_place=0)  # so that chips whose rd is rs1 prove some
+        return machine, tape, partition(machine, CpuDevice(1), tape, tape.last - tape.first, policy_at(None))
 
 
 def made(device: Device, machine: Machine, tape: Tape, parted: Partition) -> np.ndarray:

@@ -16,9 +16,9 @@ from graphprover.vm.program.elf import Image
 from graphprover.vm.program.io import KECCAK_F
 from graphprover.vm.program.isa import ACCESS_BYTES, Instruction, Op
 from graphprover.vm.statement.statement import Machine
-from graphprover.vm.statement.version import FAMILY_NUMBERS
+from graphprover.vm.statement.version import CHIP_NUMBERS
 from graphprover.vm.tables.bump import REACH
-from graphprover.vm.tables.chips import FAMILIES
+from graphprover.vm.tables.chips import CHIPS
 from graphprover.vm.tables.clock import FAR, SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, clock_of, time_of
 from graphprover.vm.tables.keccak_f import WORDS
 from graphprover.vm.traces.partition import groups_of, steps_of
@@ -28,12 +28,12 @@ from tests.vm.assemble import image, leave, li
 from tests.vm.programs import D, X, everything
 from tests.vm.traces.test_cycle_ranges import far_accesses
 
-NAMES = {number: name for name, number in FAMILY_NUMBERS.items()}
+NAMES = {number: name for name, number in CHIP_NUMBERS.items()}
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A window of a run, and what a device should find of it."""
+    """A cycle range of a run, and what a device should find of it."""
 
     tape: Tape
     steps: np.ndarray
@@ -57,7 +57,8 @@ def case(
     times: int | None = None,
     dropped: frozenset[int] = frozenset(),
 ) -> Case:
-    """A window from the cycle ``first`` on, at most to ``last``; its cycles so much ``later`` than what was before.
+    """A cycle range from the cycle ``first`` on, at most to ``last``; its cycles so much ``later`` than what was
+    before.
 
     ``times``: of the last accesses of all registers, if not their own.
     """
@@ -76,7 +77,7 @@ def case(
     instruction = machine.instruction_of_entry[cycles.entry]
     groups = groups_of(machine)
     group = groups.of[_entries(machine, run, instruction, dropped)]
-    counts = np.zeros((len(groups.family), len(taped.index)), dtype=np.uint32)
+    counts = np.zeros((len(groups.chip), len(taped.index)), dtype=np.uint32)
     np.add.at(counts, (group, (taped.first + cycles.order - taped.start) // INTERVAL), 1)
     late, refused = _late(machine, run, instruction, group, len(counts))
     order = np.argsort(group, kind="stable").astype(np.uint32)
@@ -84,27 +85,27 @@ def case(
 
 
 def tape_of(machine: Machine, first: int, last: int) -> Tape:
-    """A window from the cycle ``first`` on, at most to ``last``."""
+    """A cycle range from the cycle ``first`` on, at most to ``last``."""
     execution = execute(machine.image, b"some input", record=True)
     assert execution.record is not None
-    window = range(first, min(last, execution.cycles))
-    return load_tape(CpuDevice(1), machine=machine, record=execution.record, window=window)
+    cycle_range = range(first, min(last, execution.cycles))
+    return load_tape(CpuDevice(1), machine=machine, record=execution.record, cycle_range=cycle_range)
 
 
 def _entries(machine: Machine, run: Run, instruction: np.ndarray, dropped: frozenset[int]) -> np.ndarray:
-    """The first entry of each cycle's instruction whose family can prove it."""
-    families = machine.family_of_entry
+    """The first entry of each cycle's instruction whose chip can prove it."""
+    chips = machine.chip_of_entry
     rows = Rows(CpuDevice(1), run, slice(None))
     fits = {
-        number: np.broadcast_to(FAMILIES[NAMES[number]](1).fits(rows), instruction.shape)
-        for number in set(families.tolist()) - dropped
+        number: np.broadcast_to(CHIPS[NAMES[number]](1).fits(rows), instruction.shape)
+        for number in set(chips.tolist()) - dropped
     }
     found = np.full(len(instruction), -1)
     for outcome in reversed(range(8)):
         entry = machine.first_entry[instruction] + outcome
         entry = np.where(entry < machine.first_entry[instruction + 1], entry, -1)
         for number, fitting in fits.items():
-            found = np.where((entry >= 0) & (families[entry] == number) & fitting, entry, found)
+            found = np.where((entry >= 0) & (chips[entry] == number) & fitting, entry, found)
     assert (found == run.cycles.entry).all() or dropped
     return found
 
@@ -185,14 +186,14 @@ def repeated(one: Case, intervals: int) -> Case:
 
 
 PROGRAMS = {"everything": everything(6, 2), "far": far_accesses()}
-WINDOWS = [(0, 1 << 20), (0, 1), (1023, 1024), (1024, 2048), (900, 1000), (1000, 1001), (700, 2100), (33, 1 << 20)]
+CYCLE_RANGES = [(0, 1 << 20), (0, 1), (1023, 1024), (1024, 2048), (900, 1000), (1000, 1001), (700, 2100), (33, 1 << 20)]
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize("window", WINDOWS, ids=str)
+@pytest.mark.parametrize("cycle_range", CYCLE_RANGES, ids=str)
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_windows(program: str, window: tuple[int, int], threads: int) -> None:
-    expected = case(PROGRAMS[program], *window)
+def test_cycle_ranges(program: str, cycle_range: tuple[int, int], threads: int) -> None:
+    expected = case(PROGRAMS[program], *cycle_range)
     counts, late, refused = counted(CpuDevice(threads), expected)
     np.testing.assert_array_equal(counts, expected.counts)
     np.testing.assert_array_equal(late - np.uint64(1), expected.late)
@@ -201,12 +202,12 @@ def test_windows(program: str, window: tuple[int, int], threads: int) -> None:
     cycles = written(CpuDevice(threads), expected)
     for name in Cycles.__annotations__:
         np.testing.assert_array_equal(getattr(cycles, name), getattr(expected.cycles, name), err_msg=name)
-    if program == "far" and window[1] > 1 << 15:
+    if program == "far" and cycle_range[1] > 1 << 15:
         assert late[:, [tape.A, tape.A_IN_PLACE, tape.M, tape.M2]].sum(axis=0).min() > len(late)
 
 
 def test_late_words_of_a_host_call() -> None:
-    """Much later than they are, all accesses that find what was before the window are late; some in any column."""
+    """Much later than they are, all accesses that find what was before the cycle range are late; some in any column."""
     expected = case(PROGRAMS["everything"], 0, 1 << 20, later=1 << 28)
     np.testing.assert_array_equal(counted(CpuDevice(2), expected)[1] - np.uint64(1), expected.late)
     assert (expected.late.sum(axis=0) > 0).all()
@@ -231,7 +232,7 @@ def test_what_no_table_proves() -> None:
     far = li(X, 2**32)
     machine = Machine(image([*far, *2 * [Instruction(Op.LD, D, X, imm=-8)], *leave()]))
     taped = tape_of(machine, 0, 100)
-    groups = len(groups_of(machine).family)
+    groups = len(groups_of(machine).chip)
     counts, late = np.zeros((groups, 1), dtype=np.uint32), np.zeros((groups, ACCESSES), dtype=np.uint64)
     refused = np.full(2, NO_STEP, dtype=np.uint64)
     census(CpuDevice(1), taped, steps_of(machine), counts, late, refused)
@@ -241,7 +242,7 @@ def test_what_no_table_proves() -> None:
     assert sorted(cycles.order[: taped.last - 2].tolist()) == sorted({*range(taped.last)} - {len(far), len(far) + 1})
 
 
-def test_repeated_windows() -> None:
+def test_repeated_cycle_ranges() -> None:
     """Clocks go on where times are the same ones again, so that ever more comes late."""
     one = case(PROGRAMS["everything"], 0, 2048)
     many = repeated(one, 31)
@@ -249,12 +250,12 @@ def test_repeated_windows() -> None:
     np.testing.assert_array_equal(np.sort(many.cycles.a), np.repeat(np.sort(one.cycles.a), 16))
 
 
-def test_families_that_are_left_out() -> None:
-    """Where no family whose rd is rs1 has a table, others prove it all."""
+def test_chips_that_are_left_out() -> None:
+    """Where no chip whose rd is rs1 has a table, others prove it all."""
     dropped = frozenset(number for number, name in NAMES.items() if name.endswith("_in_place"))
     expected = case(PROGRAMS["everything"], 0, 1 << 20, dropped=dropped)
     np.testing.assert_array_equal(counted(CpuDevice(1), expected)[0], expected.counts)
-    left_out = np.isin(groups_of(Machine(PROGRAMS["everything"])).family, list(dropped))
+    left_out = np.isin(groups_of(Machine(PROGRAMS["everything"])).chip, list(dropped))
     assert left_out.any() and not expected.counts[left_out].any()
     assert case(PROGRAMS["everything"], 0, 1 << 20).counts[left_out].any()
 
@@ -269,5 +270,5 @@ def test_tapes_that_are_none() -> None:
         {"values": expected.tape.values[1:]},
         {"at": expected.tape.at[:1]},
     ):
-        with pytest.raises(ValueError, match=r"snapshots|no window"):
+        with pytest.raises(ValueError, match=r"snapshots|no cycle range"):
             counted(CpuDevice(1), replace(expected, tape=replace(expected.tape, **wrong)))

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 ONCE, SEVERAL = {1, 2, 3, 4, 5, 6, 7, 9, 11, 13, 14, 15}, {8, 10, 12, 4096, 4097}
-FIRST_PIECE_ONLY = {2, 3, 4, 5, 6, 7, 14, 15}
+FIRST_SHARD_ONLY = {2, 3, 4, 5, 6, 7, 14, 15}
 LANES = (1, 2, 4)
-FAMILIES, HALT, KECCAK_CALL, NARROW, FIRST_IN_PLACE = 202, 46, 47, (9, 11), 115
+CHIPS, HALT, KECCAK_CALL, NARROW, FIRST_IN_PLACE = 202, 46, 47, (9, 11), 115
 _COMMON_TEXT = "1-8 10 12-25 35-37 41-43 45-46 49-50 52 55-57 59 61 63 65 67 69 71 73 75"
 COMMON = {f for part in _COMMON_TEXT.split() for f in range(int(part.split("-")[0]), int(part.split("-")[-1]) + 1)}
 RARE = set(range(1, FIRST_IN_PLACE)) - COMMON - {KECCAK_CALL, *NARROW}
@@ -53,7 +53,7 @@ class Program:
 
 @dataclass(frozen=True)
 class File:
-    """The header of one file of section 12, the piece's head included."""
+    """The header of one file of section 12, the shard's head included."""
 
     logs: tuple[int, ...]  # log2 of each table's rows
     values: tuple[tuple[int, ...], ...]  # public values of each table
@@ -139,7 +139,7 @@ def pin_degree(tuples: Sequence[tuple[int, int]]) -> int:
 
 def refusal(
     files: Sequence[File],
-    in_pieces: bool,
+    in_shards: bool,
     log_blowup: int,
     cap_height: int,
     label: str,
@@ -148,7 +148,7 @@ def refusal(
 ) -> str | None:
     """Return the rule that a verifier refuses the headers by, or None if it accepts them."""
     try:
-        _check(files, in_pieces, log_blowup, cap_height, label, program, describe)
+        _check(files, in_shards, log_blowup, cap_height, label, program, describe)
     except Refused as refused:
         return str(refused)
     return None
@@ -161,7 +161,7 @@ def _require(holds: bool, rule: str) -> None:
 
 def _check(
     files: Sequence[File],
-    in_pieces: bool,
+    in_shards: bool,
     log_blowup: int,
     cap_height: int,
     label: str,
@@ -176,14 +176,14 @@ def _check(
     for index, file in enumerate(files):
         own_values, own_logs = list(file.values), list(file.logs)
         head: tuple[int, ...] | None = None
-        if in_pieces:
-            _require(len(own_values) > 1, "a piece without tables")
+        if in_shards:
+            _require(len(own_values) > 1, "a shard without tables")
             head = own_values.pop(0)
             _require(own_logs.pop(0) == 6, "rows of a head")
         if index == 0:
             _require(len(own_values) > 0 and len(own_values[0]) > 3, "a boundary that names no tables")
             own = own_values[0][3:]
-            _require(head is None or head == (0, *own), "head of piece 0")
+            _require(head is None or head == (0, *own), "head of shard 0")
             _require(len(own_values) == 1 + len(own), "number of tables")
         else:
             own = head or ()
@@ -214,29 +214,29 @@ def _check(
     _require(any(_leads(numbers, logs, cycles, facts, bounds) for bounds in SETS), "uses")
 
 
-def family_of(number: int) -> tuple[int, int] | None:
-    """The family and the lanes of a family's table."""
-    family, lanes = divmod(number, 16)
-    return (family, lanes) if 1 <= family <= FAMILIES and family != HALT and lanes in LANES else None
+def chip_of(number: int) -> tuple[int, int] | None:
+    """The chip and the lanes of a chip's table."""
+    chip, lanes = divmod(number, 16)
+    return (chip, lanes) if 1 <= chip <= CHIPS and chip != HALT and lanes in LANES else None
 
 
-def _check_numbers(own: Sequence[int], index: int, pieces: int, program: Program) -> None:
-    _require(all(n in ONCE | SEVERAL or family_of(n) for n in own), "unknown number")
+def _check_numbers(own: Sequence[int], index: int, shards: int, program: Program) -> None:
+    _require(all(n in ONCE | SEVERAL or chip_of(n) for n in own), "unknown number")
     _require(list(own) == sorted(own), "order")
     _require(all(own.count(n) == 1 for n in own if n in ONCE), "a table twice")
     _require({1, 11} <= set(own), "tables 1 and 11")
     if index:
-        _require(9 in own and not FIRST_PIECE_ONLY & set(own), "tables of piece 0 alone")
+        _require(9 in own and not FIRST_SHARD_ONLY & set(own), "tables of shard 0 alone")
     else:
         _require(2 in own and (3 in own) == (program.data_rows is not None), "tables 2 and 3")
     _require((9 in own) != (10 in own), "tables 9 and 10")
     _require(not (14 in own and 5 in own) and (14 in own or 15 not in own), "tables 5, 14 and 15")
-    families = {family_of(n) for n in own} - {None}
-    calls = any(pair is not None and pair[0] == KECCAK_CALL for pair in families)
+    chips = {chip_of(n) for n in own} - {None}
+    calls = any(pair is not None and pair[0] == KECCAK_CALL for pair in chips)
     _require((12 in own) == calls and (13 in own) == calls, "tables 12 and 13")
-    _require(index < pieces - 1 or 4096 in own, "table 4096")
-    _require(bool(families) or 4096 in own or 4097 in own, "no cycle")
-    _require(len({pair[0] for pair in families if pair}) == len(families), "lanes of a family")
+    _require(index < shards - 1 or 4096 in own, "table 4096")
+    _require(bool(chips) or 4096 in own or 4097 in own, "no cycle")
+    _require(len({pair[0] for pair in chips if pair}) == len(chips), "lanes of a chip")
 
 
 def _check_values(numbers: Sequence[Sequence[int]], values: Sequence[Sequence[tuple[int, ...]]]) -> tuple[int, int]:
@@ -342,15 +342,15 @@ def rule_of(number: int, cells: int, bounds: Bounds) -> Rule:
     idle = max(bounds.e // cells, bounds.f)
     if number == 12:
         return Rule(1, 24, idle)
-    pair = family_of(number)
+    pair = chip_of(number)
     return Rule(pair[1] if pair else 1, 1, idle)
 
 
-def own_tables_from(family: int, cycles: int, bounds: Bounds) -> int:
-    """The uses from which a family has tables of its own."""
-    if family == KECCAK_CALL:
+def own_tables_from(chip: int, cycles: int, bounds: Bounds) -> int:
+    """The uses from which a chip has tables of its own."""
+    if chip == KECCAK_CALL:
         return 1
-    if family >= FIRST_IN_PLACE:
+    if chip >= FIRST_IN_PLACE:
         return bounds.a
     return bounds.b if cycles < 2**18 else 2 * bounds.b
 
@@ -358,7 +358,7 @@ def own_tables_from(family: int, cycles: int, bounds: Bounds) -> int:
 def uses_of(
     own: Sequence[int], logs: Sequence[int], cycles: int, facts: dict[int, Derived], bounds: Bounds
 ) -> dict[int, range]:
-    """The numbers of uses that lead to the tables of a piece, by number."""
+    """The numbers of uses that lead to the tables of a shard, by number."""
     found: dict[int, range] = {}
     for number in sorted(set(own) - ONCE):
         heights = [2**log for other, log in zip(own, logs, strict=True) if other == number]
@@ -367,16 +367,16 @@ def uses_of(
             found[number] = _common(Rule(1, 1, 2**13 if others >= 720 else MOST_ROWS).uses(heights), 1, 2**15)
             continue
         found[number] = rule_of(number, facts[number].cells, bounds).uses(heights)
-        pair = family_of(number)
+        pair = chip_of(number)
         if number in (4096, 4097):
             sharing = COMMON if number == 4096 else RARE
             most = sum(1 if f == HALT else own_tables_from(f, cycles, bounds) - 1 for f in sharing)
             found[number] = _common(found[number], 1, most)
         elif pair:
-            family, lanes = pair
+            chip, lanes = pair
             from_, to = {1: (1, bounds.c - 1), 2: (bounds.c, bounds.d - 1), 4: (bounds.d, 2**62)}[lanes]
-            found[number] = _common(found[number], max(from_, own_tables_from(family, cycles, bounds)), to)
-    for number in [n for n in found if (pair := family_of(n)) and pair[0] == KECCAK_CALL]:
+            found[number] = _common(found[number], max(from_, own_tables_from(chip, cycles, bounds)), to)
+    for number in [n for n in found if (pair := chip_of(n)) and pair[0] == KECCAK_CALL]:
         found[number] = _common(found[number], found[12].start, found[12].stop - 1)
         found[12] = found[number]
     return found
@@ -389,14 +389,14 @@ def cycles_range(
     facts: dict[int, Derived],
     bounds: Bounds,
 ) -> tuple[int, int] | None:
-    """The sums that the uses of all families can have; None if no uses lead to some tables."""
+    """The sums that the uses of all chips can have; None if no uses lead to some tables."""
     least_, most = 0, 0
     for own, heights in zip(numbers, logs, strict=True):
         uses = uses_of(own, heights, cycles, facts, bounds)
         if not all(uses.values()):
             return None
         for number, counts in uses.items():
-            if number in (4096, 4097) or family_of(number):
+            if number in (4096, 4097) or chip_of(number):
                 least_, most = least_ + counts[0], most + counts[-1]
     return least_, most
 

@@ -268,14 +268,14 @@ def test_plan_counts_cells(folder: Path, capsys: pytest.CaptureFixture[str]) -> 
 def test_the_smallest_proof_of_a_run_has_fewer_tables(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Whole or in pieces, by any key; and a plan of any preset says what each is."""
+    """Whole or in shards, by any key; and a plan of any preset says what each is."""
     (tmp_path / "text").write_bytes(bytes(200))
     given = [SHA256, "--input", str(tmp_path / "text")]
     found = {}
     for name, options in (
         ("rate 4", ["--rate", "4"]),
         ("small", ["--small"]),
-        ("pieces", ["--small", "--pieces", "2"]),
+        ("shards", ["--small", "--shards", "2"]),
     ):
         proof = str(tmp_path / name)
         assert main(["prove", *given, *options, "--security", "60", "-o", proof]) == OK

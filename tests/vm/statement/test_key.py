@@ -20,9 +20,9 @@ from graphprover.vm.statement.key import Key, MalformedKey, machine_digest
 from graphprover.vm.statement.setup import make_key
 from graphprover.vm.statement.shape import Kind
 from graphprover.vm.statement.statement import LOG_BLOWUPS, Machine
-from graphprover.vm.statement.version import FAMILY_NUMBERS, MACHINE_DIGEST, MACHINE_VERSION
+from graphprover.vm.statement.version import CHIP_NUMBERS, MACHINE_DIGEST, MACHINE_VERSION
 from graphprover.vm.tables import chips
-from graphprover.vm.tables.chips import FAMILIES
+from graphprover.vm.tables.chips import CHIPS
 from graphprover.vm.traces.run_statement import statement_of_run
 from tests.vm.assemble import CODE, Segment, X, elf, image, leave, li, words
 
@@ -42,14 +42,12 @@ def test_a_changed_machine_has_a_new_version() -> None:
     assert MACHINE_DIGEST.hex() == DIGESTS[MACHINE_VERSION] and max(DIGESTS) == MACHINE_VERSION
 
 
-def test_numbers_of_families_are_frozen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numbers_of_chips_are_frozen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each has one, and two that change places are another machine, whatever else stays as it is."""
-    assert set(FAMILY_NUMBERS) == set(FAMILIES) and sorted(FAMILY_NUMBERS.values()) == list(
-        range(1, len(FAMILY_NUMBERS) + 1)
-    )
-    swapped = {**FAMILY_NUMBERS, "add": FAMILY_NUMBERS["sub"], "sub": FAMILY_NUMBERS["add"]}
-    monkeypatch.setattr(chips, "FAMILY_NUMBERS", swapped)
-    described = program_statement._same_for_all, chips.family_table
+    assert set(CHIP_NUMBERS) == set(CHIPS) and sorted(CHIP_NUMBERS.values()) == list(range(1, len(CHIP_NUMBERS) + 1))
+    swapped = {**CHIP_NUMBERS, "add": CHIP_NUMBERS["sub"], "sub": CHIP_NUMBERS["add"]}
+    monkeypatch.setattr(chips, "CHIP_NUMBERS", swapped)
+    described = program_statement._same_for_all, chips.chip_table
     for tables in described:
         tables.cache_clear()
     try:

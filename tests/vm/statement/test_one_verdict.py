@@ -11,14 +11,14 @@ from graphprover import VerificationError, prove, verify
 from graphprover.cli.args import FAILED, OK
 from graphprover.cli.main import main
 from graphprover.proof.proof import Proof
-from graphprover.proof.sharded import ProofInPieces
+from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.parameters import Parameters
 from graphprover.vm.executor.execute import execute
 from graphprover.vm.program.isa import A0, Instruction, Op
 from graphprover.vm.statement.setup import make_key
 from graphprover.vm.statement.statement import Machine, ProgramStatements
-from graphprover.vm.traces.cycle_ranges import windows_of
-from graphprover.vm.traces.run_statement import pieces_of_run, statement_of_run
+from graphprover.vm.traces.cycle_ranges import cycle_ranges_of
+from graphprover.vm.traces.run_statement import shards_of_run, statement_of_run
 from tests.vm.assemble import CODE, Segment, X, elf, leave, words
 from tests.vm.assemble import image as assembled
 
@@ -51,24 +51,24 @@ def proved(parameters: Parameters) -> Proof:
     return prove(statement_of_run(machine, execute(PROGRAM, record=True)), "sync", parameters=parameters)
 
 
-def proved_in_pieces(parameters: Parameters) -> ProofInPieces:
+def proved_in_shards(parameters: Parameters) -> ShardedProof:
     machine, _ = subjects()
     assert isinstance(machine, Machine)
     execution = execute(PROGRAM, record=True)
-    pieces = pieces_of_run(machine, execution, windows_of(execution.cycles, 2))
-    proof = prove(pieces, "sync", parameters=parameters)
-    assert isinstance(proof, ProofInPieces)
+    shards = shards_of_run(machine, execution, cycle_ranges_of(execution.cycles, 2))
+    proof = prove(shards, "sync", parameters=parameters)
+    assert isinstance(proof, ShardedProof)
     return proof
 
 
-def verdict(proof: Proof | ProofInPieces) -> str:
+def verdict(proof: Proof | ShardedProof) -> str:
     """Both say it."""
     by_program, by_key = (_verdict(subject, proof) for subject in subjects())
     assert by_program == by_key
     return by_program
 
 
-def _verdict(subject: ProgramStatements, proof: Proof | ProofInPieces) -> str:
+def _verdict(subject: ProgramStatements, proof: Proof | ShardedProof) -> str:
     try:
         verify(proof, subject.statement_of(proof), security=0)
     except VerificationError as error:
@@ -109,8 +109,8 @@ def test_of_proofs_made_with_any_parameter_changed() -> None:
 
 
 @pytest.mark.parametrize(("changed", "valid"), [({}, True), ({"cap_height": 1}, False), ({"num_queries": 2}, True)])
-def test_of_proofs_in_pieces(changed: dict[str, int], valid: bool) -> None:
-    assert (verdict(proved_in_pieces(replace(FEW, **changed))) == "valid") == valid
+def test_of_proofs_in_shards(changed: dict[str, int], valid: bool) -> None:
+    assert (verdict(proved_in_shards(replace(FEW, **changed))) == "valid") == valid
 
 
 def test_the_command_line_says_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from graphprover import VerificationError
 from graphprover.proof.proof import Proof
-from graphprover.proof.sharded import ProofInPieces
+from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.joint import Joint
 from graphprover.protocol.parameters import SMALL, Parameters
 from graphprover.statement.cells import cells_per_row
@@ -21,19 +21,19 @@ from graphprover.vm.program.io import INPUT_BASE, OUTPUT_BASE
 from graphprover.vm.program.isa import Instruction, Op
 from graphprover.vm.statement import shape
 from graphprover.vm.statement.header import header_of
-from graphprover.vm.statement.shape import SEVERAL, Packing, Price, packing, table_for
+from graphprover.vm.statement.shape import SEVERAL, LayoutPolicy, Packing, packing, table_for
 from graphprover.vm.statement.statement import Machine
-from graphprover.vm.statement.table_numbers import FAMILY_TABLES, PER_FAMILY, SHARED, TableNumber
-from graphprover.vm.traces.cycle_ranges import windows_of
-from graphprover.vm.traces.run_statement import pieces_of_run, statement_of_run
+from graphprover.vm.statement.table_numbers import CHIP_TABLES, PER_CHIP, SHARED, TableNumber
+from graphprover.vm.traces.cycle_ranges import cycle_ranges_of
+from graphprover.vm.traces.run_statement import shards_of_run, statement_of_run
 from tests.vm.assemble import image, leave, li
 from tests.vm.programs import X, Y, everything
 
 PARAMETERS = Parameters(1, 10, 0, 3, 0, 0, 0, 0, 0, 0)
 SEARCHED = 8000  # headers
-PRICES = (
-    Price(1 << 12, (1 << 5, 1 << 12, 1 << 14), 1 << 20, 1 << 12),
-    Price(1 << 13, (1 << 7, 1 << 13, 1 << 16), 1 << 22, 1 << 14),
+POLICIES = (
+    LayoutPolicy(1 << 12, (1 << 5, 1 << 12, 1 << 14), 1 << 20, 1 << 12),
+    LayoutPolicy(1 << 13, (1 << 7, 1 << 13, 1 << 16), 1 << 22, 1 << 14),
 )
 SPARE_FEW = 1 << 4
 SOME_WORDS = 3165  # of the tables of a run, that with an unstated input has fewer and that with a stated one more
@@ -46,8 +46,8 @@ def _shorter(monkeypatch: pytest.MonkeyPatch) -> None:
     These are split where many are idle, and that beside some words that only a part of the headers has.
     """
     monkeypatch.setattr(shape, "SHORT", 1 << 13)
-    monkeypatch.setattr(shape, "USUAL", PRICES[0])
-    monkeypatch.setattr(shape, "SMALLEST", PRICES[1])
+    monkeypatch.setattr(shape, "DEFAULT", POLICIES[0])
+    monkeypatch.setattr(shape, "COMPACT", POLICIES[1])
     monkeypatch.setattr(shape, "SPARE_FEW", SPARE_FEW)
     monkeypatch.setattr(shape, "MANY_WORDS", SOME_WORDS)
     monkeypatch.setattr(shape, "LONG", 1 << 14)
@@ -79,8 +79,8 @@ def test_counts_are_the_inverse_of_heights(
 
 
 @cache
-def runs() -> list[tuple[Machine, Proof | ProofInPieces]]:
-    """Proofs of zeros of runs that have every table between them, each by itself and in pieces."""
+def runs() -> list[tuple[Machine, Proof | ShardedProof]]:
+    """Proofs of zeros of runs that have every table between them, each by itself and in shards."""
     loop = [*li(X, 20000), Instruction(Op.ADDI, X, X, imm=-1), Instruction(Op.BNE, rs1=X, imm=-4)]
     reads = [*li(X, INPUT_BASE), Instruction(Op.LD, Y, X), Instruction(Op.LD, Y, X, imm=800)]
     output = li(Y, 9000)  # bytes, in more rows than the least
@@ -88,22 +88,22 @@ def runs() -> list[tuple[Machine, Proof | ProofInPieces]]:
     writes.append(Instruction(Op.SD, rs1=X, imm=80))
     stores = [*li(X, 1 << 20), Instruction(Op.SD, rs1=X), Instruction(Op.ADD, X, 12, 12)]
     images = [everything(3), image([*li(12, 7), *loop, *reads, *writes, *stores, *leave()])]
-    found: list[tuple[Machine, Proof | ProofInPieces]] = []
+    found: list[tuple[Machine, Proof | ShardedProof]] = []
     for program in images:
         machine, execution = Machine(program), execute(program, b"input", record=True)
-        windows = windows_of(execution.cycles, 3)
+        cycle_ranges = cycle_ranges_of(execution.cycles, 3)
         for state_input, rate in product((False, True), (None, SMALL)):
             asked: dict[str, Any] = {"state_input": state_input, "rate": rate}
             found.append((machine, header(statement_of_run(machine, execution, **asked))))
-            pieces = pieces_of_run(machine, execution, windows, **asked)
-            found.append((machine, in_one(tuple(map(header, pieces.statements)))))
+            shards = shards_of_run(machine, execution, cycle_ranges, **asked)
+            found.append((machine, in_one(tuple(map(header, shards.statements)))))
     assert {number for _, proof in found for number in tables_of(proof)} >= {*TableNumber}
     assert {machine_cycles(proof) >= shape.LONG for _, proof in found} == {False, True}
     assert {tables_of(proof).count(TableNumber.FEW_NUMBERS) > 1 for _, proof in found} == {False, True}
     return found
 
 
-def machine_cycles(proof: Proof | ProofInPieces) -> int:
+def machine_cycles(proof: Proof | ShardedProof) -> int:
     return header_of(proof).first[0][0]
 
 
@@ -113,12 +113,12 @@ def header(stated: Statement) -> Proof:
     return Proof("", PARAMETERS, heights, values, bytes(1 << 20))
 
 
-def in_one(proofs: tuple[Proof, ...]) -> ProofInPieces:
-    return ProofInPieces(Joint((bytes(32),) * len(proofs)), proofs)
+def in_one(proofs: tuple[Proof, ...]) -> ShardedProof:
+    return ShardedProof(Joint((bytes(32),) * len(proofs)), proofs)
 
 
-def tables_of(proof: Proof | ProofInPieces) -> list[int]:
-    return [number for piece in header_of(proof).numbers for number in piece]
+def tables_of(proof: Proof | ShardedProof) -> list[int]:
+    return [number for shard in header_of(proof).numbers for number in shard]
 
 
 @dataclass
@@ -127,24 +127,24 @@ class Claimed:
 
     cycles: int
     boundary: int  # log2 of its rows
-    pieces: list[list[list[Any]]]  # of each piece the tables beside the boundary: number, log2 of rows, public values
+    shards: list[list[list[Any]]]  # of each shard the tables beside the boundary: number, log2 of rows, public values
 
 
-def claimed(proof: Proof | ProofInPieces) -> Claimed:
+def claimed(proof: Proof | ShardedProof) -> Claimed:
     numbers, (first, *_) = header_of(proof).numbers, header_of(proof).first
     proofs = (proof,) if isinstance(proof, Proof) else proof.proofs
-    pieces = []
-    for own, piece in zip(numbers, proofs, strict=True):
-        others = slice(len(piece.log_heights) - len(own), None)
-        tables = zip(own, piece.log_heights[others], piece.public_values[others], strict=True)
-        pieces.append([list(table) for table in tables])
-    return Claimed(first[0], proofs[0].log_heights[len(proofs) > 1], pieces)
+    shards = []
+    for own, shard in zip(numbers, proofs, strict=True):
+        others = slice(len(shard.log_heights) - len(own), None)
+        tables = zip(own, shard.log_heights[others], shard.public_values[others], strict=True)
+        shards.append([list(table) for table in tables])
+    return Claimed(first[0], proofs[0].log_heights[len(proofs) > 1], shards)
 
 
-def stating(claim: Claimed, alone: bool) -> Proof | ProofInPieces:
+def stating(claim: Claimed, alone: bool) -> Proof | ShardedProof:
     """A header that says so."""
     proofs = []
-    for index, tables in enumerate(claim.pieces):
+    for index, tables in enumerate(claim.shards):
         numbers, heights, values = zip(*tables, strict=True)
         if not index:
             first = (claim.cycles, 0, 0, *numbers)
@@ -155,22 +155,22 @@ def stating(claim: Claimed, alone: bool) -> Proof | ProofInPieces:
     return proofs[0] if alone else in_one(tuple(proofs))
 
 
-def changed(proof: Proof | ProofInPieces, rng: random.Random) -> Proof | ProofInPieces:
-    """The header with some tables more or less, in other order or pieces, of other heights, or for other cycles."""
+def changed(proof: Proof | ShardedProof, rng: random.Random) -> Proof | ShardedProof:
+    """The header with some tables more or less, in other order or shards, of other heights, or for other cycles."""
     claim = claimed(proof)
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
-        index = rng.randrange(len(claim.pieces))
-        tables, other = claim.pieces[index], rng.choice(claim.pieces)
+        index = rng.randrange(len(claim.shards))
+        tables, other = claim.shards[index], rng.choice(claim.shards)
         i, j = rng.randrange(len(tables)), rng.randrange(len(tables))
-        match rng.randrange(12 if len(claim.pieces) > 1 else 9):
+        match rng.randrange(12 if len(claim.shards) > 1 else 9):
             case 0:
                 tables.insert(i, list(tables[i]))
             case 1:
                 tables[i], tables[j] = tables[j], tables[i]
             case 2:
-                tables[i][0] = max(tables[i][0] + rng.choice((-PER_FAMILY, -3, -1, 1, 3, PER_FAMILY)), 0)
+                tables[i][0] = max(tables[i][0] + rng.choice((-PER_CHIP, -3, -1, 1, 3, PER_CHIP)), 0)
             case 3:
-                tables.append([rng.choice((0, *TableNumber, *FAMILY_TABLES)), rng.randint(5, 9), ()])
+                tables.append([rng.choice((0, *TableNumber, *CHIP_TABLES)), rng.randint(5, 9), ()])
                 tables.sort(key=lambda table: table[0])
             case 4:
                 claim.cycles = max(0, claim.cycles + rng.randint(-5000, 5000))
@@ -186,10 +186,10 @@ def changed(proof: Proof | ProofInPieces, rng: random.Random) -> Proof | ProofIn
             case 10 if len(tables) > 1:
                 other.append(tables.pop(i))
                 other.sort(key=lambda table: table[0])
-            case 11 if index and other is not claim.pieces[0]:
-                claim.pieces.insert(rng.randint(1, len(claim.pieces)), [list(table) for table in tables])
+            case 11 if index and other is not claim.shards[0]:
+                claim.shards.insert(rng.randint(1, len(claim.shards)), [list(table) for table in tables])
                 if rng.random() < 0.5:
-                    claim.pieces.remove(tables)
+                    claim.shards.remove(tables)
             case _:
                 tables[i][1] = max(tables[i][1] + rng.choice((-2, -1, 1, 2)), 0)
     return stating(claim, isinstance(proof, Proof))
@@ -198,39 +198,39 @@ def changed(proof: Proof | ProofInPieces, rng: random.Random) -> Proof | ProofIn
 # What honest proving makes, said once more, by trying all numbers of uses
 
 
-def is_made(machine: Machine, proof: Proof | ProofInPieces) -> bool:
-    """Whether some run of this machine has these tables, at one of the prices."""
-    return any(is_made_at(price, machine, proof) for price in PRICES)
+def is_made(machine: Machine, proof: Proof | ShardedProof) -> bool:
+    """Whether some run of this machine has these tables, at one of the layout policies."""
+    return any(is_made_at(policy, machine, proof) for policy in POLICIES)
 
 
-def is_made_at(price: Price, machine: Machine, proof: Proof | ProofInPieces) -> bool:
+def is_made_at(policy: LayoutPolicy, machine: Machine, proof: Proof | ShardedProof) -> bool:
     claim = claimed(proof)
-    found, last = [], len(claim.pieces) - 1
-    for index, tables in enumerate(claim.pieces):
+    found, last = [], len(claim.shards) - 1
+    for index, tables in enumerate(claim.shards):
         numbers, logs, values = zip(*tables, strict=True)
         if not may_stand(machine, numbers, logs, values, not index, index == last):
             return False
         if TableNumber.FEW_NUMBERS in numbers and (last or claim.cycles > 1 << 13):
             return False
         words = words_beside(machine, numbers, values)
-        found.append(uses_of(numbers, [1 << log for log in logs], claim.cycles, words, price))
+        found.append(uses_of(numbers, [1 << log for log in logs], claim.cycles, words, policy))
     if claim.boundary != 6 or not all(all(uses.values()) for uses in found):
         return False
-    proved = [counts for uses in found for number, counts in uses.items() if number in {*FAMILY_TABLES, *SHARED}]
+    proved = [counts for uses in found for number, counts in uses.items() if number in {*CHIP_TABLES, *SHARED}]
     return sum(map(min, proved)) <= claim.cycles <= sum(map(max, proved))
 
 
 def may_stand(
     machine: Machine, numbers: Sequence[int], logs: Sequence[int], values: Sequence[Any], first: bool, last: bool
 ) -> bool:
-    """Whether a piece has these tables, whatever heights depend on their uses; all of it is its own first and last."""
+    """Whether a shard has these tables, whatever heights depend on their uses; all of it is its own first and last."""
     singles = [number for number in numbers if number in {*TableNumber}]
-    families = [number for number in numbers if number not in {*TableNumber}]
-    if not {*families} <= {*FAMILY_TABLES}:
+    chips = [number for number in numbers if number not in {*TableNumber}]
+    if not {*chips} <= {*CHIP_TABLES}:
         return False
     once = [number for number in singles if number not in SEVERAL]
-    call = [number for number in families if FAMILY_TABLES[number].family == "keccak_call"]
-    names = {FAMILY_TABLES[number].family: number for number in families}
+    call = [number for number in chips if CHIP_TABLES[number].chip == "keccak_call"]
+    names = {CHIP_TABLES[number].chip: number for number in chips}
     of_numbers = {*singles} & {TableNumber.NUMBERS, TableNumber.FEW_NUMBERS}
     fixed = {TableNumber.PROGRAM, *of_numbers, TableNumber.POWERS}
     if (
@@ -245,7 +245,7 @@ def may_stand(
         or (TableNumber.ZERO_BETWEEN in singles and TableNumber.STATED_INPUT not in singles)
         or bool(call) != (TableNumber.KECCAK_F in singles)
         or bool(call) != (TableNumber.EVEN in singles)
-        or len(names) != len({*families})
+        or len(names) != len({*chips})
         or (last and TableNumber.COMMON not in singles)
         or not (names or {*singles} & {*SHARED})
         or min(logs) < 6
@@ -286,52 +286,52 @@ def words_beside(machine: Machine, numbers: Sequence[int], values: Sequence[Any]
 
 
 def uses_of(
-    numbers: Sequence[int], heights: Sequence[int], cycles: int, words: int, price: Price
+    numbers: Sequence[int], heights: Sequence[int], cycles: int, words: int, policy: LayoutPolicy
 ) -> dict[int, set[int]]:
-    """All numbers of uses that give a piece's tables these heights, by number."""
+    """All numbers of uses that give a shard's tables these heights, by number."""
     uses: dict[int, set[int]] = {}
     for number in {*numbers} - ({*TableNumber} - SEVERAL):
         own = tuple(height for other, height in zip(numbers, heights, strict=True) if other == number)
         few = number == TableNumber.FEW_NUMBERS
-        uses[number] = all_few(own, words >= SOME_WORDS) if few else all_uses(number, own, price)
-        if number in SHARED:  # each family proves fewer than have a table of their own
-            families = {*SHARED[TableNumber(number)]}
-            most = len(families - {"halt"}) * (fewest(cycles, price) - 1) + ("halt" in families)
+        uses[number] = all_few(own, words >= SOME_WORDS) if few else all_uses(number, own, policy)
+        if number in SHARED:  # each chip proves fewer than have a table of their own
+            chips = {*SHARED[TableNumber(number)]}
+            most = len(chips - {"halt"}) * (fewest(cycles, policy) - 1) + ("halt" in chips)
             uses[number] = {count for count in uses[number] if count <= min(cycles, most)}
-        if number in FAMILY_TABLES:
-            table = FAMILY_TABLES[number]
+        if number in CHIP_TABLES:
+            table = CHIP_TABLES[number]
             uses[number] = {
                 count
                 for count in uses[number]
-                if count <= cycles and has_table(table.family, count, cycles, price) == number
+                if count <= cycles and has_table(table.chip, count, cycles, policy) == number
             }
-            if table.family == "keccak_call":
-                uses[number] &= uses.setdefault(TableNumber.KECCAK_F, uses_of_permutations(numbers, heights, price))
+            if table.chip == "keccak_call":
+                uses[number] &= uses.setdefault(TableNumber.KECCAK_F, uses_of_permutations(numbers, heights, policy))
     return uses
 
 
-def fewest(cycles: int, price: Price) -> int:
-    return price.fewest[0] * (1 + (cycles >= 1 << 14))
+def fewest(cycles: int, policy: LayoutPolicy) -> int:
+    return policy.fewest[0] * (1 + (cycles >= 1 << 14))
 
 
-def has_table(family: str, count: int, cycles: int, price: Price) -> int | None:
-    """The family's own table for so many instructions, if it has one."""
-    if family.endswith("_in_place") and count < price.in_place:
+def has_table(chip: str, count: int, cycles: int, policy: LayoutPolicy) -> int | None:
+    """The chip's own table for so many instructions, if it has one."""
+    if chip.endswith("_in_place") and count < policy.in_place:
         return None
-    if count < fewest(cycles, price) and family != "keccak_call":
+    if count < fewest(cycles, policy) and chip != "keccak_call":
         return None
-    return table_for(family, count, cycles, price)
+    return table_for(chip, count, cycles, policy)
 
 
-def uses_of_permutations(numbers: Sequence[int], heights: Sequence[int], price: Price) -> set[int]:
+def uses_of_permutations(numbers: Sequence[int], heights: Sequence[int], policy: LayoutPolicy) -> set[int]:
     own = [height for number, height in zip(numbers, heights, strict=True) if number == TableNumber.KECCAK_F]
-    return all_uses(TableNumber.KECCAK_F, tuple(own), price)
+    return all_uses(TableNumber.KECCAK_F, tuple(own), policy)
 
 
 @cache
-def all_uses(number: int, heights: tuple[int, ...], price: Price) -> set[int]:
+def all_uses(number: int, heights: tuple[int, ...], policy: LayoutPolicy) -> set[int]:
     """All numbers of uses that give these heights."""
-    kind = packing(number, cells_per_row(runs()[0][0].air(number, 0, 0).describe()), price)
+    kind = packing(number, cells_per_row(runs()[0][0].air(number, 0, 0).describe()), policy)
     most = sum(map(kind.room, heights))
     full = sum(map(kind.room, heights[:-1]))  # as all tables but the last are
     return {count for count in range(full + 1, most + 1) if kind.heights(count) == [*heights]}

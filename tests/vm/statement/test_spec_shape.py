@@ -19,7 +19,7 @@ import pytest
 
 from graphprover import VerificationError
 from graphprover.proof.proof import Proof
-from graphprover.proof.sharded import ProofInPieces
+from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.hashing import keccak256
 from graphprover.protocol.joint import Joint
 from graphprover.protocol.parameters import SMALL, Parameters
@@ -32,9 +32,9 @@ from graphprover.vm.statement.header import header_of
 from graphprover.vm.statement.key import Key
 from graphprover.vm.statement.shape import Kind
 from graphprover.vm.statement.statement import Machine
-from graphprover.vm.statement.version import FAMILY_NUMBERS, MACHINE_DIGEST
-from graphprover.vm.traces.cycle_ranges import windows_of
-from graphprover.vm.traces.run_statement import pieces_of_run, statement_of_run
+from graphprover.vm.statement.version import CHIP_NUMBERS, MACHINE_DIGEST
+from graphprover.vm.traces.cycle_ranges import cycle_ranges_of
+from graphprover.vm.traces.run_statement import shards_of_run, statement_of_run
 from tests.vm.assemble import image, leave, li
 from tests.vm.programs import X, Y, everything
 from tests.vm.statement import spec_shape as spec
@@ -42,13 +42,13 @@ from tests.vm.statement.test_shape import header, in_one
 
 SEARCHED = int(os.environ.get("GRAPHPROVER_SHAPES", "3000"))  # headers
 PAYLOAD = bytes(4 << 20)
-# Families of all kinds: shared in either table, narrow, in place, with few cells and with many.
-SOME = [FAMILY_NUMBERS[name] for name in (
+# Chips of all kinds: shared in either table, narrow, in place, with few cells and with many.
+SOME = [CHIP_NUMBERS[name] for name in (
     "goto", "constant", "addi", "addi_narrow", "add_narrow", "unequal", "ld", "mul",
     "div", "keccak_call", "addi_in_place", "addi_narrow_in_place", "and_in_place", "div_in_place",
 )]  # fmt: skip
 
-WIDE = [FAMILY_NUMBERS[name] for name in ("mulh", "mulhu", "mulhsu", "divu", "rem", "remu", "divw", "and")]
+WIDE = [CHIP_NUMBERS[name] for name in ("mulh", "mulhu", "mulhsu", "divu", "rem", "remu", "divw", "and")]
 
 
 @dataclass
@@ -58,17 +58,17 @@ class Claimed:
     cycles: int
     exit_code: tuple[int, int]
     boundary: int  # log2 of its rows
-    pieces: list[list[list[Any]]]  # of each piece the tables behind the boundary: number, log2 of rows, public values
-    heads: list[int]  # log2 of the rows of each piece's head; empty for a proof in one piece
+    shards: list[list[list[Any]]]  # of each shard the tables behind the boundary: number, log2 of rows, public values
+    heads: list[int]  # log2 of the rows of each shard's head; empty for a proof in one shard
     label: str = ""
     log_blowup: int = 1
     cap_height: int = 0
-    false_head: int | None = None  # the piece whose head names another table than its last
+    false_head: int | None = None  # the shard whose head names another table than its last
 
     def files(self) -> list[spec.File]:
         """The headers of its files."""
         found = []
-        for index, tables in enumerate(self.pieces):
+        for index, tables in enumerate(self.shards):
             numbers, logs, values = (tuple(table[i] for table in tables) for i in range(3))
             stated = numbers
             if not index:
@@ -81,11 +81,11 @@ class Claimed:
             found.append(spec.File(logs, tuple(tuple(own) for own in values)))
         return found
 
-    def proof(self) -> Proof | ProofInPieces:
+    def proof(self) -> Proof | ShardedProof:
         """A proof with this header."""
         parameters = Parameters(self.log_blowup, 10, 0, 3, self.cap_height, 0, 0, 0, 0, 0)
         proofs = [Proof(self.label, parameters, file.logs, file.values, PAYLOAD) for file in self.files()]
-        return ProofInPieces(Joint((bytes(32),) * len(proofs)), tuple(proofs)) if self.heads else proofs[0]
+        return ShardedProof(Joint((bytes(32),) * len(proofs)), tuple(proofs)) if self.heads else proofs[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +146,7 @@ def _canonical(machine: Machine, number: int, t: int, w: int, v: int) -> bytes:
 
 @cache
 def runs() -> list[tuple[Subject, Claimed]]:
-    """Headers of real runs: of both layout policies, whole and in pieces, with the input stated or not."""
+    """Headers of real runs: of both layout policies, whole and in shards, with the input stated or not."""
     loop = [*li(X, 140000), Instruction(Op.ADDI, X, X, imm=-1), Instruction(Op.BNE, rs1=X, imm=-4)]
     reads = [*li(X, INPUT_BASE), Instruction(Op.LD, Y, X), Instruction(Op.LD, Y, X, imm=800)]
     writes = [*li(X, OUTPUT_BASE), *li(Y, 90), Instruction(Op.SD, rs1=X, rs2=Y), Instruction(Op.SD, rs1=X, imm=80)]
@@ -157,25 +157,25 @@ def runs() -> list[tuple[Subject, Claimed]]:
         data = machine.data()
         facts = spec.Program(program.zero_base, machine.program().rows, data and data.rows, machine.program_hash.hex())
         subject = Subject(machine, facts)
-        windows = windows_of(execution.cycles, 3)
+        cycle_ranges = cycle_ranges_of(execution.cycles, 3)
         for stated, rate in product((False, True), (None, SMALL)):
             asked: dict[str, Any] = {"state_input": stated, "rate": rate}
             whole = header(statement_of_run(machine, execution, **asked))
-            pieces = tuple(map(header, pieces_of_run(machine, execution, windows, **asked).statements))
-            found += [(subject, claimed(proof)) for proof in (whole, in_one(pieces))]
+            shards = tuple(map(header, shards_of_run(machine, execution, cycle_ranges, **asked).statements))
+            found += [(subject, claimed(proof)) for proof in (whole, in_one(shards))]
     return found
 
 
-def claimed(proof: Proof | ProofInPieces) -> Claimed:
+def claimed(proof: Proof | ShardedProof) -> Claimed:
     proofs = (proof,) if isinstance(proof, Proof) else proof.proofs
     numbers, ((cycles, low, high, *_), *_) = header_of(proof).numbers, header_of(proof).first
-    heads = [] if isinstance(proof, Proof) else [piece.log_heights[0] for piece in proofs]
-    pieces = []
-    for own, piece in zip(numbers, proofs, strict=True):
-        at = len(piece.log_heights) - len(own)
-        tables = zip(own, piece.log_heights[at:], piece.public_values[at:], strict=True)
-        pieces.append([list(table) for table in tables])
-    return Claimed(cycles, (low, high), proofs[0].log_heights[len(heads) > 0], pieces, heads)
+    heads = [] if isinstance(proof, Proof) else [shard.log_heights[0] for shard in proofs]
+    shards = []
+    for own, shard in zip(numbers, proofs, strict=True):
+        at = len(shard.log_heights) - len(own)
+        tables = zip(own, shard.log_heights[at:], shard.public_values[at:], strict=True)
+        shards.append([list(table) for table in tables])
+    return Claimed(cycles, (low, high), proofs[0].log_heights[len(heads) > 0], shards, heads)
 
 
 # Headers made from numbers of uses
@@ -183,14 +183,14 @@ def claimed(proof: Proof | ProofInPieces) -> Claimed:
 
 def made(subject: Subject, bounds: spec.Bounds, rng: random.Random) -> Claimed:
     """A header that some numbers of uses near the bounds lead to; its cycles are at or beside what they allow."""
-    pieces = rng.choice((1, 1, 2, 3))
-    few = pieces == 1 and rng.random() < 0.5  # so few cycles that the run may have table 10
+    shards = rng.choice((1, 1, 2, 3))
+    few = shards == 1 and rng.random() < 0.5  # so few cycles that the run may have table 10
     uses = [
         {
             f: rng.randint(1, 3 * bounds.b) if few else near(bounds, rng)
             for f in (rng.sample(WIDE, rng.randint(0, 8)) if few else []) + rng.sample(SOME, rng.randint(1, 5))
         }
-        for _ in range(pieces)
+        for _ in range(shards)
     ]
     long = not few and rng.random() < 0.5
     own_from = {f: own_from_of(f, long, bounds) for f in SOME + WIDE}
@@ -201,23 +201,23 @@ def made(subject: Subject, bounds: spec.Bounds, rng: random.Random) -> Claimed:
         rule = spec.rule_of(number, facts[number].cells, bounds)
         tables += [[number, rows.bit_length() - 1, ()] for rows in rule.heights(count)]
 
-    made_pieces, cycles = [], 0
-    for index, of_families in enumerate(uses):
+    made_shards, cycles = [], 0
+    for index, of_chips in enumerate(uses):
         tables: list[list[Any]] = [[1, log2(subject.program.program_rows), ()], [11, 6, ()]]
-        shared = Counter({4096: int(index == pieces - 1)})
-        for family, count in of_families.items():
-            if count >= own_from[family]:
+        shared = Counter({4096: int(index == shards - 1)})
+        for chip, count in of_chips.items():
+            if count >= own_from[chip]:
                 lanes = 1 + (count >= bounds.c) + 2 * (count >= bounds.d)
-                add(tables, 16 * family + lanes, count)
-                if family == spec.KECCAK_CALL:
+                add(tables, 16 * chip + lanes, count)
+                if chip == spec.KECCAK_CALL:
                     add(tables, 12, count)
                     tables.append([13, 12, ()])
-            elif family in spec.COMMON or family in spec.RARE:
-                shared[4096 if family in spec.COMMON else 4097] += count
+            elif chip in spec.COMMON or chip in spec.RARE:
+                shared[4096 if chip in spec.COMMON else 4097] += count
             else:
                 continue
             cycles += count
-        cycles += index == pieces - 1
+        cycles += index == shards - 1
         if not few and rng.random() < 0.1:  # as many uses of a shared table as there can be, or one more or less
             number = rng.choice((4096, 4097))
             sharing = spec.COMMON if number == 4096 else spec.RARE
@@ -226,11 +226,11 @@ def made(subject: Subject, bounds: spec.Bounds, rng: random.Random) -> Claimed:
             cycles += shared[number]
         for number, count in shared.items():
             add(tables, number, count)
-        if rng.random() < 0.05 and any(count >= own_from[f] for f, count in of_families.items()):
-            # A family with tables of two numbers of lanes.
-            family = next(f for f, count in of_families.items() if count >= own_from[f])
+        if rng.random() < 0.05 and any(count >= own_from[f] for f, count in of_chips.items()):
+            # A chip with tables of two numbers of lanes.
+            chip = next(f for f, count in of_chips.items() if count >= own_from[f])
             lanes, count = rng.choice(((1, bounds.c - 1), (2, bounds.c), (4, bounds.d)))
-            add(tables, 16 * family + lanes, count)
+            add(tables, 16 * chip + lanes, count)
             cycles += count
         if rng.random() < 0.3:
             # Eight tables of 2^26 rows exceed the bound on times.
@@ -240,7 +240,7 @@ def made(subject: Subject, bounds: spec.Bounds, rng: random.Random) -> Claimed:
             if subject.program.data_rows:
                 tables.append([3, log2(subject.program.data_rows), ()])
             tables += [[n, rng.randint(6, 12), ()] for n in (4, 5, 7) if rng.random() < 0.5]
-        if pieces == 1 and (cycles <= 2**17 or rng.random() < 0.05) and rng.random() < 0.7:
+        if shards == 1 and (cycles <= 2**17 or rng.random() < 0.05) and rng.random() < 0.7:
             words = sum(spec.derived(subject.describe(n, 0, 0, 0)).cells for n, *_ in tables)
             rule = spec.Rule(1, 1, 2**13 if words >= 720 else 2**26)
             count = rng.choice((rng.randint(1, 2**15), 2**14 + 1, 2**13 + 1, 3 * 2**13, 3 * 2**13 - 1, 2**15))
@@ -253,20 +253,20 @@ def made(subject: Subject, bounds: spec.Bounds, rng: random.Random) -> Claimed:
         else:
             tables.append([9, 16, ()])
         # Tables of one number stay in their order.
-        made_pieces.append(sorted(tables, key=lambda table: table[0]))
-    claim = Claimed(cycles, (0, 0), 6, made_pieces, [6] * pieces if pieces > 1 else [])
+        made_shards.append(sorted(tables, key=lambda table: table[0]))
+    claim = Claimed(cycles, (0, 0), 6, made_shards, [6] * shards if shards > 1 else [])
     at_edge(subject, claim, bounds, rng)
     return claim
 
 
-def own_from_of(family: int, long: bool, bounds: spec.Bounds) -> int:
-    return spec.own_tables_from(family, 2**18 if long else 1, bounds)
+def own_from_of(chip: int, long: bool, bounds: spec.Bounds) -> int:
+    return spec.own_tables_from(chip, 2**18 if long else 1, bounds)
 
 
 def at_edge(subject: Subject, claim: Claimed, bounds: spec.Bounds, rng: random.Random) -> None:
     """Sometimes change the cycles to the least or the most that the tables allow, or to one more or less."""
-    numbers = [[table[0] for table in tables] for tables in claim.pieces]
-    logs = [[table[1] for table in tables] for tables in claim.pieces]
+    numbers = [[table[0] for table in tables] for tables in claim.shards]
+    logs = [[table[1] for table in tables] for tables in claim.shards]
     facts = {n: spec.derived(subject.describe(n, 0, 0, 0)) for own in numbers for n in own if n not in (6, 14)}
     if any(n in (6, 14) for own in numbers for n in own):
         return
@@ -302,8 +302,8 @@ def changed(claim: Claimed, subject: Subject, rng: random.Random) -> Claimed:
 
 
 def change(claim: Claimed, subject: Subject, rng: random.Random) -> None:
-    index = rng.randrange(len(claim.pieces))
-    tables, other = claim.pieces[index], rng.choice(claim.pieces)
+    index = rng.randrange(len(claim.shards))
+    tables, other = claim.shards[index], rng.choice(claim.shards)
     if not tables:
         return
     i, j = rng.randrange(len(tables)), rng.randrange(len(tables))
@@ -315,9 +315,9 @@ def change(claim: Claimed, subject: Subject, rng: random.Random) -> None:
         case 2:  # a neighbouring number, of other lanes perhaps
             tables[i][0] = max(tables[i][0] + rng.choice((-1, 1, 2)), 0)
         case 3:  # a table more
-            family = rng.choice(SOME)
-            unknown = (0, 16 * spec.HALT + 1, 16 * family + 3, 16 * 203 + 1, 4098)
-            known = (*range(1, 16), 4096, 4097, *(16 * family + lanes for lanes in (1, 2, 4)))
+            chip = rng.choice(SOME)
+            unknown = (0, 16 * spec.HALT + 1, 16 * chip + 3, 16 * 203 + 1, 4098)
+            known = (*range(1, 16), 4096, 4097, *(16 * chip + lanes for lanes in (1, 2, 4)))
             tables.append([rng.choice(unknown if rng.random() < 0.2 else known), rng.randint(5, 13), ()])
             tables.sort(key=lambda table: table[0])
         case 4:  # other cycles
@@ -350,21 +350,21 @@ def change(claim: Claimed, subject: Subject, rng: random.Random) -> None:
             claim.heads[index] += rng.choice((-1, 1))
         case 14:
             claim.false_head = index
-        case 15:  # a table in another piece
+        case 15:  # a table in another shard
             other.append(tables.pop(i))
             other.sort(key=lambda table: table[0])
-        case 16:  # the families' tables of a piece in another
+        case 16:  # the chips' tables of a shard in another
             moved = [table for table in tables if table[0] >= 16]
             tables[:] = [table for table in tables if table[0] < 16]
             other += moved
             other.sort(key=lambda table: table[0])
-        case 17:  # a piece twice, or left out, or without tables
-            if index and rng.random() < 0.4 and len(claim.pieces) > 2:
-                del claim.pieces[index], claim.heads[index]
+        case 17:  # a shard twice, or left out, or without tables
+            if index and rng.random() < 0.4 and len(claim.shards) > 2:
+                del claim.shards[index], claim.heads[index]
             elif index and rng.random() < 0.2:
                 tables.clear()
             elif index:
-                claim.pieces.insert(rng.randint(1, len(claim.pieces)), [list(table) for table in tables])
+                claim.shards.insert(rng.randint(1, len(claim.shards)), [list(table) for table in tables])
                 claim.heads.append(6)
         case _:  # another height
             tables[i][1] = max(tables[i][1] + rng.choice((-1, 1)), 0)
@@ -391,7 +391,7 @@ def headers(rng: random.Random) -> Iterator[tuple[str, Subject, Claimed]]:
     """The headers of runs, and SEARCHED others, in equal parts from uses and by changes, at either policy."""
     for subject, claim in runs():
         yield "run", subject, claim
-    # Of each program and each input, the runs come in pairs: whole and in pieces, first of the usual policy.
+    # Of each program and each input, the runs come in pairs: whole and in shards, first of the usual policy.
     usual = [run for i, run in enumerate(runs()) if i // 2 % 2 == 0]
     small = [run for i, run in enumerate(runs()) if i // 2 % 2]
     for _ in range(SEARCHED // 4):
@@ -408,9 +408,9 @@ def test_a_run_of_either_policy_is_refused_by_the_bounds_of_the_other() -> None:
     """Both sets of bounds are needed: some headers satisfy only one of them."""
     only = Counter[int]()
     for subject, claim in runs():
-        numbers = [[table[0] for table in tables] for tables in claim.pieces]
-        logs = [[table[1] for table in tables] for tables in claim.pieces]
-        words = [max((len(t[2]) // 2 for t in claim.pieces[0] if t[0] == n), default=0) for n in (6, 14)]
+        numbers = [[table[0] for table in tables] for tables in claim.shards]
+        logs = [[table[1] for table in tables] for tables in claim.shards]
+        words = [max((len(t[2]) // 2 for t in claim.shards[0] if t[0] == n), default=0) for n in (6, 14)]
         facts = {n: spec.derived(subject.describe(n, 0, *words)) for own in numbers for n in own}
         found = [spec.cycles_range(numbers, logs, claim.cycles, facts, bounds) for bounds in spec.SETS]
         holds = [pair is not None and pair[0] <= claim.cycles <= pair[1] for pair in found]
@@ -442,9 +442,9 @@ def test_uses_of_the_page_are_the_inverse_of_its_heights(
 # Other rules of the section
 
 
-def test_families_have_the_numbers_of_the_page() -> None:
-    names = {number: name for name, number in FAMILY_NUMBERS.items()}
-    assert sorted(names) == list(range(1, spec.FAMILIES + 1))
+def test_chips_have_the_numbers_of_the_page() -> None:
+    names = {number: name for name, number in CHIP_NUMBERS.items()}
+    assert sorted(names) == list(range(1, spec.CHIPS + 1))
     assert (names[spec.HALT], names[spec.KECCAK_CALL]) == ("halt", "keccak_call")
     assert {n for n, name in names.items() if name.endswith("_in_place")} == {*range(spec.FIRST_IN_PLACE, 203)}
     assert {n for n, name in names.items() if name.endswith("_narrow")} == {*spec.NARROW}
@@ -452,11 +452,11 @@ def test_families_have_the_numbers_of_the_page() -> None:
 
 
 def test_the_machines_digest_is_that_of_the_page() -> None:
-    """Tables 4096 and 4097 come before those of families."""
+    """Tables 4096 and 4097 come before those of chips."""
     program = Key(0, 8, 6, 6, bytes(32), {})
-    families = [16 * f + lanes for f in range(1, spec.FAMILIES + 1) if f != spec.HALT for lanes in spec.LANES]
+    chips = [16 * f + lanes for f in range(1, spec.CHIPS + 1) if f != spec.HALT for lanes in spec.LANES]
     hashed = b"graphprover machine" + struct.pack("<Q", 5)
-    for number in (0, *range(1, 16), 4096, 4097, *families):
+    for number in (0, *range(1, 16), 4096, 4097, *chips):
         described = program.air(number, 2, 32, 33).describe().canonical_bytes
         hashed += struct.pack("<QQ", number, len(described)) + described
     assert keccak256(hashed) == MACHINE_DIGEST
@@ -476,9 +476,9 @@ def test_a_payload_has_at_least_the_bytes_of_the_page() -> None:
     subject, claim = runs()[0]
     (file,), words = (
         claim.files(),
-        [max((len(t[2]) // 2 for t in claim.pieces[0] if t[0] == n), default=0) for n in (6, 14)],
+        [max((len(t[2]) // 2 for t in claim.shards[0] if t[0] == n), default=0) for n in (6, 14)],
     )
-    columns = sum(spec.derived(subject.describe(table[0], 0, *words)).cells - 3 for table in claim.pieces[0])
+    columns = sum(spec.derived(subject.describe(table[0], 0, *words)).cells - 3 for table in claim.shards[0])
     size = spec.least_bytes(len(file.logs), columns, 10)
     proof = claim.proof()
     assert isinstance(proof, Proof)

@@ -11,7 +11,7 @@ from graphprover import VerificationError, check, prove, verify
 from graphprover.air import TableBuilder
 from graphprover.field import P
 from graphprover.proof.proof import Proof
-from graphprover.statement.shards import Pieces
+from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement, Table, with_traces
 from graphprover.vm.executor.execute import execute
 from graphprover.vm.program.isa import A0, A7, Instruction, Op
@@ -25,10 +25,10 @@ from graphprover.vm.tables import bump
 from graphprover.vm.tables.bump import Bump
 from graphprover.vm.tables.buses import REGISTER_BASE, VM, Tag, message
 from graphprover.vm.tables.step import paired
-from graphprover.vm.traces.cycle_ranges import windows_of
-from graphprover.vm.traces.run_statement import pieces_of_run, statement_of_run
+from graphprover.vm.traces.cycle_ranges import cycle_ranges_of
+from graphprover.vm.traces.run_statement import shards_of_run, statement_of_run
 from tests.vm.assemble import image, li
-from tests.vm.programs import cells_of_family
+from tests.vm.programs import cells_of_chip
 
 SCALE = 1 << 20  # of the steps of a bump, so that 2^12 of them lead around p instead of 2^32
 PROGRAM = [*li(A7, 93), Instruction(Op.ECALL)]  # ends with exit code 0, which a0 holds from the start
@@ -59,10 +59,10 @@ def long_steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     program_statement._same_for_all.cache_clear()
 
 
-def circle(count: int = 1) -> Statement | Pieces:
+def circle(count: int = 1) -> Statement | ShardedStatement:
     """The run of PROGRAM, but that the exit reads FALSE_CODE from a0: an access that follows itself, around p.
 
-    In so many pieces, one or two, each of which has as many of the bumps.
+    In this number of shards, one or two, each of which has as many of the bumps.
     """
     program = Machine(image(PROGRAM))
     run = execute(program.image, record=True)
@@ -71,20 +71,20 @@ def circle(count: int = 1) -> Statement | Pieces:
         honest, numbers = [whole.tables], [list(whole.tables[0].public_values or ())[3:]]
         numbers[0].insert(0, 0)
     else:
-        pieces = pieces_of_run(program, run, windows_of(run.cycles, count))
-        honest, numbers = [piece.tables[1:] for piece in pieces.statements], [list(share) for share in pieces.shares]
+        shards = shards_of_run(program, run, cycle_ranges_of(run.cycles, count))
+        honest, numbers = [shard.tables[1:] for shard in shards.statements], [list(share) for share in shards.shares]
     made = [with_traces(Statement(tables)).tables for tables in honest]
     tables = [dict(zip(*named, strict=True)) for named in zip(numbers, made, strict=True)]
 
-    def edited(piece: int, number: int) -> Any:
-        table = tables[piece][number]
+    def edited(shard: int, number: int) -> Any:
+        table = tables[shard][number]
         main = np.array(table.main, dtype=np.uint64)
-        tables[piece][number] = replace(table, main=main)
+        tables[shard][number] = replace(table, main=main)
         return table.air.view(main)
 
     exit_at, before = 9, 8  # when the second cycle reads a0, and when it claims that the access before was
     edited(-1, TableNumber.COMMON)
-    halt = cells_of_family(tables[-1][TableNumber.COMMON], EXIT)
+    halt = cells_of_chip(tables[-1][TableNumber.COMMON], EXIT)
     assert halt.b_at[0, 0] == REGISTER_BASE + A0 and halt.b_t[0, 0] == 0
     halt.b_t[0, 0], halt.b_lo[0, 0] = before, FALSE_CODE
     registers = edited(0, TableNumber.REGISTERS)
@@ -100,14 +100,14 @@ def circle(count: int = 1) -> Statement | Pieces:
     times = [(exit_at + i * SCALE * step) % P for i in range(lanes)]
     assert (times[-1] + SCALE * step) % P == before
     own = lanes // count
-    for piece in range(count):
+    for shard in range(count):
         air = LongBump()
         trace, c = air.zeros(own // bump.BUMP_LANES)
         c.on[:], c.at[:], c.lo[:] = 1, REGISTER_BASE + A0, FALSE_CODE
-        c.t[:] = np.array(times[piece * own : (piece + 1) * own], dtype=np.uint64).reshape(-1, bump.BUMP_LANES).T
+        c.t[:] = np.array(times[shard * own : (shard + 1) * own], dtype=np.uint64).reshape(-1, bump.BUMP_LANES).T
         c.step_low[:], c.step_high[:] = (step - 1) & 0xFFFF, (step - 1) >> 16
-        tables[piece][TableNumber.BUMP] = Table(air, (), trace)
-        counted = edited(piece, TableNumber.NUMBERS)
+        tables[shard][TableNumber.BUMP] = Table(air, (), trace)
+        counted = edited(shard, TableNumber.NUMBERS)
         for half in ((step - 1) & 0xFFFF, (step - 1) >> 16):
             counted.half[half] += own
 
@@ -117,14 +117,14 @@ def circle(count: int = 1) -> Statement | Pieces:
     ordered = [[own[number] for number in sorted(own)] for own in tables]
     if count == 1:
         return Statement(ordered[0])
-    return program.in_pieces(ordered, [others, *(sorted(own) for own in tables[1:])], "")
+    return program.in_shards(ordered, [others, *(sorted(own) for own in tables[1:])], "")
 
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_a_circle_around_p_is_refused(long_steps: None, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
-    """Everything else in the proof of a false exit code is as it should be, in one piece or with half in each."""
+    """Everything else in the proof of a false exit code is as it should be, in one shard or with half in each."""
     program, false = Machine(image(PROGRAM)), circle(count)
-    whole = false if count == 1 else Statement([table for piece in false.statements for table in piece.tables[1:]])
+    whole = false if count == 1 else Statement([table for shard in false.statements for table in shard.tables[1:]])
     assert execute(program.image).exit_code == 0 and not check(whole)
     proof = prove(false, security=80)
     with monkeypatch.context() as patch:
@@ -160,23 +160,23 @@ def test_all_bumps_together_are_bounded() -> None:
         assert len(program.statement_of(with_bumps(proof, *log_rows)).tables) == len(honest.tables) + len(log_rows)
 
 
-def test_bumps_of_all_pieces_together_are_bounded() -> None:
-    """As many as are too many for one piece are too many in two."""
+def test_bumps_of_all_shards_together_are_bounded() -> None:
+    """As many as are too many for one shard are too many in two."""
     program = Machine(image(PROGRAM))
     run = execute(program.image, record=True)
-    honest = pieces_of_run(program, run, windows_of(run.cycles, 2))
+    honest = shards_of_run(program, run, cycle_ranges_of(run.cycles, 2))
     numbers = [[number for number in share if number] for share in honest.shares]
     heights = [
-        [table.main.shape[1] for table in piece.tables[1:] if table.main is not None] for piece in honest.statements
+        [table.main.shape[1] for table in shard.tables[1:] if table.main is not None] for shard in honest.statements
     ]
 
     def with_tables(*counts: int) -> tuple[list[list[int]], list[list[int]]]:
-        """So many tables of bumps in each piece, of the most rows."""
+        """So many tables of bumps in each shard, of the most rows."""
         named, tall = [list(own) for own in numbers], [list(own) for own in heights]
-        for piece, count in enumerate(counts):
-            at = sum(number < TableNumber.BUMP for number in named[piece])
-            named[piece][at:at] = [int(TableNumber.BUMP)] * count
-            tall[piece][at + (not piece) : at + (not piece)] = [1 << 26] * count
+        for shard, count in enumerate(counts):
+            at = sum(number < TableNumber.BUMP for number in named[shard])
+            named[shard][at:at] = [int(TableNumber.BUMP)] * count
+            tall[shard][at + (not shard) : at + (not shard)] = [1 << 26] * count
         return named, tall
 
     for counts in ((7, 0), (0, 7), (4, 3), (3, 4)):

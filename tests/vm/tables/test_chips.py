@@ -1,4 +1,4 @@
-"""What families compute of symbols, as code for lanes, are the words that they compute of arrays."""
+"""What chips compute of symbols, as code for lanes, are the words that they compute of arrays."""
 
 import numpy as np
 import pytest
@@ -6,11 +6,11 @@ import pytest
 from graphprover.device import CpuDevice
 from graphprover.vm.executor.execute import execute
 from graphprover.vm.kernels.lanes import IMMEDIATE, Code, Op
-from graphprover.vm.statement.shape import LANES, price_at, rows_for
+from graphprover.vm.statement.shape import LANES, policy_at, rows_for
 from graphprover.vm.statement.statement import Machine
-from graphprover.vm.tables.chips import FAMILIES, IN_PLACE
+from graphprover.vm.tables.chips import CHIPS, IN_PLACE
 from graphprover.vm.traces.assemble import Cell, assemble
-from graphprover.vm.traces.chips import cells_of, code_of, family_trace, write_cells
+from graphprover.vm.traces.chips import cells_of, chip_trace, code_of, write_cells
 from graphprover.vm.traces.formulas import Formulas, Symbol
 from graphprover.vm.traces.partition import partition
 from graphprover.vm.traces.rows import Rows
@@ -21,26 +21,26 @@ from tests.vm.traces.test_cycle_ranges import far_accesses
 
 @pytest.mark.parametrize("name", ["everything", "far"])
 def test_code_computes_what_witnesses_do(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    sharing_rows(monkeypatch, 1)  # so that narrow families prove what they can
+    sharing_rows(monkeypatch, 1)  # so that narrow chips prove what they can
     program = everything(6, 2) if name == "everything" else far_accesses()
     device, machine = CpuDevice(2), Machine(program)
     execution = execute(program, b"some input", record=True)
     assert execution.record is not None
     cycles, proved = execution.cycles, set()
-    for window in (range(cycles), range(cycles // 3, cycles)):
-        tape = load_tape(device, machine=machine, record=execution.record, window=window)
-        parted = partition(machine, device, tape, cycles, price_at(None))
+    for cycle_range in (range(cycles), range(cycles // 3, cycles)):
+        tape = load_tape(device, machine=machine, record=execution.record, cycle_range=cycle_range)
+        parted = partition(machine, device, tape, cycles, policy_at(None))
         run = load_run(device, tape, machine=machine, partition=parted)
-        for family, (first, last) in parted.shares.items():
-            proved.add(family.removesuffix(IN_PLACE))
+        for chip, (first, last) in parted.shares.items():
+            proved.add(chip.removesuffix(IN_PLACE))
             for lanes in LANES:
-                step, height = FAMILIES[family](lanes), rows_for(-(-(last - first) // lanes))
-                made = family_trace(device, run, step=step, height=height, first=first, last=last)
+                step, height = CHIPS[chip](lanes), rows_for(-(-(last - first) // lanes))
+                made = chip_trace(device, run, step=step, height=height, first=first, last=last)
                 expected = np.zeros_like(made)
                 cells = cells_of(step, Rows(device, run, slice(first, last)))
                 write_cells(vars(step.view(expected)), cells, 0, last - first)
-                np.testing.assert_array_equal(made, expected, err_msg=f"{family} with {lanes} lanes")
-    assert name == "far" or proved == {family.removesuffix(IN_PLACE) for family in FAMILIES}
+                np.testing.assert_array_equal(made, expected, err_msg=f"{chip} with {lanes} lanes")
+    assert name == "far" or proved == {chip.removesuffix(IN_PLACE) for chip in CHIPS}
 
 
 def operations(code: Code) -> list[tuple[Op, int, int, int, int]]:
@@ -94,4 +94,4 @@ def test_formulas_are_there_once_and_integers_on_the_right() -> None:
 
 def test_code_is_small() -> None:
     """Few registers, so that a GPU's multiprocessors hold many lanes."""
-    assert max(code_of(family, lanes).registers for family in FAMILIES for lanes in LANES) < 32
+    assert max(code_of(chip, lanes).registers for chip in CHIPS for lanes in LANES) < 32

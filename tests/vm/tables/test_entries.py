@@ -9,7 +9,7 @@ from graphprover.field import P
 from graphprover.vm.program.elf import Image, load_elf
 from graphprover.vm.program.isa import Instruction, Op
 from graphprover.vm.statement.statement import Machine
-from graphprover.vm.tables.chips import FAMILY_NUMBERS
+from graphprover.vm.tables.chips import CHIP_NUMBERS
 from graphprover.vm.tables.program import FIELDS
 from tests.vm.assemble import image, leave
 from tests.vm.outcomes import outcomes_of
@@ -36,7 +36,7 @@ def test_entries_are_the_outcomes_in_order(which: str) -> None:
     files = {path.name: path for path in GUESTS}
     machine = Machine(load_elf(files[which].read_bytes()) if which in files else programs[which]())
     rows = [
-        (FAMILY_NUMBERS[outcome.family], *(getattr(outcome, name) % P for name in FIELDS[1:]))
+        (CHIP_NUMBERS[outcome.chip], *(getattr(outcome, name) % P for name in FIELDS[1:]))
         for outcomes in outcomes_of(machine)
         for outcome in outcomes
     ]

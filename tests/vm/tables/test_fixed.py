@@ -11,7 +11,7 @@ from graphprover.vm.statement.shape import MANY_WORDS, MIN_ROWS, MOST_FEW
 from graphprover.vm.statement.table_numbers import TableNumber
 from graphprover.vm.tables.buses import Tag, tag_of
 from graphprover.vm.tables.fixed import FewNumbers, Numbers
-from graphprover.vm.traces.counts import FIRSTS, SIZES, few_recipes
+from graphprover.vm.traces.counts import FIRSTS, SIZES, few_trace_tasks
 from tests.vm.mutation import _member
 
 AIR = FewNumbers().describe()
@@ -23,10 +23,10 @@ def tables_of(numbers: np.ndarray, words: int) -> list[np.ndarray]:
     counts = np.zeros(sum(SIZES.values()), dtype=np.uint64)
     for tag in (Tag.HALF, Tag.SIGN, Tag.BYTES, Tag.AND):
         counts[FIRSTS[tag] + numbers] = 1
-    recipes = few_recipes(counts, words)
-    assert recipes is not None
-    few = [recipe for number, recipe in recipes if number == TableNumber.FEW_NUMBERS]
-    return [np.asarray(recipe.function(CpuDevice(1), **recipe.fixed)) for recipe in few]
+    trace_tasks = few_trace_tasks(counts, words)
+    assert trace_tasks is not None
+    few = [trace_task for number, trace_task in trace_tasks if number == TableNumber.FEW_NUMBERS]
+    return [np.asarray(trace_task.function(CpuDevice(1), **trace_task.fixed)) for trace_task in few]
 
 
 def rows_of(numbers: np.ndarray) -> np.ndarray:
@@ -96,7 +96,7 @@ def test_so_many_and_no_more() -> None:
         assert rows_of(np.arange(count)).shape == (AIR.main_width, height)
     counts = np.zeros(sum(SIZES.values()), dtype=np.uint64)
     counts[FIRSTS[Tag.AND] : FIRSTS[Tag.AND] + MOST_FEW + 1] = 1
-    assert few_recipes(counts, 0) is None
+    assert few_trace_tasks(counts, 0) is None
 
 
 def test_they_are_split_beside_many_words() -> None:

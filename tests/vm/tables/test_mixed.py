@@ -1,6 +1,6 @@
-"""A row of a table that families share says what a row of its family's own table says, and nothing else.
+"""A row of a table that chips share says what a row of its chip's own table says, and nothing else.
 
-So what tests/vm/mutation.py shows of families holds where they share a table. It is compared at random cells, where two
+So what tests/vm/mutation.py shows of chips holds where they share a table. It is compared at random cells, where two
 polynomials of low degree that are not the same differ.
 """
 
@@ -17,11 +17,11 @@ from graphprover.statement.check import check
 from graphprover.statement.statement import Statement, Table
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import EXIT, IN_PLACE, NARROW, SHARED, TableNumber
-from graphprover.vm.tables.chips import FAMILIES
+from graphprover.vm.tables.chips import CHIPS
 from graphprover.vm.tables.mixed import Mixed
 from tests.vm.assemble import image, leave
 
-ROWS = 8  # of each family
+ROWS = 8  # of each chip
 
 
 def table(number: TableNumber) -> Mixed:
@@ -46,15 +46,15 @@ def said(air: Air, rows: np.ndarray) -> tuple[list[list[int]], list[Counter[tupl
     return sorted(value for value in constraints if any(value)), found
 
 
-@pytest.mark.parametrize(("number", "family"), [(n, family) for n, families in SHARED.items() for family in families])
-def test_a_row_says_what_its_family_says(number: TableNumber, family: str) -> None:
-    mixed, own = table(number), FAMILIES[family](1)
+@pytest.mark.parametrize(("number", "chip"), [(n, chip) for n, chips in SHARED.items() for chip in chips])
+def test_a_row_says_what_its_chip_says(number: TableNumber, chip: str) -> None:
+    mixed, own = table(number), CHIPS[chip](1)
     rng = np.random.default_rng(1)
     rows = rng.integers(0, P, (own.describe().main_width, ROWS), dtype=np.uint64)
     rows[own.describe().main_names.index("on[0]")] = 1
-    shared = rng.integers(0, P, (mixed.describe().main_width, ROWS), dtype=np.uint64)  # also what the family has not
+    shared = rng.integers(0, P, (mixed.describe().main_width, ROWS), dtype=np.uint64)  # also what the chip has not
     shared[[i for i, name in enumerate(mixed.describe().main_names) if name.startswith("is[")]] = 0
-    shared[list(mixed.columns_of[family])] = rows
+    shared[list(mixed.columns_of[chip])] = rows
 
     constraints, messages = said(own, rows)
     assert said(mixed, shared) == (constraints, messages)
@@ -86,17 +86,17 @@ def test_flags_are_bits_and_at_most_one_is_set(number: TableNumber) -> None:
     for i, step in enumerate(air.steps):
         other = (i + 1) % len(air.steps)
         assert noticed((i, 1)) == set()
-        assert noticed((i, 1), (other, 1)) == {"a row is of one family or of none"}
+        assert noticed((i, 1), (other, 1)) == {"a row is of one chip or of none"}
         assert noticed((i, P - 1), (other, 2)) >= {f"a row is {step.name} or not"}
-        assert "a row is of one family or of none" not in noticed((i, P - 1), (other, 2))
+        assert "a row is of one chip or of none" not in noticed((i, P - 1), (other, 2))
 
 
-def test_every_family_has_a_table() -> None:
+def test_every_chip_has_a_table() -> None:
     """One that others share, but for those that are dropped, and for the call, whose rows are wide."""
-    shared = [family for families in SHARED.values() for family in families]
+    shared = [chip for chips in SHARED.values() for chip in chips]
     assert len(shared) == len(set(shared)) and EXIT in SHARED[TableNumber.COMMON]
-    alone = {family for family in FAMILIES if family.endswith((IN_PLACE, NARROW))} | {"keccak_call"}
-    assert set(shared) == FAMILIES.keys() - alone
+    alone = {chip for chip in CHIPS if chip.endswith((IN_PLACE, NARROW))} | {"keccak_call"}
+    assert set(shared) == CHIPS.keys() - alone
 
 
 def test_sizes() -> None:

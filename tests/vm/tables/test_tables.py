@@ -34,7 +34,7 @@ from graphprover.vm.statement.claim import claim_of, describe
 from graphprover.vm.statement.shape import SEVERAL
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import EXIT, LANES, SHARED_TABLE, TableNumber
-from graphprover.vm.tables.chips import FAMILIES, outcomes
+from graphprover.vm.tables.chips import CHIPS, outcomes
 from graphprover.vm.tables.public_words import OutputMemory, PublicWords, StatedInput
 from graphprover.vm.tables.state import ImageMemory
 from graphprover.vm.tables.step import Step
@@ -42,15 +42,15 @@ from graphprover.vm.traces import state as state_traces
 from graphprover.vm.traces.partition import Unprovable
 from graphprover.vm.traces.run_statement import statement_of_run
 from tests.vm.assemble import CODE, DATA, image, leave, li
-from tests.vm.mutation import families, forge, notice
-from tests.vm.programs import X, Y, cells_of_family, everything, priced, sharing_rows
+from tests.vm.mutation import chips, forge, notice
+from tests.vm.programs import X, Y, cells_of_chip, everything, set_policy, sharing_rows
 
 GUESTS = Path(__file__).parents[3] / "examples/guests"
 
 
 @cache
 def run(lanes: int = 1) -> Statement:
-    """A statement with every kind of instruction, and its traces; of several lanes in a row, with families in place."""
+    """A statement with every kind of instruction, and its traces; of several lanes in a row, with chips in place."""
     execution = execute(everything(8), record=True)
     with pytest.MonkeyPatch.context() as patch:
         sharing_rows(patch, lanes)
@@ -64,7 +64,7 @@ def names(stated: Statement) -> list[str]:
 def forged(stated: Statement, name: str, edit: Callable[[SimpleNamespace], None]) -> Statement:
     """The statement with one table's trace changed in place by ``edit``, which gets views of its columns.
 
-    ``name``: that of a table, or of a family that shares one.
+    ``name``: that of a table, or of a chip that shares one.
     """
     tables = list(stated.tables)
     i = place_of(stated, name)
@@ -72,14 +72,14 @@ def forged(stated: Statement, name: str, edit: Callable[[SimpleNamespace], None]
     assert isinstance(main, np.ndarray)
     changed = replace(tables[i], main=main.copy())
     own = changed.air.name == name
-    edit(changed.air.view(changed.main) if own else cells_of_family(changed, name))
+    edit(changed.air.view(changed.main) if own else cells_of_chip(changed, name))
     assert (changed.main != main).any()
     tables[i] = changed
     return Statement(tables, stated.label)
 
 
 def place_of(stated: Statement, name: str) -> int:
-    """Which table is called so, or shared by the family of that name."""
+    """Which table is called so, or shared by the chip of that name."""
     shared = SHARED_TABLE.get(name)
     return names(stated).index(name if name in names(stated) or shared is None else shared.name.lower())
 
@@ -95,9 +95,9 @@ def stated_by(code: list[Instruction], data: bytes = b"") -> Statement:
     return with_traces(statement_of_run(Machine(execution.image), execution))
 
 
-def test_every_family_accepts_what_the_executor_does() -> None:
+def test_every_chip_accepts_what_the_executor_does() -> None:
     assert not any(check(run(lanes)) for lanes in LANES)
-    assert {*names(run()), *names(run(lanes=2))} >= set(FAMILIES) - {EXIT}
+    assert {*names(run()), *names(run(lanes=2))} >= set(CHIPS) - {EXIT}
 
 
 @settings(max_examples=6, deadline=None)
@@ -107,10 +107,10 @@ def test_any_operands_are_accepted(seed: int) -> None:
     assert not check(statement_of_run(Machine(execution.image), execution))
 
 
-def test_several_instructions_a_row_and_several_tables_of_a_family(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_instructions_a_row_and_several_tables_of_a_chip(monkeypatch: pytest.MonkeyPatch) -> None:
     """A loop that is long enough for lanes and for tables that are split."""
     turns = 140_000
-    priced(monkeypatch, fewest=(1, 1 << 12, 1 << 14))
+    set_policy(monkeypatch, fewest=(1, 1 << 12, 1 << 14))
     loop = [Instruction(Op.ADD, Y, Y, X), Instruction(Op.ADDI, X, X, imm=-1), Instruction(Op.BNE, rs1=X, imm=-8)]
     stated = stated_by([*li(X, turns), *loop])
     adds = [table for table in stated.tables if table.air.name == "add_narrow_in_place"]
@@ -160,7 +160,7 @@ def test_several_tables_of_few_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_several_tables_of_permutations_and_bumps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where one would stay idle; any of them may answer a call, and none a call that is not there."""
-    priced(monkeypatch, idle_cells=3000, idle_rows=0)
+    set_policy(monkeypatch, idle_cells=3000, idle_rows=0)
     loop = [*li(X, 17000), Instruction(Op.ADDI, X, X, imm=-1), Instruction(Op.BNE, rs1=X, imm=-4)]
     call = [*li(A0, DATA), *li(A7, KECCAK_F), Instruction(Op.ECALL)]
     reads = [Instruction(Op.LD, Y, 5, imm=8 * i) for i in range(-128, 129)]
@@ -184,26 +184,26 @@ def test_several_tables_of_permutations_and_bumps(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.fixture(scope="module")
-def all_families():  # type: ignore[no-untyped-def]
-    return families(execute(everything(60), record=True), most=200)
+def all_chips():  # type: ignore[no-untyped-def]
+    return chips(execute(everything(60), record=True), most=200)
 
 
-def test_forged_rows_are_noticed_and_every_check_is_needed(all_families) -> None:  # type: ignore[no-untyped-def]
-    """Rows of every family with changed cells: none passes, and nearly every check is the only one to notice some.
+def test_forged_rows_are_noticed_and_every_check_is_needed(all_chips) -> None:  # type: ignore[no-untyped-def]
+    """Rows of every chip with changed cells: none passes, and nearly every check is the only one to notice some.
 
     tests/vm/mutate_tables.py does more of this.
     """
     rng = np.random.default_rng(7)
-    assert [family.step.name for family in all_families] == list(FAMILIES)
+    assert [chip.step.name for chip in all_chips] == list(CHIPS)
     total = shown = 0
-    for family in all_families:
-        base, rows = forge(family, 6000, rng)
-        base = np.concatenate([np.arange(family.rows.shape[1]), base])
-        seen = notice(family, base, np.concatenate([family.rows, rows], axis=1))
-        honest = np.flatnonzero(family.fits)
-        assert not seen.violated[:, honest].any() and not seen.changed[honest].any(), family.step.name
+    for chip in all_chips:
+        base, rows = forge(chip, 6000, rng)
+        base = np.concatenate([np.arange(chip.rows.shape[1]), base])
+        seen = notice(chip, base, np.concatenate([chip.rows, rows], axis=1))
+        honest = np.flatnonzero(chip.fits)
+        assert not seen.violated[:, honest].any() and not seen.changed[honest].any(), chip.step.name
         by = seen.violated.sum(axis=0)
-        assert not ((by == 0) & seen.changed).any(), f"{family.step.name}: a forged row passes"
+        assert not ((by == 0) & seen.changed).any(), f"{chip.step.name}: a forged row passes"
         checks = [not label.startswith(("STATE", "lands", "a lane")) for label in seen.labels]
         total += sum(checks)
         shown += int((seen.violated[:, by == 1].any(axis=1) & checks).sum())
@@ -213,7 +213,7 @@ def test_forged_rows_are_noticed_and_every_check_is_needed(all_families) -> None
 def test_every_lane_says_whether_it_executes() -> None:
     """A multiplicity of 2 or -1, which would send and receive twice, or undo another row."""
     for value in (2, P - 1):
-        for name in FAMILIES.keys() - {EXIT}:
+        for name in CHIPS.keys() - {EXIT}:
 
             def edit(c: SimpleNamespace, value: int = value) -> None:
                 c.on[0, -1] = value
@@ -413,7 +413,7 @@ def test_a_jump_below_address_0_has_no_outcome() -> None:
     def ways(op: Op, target: int) -> list[str]:
         a, b = (1, 2) if op in BRANCHES else (0, 0)
         return [
-            outcome.family for outcome in outcomes(Instruction(op, 0, a, b, target - 1000, 1000), (NO_REGISTER, a, b))
+            outcome.chip for outcome in outcomes(Instruction(op, 0, a, b, target - 1000, 1000), (NO_REGISTER, a, b))
         ]
 
     assert ways(Op.JAL, 0) == ["goto"] and ways(Op.JAL, -4) == []
@@ -496,7 +496,7 @@ def test_tables_are_there_once() -> None:
             rejected(twice, "twice")
 
 
-@pytest.mark.parametrize("number", [0, 15, 16, 18, 16 * (len(FAMILIES) + 1) + 1, P - 1])
+@pytest.mark.parametrize("number", [0, 15, 16, 18, 16 * (len(CHIPS) + 1) + 1, P - 1])
 def test_only_known_tables_are_verified(number: int) -> None:
     rejected(with_values(proved()[1], 0, 3, number))
 

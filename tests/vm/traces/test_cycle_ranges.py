@@ -1,4 +1,4 @@
-"""Windows of a run, and what their records and traces have in common with those of all of it."""
+"""Cycle ranges of a run, and what their records and traces have in common with those of all of it."""
 
 import numpy as np
 import pytest
@@ -12,22 +12,22 @@ from graphprover.vm.program.io import INPUT_BASE, OUTPUT_BASE
 from graphprover.vm.program.isa import Instruction, Op
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.tables.clock import FAR
-from graphprover.vm.traces.cycle_ranges import windows_of
-from graphprover.vm.traces.run_statement import pieces_of_run, statement_of_run
+from graphprover.vm.traces.cycle_ranges import cycle_ranges_of
+from graphprover.vm.traces.run_statement import shards_of_run, statement_of_run
 from tests.strict_device import StrictDevice
 from tests.vm.assemble import image, leave, li
 from tests.vm.in_time import in_time
 from tests.vm.programs import X, Y, everything
 
 
-def test_windows_are_the_whole_run_in_order() -> None:
-    assert windows_of(10) == windows_of(10, pieces=1) == windows_of(10, length=10) == [range(10)]
-    assert windows_of(10, pieces=3) == [range(3), range(3, 6), range(6, 10)]
-    assert windows_of(10, length=4) == [range(4), range(4, 8), range(8, 10)]
-    assert windows_of(3, pieces=3) == windows_of(3, length=1) == [range(1), range(1, 2), range(2, 3)]
-    for pieces, length in ((0, None), (11, None), (None, 0), (2, 5)):
-        with pytest.raises(ValueError, match=r"cut into|a window"):
-            windows_of(10, pieces, length)
+def test_cycle_ranges_are_the_whole_run_in_order() -> None:
+    assert cycle_ranges_of(10) == cycle_ranges_of(10, shards=1) == cycle_ranges_of(10, length=10) == [range(10)]
+    assert cycle_ranges_of(10, shards=3) == [range(3), range(3, 6), range(6, 10)]
+    assert cycle_ranges_of(10, length=4) == [range(4), range(4, 8), range(8, 10)]
+    assert cycle_ranges_of(3, shards=3) == cycle_ranges_of(3, length=1) == [range(1), range(1, 2), range(2, 3)]
+    for shards, length in ((0, None), (11, None), (None, 0), (2, 5)):
+        with pytest.raises(ValueError, match=r"cut into|a cycle range"):
+            cycle_ranges_of(10, shards, length)
 
 
 def far_accesses() -> Image:
@@ -44,21 +44,21 @@ def run_of(program: Image) -> tuple[Machine, Execution]:
 
 @pytest.mark.parametrize("count", [2, 3, 7])
 @pytest.mark.parametrize("program", [everything(2), far_accesses()], ids=["everything", "far"])
-def test_pieces_balance_together(program: Image, count: int) -> None:
-    """Their tables without their heads are a statement that the debugger accepts; and no piece is one by itself."""
+def test_shards_balance_together(program: Image, count: int) -> None:
+    """Their tables without their heads are a statement that the debugger accepts; and no shard is one by itself."""
     machine, run = run_of(program)
-    pieces = pieces_of_run(machine, run, windows_of(run.cycles, count), state_input=count == 3)
-    made = [with_traces(piece) for piece in pieces.statements]
-    assert not check(Statement([table for piece in made for table in piece.tables[1:]]))
-    assert all(check(Statement(piece.tables[1:])) for piece in made)
+    shards = shards_of_run(machine, run, cycle_ranges_of(run.cycles, count), state_input=count == 3)
+    made = [with_traces(shard) for shard in shards.statements]
+    assert not check(Statement([table for shard in made for table in shard.tables[1:]]))
+    assert all(check(Statement(shard.tables[1:])) for shard in made)
 
 
 def test_late_accesses_are_bumped_where_they_are() -> None:
-    """The loop is two thirds of the run: what is read behind it was written in the first window."""
+    """The loop is two thirds of the run: what is read behind it was written in the first cycle range."""
     machine, run = run_of(far_accesses())
     last = run.cycles - 20
-    pieces = pieces_of_run(machine, run, [range(20), range(20, last), range(last, run.cycles)])
-    bumps = [[table for table in piece.tables if table.air.name == "bump"] for piece in pieces.statements]
+    shards = shards_of_run(machine, run, [range(20), range(20, last), range(last, run.cycles)])
+    bumps = [[table for table in shard.tables if table.air.name == "bump"] for shard in shards.statements]
     assert list(map(len, bumps)) == [0, 0, 1]
     ((table,),) = [found for found in bumps if found]
     used = np.asarray(with_traces(Statement([table])).tables[0].main)[0].sum()
@@ -69,35 +69,35 @@ def test_late_accesses_are_bumped_where_they_are() -> None:
 @pytest.mark.parametrize("program", [everything(2), far_accesses()], ids=["everything", "far"])
 def test_any_device_makes_them(program: Image) -> None:
     machine, run = run_of(program)
-    for piece in pieces_of_run(machine, run, windows_of(run.cycles, 3)).statements:
-        here = with_traces(piece, CpuDevice(1))
+    for shard in shards_of_run(machine, run, cycle_ranges_of(run.cycles, 3)).statements:
+        here = with_traces(shard, CpuDevice(1))
         for device in (CpuDevice(3), StrictDevice()):
-            for there, table in zip(with_traces(piece, device).tables, here.tables, strict=True):
+            for there, table in zip(with_traces(shard, device).tables, here.tables, strict=True):
                 np.testing.assert_array_equal(np.asarray(there.main), table.main, err_msg=table.air.name)
 
 
 @pytest.mark.parametrize("program", [everything(2), far_accesses()], ids=["everything", "far"])
-def test_windows_are_replayed_as_the_whole_run(program: Image) -> None:
+def test_cycle_ranges_are_replayed_as_the_whole_run(program: Image) -> None:
     """They begin and end inside of intervals."""
     machine, run = run_of(program)
     whole = in_time(machine, run)
-    for window in windows_of(run.cycles, 7):
-        part = in_time(machine, run, window)
-        own = slice(window.start, window.stop)
+    for cycle_range in cycle_ranges_of(run.cycles, 7):
+        part = in_time(machine, run, cycle_range)
+        own = slice(cycle_range.start, cycle_range.stop)
         for name in ("entry", "a", "b", "c", "d", "t_a", "t_b", "t_d"):
             expected = getattr(whole.cycles, name)[own]
             np.testing.assert_array_equal(getattr(part.cycles, name), expected, err_msg=name)
-        np.testing.assert_array_equal(part.cycles.order, np.arange(len(window)))
+        np.testing.assert_array_equal(part.cycles.order, np.arange(len(cycle_range)))
         used = whole.cycles.at[own] > 0
         for name in ("old", "clock"):
             there = getattr(part, name)[part.cycles.at[used]]
             np.testing.assert_array_equal(there, getattr(whole, name)[whole.cycles.at[own][used]], err_msg=name)
 
 
-def test_windows_that_are_not_the_run() -> None:
+def test_cycle_ranges_that_are_not_the_run() -> None:
     machine, run = run_of(everything(1))
     end = run.cycles
-    for windows in (
+    for cycle_ranges in (
         [range(end)],
         [range(5), range(5, end - 1)],
         [range(5), range(6, end)],
@@ -107,5 +107,5 @@ def test_windows_that_are_not_the_run() -> None:
         [range(end), range(end, end)],
         [],
     ):
-        with pytest.raises(ValueError, match=r"windows of a run|2 to 1024 pieces"):
-            pieces_of_run(machine, run, windows)
+        with pytest.raises(ValueError, match=r"cycle ranges of a run|2 to 1024 shards"):
+            shards_of_run(machine, run, cycle_ranges)

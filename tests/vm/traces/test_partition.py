@@ -9,7 +9,7 @@ from graphprover.vm.traces.partition import MOST_STEPS, groups_of, steps_of
 from tests.vm.assemble import image, leave, li
 
 
-def test_steps_are_cached_by_program_and_dropped_families(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_steps_are_cached_by_program_and_dropped_chips(monkeypatch: pytest.MonkeyPatch) -> None:
     machine, other = Machine(image(li(5, 7) + leave())), Machine(image(li(5, 1 << 20) + leave()))
     made = partition._make_steps
     calls: list[tuple[Machine, frozenset[int]]] = []
@@ -19,8 +19,8 @@ def test_steps_are_cached_by_program_and_dropped_families(monkeypatch: pytest.Mo
         return made(machine, dropped)
 
     monkeypatch.setattr(partition, "_make_steps", counted)
-    families = sorted({int(family) for family in groups_of(machine).family})
-    asked = [frozenset[int](), *({family} for family in families[:2])]
+    chips = sorted({int(chip) for chip in groups_of(machine).chip})
+    asked = [frozenset[int](), *({chip} for chip in chips[:2])]
     for _ in range(2):
         for dropped in map(frozenset, asked):
             assert np.array_equal(steps_of(machine, dropped), made(machine, dropped))

@@ -13,7 +13,7 @@ from graphprover.device import CpuDevice
 from graphprover.prover import prepare
 from graphprover.statement import statement
 from graphprover.statement.statement import Statement, with_traces
-from graphprover.statement.trace_task import Recipe
+from graphprover.statement.trace_task import TraceTask
 from graphprover.vm.executor.execute import execute
 from graphprover.vm.program.elf import load_elf
 from graphprover.vm.statement.statement import Machine
@@ -42,8 +42,8 @@ def guest(name: str) -> Statement:
     return statement_of_run(machine, execute(machine.image, INPUTS[name], record=True))
 
 
-def all_families(lanes: int) -> Statement:
-    """What is proved of a program that uses all families, whose rows have so many lanes."""
+def all_chips(lanes: int) -> Statement:
+    """What is proved of a program that uses all chips, whose rows have so many lanes."""
     execution = execute(everything(6, 2), record=True)
     with pytest.MonkeyPatch.context() as patch:
         sharing_rows(patch, lanes)
@@ -70,9 +70,9 @@ def test_guests(name: str) -> None:
 
 
 @pytest.mark.parametrize("lanes", LANES)
-def test_all_families(lanes: int) -> None:
-    same_words(all_families(lanes), CpuDevice(3))
-    same_words(all_families(lanes), StrictDevice())
+def test_all_chips(lanes: int) -> None:
+    same_words(all_chips(lanes), CpuDevice(3))
+    same_words(all_chips(lanes), StrictDevice())
 
 
 def test_processes_of_a_cluster_make_them() -> None:
@@ -100,7 +100,9 @@ def test_the_strict_device_notices() -> None:
 
 
 def test_the_host_looks_at_no_word_that_the_machine_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Traces are recipes, whose words nobody reads; preprocessed columns are checked once for all runs of a program."""
+    """Traces are trace tasks, whose words nobody reads; preprocessed columns are checked once for all runs of a
+    program.
+    """
     checked: list[str] = []
     check = statement.as_columns
 
@@ -113,7 +115,7 @@ def test_the_host_looks_at_no_word_that_the_machine_made(monkeypatch: pytest.Mon
     machine = Machine(load_elf((GUESTS / "keccak.elf").read_bytes()))
     for size in (100, 1000):
         stated = statement_of_run(machine, execute(machine.image, bytes(size), record=True))
-        assert all(isinstance(table.main, Recipe) for table in stated.tables)
+        assert all(isinstance(table.main, TraceTask) for table in stated.tables)
         prepare.prepare(stated)
         if size == 100:
             assert all("preprocessed" in what for what in checked)

@@ -1,4 +1,4 @@
-"""Finds the accesses of a window that come too late, and makes their bumps."""
+"""Finds the accesses of a cycle range that come too late, and makes their bumps."""
 
 from typing import NamedTuple
 

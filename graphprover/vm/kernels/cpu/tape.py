@@ -1,4 +1,4 @@
-"""Replays a window, interval by interval: counts what its cycles need, or writes down what they were."""
+"""Replays a cycle range, interval by interval: counts what its cycles need, or writes down what they were."""
 
 from collections.abc import Callable
 from typing import NamedTuple

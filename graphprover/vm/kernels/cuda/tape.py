@@ -1,4 +1,4 @@
-"""Replays a window (``tape.cu``)."""
+"""Replays a cycle range (``tape.cu``)."""
 
 from typing import TYPE_CHECKING
 

@@ -5,8 +5,8 @@
 mod air;
 mod binding;
 mod description;
-mod piece;
-mod pieces;
+mod shard;
+mod shards;
 mod profile;
 mod setup;
 mod statement;
@@ -29,8 +29,8 @@ use crate::transcript::{ByteChallenger, Log};
 const USAGE: &str = "usage:
   graphprover-interop prove --statement S.json --traces T.bin --proof OUT [--repeat N]
   graphprover-interop verify --statement S.json --proof IN
-  graphprover-interop verify --pieces FOLDER        (0/statement.json, 0/payload.bin, then those in 1)
-  graphprover-interop verify --list FILE|-          (lines: statement, tab, proof, and so on for all pieces of a proof;
+  graphprover-interop verify --shards FOLDER        (0/statement.json, 0/payload.bin, then those in 1)
+  graphprover-interop verify --list FILE|-          (lines: statement, tab, proof, and so on for all shards of a proof;
                                                      one verdict line each)
   graphprover-interop transcript --statement S.json (--traces T.bin | --proof IN)
   graphprover-interop decode --proof IN             (the proof as JSON)";
@@ -70,12 +70,12 @@ fn run() -> Result<ExitCode> {
             )?;
             Ok(ExitCode::SUCCESS)
         }
-        "verify" => match (option("--list"), option("--pieces")) {
+        "verify" => match (option("--list"), option("--shards")) {
             (Some(list), _) => verify_list(list).map(|()| ExitCode::SUCCESS),
             (_, Some(folder)) => verify_folder(folder).map(exit_code),
             _ => {
                 let setup = Setup::read(required("--statement")?)?;
-                Ok(exit_code(pieces::verify(&[&setup], &[read(required("--proof")?)?])))
+                Ok(exit_code(shards::verify(&[&setup], &[read(required("--proof")?)?])))
             }
         },
         "transcript" => {
@@ -149,19 +149,19 @@ fn peak_bytes() -> Result<u64> {
         .ok_or_else(|| "no VmHWM in /proc/self/status".into())
 }
 
-/// Verifies a proof in pieces as `graphprover export` writes them: a folder for each, named by its index.
+/// Verifies a sharded proof as `graphprover export` writes them: a folder for each, named by its index.
 fn verify_folder(folder: &Path) -> Result<Result<()>> {
     let mut setups = Vec::new();
     let mut proofs = Vec::new();
     for index in 0usize.. {
-        let piece = folder.join(index.to_string());
-        if !piece.exists() {
+        let shard = folder.join(index.to_string());
+        if !shard.exists() {
             break;
         }
-        setups.push(Setup::read(&piece.join("statement.json"))?);
-        proofs.push(read(&piece.join("payload.bin"))?);
+        setups.push(Setup::read(&shard.join("statement.json"))?);
+        proofs.push(read(&shard.join("payload.bin"))?);
     }
-    Ok(pieces::verify(&setups.iter().collect::<Vec<_>>(), &proofs))
+    Ok(shards::verify(&setups.iter().collect::<Vec<_>>(), &proofs))
 }
 
 /// Verifies every proof that the list names, in order, with one verdict line each.
@@ -188,7 +188,7 @@ fn verify_list(list: &Path) -> Result<()> {
             proofs.push(read(Path::new(proof))?);
         }
         let setups: Vec<&Setup> = pairs.iter().map(|[statement, _]| &known[*statement]).collect();
-        match pieces::verify(&setups, &proofs) {
+        match shards::verify(&setups, &proofs) {
             Ok(()) => println!("accepted"),
             Err(reason) => println!("rejected: {}", reason.replace('\n', " ")),
         }

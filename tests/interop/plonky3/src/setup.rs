@@ -9,7 +9,7 @@ use p3_lookup::LookupError;
 use p3_matrix::dense::RowMajorMatrix;
 
 use crate::binding::{Digest, binding};
-use crate::piece::Sponge;
+use crate::shard::Sponge;
 use crate::profile::{Config, Proof, Val, config};
 use crate::statement::{Result, Statement};
 use crate::transcript::ByteChallenger;
@@ -40,7 +40,7 @@ impl Setup {
             .as_ref()
             .map(|columns| columns.commitment.as_ref());
         let tables = binding(&statement, cap.unwrap_or_default())?;
-        let start = Sponge::new(&tables, statement.piece.as_ref(), parameters.lookup_pow_bits > 0);
+        let start = Sponge::new(&tables, statement.shard.as_ref(), parameters.lookup_pow_bits > 0);
         Ok(Self {
             config: config(parameters, challenger(start)),
             statement,
@@ -55,18 +55,18 @@ impl Setup {
         caught(|| prove_batch(&self.config, &instances, &self.data))
     }
 
-    /// Verifies a proof that is not in pieces.
+    /// Verifies a proof that is not in shards.
     pub fn verify(&self, bytes: &[u8]) -> Result<()> {
         let proof = caught(|| parse(bytes))?;
         caught(|| self.verify_batch(&proof))
     }
 
-    /// Verifies a piece but for the sum of its terminals, which is up to the caller.
+    /// Verifies a shard but for the sum of its terminals, which is up to the caller.
     ///
     /// `verify_batch` adds up the terminals when everything else has passed: that is its last statement before `Ok`
     /// (p3-batch-stark-0.8.0/src/verifier/mod.rs:843), and the only one that gives this error
     /// (p3-lookup-0.8.0/src/logup.rs:477). So either says that all but the sum holds; any other error is passed on.
-    pub fn verify_piece(&self, bytes: &[u8]) -> Result<Proof> {
+    pub fn verify_shard(&self, bytes: &[u8]) -> Result<Proof> {
         let proof = caught(|| parse(bytes))?;
         caught(|| match self.verify_batch(&proof) {
             Err(BatchVerificationError::Lookup(LookupError::TerminalSumNonZero)) => Ok(()),

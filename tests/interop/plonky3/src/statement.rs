@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::air::Table;
 use crate::binding::Digest;
 use crate::description::Description;
-use crate::piece::Piece;
+use crate::shard::Shard;
 use crate::profile::Val;
 
 pub type Result<T> = std::result::Result<T, String>;
@@ -43,7 +43,7 @@ struct TableJson {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct PieceJson {
+struct ShardJson {
     index: usize,
     digests: Vec<String>,
 }
@@ -53,8 +53,8 @@ struct PieceJson {
 struct StatementJson {
     parameters: Parameters,
     label: String,
-    /// Missing of a proof that is not in pieces.
-    piece: Option<PieceJson>,
+    /// Missing of a proof that is not in shards.
+    shard: Option<ShardJson>,
     tables: Vec<TableJson>,
 }
 
@@ -62,7 +62,7 @@ pub struct Statement {
     pub parameters: Parameters,
     /// Of the proof: bound by it, and no part of what it says.
     pub label: String,
-    pub piece: Option<Arc<Piece>>,
+    pub shard: Option<Arc<Shard>>,
     pub tables: Vec<Table>,
     pub log_heights: Vec<usize>,
     pub public_values: Vec<Vec<Val>>,
@@ -76,7 +76,7 @@ impl Statement {
         let mut statement = Self {
             parameters: json.parameters,
             label: json.label,
-            piece: json.piece.map(piece).transpose()?.map(Arc::new),
+            shard: json.shard.map(shard).transpose()?.map(Arc::new),
             tables: Vec::new(),
             log_heights: Vec::new(),
             public_values: Vec::new(),
@@ -159,16 +159,16 @@ fn matrix(columns: &[Vec<u64>], height: usize) -> Result<RowMajorMatrix<Val>> {
     Ok(RowMajorMatrix::new(values, columns.len()))
 }
 
-fn piece(json: PieceJson) -> Result<Piece> {
+fn shard(json: ShardJson) -> Result<Shard> {
     let digests = json
         .digests
         .iter()
         .map(|text| digest(text))
         .collect::<Result<Vec<_>>>()?;
     if digests.len() < 2 || json.index >= digests.len() {
-        return Err(format!("there is no piece {} of {}", json.index, digests.len()));
+        return Err(format!("there is no shard {} of {}", json.index, digests.len()));
     }
-    Ok(Piece {
+    Ok(Shard {
         index: json.index,
         digests,
     })

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use p3_challenger::{ByteGrindingChallenger, CanObserve, CanSample};
 
-use crate::piece::Sponge;
+use crate::shard::Sponge;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Direction {

@@ -1,4 +1,4 @@
-"""Plonky3's verifier judges proofs in pieces: each piece by `verify_batch`, the sum of all terminals outside of it."""
+"""Plonky3's verifier judges sharded proofs: each shard by `verify_batch`, the sum of all terminals outside of it."""
 
 import json
 import random
@@ -19,13 +19,13 @@ from graphprover.cli.main import main
 from graphprover.field import ZERO, ext_add, ext_sub
 from graphprover.jobs.programs import load_packaged
 from graphprover.proof.plonky3 import PAYLOAD, STATEMENT, export, statement_json
-from graphprover.proof.sharded import Piece, ProofInPieces
+from graphprover.proof.sharded import Shard, ShardedProof
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.joint import Joint
 from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.proof import BatchProof, decode, encode
 from graphprover.prover.prove import prove
-from graphprover.statement.shards import Head, Pieces, pieces_of
+from graphprover.statement.shards import Head, ShardedStatement, shards_of
 from graphprover.statement.statement import Statement, Table
 from graphprover.verifier import layout_of_proof, verify
 from tests.interop import plonky3
@@ -34,52 +34,52 @@ from tests.interop.tables import GRINDING, PLAIN, fibonacci, limbs, power, shuff
 from tests.interop.test_interop import CAP_LENGTH
 
 MIXED = statements()["mixed"][0]
-# Both buses, bytes and squares, have each end in another piece, and two pieces have a local lookup.
+# Both buses, bytes and squares, have each end in another shard, and two shards have a local lookup.
 TABLES = [fibonacci(8), *limbs(32), shuffle(16), *squares(8, 64), shuffle(8), power(16)]
 IN_TWO = ((0, 1, 3, 5), (2, 4, 6, 7))
 IN_THREE = ((0, 1, 3, 5), (2, 7), (4, 6))
 PROOFS = {
-    "2 pieces": (PLAIN, IN_TWO),
-    "3 pieces": (PLAIN, IN_THREE),
-    "3 pieces, grinding": (GRINDING, IN_THREE),
-    "2 pieces, mixed": (MIXED, IN_TWO),
+    "2 shards": (PLAIN, IN_TWO),
+    "3 shards": (PLAIN, IN_THREE),
+    "3 shards, grinding": (GRINDING, IN_THREE),
+    "2 shards, mixed": (MIXED, IN_TWO),
 }
-FLIPS = 100  # of bits of each piece
-MUTATIONS = 40  # of each piece
+FLIPS = 100  # of bits of each shard
+MUTATIONS = 40  # of each shard
 
 
 @dataclass(frozen=True)
 class Case:
-    """A proof in pieces."""
+    """A sharded proof."""
 
-    pieces: Pieces
-    proof: ProofInPieces
+    shards: ShardedStatement
+    proof: ShardedProof
 
     @property
     def payloads(self) -> list[bytes]:
         return [proof.payload for proof in self.proof.proofs]
 
     def decoded(self) -> list[BatchProof]:
-        """Each piece's contents."""
-        given = zip(self.proof.proofs, self.pieces.statements, strict=True)
+        """Each shard's contents."""
+        given = zip(self.proof.proofs, self.shards.statements, strict=True)
         return [decode(proof.payload, layout_of_proof(proof, statement)) for proof, statement in given]
 
-    def with_payloads(self, payloads: Sequence[bytes]) -> ProofInPieces:
-        """The proof with other contents of its pieces."""
+    def with_payloads(self, payloads: Sequence[bytes]) -> ShardedProof:
+        """The proof with other contents of its shards."""
         proofs = zip(self.proof.proofs, payloads, strict=True)
-        return ProofInPieces(self.proof.joint, tuple(replace(proof, payload=payload) for proof, payload in proofs))
+        return ShardedProof(self.proof.joint, tuple(replace(proof, payload=payload) for proof, payload in proofs))
 
     def our_verdict(self, payloads: Sequence[bytes]) -> str | None:
         try:
-            verify(self.with_payloads(payloads), self.pieces, security=0)
+            verify(self.with_payloads(payloads), self.shards, security=0)
         except VerificationError as error:
             return str(error)
         return None
 
     def their_verdicts(self, folder: Path, proofs: Sequence[Sequence[bytes]]) -> list[str | None]:
-        """Plonky3's on contents of its pieces."""
+        """Plonky3's on contents of its shards."""
         given, known = [], dict[bytes, Path]()
-        statements = [piece / STATEMENT for piece in write(folder, self.proof, self.pieces)]
+        statements = [shard / STATEMENT for shard in write(folder, self.proof, self.shards)]
         for payloads in proofs:
             for payload in payloads:
                 if payload not in known:
@@ -90,8 +90,8 @@ class Case:
         return plonky3.verify_all(given)
 
 
-def write(folder: Path, proof: ProofInPieces, statement: Pieces | Statement) -> list[Path]:
-    """Exports the proof; the folders of its pieces."""
+def write(folder: Path, proof: ShardedProof, statement: ShardedStatement | Statement) -> list[Path]:
+    """Exports the proof; the folders of its shards."""
     for name, data in export(proof, statement).items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(data)
@@ -99,10 +99,10 @@ def write(folder: Path, proof: ProofInPieces, statement: Pieces | Statement) -> 
 
 
 def proved(tables: Sequence[Table], shares: Sequence[Sequence[int]], parameters: Parameters, label: str = "") -> Case:
-    pieces = pieces_of(Statement(tables, label), shares)
-    proof = prove(pieces, "sync", parameters=parameters)
-    assert isinstance(proof, ProofInPieces)
-    return Case(pieces, proof)
+    shards = shards_of(Statement(tables, label), shares)
+    proof = prove(shards, "sync", parameters=parameters)
+    assert isinstance(proof, ShardedProof)
+    return Case(shards, proof)
 
 
 @cache
@@ -112,34 +112,34 @@ def case(name: str) -> Case:
 
 
 def files(*folders: Path) -> list[Path]:
-    """Of these pieces, in this order."""
+    """Of these shards, in this order."""
     return list(chain.from_iterable((folder / STATEMENT, folder / PAYLOAD) for folder in folders))
 
 
 @pytest.mark.parametrize("name", PROOFS)
 def test_accepted(name: str, tmp_path: Path) -> None:
-    """Though no piece has terminals that sum to zero, which `verify_batch` would accept outright."""
-    proof, pieces = case(name).proof, case(name).pieces
-    assert verify(proof, Statement(TABLES), security=0).pieces == len(proof.proofs)
+    """Though no shard has terminals that sum to zero, which `verify_batch` would accept outright."""
+    proof, shards = case(name).proof, case(name).shards
+    assert verify(proof, Statement(TABLES), security=0).shards == len(proof.proofs)
     for batch in case(name).decoded():
         assert total([batch]) != ZERO
-    write(tmp_path, proof, pieces)
-    assert plonky3.verify_pieces(tmp_path) is None
-    assert export(proof, pieces) == export(proof, Statement(TABLES))
+    write(tmp_path, proof, shards)
+    assert plonky3.verify_shards(tmp_path) is None
+    assert export(proof, shards) == export(proof, Statement(TABLES))
 
 
-def test_one_whose_pieces_balance_is_accepted(tmp_path: Path) -> None:
+def test_one_whose_shards_balance_is_accepted(tmp_path: Path) -> None:
     """Then `verify_batch` finds nothing wrong."""
     balanced = proved(TABLES, ((0, 1, 2), (3, 4, 5, 6, 7)), GRINDING)
     assert [total([batch]) for batch in balanced.decoded()] == [ZERO, ZERO]
-    write(tmp_path, balanced.proof, balanced.pieces)
-    assert plonky3.verify_pieces(tmp_path) is None
+    write(tmp_path, balanced.proof, balanced.shards)
+    assert plonky3.verify_shards(tmp_path) is None
 
 
 @pytest.mark.parametrize("name", PROOFS)
 def test_plonky3_proves_the_same_bytes(name: str, tmp_path: Path) -> None:
-    """Its prover, given the digests of all pieces, draws what ours draws."""
-    given = zip(write(tmp_path, case(name).proof, case(name).pieces), case(name).pieces.statements, strict=True)
+    """Its prover, given the digests of all shards, draws what ours draws."""
+    given = zip(write(tmp_path, case(name).proof, case(name).shards), case(name).shards.statements, strict=True)
     for (folder, statement), payload in zip(given, case(name).payloads, strict=True):
         plonky3.write_traces(tmp_path / "traces", statement.tables)
         plonky3.prove(folder / STATEMENT, tmp_path / "traces", tmp_path / "proof")
@@ -148,16 +148,16 @@ def test_plonky3_proves_the_same_bytes(name: str, tmp_path: Path) -> None:
 
 def test_exported_from_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    proof = prove(load_packaged("examples/memory").statement_for(None), security=60, pieces=2)
-    assert isinstance(proof, ProofInPieces)
+    proof = prove(load_packaged("examples/memory").statement_for(None), security=60, shards=2)
+    assert isinstance(proof, ShardedProof)
     proof.save("proof.bin")
     assert main(["export", "proof.bin", "-o", "out"]) == OK
-    assert plonky3.verify_pieces(tmp_path / "out") is None
+    assert plonky3.verify_shards(tmp_path / "out") is None
     Path("out/1", PAYLOAD).write_bytes(proof.proofs[0].payload)
-    assert plonky3.verify_pieces(tmp_path / "out") is not None
+    assert plonky3.verify_shards(tmp_path / "out") is not None
 
 
-# What `verify_piece` in tests/interop/plonky3/src/setup.rs takes for granted.
+# What `verify_shard` in tests/interop/plonky3/src/setup.rs takes for granted.
 
 
 def test_the_sum_of_terminals_is_the_last_check_and_alone_in_its_error() -> None:
@@ -190,13 +190,13 @@ def test_refused_with_one_bit_flipped(name: str, tmp_path: Path) -> None:
     verdicts = case(name).their_verdicts(tmp_path, [payloads, *mutants])
     assert verdicts[0] is None and len(verdicts) == 1 + FLIPS * len(payloads)
     for number, verdict in enumerate(verdicts[1:]):
-        assert verdict is not None and f"piece {number // FLIPS}: " in verdict
+        assert verdict is not None and f"shard {number // FLIPS}: " in verdict
 
 
 @pytest.mark.parametrize("name", PROOFS)
 def test_refused_with_other_contents(name: str, tmp_path: Path) -> None:
     payloads, mutants = case(name).payloads, list[list[bytes]]()
-    given = zip(case(name).proof.proofs, case(name).pieces.statements, strict=True)
+    given = zip(case(name).proof.proofs, case(name).shards.statements, strict=True)
     for index, (proof, statement) in enumerate(given):
         spoiled = mutations(random.Random(name), proof.payload, layout_of_proof(proof, statement), MUTATIONS)
         mutants += ([*payloads[:index], other, *payloads[index + 1 :]] for other in spoiled)
@@ -208,7 +208,7 @@ def test_refused_with_other_contents(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("parameters", [PLAIN, GRINDING], ids=["plain", "grinding"])
 def test_refused_with_terminals_that_were_forged_to_cancel(parameters: Parameters, tmp_path: Path) -> None:
-    """A table provides once more than is asked for: each piece holds by itself, and only the sum says no."""
+    """A table provides once more than is asked for: each shard holds by itself, and only the sum says no."""
     tables = list(TABLES)
     main = tables[4].main
     assert main is not None
@@ -224,18 +224,18 @@ def test_refused_with_terminals_that_were_forged_to_cancel(parameters: Parameter
     honest, *others = false.their_verdicts(
         tmp_path, [false.payloads, *([encode(batch) for batch in each] for each in forged)]
     )
-    assert honest is not None and "the lookup terminals of all pieces do not add up to zero" in honest
+    assert honest is not None and "the lookup terminals of all shards do not add up to zero" in honest
     for index, verdict in enumerate(others):
-        assert verdict is not None and f"piece {index}: " in verdict
+        assert verdict is not None and f"shard {index}: " in verdict
 
 
-def test_refused_where_two_pieces_shift_their_terminals(tmp_path: Path) -> None:
+def test_refused_where_two_shards_shift_their_terminals(tmp_path: Path) -> None:
     """The sum of all remains."""
-    first, second, third = case("3 pieces").decoded()
+    first, second, third = case("3 shards").decoded()
     shifted = [with_terminal(first, (5, 0, 0)), with_terminal(second, (0, 0, 0), (5, 0, 0)), third]
     assert total(shifted) == ZERO
-    (verdict,) = case("3 pieces").their_verdicts(tmp_path, [[encode(batch) for batch in shifted]])
-    assert verdict is not None and "piece 0: " in verdict
+    (verdict,) = case("3 shards").their_verdicts(tmp_path, [[encode(batch) for batch in shifted]])
+    assert verdict is not None and "shard 0: " in verdict
 
 
 def total(batches: Sequence[BatchProof]) -> tuple[int, int, int]:
@@ -254,30 +254,30 @@ def with_terminal(batch: BatchProof, less: tuple[int, int, int], more: tuple[int
     return replace(batch, terminals=tuple(terminals))
 
 
-def test_refused_unless_all_pieces_are_there_in_order(tmp_path: Path) -> None:
-    first, second, third = write(tmp_path / "own", case("3 pieces").proof, case("3 pieces").pieces)
-    two = write(tmp_path / "two", case("2 pieces").proof, case("2 pieces").pieces)
+def test_refused_unless_all_shards_are_there_in_order(tmp_path: Path) -> None:
+    first, second, third = write(tmp_path / "own", case("3 shards").proof, case("3 shards").shards)
+    two = write(tmp_path / "two", case("2 shards").proof, case("2 shards").shards)
     shuffled = TABLES[6].main
     assert shuffled is not None
     another = proved([*TABLES[:6], replace(TABLES[6], main=shuffled + np.uint64(1)), TABLES[7]], IN_THREE, PLAIN)
-    other = write(tmp_path / "other", another.proof, another.pieces)
-    ground = write(tmp_path / "ground", case("3 pieces, grinding").proof, case("3 pieces, grinding").pieces)
+    other = write(tmp_path / "other", another.proof, another.shards)
+    ground = write(tmp_path / "ground", case("3 shards, grinding").proof, case("3 shards, grinding").shards)
     reasons = {
-        "piece 1 in place of piece 0": files(second, first, third),
-        "2 pieces of 3": files(first, second),
-        "3 pieces of 2": files(two[0], second, third),
-        "piece 0 in place of piece 1": files(first, first, third),
-        "piece 1 is of another proof": files(first, other[1], third),
-        "piece 2 is of another proof": files(first, second, ground[2]),
-        "a statement that is no piece": plain(tmp_path),
-        # The contents of other pieces, for the statements of these.
-        "piece 0: ": [first / STATEMENT, two[0] / PAYLOAD, *files(second, third)],
-        "piece 1: ": [*files(first), second / STATEMENT, other[1] / PAYLOAD, *files(third)],
-        "piece 2: panic: not what the lookup challenges were drawn from": [
+        "shard 1 in place of shard 0": files(second, first, third),
+        "2 shards of 3": files(first, second),
+        "3 shards of 2": files(two[0], second, third),
+        "shard 0 in place of shard 1": files(first, first, third),
+        "shard 1 is of another proof": files(first, other[1], third),
+        "shard 2 is of another proof": files(first, second, ground[2]),
+        "a statement that is no shard": plain(tmp_path),
+        # The contents of other shards, for the statements of these.
+        "shard 0: ": [first / STATEMENT, two[0] / PAYLOAD, *files(second, third)],
+        "shard 1: ": [*files(first), second / STATEMENT, other[1] / PAYLOAD, *files(third)],
+        "shard 2: panic: not what the lookup challenges were drawn from": [
             *files(first, second),
             *(third / STATEMENT, other[2] / PAYLOAD),
         ],
-        "piece 1: air 1": [
+        "shard 1: air 1": [
             *files(first),
             *(second / STATEMENT, third / PAYLOAD),
             *(third / STATEMENT, second / PAYLOAD),
@@ -290,19 +290,19 @@ def test_refused_unless_all_pieces_are_there_in_order(tmp_path: Path) -> None:
 
 
 def test_refused_for_another_label(tmp_path: Path) -> None:
-    """Of one piece, or of all."""
-    folders = write(tmp_path, case("3 pieces").proof, case("3 pieces").pieces)
+    """Of one shard, or of all."""
+    folders = write(tmp_path, case("3 shards").proof, case("3 shards").shards)
     for folder in folders:
         text = json.loads((folder / STATEMENT).read_text())
         (folder / "other.json").write_text(json.dumps(text | {"label": "another"}))
     other = [path for folder in folders for path in (folder / "other.json", folder / PAYLOAD)]
     one, every = plonky3.verify_all([[*files(folders[0]), *other[2:4], *files(folders[2])], other])
-    assert one is not None and "piece 1 has another label than piece 0" in one
-    assert every is not None and "piece 0: " in every
+    assert one is not None and "shard 1 has another label than shard 0" in one
+    assert every is not None and "shard 0: " in every
 
 
 def plain(folder: Path) -> list[Path]:
-    """Two proofs that are not in pieces, in place of pieces."""
+    """Two proofs that are not in shards, in place of shards."""
     tables = [fibonacci(8)]
     proof = prove(Statement(tables), "sync", parameters=PLAIN)
     for name, data in export(proof, Statement(tables)).items():
@@ -310,19 +310,19 @@ def plain(folder: Path) -> list[Path]:
     return files(folder, folder)
 
 
-@pytest.mark.parametrize("name", ["3 pieces", "3 pieces, grinding"])
+@pytest.mark.parametrize("name", ["3 shards", "3 shards, grinding"])
 def test_refused_for_other_digests(name: str, tmp_path: Path) -> None:
-    """A challenge drawn from what some piece did not commit to, or not from all that is there."""
-    folders, digests = write(tmp_path, case(name).proof, case(name).pieces), case(name).proof.joint.digests
+    """A challenge drawn from what some shard did not commit to, or not from all that is there."""
+    folders, digests = write(tmp_path, case(name).proof, case(name).shards), case(name).proof.joint.digests
     others = [tuple(flip(digest) if i == j else digest for i, digest in enumerate(digests)) for j in range(3)]
     for given in (*others, digests[:2]):
         for folder in folders:
             text = json.loads((folder / STATEMENT).read_text())
-            text["piece"]["digests"] = [digest.hex() for digest in given]
+            text["shard"]["digests"] = [digest.hex() for digest in given]
             (folder / "other.json").write_text(json.dumps(text))
         paths = [path for folder in folders[: len(given)] for path in (folder / "other.json", folder / PAYLOAD)]
         (verdict,) = plonky3.verify_all([paths])
-        assert verdict is not None and "piece 0: " in verdict
+        assert verdict is not None and "shard 0: " in verdict
 
 
 def flip(digest: bytes) -> bytes:
@@ -330,7 +330,7 @@ def flip(digest: bytes) -> bytes:
     return digest[:-1] + bytes([digest[-1] ^ 1])
 
 
-# The numbers of buses, which tie pieces together, are not left to heads.
+# The numbers of buses, which tie shards together, are not left to heads.
 
 
 class Sending(Head):
@@ -342,7 +342,7 @@ class Sending(Head):
 
 
 def numbered(folder: Path, *buses: Sequence[tuple[str, int]], head: type[Head] = Head) -> str:
-    """The verdict on two pieces whose heads name these buses, without a proof; each has a local lookup."""
+    """The verdict on two shards whose heads name these buses, without a proof; each has a local lookup."""
     own = [[shuffle(8), table] for table in squares(8, 64)]
     joint, paths = Joint((bytes(32), bytes(32))), list[Path]()
     proof: Any = None  # of which nothing is read
@@ -350,7 +350,7 @@ def numbered(folder: Path, *buses: Sequence[tuple[str, int]], head: type[Head] =
         given = [Table(head(named, 2), (0, 0), np.zeros((1, 8), dtype=np.uint64)), *tables]
         heights = [plonky3.log_height(table) for table in given]
         paths += (folder / f"{index}.json", folder / "empty")
-        paths[-2].write_text(statement_json(PLAIN, given, heights, "", Piece(joint, index, proof)))
+        paths[-2].write_text(statement_json(PLAIN, given, heights, "", Shard(joint, index, proof)))
         paths[-1].touch()
     (verdict,) = plonky3.verify_all([paths])
     assert verdict is not None
@@ -359,13 +359,13 @@ def numbered(folder: Path, *buses: Sequence[tuple[str, int]], head: type[Head] =
 
 def test_numbers_of_buses_are_checked(tmp_path: Path) -> None:
     bus, unused, wider = ("squares", 2), ("unused 0", 2), ("unused 0", 3)
-    assert "piece 0: not a proof" in numbered(tmp_path, [bus], [bus, unused])
+    assert "shard 0: not a proof" in numbered(tmp_path, [bus], [bus, unused])
     reasons = {
-        "piece 1: a bus has another number than in another piece": [unused, bus],
-        "piece 1: a bus or local lookup has the number of another one in another piece": [bus],
-        "the widest tuples of the pieces differ": [bus, wider],
+        "shard 1: a bus has another number than in another shard": [unused, bus],
+        "shard 1: a bus or local lookup has the number of another one in another shard": [bus],
+        "the widest tuples of the shards differ": [bus, wider],
     }
     for reason, buses in reasons.items():
         assert reason in numbered(tmp_path, [bus], buses)
     sending = numbered(tmp_path, [bus], [bus, unused], head=Sending)
-    assert "piece 0: its first table sends something" in sending
+    assert "shard 0: its first table sends something" in sending

@@ -1,49 +1,50 @@
-"""Proofs in pieces on the GPUs of this host: the same bytes, and the time and memory of pieces.
+"""Sharded proofs on the GPUs of this host: the same bytes, and the time and memory of shards.
 
-    python scripts/check_pieces_cuda.py [--only bytes,memory,long,cluster,sharing,faults]
-    python scripts/check_pieces_cuda.py --devices cpu cpu   # on CPUs, a core each, with small sizes
+    python scripts/check_shards_cuda.py [--only bytes,memory,long,cluster,sharing,faults]
+    python scripts/check_shards_cuda.py --devices cpu cpu   # on CPUs, a core each, with small sizes
 
-bytes        guests and tables in 1, 2 and 3 pieces by the CPU and each GPU; every piece verifies by itself, too
-memory       runs in one piece and in --pieces on one GPU, and again with 0.35 of the memory that one piece takes
-long         a run of --long-cycles in as many pieces as fit --long-pool million bytes of one GPU
-cluster      runs in as many pieces as there are GPUs, and in twice as many, on all of them; one GPU in one piece
-sharing      fib_iterative by --processes of one GPU in as many pieces and twice as many; one process in one piece
-faults       a worker killed at several moments of a run in --fault-pieces
+bytes        guests and tables in 1, 2 and 3 shards by the CPU and each GPU; every shard verifies by itself, too
+memory       runs in one shard and in --shards on one GPU, and again with 0.35 of the memory that one shard takes
+long         a run of --long-cycles in as many shards as fit --long-pool million bytes of one GPU
+cluster      runs in as many shards as there are GPUs, and in twice as many, on all of them; one GPU in one shard
+sharing      fib_iterative by --processes of one GPU in as many shards and twice as many; one process in one shard
+faults       a worker killed at several moments of a run in --fault-shards
 
 Runs are fib_iterative of --cycles and sha256 of --sha256 bytes. Seconds are those from the recorded run to the proof's
 bytes; by a cluster, and where one process is compared with one, to the verified proof, without what the run takes by
 itself. Memory is that of the device.
 
-Every measurement (pieces_figures.py) is a process of its own that sees its devices only, and is ended when the time of
+Every measurement (shards_figures.py) is a process of its own that sees its devices only, and is ended when the time of
 its part is over. The table at the end has a line for each target; the exit status is 1 if one is not met.
 """
 
 from collections.abc import Iterator, Sequence
 
+import shards_figures as measure
+from shards_figures import SHARE, Run, Sizes
+
 import checkout  # noqa: F401 (finds the package)
-import pieces_figures as measure
 from checks import Host, Part, Target, check, parser_of
 from cluster_figures import say
-from pieces_figures import SHARE, Run, Sizes
 
-ON_CPUS = Sizes(60_000, 64, 3, 100_000, 1_000, fault_cycles=40_000, fault_pieces=3, processes=2, turns=1)
+ON_CPUS = Sizes(60_000, 64, 3, 100_000, 1_000, fault_cycles=40_000, fault_shards=3, processes=2, turns=1)
 LEAST = {4: 3.5, 8: 6.5}  # times one device, by so many
 AS_PLANNED = 1.02  # of the planned bytes: a plan does not know how a pool rounds
 
 
 def check_bytes(host: Host) -> Iterator[Target]:
     for device, wrong in host.figures(measure.other_bytes).items():
-        yield Target(f"proofs in pieces that are wrong: {device}", wrong, most=0)
+        yield Target(f"sharded proofs that are wrong: {device}", wrong, most=0)
 
 
 def check_memory(host: Host) -> Iterator[Target]:
-    found, pieces = host.figures(measure.memory, 1), host.sizes.pieces
+    found, shards = host.figures(measure.memory, 1), host.sizes.shards
     for run in host.sizes.runs():
-        own = {way: found[f"{run.name} {way}"] for way in ("one", "pieces", "short")}
+        own = {way: found[f"{run.name} {way}"] for way in ("one", "shards", "short")}
         peak, planned = ({way: found[f"{run.name} {way} {what}"] for way in own} for what in ("peak", "planned"))
-        what = f"{run.name}, {pieces} pieces / one"
-        say(f"memory where it is not short, {what}: {peak['pieces'] / peak['one']:.3f}")
-        yield Target(f"time, {what}", own["pieces"] / own["one"], most=1.12)
+        what = f"{run.name}, {shards} shards / one"
+        say(f"memory where it is not short, {what}: {peak['shards'] / peak['one']:.3f}")
+        yield Target(f"time, {what}", own["shards"] / own["one"], most=1.12)
         yield Target(f"time, little memory, {what}", own["short"] / own["one"], most=1.12)
         yield Target(f"memory, little memory, {what}", peak["short"] / peak["one"], most=SHARE)
         for way in own:
@@ -79,15 +80,15 @@ def check_sharing(host: Host) -> Iterator[Target]:
 def by_cluster(
     host: Host, runs: Sequence[Run], numbers: Sequence[int], devices: int, per_device: int, least: float
 ) -> Iterator[Target]:
-    """Numbers of pieces by so many processes on each of some devices."""
+    """Numbers of shards by so many processes on each of some devices."""
     one = host.figures(measure.here_in_one, 1)
     names = [run.name for run in runs]
-    found = host.figures(measure.by_cluster, devices, guests=names, pieces=numbers, per_device=per_device)
+    found = host.figures(measure.by_cluster, devices, guests=names, shards=numbers, per_device=per_device)
     for name in names:
         run, proof = one[f"{name} run"], one[f"{name} proof"]
-        for pieces in numbers:
-            whole = found[f"{name} {pieces}"]
-            what = f"{name}, {pieces} pieces by {per_device} of each of {devices} / one"
+        for shards in numbers:
+            whole = found[f"{name} {shards}"]
+            what = f"{name}, {shards} shards by {per_device} of each of {devices} / one"
             say(f"{what}, with the run: {(run + proof) / whole:.2f}")
             yield Target(what, proof / (whole - run), least=least)
 

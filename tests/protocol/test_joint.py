@@ -1,4 +1,4 @@
-"""What pieces draw in common, written down once more from docs/protocol.md, section 16."""
+"""What shards draw in common, written down once more from docs/protocol.md, section 16."""
 
 import struct
 from dataclasses import replace
@@ -10,7 +10,7 @@ from Crypto.Hash import keccak
 from graphprover.field import P
 from graphprover.protocol.challenger import Challenger
 from graphprover.protocol.errors import VerificationError
-from graphprover.protocol.joint import MOST_PIECES, Joint, digest_of, draw_lookup_challenges, piece_binding, resume
+from graphprover.protocol.joint import MOST_SHARDS, Joint, digest_of, draw_lookup_challenges, resume, shard_binding
 from graphprover.protocol.parameters import Parameters
 
 DIGESTS = tuple(bytes([i]) * 32 for i in range(3))
@@ -35,11 +35,11 @@ def work(seed: bytes, bits: int) -> int:
     return nonce
 
 
-def test_a_piece_is_bound_with_its_place() -> None:
+def test_a_shard_is_bound_with_its_place() -> None:
     binding = keccak256(b"tables")
     expected = keccak256(b"graphprover piece 1" + struct.pack("<II", 7, 3) + binding)
-    assert piece_binding(binding, 7, 3) == expected
-    assert len({piece_binding(binding, *place) for place in ((7, 3), (7, 4), (8, 3), (3, 7))}) == 4
+    assert shard_binding(binding, 7, 3) == expected
+    assert len({shard_binding(binding, *place) for place in ((7, 3), (7, 4), (8, 3), (3, 7))}) == 4
 
 
 def test_a_digest_is_of_all_that_was_absorbed() -> None:
@@ -80,20 +80,20 @@ def test_other_digests_draw_others() -> None:
 def test_a_nonce_must_pass() -> None:
     nonce = work(joint_seed(), 5)
     for wrong in (n for n in range(nonce + 5) if n < nonce):
-        with pytest.raises(VerificationError, match="before the lookup challenges of all pieces"):
+        with pytest.raises(VerificationError, match="before the lookup challenges of all shards"):
             draw_lookup_challenges(JOINT, PARAMETERS, wrong)
     with pytest.raises(VerificationError):
         draw_lookup_challenges(JOINT, replace(PARAMETERS, lookup_pow_bits=0), 1)
 
 
-def test_a_piece_goes_on_with_seed_and_nonce() -> None:
+def test_a_shard_goes_on_with_seed_and_nonce() -> None:
     state = Challenger(bytes(32)).absorb(b"commitments")
     resumed = resume(state, JOINT, 9)
     assert resumed.pending == bytes(32) + b"commitments" + joint_seed() + struct.pack("<Q", 9)
     assert not resumed.output
 
 
-@pytest.mark.parametrize("digests", [(), DIGESTS[:1], (b"x" * 31, b"y" * 32), (bytes(32),) * (MOST_PIECES + 1)])
+@pytest.mark.parametrize("digests", [(), DIGESTS[:1], (b"x" * 31, b"y" * 32), (bytes(32),) * (MOST_SHARDS + 1)])
 def test_what_is_joint_to_no_proof(digests: Any) -> None:
-    with pytest.raises(ValueError, match=r"a digest has 32 bytes|pieces"):
+    with pytest.raises(ValueError, match=r"a digest has 32 bytes|shards"):
         Joint(digests)

@@ -1,8 +1,8 @@
-//! A piece's transcript: its lookup challenges are drawn from what all pieces of the proof have committed to.
+//! A shard's transcript: its lookup challenges are drawn from what all shards of the proof have committed to.
 //!
 //! This is graphprover/protocol/joint.py. Plonky3 draws lookup challenges right after it has absorbed the commitments
 //! to main and preprocessed columns: its first draw of a transcript. Here they come from another challenger, that of
-//! all pieces; then the piece goes on from where it was.
+//! all shards; then the shard goes on from where it was.
 
 use std::sync::Arc;
 
@@ -13,35 +13,35 @@ use crate::binding::{Digest, keccak, number};
 
 type Hash = HashChallenger<u8, Keccak256Hash, 32>;
 
-const PIECE_MAGIC: &[u8] = b"graphprover piece 1";
+const SHARD_MAGIC: &[u8] = b"graphprover piece 1";
 const JOINT_MAGIC: &[u8] = b"graphprover joint 1";
 const NONCE_BYTES: usize = 8;
 
-/// Which piece of which proof.
-pub struct Piece {
+/// Which shard of which proof.
+pub struct Shard {
     pub index: usize,
-    /// Of each piece, in order of index: what it absorbs before the lookup challenges.
+    /// Of each shard, in order of index: what it absorbs before the lookup challenges.
     pub digests: Vec<Digest>,
 }
 
-impl Piece {
-    /// Initial state of the piece's challenger; `tables` is that of its tables in a proof by themselves.
+impl Shard {
+    /// Initial state of the shard's challenger; `tables` is that of its tables in a proof by themselves.
     fn binding(&self, tables: &Digest) -> Digest {
         keccak(&[
-            PIECE_MAGIC,
+            SHARD_MAGIC,
             &number(self.digests.len()),
             &number(self.index),
             tables.as_slice(),
         ])
     }
 
-    /// What the lookup challenges of all pieces are drawn from.
+    /// What the lookup challenges of all shards are drawn from.
     fn seed(&self) -> Digest {
         keccak(&[JOINT_MAGIC, &number(self.digests.len()), self.digests.as_flattened()])
     }
 }
 
-/// `HashChallenger<u8, Keccak256Hash, 32>`, that of a piece with a detour.
+/// `HashChallenger<u8, Keccak256Hash, 32>`, that of a shard with a detour.
 #[derive(Clone)]
 pub struct Sponge {
     /// The bytes that it starts from.
@@ -52,23 +52,23 @@ pub struct Sponge {
 
 #[derive(Clone)]
 enum Stage {
-    /// Nothing but `own`: a proof by itself, or a piece whose lookup challenges are drawn.
+    /// Nothing but `own`: a proof by itself, or a shard whose lookup challenges are drawn.
     Own,
-    /// A piece before its lookup challenges. `work`: whether a proof of work comes before them.
-    Committing { piece: Arc<Piece>, work: bool },
-    /// A piece at its lookup challenges, which come from `joint`; `nonce` is that of the proof of work before them.
+    /// A shard before its lookup challenges. `work`: whether a proof of work comes before them.
+    Committing { shard: Arc<Shard>, work: bool },
+    /// A shard at its lookup challenges, which come from `joint`; `nonce` is that of the proof of work before them.
     Drawing { joint: Hash, seed: Digest, nonce: Vec<u8> },
 }
 
 impl Sponge {
-    /// Of the tables with this binding, in a proof by themselves or in a piece of one.
-    pub fn new(tables: &Digest, piece: Option<&Arc<Piece>>, work: bool) -> Self {
-        let (start, stage) = match piece {
+    /// Of the tables with this binding, in a proof by themselves or in a shard of one.
+    pub fn new(tables: &Digest, shard: Option<&Arc<Shard>>, work: bool) -> Self {
+        let (start, stage) = match shard {
             None => (*tables, Stage::Own),
-            Some(piece) => (
-                piece.binding(tables),
+            Some(shard) => (
+                shard.binding(tables),
                 Stage::Committing {
-                    piece: piece.clone(),
+                    shard: shard.clone(),
                     work,
                 },
             ),
@@ -116,13 +116,13 @@ impl CanObserve<u8> for Sponge {
 
 impl CanSample<u8> for Sponge {
     fn sample(&mut self) -> u8 {
-        if let Stage::Committing { piece, work } = &self.stage {
-            // A piece that commits to something else is refused here, as by a panic all that Plonky3 asserts.
+        if let Stage::Committing { shard, work } = &self.stage {
+            // A shard that commits to something else is refused here, as by a panic all that Plonky3 asserts.
             assert!(
-                self.own.clone().finalize() == piece.digests[piece.index],
+                self.own.clone().finalize() == shard.digests[shard.index],
                 "not what the lookup challenges were drawn from"
             );
-            let seed = piece.seed();
+            let seed = shard.seed();
             self.stage = Stage::Drawing {
                 joint: Hash::new(seed.to_vec(), Keccak256Hash),
                 seed,

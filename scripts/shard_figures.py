@@ -1,4 +1,4 @@
-"""What check_pieces_cuda.py measures, each in a process of its own that sees its devices and no others."""
+"""What check_shards_cuda.py measures, each in a process of its own that sees its devices and no others."""
 
 import os
 import re
@@ -23,20 +23,20 @@ from graphprover.admission.admission import TooLarge
 from graphprover.cluster.tasks import EVENTS
 from graphprover.device.choose import device_for
 from graphprover.device.host_memory import most_resident
-from graphprover.proof.sharded import ProofInPieces
+from graphprover.proof.sharded import ShardedProof
 from graphprover.prover.autoshard import fitting
 from graphprover.prover.local import Made, make
 from graphprover.prover.peak_memory import plan_for
-from graphprover.prover.prepare import Prepared, PreparedPieces, ready
-from graphprover.prover.prove import in_pieces
+from graphprover.prover.prepare import Prepared, PreparedShards, ready
+from graphprover.prover.prove import in_shards
 from graphprover.runtime.settings import MEMORY_LIMIT, POOL
-from graphprover.verifier import verify_piece
+from graphprover.verifier import verify_shard
 from graphprover.vm.executor.execute import Execution
 from graphprover.vm.statement.guest import Guest
 
-NUMBERS = (1, 2, 3)  # of pieces, whose bytes are compared
+NUMBERS = (1, 2, 3)  # of shards, whose bytes are compared
 SEEDS = (2, 5, 8)  # of statements of three tables
-SHARE = 0.35  # of the memory that one piece takes, for all of them
+SHARE = 0.35  # of the memory that one shard takes, for all of them
 MOMENTS = (0.1, 0.3, 0.5, 0.7, 0.9)  # of an undisturbed proof's time, at which a worker is killed
 
 
@@ -68,11 +68,11 @@ class Sizes:
 
     cycles: int = 64_000_000  # of fib_iterative
     sha256: int = 1 << 20  # bytes that sha256 hashes
-    pieces: int = 4  # that one device makes of a run
+    shards: int = 4  # that one device makes of a run
     long_cycles: int = 250_000_000  # of a run that does not fit
     long_pool: int = 24_000  # millions of bytes that its proof may hold
     fault_cycles: int = 8_000_000  # of a run whose workers are killed
-    fault_pieces: int = 8
+    fault_shards: int = 8
     processes: int = 4  # that share a device
     turns: int = 2  # each way
 
@@ -96,53 +96,53 @@ def compile_all(here: Here) -> Figures:
 
     def prove_all() -> None:
         for run in here.sizes.runs():
-            run.prover(device=here.kind, pieces=1).prove(run.data)
+            run.prover(device=here.kind, shards=1).prove(run.data)
 
     return {"seconds": seconds_of(prove_all)}
 
 
 def other_bytes(here: Here) -> Figures:
-    """How many proofs in pieces have other bytes than the CPU's, or do not verify, whole and piece by piece."""
+    """How many sharded proofs have other bytes than the CPU's, or do not verify, whole and shard by shard."""
     names = [f"cuda:{number}" for number in range(here.devices)] if here.kind == "cuda" else []
     figures: Figures = {}
     expected: dict[str, bytes] = {}
     for device in ("cpu", *names):
         begun, wrong = time.perf_counter(), 0
-        for pieces in NUMBERS:
-            for what, proof, verified in [*guests_in(pieces, device), *tables_in(pieces, device)]:
+        for shards in NUMBERS:
+            for what, proof, verified in [*guests_in(shards, device), *tables_in(shards, device)]:
                 wrong += not verified or expected.setdefault(what, proof) != proof
         figures[device] = wrong
         say(f"{len(expected)} proofs by {device}: {wrong} wrong, {time.perf_counter() - begun:.2f} s")
     return figures
 
 
-def guests_in(pieces: int, device: str) -> Iterator[tuple[str, bytes, bool]]:
-    """Of each run its name, its proof, and whether that verifies in any order of pieces."""
+def guests_in(shards: int, device: str) -> Iterator[tuple[str, bytes, bool]]:
+    """Of each run its name, its proof, and whether that verifies in any order of shards."""
     for run in small_runs():
-        prover = run.prover(device=device, pieces=pieces)
+        prover = run.prover(device=device, shards=shards)
         proof = prover.prove(run.data)
         statement = prover.program.statement_of(proof)
         yield (
-            f"{run.name} in {pieces}",
+            f"{run.name} in {shards}",
             proof.to_bytes(),
             bool(prover.verify(proof)) and each_verifies(proof, statement),
         )
 
 
-def tables_in(pieces: int, device: str) -> Iterator[tuple[str, bytes, bool]]:
+def tables_in(shards: int, device: str) -> Iterator[tuple[str, bytes, bool]]:
     """The same of statements in Python."""
     for seed in SEEDS:
         statement = random_tables(seed)
-        proof = prove(statement, security=60, device=device, pieces=pieces)
-        verified = bool(verify(proof, statement, security=60)) and each_verifies(proof, in_pieces(statement, pieces))
-        yield f"tables {seed} in {pieces}", proof.to_bytes(), verified
+        proof = prove(statement, security=60, device=device, shards=shards)
+        verified = bool(verify(proof, statement, security=60)) and each_verifies(proof, in_shards(statement, shards))
+        yield f"tables {seed} in {shards}", proof.to_bytes(), verified
 
 
 def each_verifies(proof: Any, statement: Any) -> bool:
-    """Whether every piece does by itself; raises VerificationError where one does not."""
-    if isinstance(proof, ProofInPieces):
-        for piece in proof.pieces:
-            verify_piece(piece, statement)
+    """Whether every shard does by itself; raises VerificationError where one does not."""
+    if isinstance(proof, ShardedProof):
+        for shard in proof.shards:
+            verify_shard(shard, statement)
     return True
 
 
@@ -171,14 +171,14 @@ class Recorded:
     execution: Execution
     device: Any
 
-    def cut(self, pieces: int) -> Prepared | PreparedPieces:
-        return ready(self.guest.statement_about(self.execution, pieces=pieces, device=self.device))
+    def cut(self, shards: int) -> Prepared | PreparedShards:
+        return ready(self.guest.statement_about(self.execution, shards=shards, device=self.device))
 
-    def proved(self, pieces: int | None) -> "Proved":
-        """In so many pieces, or in as many as fit: from the record to the bytes, which are not verified."""
+    def proved(self, shards: int | None) -> "Proved":
+        """In this number of shards, or in as many as fit: from the record to the bytes, which are not verified."""
         held = forget_peak(self.device)
         begun = time.perf_counter()
-        prepared = self.cut(pieces) if pieces else fitting(self.cut, self.execution.cycles, self.device)
+        prepared = self.cut(shards) if shards else fitting(self.cut, self.execution.cycles, self.device)
         kept = keeps(prepared, self.device)
         made = make(prepared, device=self.device, check=lambda proof, cap: None)
         return Proved(time.perf_counter() - begun, self.device.memory.peak - held, kept, made)
@@ -190,7 +190,7 @@ class Proved:
 
     seconds: float
     peak: int  # bytes of the device's memory, of a CPU's what it takes more than before
-    kept: list[str]  # of each piece, while others are made
+    kept: list[str]  # of each shard, while others are made
     made: Made
 
     @property
@@ -199,9 +199,9 @@ class Proved:
         return self.peak or self.made.peak_bytes
 
     def __str__(self) -> str:
-        pieces = f", {len(self.kept)} pieces kept {' '.join(self.kept)}" if self.kept else ""
+        shards = f", {len(self.kept)} shards kept {' '.join(self.kept)}" if self.kept else ""
         planned = f"{self.made.peak_bytes / 1e6:,.0f} MB planned"
-        return f"{self.seconds:.3f} s, peak {self.peak / 1e6:,.0f} MB, {planned}{pieces}{by_stage(self.made)}"
+        return f"{self.seconds:.3f} s, peak {self.peak / 1e6:,.0f} MB, {planned}{shards}{by_stage(self.made)}"
 
 
 def recorded(here: Here, run: Run) -> Recorded:
@@ -215,10 +215,10 @@ def recorded(here: Here, run: Run) -> Recorded:
     return Recorded(run.guest, execution, device_for(here.kind))
 
 
-def keeps(prepared: Prepared | PreparedPieces, device: Any) -> list[str]:
-    """What the plan keeps of each piece."""
-    plan = plan_for(prepared, device).pieces if isinstance(prepared, PreparedPieces) else ()
-    return [piece.keep.name for piece in plan]
+def keeps(prepared: Prepared | PreparedShards, device: Any) -> list[str]:
+    """What the plan keeps of each shard."""
+    plan = plan_for(prepared, device).shards if isinstance(prepared, PreparedShards) else ()
+    return [shard.keep.name for shard in plan]
 
 
 def forget_peak(device: Any) -> int:
@@ -231,16 +231,16 @@ def forget_peak(device: Any) -> int:
 
 
 def by_stage(made: Made) -> str:
-    """Seconds of each stage, and of those of each piece the least to the most."""
+    """Seconds of each stage, and of those of each shard the least to the most."""
     told = [", ".join(f"{name} {seconds:.3f}" for name, seconds in made.seconds.items())]
-    for name in made.pieces[0] if made.pieces else ():
-        each = [piece[name] for piece in made.pieces]
-        told.append(f"{name} of a piece {min(each):.3f} to {max(each):.3f}")
+    for name in made.shards[0] if made.shards else ():
+        each = [shard[name] for shard in made.shards]
+        told.append(f"{name} of a shard {min(each):.3f} to {max(each):.3f}")
     return "; " + "; ".join(told)
 
 
 def memory(here: Here) -> Figures:
-    """Seconds and memory of one piece, of several, and of several where memory is short: the best of some turns."""
+    """Seconds and memory of one shard, of several, and of several where memory is short: the best of some turns."""
     figures: Figures = {}
     for run in here.sizes.runs():
         figures |= {f"{run.name} {what}": value for what, value in memory_of(here, run).items()}
@@ -250,13 +250,13 @@ def memory(here: Here) -> Figures:
 def memory_of(here: Here, run: Run) -> Figures:
     """The same of one run."""
     subject = recorded(here, run)
-    found: dict[str, list[Proved]] = {"one": [], "pieces": [], "short": []}
+    found: dict[str, list[Proved]] = {"one": [], "shards": [], "short": []}
     for turn in range(here.sizes.turns + 1):  # the first finds the pool empty
         for way in sorted(found, reverse=turn % 2 == 1) if turn else found:
             limit = int(SHARE * found["one"][0].bytes) if way == "short" else None
             with allowed(subject.device, limit):
                 try:
-                    proved = subject.proved(1 if way == "one" else here.sizes.pieces)
+                    proved = subject.proved(1 if way == "one" else here.sizes.shards)
                 except TooLarge as error:
                     say(f"{way}: {error}")
                     continue
@@ -271,7 +271,7 @@ def memory_of(here: Here, run: Run) -> Figures:
 
 
 def long(here: Here) -> Figures:
-    """A run in as many pieces as its memory asks for."""
+    """A run in as many shards as its memory asks for."""
     subject = recorded(here, fib_run(here.sizes.long_cycles))
     with allowed(subject.device, here.sizes.long_pool * 1_000_000):
         proved = subject.proved(None)
@@ -284,7 +284,7 @@ def long(here: Here) -> Figures:
 
 
 def here_in_one(here: Here) -> Figures:
-    """Seconds to run each guest and to prove and verify in one piece by this process: the least of some turns."""
+    """Seconds to run each guest and to prove and verify in one shard by this process: the least of some turns."""
     figures: Figures = {}
     for run in here.sizes.runs():
         subject, prover = recorded(here, run), run.prover()
@@ -292,7 +292,7 @@ def here_in_one(here: Here) -> Figures:
         for _ in range(here.sizes.turns + 1):
             proved = subject.proved(1)
             verifying = seconds_of(prover.verify, proved.made.proof)
-            say(f"{run.name}, one piece, here: {proved}; verified in {verifying:.3f}")
+            say(f"{run.name}, one shard, here: {proved}; verified in {verifying:.3f}")
             spent.append(proved.seconds + verifying)
         figures[f"{run.name} run"] = run_seconds(here, run)
         figures[f"{run.name} proof"] = min(spent[1:])
@@ -303,18 +303,18 @@ def run_seconds(here: Here, run: Run) -> float:
     return min(seconds_of(run.guest.record, run.data) for _ in range(here.sizes.turns))
 
 
-def by_cluster(here: Here, guests: Sequence[str], pieces: Sequence[int], per_device: int | None) -> Figures:
-    """Seconds of runs in pieces by a cluster, run and verification included: the least of some turns but the first."""
+def by_cluster(here: Here, guests: Sequence[str], shards: Sequence[int], per_device: int | None) -> Figures:
+    """Seconds of runs in shards by a cluster, run and verification included: the least of some turns but the first."""
     figures: Figures = {}
     with here.cluster(per_device) as client:
         workers = here.warm(client, 100_000)
         for run in here.sizes.runs():
-            for number in pieces if run.name in guests else ():
-                prover, spent = run.prover(device=here.kind, executor=client, pieces=number), []
+            for number in shards if run.name in guests else ():
+                prover, spent = run.prover(device=here.kind, executor=client, shards=number), []
                 for _ in range(here.sizes.turns + 1):
                     with get_task_stream(client) as tasks:
                         spent.append(seconds_of(prover.prove, run.data))
-                say(f"{run.name}, {number} pieces by {workers} workers: {' '.join(f'{one:.3f}' for one in spent)} s")
+                say(f"{run.name}, {number} shards by {workers} workers: {' '.join(f'{one:.3f}' for one in spent)} s")
                 say_tasks(tasks.data)
                 figures[f"{run.name} {number}"] = min(spent[1:])
     return figures
@@ -336,11 +336,11 @@ def say_tasks(tasks: Sequence[Any]) -> None:
 
 def faulty(here: Here) -> Figures:
     """How many proofs have other bytes where a worker is killed meanwhile, by the moment."""
-    data, pieces, figures = fib_input(here.sizes.fault_cycles), here.sizes.fault_pieces, Figures()
-    expected = Prover(FIB, device=here.kind, pieces=pieces).prove(data).to_bytes()
+    data, shards, figures = fib_input(here.sizes.fault_cycles), here.sizes.fault_shards, Figures()
+    expected = Prover(FIB, device=here.kind, shards=shards).prove(data).to_bytes()
     with here.cluster(2 if here.kind == "cuda" else 1) as client, ThreadPoolExecutor(1) as pool:
         number = here.warm(client, 100_000)
-        prover = Prover(FIB, device=here.kind, executor=client, pieces=pieces)
+        prover = Prover(FIB, device=here.kind, executor=client, shards=shards)
         undisturbed = min(seconds_of(prover.prove, data) for _ in range(2))
 
         def disturbed(wait: float) -> bool:

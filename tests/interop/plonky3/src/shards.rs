@@ -1,4 +1,4 @@
-//! A proof in pieces: `verify_batch` judges each, and here is judged what only all of them together can show.
+//! A sharded proof: `verify_batch` judges each, and here is judged what only all of them together can show.
 
 use std::collections::HashMap;
 
@@ -9,71 +9,71 @@ use crate::profile::{Challenge, Proof};
 use crate::setup::Setup;
 use crate::statement::Result;
 
-/// Verifies a proof, in pieces or not: of each piece the statement and the bytes, in order of index.
+/// Verifies a proof, in shards or not: of each shard the statement and the bytes, in order of index.
 pub fn verify(setups: &[&Setup], proofs: &[Vec<u8>]) -> Result<()> {
     if let ([setup], [proof]) = (setups, proofs)
-        && setup.statement.piece.is_none()
+        && setup.statement.shard.is_none()
     {
         return setup.verify(proof);
     }
     if setups.is_empty() {
-        return Err("no piece of a proof".into());
+        return Err("no shard of a proof".into());
     }
     check_statements(setups)?;
     check_numbers(setups)?;
-    let mut pieces = Vec::new();
+    let mut shards = Vec::new();
     for (index, (setup, proof)) in setups.iter().zip(proofs).enumerate() {
-        let piece = setup.verify_piece(proof);
-        pieces.push(piece.map_err(|reason| format!("piece {index}: {reason}"))?);
+        let shard = setup.verify_shard(proof);
+        shards.push(shard.map_err(|reason| format!("shard {index}: {reason}"))?);
     }
-    check_proofs(setups, &pieces)
+    check_proofs(setups, &shards)
 }
 
-/// They are all the pieces of one proof, in order.
+/// They are all the shards of one proof, in order.
 fn check_statements(setups: &[&Setup]) -> Result<()> {
     let mut digests = None;
     for (index, setup) in setups.iter().enumerate() {
         let statement = &setup.statement;
-        let piece = statement.piece.as_ref().ok_or("a statement that is no piece")?;
-        if piece.digests.len() != setups.len() {
-            return Err(format!("{} pieces of {}", setups.len(), piece.digests.len()));
+        let shard = statement.shard.as_ref().ok_or("a statement that is no shard")?;
+        if shard.digests.len() != setups.len() {
+            return Err(format!("{} shards of {}", setups.len(), shard.digests.len()));
         }
-        if piece.index != index {
-            return Err(format!("piece {} in place of piece {index}", piece.index));
+        if shard.index != index {
+            return Err(format!("shard {} in place of shard {index}", shard.index));
         }
-        if *digests.get_or_insert(&piece.digests) != &piece.digests {
-            return Err(format!("piece {index} is of another proof than piece 0"));
+        if *digests.get_or_insert(&shard.digests) != &shard.digests {
+            return Err(format!("shard {index} is of another proof than shard 0"));
         }
         if statement.parameters != setups[0].statement.parameters {
-            return Err(format!("piece {index} has other parameters than piece 0"));
+            return Err(format!("shard {index} has other parameters than shard 0"));
         }
         if statement.label != setups[0].statement.label {
-            return Err(format!("piece {index} has another label than piece 0"));
+            return Err(format!("shard {index} has another label than shard 0"));
         }
     }
     Ok(())
 }
 
-/// What one number stands for, in all pieces.
+/// What one number stands for, in all shards.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Owner<'a> {
     Bus(&'a str),
-    /// A local lookup of a piece.
+    /// A local lookup of a shard.
     Local(usize),
 }
 
-/// A number stands for one bus in all pieces or for one local lookup of one piece, and fingerprints are alike.
+/// A number stands for one bus in all shards or for one local lookup of one shard, and fingerprints are alike.
 ///
 /// `verify_batch` numbers what a batch has by first appearance; fingerprints depend on the number and on the widest
-/// tuple of the batch (p3-batch-stark-0.8.0/src/transcript.rs:454). What differed between pieces would not meet in the
-/// sum of all terminals; what had one number but should not meet could cancel there. The first table of a piece may name
+/// tuple of the batch (p3-batch-stark-0.8.0/src/transcript.rs:454). What differed between shards would not meet in the
+/// sum of all terminals; what had one number but should not meet could cancel there. The first table of a shard may name
 /// anything, because it sends nothing: it is there to give numbers.
 fn check_numbers(setups: &[&Setup]) -> Result<()> {
     let mut owners = HashMap::new();
     let mut buses = HashMap::new();
     let mut widths = Vec::new();
     for (index, setup) in setups.iter().enumerate() {
-        let fail = |message: &str| Err(format!("piece {index}: {message}"));
+        let fail = |message: &str| Err(format!("shard {index}: {message}"));
         let tables = &setup.statement.tables;
         if !tables.first().is_some_and(|head| head.description.sends_nothing()) {
             return fail("its first table sends something");
@@ -98,41 +98,41 @@ fn check_numbers(setups: &[&Setup]) -> Result<()> {
                 if let Owner::Bus(bus) = owner
                     && *buses.entry(bus).or_insert(number) != number
                 {
-                    return fail("a bus has another number than in another piece");
+                    return fail("a bus has another number than in another shard");
                 }
                 if *owners.entry(number).or_insert(owner) != owner {
-                    return fail("a bus or local lookup has the number of another one in another piece");
+                    return fail("a bus or local lookup has the number of another one in another shard");
                 }
             }
         }
         widths.push(widest);
     }
     if widths.iter().any(|width| *width != widths[0]) {
-        return Err("the widest tuples of the pieces differ".into());
+        return Err("the widest tuples of the shards differ".into());
     }
     Ok(())
 }
 
-/// Pieces that hold by themselves hold together: counts cannot wrap, one draw was for all, and all terminals balance.
-fn check_proofs(setups: &[&Setup], pieces: &[Proof]) -> Result<()> {
+/// Shards that hold by themselves hold together: counts cannot wrap, one draw was for all, and all terminals balance.
+fn check_proofs(setups: &[&Setup], shards: &[Proof]) -> Result<()> {
     let lookups: Vec<_> = setups
         .iter()
         .flat_map(|setup| setup.data.common.lookups.clone())
         .collect();
-    let heights: Vec<_> = pieces
+    let heights: Vec<_> = shards
         .iter()
-        .flat_map(|piece| piece.degree_bits.iter().map(|&bits| 1 << bits))
+        .flat_map(|shard| shard.degree_bits.iter().map(|&bits| 1 << bits))
         .collect();
     check_multiplicity_height_bound(&lookups, &heights).map_err(|error| error.to_string())?;
-    if pieces
+    if shards
         .iter()
-        .any(|piece| piece.lookup_pow_witness != pieces[0].lookup_pow_witness)
+        .any(|shard| shard.lookup_pow_witness != shards[0].lookup_pow_witness)
     {
-        return Err("the pieces have different nonces before the lookup challenges".into());
+        return Err("the shards have different nonces before the lookup challenges".into());
     }
-    let terminals = pieces.iter().flat_map(|piece| piece.lookup_terminals.iter().flatten());
+    let terminals = shards.iter().flat_map(|shard| shard.lookup_terminals.iter().flatten());
     if terminals.map(|terminal| terminal.0).sum::<Challenge>() != Challenge::ZERO {
-        return Err("the lookup terminals of all pieces do not add up to zero".into());
+        return Err("the lookup terminals of all shards do not add up to zero".into());
     }
     Ok(())
 }
