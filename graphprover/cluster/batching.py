@@ -13,7 +13,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from graphprover.cluster.messages import Whole, packed
-from graphprover.cluster.tasks import TOGETHER_SECONDS, Errand, Outcome
+from graphprover.cluster.tasks import TOGETHER_SECONDS, ProvingTask, TaskResult
 from graphprover.device import Device
 from graphprover.jobs.jobs import Job, Prover
 from graphprover.protocol.errors import VerificationError
@@ -28,11 +28,11 @@ _log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to
 _took: WeakKeyDictionary[Prover, float] = WeakKeyDictionary()  # seconds of the last proof by a worker
 
 
-class Bundles(Iterator[Errand]):
-    """The errands of a batch, each made up when a worker is to have it.
+class Bundles(Iterator[ProvingTask]):
+    """The tasks of a batch, each made up when a worker is to have it.
 
     What a job takes is guessed by its program's last proof, also of another batch; those of a program without one go
-    alone. Several workers may have two errands each, and one takes at most its share by these. After its end this goes
+    alone. Several workers may have two tasks each, and one takes at most its share by these. After its end this goes
     on where `ended` has given jobs back.
     """
 
@@ -42,13 +42,13 @@ class Bundles(Iterator[Errand]):
         self._waiting = deque(weighed)
         self._alone: deque[tuple[int, Job]] = deque()
         self._device, self._workers, self._observe = device, workers, observing()
-        self._taken: dict[Errand, list[tuple[int, Job]]] = {}
+        self._taken: dict[ProvingTask, list[tuple[int, Job]]] = {}
         self._check = check
         self._refused: dict[Job, str] = {}  # jobs with a proof that did not hold, and its worker
 
-    def __next__(self) -> Errand:
+    def __next__(self) -> ProvingTask:
         if self._alone:
-            return self._errand([self._alone.popleft()])
+            return self._task([self._alone.popleft()])
         if not self._waiting:
             raise StopIteration
         workers, left = self._workers(), TOGETHER_SECONDS
@@ -57,28 +57,28 @@ class Bundles(Iterator[Errand]):
         left -= _guess(together[0])
         while len(together) < most and (left := left - _guess(self._waiting[0])) >= 0:
             together.append(self._waiting.popleft())
-        return self._errand(together)
+        return self._task(together)
 
-    def jobs(self, errand: Errand) -> list[Job]:
-        """Those of an errand, in their order."""
-        return [job for _, job in self._taken[errand]]
+    def jobs(self, task: ProvingTask) -> list[Job]:
+        """Those of an task, in their order."""
+        return [job for _, job in self._taken[task]]
 
-    def ended(self, outcome: Outcome) -> Iterator[Ended]:
-        """What has come of jobs; those of an errand of several of which nothing has come are given back.
+    def ended(self, result: TaskResult) -> Iterator[Ended]:
+        """What has come of jobs; those of an task of several of which nothing has come are given back.
 
         Its next job goes alone, as it may be the reason; all do if nothing is known of any.
         """
-        taken = self._taken.pop(outcome.errand)
-        if len(taken) == 1 and outcome.error:
-            yield taken[0][1], None, outcome.error
+        taken = self._taken.pop(result.task)
+        if len(taken) == 1 and result.error:
+            yield taken[0][1], None, result.error
             return
-        found: list[Any] = [outcome.value]
+        found: list[Any] = [result.value]
         if several := len(taken) > 1:
-            found = outcome.value if isinstance(outcome.value, list) else []
+            found = result.value if isinstance(result.value, list) else []
         for one, value in zip(taken, found, strict=False):
-            yield from self._one(one, value, outcome.worker)
+            yield from self._one(one, value, result.worker)
         rest = taken[len(found) :]
-        cut = len(rest) if several and not isinstance(outcome.value, list) else 1
+        cut = len(rest) if several and not isinstance(result.value, list) else 1
         self._alone.extend(rest[:cut])
         self._waiting.extendleft(reversed(rest[cut:]))
 
@@ -100,17 +100,17 @@ class Bundles(Iterator[Errand]):
             _took[job.prover] = sum(made.seconds.values())
             yield job, made, None
 
-    def _errand(self, together: list[tuple[int, Job]]) -> Errand:
+    def _task(self, together: list[tuple[int, Job]]) -> ProvingTask:
         weight, first = together[0]
-        name, task = first.label, "prove"
+        name, function = first.label, "prove"
         subject: Job | list[Job] = first
         if more := len(together) - 1:
-            name, subject, task = f"{name} and {more} more", [job for _, job in together], "prove_in_turn"
+            name, subject, function = f"{name} and {more} more", [job for _, job in together], "prove_in_turn"
         payload = partial(packed, Whole(subject, self._device, self._observe))
         refused = self._refused.get(first)
-        errand = Errand(name, payload, weight, task, avoid=frozenset({refused} if refused and not more else ()))
-        self._taken[errand] = together
-        return errand
+        task = ProvingTask(name, payload, weight, function, avoid=frozenset({refused} if refused and not more else ()))
+        self._taken[task] = together
+        return task
 
 
 def _guess(weighed: tuple[int, Job]) -> float:

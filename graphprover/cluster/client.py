@@ -14,7 +14,7 @@ from graphprover.cluster import ClusterError
 from graphprover.cluster.dispatcher import Run
 from graphprover.cluster.messages import Whole, packed
 from graphprover.cluster.results import proof_in
-from graphprover.cluster.tasks import BEGUN, Errand, Outcome, Try
+from graphprover.cluster.tasks import BEGUN, ProvingTask, TaskResult, Attempt
 from graphprover.cluster.workers import Members, prompt
 from graphprover.device import Device
 from graphprover.graphs.executor_names import CLUSTERS, LOCAL
@@ -55,7 +55,7 @@ class Cluster:
     def __init__(self, client: Client, own: bool = False) -> None:
         self._client = proxy(client)  # `_clusters` keeps this as long as its client lives
         self._members = Members(self._client, own)
-        self._tries: dict[str, Try] = {}  # by key, those that may be told of
+        self._attempts: dict[str, Attempt] = {}  # by key, those that may be told of
         client.subscribe_topic(BEGUN, self._hear)
 
     def prove(
@@ -74,22 +74,22 @@ class Cluster:
 
         def verified(avoid: frozenset[str] = frozenset(), again: bool = False) -> tuple[Any, V]:
             tell(0, 1, what)
-            errand = Errand(name, lambda: payload, avoid=avoid)
-            with closing(self.run([errand], device, lambda _, worker: tell(0, 1, f"{what} by {worker}"))) as outcomes:
-                outcome = next(outcomes)
-                if outcome.error:
-                    raise outcome.error
-                found, started = outcome.value, clock()
+            task = ProvingTask(name, lambda: payload, avoid=avoid)
+            with closing(self.run([task], device, lambda _, worker: tell(0, 1, f"{what} by {worker}"))) as results:
+                result = next(results)
+                if result.error:
+                    raise result.error
+                found, started = result.value, clock()
                 try:
                     proof = proof_in(found)
                     checked = check(proof)
                 except VerificationError as error:
                     if again:
-                        raise VerificationError(f"{error}, by {outcome.worker}") from error
-                    _log.warning("graphprover: prove-%s: %s, by %s; it is made again", name, error, outcome.worker)
-                    return verified(frozenset({outcome.worker}), again=True)
+                        raise VerificationError(f"{error}, by {result.worker}") from error
+                    _log.warning("graphprover: prove-%s: %s, by %s; it is made again", name, error, result.worker)
+                    return verified(frozenset({result.worker}), again=True)
             if isinstance(seen := getattr(found, "observation", None), Observation):
-                give(seen.of_worker(outcome.worker).with_stages([Stage("verify", started, clock())]))
+                give(seen.of_worker(result.worker).with_stages([Stage("verify", started, clock())]))
             return proof, checked
 
         proved = verified()
@@ -97,32 +97,35 @@ class Cluster:
         return proved
 
     def run(
-        self, errands: Iterable[Errand], device: Device | str, begun: Callable[[Errand, str], None] | None = None
-    ) -> Generator[Outcome]:
-        """Give errands to workers, twice as many at a time as there are workers, and yield what comes of each.
+        self,
+        tasks: Iterable[ProvingTask],
+        device: Device | str,
+        begun: Callable[[ProvingTask, str], None] | None = None,
+    ) -> Generator[TaskResult]:
+        """Give tasks to workers, twice as many at a time as there are workers, and yield what comes of each.
 
-        ``begun`` is told an errand and the worker's address whenever one begins it. A worker that dies or stops loses
-        its errand to another; one that fails by no fault of its own is tried once elsewhere. Closing the generator
+        ``begun`` is told an task and the worker's address whenever one begins it. A worker that dies or stops loses
+        its task to another; one that fails by no fault of its own is tried once elsewhere. Closing the generator
         takes back what has not ended. Raises ClusterError where no worker fits, or the scheduler is gone.
         """
         self._members.wait_for(device)
-        with closing(Run(self._client, self._members, self._tries, device, begun)) as run:
-            yield from run.outcomes(iter(errands))
+        with closing(Run(self._client, self._members, self._attempts, device, begun)) as run:
+            yield from run.results(iter(tasks))
 
     def workers(self, device: Device | str) -> int:
         """How many there are for a device, at least one."""
         return max(1, len(self._members.fit(device)))
 
-    def release(self, outcome: Outcome) -> None:
+    def release(self, result: TaskResult) -> None:
         """Let its worker forget what stays of it."""
-        if outcome.kept:
-            self._tries.pop(str(outcome.kept.future.key), None)
-            outcome.kept.future.release()
+        if result.kept:
+            self._attempts.pop(str(result.kept.future.key), None)
+            result.kept.future.release()
 
     def _hear(self, event: tuple[float, dict[str, str]]) -> None:
         """A worker has begun a task, of ours or of another client."""
         _, told = event
-        if one := self._tries.get(told["key"]):
+        if one := self._attempts.get(told["key"]):
             one.workers.append(told["worker"])
 
 

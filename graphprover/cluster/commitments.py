@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from graphprover.cluster.results import Commitment
-from graphprover.cluster.tasks import Outcome
+from graphprover.cluster.tasks import TaskResult
 from graphprover.telemetry.merge import Asked
 
 
@@ -21,7 +21,7 @@ class Version:
     commitment: Commitment
     worker: str  # its address
     token: str  # under which the worker keeps arrays of the shard
-    outcome: Outcome  # of the task
+    result: TaskResult  # of the task
     asked: Asked | None  # what was seen of the task, if that was asked for
 
 

@@ -19,7 +19,7 @@ from distributed.utils_comm import gather_from_workers
 from graphprover.admission.admission import TooLarge
 from graphprover.cluster import ClusterError
 from graphprover.cluster.results import raised
-from graphprover.cluster.tasks import EVENTS, Errand, Outcome, Try
+from graphprover.cluster.tasks import EVENTS, ProvingTask, TaskResult, Attempt
 from graphprover.cluster.workers import ANSWER_SECONDS, GPU, LOOK_SECONDS, SLOT, Members, gpus_asked
 from graphprover.device import Device
 from graphprover.graphs.rounds.transcript import OtherShard
@@ -27,7 +27,7 @@ from graphprover.runtime.settings import SILENCE, setting
 from graphprover.vm.executor.faults import GuestFault, OtherExitCode
 
 GRAPH_BYTES = 16 << 20  # of payloads, which client and scheduler hold several times
-# How often an errand is submitted again for one reason. A result that cannot be read may take a minute each time.
+# How often an task is submitted again for one reason. A result that cannot be read may take a minute each time.
 CANCELLED, NOWHERE, DEATHS, SILENT = "was cancelled", "is with no worker", "was with workers that died", "has stopped"
 UNREAD = "is proved, but the proof does not come"
 MOST_AGAIN = {CANCELLED: 10, NOWHERE: 10, DEATHS: 10, SILENT: 10, UNREAD: 2}
@@ -39,19 +39,19 @@ _log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to
 
 @dataclass(eq=False)
 class _Open:
-    """An errand that has not ended: its tries, of which the first to succeed counts."""
+    """A task that has not ended: its attempts, of which the first to succeed counts."""
 
-    errand: Errand
-    tries: list[Try] = field(default_factory=list)
+    task: ProvingTask
+    attempts: list[Attempt] = field(default_factory=list)
     workers: list[str] = field(default_factory=list)  # who has begun it, in order
     failures: int = 0
     again: Counter[str] = field(default_factory=Counter)  # how often it was submitted again, by reason
-    outcome: Outcome | None = None
+    result: TaskResult | None = None
 
-    def end(self, value: Any, error: Exception | None, kept: Try | None = None, worker: str = "") -> None:
-        """End the errand; ``worker``: the address of the worker that gave the value, if no event has named one."""
+    def end(self, value: Any, error: Exception | None, kept: Attempt | None = None, worker: str = "") -> None:
+        """End the task; ``worker``: the address of the worker that gave the value, if no event has named one."""
         last = self.workers[-1] if self.workers else worker
-        self.outcome = Outcome(self.errand, value, error, last, max(len(self.workers), bool(last)), kept)
+        self.result = TaskResult(self.task, value, error, last, max(len(self.workers), bool(last)), kept)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ class _Sent:
 
     opened: _Open
     key: tuple[str, ...]
-    among: set[str]  # see `Try`
+    among: set[str]  # see `Attempt`
     seen_in: Any  # the span
     given: dict[str, Any]  # to the function of `graphprover.cluster.worker`
 
@@ -72,30 +72,30 @@ class Run:
         self,
         client: Client,
         members: Members,
-        heard: dict[str, Try],
+        heard: dict[str, Attempt],
         device: Device | str,
-        begun: Callable[[Errand, str], None] | None,
+        begun: Callable[[ProvingTask, str], None] | None,
     ) -> None:
         self._client, self._members, self._heard, self._device = client, members, heard, device
-        self._begun = begun or (lambda errand, worker: None)
+        self._begun = begun or (lambda task, worker: None)
         asked = gpus_asked(device)
         self._needed = {SLOT: 1, GPU.format(asked - 1): 1} if asked else {SLOT: 1}
         self._present = members.absence("has lost its workers", device)
         self._open: list[_Open] = []
         self._ended: list[_Open] = []  # whose workers may still keep what they gave
-        # Of errands that others have ended: a stopped worker keeps its task, and gets no more.
-        self._held: list[Try] = []
+        # Of tasks that others have ended: a stopped worker keeps its task, and gets no more.
+        self._held: list[Attempt] = []
         self._looked = time.monotonic()
         self._submitted = 0  # tasks
 
-    def outcomes(self, errands: Iterator[Errand]) -> Iterator[Outcome]:
+    def results(self, tasks: Iterator[ProvingTask]) -> Iterator[TaskResult]:
         while True:
             # Each has one more at hand; a second would wait there while others have nothing to do.
             at_once = max(1, 2 * len(self._members.fit(self._device)))
-            begin = [_Open(errand) for errand in islice(errands, max(0, at_once - len(self._open)))]
+            begin = [_Open(task) for task in islice(tasks, max(0, at_once - len(self._open)))]
             self._open += begin
-            for avoid in {one.errand.avoid for one in begin}:
-                self._submit([one for one in begin if one.errand.avoid == avoid], first=True)
+            for avoid in {one.task.avoid for one in begin}:
+                self._submit([one for one in begin if one.task.avoid == avoid], first=True)
             self._release_ended()  # now that others are on their way
             if not self._open:
                 return
@@ -105,43 +105,43 @@ class Run:
             if time.monotonic() - self._looked > LOOK_SECONDS:
                 self._look()
                 self._looked = time.monotonic()
-            self._ended = [one for one in self._open if one.outcome]
-            self._open = [one for one in self._open if not one.outcome]
-            yield from [one.outcome for one in self._ended if one.outcome]
+            self._ended = [one for one in self._open if one.result]
+            self._open = [one for one in self._open if not one.result]
+            yield from [one.result for one in self._ended if one.result]
 
     def close(self) -> None:
         """Take back what has not ended."""
         self._release_ended()
-        for one in [*self._held, *(one for opened in self._open for one in opened.tries)]:
+        for one in [*self._held, *(one for opened in self._open for one in opened.attempts)]:
             one.stopped = ""
             self._release(one)
 
     def _submit(self, begin: Sequence[_Open], failed: str = "", first: bool = False) -> None:
         """To any worker; never to one that has stopped, nor, if there are others, to those to avoid.
 
-        All errands avoid the same workers. ``failed``: the worker that has failed an errand, which is avoided, too, if
+        All tasks avoid the same workers. ``failed``: the worker that has failed an task, which is avoided, too, if
         there is a third.
         """
-        places, avoid = self._members.places(self._device), begin[0].errand.avoid
+        places, avoid = self._members.places(self._device), begin[0].task.avoid
         fit = set[str]().union(*places)
         best = fit - avoid - {failed} or fit - avoid or fit - {failed} or fit
         chosen = best if avoid or failed or self._members.unfit(self._device) else set()
         spread = self._spread(len(begin), places, chosen)
         graph: list[_Sent] = []
         for opened in begin:
-            errand = opened.errand
+            task = opened.task
             try:
-                payload = errand.payload()
+                payload = task.payload()
             except Exception as error:
                 opened.end(None, error)
                 continue
             self._submitted += 1
             own = self._submitted <= MOST_SPANS
-            with span(errand.name) if own else nullcontext():  # within those of the caller
+            with span(task.name) if own else nullcontext():  # within those of the caller
                 seen_in = dask.get_annotations().get("span")
-            held = self._at_hand(errand.held if first else None)
+            held = self._at_hand(task.held if first else None)
             among = chosen if held else next(spread)
-            graph.append(_Sent(opened, _key(errand.name, own), among, seen_in, {"payload": payload} | held))
+            graph.append(_Sent(opened, _key(task.name, own), among, seen_in, {"payload": payload} | held))
             if sum(len(sent.given["payload"]) for sent in graph) > GRAPH_BYTES:
                 self._send(graph)
                 graph = []
@@ -171,7 +171,7 @@ class Run:
     def _send(self, graph: list[_Sent]) -> None:
         """As one graph: one by one they would take turns with the scheduler, where that is here for Python's lock."""
         spans = {sent.key: sent.seen_in for sent in graph}
-        weights = {sent.key: sent.opened.errand.weight for sent in graph}
+        weights = {sent.key: sent.opened.task.weight for sent in graph}
         among = {sent.key: sorted(sent.among) for sent in graph}
         chosen = {"workers": among.get} if any(among.values()) else {}  # else those of the caller, if it has any
         with (
@@ -181,19 +181,19 @@ class Run:
         ):
             futures = self._client.map(
                 eval,
-                [_TASK.format(sent.opened.errand.task) for sent in graph],
+                [_TASK.format(sent.opened.task.function) for sent in graph],
                 [{"given": sent.given} for sent in graph],
                 key=list(spans),
                 resources=self._needed,
                 pure=False,
             )
         for sent, future in zip(graph, futures, strict=True):
-            held = sent.opened.errand.held
+            held = sent.opened.task.held
             takes = held.kept if held and "held" in sent.given else None
-            sent.opened.tries.append(Try(future, sent.among, takes))
-            self._heard[str(future.key)] = sent.opened.tries[-1]
+            sent.opened.attempts.append(Attempt(future, sent.among, takes))
+            self._heard[str(future.key)] = sent.opened.attempts[-1]
 
-    def _at_hand(self, held: Outcome | None) -> dict[str, Future]:
+    def _at_hand(self, held: TaskResult | None) -> dict[str, Future]:
         """What a task takes of another's worker, where it is not lost with that."""
         if held is None or held.kept is None or held.kept.future.status not in ("finished", "pending"):
             return {}
@@ -201,7 +201,7 @@ class Run:
 
     def _wait(self) -> None:
         """Until one ends, for a look's time at most; raises ClusterError where the scheduler is gone."""
-        futures = [one.future for opened in self._open for one in opened.tries]
+        futures = [one.future for opened in self._open for one in opened.attempts]
         try:
             with suppress(TimeoutError):
                 if futures:
@@ -211,37 +211,37 @@ class Run:
 
     def _gone(self, error: BaseException) -> None:
         """Raise ClusterError if the scheduler is gone."""
-        self._members.gone(error, ", ".join(f"prove-{opened.errand.name}" for opened in self._open))
+        self._members.gone(error, ", ".join(f"prove-{opened.task.name}" for opened in self._open))
 
     def _tell_begun(self, opened: _Open) -> None:
-        if opened.errand.held and (kept := opened.errand.held.kept):
+        if opened.task.held and (kept := opened.task.held.kept):
             for worker in kept.workers[max(kept.told, 1) :]:
-                self._log(opened.errand.held.errand, f"lost its worker; {worker} begins it again")
+                self._log(opened.task.held.task, f"lost its worker; {worker} begins it again")
             kept.told = max(kept.told, len(kept.workers))
-        for one in opened.tries:
+        for one in opened.attempts:
             for worker in one.workers[one.told :]:
                 if one.told:
-                    self._log(opened.errand, f"lost its worker; {worker} begins it again")
+                    self._log(opened.task, f"lost its worker; {worker} begins it again")
                 one.told += 1
                 opened.workers.append(worker)
-                self._begun(opened.errand, worker)
+                self._begun(opened.task, worker)
 
     def _settle(self, opened: _Open) -> None:
         """See what has become of its tries."""
-        found = [(one, one.future.status) for one in opened.tries]
+        found = [(one, one.future.status) for one in opened.attempts]
         self._tell_begun(opened)  # which comes before the end
         for one, status in found:
-            if opened.outcome or status == "pending":
+            if opened.result or status == "pending":
                 continue
             if status == "finished":
                 self._take(opened, one)
             elif status == "error":
                 self._failed(opened, one, one.future.exception())
             else:  # cancelled, by another client or because the scheduler forgot us
-                self._gone(CancelledError(opened.errand.name))
+                self._gone(CancelledError(opened.task.name))
                 self._again(opened, one, CANCELLED)
 
-    def _take(self, opened: _Open, one: Try) -> None:
+    def _take(self, opened: _Open, one: Attempt) -> None:
         try:
             value = self._value(one)
         except Exception as error:
@@ -249,12 +249,12 @@ class Run:
             if one.future.status == "finished":  # else its worker died with it, and what comes of it now is seen later
                 self._again(opened, one, UNREAD, "".join(one.workers[-1:]), error)
         else:
-            stays = opened.errand.stays
+            stays = opened.task.stays
             opened.end(value, None, one if stays else None, "" if opened.workers else self._holder(one))
             if stays:
-                opened.tries.remove(one)
+                opened.attempts.remove(one)
 
-    def _value(self, one: Try) -> Any:
+    def _value(self, one: Attempt) -> Any:
         """What it gave: from its worker, where that is asked directly, else by way of the scheduler, which knows."""
         client, key = self._client, one.future.key
         if client.direct_to_workers and one.workers:
@@ -264,7 +264,7 @@ class Run:
                 return found[key]
         return one.future.result(timeout=ANSWER_SECONDS)
 
-    def _holder(self, one: Try) -> str:
+    def _holder(self, one: Attempt) -> str:
         """Return the address of the worker that holds a result; empty if it has left.
 
         The event in which a worker names itself may come after its result.
@@ -273,11 +273,11 @@ class Run:
             return next(iter(self._client.who_has([one.future])[one.future.key]), "")
         return ""
 
-    def _failed(self, opened: _Open, one: Try, error: Exception) -> None:
+    def _failed(self, opened: _Open, one: Attempt, error: Exception) -> None:
         if isinstance(error, KilledWorker):
             deaths = len(opened.workers)
             if deaths > error.allowed_failures:
-                line = f"prove-{opened.errand.name}: the workers that tried it died; their logs say of what ({error})"
+                line = f"prove-{opened.task.name}: the workers that tried it died; their logs say of what ({error})"
                 opened.end(None, ClusterError(line))
             else:  # others' deaths, while it waited
                 self._again(opened, one, DEATHS, error=error)
@@ -290,25 +290,27 @@ class Run:
             opened.failures += 1
             self._replace(opened, one, f"failed ({type(error).__name__}: {error})", avoid)
 
-    def _again(self, opened: _Open, one: Try, reason: str, avoid: str = "", error: BaseException | None = None) -> None:
+    def _again(
+        self, opened: _Open, one: Attempt, reason: str, avoid: str = "", error: BaseException | None = None
+    ) -> None:
         """Submit once more, in place of one try, unless that was done too often for this reason."""
         if self._may_again(opened, one, reason, error):
             self._replace(opened, one, reason, avoid)
 
-    def _may_again(self, opened: _Open, one: Try, reason: str, error: BaseException | None = None) -> bool:
-        """Count a reason to submit once more; end the errand with a ClusterError if there were too many."""
+    def _may_again(self, opened: _Open, one: Attempt, reason: str, error: BaseException | None = None) -> bool:
+        """Count a reason to submit once more; end the task with a ClusterError if there were too many."""
         opened.again[reason] += 1
         if opened.again[reason] <= MOST_AGAIN[reason]:
             return True
         by = f", by {one.workers[-1]}" if one.workers else ""
         cause = f": {type(error).__name__}: {error}" if error else ""
-        line = f"prove-{opened.errand.name}: {reason}, {opened.again[reason]} times{by}{cause}"
+        line = f"prove-{opened.task.name}: {reason}, {opened.again[reason]} times{by}{cause}"
         opened.end(None, ClusterError(line))
         return False
 
-    def _replace(self, opened: _Open, one: Try, why: str, avoid: str) -> None:
-        self._log(opened.errand, f"{why}; it is submitted again")
-        opened.tries.remove(one)
+    def _replace(self, opened: _Open, one: Attempt, why: str, avoid: str) -> None:
+        self._log(opened.task, f"{why}; it is submitted again")
+        opened.attempts.remove(one)
         self._release(one)
         self._submit([opened], avoid)
 
@@ -332,21 +334,21 @@ class Run:
             if where.get(held.future.key) not in silent:
                 self._held.remove(held)
                 held.future.release()
-        for opened in [opened for opened in self._open if not opened.outcome]:
-            waiting = [one for one in opened.tries if one.future.status == "pending"]
+        for opened in [opened for opened in self._open if not opened.result]:
+            waiting = [one for one in opened.attempts if one.future.status == "pending"]
             for one in waiting:
                 address = self._place(one, where)
                 one.stopped = address if address in silent else ""
                 one.nowhere = one.nowhere + 1 if fit - members.paused and not address else 0
                 if one.nowhere == 2 and one.future.status == "pending":  # once it may be on its way
                     self._again(opened, one, NOWHERE)
-            if fit and waiting and all(one.stopped for one in opened.tries) and not opened.outcome:
+            if fit and waiting and all(one.stopped for one in opened.attempts) and not opened.result:
                 since = f"{float(setting(SILENCE)):g} s"
                 if self._may_again(opened, waiting[-1], SILENT):
-                    self._log(opened.errand, f"nothing from {waiting[-1].stopped} for {since}; it is given to another")
+                    self._log(opened.task, f"nothing from {waiting[-1].stopped} for {since}; it is given to another")
                     self._submit([opened])
 
-    def _place(self, one: Try, where: Mapping[Any, str]) -> str:
+    def _place(self, one: Attempt, where: Mapping[Any, str]) -> str:
         """The worker that a task waits for: who has it, or what it takes; empty if it is nowhere."""
         address = where.get(one.future.key, "")
         if one.takes is None or one.workers:
@@ -357,11 +359,11 @@ class Run:
         return address or where.get(one.takes.future.key, "")  # what it takes is lost, and made first
 
     def _release_ended(self) -> None:
-        for one in (one for opened in self._ended for one in opened.tries):
+        for one in (one for opened in self._ended for one in opened.attempts):
             self._release(one)
         self._ended = []
 
-    def _release(self, one: Try) -> None:
+    def _release(self, one: Attempt) -> None:
         """What nobody wants any more the scheduler takes back; a proof that runs ends first."""
         self._heard.pop(str(one.future.key), None)
         if one.stopped and one.future.status == "pending":
@@ -369,14 +371,14 @@ class Run:
         else:
             one.future.release()
 
-    def _log(self, errand: Errand, line: str) -> None:
-        _log.warning("graphprover: prove-%s: %s", errand.name, line)
+    def _log(self, task: ProvingTask, line: str) -> None:
+        _log.warning("graphprover: prove-%s: %s", task.name, line)
         with suppress(OSError):  # whether the scheduler is gone others will see
-            self._client.log_event(EVENTS, {"job": errand.name, "line": line})
+            self._client.log_event(EVENTS, {"job": task.name, "line": line})
 
 
 def _key(name: str, own: bool) -> tuple[str, ...]:
-    """The key of an errand's task, whose first part is its group: its own, which a span needs, or that of others.
+    """The key of an task's task, whose first part is its group: its own, which a span needs, or that of others.
 
     What follows the first word must not be letters alone, or Dask would take it for another kind of task.
     """
@@ -385,7 +387,7 @@ def _key(name: str, own: bool) -> tuple[str, ...]:
 
 
 def _is_own_fault(error: Exception) -> bool:
-    """Whether an errand would fail so anywhere."""
+    """Whether an task would fail so anywhere."""
     from graphprover.jobs.programs import ProgramError
 
     own = ValueError | ProgramError | GuestFault | OtherExitCode | ModuleNotFoundError | TooLarge

@@ -13,7 +13,7 @@ from graphprover.cluster.client import Cluster
 from graphprover.cluster.commitments import Version
 from graphprover.cluster.messages import Part, packed
 from graphprover.cluster.results import commitment_in, expect_type, proof_in
-from graphprover.cluster.tasks import Errand, Outcome
+from graphprover.cluster.tasks import ProvingTask, TaskResult
 from graphprover.device import Device
 from graphprover.graphs.progress import Tell
 from graphprover.graphs.rounds.transcript import OtherShard
@@ -51,7 +51,7 @@ class ShardTasks:
     device: Device | str
     tell: Tell | None
     current: dict[int, Version] = field(default_factory=dict)  # by shard, the versions that count for now
-    kept: set[Outcome] = field(default_factory=set)  # of versions whose arrays workers keep
+    kept: set[TaskResult] = field(default_factory=set)  # of versions whose arrays workers keep
     made: dict[int, Proof] = field(default_factory=dict)
     batches: dict[int, BatchProof] = field(default_factory=dict)  # what is in the shards that hold
     observe: bool = field(default_factory=observing)
@@ -71,24 +71,24 @@ class ShardTasks:
         """
         token, refused = uuid.uuid4().hex[:8], dict[ShardNumber, Refused]()
 
-        def take(number: ShardNumber, outcome: Outcome) -> None:
-            if outcome.error:
-                raise outcome.error
-            self.kept.add(outcome)
+        def take(number: ShardNumber, result: TaskResult) -> None:
+            if result.error:
+                raise result.error
+            self.kept.add(result)
             try:
-                commitment, asked = commitment_in(outcome.value), self._asked(number, COMMIT, outcome.value)
+                commitment, asked = commitment_in(result.value), self._asked(number, COMMIT, result.value)
             except VerificationError as error:
-                self._release(outcome)
-                refused[number] = Refused(shard_error(number.index, error), outcome.worker)
+                self._release(result)
+                refused[number] = Refused(shard_error(number.index, error), result.worker)
             else:
-                self.current[number.index] = Version(commitment, outcome.worker, token, outcome, asked)
+                self.current[number.index] = Version(commitment, result.worker, token, result, asked)
 
         def run(numbers: Iterable[ShardNumber], avoid: Mapping[int, frozenset[str]]) -> None:
-            errands = {}
+            tasks = {}
             for number in numbers:
                 self._forget(number.index, COMMIT)
-                errands[self._errand(number, COMMIT, token, avoid)] = number
-            self._run(errands, take)
+                tasks[self._task(number, COMMIT, token, avoid)] = number
+            self._run(tasks, take)
 
         chosen = [number for number in self.numbers if number.index in set(shards)]
         run(chosen, avoid)
@@ -118,16 +118,16 @@ class ShardTasks:
         refused: dict[ShardNumber, Refused] = {}
         checks: dict[ShardNumber, tuple[Future[BatchProof], str]] = {}
 
-        def take(number: ShardNumber, outcome: Outcome) -> None:
-            index, worker, finished = number.index, outcome.worker, outcome.value
+        def take(number: ShardNumber, result: TaskResult) -> None:
+            index, worker, finished = number.index, result.worker, result.value
             version = self.current[index]
-            self._release(version.outcome)
-            if isinstance(outcome.error, OtherShard):
+            self._release(version.result)
+            if isinstance(result.error, OtherShard):
                 reason = f"{worker} makes another shard than {version.worker} has committed to"
                 refused[number] = Refused(shard_error(index, reason), worker, other=True)
                 return
-            if outcome.error:
-                raise outcome.error
+            if result.error:
+                raise result.error
             try:
                 proof = expect_type(proof_in(finished), Proof)
                 asked = self._asked(number, FINISH, finished)
@@ -139,14 +139,14 @@ class ShardTasks:
                 self.finished[index] = asked
             checks[number] = check(index, proof), worker
             if finished.again is True:
-                _log.warning("graphprover: prove-%s: made from the beginning by %s", outcome.errand.name, worker)
+                _log.warning("graphprover: prove-%s: made from the beginning by %s", result.task.name, worker)
 
-        errands = {}
+        tasks = {}
         for number in numbers:
             self._forget(number.index, FINISH)
             token = self.current[number.index].token
-            errands[self._errand(number, FINISH, token, avoid, joint, nonce)] = number
-        self._run(errands, take)
+            tasks[self._task(number, FINISH, token, avoid, joint, nonce)] = number
+        self._run(tasks, take)
         for number, (checked, worker) in checks.items():
             try:
                 self.batches[number.index] = checked.result()
@@ -158,13 +158,13 @@ class ShardTasks:
 
     def release(self) -> None:
         """Let workers forget what they keep of shards that were not finished."""
-        for outcome in list(self.kept):
-            self._release(outcome)
+        for result in list(self.kept):
+            self._release(result)
 
-    def _release(self, outcome: Outcome) -> None:
-        if outcome in self.kept:
-            self.kept.remove(outcome)
-            self.cluster.release(outcome)
+    def _release(self, result: TaskResult) -> None:
+        if result in self.kept:
+            self.kept.remove(result)
+            self.cluster.release(result)
 
     def _forget(self, index: int, task: str) -> None:
         """The shard is made, or begun, anew."""
@@ -183,35 +183,35 @@ class ShardTasks:
         sent, came = self.sent[number.index, task], clock()
         return Asked(expect_type(getattr(value, "seen", None), SeenPart), sent, came, _pickled_size(value))
 
-    def _errand(
-        self, number: ShardNumber, task: str, token: str, avoid: Mapping[int, frozenset[str]], *more: Any
-    ) -> Errand:
+    def _task(
+        self, number: ShardNumber, function: str, token: str, avoid: Mapping[int, frozenset[str]], *more: Any
+    ) -> ProvingTask:
         def payload() -> bytes:
             waiting = -(-number.count // self.cluster.workers(self.device))
             part = Part(self.parts[number.index], number, token, self.device, waiting, self.observe)
-            self.sent.setdefault((number.index, task), clock())
+            self.sent.setdefault((number.index, function), clock())
             return packed(part, *more)
 
-        held = self.current[number.index].outcome if task == FINISH else None
-        return Errand(
-            f"{self.name}: {number}: {task}",
+        held = self.current[number.index].result if function == FINISH else None
+        return ProvingTask(
+            f"{self.name}: {number}: {function}",
             payload,
-            weight=int(task == FINISH),  # which gives memory back, so it goes first
-            task=task,
+            weight=int(function == FINISH),  # which gives memory back, so it goes first
+            function=function,
             held=held if held in self.kept else None,
-            stays=task == COMMIT,
+            stays=function == COMMIT,
             avoid=avoid.get(number.index, frozenset()),
         )
 
-    def _run(self, errands: Mapping[Errand, ShardNumber], take: Callable[[ShardNumber, Outcome], None]) -> None:
-        with closing(self.cluster.run(errands, self.device, lambda one, worker: self._say(one.name))) as outcomes:
-            for outcome in outcomes:
-                take(errands[outcome.errand], outcome)
-                self._say(outcome.errand.name if len(self.made) < len(self.parts) else "")
+    def _run(self, tasks: Mapping[ProvingTask, ShardNumber], take: Callable[[ShardNumber, TaskResult], None]) -> None:
+        with closing(self.cluster.run(tasks, self.device, lambda one, worker: self._say(one.name))) as results:
+            for result in results:
+                take(tasks[result.task], result)
+                self._say(result.task.name if len(self.made) < len(self.parts) else "")
 
     def _say(self, task: str) -> None:
         if self.tell:
-            waiting = sum(one.outcome in self.kept for index, one in self.current.items() if index not in self.made)
+            waiting = sum(one.result in self.kept for index, one in self.current.items() if index not in self.made)
             self.tell(waiting + 2 * len(self.made), 2 * len(self.parts), task)
 
 

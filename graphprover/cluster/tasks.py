@@ -12,37 +12,37 @@ TOGETHER_SECONDS = 0.5  # that several small proofs are to take at most, which a
 
 
 @dataclass(frozen=True, eq=False)
-class Errand:
+class ProvingTask:
     """Something that a worker is to prove."""
 
     name: str  # for people: in logs and on the dashboard
     payload: Callable[[], bytes]  # what the task takes; called whenever it is sent
     weight: int = 0  # those of more weight go first
-    task: str = "prove"  # the function of `graphprover.cluster.worker`
-    held: "Outcome | None" = None  # of another, whose value the task takes too, where it lies; only in a first try
+    function: str = "prove"  # the function of `graphprover.cluster.worker`
+    held: "TaskResult | None" = None  # of another, whose value the task takes too, where it lies; only in a first try
     stays: bool = False  # its value stays on the worker, until `Cluster.release`
     avoid: frozenset[str] = frozenset()  # the addresses of workers that get it only if there is no other
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
-    """What came of an errand."""
+class TaskResult:
+    """What came of an task."""
 
-    errand: Errand
+    task: ProvingTask
     value: Any  # what the task gave; or
     error: Exception | None
     worker: str  # the address of the last that had it; empty if none had
-    tries: int  # how many times a worker began it
-    kept: "Try | None" = None  # what stays
+    attempts: int  # how many times a worker began it
+    kept: "Attempt | None" = None  # what stays
 
 
 @dataclass(eq=False)
-class Try:
+class Attempt:
     """One task of the scheduler."""
 
     future: Future
     among: set[str]  # the workers that may have it; empty if all may
-    takes: "Try | None" = None  # what stays of another, which Dask brings to its worker
+    takes: "Attempt | None" = None  # what stays of another, which Dask brings to its worker
     workers: list[str] = field(default_factory=list)  # who has begun it, in order
     told: int = 0  # how many of them were told
     nowhere: int = 0  # how many looks have found it nowhere

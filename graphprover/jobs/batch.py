@@ -81,22 +81,22 @@ def _by_cluster(weighed: Weighed, executor: Any, device: Device | str, begun: Be
     from graphprover.cluster.batch_check import Returned
     from graphprover.cluster.batching import Bundles  # which load Dask's distributed
     from graphprover.cluster.client import joined
-    from graphprover.cluster.tasks import Errand
+    from graphprover.cluster.tasks import ProvingTask
 
     with joined(executor, max(1, len(weighed))) as cluster, Returned() as returned:
         bundles = Bundles(weighed, device, partial(cluster.workers, device), returned.check)
 
-        def begins(errand: Errand, worker: str) -> None:
-            for job in bundles.jobs(errand):
+        def begins(task: ProvingTask, worker: str) -> None:
+            for job in bundles.jobs(task):
                 returned.begin(job)
                 begun(job, worker)
 
-        for outcome in cluster.run(bundles, device, begins):
-            for job, theirs, error in bundles.ended(outcome):
+        for result in cluster.run(bundles, device, begins):
+            for job, theirs, error in bundles.ended(result):
                 returned.forget(job)
                 if theirs and theirs.observation:
-                    theirs = replace(theirs, observation=give(theirs.observation.of_worker(outcome.worker)))
-                yield Result(job, theirs, error, outcome.worker, outcome.tries)
+                    theirs = replace(theirs, observation=give(theirs.observation.of_worker(result.worker)))
+                yield Result(job, theirs, error, result.worker, result.attempts)
 
 
 def _weight(job: Job) -> int:

@@ -76,7 +76,7 @@ class Deaf(dict[str, Any]):
 def test_a_worker_is_named_even_if_its_event_is_late(pair: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     spoil(pair, bad_workers.returns, None)
     with joined(pair) as cluster:
-        monkeypatch.setattr(cluster, "_tries", Deaf())
+        monkeypatch.setattr(cluster, "_attempts", Deaf())
     with pytest.raises(VerificationError, match=r"returned NoneType, .*, by tcp://"):
         prove(example(memory), pair, parameters=FEW)
 

@@ -19,7 +19,7 @@ from graphprover import Prover, ShardedProof, Statement, observed, prove
 from graphprover.cluster import client as joining
 from graphprover.cluster.messages import Part, packed
 from graphprover.cluster.sharded import DRAW, prove_parts
-from graphprover.cluster.tasks import BEGUN, Errand
+from graphprover.cluster.tasks import BEGUN, ProvingTask
 from graphprover.cluster.workers import LOOK_SECONDS
 from graphprover.device import CpuDevice
 from graphprover.graphs.rounds.transcript import joint_nonce
@@ -299,30 +299,30 @@ def test_what_a_stopped_worker_holds_is_not_waited_for(pair: Client, statement: 
     prepared = prepare_shards(shards_of(statement, [[0, 1], [2, 3]]), parameters=FEW)
     parts = [Part(shard, ShardNumber(index, 2), "token", "cpu", 1) for index, shard in enumerate(prepared.shards)]
 
-    def commits(part: Part) -> Errand:
-        return Errand(str(part.number), lambda: packed(part), task="commit", stays=True)
+    def commits(part: Part) -> ProvingTask:
+        return ProvingTask(str(part.number), lambda: packed(part), function="commit", stays=True)
 
     with joining.joined(pair) as cluster, dask.config.set({settings.SILENCE: 3}):
-        found = {outcome.errand.name: outcome for outcome in cluster.run(map(commits, parts), "cpu")}
-        committed, _ = outcomes = [found[str(part.number)] for part in parts]
+        found = {result.task.name: result for result in cluster.run(map(commits, parts), "cpu")}
+        committed, _ = results = [found[str(part.number)] for part in parts]
         holder = pids(pair)[committed.worker]
-        joint = Joint(tuple(outcome.value.digest for outcome in outcomes))
+        joint = Joint(tuple(result.value.digest for result in results))
         nonce = joint_nonce(CpuDevice(1), joint, FEW.lookup_pow_bits)
         try:
             os.kill(holder, signal.SIGSTOP)
-            errand = Errand(
+            task = ProvingTask(
                 "finish",
                 lambda: packed(parts[0], joint, nonce),
-                task="finish",
+                function="finish",
                 held=committed,
                 avoid=frozenset({committed.worker}),
             )
-            (finished,) = soon(pair, lambda: list(cluster.run([errand], "cpu")))
+            (finished,) = soon(pair, lambda: list(cluster.run([task], "cpu")))
         finally:
             os.kill(holder, signal.SIGKILL)
         assert finished.error is None and finished.value.proof.payload and finished.worker != committed.worker
-        for outcome in outcomes:
-            cluster.release(outcome)
+        for result in results:
+            cluster.release(result)
     await_both(pair)
 
 
