@@ -1,7 +1,7 @@
 """Proofs on a Dask cluster: each whole, by one worker, on that worker's device, or in shards by several.
 
 Each worker is asked for its versions and devices before it gets anything. Those that do not fit get nothing, and
-warnings name them (members.py). What a task takes is bytes, which it unpacks itself: what cannot be imported fails the
+warnings name them (workers.py). What a task takes is bytes, which it unpacks itself: what cannot be imported fails the
 task and not its worker.
 
 - The client: joining.py joins a cluster and proves on it; local.py starts one on this host, for GPUs with mps.py.

@@ -14,8 +14,8 @@ from graphprover.cluster import ClusterError
 from graphprover.cluster.dispatcher import Run
 from graphprover.cluster.messages import Whole, packed
 from graphprover.cluster.results import proof_in
-from graphprover.cluster.tasks import BEGUN, ProvingTask, TaskResult, Attempt
-from graphprover.cluster.workers import Members, prompt
+from graphprover.cluster.tasks import BEGUN, Attempt, ProvingTask, TaskResult
+from graphprover.cluster.workers import Workers, prompt
 from graphprover.device import Device
 from graphprover.graphs.executor_names import CLUSTERS, LOCAL
 from graphprover.graphs.progress import Tell
@@ -54,7 +54,7 @@ class Cluster:
 
     def __init__(self, client: Client, own: bool = False) -> None:
         self._client = proxy(client)  # `_clusters` keeps this as long as its client lives
-        self._members = Members(self._client, own)
+        self._workers = Workers(self._client, own)
         self._attempts: dict[str, Attempt] = {}  # by key, those that may be told of
         client.subscribe_topic(BEGUN, self._hear)
 
@@ -108,13 +108,13 @@ class Cluster:
         its task to another; one that fails by no fault of its own is tried once elsewhere. Closing the generator
         takes back what has not ended. Raises ClusterError where no worker fits, or the scheduler is gone.
         """
-        self._members.wait_for(device)
-        with closing(Run(self._client, self._members, self._attempts, device, begun)) as run:
+        self._workers.wait_for(device)
+        with closing(Run(self._client, self._workers, self._attempts, device, begun)) as run:
             yield from run.results(iter(tasks))
 
     def workers(self, device: Device | str) -> int:
         """How many there are for a device, at least one."""
-        return max(1, len(self._members.fit(device)))
+        return max(1, len(self._workers.fit(device)))
 
     def release(self, result: TaskResult) -> None:
         """Let its worker forget what stays of it."""

@@ -19,8 +19,8 @@ from distributed.utils_comm import gather_from_workers
 from graphprover.admission.admission import TooLarge
 from graphprover.cluster import ClusterError
 from graphprover.cluster.results import raised
-from graphprover.cluster.tasks import EVENTS, ProvingTask, TaskResult, Attempt
-from graphprover.cluster.workers import ANSWER_SECONDS, GPU, LOOK_SECONDS, SLOT, Members, gpus_asked
+from graphprover.cluster.tasks import EVENTS, Attempt, ProvingTask, TaskResult
+from graphprover.cluster.workers import ANSWER_SECONDS, GPU, LOOK_SECONDS, SLOT, Workers, gpus_asked
 from graphprover.device import Device
 from graphprover.graphs.rounds.transcript import OtherShard
 from graphprover.runtime.settings import SILENCE, setting
@@ -71,16 +71,16 @@ class Run:
     def __init__(
         self,
         client: Client,
-        members: Members,
+        workers: Workers,
         heard: dict[str, Attempt],
         device: Device | str,
         begun: Callable[[ProvingTask, str], None] | None,
     ) -> None:
-        self._client, self._members, self._heard, self._device = client, members, heard, device
+        self._client, self._workers, self._heard, self._device = client, workers, heard, device
         self._begun = begun or (lambda task, worker: None)
         asked = gpus_asked(device)
         self._needed = {SLOT: 1, GPU.format(asked - 1): 1} if asked else {SLOT: 1}
-        self._present = members.absence("has lost its workers", device)
+        self._present = workers.absence("has lost its workers", device)
         self._open: list[_Open] = []
         self._ended: list[_Open] = []  # whose workers may still keep what they gave
         # Of tasks that others have ended: a stopped worker keeps its task, and gets no more.
@@ -91,7 +91,7 @@ class Run:
     def results(self, tasks: Iterator[ProvingTask]) -> Iterator[TaskResult]:
         while True:
             # Each has one more at hand; a second would wait there while others have nothing to do.
-            at_once = max(1, 2 * len(self._members.fit(self._device)))
+            at_once = max(1, 2 * len(self._workers.fit(self._device)))
             begin = [_Open(task) for task in islice(tasks, max(0, at_once - len(self._open)))]
             self._open += begin
             for avoid in {one.task.avoid for one in begin}:
@@ -122,10 +122,10 @@ class Run:
         All tasks avoid the same workers. ``failed``: the worker that has failed an task, which is avoided, too, if
         there is a third.
         """
-        places, avoid = self._members.places(self._device), begin[0].task.avoid
+        places, avoid = self._workers.places(self._device), begin[0].task.avoid
         fit = set[str]().union(*places)
         best = fit - avoid - {failed} or fit - avoid or fit - {failed} or fit
-        chosen = best if avoid or failed or self._members.unfit(self._device) else set()
+        chosen = best if avoid or failed or self._workers.unfit(self._device) else set()
         spread = self._spread(len(begin), places, chosen)
         graph: list[_Sent] = []
         for opened in begin:
@@ -197,7 +197,7 @@ class Run:
         """What a task takes of another's worker, where it is not lost with that."""
         if held is None or held.kept is None or held.kept.future.status not in ("finished", "pending"):
             return {}
-        return {} if self._members.silent & set(held.kept.workers[-1:]) else {"held": held.kept.future}
+        return {} if self._workers.silent & set(held.kept.workers[-1:]) else {"held": held.kept.future}
 
     def _wait(self) -> None:
         """Until one ends, for a look's time at most; raises ClusterError where the scheduler is gone."""
@@ -211,7 +211,7 @@ class Run:
 
     def _gone(self, error: BaseException) -> None:
         """Raise ClusterError if the scheduler is gone."""
-        self._members.gone(error, ", ".join(f"prove-{opened.task.name}" for opened in self._open))
+        self._workers.gone(error, ", ".join(f"prove-{opened.task.name}" for opened in self._open))
 
     def _tell_begun(self, opened: _Open) -> None:
         if opened.task.held and (kept := opened.task.held.kept):
@@ -320,15 +320,15 @@ class Run:
         A task that is nowhere is submitted again: when all that could have it had gone and others have come, the
         scheduler looks at their resources when they come, and they have ours only after that.
         """
-        members = self._members
+        workers = self._workers
         try:
-            members.look()
+            workers.look()
             where = {key: address for address, keys in self._client.processing().items() for key in keys}
         except OSError as error:
             self._gone(error)
             return
-        members.warn(self._device)
-        silent, fit = members.silent, members.fit(self._device)
+        workers.warn(self._device)
+        silent, fit = workers.silent, workers.fit(self._device)
         self._present(bool(fit))
         for held in list(self._held):
             if where.get(held.future.key) not in silent:
@@ -339,7 +339,7 @@ class Run:
             for one in waiting:
                 address = self._place(one, where)
                 one.stopped = address if address in silent else ""
-                one.nowhere = one.nowhere + 1 if fit - members.paused and not address else 0
+                one.nowhere = one.nowhere + 1 if fit - workers.paused and not address else 0
                 if one.nowhere == 2 and one.future.status == "pending":  # once it may be on its way
                     self._again(opened, one, NOWHERE)
             if fit and waiting and all(one.stopped for one in opened.attempts) and not opened.result:
@@ -354,7 +354,7 @@ class Run:
         if one.takes is None or one.workers:
             return address
         holder = "".join(one.takes.workers[-1:])
-        if holder in self._members.silent:
+        if holder in self._workers.silent:
             return holder
         return address or where.get(one.takes.future.key, "")  # what it takes is lost, and made first
 

@@ -36,14 +36,14 @@ OURS = {"graphprover": __version__, "protocol": RELEASE, "dask": dask.__version_
 # time. The scheduler sends it others meanwhile, and until they begin gives them to workers that have none.
 SLOT, GPU = "graphprover", "graphprover-gpu{}"
 READY = "graphprover"  # the name of the plugin that warms a worker up, `graphprover.cluster.worker.Ready`
-_FACTS = "__import__('graphprover.cluster.workers', fromlist=['members']).facts()"
+_FACTS = "__import__('graphprover.cluster.workers', fromlist=['workers']).facts()"
 
 _LEFT = OSError("left the cluster")
 
 _log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
 
 
-class Members:
+class Workers:
     """The workers of a client. Threads may share it.
 
     Args:

@@ -66,8 +66,8 @@ def await_both(pair: Client) -> None:
     """Until both may have proofs."""
 
     def both_fit() -> bool:
-        cluster._members.look()
-        return len(cluster._members.fit("cpu")) == 2
+        cluster._workers.look()
+        return len(cluster._workers.fit("cpu")) == 2
 
     with joined(pair) as cluster:
         until(both_fit, 120)

@@ -63,8 +63,8 @@ def await_both(pair: Client) -> None:
     """Until both may have proofs; one that was stopped and killed may be there for a moment, and silent."""
 
     def both_fit() -> bool:
-        joined._members.look()
-        return len(joined._members.fit("cpu")) == 2
+        joined._workers.look()
+        return len(joined._workers.fit("cpu")) == 2
 
     with joining.joined(pair) as joined, dask.config.set({settings.SILENCE: 3}):
         until(both_fit, 120)
