@@ -12,7 +12,7 @@ from math import inf
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from graphprover.cluster.messages import Whole, packed
+from graphprover.cluster.messages import ProofRequest, pack
 from graphprover.cluster.tasks import TOGETHER_SECONDS, ProvingTask, TaskResult
 from graphprover.device import Device
 from graphprover.jobs.jobs import Job, Prover
@@ -106,7 +106,7 @@ class Bundles(Iterator[ProvingTask]):
         subject: Job | list[Job] = first
         if more := len(together) - 1:
             name, subject, function = f"{name} and {more} more", [job for _, job in together], "prove_in_turn"
-        payload = partial(packed, Whole(subject, self._device, self._observe))
+        payload = partial(pack, ProofRequest(subject, self._device, self._observe))
         refused = self._refused.get(first)
         task = ProvingTask(name, payload, weight, function, avoid=frozenset({refused} if refused and not more else ()))
         self._taken[task] = together

@@ -12,7 +12,7 @@ from distributed import Client
 
 from graphprover.cluster import ClusterError
 from graphprover.cluster.dispatcher import Run
-from graphprover.cluster.messages import Whole, packed
+from graphprover.cluster.messages import ProofRequest, pack
 from graphprover.cluster.results import proof_in
 from graphprover.cluster.tasks import BEGUN, Attempt, ProvingTask, TaskResult
 from graphprover.cluster.workers import Workers, prompt
@@ -68,7 +68,7 @@ class Cluster:
         `graphprover.prover.prove.prove` raises on the worker; VerificationError, which names the worker; and
         ClusterError where a worker does not fit, none comes in time, or they die of it.
         """
-        payload = packed(Whole(subject, device, observing(), verified=False))
+        payload = pack(ProofRequest(subject, device, observing(), verify=False))
         name, what = subject.label.split(" ")[0] or "statement", f"proof of {subject.label}"
         tell = progress or (lambda ended, total, task: None)
 

@@ -12,32 +12,32 @@ from graphprover.graphs.task_keys import ShardNumber
 
 
 @dataclass(frozen=True, eq=False)
-class Whole:
+class ProofRequest:
     """A proof that is to be made by one worker, or several, one after another."""
 
     subject: Any  # a job, or a list of them; or the statement, prepared
     device: Device | str
     observe: bool  # what is seen of it is to come back
-    verified: bool = True  # by the worker, as nobody else does
+    verify: bool = True  # on the worker
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class ShardRequest:
     """A shard that is to be made."""
 
     subject: Any  # the shard, prepared; or the job whose run is cut into shards
     number: ShardNumber
     token: str  # of the proof
     device: Device | str
-    waiting: int  # how many shards of the proof each process may have to hold at once, with this one
+    shards_per_worker: int  # how many shards of the proof each process may have to hold at once, with this one
     observe: bool = False  # what is seen of it is to come back
 
 
-def packed(*asked: Any) -> bytes:
+def pack(*asked: Any) -> bytes:
     """What a task takes; raises FileError for the input of a job that is missing."""
     return pickle.dumps(asked, protocol=pickle.HIGHEST_PROTOCOL)
 
 
-def unpacked(payload: bytes) -> tuple[Any, ...]:
+def unpack(payload: bytes) -> tuple[Any, ...]:
     """What a task was asked; raises ImportError, among others, for what cannot be imported here."""
     return pickle.loads(payload)

@@ -11,7 +11,7 @@ from typing import Any
 
 from graphprover.cluster.client import Cluster
 from graphprover.cluster.commitments import Version
-from graphprover.cluster.messages import Part, packed
+from graphprover.cluster.messages import ShardRequest, pack
 from graphprover.cluster.results import commitment_in, expect_type, proof_in
 from graphprover.cluster.tasks import ProvingTask, TaskResult
 from graphprover.device import Device
@@ -47,7 +47,7 @@ class ShardTasks:
 
     cluster: Cluster
     name: str  # for people
-    parts: Sequence[Any]
+    subjects: Sequence[Any]
     device: Device | str
     tell: Tell | None
     current: dict[int, Version] = field(default_factory=dict)  # by shard, the versions that count for now
@@ -61,7 +61,7 @@ class ShardTasks:
     @property
     def numbers(self) -> list[ShardNumber]:
         """The numbers of all shards."""
-        return [ShardNumber(index, len(self.parts)) for index in range(len(self.parts))]
+        return [ShardNumber(index, len(self.subjects)) for index in range(len(self.subjects))]
 
     def commit(self, shards: Iterable[int], avoid: Mapping[int, frozenset[str]]) -> dict[int, Version]:
         """Run the first task of these shards, and return what they have committed to.
@@ -187,10 +187,10 @@ class ShardTasks:
         self, number: ShardNumber, function: str, token: str, avoid: Mapping[int, frozenset[str]], *more: Any
     ) -> ProvingTask:
         def payload() -> bytes:
-            waiting = -(-number.count // self.cluster.workers(self.device))
-            part = Part(self.parts[number.index], number, token, self.device, waiting, self.observe)
+            per_worker = -(-number.count // self.cluster.workers(self.device))
+            request = ShardRequest(self.subjects[number.index], number, token, self.device, per_worker, self.observe)
             self.sent.setdefault((number.index, function), clock())
-            return packed(part, *more)
+            return pack(request, *more)
 
         held = self.current[number.index].result if function == FINISH else None
         return ProvingTask(
@@ -207,12 +207,12 @@ class ShardTasks:
         with closing(self.cluster.run(tasks, self.device, lambda one, worker: self._say(one.name))) as results:
             for result in results:
                 take(tasks[result.task], result)
-                self._say(result.task.name if len(self.made) < len(self.parts) else "")
+                self._say(result.task.name if len(self.made) < len(self.subjects) else "")
 
     def _say(self, task: str) -> None:
         if self.tell:
             waiting = sum(one.result in self.kept for index, one in self.current.items() if index not in self.made)
-            self.tell(waiting + 2 * len(self.made), 2 * len(self.parts), task)
+            self.tell(waiting + 2 * len(self.made), 2 * len(self.subjects), task)
 
 
 def _pickled_size(value: Any) -> int:

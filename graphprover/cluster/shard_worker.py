@@ -13,7 +13,7 @@ from weakref import WeakSet, WeakValueDictionary, finalize
 
 from graphprover.admission.admission import admitted, keep, largest, sharing
 from graphprover.admission.ledger import Kept
-from graphprover.cluster.messages import Part
+from graphprover.cluster.messages import ShardRequest
 from graphprover.device import Device
 from graphprover.device.choose import CPU
 from graphprover.graphs.executor_names import THREADS
@@ -109,25 +109,25 @@ class Held:
         return Held, (self.digest, self.header, self.seen)
 
 
-def commit_one(part: Part, device: Device) -> Held:
+def commit_one(request: ShardRequest, device: Device) -> Held:
     """Rounds 0 and 1 of a shard, of which is kept what the device's memory allows.
 
     Raises what `graphprover.jobs.jobs.made` raises before there is a proof.
     """
     times = [time.perf_counter()]
-    source = _source(part, device)
-    shard = _shard(source, part.number)
+    source = _source(request, device)
+    shard = _shard(source, request.number)
     times.append(time.perf_counter())
-    planned = _planned(shard, part, device)
+    planned = _planned(shard, request, device)
     peak = _peak(shard, planned.keep, device)
-    with admitted(device, peak.bytes, f"{part.number}: {peak}"):
+    with admitted(device, peak.bytes, f"{request.number}: {peak}"):
         times.append(time.perf_counter())
-        with _looking(device, part, shard) as looking:
-            committed = looking.by.commit(part.number, shard, planned.keep)
+        with _looking(device, request, shard) as looking:
+            committed = looking.by.commit(request.number, shard, planned.keep)
         times.append(time.perf_counter())
         seen = looking.seen(COMMIT, times, planned, peak.bytes - given_bytes(device, shard)) if observing() else None
         held = Held(committed.digest, shard.header, seen)
-        held.source, held.token, held.keep = source, part.token, planned.keep
+        held.source, held.token, held.keep = source, request.token, planned.keep
         held.nbytes = planned.kept + given_bytes(device, shard)
         held.store.fill(committed.kept, device, held.nbytes)
     held.seconds = _stages(times)
@@ -135,26 +135,26 @@ def commit_one(part: Part, device: Device) -> Held:
     return held
 
 
-def finish_one(part: Part, joint: Joint, nonce: int, held: Held | None, device: Device) -> Finished:
+def finish_one(request: ShardRequest, joint: Joint, nonce: int, held: Held | None, device: Device) -> Finished:
     """The other rounds, from what was kept, or from the beginning.
 
     Raises what `graphprover.jobs.jobs.made` raises; RuntimeError where the shard is another than the one that has
     committed.
     """
     times = [time.perf_counter()]
-    source = held.source if held and held.source else _source(part, device)
-    shard, store = _shard(source, part.number), held.store if held else Store()
+    source = held.source if held and held.source else _source(request, device)
+    shard, store = _shard(source, request.number), held.store if held else Store()
     times.append(time.perf_counter())
     planned = held.keep if held else None
     peaks = [_peak(shard, keep or Keep.NOTHING, device) for keep in (Keep.NOTHING, planned)]
     peak = max(peaks, key=lambda peak: peak.bytes)
-    with admitted(device, peak.bytes, f"{part.number}: {peak}", store.grant):
+    with admitted(device, peak.bytes, f"{request.number}: {peak}", store.grant):
         kept = store.take()
         again = not kept and planned != Keep.NOTHING
         times.append(time.perf_counter())
         there = bool(kept)
-        with _looking(device, part, shard) as looking:
-            proven = looking.by.finish(part.number, shard, kept, joint, nonce)
+        with _looking(device, request, shard) as looking:
+            proven = looking.by.finish(request.number, shard, kept, joint, nonce)
             proof = wrapped(proven, shard.header)
         store.drop()
         times.append(time.perf_counter())
@@ -166,15 +166,15 @@ def finish_one(part: Part, joint: Joint, nonce: int, held: Held | None, device: 
     return Finished(proof, _stages(times), again, seen)
 
 
-def _source(part: Part, device: Device) -> Source:
+def _source(request: ShardRequest, device: Device) -> Source:
     """What the shard is one of. A guest runs once for all of them that are made here at about the same time."""
-    if isinstance(part.subject, Prepared):
-        return part.subject
-    prepared = _runs.get(part.token)
+    if isinstance(request.subject, Prepared):
+        return request.subject
+    prepared = _runs.get(request.token)
     if prepared is None:
-        made = part.subject.prepared(device)
-        assert isinstance(made, PreparedShards) and len(made.shards) == part.number.count
-        prepared = _runs[part.token] = made
+        made = request.subject.prepared(device)
+        assert isinstance(made, PreparedShards) and len(made.shards) == request.number.count
+        prepared = _runs[request.token] = made
     return prepared
 
 
@@ -182,12 +182,12 @@ def _shard(source: Source, number: ShardNumber) -> Prepared:
     return source.shards[number.index] if isinstance(source, PreparedShards) else source
 
 
-def _planned(shard: Prepared, part: Part, device: Device) -> ShardPlan:
+def _planned(shard: Prepared, request: ShardRequest, device: Device) -> ShardPlan:
     """What to keep of it, if all shards that this process may have to hold are like it."""
-    budget = largest(device) // min(sharing(device), part.number.count) - given_bytes(device, shard)
-    plan = plan_shards([(shard.layout, shard.traces)] * part.waiting, On.of(device), budget)
-    before = sum(held.token == part.token for held in _held)
-    return plan.shards[min(before, part.waiting - 1)]
+    budget = largest(device) // min(sharing(device), request.number.count) - given_bytes(device, shard)
+    plan = plan_shards([(shard.layout, shard.traces)] * request.shards_per_worker, On.of(device), budget)
+    before = sum(held.token == request.token for held in _held)
+    return plan.shards[min(before, request.shards_per_worker - 1)]
 
 
 def _peak(shard: Prepared, keep: Keep, device: Device) -> Peak:
@@ -232,7 +232,7 @@ class _Looking:
 
 
 @contextmanager
-def _looking(device: Device, part: Part, shard: Prepared) -> Iterator[_Looking]:
+def _looking(device: Device, request: ShardRequest, shard: Prepared) -> Iterator[_Looking]:
     observer, graphs = observer_for(device), list[GraphOfProof]()
     run = executor_for(THREADS, device.threads)
 
@@ -241,7 +241,7 @@ def _looking(device: Device, part: Part, shard: Prepared) -> Iterator[_Looking]:
             graphs.append(GraphOfProof(task, shard.layout, made_in(shard), 0))
         return run(task)
 
-    by = InShards(device, run_seen, part.token, around_tasks(device, observer))
+    by = InShards(device, run_seen, request.token, around_tasks(device, observer))
     yield _Looking(by, shard, observer, graphs)
     if observer:
         observer.tell()

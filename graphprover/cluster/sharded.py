@@ -41,14 +41,14 @@ Expect = Callable[[ShardedProof], Expected]
 def prove_parts(
     cluster: Cluster,
     name: str,
-    parts: Sequence[Any],
+    subjects: Sequence[Any],
     device: Device | str,
     expect: Expect,
     tell: Tell | None = None,
 ) -> tuple[ShardedProof, Verdict]:
-    """The proof of as many shards as there are ``parts``, verified, and what it is worth.
+    """The proof of as many shards as there are ``subjects``, verified, and what it is worth.
 
-    What a part may be says `payloads.Part`. ``expect``: what the shards are verified against, given their headers; it
+    See `messages.ShardRequest` for ``subjects``. ``expect``: what the shards are verified against, given their headers; it
     works while they are made. A shard that does not hold is made again, once, by another worker if there is one. Shards
     that do not hold together, or whose headers are refused, commit again, once, on other workers; where these differ,
     all shards are finished with what other workers than the suspects have committed to, for two suspects at most.
@@ -56,17 +56,17 @@ def prove_parts(
     workers.
     """
     began = clock()
-    tasks = ShardTasks(cluster, name.split(" ")[0] or "statement", parts, device, tell)
+    tasks = ShardTasks(cluster, name.split(" ")[0] or "statement", subjects, device, tell)
     try:
         with span(tasks.name), ThreadPoolExecutor(1) as meanwhile:
-            versions = list(tasks.commit(range(len(parts)), {}).values())
+            versions = list(tasks.commit(range(len(subjects)), {}).values())
             found = _finished(tasks, versions, expect, meanwhile)
             if isinstance(found, _Failure):
                 found = _without_suspects(tasks, versions, found, expect, meanwhile)
         if tasks.observe:
             stages = Stage("prove", began, found.finished), found.draw, Stage("join", found.finished, clock())
             commits = [version.asked for version in found.versions if version.asked]
-            finishes = [tasks.finished[index] for index in range(len(parts))]
+            finishes = [tasks.finished[index] for index in range(len(subjects))]
             give(joined_sight(name, found.proof, commits, finishes, found.checks, stages, found.verdict.security))
         return found.proof, found.verdict
     finally:

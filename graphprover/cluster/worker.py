@@ -19,7 +19,7 @@ from functools import cache
 from distributed import Worker, WorkerPlugin, get_worker
 
 from graphprover.admission.admission import limit_process
-from graphprover.cluster.messages import Part, Whole, unpacked
+from graphprover.cluster.messages import ProofRequest, ShardRequest, unpack
 from graphprover.cluster.metrics import METERS, install, metered, metered_shard
 from graphprover.cluster.results import carried
 from graphprover.cluster.shard_worker import Finished, Held, commit_one, finish_one
@@ -42,20 +42,20 @@ _proving = threading.Lock()  # a proof takes all threads of its worker
 def prove(payload: bytes) -> Made:
     """A proof; raises what `graphprover.jobs.jobs.made` does."""
     with _task() as worker:
-        asked: Whole = unpacked(payload)[0]
-        return metered(asked.subject, _own(asked.device, worker), asked.observe, asked.verified)
+        request: ProofRequest = unpack(payload)[0]
+        return metered(request.subject, _own(request.device, worker), request.observe, request.verify)
 
 
 @carried
 def prove_in_turn(payload: bytes) -> list[Made]:
     """The proofs of several jobs, one after another, until one fails, of which nothing is told, or time is over."""
     with _task() as worker:
-        asked: Whole = unpacked(payload)[0]
-        own, end = _own(asked.device, worker), time.monotonic() + 2 * TOGETHER_SECONDS  # what jobs take was guessed
+        request: ProofRequest = unpack(payload)[0]
+        own, end = _own(request.device, worker), time.monotonic() + 2 * TOGETHER_SECONDS  # what jobs take was guessed
         made: list[Made] = []
-        for job in asked.subject:
+        for job in request.subject:
             try:
-                made.append(metered(job, own, asked.observe, asked.verified))
+                made.append(metered(job, own, request.observe, request.verify))
             except DeviceLost:
                 raise
             except Exception as error:
@@ -70,8 +70,8 @@ def prove_in_turn(payload: bytes) -> list[Made]:
 def commit(payload: bytes) -> Held:
     """A shard that has committed, and whose arrays stay."""
     with _task() as worker:
-        part: Part = unpacked(payload)[0]
-        held = metered_shard(lambda device: commit_one(part, device), _own(part.device, worker), part.observe)
+        request: ShardRequest = unpack(payload)[0]
+        held = metered_shard(lambda device: commit_one(request, device), _own(request.device, worker), request.observe)
         held.seen = _by(worker, held.seen)
         return held
 
@@ -80,9 +80,9 @@ def commit(payload: bytes) -> Held:
 def finish(payload: bytes, held: Held | None = None) -> Finished:
     """A shard that is finished; ``held``: what `commit` has left here, if it has."""
     with _task() as worker:
-        part, joint, nonce = unpacked(payload)
-        own = _own(part.device, worker)
-        made = metered_shard(lambda device: finish_one(part, joint, nonce, held, device), own, part.observe)
+        request, joint, nonce = unpack(payload)
+        own = _own(request.device, worker)
+        made = metered_shard(lambda device: finish_one(request, joint, nonce, held, device), own, request.observe)
         return replace(made, seen=_by(worker, made.seen))
 
 

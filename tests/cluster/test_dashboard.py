@@ -19,7 +19,7 @@ from graphprover.cli.args import OK
 from graphprover.cluster import dispatcher
 from graphprover.cluster.client import joined
 from graphprover.cluster.local import started
-from graphprover.cluster.messages import Whole, packed
+from graphprover.cluster.messages import ProofRequest, pack
 from graphprover.cluster.metrics import CELLS, CYCLES, MEMORY, POOL, PROOFS
 from graphprover.cluster.tasks import EVENTS, ProvingTask
 from graphprover.examples import memory
@@ -144,7 +144,9 @@ def test_a_proof_is_as_large_as_it_is_and_a_retry_is_an_event(client: Client, tm
     with (
         joined(client) as cluster,
         span("sizes"),
-        closing(cluster.run([ProvingTask("again", lambda: packed(Whole(prepared, device, False)))], "cpu")) as results,
+        closing(
+            cluster.run([ProvingTask("again", lambda: pack(ProofRequest(prepared, device, False)))], "cpu")
+        ) as results,
     ):
         (result,) = results
     assert result.value is not None and result.attempts == 2

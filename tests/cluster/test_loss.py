@@ -19,7 +19,7 @@ from distributed import Client, Worker
 from graphprover import Proof, Statement, VerificationError, observed, prove
 from graphprover.cluster import ClusterError
 from graphprover.cluster.client import joined
-from graphprover.cluster.messages import Whole, packed
+from graphprover.cluster.messages import ProofRequest, pack
 from graphprover.cluster.tasks import BEGUN, ProvingTask, TaskResult
 from graphprover.device import CpuDevice, DeviceLost
 from graphprover.examples import memory, synthetic
@@ -74,7 +74,7 @@ def await_both(pair: Client) -> None:
 
 
 def task(prepared: Prepared, device: Any = "cpu", name: str = "memory") -> ProvingTask:
-    return ProvingTask(name, lambda: packed(Whole(prepared, device, False)))
+    return ProvingTask(name, lambda: pack(ProofRequest(prepared, device, False)))
 
 
 def proof_of(result: TaskResult) -> Proof:
@@ -197,7 +197,7 @@ def test_a_few_are_sent_at_a_time_and_what_is_not_wanted_is_taken_back(pair: Cli
 
     def payload(number: int) -> bytes:
         sent.append(number)
-        return packed(Whole(prepared, "cpu", False))
+        return pack(ProofRequest(prepared, "cpu", False))
 
     tasks = (ProvingTask("memory", lambda number=number: payload(number)) for number in range(100))
     with joined(pair) as cluster, closing(cluster.run(tasks, "cpu")) as results:

@@ -17,7 +17,7 @@ from distributed import Client, Worker
 
 from graphprover import Prover, ShardedProof, Statement, observed, prove
 from graphprover.cluster import client as joining
-from graphprover.cluster.messages import Part, packed
+from graphprover.cluster.messages import ShardRequest, pack
 from graphprover.cluster.sharded import DRAW, prove_parts
 from graphprover.cluster.tasks import BEGUN, ProvingTask
 from graphprover.cluster.workers import LOOK_SECONDS
@@ -297,14 +297,16 @@ def test_what_a_stopped_worker_holds_is_not_waited_for(pair: Client, statement: 
     """By another, to which the scheduler may give a task whose shard lies there."""
     await_both(pair)
     prepared = prepare_shards(shards_of(statement, [[0, 1], [2, 3]]), parameters=FEW)
-    parts = [Part(shard, ShardNumber(index, 2), "token", "cpu", 1) for index, shard in enumerate(prepared.shards)]
+    requests = [
+        ShardRequest(shard, ShardNumber(index, 2), "token", "cpu", 1) for index, shard in enumerate(prepared.shards)
+    ]
 
-    def commits(part: Part) -> ProvingTask:
-        return ProvingTask(str(part.number), lambda: packed(part), function="commit", stays=True)
+    def commits(request: ShardRequest) -> ProvingTask:
+        return ProvingTask(str(request.number), lambda: pack(request), function="commit", stays=True)
 
     with joining.joined(pair) as cluster, dask.config.set({settings.SILENCE: 3}):
-        found = {result.task.name: result for result in cluster.run(map(commits, parts), "cpu")}
-        committed, _ = results = [found[str(part.number)] for part in parts]
+        found = {result.task.name: result for result in cluster.run(map(commits, requests), "cpu")}
+        committed, _ = results = [found[str(request.number)] for request in requests]
         holder = pids(pair)[committed.worker]
         joint = Joint(tuple(result.value.digest for result in results))
         nonce = joint_nonce(CpuDevice(1), joint, FEW.lookup_pow_bits)
@@ -312,7 +314,7 @@ def test_what_a_stopped_worker_holds_is_not_waited_for(pair: Client, statement: 
             os.kill(holder, signal.SIGSTOP)
             task = ProvingTask(
                 "finish",
-                lambda: packed(parts[0], joint, nonce),
+                lambda: pack(requests[0], joint, nonce),
                 function="finish",
                 held=committed,
                 avoid=frozenset({committed.worker}),
