@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from distributed import Worker
 from distributed.metrics import context_meter
 
-from graphprover.cluster.shard_worker import Finished, Held
+from graphprover.cluster.shard_worker import CommittedShard, FinishedShard
 from graphprover.cluster.tasks import EVENTS
 from graphprover.device import Device
 from graphprover.device.choose import device_for
@@ -31,12 +31,12 @@ from graphprover.telemetry.activities import EXECUTE, HOST, VERIFY, WAITING, act
 from graphprover.telemetry.subscribe import observed
 from graphprover.vm.statement.guest import Guest, claim_in
 
-P = TypeVar("P", Held, Finished)
+P = TypeVar("P", CommittedShard, FinishedShard)
 
 STAGES = {"prepare": EXECUTE, "wait": WAITING, "verify": VERIFY}  # of `Made.seconds`
 COUNTED = {"proofs": "Proofs made.", "cycles": "Cycles of guests proved.", "cells": "Cells that proofs commit to."}
 UPLOAD, DOWNLOAD = "upload", "download"  # bytes over a GPU's bus, beside the seconds
-LOOK_AGAIN_SECONDS = 3.0  # after which another proof of the same shape is timed
+SAMPLE_SECONDS = 3.0  # after which another proof of the same shape is timed
 MOST_SHAPES = 64  # of which times are kept
 
 # By their names among Dask's metrics of a worker; rates are those of the latest proof.
@@ -60,7 +60,7 @@ class _Inside:
         return replace(self, prove=prove, seconds={name: s * prove / self.prove for name, s in self.seconds.items()})
 
 
-class Look:
+class TimingSample:
     """At what the tasks of one proof take.
 
     Not of each proof, as that takes a tenth of a small one: what one took stands for others of its shape for a while.
@@ -73,7 +73,7 @@ class Look:
     def wanted(self, layout: Layout) -> bool:
         """Whether the proof, which begins, is to be timed."""
         self._layout = layout
-        return layout not in self._seen or time.monotonic() > self._seen[layout].looked + LOOK_AGAIN_SECONDS
+        return layout not in self._seen or time.monotonic() > self._seen[layout].looked + SAMPLE_SECONDS
 
     def inside(self, prove: float, tasks: Sequence[TaskTime]) -> _Inside:
         """Of the proof, which has taken so many seconds; ``tasks``: where it was timed."""
@@ -89,7 +89,7 @@ class Look:
         return found
 
 
-class Meters:
+class Metrics:
     """What this process has proved, and on what device; it makes one proof at a time."""
 
     def __init__(self) -> None:
@@ -120,17 +120,17 @@ class Meters:
         return self.device.memory.reserved() if self.device else 0
 
 
-METERS = Meters()
+METRICS = Metrics()
 SHOWN: dict[str, Callable[[], int]] = {
-    PROOFS: lambda: METERS.totals["proofs"],
-    CYCLES: lambda: METERS.rates["cycles"],
-    CELLS: lambda: METERS.rates["cells"],
-    MEMORY: METERS.memory,
-    POOL: METERS.pool,
+    PROOFS: lambda: METRICS.totals["proofs"],
+    CYCLES: lambda: METRICS.rates["cycles"],
+    CELLS: lambda: METRICS.rates["cells"],
+    MEMORY: METRICS.memory,
+    POOL: METRICS.pool,
 }
 
 
-def metered(
+def measured_proof(
     subject: Job | Prepared | PreparedShards, device: Device | str, observe: bool = False, verified: bool = True
 ) -> Made:
     """`graphprover.jobs.jobs.made` in a task of Dask's, which hears how many seconds it has taken with what.
@@ -138,26 +138,26 @@ def metered(
     What is left of the task's time is Dask's own, such as unpickling, and it says so itself. ``observe``: what was seen
     is to come with the proof.
     """
-    METERS.use(device)
-    look = Look(METERS.seen)
+    METRICS.use(device)
+    look = TimingSample(METRICS.seen)
     with timed(look.wanted) as tasks, observed() if observe else nullcontext():
         result = made(subject, THREADS, device, verified)
     seconds = _told(result.seconds, tasks, look)
     if not result.kept:
-        METERS.add(seconds, _cycles(subject, result), result.cells)
+        METRICS.add(seconds, _cycles(subject, result), result.cells)
     return result
 
 
-def metered_shard(make: Callable[[Device], P], device: Device | str, observe: bool) -> P:
+def measured_shard(make: Callable[[Device], P], device: Device | str, observe: bool) -> P:
     """What ``make`` makes of a shard by the device, in a task of Dask's; no proof is counted. ``observe``: as above."""
-    own = METERS.use(device)
+    own = METRICS.use(device)
     with timed() as tasks, observed() if observe else nullcontext():
         result = make(own)
-    METERS.seconds.update(_told(result.seconds, tasks, Look(METERS.seen)))
+    METRICS.seconds.update(_told(result.seconds, tasks, TimingSample(METRICS.seen)))
     return result
 
 
-def _told(stages: Mapping[str, float], tasks: Sequence[TaskTime], look: Look) -> dict[str, float]:
+def _told(stages: Mapping[str, float], tasks: Sequence[TaskTime], look: TimingSample) -> dict[str, float]:
     """Seconds by activity, which Dask hears."""
     seconds = {STAGES[stage]: taken for stage, taken in stages.items() if stage in STAGES}
     if "prove" in stages:
@@ -207,16 +207,16 @@ class _Prometheus:
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
         for name, what in COUNTED.items():
-            yield CounterMetricFamily(f"graphprover_{name}", what, value=METERS.totals[name])
+            yield CounterMetricFamily(f"graphprover_{name}", what, value=METRICS.totals[name])
         spent = CounterMetricFamily("graphprover_seconds", "Time of proofs.", labels=["activity"], unit="seconds")
-        for name, seconds in sorted(METERS.seconds.items()):
+        for name, seconds in sorted(METRICS.seconds.items()):
             spent.add_metric([name], seconds)
         yield spent
         yield GaugeMetricFamily(
-            "graphprover_device_memory", "Held of the device's memory.", value=METERS.memory(), unit="bytes"
+            "graphprover_device_memory", "Held of the device's memory.", value=METRICS.memory(), unit="bytes"
         )
         yield GaugeMetricFamily(
-            "graphprover_pool", "Kept of the GPU's memory, in use or not.", value=METERS.pool(), unit="bytes"
+            "graphprover_pool", "Kept of the GPU's memory, in use or not.", value=METRICS.pool(), unit="bytes"
         )
 
 

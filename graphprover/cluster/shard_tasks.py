@@ -177,7 +177,7 @@ class ShardTasks:
         _log.warning("graphprover: prove-%s: %s, by %s", self.name, refused.error, refused.worker)
 
     def _asked(self, number: ShardNumber, task: str, value: Any) -> Asked | None:
-        """What was seen of a task that gave a `one_shard.Held` or `Finished`, if that was asked for."""
+        """What was seen of a task that gave a `shard_worker.CommittedShard` or `FinishedShard`, if that was asked for."""
         if not self.observe:
             return None
         sent, came = self.sent[number.index, task], clock()

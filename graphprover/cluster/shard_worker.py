@@ -48,11 +48,11 @@ COMMIT, PROVE = "commit", "prove"  # stages of a shard
 Source = Prepared | PreparedShards
 
 _runs: "WeakValueDictionary[str, PreparedShards]" = WeakValueDictionary()  # by token: runs whose shards are held here
-_held: "WeakSet[Held]" = WeakSet()
+_held: "WeakSet[CommittedShard]" = WeakSet()
 
 
 @dataclass(frozen=True)
-class Finished:
+class FinishedShard:
     """A shard that was made here, to be verified by who has asked for it."""
 
     proof: Proof
@@ -88,7 +88,7 @@ class Store:
             self.grant.ended = True
 
 
-class Held:
+class CommittedShard:
     """A shard that has committed, and what is kept of it in this process; elsewhere, what the client needs alone."""
 
     def __init__(self, digest: bytes, header: Proof, seen: SeenPart | None = None) -> None:
@@ -106,10 +106,10 @@ class Held:
         return object.__sizeof__(self) + self.nbytes
 
     def __reduce__(self) -> Any:
-        return Held, (self.digest, self.header, self.seen)
+        return CommittedShard, (self.digest, self.header, self.seen)
 
 
-def commit_one(request: ShardRequest, device: Device) -> Held:
+def commit_shard(request: ShardRequest, device: Device) -> CommittedShard:
     """Rounds 0 and 1 of a shard, of which is kept what the device's memory allows.
 
     Raises what `graphprover.jobs.jobs.made` raises before there is a proof.
@@ -126,7 +126,7 @@ def commit_one(request: ShardRequest, device: Device) -> Held:
             committed = looking.by.commit(request.number, shard, planned.keep)
         times.append(time.perf_counter())
         seen = looking.seen(COMMIT, times, planned, peak.bytes - given_bytes(device, shard)) if observing() else None
-        held = Held(committed.digest, shard.header, seen)
+        held = CommittedShard(committed.digest, shard.header, seen)
         held.source, held.token, held.keep = source, request.token, planned.keep
         held.nbytes = planned.kept + given_bytes(device, shard)
         held.store.fill(committed.kept, device, held.nbytes)
@@ -135,7 +135,9 @@ def commit_one(request: ShardRequest, device: Device) -> Held:
     return held
 
 
-def finish_one(request: ShardRequest, joint: Joint, nonce: int, held: Held | None, device: Device) -> Finished:
+def finish_shard(
+    request: ShardRequest, joint: Joint, nonce: int, held: CommittedShard | None, device: Device
+) -> FinishedShard:
     """The other rounds, from what was kept, or from the beginning.
 
     Raises what `graphprover.jobs.jobs.made` raises; RuntimeError where the shard is another than the one that has
@@ -163,7 +165,7 @@ def finish_one(request: ShardRequest, joint: Joint, nonce: int, held: Held | Non
             of_shard = plan_keeping([(shard.layout, shard.traces)], On.of(device), planned or Keep.NOTHING).shards[0]
             more = peak.bytes - given_bytes(device, shard) - of_shard.kept * there
             seen = looking.seen(PROVE, times, of_shard, more, sizes_of(proof, shard.layout, decoded=proven.proof))
-    return Finished(proof, _stages(times), again, seen)
+    return FinishedShard(proof, _stages(times), again, seen)
 
 
 def _source(request: ShardRequest, device: Device) -> Source:

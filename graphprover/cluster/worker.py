@@ -20,9 +20,9 @@ from distributed import Worker, WorkerPlugin, get_worker
 
 from graphprover.admission.admission import limit_process
 from graphprover.cluster.messages import ProofRequest, ShardRequest, unpack
-from graphprover.cluster.metrics import METERS, install, metered, metered_shard
+from graphprover.cluster.metrics import METRICS, install, measured_proof, measured_shard
 from graphprover.cluster.results import carried
-from graphprover.cluster.shard_worker import Finished, Held, commit_one, finish_one
+from graphprover.cluster.shard_worker import CommittedShard, FinishedShard, commit_shard, finish_shard
 from graphprover.cluster.tasks import BEGUN, TOGETHER_SECONDS
 from graphprover.cluster.workers import READY, enlist
 from graphprover.device import CpuDevice, Device, DeviceLost
@@ -43,7 +43,7 @@ def prove(payload: bytes) -> Made:
     """A proof; raises what `graphprover.jobs.jobs.made` does."""
     with _task() as worker:
         request: ProofRequest = unpack(payload)[0]
-        return metered(request.subject, _own(request.device, worker), request.observe, request.verify)
+        return measured_proof(request.subject, _own(request.device, worker), request.observe, request.verify)
 
 
 @carried
@@ -55,7 +55,7 @@ def prove_in_turn(payload: bytes) -> list[Made]:
         made: list[Made] = []
         for job in request.subject:
             try:
-                made.append(metered(job, own, request.observe, request.verify))
+                made.append(measured_proof(job, own, request.observe, request.verify))
             except DeviceLost:
                 raise
             except Exception as error:
@@ -67,22 +67,24 @@ def prove_in_turn(payload: bytes) -> list[Made]:
 
 
 @carried
-def commit(payload: bytes) -> Held:
+def commit(payload: bytes) -> CommittedShard:
     """A shard that has committed, and whose arrays stay."""
     with _task() as worker:
         request: ShardRequest = unpack(payload)[0]
-        held = metered_shard(lambda device: commit_one(request, device), _own(request.device, worker), request.observe)
+        held = measured_shard(
+            lambda device: commit_shard(request, device), _own(request.device, worker), request.observe
+        )
         held.seen = _by(worker, held.seen)
         return held
 
 
 @carried
-def finish(payload: bytes, held: Held | None = None) -> Finished:
+def finish(payload: bytes, held: CommittedShard | None = None) -> FinishedShard:
     """A shard that is finished; ``held``: what `commit` has left here, if it has."""
     with _task() as worker:
         request, joint, nonce = unpack(payload)
         own = _own(request.device, worker)
-        made = metered_shard(lambda device: finish_one(request, joint, nonce, held, device), own, request.observe)
+        made = measured_shard(lambda device: finish_shard(request, joint, nonce, held, device), own, request.observe)
         return replace(made, seen=_by(worker, made.seen))
 
 
@@ -145,7 +147,7 @@ async def dask_setup(worker: Worker) -> None:
 def _warm_up(worker: Worker) -> None:
     with _proving:
         _keep_freed()
-        prove_smallest(METERS.use(_own(AUTO, worker)))
+        prove_smallest(METRICS.use(_own(AUTO, worker)))
 
 
 @cache

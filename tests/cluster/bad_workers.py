@@ -11,7 +11,7 @@ import numpy as np
 
 from graphprover.cluster import metrics, worker
 from graphprover.cluster.messages import ShardRequest
-from graphprover.cluster.shard_worker import Finished, Held
+from graphprover.cluster.shard_worker import CommittedShard, FinishedShard
 from graphprover.device import CpuDevice, Device
 from graphprover.graphs.rounds.transcript import joint_nonce
 from graphprover.jobs.jobs import Job
@@ -65,7 +65,7 @@ def raises_bare() -> None:
 
 def returns(value: Any) -> None:
     """This process returns this for whatever it is asked."""
-    worker.metered = lambda *arguments: value  # type: ignore[assignment]
+    worker.measured_proof = lambda *arguments: value  # type: ignore[assignment]
 
 
 def without_parameters() -> None:
@@ -101,14 +101,16 @@ def weak_shards() -> None:
 
 def of_other_joint() -> None:
     """This process finishes shards with challenges that were drawn from other commitments of the other shards."""
-    real = worker.finish_one
+    real = worker.finish_shard
 
-    def finish_one(request: ShardRequest, joint: Joint, nonce: int, held: Held | None, device: Device) -> Finished:
+    def finish_shard(
+        request: ShardRequest, joint: Joint, nonce: int, held: CommittedShard | None, device: Device
+    ) -> FinishedShard:
         digests = [digest if index == request.number.index else bytes(32) for index, digest in enumerate(joint.digests)]
         other = Joint(tuple(digests))
         return real(request, other, joint_nonce(CpuDevice(1), other, FEW.lookup_pow_bits), held, device)
 
-    worker.finish_one = finish_one
+    worker.finish_shard = finish_shard
 
 
 def swapped() -> None:
@@ -136,7 +138,7 @@ def _of_shards(change: Callable[[ShardRequest], ShardRequest]) -> None:
     def changed(real: Callable[..., Any]) -> Callable[..., Any]:
         return lambda request, *more: real(change(request), *more)
 
-    worker.commit_one, worker.finish_one = changed(worker.commit_one), changed(worker.finish_one)
+    worker.commit_shard, worker.finish_shard = changed(worker.commit_shard), changed(worker.finish_shard)
 
 
 def _weak(prepared: Prepared) -> Prepared:
