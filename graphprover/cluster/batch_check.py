@@ -15,14 +15,14 @@ from graphprover.vm.statement.claim import Claim
 THREADS = 4  # that run guests beside the workers, without Python's lock
 
 
-class Returned:
+class ResultChecker:
     """The client's own runs of guests, and the comparison of workers' proofs with them; a context."""
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(THREADS)
         self._claims: dict[Job, Future[Claim | None]] = {}
 
-    def __enter__(self) -> "Returned":
+    def __enter__(self) -> "ResultChecker":
         return self
 
     def __exit__(self, *raised: object) -> None:

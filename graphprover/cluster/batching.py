@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to
 _took: WeakKeyDictionary[Prover, float] = WeakKeyDictionary()  # seconds of the last proof by a worker
 
 
-class Bundles(Iterator[ProvingTask]):
+class BatchTasks(Iterator[ProvingTask]):
     """The tasks of a batch, each made up when a worker is to have it.
 
     What a job takes is guessed by its program's last proof, also of another batch; those of a program without one go

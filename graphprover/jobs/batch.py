@@ -78,21 +78,21 @@ def _here(weighed: Weighed, executor: str, device: Device | str, begun: Begun) -
 
 def _by_cluster(weighed: Weighed, executor: Any, device: Device | str, begun: Begun) -> Iterator[Result]:
     """As tasks of workers."""
-    from graphprover.cluster.batch_check import Returned
-    from graphprover.cluster.batching import Bundles  # which load Dask's distributed
+    from graphprover.cluster.batch_check import ResultChecker
+    from graphprover.cluster.batching import BatchTasks  # which load Dask's distributed
     from graphprover.cluster.client import joined
     from graphprover.cluster.tasks import ProvingTask
 
-    with joined(executor, max(1, len(weighed))) as cluster, Returned() as returned:
-        bundles = Bundles(weighed, device, partial(cluster.workers, device), returned.check)
+    with joined(executor, max(1, len(weighed))) as cluster, ResultChecker() as returned:
+        batch = BatchTasks(weighed, device, partial(cluster.workers, device), returned.check)
 
         def begins(task: ProvingTask, worker: str) -> None:
-            for job in bundles.jobs(task):
+            for job in batch.jobs(task):
                 returned.begin(job)
                 begun(job, worker)
 
-        for result in cluster.run(bundles, device, begins):
-            for job, theirs, error in bundles.ended(result):
+        for result in cluster.run(batch, device, begins):
+            for job, theirs, error in batch.ended(result):
                 returned.forget(job)
                 if theirs and theirs.observation:
                     theirs = replace(theirs, observation=give(theirs.observation.of_worker(result.worker)))
