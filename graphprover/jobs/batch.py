@@ -83,17 +83,17 @@ def _by_cluster(weighed: Weighed, executor: Any, device: Device | str, begun: Be
     from graphprover.cluster.client import joined
     from graphprover.cluster.tasks import ProvingTask
 
-    with joined(executor, max(1, len(weighed))) as cluster, ResultChecker() as returned:
-        batch = BatchTasks(weighed, device, partial(cluster.workers, device), returned.check)
+    with joined(executor, max(1, len(weighed))) as cluster, ResultChecker() as checker:
+        batch = BatchTasks(weighed, device, partial(cluster.workers, device), checker.check)
 
         def begins(task: ProvingTask, worker: str) -> None:
             for job in batch.jobs(task):
-                returned.begin(job)
+                checker.begin(job)
                 begun(job, worker)
 
         for result in cluster.run(batch, device, begins):
-            for job, theirs, error in batch.ended(result):
-                returned.forget(job)
+            for job, theirs, error in batch.results(result):
+                checker.forget(job)
                 if theirs and theirs.observation:
                     theirs = replace(theirs, observation=give(theirs.observation.of_worker(result.worker)))
                 yield Result(job, theirs, error, result.worker, result.attempts)

@@ -34,7 +34,7 @@ from distributed import Client
 from graphprover import Prover, Statement, VerificationError, prove, prove_many
 from graphprover.cluster import ClusterError
 from graphprover.cluster import client as joining
-from graphprover.cluster.workers import LOOK_SECONDS
+from graphprover.cluster.workers import POLL_SECONDS
 from graphprover.examples import memory
 from graphprover.runtime import settings
 from tests.cluster import bad_workers, faults
@@ -272,8 +272,8 @@ def ready(client: Client) -> bool:
     """Wait until two of the workers fit, and do what they are asked for."""
 
     def fit() -> bool:
-        cluster._workers.look()
-        time.sleep(LOOK_SECONDS / 4)
+        cluster._workers.refresh()
+        time.sleep(POLL_SECONDS / 4)
         return len(cluster._workers.fit("cpu")) >= 2
 
     try:

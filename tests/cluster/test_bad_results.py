@@ -54,7 +54,7 @@ def test_an_exception_that_cannot_be_unpickled_fails_the_proof(pair: Client, kin
 
 def test_a_task_that_ends_without_a_word_is_submitted_a_few_times(pair: Client) -> None:
     spoil(pair, bad_workers.raises_bare)
-    with pytest.raises(ClusterError, match=r"prove-statement: is with no worker, \d+ times"):
+    with pytest.raises(ClusterError, match=r"prove-statement: no worker has the task, \d+ times"):
         soon(pair, lambda: prove(example(memory), pair, parameters=FEW), 120)
 
 

@@ -11,12 +11,12 @@ import pytest
 from graphprover import Prover, VerificationError, prove_many
 from graphprover.cluster import ClusterError
 from graphprover.cluster.batching import BatchTasks
-from graphprover.cluster.tasks import BEGUN, TOGETHER_SECONDS, ProvingTask, TaskResult
+from graphprover.cluster.tasks import BATCH_SECONDS, BEGUN, ProvingTask, TaskResult
 from graphprover.jobs.programs import ProgramError
 from tests.cluster.processes import workers
 
 GUEST = Path(__file__).parents[2] / "examples" / "guests" / "fib_iterative.elf"
-SMALL = TOGETHER_SECONDS / 4
+SMALL = BATCH_SECONDS / 4
 
 
 class FakeProver:
@@ -53,7 +53,7 @@ def names(batch: BatchTasks, task: ProvingTask) -> list[str]:
 
 def ended(batch: BatchTasks, task: ProvingTask, value: Any, error: Exception | None = None) -> list[str]:
     """The jobs that have ended with it."""
-    return [job.label for job, _, _ in batch.ended(TaskResult(task, value, error, "tcp://a", 1))]
+    return [job.label for job, _, _ in batch.results(TaskResult(task, value, error, "tcp://a", 1))]
 
 
 def test_jobs_go_together_once_their_program_is_known_to_be_fast() -> None:
@@ -65,9 +65,7 @@ def test_jobs_go_together_once_their_program_is_known_to_be_fast() -> None:
     third = next(batch)
     assert names(batch, third) == ["job 2", "job 3", "job 4", "job 5"]
     assert (third.name, third.function) == ("job 2 and 3 more", "prove_in_turn")
-    assert ended(batch, third, [FakeMade({"prepare": SMALL, "prove": SMALL})] * 4) == [
-        f"job {n}" for n in range(2, 6)
-    ]
+    assert ended(batch, third, [FakeMade({"prepare": SMALL, "prove": SMALL})] * 4) == [f"job {n}" for n in range(2, 6)]
     assert len(names(batch, next(batch))) == 2  # which take twice as long, as the last has
 
 
@@ -82,7 +80,7 @@ def test_the_last_jobs_are_left_to_all_workers() -> None:
 def test_a_slow_program_or_one_without_a_proof_goes_alone() -> None:
     slow, fast, new = (jobs(8) for _ in range(3))
     batch = BatchTasks([slow[0], fast[0], *slow[1:], *fast[1:], *new], "cpu", lambda: 1, taken_as_it_is)
-    assert ended(batch, next(batch), FakeMade({"prove": 2 * TOGETHER_SECONDS}))
+    assert ended(batch, next(batch), FakeMade({"prove": 2 * BATCH_SECONDS}))
     assert ended(batch, next(batch), FakeMade())
     sizes = [len(names(batch, task)) for task in batch]
     assert sizes == [1] * 7 + [4, 3] + [1] * 8
@@ -122,13 +120,13 @@ def test_jobs_of_which_nothing_is_known_all_come_alone() -> None:
 def test_the_error_of_a_job_is_its_own() -> None:
     batch = BatchTasks(jobs(1), "cpu", lambda: 1, taken_as_it_is)
     task = next(batch)
-    ((job, made, error),) = batch.ended(TaskResult(task, None, ProgramError("wrong"), "tcp://a", 2))
+    ((job, made, error),) = batch.results(TaskResult(task, None, ProgramError("wrong"), "tcp://a", 2))
     assert job.label == "job 0" and made is None and isinstance(error, ProgramError)
 
 
 def test_a_worker_makes_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """One of them ends with another exit code. The bytes are those of jobs alone."""
-    monkeypatch.setattr("graphprover.cluster.batching.TOGETHER_SECONDS", 60.0)  # however slow this machine is
+    monkeypatch.setattr("graphprover.cluster.batching.BATCH_SECONDS", 60.0)  # however slow this machine is
     guest = Prover(GUEST, security=20)
     runs = [guest.job(struct.pack("<Q", 5 + number), f"job {number}") for number in range(24)]
     runs[9] = guest.job(struct.pack("<Q", 5), "bad", exit_code=1)

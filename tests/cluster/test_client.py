@@ -72,8 +72,8 @@ def test_a_cluster_without_workers_is_waited_for_and_said(caplog: pytest.LogCapt
     ("preload", "line"),
     [
         (NO_PACKAGE, r"cannot import graphprover \(.*\): install 'graphprover"),
-        (ANOTHER_VERSION, r"has graphprover 0\.0, and here is graphprover "),
-        ("import dask; dask.__version__ = '1.0'", r"has dask 1\.0, and here is dask "),
+        (ANOTHER_VERSION, r"has graphprover 0\.0, and the client graphprover "),
+        ("import dask; dask.__version__ = '1.0'", r"has dask 1\.0, and the client dask "),
     ],
     ids=["no package", "another version", "another dask"],
 )
@@ -133,7 +133,7 @@ def test_a_worker_that_dask_has_paused_is_enlisted() -> None:
         async def set_resources(self, **resources: float) -> None:
             told.update(resources)
 
-    asyncio.run(cluster_workers.enlist(Paused()))  # type: ignore[arg-type]
+    asyncio.run(cluster_workers.add_resources(Paused()))  # type: ignore[arg-type]
     assert told == {cluster_workers.SLOT: 1}
 
 

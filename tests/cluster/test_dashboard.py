@@ -156,7 +156,7 @@ def test_a_proof_is_as_large_as_it_is_and_a_retry_is_an_event(client: Client, tm
 
     assert client.run_on_scheduler(size) == pytest.approx(result.value.proof.size, rel=0.01)
     events: list[Any] = [event for _, event in client.get_events(EVENTS)]
-    assert {"job": "again", "line": "failed (RuntimeError: once); it is submitted again"} in events
+    assert {"job": "again", "line": "failed (RuntimeError: once); it is retried"} in events
 
 
 def test_what_a_worker_warns_of_is_an_event(client: Client) -> None:

@@ -28,7 +28,7 @@ from graphprover.cluster import ClusterError, dispatcher, local
 from graphprover.cluster import workers as cluster_workers
 from graphprover.cluster.client import joined
 from graphprover.cluster.local import _per_gpu, started
-from graphprover.cluster.workers import OURS, SLOT, Workers
+from graphprover.cluster.workers import SLOT, VERSIONS, Workers
 from graphprover.device import choose
 from graphprover.examples import memory
 from graphprover.jobs.batch import prove_many
@@ -63,7 +63,7 @@ def test_processes_serve_as_long_as_they_are_needed() -> None:
 def test_the_scheduler_is_not_asked_for_proofs_nor_again_for_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     statement, asked = example(memory), list[str]()
     expected = prove(statement, "sync", parameters=FEW)
-    result, look = Future.result, Workers.look
+    result, look = Future.result, Workers.refresh
 
     def fetched(future: Future, **options: Any) -> Any:
         asked.append("proof")
@@ -74,9 +74,9 @@ def test_the_scheduler_is_not_asked_for_proofs_nor_again_for_workers(monkeypatch
         look(at)
 
     monkeypatch.setattr(Future, "result", fetched)
-    monkeypatch.setattr(Workers, "look", looked)
+    monkeypatch.setattr(Workers, "refresh", looked)
     for module in (cluster_workers, dispatcher):
-        monkeypatch.setattr(module, "LOOK_SECONDS", 60.0)
+        monkeypatch.setattr(module, "POLL_SECONDS", 60.0)
     with started("processes", 1) as client:
         for _ in range(3):
             assert prove(statement, client, parameters=FEW) == expected
@@ -302,10 +302,10 @@ def test_a_worker_is_where_its_gpu_is() -> None:
     seen = {"a": ["gpu 0"], "b": ["gpu 1", "gpu 0"], "c": ["gpu 0"], "d": []}
     asked: dict[str, Future_[Any]] = {address: Future_() for address in [*seen, "left", "new"]}
     for address, gpus in seen.items():
-        asked[address].set_result(OURS | {"gpus": gpus})
+        asked[address].set_result(VERSIONS | {"gpus": gpus})
     asked["left"].set_result(OSError("left the cluster"))
     found = Workers(None)  # type: ignore[arg-type]
-    found._asked = asked
+    found._answers = asked
     assert found.places("auto") == [{"a", "c"}, {"b"}, {"d"}]
     assert found.places("cuda") == [{"a", "c"}, {"b"}]
     assert found.places("cuda:1") == [{"b"}]

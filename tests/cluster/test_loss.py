@@ -66,7 +66,7 @@ def await_both(pair: Client) -> None:
     """Until both may have proofs."""
 
     def both_fit() -> bool:
-        cluster._workers.look()
+        cluster._workers.refresh()
         return len(cluster._workers.fit("cpu")) == 2
 
     with joined(pair) as cluster:
@@ -111,7 +111,7 @@ def test_what_fails_is_tried_once_elsewhere(
         again = result(Once("quotient", tmp_path / "again", "RuntimeError"))
         assert proof_of(again) == proof
         assert len(set(begun)) == 2 and (again.worker, again.attempts) == (begun[1], 2)
-        assert "prove-memory: failed (RuntimeError: once); it is submitted again" in caplog.text
+        assert "prove-memory: failed (RuntimeError: once); it is retried" in caplog.text
         own = result(Once("quotient", tmp_path / "own", "ValueError"))
         assert isinstance(own.error, ValueError) and own.attempts == 1
         twice = result(FailsAlways())
@@ -127,7 +127,7 @@ def test_a_proof_that_does_not_hold_is_made_once_more_elsewhere(
     with observed() as observations:
         assert prove(statement, pair, parameters=FEW, device=wrong) == proof
     first, second = [event["worker"] for _, event in pair.get_events(BEGUN)[seen:]]
-    assert first != second and re.search(rf"prove-\S+: .*, by {first}; it is made again", caplog.text)
+    assert first != second and re.search(rf"prove-\S+: .*, by {first}; it is retried", caplog.text)
     (seen_there,) = observations
     assert seen_there.worker == second
     (check,) = [stage for stage in seen_there.stages if stage.name == "verify"]
@@ -174,13 +174,11 @@ def test_a_stopped_worker_loses_its_proof(
             results = list(cluster.run(tasks, "cpu"))
             assert all(proof_of(result) == proof for result in results) and len(results) == 7
             stopped = next(address for address, pid in pids_of(pair).items() if pid == int(marker.read_text()))
-            assert "prove-stops: nothing from tcp://" in caplog.text and "it is given to another" in caplog.text
+            assert "prove-stops: no response from tcp://" in caplog.text and "reassigned" in caplog.text
             (ended,) = [result for result in results if result.task.name == "stops"]
             assert ended.attempts == 2 and ended.worker != stopped
             assert cluster.prove(prepared, "cpu", lambda proof: None) == (proof, None)
-            told = (
-                f"worker {stopped}: nothing from it for 3 s: it has stopped or is overloaded; end it; it gets no proof"
-            )
+            told = f"worker {stopped}: no heartbeat for 3 s: it has stopped or is overloaded; end it; it gets no proof"
             assert caplog.text.count(told) == 1
         finally:
             os.kill(int(marker.read_text()), signal.SIGKILL)
@@ -291,7 +289,7 @@ def test_a_scheduler_that_dies_is_told(tmp_path: Path) -> None:
         until(lambda: bool(proving(client)))
         started = time.monotonic()
         scheduler.kill()
-        with pytest.raises(ClusterError, match="the scheduler is gone, and with it prove-"):
+        with pytest.raises(ClusterError, match="connection to the scheduler lost, and with it prove-"):
             proof.result(120)
         assert time.monotonic() - started < 60
 

@@ -17,44 +17,44 @@ TASKS = [TaskTime("tree", 1.0, 1.5, 10, 0), TaskTime("quotient", 1.5, 1.75, 0, 2
 
 
 def test_one_proof_stands_for_others_of_its_shape() -> None:
-    meter = Metrics()
-    first, second, other = (TimingSample(meter.seen) for _ in range(3))
+    own = Metrics()
+    first, second, other = (TimingSample(own.samples) for _ in range(3))
     assert first.wanted(LAYOUT)
-    seen = first.inside(1.25, TASKS)
+    seen = first.times(1.25, TASKS)
     assert seen.seconds == {"hashing": 0.75, "quotients": 0.25} and seen.moved == {UPLOAD: 10, DOWNLOAD: 21}
     assert not second.wanted(LAYOUT)
-    guessed = second.inside(2.5, [])
+    guessed = second.times(2.5, [])
     assert guessed.seconds == {"hashing": 1.5, "quotients": 0.5} and guessed.moved == seen.moved
     assert other.wanted(OTHER)
 
 
 def test_a_proof_is_timed_again_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    meter = Metrics()
-    look = TimingSample(meter.seen)
-    look.wanted(LAYOUT)
-    look.inside(1.25, TASKS)
+    own = Metrics()
+    sample = TimingSample(own.samples)
+    sample.wanted(LAYOUT)
+    sample.times(1.25, TASKS)
     monkeypatch.setattr(metrics, "SAMPLE_SECONDS", 0.0)
-    again = TimingSample(meter.seen)
+    again = TimingSample(own.samples)
     assert again.wanted(LAYOUT)
-    again.inside(1.0, TASKS[:1])
-    assert meter.seen[LAYOUT].seconds == {"hashing": 0.5}
+    again.times(1.0, TASKS[:1])
+    assert own.samples[LAYOUT].seconds == {"hashing": 0.5}
 
 
 def test_shards_are_always_timed() -> None:
     """They have a shape each, and none is asked for."""
-    meter = Metrics()
-    assert TimingSample(meter.seen).inside(1.25, TASKS).seconds == {"hashing": 0.75, "quotients": 0.25}
-    assert not meter.seen
+    own = Metrics()
+    assert TimingSample(own.samples).times(1.25, TASKS).seconds == {"hashing": 0.75, "quotients": 0.25}
+    assert not own.samples
 
 
 def test_few_shapes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics, "MOST_SHAPES", 1)
-    meter = Metrics()
+    own = Metrics()
     for layout in (LAYOUT, OTHER):
-        look = TimingSample(meter.seen)
-        look.wanted(layout)
-        look.inside(1.25, TASKS)
-    assert meter.seen.keys() == {OTHER}
+        sample = TimingSample(own.samples)
+        sample.wanted(layout)
+        sample.times(1.25, TASKS)
+    assert own.samples.keys() == {OTHER}
 
 
 def test_a_proof_that_is_not_timed_has_no_observer_and_its_seconds_add_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,7 +69,7 @@ def test_the_bytes(
         finish_shard(request, joint, nonce, left(one), DEVICE) for request, one in zip(requests, held, strict=True)
     ]
     assert tuple(one.proof for one in made) == proof.proofs
-    assert [one.again for one in made] == [again] * 2
+    assert [one.recomputed for one in made] == [again] * 2
 
 
 def test_what_is_held_travels_as_digest_and_header_and_goes_with_its_object(
