@@ -30,7 +30,7 @@ from graphprover.graphs.planner.roofline import Ceilings, assumed
 from graphprover.graphs.task_keys import Place, place_of
 from graphprover.protocol.layout import Layout
 from graphprover.runtime.settings import NVTX, setting
-from graphprover.telemetry.model import Machine, Planned, Processor, SeenTable, SeenTask, Share
+from graphprover.telemetry.model import Machine, ObservedTable, ObservedTask, Planned, Processor, Share
 from graphprover.telemetry.subscribe import observing, on_clock
 
 PACKAGES = ("dask", "distributed", "numpy", "numba")
@@ -151,7 +151,7 @@ class Observer:
                 self._spans = self._device.spans([(one.start, one.stamp) for one in self._ran])
         return list(zip(self._ran, self._spans, strict=True))
 
-    def tasks(self, graphs: Sequence[GraphOfProof], began: float) -> tuple[SeenTask, ...]:
+    def tasks(self, graphs: Sequence[GraphOfProof], began: float) -> tuple[ObservedTask, ...]:
         """All that ran, by when they began, beside what is planned of them; waits for the device.
 
         ``began``: of `clock`, the 0 of the times.
@@ -168,7 +168,7 @@ class Observer:
         numbers: dict[int, int] = {}
         zero = began - on_clock(0)
         return tuple(
-            SeenTask(
+            ObservedTask(
                 *one.place,
                 thread=numbers.setdefault(one.thread, len(numbers)),
                 start=one.start - zero,
@@ -277,11 +277,11 @@ def _planned_memory(ended: Sequence[Place], graph: Delayed, plan: Mapping[Place,
 
 
 @lru_cache(64)
-def seen_tables(layout: Layout, shard: int | None = None) -> tuple[SeenTable, ...]:
+def observed_tables(layout: Layout, shard: int | None = None) -> tuple[ObservedTable, ...]:
     """The tables of a statement, or of a shard of one."""
     airs = zip(layout.tables, layout.log_heights, strict=True)
     return tuple(
-        SeenTable(named(layout, table), 1 << log_rows, air.main_width, shard)
+        ObservedTable(named(layout, table), 1 << log_rows, air.main_width, shard)
         for table, (air, log_rows) in enumerate(airs)
     )
 

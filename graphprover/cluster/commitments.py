@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from graphprover.cluster.results import Commitment
 from graphprover.cluster.tasks import Outcome
-from graphprover.telemetry.merge import Asked
+from graphprover.telemetry.merge import TaskReply
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +22,7 @@ class Version:
     worker: str  # its address
     token: str  # under which the worker keeps arrays of the shard
     outcome: Outcome  # of the task
-    asked: Asked | None  # what was seen of the task, if that was asked for
+    asked: TaskReply | None  # what was seen of the task, if that was asked for
 
 
 def differing(first: Sequence[Version], second: Mapping[int, Version]) -> list[int]:

@@ -23,8 +23,8 @@ from graphprover.graphs.observer import (
     Observer,
     around_tasks,
     machine,
+    observed_tables,
     observer_for,
-    seen_tables,
     versions,
 )
 from graphprover.graphs.planner.plan import Peak
@@ -39,7 +39,7 @@ from graphprover.prover.observe import made_in
 from graphprover.prover.peak_memory import given_bytes
 from graphprover.prover.prepare import Prepared, PreparedShards, wrapped
 from graphprover.prover.sharded import InShards
-from graphprover.telemetry.merge import SeenPart
+from graphprover.telemetry.merge import TaskTelemetry
 from graphprover.telemetry.model import Memory, Stage
 from graphprover.telemetry.subscribe import observing, on_clock
 
@@ -58,7 +58,7 @@ class Finished:
     proof: Proof
     seconds: Mapping[str, float]  # by stage: "prepare", "wait", "prove"
     again: bool  # what it had kept was lost, and is made again
-    seen: SeenPart | None  # where that was asked for
+    telemetry: TaskTelemetry | None  # where that was asked for
 
     def __sizeof__(self) -> int:
         """In bytes, as Dask counts them."""
@@ -91,9 +91,9 @@ class Store:
 class Held:
     """A shard that has committed, and what is kept of it in this process; elsewhere, what the client needs alone."""
 
-    def __init__(self, digest: bytes, header: Proof, seen: SeenPart | None = None) -> None:
+    def __init__(self, digest: bytes, header: Proof, telemetry: TaskTelemetry | None = None) -> None:
         self.digest, self.header = digest, header  # the proof without its payload
-        self.seen = seen  # where that was asked for
+        self.telemetry = telemetry  # where that was asked for
         self.source: Source | None = None  # what it is a shard of, as `_sources` gives it
         self.token, self.nbytes = "", 0
         self.keep: Keep | None = None  # nothing is known of it elsewhere
@@ -106,7 +106,7 @@ class Held:
         return object.__sizeof__(self) + self.nbytes
 
     def __reduce__(self) -> Any:
-        return Held, (self.digest, self.header, self.seen)
+        return Held, (self.digest, self.header, self.telemetry)
 
 
 def commit_one(part: Part, device: Device) -> Held:
@@ -122,11 +122,13 @@ def commit_one(part: Part, device: Device) -> Held:
     peak = _peak(shard, planned.keep, device)
     with admitted(device, peak.bytes, f"{part.number}: {peak}"):
         times.append(time.perf_counter())
-        with _looking(device, part, shard) as looking:
-            committed = looking.by.commit(part.number, shard, planned.keep)
+        with _observed_run(device, part, shard) as observed:
+            committed = observed.by.commit(part.number, shard, planned.keep)
         times.append(time.perf_counter())
-        seen = looking.seen(COMMIT, times, planned, peak.bytes - given_bytes(device, shard)) if observing() else None
-        held = Held(committed.digest, shard.header, seen)
+        telemetry = (
+            observed.telemetry(COMMIT, times, planned, peak.bytes - given_bytes(device, shard)) if observing() else None
+        )
+        held = Held(committed.digest, shard.header, telemetry)
         held.source, held.token, held.keep = source, part.token, planned.keep
         held.nbytes = planned.kept + given_bytes(device, shard)
         held.store.fill(committed.kept, device, held.nbytes)
@@ -153,17 +155,19 @@ def finish_one(part: Part, joint: Joint, nonce: int, held: Held | None, device: 
         again = not kept and planned != Keep.NOTHING
         times.append(time.perf_counter())
         there = bool(kept)
-        with _looking(device, part, shard) as looking:
-            proven = looking.by.finish(part.number, shard, kept, joint, nonce)
+        with _observed_run(device, part, shard) as observed:
+            proven = observed.by.finish(part.number, shard, kept, joint, nonce)
             proof = wrapped(proven, shard.header)
         store.drop()
         times.append(time.perf_counter())
-        seen = None
+        telemetry = None
         if observing():
             of_shard = plan_keeping([(shard.layout, shard.traces)], On.of(device), planned or Keep.NOTHING).shards[0]
             more = peak.bytes - given_bytes(device, shard) - of_shard.kept * there
-            seen = looking.seen(PROVE, times, of_shard, more, sizes_of(proof, shard.layout, decoded=proven.proof))
-    return Finished(proof, _stages(times), again, seen)
+            telemetry = observed.telemetry(
+                PROVE, times, of_shard, more, sizes_of(proof, shard.layout, decoded=proven.proof)
+            )
+    return Finished(proof, _stages(times), again, telemetry)
 
 
 def _source(part: Part, device: Device) -> Source:
@@ -197,7 +201,7 @@ def _peak(shard: Prepared, keep: Keep, device: Device) -> Peak:
 
 
 @dataclass(frozen=True)
-class _Looking:
+class _ObservedRun:
     """A graph of a shard as it runs, and who looks on."""
 
     by: InShards
@@ -205,19 +209,19 @@ class _Looking:
     observer: Observer | None
     graphs: list[GraphOfProof]
 
-    def seen(
+    def telemetry(
         self, stage: str, times: list[float], plan: ShardPlan, peak: int, sizes: Mapping[str, int] | None = None
-    ) -> SeenPart:
+    ) -> TaskTelemetry:
         """What was seen; ``peak``: bytes that the plan foresees beyond those before."""
         assert self.observer is not None
         device, began = self.by.device, on_clock(times[0])
-        return SeenPart(
+        return TaskTelemetry(
             stages=tuple(
                 Stage(name, on_clock(times[i]), on_clock(times[i + 1]), by_worker=True)
                 for i, name in enumerate(("prepare", "wait", stage))
             ),
             tasks=self.observer.tasks(self.graphs, began),
-            tables=seen_tables(self.shard.layout),
+            tables=observed_tables(self.shard.layout),
             device=device.kind,
             machine=machine(device),
             executor=THREADS,
@@ -232,7 +236,7 @@ class _Looking:
 
 
 @contextmanager
-def _looking(device: Device, part: Part, shard: Prepared) -> Iterator[_Looking]:
+def _observed_run(device: Device, part: Part, shard: Prepared) -> Iterator[_ObservedRun]:
     observer, graphs = observer_for(device), list[GraphOfProof]()
     run = executor_for(THREADS, device.threads)
 
@@ -242,7 +246,7 @@ def _looking(device: Device, part: Part, shard: Prepared) -> Iterator[_Looking]:
         return run(task)
 
     by = InShards(device, run_seen, part.token, around_tasks(device, observer))
-    yield _Looking(by, shard, observer, graphs)
+    yield _ObservedRun(by, shard, observer, graphs)
     if observer:
         observer.tell()
 

@@ -29,7 +29,7 @@ from graphprover.device import CpuDevice, Device, DeviceLost
 from graphprover.device.choose import AUTO, CPU, profile_of
 from graphprover.jobs.warmup import prove_smallest
 from graphprover.prover.local import Made
-from graphprover.telemetry.merge import SeenPart
+from graphprover.telemetry.merge import TaskTelemetry
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
 MOST_MMAP = 32 << 20  # bytes: how far glibc raises its threshold by itself
@@ -72,7 +72,7 @@ def commit(payload: bytes) -> Held:
     with _task() as worker:
         part: Part = unpacked(payload)[0]
         held = metered_shard(lambda device: commit_one(part, device), _own(part.device, worker), part.observe)
-        held.seen = _by(worker, held.seen)
+        held.telemetry = _by(worker, held.telemetry)
         return held
 
 
@@ -83,12 +83,12 @@ def finish(payload: bytes, held: Held | None = None) -> Finished:
         part, joint, nonce = unpacked(payload)
         own = _own(part.device, worker)
         made = metered_shard(lambda device: finish_one(part, joint, nonce, held, device), own, part.observe)
-        return replace(made, seen=_by(worker, made.seen))
+        return replace(made, telemetry=_by(worker, made.telemetry))
 
 
-def _by(worker: Worker, seen: SeenPart | None) -> SeenPart | None:
+def _by(worker: Worker, telemetry: TaskTelemetry | None) -> TaskTelemetry | None:
     """The same with its name: the scheduler's events that say who began a task may come after the task has ended."""
-    return replace(seen, worker=worker.address) if seen else None
+    return replace(telemetry, worker=worker.address) if telemetry else None
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from graphprover.telemetry.model import SeenTask
+from graphprover.telemetry.model import ObservedTask
 
 DEVICE, HOST, STARVED = "device", "host", "starved"  # what bounds a round
 
@@ -70,20 +70,20 @@ def covered(spans: Sequence[Span]) -> float:
     return total
 
 
-def spans_of(tasks: Sequence[SeenTask]) -> list[Span]:
+def spans_of(tasks: Sequence[ObservedTask]) -> list[Span]:
     """When each was on the host, and when on the device."""
     return [span for one in tasks for span in ((one.start, one.end), (one.device_start, one.device_end))]
 
 
-def rounds_of(tasks: Sequence[SeenTask], starved: bool) -> tuple[Round, ...]:
+def rounds_of(tasks: Sequence[ObservedTask], starved: bool) -> tuple[Round, ...]:
     """The sums of each round, in the order in which they began; ``starved``: whether the host was."""
-    of_round: dict[str, list[SeenTask]] = {}
+    of_round: dict[str, list[ObservedTask]] = {}
     for task in tasks:
         of_round.setdefault(task.round, []).append(task)
     return tuple(_round(name, tasks, starved) for name, tasks in of_round.items())
 
 
-def _round(name: str, tasks: Sequence[SeenTask], starved: bool) -> Round:
+def _round(name: str, tasks: Sequence[ObservedTask], starved: bool) -> Round:
     spans: dict[int | None, list[Span]] = {}
     for task in tasks:
         spans.setdefault(task.shard, []).append((task.device_start, task.device_end))
