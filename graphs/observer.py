@@ -26,7 +26,7 @@ from graphprover.device.interface import Reading
 from graphprover.graphs.batches import batches, named
 from graphprover.graphs.builder import Around
 from graphprover.graphs.planner.costs import Cost, Costs
-from graphprover.graphs.planner.roofline import Ceilings, assumed
+from graphprover.graphs.planner.roofline import Roofline, assumed
 from graphprover.graphs.task_keys import Place, place_of
 from graphprover.protocol.layout import Layout
 from graphprover.runtime.settings import NVTX, setting
@@ -219,16 +219,16 @@ class _Part:
 class _Plan(dict[Place, _Part]):
     """What is planned of tasks, found when it is first asked for."""
 
-    def __init__(self, costs: Costs, ceilings: Ceilings) -> None:
+    def __init__(self, costs: Costs, roofline: Roofline) -> None:
         super().__init__()
-        self._costs, self._ceilings = costs, ceilings
+        self._costs, self._roofline = costs, roofline
 
     def __missing__(self, place: Place) -> _Part:
         cost = self._costs.of(*place)
-        floor = self._ceilings.modelled(cost)
+        lower_bound = self._roofline.modelled(cost)
         counts = cost.multiplications, cost.butterflies, cost.permutations, cost.moved
-        shares = _shares(self._costs.by_table(*place), self._ceilings)
-        self[place] = _Part(cost.kept, (*counts, floor.seconds, floor.bound), shares)
+        shares = _shares(self._costs.by_table(*place), self._roofline)
+        self[place] = _Part(cost.kept, (*counts, lower_bound.seconds, lower_bound.bound), shares)
         return self[place]
 
 
@@ -237,12 +237,12 @@ def _plan(
     layout: Layout, log_batch_rows: int, made: tuple[int, ...], loaded: bool, kind: str, threads: int
 ) -> Mapping[Place, _Part]:
     """The plan of a shape, once for all proofs of it: it takes longer than the sight of them."""
-    return _Plan(Costs(layout, batches(layout, log_batch_rows), made, loaded), assumed(kind, threads).ceilings)
+    return _Plan(Costs(layout, batches(layout, log_batch_rows), made, loaded), assumed(kind, threads).roofline)
 
 
-def _shares(costs: Mapping[int, Cost], ceilings: Ceilings) -> tuple[Share, ...]:
+def _shares(costs: Mapping[int, Cost], roofline: Roofline) -> tuple[Share, ...]:
     """The parts of tables in a task, by their modelled times."""
-    times = {table: ceilings.modelled(cost).seconds for table, cost in costs.items()}
+    times = {table: roofline.modelled(cost).seconds for table, cost in costs.items()}
     total = sum(times.values())
     if not total:
         return tuple(Share(table, 1 / len(times)) for table in times)

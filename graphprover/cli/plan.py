@@ -19,7 +19,7 @@ from graphprover.vm.statement.shape import policy_at
 
 if TYPE_CHECKING:
     from graphprover.device.choose import Profile
-    from graphprover.graphs.planner.roofline import Ceilings
+    from graphprover.graphs.planner.roofline import Roofline
 
 
 def add(command: Command) -> None:
@@ -80,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
 
     times = assumed(profile.kind, profile.threads)
     pace = _pace(profile)
-    rates = _rates(program, prepared, profile, times.ceilings, pace, options)
+    rates = _rates(program, prepared, profile, times.roofline, pace, options)
     all_cells = sum(by_table.values())
     found |= {"pace": pace, "rates": rates, "default_rate": rate_for(all_cells)}
     default = f"by default 1/{found['default_rate']}: {all_cells:,} committed cells ({LITTLE:,} or fewer are few)"
@@ -121,7 +121,7 @@ def _rates(
     program: Program | Guest,
     prepared: Any,
     profile: "Profile",
-    ceilings: "Ceilings",
+    roofline: "Roofline",
     pace: float | None,
     options: argparse.Namespace,
 ) -> list[json_output.Facts]:
@@ -141,7 +141,7 @@ def _rates(
             asked = known[policy]
             layout = at_rate(asked, options.security, rate, options.proximity).layout
             plan = make_plan(layout, profile.log_batch_rows, asked.traces)
-            found.append(json_output.rate(rate, layout, plan, profile, ceilings, expected))
+            found.append(json_output.rate(rate, layout, plan, profile, roofline, expected))
     return found
 
 
@@ -173,7 +173,7 @@ def _plan_in_shards(
     for path, draw in ((options.svg, shards_svg), (options.html, shards_html)):
         if path:
             rates = assumed(profile.kind, profile.threads)
-            times = ShardsTimes(prepared.shapes, on, rates.ceilings)
+            times = ShardsTimes(prepared.shapes, on, rates.roofline)
             write(path, draw(times, program.name, rates).encode())
     text_output.say(found, describe, options)
     return OK

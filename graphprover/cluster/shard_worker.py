@@ -226,7 +226,7 @@ class _ObservedRun:
             machine=machine(device),
             executor=THREADS,
             versions=versions(device.kind != CPU),
-            ceilings=str(assumed(device.kind, device.threads)),
+            roofline=str(assumed(device.kind, device.threads)),
             memory=Memory(self.observer.before, device.memory.peak, peak),
             processor=self.observer.processor,
             keep=plan.keep.name.lower(),

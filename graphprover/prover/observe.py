@@ -84,7 +84,7 @@ class ObservationBuilder:
             tasks=self.observer.tasks(self.graphs, began),
             memory=Memory(self.observer.before, device.memory.peak, peak),
             processor=self.observer.processor,
-            ceilings=str(assumed(device.kind, device.threads)),
+            roofline=str(assumed(device.kind, device.threads)),
             security=security_of(*(shard.layout for shard in prepared)),
             sizes=sizes,
             shards=shards,

@@ -93,7 +93,7 @@ class Box:
     """A task, or what one table has of it."""
 
     seconds: float
-    bound: str  # of `ceilings.BOUNDS`, or empty
+    bound: str  # of `roofline.BOUNDS`, or empty
     title: str
 
 
@@ -168,7 +168,7 @@ def headed(title: str, figures: str, assumed: Assumed) -> Iterator[str]:
     """What stands above a picture."""
     yield text(MARGIN, 34, cut(title, WIDTH - 2 * MARGIN, 25), 18, "ink strong")
     yield text(MARGIN, 56, cut(figures, WIDTH - 2 * MARGIN, 12), 12)
-    yield text(MARGIN, 74, f"Assumed: {assumed.name}. {assumed.ceilings}.", 12, "faint")
+    yield text(MARGIN, 74, f"Assumed: {assumed.name}. {assumed.roofline}.", 12, "faint")
 
 
 def _rows(plan: Plan, assumed: Assumed) -> list[list[Row]]:
@@ -180,9 +180,9 @@ def _rows(plan: Plan, assumed: Assumed) -> list[list[Row]]:
         tables.append(Row(named(layout, table), f"2^{log_height}", title))
     above, below = ({name: Row(name, title=name) for name in group.values()} for group in (ABOVE, BELOW))
     layers: dict[str, Row] = {}
-    total = sum(assumed.ceilings.modelled(task.cost).seconds for task in plan.tasks.values())
+    total = sum(assumed.roofline.modelled(task.cost).seconds for task in plan.tasks.values())
     for task in plan.tasks.values():
-        column, whole = column_of(task), assumed.ceilings.modelled(task.cost)
+        column, whole = column_of(task), assumed.roofline.modelled(task.cost)
         after = ", ".join(dict.fromkeys(_place(plan.tasks[key]) for key in task.needs)) or "nothing"
         costs = plan.costs.by_table(task.round, task.name)
         if not costs:
@@ -195,7 +195,7 @@ def _rows(plan: Plan, assumed: Assumed) -> list[list[Row]]:
                 row = layers.setdefault(task.name, Row(f"FRI layer {task.name}", title=f"FRI layer {task.name}"))
             row.cells[column].append(Box(whole.seconds, whole.bound, title))
             continue
-        parts = {table: assumed.ceilings.modelled(cost) for table, cost in costs.items()}
+        parts = {table: assumed.roofline.modelled(cost) for table, cost in costs.items()}
         scale = whole.seconds / (sum(part.seconds for part in parts.values()) or 1)
         beside = f"\nin one task with {len(parts) - 1} other tables" if len(parts) > 1 else ""
         for table, part in parts.items():

@@ -55,7 +55,7 @@ def proof_page(observation: Observation) -> str:
 <p class="said">{escape(sentence(observation))}</p>
 {findings_html(findings(observation))}
 <p>{MODELLED} marks what is modelled: a floor is the shortest time that the plan's operations and bytes can take at the
-assumed rates ({escape(observation.ceilings)}); tables that share a task share its time as the plan divides it.
+assumed rates ({escape(observation.roofline)}); tables that share a task share its time as the plan divides it.
 {_device_text(observation)}</p>
 <h2>Time line</h2>
 {rounds_legend(groups(observation))}
@@ -402,10 +402,10 @@ def _tables(observation: Observation) -> str:
 
 
 def _stages(observation: Observation) -> str:
-    floors = {"prove": sum(one.floor for one in observation.rounds)}
+    lower_bounds = {"prove": sum(one.floor for one in observation.rounds)}
     rows = []
     for stage in observation.stages:
-        floor = floors.get(stage.name, 0.0)
+        floor = lower_bounds.get(stage.name, 0.0)
         by = f"{stage.name} (worker)" if stage.by_worker else stage.name
         rows.append(
             [

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from graphprover.graphs.planner.costs import kept_by_size
 from graphprover.graphs.planner.plan import Plan, make_plan, make_plans_of_shard
-from graphprover.graphs.planner.roofline import Ceilings
+from graphprover.graphs.planner.roofline import Roofline
 from graphprover.graphs.planner.shard_memory import Given, On, ShardsPlan, plan_keeping
 from graphprover.graphs.proof_graph import Keep
 
@@ -58,7 +58,7 @@ class ShardsTimes:
 
     shards: Given
     device: On
-    ceilings: Ceilings
+    roofline: Roofline
 
     @cached_property
     def all_kept(self) -> Timed:
@@ -92,7 +92,7 @@ class ShardsTimes:
         order = [*((COMMIT, index) for index in range(count)), *((FINISH, index) for index in reversed(range(count)))]
         for name, index in order:
             of_graph = plans[index][name == FINISH]
-            seconds = sum(self.ceilings.modelled(task.cost).seconds for task in of_graph.tasks.values())
+            seconds = sum(self.roofline.modelled(task.cost).seconds for task in of_graph.tasks.values())
             peak = waiting[index] + of_graph.peak_bytes(on.threads) - kept_by_size(of_graph.layout)
             held = waiting[index] + (plan.shards[index].kept if name == FINISH else 0)
             yield Part(name, index, of_graph, now, seconds, held, peak)

@@ -39,7 +39,7 @@ class TaskTelemetry:
     machine: Machine
     executor: str
     versions: Mapping[str, str]
-    ceilings: str
+    roofline: str
     memory: Memory
     processor: Processor
     keep: str  # what the device keeps of the shard between the two
@@ -139,7 +139,7 @@ def merged_observation(
         tasks=tuple(sorted(tasks, key=lambda task: task.start)),
         memory=max((worker.memory for worker in workers.values()), key=lambda memory: memory.peak),
         processor=max((worker.processor for worker in workers.values()), key=lambda processor: processor.lacked),
-        ceilings=first.ceilings,
+        roofline=first.roofline,
         security=security,
         sizes=sizes_of_all(proof, shards),
         shards=tuple(shards),

@@ -47,7 +47,7 @@ class Observation:
     tasks: tuple[ObservedTask, ...]  # by when they began
     memory: Memory
     processor: Processor  # of several workers, of the one that lacked most of it
-    ceilings: str  # the rates of the floors, for people
+    roofline: str  # the rates of the floors, for people
     security: Security
     sizes: Mapping[str, int]  # bytes of the proof by part
     sums: Sums | None = None  # where tasks were left out
@@ -213,7 +213,7 @@ class Observation:
         more = {
             "versions": dict(self.versions),
             "machine": asdict(self.machine),
-            "ceilings": self.ceilings,
+            "ceilings": self.roofline,
             "parameters": asdict(self.parameters),
             "tables": [_but_no_shard(asdict(table)) for table in self.tables],
             "table_times": [asdict(one) | {"ratio": one.ratio} for one in self.table_times],

@@ -89,9 +89,9 @@ def _round(name: str, tasks: Sequence[ObservedTask], starved: bool) -> Round:
         spans.setdefault(task.shard, []).append((task.device_start, task.device_end))
     seconds = sum(map(covered, spans.values()))
     worked = sum(task.worked for task in tasks)
-    floors: dict[str, float] = {}
+    lower_bounds: dict[str, float] = {}
     for task in tasks:
-        floors[task.planned.bound] = floors.get(task.planned.bound, 0.0) + task.planned.seconds
+        lower_bounds[task.planned.bound] = lower_bounds.get(task.planned.bound, 0.0) + task.planned.seconds
     return Round(
         name,
         len(tasks),
@@ -103,7 +103,7 @@ def _round(name: str, tasks: Sequence[ObservedTask], starved: bool) -> Round:
         sum(task.launches for task in tasks),
         sum(task.uploaded for task in tasks),
         sum(task.downloaded for task in tasks),
-        sum(floors.values()),
-        max(floors, key=floors.__getitem__),
+        sum(lower_bounds.values()),
+        max(lower_bounds, key=lower_bounds.__getitem__),
         STARVED if starved else HOST if worked > sum(task.device_seconds for task in tasks) / 2 else DEVICE,
     )

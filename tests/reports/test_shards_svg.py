@@ -28,7 +28,7 @@ def times_of(heights: list[int]) -> ShardsTimes:
     """A table a shard, of so many rows by their log2."""
     statement = as_trace_tasks(Statement([synthetic.table(log_rows, 20, 5) for log_rows in heights]))
     prepared = prepare_shards(shards_of(statement, [[table] for table in range(len(heights))]), parameters=FEW)
-    return ShardsTimes(prepared.shapes, On(CPU_BATCH, 2, False), CPU.ceilings)
+    return ShardsTimes(prepared.shapes, On(CPU_BATCH, 2, False), CPU.roofline)
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def test_parts_follow_each_other_and_peaks_are_those_of_the_plan(times: ShardsTi
     assert times.all_kept.seconds < times.nothing_kept.seconds and times.heaviest == 1
     assert times.all_kept.plan.peak.bytes > times.nothing_kept.plan.peak.bytes
     alone = times.alone(1)
-    whole = sum(CPU.ceilings.modelled(task.cost).seconds for task in alone.tasks.values())
+    whole = sum(CPU.roofline.modelled(task.cost).seconds for task in alone.tasks.values())
     assert sum(part.seconds for part in times.all_kept.by_shard[1].values()) == pytest.approx(whole)
 
 
