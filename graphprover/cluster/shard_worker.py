@@ -131,7 +131,7 @@ def commit_one(part: Part, device: Device) -> Held:
         held = Held(committed.digest, shard.header, telemetry)
         held.source, held.token, held.keep = source, part.token, planned.keep
         held.nbytes = planned.kept + given_bytes(device, shard)
-        held.store.fill(committed.kept, device, held.nbytes)
+        held.store.fill(committed.cached, device, held.nbytes)
     held.seconds = _stages(times)
     _held.add(held)
     return held

@@ -100,7 +100,7 @@ def prove_shards(
         shard = prepared.shards[number.index]
         with stage("prove", number):
             finisher = by(number, waiting[number.index] + plan.shards[number.index].kept)
-            proven = finisher.finish(number, shard, committed.pop().kept, joint, nonce)
+            proven = finisher.finish(number, shard, committed.pop().cached, joint, nonce)
             proof, cap = wrapped(proven, shard.header), proven.preprocessed_cap
         proofs[number.index] = proof, cap
         if check:
