@@ -91,7 +91,8 @@ def committing(
     """The task whose value is what a shard has `Committed` to."""
     begun = begin(graph, layout, label, main, preprocessed, public_values)
     cached = begun.cached_nodes(layout, keep)
-    return graph.delayed(graph.task(TRANSCRIPT, DIGEST, committed, begun.state, cached, keys=[node.key for node in cached]))
+    keys = [node.key for node in cached]
+    return graph.delayed(graph.task(TRANSCRIPT, DIGEST, committed, begun.state, cached, keys=keys))
 
 
 def finishing(
