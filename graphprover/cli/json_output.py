@@ -26,7 +26,7 @@ from graphprover.vm.statement.version import MACHINE_VERSION
 if TYPE_CHECKING:
     from graphprover.device.choose import Profile
     from graphprover.graphs.planner.plan import Plan
-    from graphprover.graphs.planner.roofline import Ceilings
+    from graphprover.graphs.planner.roofline import Roofline
     from graphprover.graphs.planner.shard_memory import ShardsPlan
     from graphprover.graphs.proof_graph import Keep
     from graphprover.jobs.jobs import Result
@@ -105,14 +105,14 @@ def rate(
     layout: Layout,
     made: Plan,
     profile: Profile,
-    ceilings: Ceilings,
+    roofline: Roofline,
     expected: Callable[[float], float] | None,
 ) -> Facts:
     """What a proof at this rate is expected to cost: ``seconds`` are those of its plan, so it takes longer.
 
     ``expected``: from that to how long it takes here; None if nothing is known of that.
     """
-    floor = sum(ceilings.modelled(task.cost).seconds for task in made.tasks.values())
+    floor = sum(roofline.modelled(task.cost).seconds for task in made.tasks.values())
     return {
         "rate": number,
         "queries": layout.parameters.num_queries,

@@ -22,7 +22,7 @@ from graphprover.graphs.progress import Tell
 from graphprover.protocol.errors import VerificationError
 from graphprover.telemetry.model import Stage
 from graphprover.telemetry.observation import Observation
-from graphprover.telemetry.subscribe import clock, give, observing
+from graphprover.telemetry.subscribe import clock, observing, publish
 
 CONNECT = "10s"  # timeout of a connection to a scheduler
 
@@ -103,7 +103,7 @@ class Cluster:
                     _log.warning("graphprover: prove-%s: %s, by %s; it is retried", name, error, result.worker)
                     return verified(frozenset({result.worker}), again=True)
             if isinstance(seen := getattr(found, "observation", None), Observation):
-                give(seen.of_worker(result.worker).with_stages([Stage("verify", started, clock())]))
+                publish(seen.of_worker(result.worker).with_stages([Stage("verify", started, clock())]))
             return proof, checked
 
         proved = verified()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from graphprover.cluster.results import Commitment
 from graphprover.cluster.tasks import TaskResult
-from graphprover.telemetry.merge import Asked
+from graphprover.telemetry.merge import TaskReply
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +22,7 @@ class Version:
     worker: str  # its address
     token: str  # names the arrays that the worker retains of the shard
     result: TaskResult
-    asked: Asked | None  # observation of the task, if requested
+    asked: TaskReply | None  # observation of the task, if requested
 
 
 def differing(first: Sequence[Version], second: Mapping[int, Version]) -> list[int]:

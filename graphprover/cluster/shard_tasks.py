@@ -22,7 +22,7 @@ from graphprover.proof.proof import Proof
 from graphprover.protocol.errors import VerificationError, shard_error
 from graphprover.protocol.joint import Joint
 from graphprover.protocol.proof import BatchProof
-from graphprover.telemetry.merge import Asked, SeenPart
+from graphprover.telemetry.merge import TaskReply, TaskTelemetry
 from graphprover.telemetry.subscribe import clock, observing
 
 COMMIT, FINISH = "commit", "finish"  # the tasks of a shard: functions of `graphprover.cluster.worker`
@@ -56,7 +56,7 @@ class ShardTasks:
     batches: dict[int, BatchProof] = field(default_factory=dict)  # by index: decoded payloads of valid shards
     observe: bool = field(default_factory=observing)
     sent: dict[tuple[int, str], float] = field(default_factory=dict)  # by index and task: time on `clock`
-    finished: dict[int, Asked] = field(default_factory=dict)  # by index: observations of the second tasks
+    finished: dict[int, TaskReply] = field(default_factory=dict)  # by index: observations of the second tasks
 
     @property
     def numbers(self) -> list[ShardNumber]:
@@ -187,12 +187,14 @@ class ShardTasks:
     def _warn(self, refused: Refused) -> None:
         _log.warning("graphprover: prove-%s: %s, by %s", self.name, refused.error, refused.worker)
 
-    def _asked(self, number: ShardNumber, function: str, value: Any) -> Asked | None:
+    def _asked(self, number: ShardNumber, function: str, value: Any) -> TaskReply | None:
         """Return the observation in a result, if one was requested."""
         if not self.observe:
             return None
         sent, came = self.sent[number.index, function], clock()
-        return Asked(expect_type(getattr(value, "seen", None), SeenPart), sent, came, _pickled_size(value))
+        return TaskReply(
+            expect_type(getattr(value, "telemetry", None), TaskTelemetry), sent, came, _pickled_size(value)
+        )
 
     def _task(
         self, number: ShardNumber, function: str, token: str, avoid: Mapping[int, frozenset[str]], *more: Any

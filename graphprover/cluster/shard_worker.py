@@ -23,8 +23,8 @@ from graphprover.graphs.observer import (
     Observer,
     around_tasks,
     machine,
+    observed_tables,
     observer_for,
-    seen_tables,
     versions,
 )
 from graphprover.graphs.planner.plan import Peak
@@ -39,7 +39,7 @@ from graphprover.prover.observe import made_in
 from graphprover.prover.peak_memory import given_bytes
 from graphprover.prover.prepare import Prepared, PreparedShards, wrapped
 from graphprover.prover.sharded import InShards
-from graphprover.telemetry.merge import SeenPart
+from graphprover.telemetry.merge import TaskTelemetry
 from graphprover.telemetry.model import Memory, Stage
 from graphprover.telemetry.subscribe import observing, on_clock
 
@@ -58,7 +58,7 @@ class FinishedShard:
     proof: Proof
     seconds: Mapping[str, float]  # by stage: "prepare", "wait", "prove"
     recomputed: bool  # its retained arrays were lost
-    seen: SeenPart | None  # observation, if requested
+    telemetry: TaskTelemetry | None  # observation, if requested
 
     def __sizeof__(self) -> int:
         """Return the size in bytes for Dask."""
@@ -91,9 +91,9 @@ class Store:
 class CommittedShard:
     """A shard that has committed; in its own process with the retained arrays, elsewhere without them."""
 
-    def __init__(self, digest: bytes, header: Proof, seen: SeenPart | None = None) -> None:
+    def __init__(self, digest: bytes, header: Proof, telemetry: TaskTelemetry | None = None) -> None:
         self.digest, self.header = digest, header  # the header is a proof without payload
-        self.seen = seen  # observation, if requested
+        self.telemetry = telemetry  # observation, if requested
         self.source: Source | None = None  # see `_source`
         self.token, self.nbytes = "", 0
         self.keep: Keep | None = None  # None in other processes
@@ -106,7 +106,7 @@ class CommittedShard:
         return object.__sizeof__(self) + self.nbytes
 
     def __reduce__(self) -> Any:
-        return CommittedShard, (self.digest, self.header, self.seen)
+        return CommittedShard, (self.digest, self.header, self.telemetry)
 
 
 def commit_shard(request: ShardRequest, device: Device) -> CommittedShard:
@@ -126,11 +126,13 @@ def commit_shard(request: ShardRequest, device: Device) -> CommittedShard:
         with _observed(device, request, shard) as observed:
             committed = observed.prover.commit(request.number, shard, planned.keep)
         times.append(time.perf_counter())
-        seen = observed.seen(COMMIT, times, planned, peak.bytes - given_bytes(device, shard)) if observing() else None
-        result = CommittedShard(committed.digest, shard.header, seen)
+        telemetry = (
+            observed.telemetry(COMMIT, times, planned, peak.bytes - given_bytes(device, shard)) if observing() else None
+        )
+        result = CommittedShard(committed.digest, shard.header, telemetry)
         result.source, result.token, result.keep = source, request.token, planned.keep
         result.nbytes = planned.kept + given_bytes(device, shard)
-        result.store.fill(committed.kept, device, result.nbytes)
+        result.store.fill(committed.cached, device, result.nbytes)
     result.seconds = _stages(times)
     _committed.add(result)
     return result
@@ -162,12 +164,14 @@ def finish_shard(
             proof = wrapped(proven, shard.header)
         store.drop()
         times.append(time.perf_counter())
-        seen = None
+        telemetry = None
         if observing():
             of_shard = plan_keeping([(shard.layout, shard.traces)], On.of(device), planned or Keep.NOTHING).shards[0]
             more = peak.bytes - given_bytes(device, shard) - of_shard.kept * retained
-            seen = observed.seen(PROVE, times, of_shard, more, sizes_of(proof, shard.layout, decoded=proven.proof))
-    return FinishedShard(proof, _stages(times), recomputed, seen)
+            telemetry = observed.telemetry(
+                PROVE, times, of_shard, more, sizes_of(proof, shard.layout, decoded=proven.proof)
+            )
+    return FinishedShard(proof, _stages(times), recomputed, telemetry)
 
 
 def _source(request: ShardRequest, device: Device) -> Source:
@@ -209,24 +213,24 @@ class _Observed:
     observer: Observer | None
     graphs: list[GraphOfProof]
 
-    def seen(
+    def telemetry(
         self, stage: str, times: list[float], plan: ShardPlan, peak: int, sizes: Mapping[str, int] | None = None
-    ) -> SeenPart:
+    ) -> TaskTelemetry:
         """Return the observation of a task; ``peak``: planned bytes beyond those in use before it."""
         assert self.observer is not None
         device, began = self.prover.device, on_clock(times[0])
-        return SeenPart(
+        return TaskTelemetry(
             stages=tuple(
                 Stage(name, on_clock(times[i]), on_clock(times[i + 1]), by_worker=True)
                 for i, name in enumerate(("prepare", "wait", stage))
             ),
             tasks=self.observer.tasks(self.graphs, began),
-            tables=seen_tables(self.shard.layout),
+            tables=observed_tables(self.shard.layout),
             device=device.kind,
             machine=machine(device),
             executor=THREADS,
             versions=versions(device.kind != CPU),
-            ceilings=str(assumed(device.kind, device.threads)),
+            roofline=str(assumed(device.kind, device.threads)),
             memory=Memory(self.observer.before, device.memory.peak, peak),
             processor=self.observer.processor,
             keep=plan.keep.name.lower(),

@@ -25,9 +25,9 @@ from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.errors import VerificationError, shard_error
 from graphprover.protocol.joint import Joint
 from graphprover.protocol.proof import BatchProof
-from graphprover.telemetry.merge import joined_sight
+from graphprover.telemetry.merge import merged_observation
 from graphprover.telemetry.model import Stage
-from graphprover.telemetry.subscribe import clock, give
+from graphprover.telemetry.subscribe import clock, publish
 from graphprover.verifier import Expected, Verdict
 
 DRAW = "joint challenge"  # the client's stage between the two tasks
@@ -76,7 +76,9 @@ def prove_parts(
             stages = Stage("prove", began, found.finished), found.draw, Stage("join", found.finished, clock())
             commits = [version.asked for version in found.versions if version.asked]
             finishes = [tasks.finished[index] for index in range(len(subjects))]
-            give(joined_sight(name, found.proof, commits, finishes, found.checks, stages, found.verdict.security))
+            publish(
+                merged_observation(name, found.proof, commits, finishes, found.checks, stages, found.verdict.security)
+            )
         return found.proof, found.verdict
     finally:
         tasks.release()

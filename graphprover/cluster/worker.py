@@ -29,7 +29,7 @@ from graphprover.device import CpuDevice, Device, DeviceLost
 from graphprover.device.choose import AUTO, CPU, profile_of
 from graphprover.jobs.warmup import prove_smallest
 from graphprover.prover.local import Made
-from graphprover.telemetry.merge import SeenPart
+from graphprover.telemetry.merge import TaskTelemetry
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
 MOST_MMAP = 32 << 20  # bytes: the most to which glibc raises its threshold
@@ -77,7 +77,7 @@ def commit(payload: bytes) -> CommittedShard:
         result = measured_shard(
             lambda device: commit_shard(request, device), _own(request.device, worker), request.observe
         )
-        result.seen = _by(worker, result.seen)
+        result.telemetry = _by(worker, result.telemetry)
         return result
 
 
@@ -90,12 +90,12 @@ def finish(payload: bytes, committed: CommittedShard | None = None) -> FinishedS
         made = measured_shard(
             lambda device: finish_shard(request, joint, nonce, committed, device), own, request.observe
         )
-        return replace(made, seen=_by(worker, made.seen))
+        return replace(made, telemetry=_by(worker, made.telemetry))
 
 
-def _by(worker: Worker, seen: SeenPart | None) -> SeenPart | None:
+def _by(worker: Worker, telemetry: TaskTelemetry | None) -> TaskTelemetry | None:
     """Return an observation with the worker's address: events with the address may come after the result."""
-    return replace(seen, worker=worker.address) if seen else None
+    return replace(telemetry, worker=worker.address) if telemetry else None
 
 
 @contextmanager

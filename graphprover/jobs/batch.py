@@ -11,7 +11,7 @@ from graphprover.device import Device, DeviceLost
 from graphprover.device.choose import device_for
 from graphprover.graphs.executor_names import LOCAL, THREADS
 from graphprover.jobs.jobs import Job, Result, made
-from graphprover.telemetry.subscribe import give
+from graphprover.telemetry.subscribe import publish
 
 Begun = Callable[[Job, str], None]
 Weighed = Sequence[tuple[int, Job]]
@@ -95,7 +95,7 @@ def _by_cluster(weighed: Weighed, executor: Any, device: Device | str, begun: Be
             for job, theirs, error in batch.results(result):
                 checker.forget(job)
                 if theirs and theirs.observation:
-                    theirs = replace(theirs, observation=give(theirs.observation.of_worker(result.worker)))
+                    theirs = replace(theirs, observation=publish(theirs.observation.of_worker(result.worker)))
                 yield Result(job, theirs, error, result.worker, result.attempts)
 
 

@@ -102,7 +102,7 @@ def _corrupt(result: Any) -> Any:
     if isinstance(result, list):
         return [_corrupt(one) for one in result]
     if isinstance(result, CommittedShard):
-        return CommittedShard(bytes(len(result.digest)), result.header, result.seen)
+        return CommittedShard(bytes(len(result.digest)), result.header, result.telemetry)
     payload = bytearray(result.proof.payload)
     payload[len(payload) // 2] ^= 1
     return replace(result, proof=replace(result.proof, payload=bytes(payload)))
