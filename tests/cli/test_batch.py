@@ -196,7 +196,7 @@ def test_resuming_keeps_what_is_good_and_makes_the_rest(capsys: pytest.CaptureFi
     found = batch("--resume")
     total = found.pop("total")
     assert (total["made"], total["kept"]) == (4, 1) and found["leaves"]["outcome"] == "kept"
-    assert found["4"]["again"] == "it is of another run" and found["6"]["again"] is None
+    assert found["4"]["again"] == "it proves another run" and found["6"]["again"] is None
     assert found["3"]["again"] and found["5"]["again"]
     assert f"(not the one that was there: {found['3']['again']})" in capsys.readouterr().err
     assert {path.name: path.read_bytes() for path in Path("proofs").iterdir()} == good
@@ -247,25 +247,34 @@ def test_a_batch_that_is_ended_can_be_resumed(sent: str, ending: str) -> None:
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        (["--workers", "2"], "--workers: threads starts none; processes and cuda do"),
+        (["--workers", "2"], "--workers: threads starts no workers; processes and cuda do"),
         (["--pool", "much"], "--pool: 'much' is neither a number of bytes"),
         (["--memory-limit", "1.5"], "--memory-limit: 1.5 is neither a number of bytes, as 40GiB, nor a share, as 0.8"),
-        (["--executor", "tcp://x:1", "--workers", "2"], "--workers: the workers of tcp://x:1 run already: start more"),
-        (["--executor", "tcp://x:1", "--memory-limit", "1GiB"], "--memory-limit: the workers of tcp://x:1 run already"),
-        (["--mps"], "--mps: threads starts no processes for GPUs; cuda does"),
-        (["--executor", "processes", "--mps"], "--mps: processes starts no processes for GPUs; cuda does"),
-        (["--executor", "tcp://x:1", "--mps"], "--mps: the workers of tcp://x:1 run already: start NVIDIA's service"),
-        (["--dashboard"], "--dashboard: threads shows none; processes and cuda get one"),
+        (
+            ["--executor", "tcp://x:1", "--workers", "2"],
+            "--workers: the workers of tcp://x:1 are already running: start more",
+        ),
+        (
+            ["--executor", "tcp://x:1", "--memory-limit", "1GiB"],
+            "--memory-limit: the workers of tcp://x:1 are already running",
+        ),
+        (["--mps"], "--mps: threads starts no GPU processes; cuda does"),
+        (["--executor", "processes", "--mps"], "--mps: processes starts no GPU processes; cuda does"),
+        (
+            ["--executor", "tcp://x:1", "--mps"],
+            "--mps: the workers of tcp://x:1 are already running: start NVIDIA's service",
+        ),
+        (["--dashboard"], "--dashboard: threads has no dashboard; the option is for processes and cuda"),
         (
             ["--executor", "tcp://x:1", "--dashboard"],
-            "--dashboard: tcp://x:1 has its own, at its scheduler's; processes",
+            "--dashboard: tcp://x:1 has its own dashboard, at its scheduler; the option",
         ),
         (["--device", "gpu"], "--device: device 'gpu': give auto, cpu"),
         (["--executor", "processes", "--device", "gpu"], "--device: device 'gpu': give auto, cpu"),
         (["--summary", "."], ".: exists and is not a regular file"),
-        (["--summary", "proofs/3.bin"], "--summary proofs/3.bin: a job writes its proof there"),
-        (["--trace", "proofs/3.bin"], "--trace proofs/3.bin: a job writes its proof there"),
-        (["--summary", "-", "--json"], "standard output (-) takes one thing"),
+        (["--summary", "proofs/3.bin"], "--summary proofs/3.bin: this file is the output of a job"),
+        (["--trace", "proofs/3.bin"], "--trace proofs/3.bin: this file is the output of a job"),
+        (["--summary", "-", "--json"], "standard output (-) can receive only one file"),
     ],
 )
 def test_options_that_make_no_sense(options: list[str], line: str, capsys: pytest.CaptureFixture[str]) -> None:

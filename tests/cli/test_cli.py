@@ -230,7 +230,7 @@ def test_a_packaged_example_is_no_folder_of_the_same_name(folder: Path, capsys: 
         )
     (own / "__init__.py").write_text(PROGRAM)
     assert main(["prove", "./examples/fibonacci", "-o", "own.bin"]) == OK
-    fails(["verify", "own.bin"], USAGE, capsys, "proof of 'fibonacci', which is no packaged example")
+    fails(["verify", "own.bin"], USAGE, capsys, "the proof names 'fibonacci', which is no packaged example")
     assert main(["verify", "own.bin", "./examples/fibonacci"]) == OK
 
 
@@ -317,8 +317,8 @@ def test_usage_errors(arguments: Sequence[str], cause: str, folder: Path, capsys
         (["prove", "p", "--rate", "3"], "invalid choice: 3"),
         (["prove", "p", "--rates", "3"], "unrecognized arguments: --rates 3"),
         (["--rates", "prove", "p"], "unrecognized arguments: --rates"),
-        (["prove", "p", "--max-cycles", "0"], "--max-cycles: invalid number from 1 on value: '0'"),
-        (["prove", "p", "--max-memory", "-3"], "--max-memory: invalid number from 1 on value: '-3'"),
+        (["prove", "p", "--max-cycles", "0"], "--max-cycles: invalid positive integer value: '0'"),
+        (["prove", "p", "--max-memory", "-3"], "--max-memory: invalid positive integer value: '-3'"),
         (["prove", "p", "--rate", "8", "--rate", "8"], "argument --rate: given twice"),
         (["prove", "p", "-o", "a", "--output", "b"], "argument -o/--output: given twice"),
         (["prove", "p", "--dashboard", "--dashboard"], "argument --dashboard: given twice"),
@@ -371,7 +371,7 @@ def test_an_address_is_no_file(arguments: Sequence[str], folder: Path, capsys: p
     with pytest.raises(SystemExit) as stop:
         main([*arguments, "s3://bucket/data.json"])
     assert stop.value.code == USAGE
-    assert "'s3://bucket/data.json': s3:// begins an address, and only files of this host" in capsys.readouterr().err
+    assert "'s3://bucket/data.json': URLs (s3://) are not supported: copy the file" in capsys.readouterr().err
     assert [path.name for path in folder.iterdir()] == ["doubling.py"]
 
 
@@ -543,7 +543,7 @@ def test_a_disk_that_fills_up_meanwhile_costs_no_proof(
     assert main(["prove", "doubling.py", "-o", "out.bin"]) == USAGE
     (rescued,) = (folder / "tmp").iterdir()
     line = f"graphprover: out.bin: no space left in {folder}: free space there or write elsewhere"
-    assert capsys.readouterr().err == f"{line}; the proof is in {rescued}: move it\n"
+    assert capsys.readouterr().err == f"{line}; the proof was saved as {rescued}: move it\n"
     assert main(["verify", str(rescued), "doubling.py"]) == OK
     rescued.unlink()
     capsys.readouterr()
@@ -678,7 +678,7 @@ def test_reports_of_shards(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert main(["prove", "examples/memory", "--shards", "2", *files]) == OK
     shown = capsys.readouterr()
     found = json.loads(Path(names[1]).read_text())
-    assert not shown.err and re.search(r"^  shard +commit +prove +kept, by the plan$", shown.out, re.M)
+    assert not shown.err and re.search(r"^  shard +commit +prove +cached \(planned\)$", shown.out, re.M)
     assert [[stage["name"] for stage in shard["stages"]] for shard in found["shards"]] == [["commit", "prove"]] * 2
     stages = {stage["name"]: stage for stage in found["stages"]}
     assert [*stages] == ["imports", "prepare", "wait", "prove", "verify", "write"]
@@ -705,10 +705,10 @@ def test_reports_of_guests_in_shards(tmp_path: Path) -> None:
 def test_a_report_has_a_file_that_can_be_written(capsys: pytest.CaptureFixture[str]) -> None:
     """What is wrong with it is told before anything runs."""
     for options, line in (
-        (["--report", "out.txt"], "out.txt is neither FILE.html nor FILE.json; the report as text needs no FILE"),
+        (["--report", "out.txt"], "out.txt is neither FILE.html nor FILE.json; for a text report write"),
         (["--report", "none/out.json"], "none/out.json: cannot write to its folder"),
         (["--trace", "none/out.json"], "none/out.json: cannot write to its folder"),
-        (["--trace", "-", "--json"], "standard output (-) takes one thing"),
+        (["--trace", "-", "--json"], "standard output (-) can receive only one file"),
     ):
         try:
             code: object = main(["prove", "missing.py", *options])

@@ -154,7 +154,7 @@ def test_a_proof_outlives_a_full_standard_output(tmp_path: Path) -> None:
         command = [sys.executable, "-m", "graphprover", "prove", "examples/fibonacci", "-o", "-"]
         done = subprocess.run(command, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, env=environment, text=True)
     (rescued,) = tmp_path.glob("*.bin")
-    line = f"graphprover: standard output: No space left on device; the proof is in {rescued}: move it"
+    line = f"graphprover: standard output: No space left on device; the proof was saved as {rescued}: move it"
     assert (done.returncode, done.stderr.splitlines()[-1]) == (USAGE, line)
     assert main(["verify", str(rescued), "examples/fibonacci"]) == OK
 
@@ -186,7 +186,7 @@ def test_two_files_of_a_command_are_two(tmp_path: Path, capsys: pytest.CaptureFi
         ["plan", "examples/fibonacci", "--svg", out, "--html", out],
     ):
         assert main(options) == USAGE
-        assert "out.json: two files of this command would be written there" in capsys.readouterr().err
+        assert "out.json: two options name this output file" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 
