@@ -198,7 +198,7 @@ def test_resuming_keeps_what_is_good_and_makes_the_rest(capsys: pytest.CaptureFi
     assert (total["made"], total["kept"]) == (4, 1) and found["leaves"]["outcome"] == "kept"
     assert found["4"]["again"] == "it proves another run" and found["6"]["again"] is None
     assert found["3"]["again"] and found["5"]["again"]
-    assert f"(not the one that was there: {found['3']['again']})" in capsys.readouterr().err
+    assert f"(replaced the existing proof: {found['3']['again']})" in capsys.readouterr().err
     assert {path.name: path.read_bytes() for path in Path("proofs").iterdir()} == good
     assert batch("--resume")["total"]["kept"] == 5
     assert batch()["total"]["made"] == 5
