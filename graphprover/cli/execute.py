@@ -177,7 +177,7 @@ def execution_report(found: Facts, output: bytes) -> list[Block]:
     mix = [(name, count, f"{count / total:.1%}") for name, count in found["instructions"].items()]
     lines = {
         "cycles": f"{total:,}",
-        "in blocks": f"{found['cycles_in_blocks'] / total:.0%}",
+        "compiled": f"{found['cycles_in_blocks'] / total:.0%} of cycles",
         "misaligned": f"{found['misaligned']:,} loads and stores",
         "memory": f"{found['memory_bytes'] / 1024:,.0f} KiB",
         "speed": f"{total / found['seconds'] / 1e6:,.1f} M instructions/s",

@@ -1,4 +1,4 @@
-"""``graphprover batch``, and ``prove`` by workers: what is done is on disk, whoever dies, and nothing is done twice."""
+"""``graphprover batch``, and ``prove`` on workers: finished proofs survive any failure, and are not repeated."""
 
 import json
 import logging
@@ -63,7 +63,7 @@ program = "leaves.elf"
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory with programs, inputs, and a batch of six jobs of which one fails."""
+    """Create a working directory with programs, inputs, and a batch of six jobs of which one fails."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "doubling.py").write_text(WAITING)
     (tmp_path / "fib.elf").write_bytes(GUEST)
@@ -78,13 +78,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    """A cluster of one worker."""
+    """Start a cluster of one worker."""
     with LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster:
         yield cluster.scheduler_address
 
 
 def batch(*options: str, code: int = OK) -> dict[str, dict[str, Any]]:
-    """What has become of each job of a batch in this process, and of all of them by the name "total"."""
+    """Run a batch in this process, and return the outcomes by job name, and the whole batch as "total"."""
     Path("summary").unlink(missing_ok=True)
     assert main(["batch", "jobs.toml", "--summary", "summary", *options]) == code
     return summary()
@@ -212,7 +212,7 @@ def process(*options: str) -> "subprocess.Popen[str]":
 
 
 def until(true: Callable[[], Any], running: "subprocess.Popen[str]") -> None:
-    """Wait for that while a batch runs."""
+    """Wait for a condition while a batch runs."""
     deadline = time.monotonic() + 300
     while not true():
         assert running.poll() is None and time.monotonic() < deadline, "nothing happened"
@@ -284,7 +284,7 @@ def test_options_that_make_no_sense(options: list[str], line: str, capsys: pytes
 
 
 def test_what_fails_in_a_process_is_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither Dask's log of it nor its payload; and no folder is left of the sources of a program."""
+    """Dask logs neither the error nor its message, and no folder with a program's sources remains."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     running = process("--executor", "processes", "--workers", "1")
     _, error = running.communicate(timeout=120)
@@ -315,7 +315,7 @@ def test_dask_logs_nothing_of_a_lost_scheduler(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_worker_runs_what_prove_proves(address: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """All that is said, and the bytes, are as at home; the sources of a program travel."""
+    """Output and bytes equal a local proof; the sources of a program are sent to the worker."""
     one = ["prove", "doubling.py", "--input", "inputs/3", "--security", "30", "--json"]
     for options in (one, ["prove", "leaves.elf", "--exit-code", "3", "--commit-input", "--security", "30", "--json"]):
         assert main([*options, "-o", "proof.bin"]) == OK
@@ -355,11 +355,11 @@ def test_a_worker_runs_what_prove_proves(address: str, capsys: pytest.CaptureFix
         assert (
             there.out,
             re.sub(r", by tcp://\S+", "", there.err),
-        ) == here  # of a proof that does not hold it says whose
+        ) == here  # the error of an invalid proof names it
 
 
 def test_what_is_seen_of_a_batch_is_small(address: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The sums of each proof, by whoever makes it; all of it where there is one."""
+    """Reports have the sums of each proof on every executor, and the whole observation of a single proof."""
     for executor in ([], ["--executor", address]):
         options = ["--report", "out.json", "--trace", "trace", "--report", "--json", *executor]
         batch(*options, code=FAILED)
@@ -419,7 +419,7 @@ def test_five_kills_lose_nothing() -> None:
     assert found["total"]["made"] == 60 and found["total"]["failed"] == 0
     assert sum(job["tries"] - 1 for job in found.values() if "tries" in job) > 0, "no kill has hit a proof"
 
-    # All are what the jobs ask for, and some are made again, here.
+    # All proofs match their jobs. Some are recomputed in this process.
     some = {path: path.read_bytes() for path in (Path(f"proofs/{name}.bin") for name in ("fib0", *range(0, 58, 5)))}
     for path in some:
         path.unlink()
@@ -429,7 +429,7 @@ def test_five_kills_lose_nothing() -> None:
 
 
 def workers(client: int) -> list[psutil.Process]:
-    """The processes that make proofs."""
+    """Return the ids of the processes that make proofs."""
     found = []
     for child in psutil.Process(client).children(recursive=True):
         try:

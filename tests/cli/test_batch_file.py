@@ -1,4 +1,4 @@
-"""Batch files: what they ask for, and everything that can be wrong with them."""
+"""Batch files: their jobs, and every kind of error in them."""
 
 import re
 from pathlib import Path
@@ -16,7 +16,7 @@ GUEST = '[[job]]\nprogram = "guest.elf"\noutput = "g"\n'
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A guest and its inputs in a folder, named from another."""
+    """Create a guest and its inputs in a subfolder of the working directory."""
     monkeypatch.chdir(tmp_path)
     inputs = tmp_path / "here/inputs"
     inputs.mkdir(parents=True)
@@ -181,7 +181,7 @@ def test_defaults_are_those_of_prove_and_jobs_come_before_them() -> None:
         (FIRST.replace('"a"', '"guest.elf/a"'), "job 1: output: here/guest.elf: File exists"),
     ],
 )
-def test_what_is_wrong_is_told_in_a_line(text: str, line: str, folder: Path) -> None:
+def test_an_error_is_a_line(text: str, line: str, folder: Path) -> None:
     before = {path for path in folder.rglob("*") if "__pycache__" not in path.parts}
     with pytest.raises(UsageError) as raised:
         read(text)
@@ -224,7 +224,7 @@ def test_braces_and_zeros_in_names() -> None:
     assert (name, output) == ("{}", "here/{" + "1".zfill(20) + "}")
 
 
-def test_everything_that_is_wrong_is_told_at_once() -> None:
+def test_all_errors_are_reported_together() -> None:
     with pytest.raises(UsageError) as raised:
         read(FIRST + "no = 1\n" + GUEST.replace("guest.elf", "no.elf") + GUEST + "rate = 3\n")
     assert [line.split(": ")[1:3] for line in raised.value.args] == [
@@ -243,6 +243,6 @@ def test_a_verifying_key_runs_nothing(folder: Path) -> None:
 
 
 def test_bad_files_end_with_a_line_each() -> None:
-    """Some of what tests/cli/fuzz_batch.py does by the thousand."""
+    """Run a few of the cases of tests/cli/fuzz_batch.py."""
     found = fuzz(150, seed=1)
     assert found.judged.total() == 150 and not found.amiss
