@@ -23,7 +23,8 @@ def expected_seconds(pace: float, lower_bound: float) -> float:
 
 def pace_text(pace: float) -> str:
     """Return how the expected seconds were found, for people: a line that fits a narrow terminal."""
-    return f"here: this machine if idle, {PROOF_BESIDE_PACE * pace:.1f} times the floor (kernels took {pace:.1f} times)"
+    factor = f"{PROOF_BESIDE_PACE * pace:.1f} times the least time"
+    return f"expected: this host if idle, {factor} (kernels took {pace:.1f} times)"
 
 
 def measured_pace(device: CpuDevice) -> float:

@@ -170,7 +170,7 @@ def test_nothing_is_left_to_compile_when_all_is_warm(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "graphprover", "warm"]
     subprocess.run(command, cwd=ROOT, check=True)
     again = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
-    assert (again.stdout, again.stderr) == ("all kernels of the CPU were there\n", "")
+    assert (again.stdout, again.stderr) == ("all kernels for the CPU were cached\n", "")
     files = [str(tmp_path / "proof"), str(tmp_path / "key"), "examples/guests/sha256.elf"]
     proved = subprocess.run([sys.executable, "-c", PROVE, *files], cwd=ROOT, check=True, capture_output=True, text=True)
     assert proved.stdout.splitlines()[-1] == "[0, 0, 0, 0, 0] []", proved.stdout
