@@ -15,10 +15,18 @@ from graphprover.statement.cells import cells_per_row
 from graphprover.statement.trace_task import TraceTask
 from graphprover.vm.executor.execute import Execution, execute
 from graphprover.vm.executor.record import Memory, Registers
-from graphprover.vm.statement.shape import KECCAK_CALL, MIN_ROWS, may_have_few, packing, policy_at, rows_for, table_for
+from graphprover.vm.statement.shape import (
+    KECCAK_CALL,
+    MIN_ROWS,
+    may_have_sparse_range,
+    packing,
+    policy_at,
+    rows_for,
+    table_for,
+)
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import TableNumber, name_of
-from graphprover.vm.tables.fixed import FewNumbers
+from graphprover.vm.tables.fixed import SparseRange
 from graphprover.vm.tables.keccak_f import EVENS
 from graphprover.vm.tables.state import REGISTER_COUNT, Region
 from graphprover.vm.traces.counts import SIZES, TABLES
@@ -108,7 +116,7 @@ def _others(machine: Machine, memory: Memory, words: int, calls: int) -> Iterato
 
 def _looked_up(machine: Machine, execution: Execution) -> Iterator[tuple[int, int, int]]:
     """The same of the tables of numbers and powers. Which numbers a short run asks for takes its traces."""
-    few = _few_numbers(machine, execution)
+    few = _sparse_range(machine, execution)
     for number, tags in TABLES.items():
         if number == TableNumber.NUMBERS and few:
             yield from few
@@ -116,15 +124,15 @@ def _looked_up(machine: Machine, execution: Execution) -> Iterator[tuple[int, in
             yield number, SIZES[tags[0]], SIZES[tags[0]]
 
 
-def _few_numbers(machine: Machine, execution: Execution) -> list[tuple[int, int, int]]:
+def _sparse_range(machine: Machine, execution: Execution) -> list[tuple[int, int, int]]:
     """The same of few numbers; nothing for a run that has all, or no proof."""
     found: list[tuple[int, int, int]] = []
-    if not may_have_few(execution.cycles, shards=1):
+    if not may_have_sparse_range(execution.cycles, shards=1):
         return found
     with suppress(Unprovable):
         statement = statement_of_run(machine, execute(machine.image, execution.input, record=True))
         for table in statement.tables:
-            if isinstance(table.air, FewNumbers):
+            if isinstance(table.air, SparseRange):
                 assert isinstance(table.main, TraceTask)
-                found.append((TableNumber.FEW_NUMBERS, table.main.shape[1], table.main.fixed["asked"].shape[1]))
+                found.append((TableNumber.SPARSE_RANGE, table.main.shape[1], table.main.fixed["asked"].shape[1]))
     return found

@@ -41,7 +41,7 @@ from graphprover.vm.statement.times import check_times
 from graphprover.vm.tables.bump import Bump
 from graphprover.vm.tables.chips import chip_table
 from graphprover.vm.tables.entries import program_entries
-from graphprover.vm.tables.fixed import FewNumbers, Numbers, Powers
+from graphprover.vm.tables.fixed import Numbers, Powers, SparseRange
 from graphprover.vm.tables.keccak_f import EVENS, Even, KeccakF
 from graphprover.vm.tables.limbs import HALF
 from graphprover.vm.tables.mixed import Mixed
@@ -63,7 +63,7 @@ _AIRS: dict[int, Callable[[], Air]] = {
     TableNumber.REGISTERS: RegisterFile,
     TableNumber.BUMP: Bump,
     TableNumber.NUMBERS: Numbers,
-    TableNumber.FEW_NUMBERS: FewNumbers,
+    TableNumber.SPARSE_RANGE: SparseRange,
     TableNumber.POWERS: Powers,
     TableNumber.KECCAK_F: KeccakF,
     TableNumber.EVEN: Even,
@@ -262,7 +262,7 @@ class ProgramStatements:
 def kind_of(tables: Iterable[Table]) -> Kind:
     """Of a statement, or a shard of one, with these tables."""
     airs = {type(table.air) for table in tables}
-    return Kind.SHORT if FewNumbers in airs else Kind.FIRST if RegisterFile in airs else Kind.OTHER
+    return Kind.SHORT if SparseRange in airs else Kind.FIRST if RegisterFile in airs else Kind.OTHER
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,7 @@ class TableNumber(IntEnum):
     ZERO_ABOVE = 7  # from the end of the output on
     BUMP = 8
     NUMBERS = 9
-    FEW_NUMBERS = 10  # in place of NUMBERS
+    SPARSE_RANGE = 10  # in place of NUMBERS
     POWERS = 11
     KECCAK_F = 12
     EVEN = 13

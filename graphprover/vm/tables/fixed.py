@@ -28,13 +28,13 @@ class Numbers(Air):
         _provide(t, t.a, t.b, t.bit, t.both)
 
 
-class FewNumbers(Air):
+class SparseRange(Air):
     """Some of these numbers, which a short run asks for, each given by its bits: any may be there, and more than once.
 
     Rows that the run does not need are the number 0, which nobody looks up in them.
     """
 
-    name = "few_numbers"
+    name = "sparse_range"
     columns = ("a[8]", "b[8]", "both", "half", "sign", "bytes", "and")  # bits from the lowest on
 
     def define(self, t: TableBuilder) -> None:

@@ -17,7 +17,7 @@ from graphprover.field import P
 from graphprover.statement.trace_task import TraceTask
 from graphprover.vm.kernels import count_entries, count_keys
 from graphprover.vm.kernels.keys import KEY_WORDS, TERM_WORDS, Keys
-from graphprover.vm.statement.shape import MOST_FEW, few_packing
+from graphprover.vm.statement.shape import SPARSE_NUMBERS, sparse_range_packing
 from graphprover.vm.statement.table_numbers import TableNumber
 from graphprover.vm.tables.buses import LOOKUPS, VM, Tag, tag_of
 from graphprover.vm.tables.limbs import BYTE, HALF
@@ -67,7 +67,7 @@ def fixed_trace_tasks(total: TraceTask) -> list[tuple[TableNumber, TraceTask]]:
     ]
 
 
-def few_trace_tasks(counts: np.ndarray, words: int) -> list[tuple[TableNumber, TraceTask]] | None:
+def sparse_range_trace_tasks(counts: np.ndarray, words: int) -> list[tuple[TableNumber, TraceTask]] | None:
     """The same from counts that are known, with few numbers; None where they are too many.
 
     ``words``: committed cells of a row of all other tables but the boundary.
@@ -77,14 +77,14 @@ def few_trace_tasks(counts: np.ndarray, words: int) -> list[tuple[TableNumber, T
         for number in (TableNumber.NUMBERS, TableNumber.POWERS)
     )
     numbers = np.flatnonzero(of_numbers.any(axis=0))
-    if len(numbers) > MOST_FEW:
+    if len(numbers) > SPARSE_NUMBERS:
         return None
     asked = np.vstack([numbers.astype(np.uint64), of_numbers[:, numbers]])
     found = []
-    for height, first, last in few_packing(words).shares(len(numbers)):
+    for height, first, last in sparse_range_packing(words).shares(len(numbers)):
         shape = len(_PLACES) + 1 + len(of_numbers), height
         fixed = {"asked": asked[:, first:last], "shape": shape}
-        found.append((TableNumber.FEW_NUMBERS, TraceTask("few_numbers", few_numbers, fixed, shape=shape)))
+        found.append((TableNumber.SPARSE_RANGE, TraceTask("sparse_range", sparse_range, fixed, shape=shape)))
     return [*found, (TableNumber.POWERS, TraceTask("powers", loaded, {"trace": of_powers}, shape=of_powers.shape))]
 
 
@@ -110,7 +110,7 @@ def fixed_table(device: Device, counts: Array, *, tags: Sequence[Tag]) -> Array:
     return device.arrays.stack([counts[FIRSTS[tag] : FIRSTS[tag] + SIZES[tag]] for tag in tags])
 
 
-def few_numbers(device: Device, *, asked: np.ndarray, shape: tuple[int, int]) -> Array:
+def sparse_range(device: Device, *, asked: np.ndarray, shape: tuple[int, int]) -> Array:
     """The trace of few numbers, of this shape; ``asked``: uint64 (1 + tags, numbers), the numbers and their counts."""
     there, places = device.load(asked), device.load(_PLACES)
     numbers, last = there[0], there.shape[1]

@@ -16,7 +16,7 @@ from graphprover.vm.traces.run import Run
 
 
 @dataclass(frozen=True, eq=False)
-class Few:
+class SharingChip:
     """The few instructions of a chip that shares a table: the cycles first..last of the run's order."""
 
     step: Step  # of one lane
@@ -35,7 +35,7 @@ class Share:
     rows: int
 
 
-def few_traces(device: Device, run: Run, *, chips: Sequence[Few]) -> list[Array]:
+def sharing_traces(device: Device, run: Run, *, chips: Sequence[SharingChip]) -> list[Array]:
     """The trace of each chip, as if it had a table of its own."""
     return [
         chip_trace(device, run, step=few.step, height=rows_for(few.last - few.first), first=few.first, last=few.last)
@@ -43,7 +43,7 @@ def few_traces(device: Device, run: Run, *, chips: Sequence[Few]) -> list[Array]
     ]
 
 
-def count_few(device: Device, traces: Sequence[Array], *, airs: Sequence[AirDescription]) -> Array:
+def count_sharing(device: Device, traces: Sequence[Array], *, airs: Sequence[AirDescription]) -> Array:
     """How often these traces look up each row of the fixed tables; see `count`."""
     return count(device, *traces, airs=airs)
 

@@ -21,7 +21,7 @@ from graphprover.vm.statement.shape import (
     KECCAK_CALL,
     MIN_ROWS,
     LayoutPolicy,
-    may_have_few,
+    may_have_sparse_range,
     packing,
     policy_at,
     rows_for,
@@ -35,9 +35,9 @@ from graphprover.vm.tables.mixed import Mixed
 from graphprover.vm.tables.step import Step
 from graphprover.vm.traces.bumps import bump_trace, bumps
 from graphprover.vm.traces.chips import chip_trace
-from graphprover.vm.traces.counts import count_trace_task, few_trace_tasks, fixed_trace_tasks, program_trace
+from graphprover.vm.traces.counts import count_trace_task, fixed_trace_tasks, program_trace, sparse_range_trace_tasks
 from graphprover.vm.traces.keccak import calls_of, keccak_trace_tasks
-from graphprover.vm.traces.mixed import Few, Share, count_few, few_traces, mixed_trace
+from graphprover.vm.traces.mixed import Share, SharingChip, count_sharing, mixed_trace, sharing_traces
 from graphprover.vm.traces.partition import Late, Unprovable, partition
 from graphprover.vm.traces.run import load_run, load_tape
 from graphprover.vm.traces.state import boundary, output_words, state_trace_tasks
@@ -118,7 +118,7 @@ def _tables(
         for number, trace_task in state_trace_tasks(machine, record.registers, record.memory, len(output), stated)
     ]
     device, policy = device or CpuDevice(), policy_at(rate)
-    short = may_have_few(execution.cycles, len(cycle_ranges))
+    short = may_have_sparse_range(execution.cycles, len(cycle_ranges))
     traces = [
         _traces(machine, record, cycle_range, device, [] if i else state, short, policy)
         for i, cycle_range in enumerate(cycle_ranges)
@@ -164,11 +164,11 @@ def _traces(
     run = TraceTask("replay", load_run, {"machine": machine, "partition": parted}, (tape,))
 
     chips: list[tuple[int, Step, TraceTask]] = []
-    shared: dict[int, list[Few]] = {number: [] for number in SHARED}
+    shared: dict[int, list[SharingChip]] = {number: [] for number in SHARED}
     for chip, (first, last) in parted.shares.items():
         number = table_for(chip, last - first, record.cycles, policy)
         if number in SHARED:
-            shared[number].append(Few(chip_table(chip), first, last))
+            shared[number].append(SharingChip(chip_table(chip), first, last))
         else:
             step = machine.air(number, 0, 0)
             assert isinstance(step, Step)
@@ -188,9 +188,9 @@ def _traces(
     found: list[_Numbered] = [(int(number), trace_task) for number, _, trace_task in others]
     for number, few in shared.items():
         if few:
-            own = TraceTask(f"few.{name_of(number)}", few_traces, {"chips": few}, (run,))
+            own = TraceTask(f"few.{name_of(number)}", sharing_traces, {"chips": few}, (run,))
             airs = [one.step.describe() for one in few]
-            counts.append(TraceTask(f"counts.{name_of(number)}", count_few, {"airs": airs}, (own,)))
+            counts.append(TraceTask(f"counts.{name_of(number)}", count_sharing, {"airs": airs}, (own,)))
             found += ((number, trace_task) for trace_task in _mixed_trace_tasks(machine, number, few, own, policy))
     if KECCAK_CALL in parted.shares:
         start, end = parted.shares[KECCAK_CALL]
@@ -198,7 +198,7 @@ def _traces(
         found += keccak_trace_tasks(machine, calls, end - start, policy)
     found += [(number, trace_task) for number, _, trace_task in chips]
     total = count_trace_task(looking, counts)
-    known = few_trace_tasks(_made(device, total), _words(machine, found, state)) if short else None
+    known = sparse_range_trace_tasks(_made(device, total), _words(machine, found, state)) if short else None
     found += ((int(number), trace_task) for number, trace_task in known or fixed_trace_tasks(total))
     return sorted(found, key=lambda numbered: numbered[0])
 
@@ -228,7 +228,7 @@ def _chip_trace_tasks(
 
 
 def _mixed_trace_tasks(
-    machine: Machine, number: int, chips: Sequence[Few], own: TraceTask, policy: LayoutPolicy
+    machine: Machine, number: int, chips: Sequence[SharingChip], own: TraceTask, policy: LayoutPolicy
 ) -> Iterator[TraceTask]:
     """The tables that these chips share, whose instructions stand in them one chip behind the other.
 
