@@ -339,7 +339,7 @@ def all_uses(number: int, heights: tuple[int, ...], policy: LayoutPolicy) -> set
 
 @cache
 def all_sparse(heights: tuple[int, ...], split: bool) -> set[int]:
-    """All counts of numbers that give sparse range tables of these heights: each is the least for the numbers left, or half."""
+    """All counts of numbers that give these heights: each is the least for the numbers left, or half of it."""
     found = set()
     for count in range(1, min(sum(heights), 1 << 15) + 1):
         own, left = [], count
