@@ -421,7 +421,9 @@ def test_a_jump_below_address_0_has_no_outcome() -> None:
 
 
 def test_a_long_output_is_refused_before_tables_are_made() -> None:
-    with pytest.raises(Unprovable, match="an output of 104,857,600 bytes: a proof states 1,048,576 at most: put out a"):
+    with pytest.raises(
+        Unprovable, match="an output of 104,857,600 bytes: a proof states at most 1,048,576; output a hash"
+    ):
         stated_by([*li(X, OUTPUT_BASE), *li(Y, 100 << 20), Instruction(Op.SD, rs1=X, rs2=Y)])
 
 
