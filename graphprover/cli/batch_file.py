@@ -17,8 +17,7 @@ from graphprover.cli.patterns import PatternError, fill
 from graphprover.jobs.programs import Program, ProgramError, is_packaged, open_program
 from graphprover.protocol.security import JOHNSON_PROXIMITY
 from graphprover.runtime.files import STREAM, FileError, check_writable, make_folder, read_input
-from graphprover.vm.statement.guest import Guest, Limits, limits_of
-from graphprover.vm.statement.key import Key
+from graphprover.vm.statement.guest import Limits, limits_of
 
 _DEFAULTS: dict[str, Any] = {"security": 128, "proximity": JOHNSON_PROXIMITY}
 _OF_GUESTS = ("shard_size", "exit_code", "commit_input", "max_cycles", "max_memory")
@@ -30,7 +29,7 @@ class Entry:
     """A proof that a batch file asks for."""
 
     name: str
-    program: Program | Guest
+    program: Program
     input: Path | None
     output: Path
     security: float
@@ -76,7 +75,7 @@ class _Reader:
         self.entries: list[tuple[Entry, str]] = []  # with their places in the file
         self._path, self._defaults = path, defaults
         self._folder = Path() if path == STREAM else path.parent
-        self._programs: dict[str, Program | Guest | None] = {}  # by what they were asked for as
+        self._programs: dict[str, Program | None] = {}  # by what they were asked for as
         self._lines: dict[str, None] = {}  # of errors, each once
 
     def wrong(self, *where: str) -> None:
@@ -105,7 +104,7 @@ class _Reader:
         if program is None:
             return None
         # What only guests have: as a default it concerns them alone.
-        if not isinstance(program, Guest):
+        if not program.has_runs:
             if own := [key for key in _OF_GUESTS if key in job]:
                 return self.wrong(place, own[0], f"only guests have that, and {program.name} is none")
             options = {key: value for key, value in options.items() if key not in _OF_GUESTS}
@@ -134,16 +133,15 @@ class _Reader:
             self.entries.append((_entry(values["name"], program, data, output, options), place))
         return None
 
-    def _program(self, asked: str, place: str) -> Program | Guest | None:
+    def _program(self, asked: str, place: str) -> Program | None:
         """The program, which is opened once; None after telling why there is none."""
         if asked not in self._programs:
             self._programs[asked] = None
             try:
                 program = open_program(asked if is_packaged(asked) else str(self._folder / asked))
-                if isinstance(program, Guest) and isinstance(program.machine, Key):
+                if program.only_key:
                     raise ProgramError(f"{program.name}: a verifying key, which runs nothing; give the ELF file")
-                if isinstance(program, Program):
-                    program.statement()  # which runs its code
+                program.statement()  # which runs the code of a .py program
                 self._programs[asked] = program
             except ProgramError as error:
                 self.wrong(place, "program", str(error))
@@ -187,7 +185,7 @@ class _Reader:
                 self.wrong(place, "output", str(error))
 
 
-def _entry(name: str, program: Program | Guest, data: Path | None, output: Path, options: Mapping[str, Any]) -> Entry:
+def _entry(name: str, program: Program, data: Path | None, output: Path, options: Mapping[str, Any]) -> Entry:
     return Entry(
         name,
         program,

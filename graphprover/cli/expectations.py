@@ -8,8 +8,8 @@ from graphprover.cli.paths import path_argument
 from graphprover.jobs.programs import Program
 from graphprover.protocol.errors import VerificationError
 from graphprover.runtime.files import read_input
-from graphprover.vm.statement.claim import Claim, claim_of, shown
-from graphprover.vm.statement.guest import ANY, Guest, other_exit_code
+from graphprover.vm.statement.claim import Claim, shown
+from graphprover.vm.statement.guest import ANY, other_exit_code
 
 OF_GUESTS = ("input", "exit_code", "expect_output", "expect_output_hex", "output")  # options that tables do not have
 IN_BYTES = {"output": "--expect-output FILE or --expect-output-hex HEX", "input": "--input FILE"}
@@ -44,9 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def refuse(program: Program | Guest, options: argparse.Namespace) -> None:
+def refuse(program: Program, options: argparse.Namespace) -> None:
     """Raises UsageError for demands that make no sense of this kind of program."""
-    if isinstance(program, Guest):
+    if program.has_runs:
         for key, _ in options.expect:
             if key in IN_BYTES:
                 raise UsageError(f"--expect {key}: bytes are not compared as text; give {IN_BYTES[key]}")
@@ -56,12 +56,9 @@ def refuse(program: Program | Guest, options: argparse.Namespace) -> None:
             raise UsageError(f"--{name.replace('_', '-')}: only guests have that, and {program.name} is none")
 
 
-def check_demands(
-    program: Program | Guest, public_values: Sequence[Sequence[int]], options: argparse.Namespace
-) -> None:
+def check_demands(program: Program, public_values: Sequence[Sequence[int]], options: argparse.Namespace) -> None:
     """Raises VerificationError unless a proof with these public values meets all demands."""
-    if isinstance(program, Guest):
-        what = claim_of(public_values)
+    if what := program.claim_of(public_values):
         _check_exit_code(what, options)
         _check_output(what, options)
         if options.input:

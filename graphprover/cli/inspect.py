@@ -21,7 +21,6 @@ from graphprover.proof.sizes import security_facts, security_of, sizes_of
 from graphprover.protocol.errors import VerificationError
 from graphprover.runtime.files import SHARDS_MAGIC, STREAM, read_proof
 from graphprover.verifier import layouts_of_proof
-from graphprover.vm.statement.guest import Guest
 from graphprover.vm.statement.key import Key
 
 BEGINNINGS = tuple(magic[:-1] for magic in (MAGIC, SHARD_MAGIC, SHARDS_MAGIC))  # of proofs of any format version
@@ -58,8 +57,8 @@ def run(options: argparse.Namespace) -> int:
     is_file = path == STREAM or path.is_file()
     if is_packaged(options.subject) or not is_file or path.suffix == ".py" or is_guest(path):
         named = open_program(options.subject)
-        if isinstance(named, Guest) and isinstance(named.machine, Key):
-            _say_key(named.machine, options)
+        if named.only_key:
+            _say_key(named.only_key, options)
             return OK
         if options.program:
             raise UsageError(f"{options.subject}: not a proof, so {options.program} says nothing about it")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,6 @@ from graphprover.protocol.layout import Layout
 from graphprover.protocol.transcript import RELEASE
 from graphprover.telemetry.observation import Observation
 from graphprover.verifier import Verdict
-from graphprover.vm.statement.guest import Guest, claim_in
 from graphprover.vm.statement.key import Key
 from graphprover.vm.statement.version import MACHINE_VERSION
 
@@ -36,12 +34,17 @@ Facts = dict[str, Any]
 OUTCOMES = ("made", "kept", "failed")  # of a job of a batch
 
 
-def verdict(program: Program | Guest, found: Verdict) -> Facts:
+def verdict(program: Program, found: Verdict) -> Facts:
     """What a valid proof says, about which program, and how sure that is."""
-    program_hash = program.machine.program_hash.hex() if isinstance(program, Guest) else None
     says = program.to_json(found.public_values)
     security = {"security_bits": found.bits, "security_bits_by": bits_by(found.security)}
-    return {"program": program.name, "program_hash": program_hash, "says": says, "shards": found.shards, **security}
+    return {
+        "program": program.name,
+        "program_hash": program.program_hash,
+        "says": says,
+        "shards": found.shards,
+        **security,
+    }
 
 
 def header(proof: Proof | ShardedProof) -> Facts:
@@ -148,7 +151,7 @@ def _device(profile: Profile) -> Facts:
 
 def job(
     name: str,
-    program: Program | Guest,
+    program: Program,
     data: Path | None,
     proof: Facts | None,
     result: Result,
@@ -158,7 +161,7 @@ def job(
     """What has become of a job of a batch: its proof's file or an error, and why a proof that was there is not kept."""
     says = rows = None
     if found := result.proof:
-        says = _says(program, found)
+        says = program.says(found)
         rows = sum(1 << log_rows for shard in proofs_of(found) for log_rows in shard.log_heights)
     return {
         "name": name,
@@ -175,16 +178,6 @@ def job(
         "again": again,
         "error": message(error) if error else None,
     }
-
-
-def _says(program: Program | Guest, proof: Proof | ShardedProof) -> Facts:
-    """What a valid proof says of its program, as `verdict` has it."""
-    if isinstance(program, Guest):
-        return claim_in(proof).to_json()
-    if isinstance(proof, Proof):
-        return program.to_json(proof.public_values)
-    shards = (zip(shard.public_values[0], shard.public_values[1:], strict=True) for shard in proof.proofs)
-    return program.to_json([values for _, values in sorted(chain.from_iterable(shards))])  # heads say which tables
 
 
 def message(error: BaseException) -> str:

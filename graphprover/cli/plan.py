@@ -14,8 +14,6 @@ from graphprover.protocol.parameters import RATES
 from graphprover.runtime.files import check_writable, write
 from graphprover.statement.cells import committed_cells
 from graphprover.statement.shards import ShardedStatement
-from graphprover.vm.statement.guest import Guest, claimed
-from graphprover.vm.statement.shape import policy_at
 
 if TYPE_CHECKING:
     from graphprover.device.choose import Profile
@@ -75,7 +73,8 @@ def run(options: argparse.Namespace) -> int:
         return _plan_in_shards(program, statement, prepared, profile, options)
     plan = make_plan(prepared.layout, profile.log_batch_rows, prepared.traces)
     by_table = committed_cells(statement)
-    cells = by_table if isinstance(program, Guest) else None
+    cycles = program.cycles(statement)
+    cells = None if cycles is None else by_table
     found = {"program": program.name, **json_output.plan(plan, profile), "committed_cells": cells}
 
     times = assumed(profile.kind, profile.threads)
@@ -86,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
     default = f"by default 1/{found['default_rate']}: {all_cells:,} committed cells ({LITTLE:,} or fewer are few)"
 
     def describe() -> list[text_output.Block]:
-        tail = [] if cells is None else text_output.cells_report(cells, claimed(statement).cycles)
+        tail = [] if cells is None or cycles is None else text_output.cells_report(cells, cycles)
         peak = peak_text(plan, profile.threads)
         return [
             text_output.Section(plan_rows(plan)),
@@ -118,7 +117,7 @@ def _pace(profile: "Profile") -> float | None:
 
 
 def _rates(
-    program: Program | Guest,
+    program: Program,
     prepared: Any,
     profile: "Profile",
     ceilings: "Ceilings",
@@ -131,10 +130,13 @@ def _rates(
     from graphprover.prover.prepare import at_rate
 
     expected = None if pace is None else partial(expected_seconds, pace)
-    found, known = [], {policy_at(options.rate): prepared}  # a run is made once for all rates of a layout policy
+    found, known = (
+        [],
+        {program.layout_policy(options.rate): prepared},
+    )  # a run is made once for all rates of a layout policy
     for rate in RATES:
         with suppress(ValueError):
-            policy = policy_at(rate) if isinstance(program, Guest) else policy_at(options.rate)
+            policy = program.layout_policy(rate)
             if policy not in known:
                 there = argparse.Namespace(**vars(options) | {"rate": rate})
                 known[policy] = prepared_for(program, program_and_shards(there)[1], there)
@@ -146,7 +148,7 @@ def _rates(
 
 
 def _plan_in_shards(
-    program: Program | Guest,
+    program: Program,
     statement: ShardedStatement,
     prepared: Any,
     profile: "Profile",
@@ -163,11 +165,12 @@ def _plan_in_shards(
 
     on = On(profile.log_batch_rows, profile.threads, profile.kind != CPU)
     plans = {keep: plan_keeping(prepared.shapes, on, keep) for keep in Keep}
-    cells = committed_cells(statement) if isinstance(program, Guest) else None
+    cycles = program.cycles(statement)
+    cells = None if cycles is None else committed_cells(statement)
     found = {"program": program.name, **json_output.plan_in_shards(plans, profile), "committed_cells": cells}
 
     def describe() -> list[text_output.Block]:
-        tail = [] if cells is None else text_output.cells_report(cells, claimed(statement).cycles)
+        tail = [] if cells is None or cycles is None else text_output.cells_report(cells, cycles)
         return [text_output.Section(shards_rows(plans)), f"on {profile}", shards_peak_text(plans), *tail]
 
     for path, draw in ((options.svg, shards_svg), (options.html, shards_html)):

@@ -11,7 +11,7 @@ from graphprover.proof.sharded import ShardedProof
 from graphprover.runtime.files import read_input
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement
-from graphprover.vm.statement.guest import Guest, Limits
+from graphprover.vm.statement.guest import Limits
 from graphprover.vm.statement.statement import Machine
 
 PROGRAM_HELP = (
@@ -32,11 +32,9 @@ def add_input(parser: argparse.ArgumentParser) -> None:
     add_limits(parser)
 
 
-def program_and_statement(options: argparse.Namespace) -> tuple[Program | Guest, Statement]:
-    """The program asked for, and its statement about the input."""
+def program_and_statement(options: argparse.Namespace) -> tuple[Program, Statement]:
+    """Open the program asked for, and return it with its statement about the input."""
     program, data, limits = program_given(options)
-    if not isinstance(program, Guest):
-        return program, program.statement_for(data)
     try:
         statement = program.statement_for(data, **limits)
     except ValueError as error:
@@ -45,28 +43,22 @@ def program_and_statement(options: argparse.Namespace) -> tuple[Program | Guest,
     return program, statement
 
 
-def program_and_shards(options: argparse.Namespace) -> tuple[Program | Guest, Statement | ShardedStatement]:
-    """The same in the shards asked for."""
-    from graphprover.prover.prove import in_shards
-
+def program_and_shards(options: argparse.Namespace) -> tuple[Program, Statement | ShardedStatement]:
+    """Open the program asked for, and return it with its statement about the input in the shards asked for."""
     program, data, limits = program_given(options)
-    shards = options.shards or 1
+    cut: Any = {"shards": options.shards or 1, "shard_size": options.shard_size, "rate": options.rate}
     try:
-        if isinstance(program, Guest):
-            return program, program.statement_for(
-                data, shards=shards, shard_size=options.shard_size, rate=options.rate, **limits
-            )
-        return program, in_shards(program.statement_for(data), shards)
+        return program, program.statement_for(data, **cut, **limits)
     except ValueError as error:
         refuse(error, program.name)
 
 
-def program_given(options: argparse.Namespace) -> tuple[Program | Guest, bytes | None, Limits]:
+def program_given(options: argparse.Namespace) -> tuple[Program, bytes | None, Limits]:
     """The program asked for, its input, and the limits of a guest's run; UsageError where another is given those."""
     program = open_program(options.program)
     data = None if options.input is None else read_input(options.input)
     limits = limits_given(options)
-    if not isinstance(program, Guest):
+    if not program.has_runs:
         if limits:
             raise UsageError(f"--{min(limits).replace('_', '-')}: {program.name} is no guest, and has no cycles")
         if getattr(options, "commit_input", False):
@@ -78,7 +70,7 @@ def program_given(options: argparse.Namespace) -> tuple[Program | Guest, bytes |
     return program, data, limits
 
 
-def prepared_for(program: Program | Guest, statement: Statement | ShardedStatement, options: argparse.Namespace) -> Any:
+def prepared_for(program: Program, statement: Statement | ShardedStatement, options: argparse.Namespace) -> Any:
     """The statement with its checked traces and the layout of the proof asked for, as `prepared.ready` gives it."""
     from graphprover.prover.prepare import ready
 
@@ -89,14 +81,14 @@ def prepared_for(program: Program | Guest, statement: Statement | ShardedStateme
 
 
 def machine_of(name: str, but: str) -> Machine:
-    """The machine of a guest's ELF file; raises UsageError for anything else, which ends with ``but``."""
-    program = open_program(name)
-    if not isinstance(program, Guest) or not isinstance(program.machine, Machine):
+    """Return the machine of a guest's ELF file; raises UsageError for anything else, which ends with ``but``."""
+    machine = open_program(name).elf
+    if machine is None:
         raise UsageError(f"{name}: not an ELF file{but}")
-    return program.machine
+    return machine
 
 
-def program_of(proof: Proof | ShardedProof, options: argparse.Namespace) -> Program | Guest:
+def program_of(proof: Proof | ShardedProof, options: argparse.Namespace) -> Program:
     """The program named on the command line, else the packaged example that the proof names; never other code."""
     if options.program:
         return open_program(options.program)

@@ -31,7 +31,7 @@ class Returned:
     def begin(self, job: Job) -> None:
         """Run the job's guest, in a thread, while a worker proves it."""
         if job not in self._claims:
-            self._claims[job] = self._pool.submit(job.own_claim)
+            self._claims[job] = self._pool.submit(job.claim)
 
     def check(self, job: Job, result: Any) -> Made:
         """Return a worker's result for a job, every field of the type that it should have.

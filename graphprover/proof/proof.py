@@ -71,6 +71,16 @@ class Proof:
         tables = len(self.log_heights)
         return f"Proof of {quoted(self.label)}: {tables} table{'s' * (tables != 1)}, {self.size:,} bytes"
 
+    @property
+    def proofs(self) -> "tuple[Proof]":
+        """The proof of each shard: this one, as `ShardedProof.proofs` of a proof of several shards."""
+        return (self,)
+
+    @property
+    def joint(self) -> None:
+        """The commitments of all shards: none, as `ShardedProof.joint` of a proof of several shards."""
+        return None
+
     def save(self, path: str | PathLike[str]) -> None:
         """Write the proof to a file, whole or not at all; raises `FileError`."""
         write(Path(path), self.to_bytes())

@@ -20,7 +20,7 @@ from graphprover.device import CpuDevice, Device
 from graphprover.examples import memory
 from graphprover.graphs.planner.plan import make_plan
 from graphprover.jobs.jobs import made
-from graphprover.jobs.programs import Packed, Program, ProgramError, pack, unpack
+from graphprover.jobs.programs import Packed, ProgramError, TableProgram, pack, unpack
 from graphprover.prover import local as making
 from graphprover.prover import prove
 from graphprover.prover.local import make
@@ -192,7 +192,7 @@ def test_what_has_no_file_does_not_travel() -> None:
     with pytest.raises(ProgramError, match="not from an ELF file"):
         pickle.dumps(Prover(Guest("made here", "label", machine)))
     with pytest.raises(ProgramError, match="its sources cannot be read"):
-        pack(Program("made here", "label", type(sys)("made_here")))
+        pack(TableProgram("made here", "label", type(sys)("made_here")))
     assert unpack(Packed("examples/keccak", "examples/keccak", ())).name == "examples/keccak"
 
 
