@@ -62,7 +62,7 @@ UPWARD = {  # imports inside of functions that go up, and why
 }
 
 HOMES = {  # the only modules that import what is heavy
-    "dask": ("runtime.settings", "graphs", "cli.executor", "cluster", "prover.delayed", "prover.prove"),
+    "dask": ("runtime.settings", "graphs", "cli.executor", "cluster", "prover.delayed", "prover.sharded"),
     "distributed": ("cli.batch", "cluster"),
     "numba": ("runtime.numba_cache", "kernels.cpu"),
     "llvmlite": ("runtime.numba_cache", "kernels.cpu", "vm.executor.native"),

@@ -32,7 +32,7 @@ from graphprover.runtime.files import FileError, check_writable, write
 from graphprover.telemetry.model import Stage
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.subscribe import clock, observed
-from graphprover.verifier import Verdict
+from graphprover.verifier import Verdict, verify_shards
 from graphprover.vm.executor.faults import OtherExitCode
 
 if TYPE_CHECKING:
@@ -96,7 +96,6 @@ def run(options: argparse.Namespace) -> int:
     with stage("imports"), configured(options):
         check_device(options)
         from graphprover.jobs.jobs import Job, Prover
-        from graphprover.prover.local import verify_made
     level = {"security": options.security, "rate": options.rate, "proximity": options.proximity}
     prover = Prover(program, **level, shards=options.shards, shard_size=options.shard_size)
     job = Job(prover, data, program.name, options.commit_input, options.exit_code or 0, limits, output=options.output)
@@ -107,8 +106,8 @@ def run(options: argparse.Namespace) -> int:
         proof = made.proof
         if verdict is None:
             with stage("verify"):
-                own = program.statement_of(proof)
-                verdict = verify_made(proof, own, options.security, options.proximity, made.preprocessed_cap)
+                own, caps = program.statement_of(proof), made.preprocessed_caps
+                verdict = verify_shards(proof, own, options.security, options.proximity, preprocessed=caps)
         job.check_claim(proof)
     except OtherExitCode:
         raise

@@ -20,19 +20,19 @@ from graphprover.jobs.precompile import compile_missing, load_interpreter
 from graphprover.jobs.programs import Packed, Program, ProgramError, open_program, pack, unpack
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof, proof_from_bytes
-from graphprover.proof.sizes import expected_sizes, proofs_of
+from graphprover.proof.sizes import expected_sizes
 from graphprover.protocol.errors import VerificationError, shard_error
 from graphprover.protocol.parameters import FAST, RATES
 from graphprover.protocol.security import JOHNSON_PROXIMITY
 from graphprover.prover.autoshard import fitting
-from graphprover.prover.local import Made, checksum_of, make, verify_made
+from graphprover.prover.local import Made, checksum_of, make
 from graphprover.prover.prepare import Prepared, PreparedShards, ready
 from graphprover.prover.prove import check_headers
 from graphprover.reports.notebook import html, quoted, short
 from graphprover.runtime.files import FileError, check_room, read_input, read_proof
 from graphprover.statement.check import warn
 from graphprover.telemetry.subscribe import give, stage
-from graphprover.verifier import Expected, Verdict, check_level, expect
+from graphprover.verifier import Expected, Verdict, check_level, expect, verify_shards
 from graphprover.vm import kernels
 from graphprover.vm.executor.execute import Execution
 from graphprover.vm.executor.faults import OtherExitCode
@@ -167,9 +167,10 @@ class Prover:
 
     def _verify(self, proof: Proof | ShardedProof, caps: Any = None) -> Verdict:
         check_level(proof, self.security)  # before the statement, which may be expensive to make
-        return verify_made(proof, self.program.statement_of(proof), self.security, self.proximity, caps)
+        statement = self.program.statement_of(proof)
+        return verify_shards(proof, statement, self.security, self.proximity, preprocessed=caps)
 
-    def _expect(self, headers: ShardedProof) -> Expected:
+    def _expect(self, headers: Proof | ShardedProof) -> Expected:
         check_level(headers, self.security)  # as above
         statement = self.program.statement_of(headers, coming=True)
         return expect(headers, statement, self.security, self.proximity)
@@ -270,7 +271,7 @@ class Job:
     def check_room(self, prepared: Prepared | PreparedShards) -> None:
         """Raise FileError if the file for the proof has too little space for it, as far as its size is foreseen."""
         if self.output:
-            sizes = (sum(expected_sizes(shard.layout).values()) for shard in _shards_of(prepared))
+            sizes = (sum(expected_sizes(shard.layout).values()) for shard in prepared.shards)
             check_room(self.output, sum(sizes))
 
     def claim(self) -> Claim | None:
@@ -313,7 +314,7 @@ class Job:
             kept: The proof was there before, possibly at another rate and in other shards.
         """
         self.check_claim(proof)
-        rate, count, found = self.prover.rate, self.count(claim), len(proofs_of(proof))
+        rate, count, found = self.prover.rate, self.count(claim), len(proof.proofs)
         if not kept and rate is not None and proof.parameters.log_blowup != RATES[rate]:
             raise VerificationError(f"{self.label}: the proof is not at the rate 1/{rate}, which was asked for")
         if not kept and count is not None and count != found:
@@ -473,7 +474,7 @@ def made_by_cluster(
         if prepared:
             job.check_room(prepared)
 
-        def expected(headers: ShardedProof) -> Expected:
+        def expected(headers: Proof | ShardedProof) -> Expected:
             committed.result()
             against = job.prover._expect(headers)
             job.check_returned(headers, claim.result())
@@ -481,18 +482,8 @@ def made_by_cluster(
                 check_headers(headers, prepared)
             return against
 
-        def verify(whole: Proof | ShardedProof) -> Verdict:
-            committed.result()
-            verdict = job.prover.verify(whole)
-            job.check_returned(whole, claim.result())
-            return verdict
-
         with joined(executor, count) as cluster:
-            if count == 1:
-                return cluster.prove(job, device, verify, tell)
-            parts: Sequence[Job | Prepared] = [job] * count
-            if isinstance(prepared, PreparedShards):
-                parts = prepared.on_host().shards
+            parts: Sequence[Job | Prepared] = prepared.on_host().shards if prepared else [job] * count
             return prove_parts(cluster, job.label, parts, device, expected, tell)
 
 
@@ -508,13 +499,9 @@ Says = list[tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]]  # of each shar
 
 def _says(proof: Proof | ShardedProof) -> Says:
     """What a proof of tables says."""
-    return [(shard.public_values, shard.log_heights) for shard in proofs_of(proof)]
+    return [(shard.public_values, shard.log_heights) for shard in proof.proofs]
 
 
 def _to_say(prepared: Prepared | PreparedShards) -> Says:
     """What a proof will say."""
-    return [(shard.public_values, shard.layout.log_heights) for shard in _shards_of(prepared)]
-
-
-def _shards_of(prepared: Prepared | PreparedShards) -> Sequence[Prepared]:
-    return prepared.shards if isinstance(prepared, PreparedShards) else (prepared,)
+    return [(shard.public_values, shard.layout.log_heights) for shard in prepared.shards]
