@@ -1,15 +1,17 @@
 """Proofs by a device of this process: admitted to its memory, made, and verified before they are returned."""
 
 import hashlib
+import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 from graphprover.admission.admission import admitted
 from graphprover.device import Device
+from graphprover.device.choose import device_for
 from graphprover.graphs.executor_names import THREADS
 from graphprover.graphs.progress import Tell
 from graphprover.graphs.task_keys import ShardNumber
@@ -21,7 +23,6 @@ from graphprover.protocol.layout import Layout
 from graphprover.protocol.proof import BatchProof, Cap, decode
 from graphprover.prover.peak_memory import memory_plan
 from graphprover.prover.prepare import Prepared, PreparedShards
-from graphprover.prover.prove import Caps, on_device, told
 from graphprover.prover.sharded import prove_shards
 from graphprover.statement.cells import cells_per_row
 from graphprover.telemetry.model import Stage
@@ -29,10 +30,18 @@ from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.subscribe import on_clock
 from graphprover.verifier import check_in_common, check_made_shard
 
+T = TypeVar("T")
+Caps = tuple[Cap | None, ...] | None  # of each shard, to its preprocessed columns
+
+_log = logging.getLogger(__name__)  # warnings go to stderr by default
+
 
 @dataclass(frozen=True)
 class Made:
-    """A proof, verified by its maker unless verification was left to the caller, and its cost."""
+    """A proof, verified by its maker unless verification was left to the caller, and its cost.
+
+    It is what a worker returns. The client adds the job, the worker and an error in a `graphprover.jobs.jobs.Result`.
+    """
 
     proof: Proof | ShardedProof
     preprocessed_caps: Caps  # the maker's own commitments to the preprocessed columns, one a shard
@@ -142,3 +151,30 @@ def cells_of(layout: Layout) -> int:
     """Return the committed cells of all tables of a layout."""
     sized = zip(layout.tables, layout.log_heights, strict=True)
     return sum(cells_per_row(air) << log_rows for air, log_rows in sized)
+
+
+def on_device(
+    prepared: Prepared | PreparedShards,
+    device: Device | str,
+    by: Callable[[Prepared | PreparedShards, Device], T],
+) -> T:
+    """Return the result of ``by`` for a device; for the CPU if ``"auto"`` has chosen a GPU that is too small."""
+    chosen = device_for(device) if isinstance(device, str) else device
+    try:
+        return by(prepared, chosen)
+    except MemoryError as error:
+        cpu = device_for("cpu")
+        if device != "auto" or type(chosen) is type(cpu):
+            raise
+        reason = str(error)
+    _log.warning("graphprover: the GPU's memory does not suffice, so the CPU makes the proof: %s", reason)
+    return by(prepared.on_host(), cpu)
+
+
+def told(progress: bool | Tell) -> AbstractContextManager[Tell | None]:
+    """Return a context with the function that is called with a proof's progress, or None."""
+    if progress is True:
+        from graphprover.reports.terminal import bar  # here, because nothing else needs it
+
+        return bar()
+    return nullcontext(progress or None)

@@ -1,21 +1,22 @@
 """prove(): from a statement with its traces to a proof, as one task graph."""
 
 import logging
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from typing import Any, TypeVar, overload
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, overload
 
 from graphprover.device import Device
-from graphprover.device.choose import device_for
-from graphprover.graphs.executor_names import LOCAL, THREADS
+from graphprover.graphs.executor_names import THREADS
 from graphprover.graphs.progress import Tell
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.errors import VerificationError, shard_error
 from graphprover.protocol.parameters import Parameters
-from graphprover.protocol.proof import Cap
 from graphprover.protocol.security import JOHNSON_PROXIMITY
 from graphprover.prover.assign import deal
+from graphprover.prover.executor import Expect, executor_of
+from graphprover.prover.local import Caps, Made, on_device, told
 from graphprover.prover.peak_memory import memory_plan
 from graphprover.prover.prepare import Prepared, PreparedShards, ready
 from graphprover.prover.sharded import MadeShards, prove_shards
@@ -24,10 +25,6 @@ from graphprover.statement.shards import ShardedStatement, shards_of
 from graphprover.statement.statement import Statement
 from graphprover.telemetry.subscribe import give, stage
 from graphprover.verifier import Expected, expect
-
-T = TypeVar("T")
-Caps = tuple[Cap | None, ...] | None  # of each shard, to its preprocessed columns
-Expect = Callable[[Proof | ShardedProof], Expected]
 
 _log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
 
@@ -147,47 +144,35 @@ def prove_prepared(
     Raises:
         Exception: as `prove`.
     """
-    if executor not in LOCAL:
-        from graphprover.cluster.client import joined  # which loads Dask's distributed
-        from graphprover.cluster.sharded import prove_parts
-
-        assert expected
-        with told(progress) as tell, joined(executor, len(prepared.shards)) as cluster:
-            parts = prepared.on_host().shards
-            return prove_parts(cluster, prepared.label, parts, device, expected, tell)[0], None
-
-    def by(prepared: Prepared | PreparedShards, device: Device) -> MadeShards:
-        with told(progress) as tell:
-            return prove_shards(prepared, device, executor, memory_plan(prepared, device).shards, tell)
-
-    made = on_device(prepared, device, by)
-    if made.observe:
-        give(made.observe())
+    made, _ = executor_of(executor, device).prove(_Statement(prepared, expected), progress)
     return made.proof, made.preprocessed_caps
 
 
-def on_device(
-    prepared: Prepared | PreparedShards,
-    device: Device | str,
-    by: Callable[[Prepared | PreparedShards, Device], T],
-) -> T:
-    """Return the result of ``by`` for a device; for the CPU if ``"auto"`` has chosen a GPU that is too small."""
-    chosen = device_for(device) if isinstance(device, str) else device
-    try:
-        return by(prepared, chosen)
-    except MemoryError as error:
-        cpu = device_for("cpu")
-        if device != "auto" or type(chosen) is type(cpu):
-            raise
-        reason = str(error)
-    _log.warning("graphprover: the GPU's memory does not suffice, so the CPU makes the proof: %s", reason)
-    return by(prepared.on_host(), cpu)
+@dataclass(frozen=True)
+class _Statement:
+    """A prepared statement as an executor's subject."""
 
+    prepared: Prepared | PreparedShards
+    expected: Expect | None
 
-def told(progress: bool | Tell) -> AbstractContextManager[Tell | None]:
-    """Return a context with the function that is called with a proof's progress, or None."""
-    if progress is True:
-        from graphprover.reports.terminal import bar  # here, because nothing else needs it
+    @property
+    def label(self) -> str:
+        return self.prepared.label
 
-        return bar()
-    return nullcontext(progress or None)
+    def make(self, executor: str, device: Device | str, progress: bool | Tell, verified: bool) -> Made:
+        """Prove it by a device of this process, whose memory the caller has."""
+
+        def by(prepared: Prepared | PreparedShards, device: Device) -> MadeShards:
+            with told(progress) as tell:
+                return prove_shards(prepared, device, executor, memory_plan(prepared, device).shards, tell)
+
+        made = on_device(self.prepared, device, by)
+        if made.observe:
+            give(made.observe())
+        return Made(made.proof, made.preprocessed_caps, {}, 0)
+
+    @contextmanager
+    def for_workers(self) -> Iterator[tuple[Sequence[Prepared], Expect]]:
+        """Return its shards, and how the workers' proof is verified."""
+        assert self.expected
+        yield self.prepared.on_host().shards, self.expected

@@ -53,6 +53,11 @@ class ShardedStatement:
         """The name for people that all shards carry."""
         return self.statements[0].label
 
+    @property
+    def shares(self) -> tuple[tuple[int, ...], ...]:
+        """The numbers of the tables of each shard, which its head states."""
+        return tuple(tuple(statement.tables[0].public_values or ()) for statement in self.statements)
+
 
 def shards_of(statement: Statement, shares: Sequence[Sequence[int]]) -> ShardedStatement:
     """The statement with its tables dealt to shards; ``shares``: the indices of each shard's tables, rising.

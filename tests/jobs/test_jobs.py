@@ -330,7 +330,7 @@ def test_a_gpu_that_is_too_small_leaves_the_proof_to_the_cpu(monkeypatch: pytest
         yield
 
     monkeypatch.setattr(making, "admitted", admitted)
-    monkeypatch.setattr(prove, "device_for", lambda name: CpuDevice(1) if name == "cpu" else gpu)
+    monkeypatch.setattr(making, "device_for", lambda name: CpuDevice(1) if name == "cpu" else gpu)
     assert make(prepared, "sync", "auto").proof == prove.prove_prepared(prepared, "sync", "cpu")[0]
     with pytest.raises(MemoryError, match="never fits"):
         make(prepared, "sync", "cuda")
