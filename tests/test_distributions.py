@@ -99,6 +99,7 @@ def test_the_sources_are_what_git_has(before: set[str]) -> None:
     assert before == {name for name in names if name and os.path.lexists(ROOT / name)}
 
 
+@pytest.mark.slow
 def test_tests_run_in_the_unpacked_sources(unpacked: Path) -> None:
     """All of them are found, with their helpers; some run."""
     collected = run("pytest", "--collect-only", "-q", "-p", "no:cacheprovider", cwd=unpacked)
@@ -120,7 +121,7 @@ def test_an_index_shows_no_link_that_leads_nowhere(built: Path) -> None:
     assert not re.findall(r"\]\((?!https?:)", description)
 
 
-@pytest.mark.parametrize("name", LINKED)
+@pytest.mark.parametrize("name", [LINKED[0], *(pytest.param(name, marks=pytest.mark.slow) for name in LINKED[1:])])
 def test_sources_without_links_say_so_when_they_are_built(checkout: Path, tmp_path: Path, name: str) -> None:
     """Git writes a file with the link's text where it makes no links, and so do programs that unpack zip files."""
     copy = shutil.copytree(checkout, tmp_path / "copy", symlinks=True)
