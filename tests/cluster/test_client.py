@@ -169,7 +169,7 @@ def test_a_new_client_does_not_wait_for_a_stopped_worker(caplog: pytest.LogCaptu
             with Client(client.scheduler.address) as other:
                 started = time.monotonic()
                 assert [prove(example(memory), other, parameters=FEW) for _ in range(4)] == [expected] * 4
-                assert time.monotonic() - started < cluster_workers.STRAGGLER_SECONDS + 10
+                assert time.monotonic() - started < cluster_workers.STRAGGLER_SECONDS + 60
                 assert address not in {event["worker"] for _, event in client.get_events(BEGUN)[1:]}
                 time.sleep(cluster_workers.PATIENCE_SECONDS)
                 prove(example(memory), other, parameters=FEW)
