@@ -675,7 +675,7 @@ def test_a_sum_of_multiplicities_that_reaches_p() -> None:
     """Three rows' weights times 2^31 rows are more than p: refused before anything of the proof is read."""
     statement = Statement([Table(Flood())])
     proof = Proof("", PLAIN, (31,), ((),), b"")
-    refused(proof, statement, "messages may be looked up, as many as the field has elements or more")
+    refused(proof, statement, "messages may be looked up, at least the number of field elements")
     refused(replace(proof, log_heights=(30,)), statement, "the proof ends inside")
 
 
