@@ -1,4 +1,4 @@
-"""Some of what tests/mutate_proofs.py does by the million."""
+"""A sample of the mutations that tests/mutate_proofs.py does by the million."""
 
 import pytest
 
@@ -12,7 +12,7 @@ def test_twenty_thousand_damaged_proofs(monkeypatch: pytest.MonkeyPatch) -> None
     assert found.tried == 20_000
     assert not found.accepted and not found.other
     assert sum(found.reasons.values()) == 20_000
-    # Each part of the verifier has refused some.
+    # Each part of the verifier refuses some mutations.
     for part in (
         "the proof ends inside",
         "entries where this statement has",
@@ -48,7 +48,7 @@ def test_four_thousand_damaged_proofs_in_shards(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_what_is_accepted_or_fails_otherwise_is_found() -> None:
-    """A verifier that believes everything, and one that divides by zero."""
+    """With a verifier that accepts everything, and one that divides by zero."""
     honest = cases()[0]
 
     class Gullible(Case):
