@@ -1,4 +1,4 @@
-//! What is proved, read from JSON and from the binary trace file.
+//! A statement and its traces, read from JSON and from the binary trace file.
 
 use std::fs;
 use std::path::Path;
