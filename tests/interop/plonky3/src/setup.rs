@@ -9,8 +9,8 @@ use p3_lookup::LookupError;
 use p3_matrix::dense::RowMajorMatrix;
 
 use crate::binding::{Digest, binding};
-use crate::shard::Sponge;
 use crate::profile::{Config, Proof, Val, config};
+use crate::shard::Sponge;
 use crate::statement::{Result, Statement};
 use crate::transcript::ByteChallenger;
 

@@ -11,8 +11,8 @@ use serde::Deserialize;
 use crate::air::Table;
 use crate::binding::Digest;
 use crate::description::Description;
-use crate::shard::Shard;
 use crate::profile::Val;
+use crate::shard::Shard;
 
 pub type Result<T> = std::result::Result<T, String>;
 
