@@ -1,8 +1,7 @@
-"""Goldilocks and its cubic extension in Python integers and NumPy: the arithmetic that prover and verifier agree on.
+"""The Goldilocks field and its cubic extension in Python integers and NumPy, as used by the verifier.
 
-An element of the base field is an ``int`` in [0, P); an element of the extension F[x]/(x^3 - x - 1) is a tuple of
-three of them, lowest power first. The compiled kernels live in ``graphprover.kernels``; this module is the plain one,
-which the verifier uses and which imports nothing but NumPy.
+An element of the base field is an ``int`` in [0, P); an element of the extension F[x]/(x^3 - x - 1) is a tuple of three
+such integers, lowest power first. This module imports only NumPy; compiled kernels are in `graphprover.kernels`.
 """
 
 from collections.abc import Iterable
@@ -22,7 +21,7 @@ ONE: Ext = (1, 0, 0)
 
 
 def inv(a: int) -> int:
-    """1/a mod p; raises ZeroDivisionError for 0."""
+    """Return 1/a mod p. Raises ZeroDivisionError if a is 0."""
     if a % P == 0:
         raise ZeroDivisionError("inverse of zero in the field")
     return pow(a, -1, P)
@@ -30,14 +29,18 @@ def inv(a: int) -> int:
 
 @lru_cache(maxsize=TWO_ADICITY + 1)
 def root_of_unity(log_order: int) -> int:
-    """The primitive 2^log_order-th root of unity that Plonky3 calls ``two_adic_generator``."""
+    """Return a primitive 2^log_order-th root of unity, Plonky3's ``two_adic_generator``.
+
+    Raises:
+        ValueError: ``log_order`` is negative or above `TWO_ADICITY`.
+    """
     if not 0 <= log_order <= TWO_ADICITY:
         raise ValueError(f"no root of unity of order 2^{log_order} in Goldilocks")
     return pow(ROOT_OF_UNITY, 1 << (TWO_ADICITY - log_order), P)
 
 
 def reverse_bits(index: int, bits: int) -> int:
-    """The lowest ``bits`` bits of ``index`` in reverse order."""
+    """Return the lowest ``bits`` bits of ``index`` in reverse order."""
     result = 0
     for _ in range(bits):
         result = result << 1 | index & 1
@@ -46,23 +49,27 @@ def reverse_bits(index: int, bits: int) -> int:
 
 
 def ext(a: int) -> Ext:
-    """The base element a as an extension element."""
+    """Return the base element a as an extension element."""
     return (a % P, 0, 0)
 
 
 def ext_add(a: Ext, b: Ext) -> Ext:
+    """Return a + b."""
     return ((a[0] + b[0]) % P, (a[1] + b[1]) % P, (a[2] + b[2]) % P)
 
 
 def ext_sub(a: Ext, b: Ext) -> Ext:
+    """Return a - b."""
     return ((a[0] - b[0]) % P, (a[1] - b[1]) % P, (a[2] - b[2]) % P)
 
 
 def ext_neg(a: Ext) -> Ext:
+    """Return -a."""
     return (-a[0] % P, -a[1] % P, -a[2] % P)
 
 
 def ext_mul(a: Ext, b: Ext) -> Ext:
+    """Return a * b, reduced by x^3 = x + 1."""
     a0, a1, a2 = a
     b0, b1, b2 = b
     c3 = a1 * b2 + a2 * b1
@@ -75,12 +82,12 @@ def ext_mul(a: Ext, b: Ext) -> Ext:
 
 
 def ext_scale(a: Ext, s: int) -> Ext:
-    """a times the base element s."""
+    """Return a times the base element s."""
     return (a[0] * s % P, a[1] * s % P, a[2] * s % P)
 
 
 def ext_inv(a: Ext) -> Ext:
-    """1/a, by the adjugate of the matrix of multiplication by a; raises ZeroDivisionError for 0."""
+    """Return 1/a by the adjugate of the matrix of multiplication by a. Raises ZeroDivisionError if a is 0."""
     a0, a1, a2 = a
     # Columns of the matrix are a, a*x, a*x^2; the first column of its inverse is 1/a.
     c0 = (a0 + a2) * (a0 + a2) - a1 * (a1 + a2)
@@ -91,6 +98,7 @@ def ext_inv(a: Ext) -> Ext:
 
 
 def ext_pow(a: Ext, exponent: int) -> Ext:
+    """Return a^exponent for a non-negative exponent."""
     result = ONE
     while exponent:
         if exponent & 1:
@@ -101,7 +109,7 @@ def ext_pow(a: Ext, exponent: int) -> Ext:
 
 
 def ext_powers(a: Ext, count: int) -> list[Ext]:
-    """[1, a, a^2, ...], ``count`` of them."""
+    """Return [1, a, a^2, ...], ``count`` elements."""
     powers = [ONE] * min(count, 1)
     while len(powers) < count:
         powers.append(ext_mul(powers[-1], a))
@@ -109,6 +117,7 @@ def ext_powers(a: Ext, count: int) -> list[Ext]:
 
 
 def ext_sum(values: Iterable[Ext]) -> Ext:
+    """Return the sum of extension elements."""
     total = [0, 0, 0]
     for value in values:
         for i in range(3):
@@ -116,7 +125,7 @@ def ext_sum(values: Iterable[Ext]) -> Ext:
     return (total[0] % P, total[1] % P, total[2] % P)
 
 
-# NumPy, element by element, on uint64 arrays of canonical words.
+# Elementwise NumPy operations on uint64 arrays of canonical words.
 
 _P = np.uint64(P)
 _EPSILON = np.uint64(0xFFFFFFFF)  # 2^64 mod p
@@ -124,22 +133,22 @@ _LIMB_BITS = np.uint64(32)
 
 
 def array_add(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """a + b mod p."""
+    """Return a + b mod p for canonical arrays that broadcast."""
     return array_sub(a, _P - b)
 
 
 def array_sub(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """a - b mod p, for a below p and b at most p."""
+    """Return a - b mod p for arrays that broadcast, with a < p and b <= p."""
     return a - b - np.less(a, b) * _EPSILON
 
 
 def array_mul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """a * b mod p: four 32-bit products, then 2^64 = 2^32 - 1 and 2^96 = -1."""
+    """Return a * b mod p for arrays that broadcast: four 32-bit products, reduced by 2^64 = 2^32 - 1 and 2^96 = -1."""
     shape = np.broadcast_shapes(a.shape, b.shape)
     a, b = np.atleast_1d(a), np.atleast_1d(b)
     al, ah, bl, bh = a & _EPSILON, a >> _LIMB_BITS, b & _EPSILON, b >> _LIMB_BITS
     low, cross, other, high = al * bl, ah * bl, al * bh, ah * bh
-    # In place from here on: what is new in memory costs more than the arithmetic.
+    # In place from here on: allocating arrays costs more than the arithmetic.
     room = low >> _LIMB_BITS
     cross += room
     np.bitwise_and(cross, _EPSILON, out=room)
@@ -168,7 +177,7 @@ def array_mul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def array_reverse_bits(indices: np.ndarray, bits: int) -> np.ndarray:
-    """The lowest ``bits`` bits of each index in reverse order, int64."""
+    """Return the lowest ``bits`` bits of each index (int64) in reverse order."""
     reversed_ = np.zeros_like(indices)
     for first in range(0, bits, 8):
         reversed_ = (reversed_ << 8) | _REVERSED_BYTES[(indices >> first) & 0xFF]

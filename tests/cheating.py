@@ -1,7 +1,7 @@
 """Provers that cheat: the real graph on a device that lies, so that the transcript is consistent with every lie.
 
-A proof that was merely damaged fails somewhere, most often because its challenges change. Whether each check does its
-own work shows only against a prover who knows the protocol and obeys it in all but one thing.
+A damaged proof usually fails because its challenges change. Only a prover that follows the protocol except in one
+point shows whether each check is effective.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -42,7 +42,7 @@ def forge(
     device: Device | None = None,
     preprocessed: dict[int, np.ndarray] | None = None,
 ) -> Proof:
-    """A proof of the statement by its traces, true or false, on a device that may lie.
+    """Return a proof of the statement from its traces, true or false, by a device that may lie.
 
     ``preprocessed``: columns to prove with instead of the statement's, by table.
     """
@@ -65,10 +65,13 @@ def forge_shards(
     joint: Callable[[Joint], Joint] = lambda honest: honest,
     nonces: Mapping[int, int] | None = None,
 ) -> ShardedProof:
-    """A proof of a sharded statement by its traces, true or false.
+    """Return a proof of a sharded statement from its traces, true or false.
 
-    ``devices``: that may lie, by shard; ``numbers``: what each shard takes itself for; ``joint``: what challenges are
-    drawn from, given what they should be; ``nonces``: of shards that use others.
+    Args:
+        devices: devices that may lie, by shard.
+        numbers: index that each shard claims.
+        joint: maps the true joint commitment to the one that challenges are drawn from.
+        nonces: nonces of shards that use others.
     """
     count, committed, layouts, given = len(shards.statements), [], [], []
     numbers = numbers or [ShardNumber(index, count) for index in range(count)]
@@ -101,7 +104,7 @@ def forge_shards(
 
 
 class OtherTable(NaiveDevice):
-    """Shows the commitment to the statement's preprocessed columns, and proves with other ones."""
+    """A prover that sends the commitment to the statement's preprocessed columns, and uses other columns."""
 
     def __init__(self, statement: Statement, parameters: Parameters, traces: Sequence[np.ndarray]) -> None:
         self.shown = statement.preprocessed_cap(parameters.log_blowup, parameters.cap_height)
@@ -114,7 +117,7 @@ class OtherTable(NaiveDevice):
 
 
 class OtherConstraints(NaiveDevice):
-    """Proves one constraint less of one table, a zero in its place."""
+    """A prover that replaces one constraint of one table by zero."""
 
     def __init__(self, name: str, constraint: int) -> None:
         self.name, self.constraint = name, constraint
@@ -130,7 +133,7 @@ class OtherConstraints(NaiveDevice):
 
 
 class OtherLookups(NaiveDevice):
-    """Adds to one table's terminal, and makes up for it in one place of its lookup columns."""
+    """A prover that adds to one table's terminal, and compensates in one place of its lookup columns."""
 
     def __init__(self, name: str, amount: Ext, place: str) -> None:
         self.name, self.amount, self.place = name, amount, place
@@ -144,13 +147,13 @@ class OtherLookups(NaiveDevice):
         for coordinate, word in enumerate(self.amount):
             if rows is not None:
                 columns[coordinate, rows] = [(int(cell) + word) % P for cell in columns[coordinate, rows]]
-            else:  # "fraction": of the first lookup on the last row
+            else:  # "fraction": fraction of the first lookup on the last row
                 columns[3 + coordinate, -1] = (int(columns[3 + coordinate, -1]) + word) % P
         return columns, terminal
 
 
 class OtherOpenings(NaiveDevice):
-    """Opens the quotient of its one table at whatever makes the constraints hold at the out-of-domain point."""
+    """A prover that opens the quotient of its only table at values that satisfy the constraints out of domain."""
 
     def quotient_of(self, table: Operands, tau: Ext, alpha: Ext, log_blowup: int) -> np.ndarray:
         self.table, self.tau, self.alpha = table, tau, alpha
@@ -180,7 +183,7 @@ class OtherOpenings(NaiveDevice):
 
 
 def lying_openings(device: OtherOpenings, *inputs: Any, **fixed: Any) -> dict[int, TableOpenings]:
-    """To be put in the place of ``graphs.opening.openings``."""
+    """Return a replacement for ``graphs.rounds.opening.openings``."""
     return {table: device.lie(opened) for table, opened in HONEST_OPENINGS(device, *inputs, **fixed).items()}
 
 
@@ -188,21 +191,21 @@ HONEST_OPENINGS = opening.openings
 
 
 class ZeroCodewords(NaiveDevice):
-    """Folds zeros, which are of low degree, in the place of the openings' codewords."""
+    """A prover that folds zeros, which have low degree, instead of the openings' codewords."""
 
     def sum_codewords(self, vectors: Sequence[np.ndarray]) -> np.ndarray:
         return np.zeros_like(vectors[0])
 
 
 class NothingJoins(NaiveDevice):
-    """Leaves the codewords of shorter tables out of the folds."""
+    """A prover that omits the codewords of shorter tables from the folds."""
 
     def fold(self, codeword: np.ndarray, log_arity: int, beta: Ext, joining: np.ndarray | None) -> np.ndarray:
         return super().fold(codeword, log_arity, beta, None)
 
 
 class NotLowDegree(NaiveDevice):
-    """Commits to one trace column of some height that is of no low degree: every other word is one more."""
+    """A prover that commits to one trace column of high degree at some height: every other word is one more."""
 
     def __init__(self, height: int) -> None:
         self.height = height
@@ -215,7 +218,7 @@ class NotLowDegree(NaiveDevice):
 
 
 class NoWork(NaiveDevice):
-    """Does no proof of work at one of its sites, counted from 0."""
+    """A prover without proof of work at one of its sites, counted from 0."""
 
     def __init__(self, site: int) -> None:
         self.left = site
@@ -223,4 +226,4 @@ class NoWork(NaiveDevice):
     def grind(self, seed: bytes, bits: int) -> int:
         self.left -= 1
         nonce = super().grind(seed, bits)
-        return nonce + 1 if self.left == -1 else nonce  # the least nonce that passes has, most likely, no neighbour
+        return nonce + 1 if self.left == -1 else nonce  # the successor of the least passing nonce most likely fails

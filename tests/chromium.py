@@ -1,4 +1,4 @@
-"""Opens pages in a headless Chromium that reaches no network."""
+"""Pages in a headless Chromium without network access."""
 
 import os
 import re
@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-# What pages may say: bokeh of itself, and a browser of a chart that was drawn twice.
+# Allowed console messages: bokeh's version, and a browser's about a chart that was drawn twice.
 USUAL = ("[bokeh ", "ResizeObserver loop completed")
 
 
 def chromium() -> str:
-    """The program; skips the test where there is none, unless GRAPHPROVER_REQUIRE_CHROMIUM=1."""
+    """Return the program; skips the test without one, unless GRAPHPROVER_REQUIRE_CHROMIUM=1."""
     found = next(filter(None, map(shutil.which, NAMES)), None)
     if found is None:
         if os.environ.get("GRAPHPROVER_REQUIRE_CHROMIUM") == "1":
@@ -25,7 +25,7 @@ def chromium() -> str:
 
 
 def opened(page: str, script: str = "") -> str:
-    """The document of a page as it is after its scripts and ``script``; fails if it complains."""
+    """Return the document of a page after its scripts and ``script``; fails if the page reports errors."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "page.html")
         head, end, tail = page.rpartition("</body>")
@@ -34,7 +34,7 @@ def opened(page: str, script: str = "") -> str:
 
 
 def screenshot(page: str, picture: Path, width: int, height: int, dark: bool) -> None:
-    """Save what a window of this size shows."""
+    """Save a screenshot of a window of this size."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "page.html")
         file.write_text(page)

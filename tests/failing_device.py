@@ -1,4 +1,4 @@
-"""A device that fails where a test wants it to."""
+"""A device that fails at a chosen operation."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from graphprover.device.interface import CPU_BATCH
 
 
 class FailingDevice:
-    """One thread of the CPU; counts calls, and the ``call``-th of ``operation``, from 1, raises ``error`` instead."""
+    """One thread of the CPU that counts calls: the ``call``-th call of ``operation``, from 1, raises ``error``."""
 
     kind = "cpu"
     threads = 1
@@ -29,7 +29,7 @@ class FailingDevice:
         return self._cpu.task()
 
     def expect(self, tables: object, *, guess: bool = False) -> None:
-        """Not an operation."""
+        """Do nothing; this method is not an operation."""
 
     def __getattr__(self, operation: str) -> Callable[..., Any]:
         method = getattr(self._cpu, operation)

@@ -1,4 +1,4 @@
-"""A CPU that is behind the host, as a GPU is: what it counts, and when it comes to what was enqueued, is made up."""
+"""A CPU that lags behind the host like a GPU, with invented counts and delays."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,14 +10,14 @@ LATE = 0.25  # seconds
 
 
 class LateDevice(CpuDevice):
-    """Every reading finds three more launches, eight more bytes up and one more byte down; it comes to all ``LATE``."""
+    """Every reading finds 3 more launches, 8 more bytes up and 1 more byte down, all after a delay of ``LATE``."""
 
     model = "a double"
 
     def __init__(self) -> None:
         super().__init__(1)
         self.readings = 0
-        self.ranges: list[tuple[str, ...]] = []  # as they begin, with those that they are in
+        self.ranges: list[tuple[str, ...]] = []  # at their start, with the enclosing ranges
         self._open: tuple[str, ...] = ()
 
     def reading(self) -> Reading:

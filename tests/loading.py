@@ -1,4 +1,4 @@
-"""Modules that are in no package: scripts, hooks, and what tests write."""
+"""Import of modules that are in no package: scripts, hooks, and files written by tests."""
 
 import importlib.util
 from pathlib import Path
@@ -6,7 +6,7 @@ from types import ModuleType
 
 
 def module_at(path: Path) -> ModuleType:
-    """The module in a file, imported anew."""
+    """Import the module in a file, without a cache."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

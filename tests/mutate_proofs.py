@@ -1,13 +1,14 @@
-"""Damaged proofs: none may be accepted, and each must be refused by a VerificationError and nothing else.
+"""Damaged proofs: none may be accepted, and each must be refused with a VerificationError.
 
     python -m tests.mutate_proofs [--count 1000000] [--seed 0] [--kernels]
 
-Every mutation takes an honest proof of one of some small statements, a guest with its key among them, and changes its
+Every mutation takes an honest proof of one of several small statements (including a guest with its key) and changes its
 bytes (flips, cuts, insertions, parts of another proof or place, words), its header, or parts of its payload, which is
-encoded again; of a sharded proof also their digests, their number and their order. Bytes that are not changed do not
-count. NumPy alone judges them, or with --kernels the prover's kernels.
-It prints how many were tried and accepted, exceptions of other kinds, the reasons, and the rate; the exit code is 0 if
-nothing was wrong.
+encoded again; of a sharded proof also digests, number and order of shards. Unchanged bytes do not count. NumPy verifies
+them, or with --kernels the prover's kernels.
+
+Prints the numbers of mutations tried and accepted, exceptions of other kinds, the reasons, and the rate; the exit code
+is 0 if there was no fault.
 """
 
 import argparse
@@ -41,8 +42,8 @@ from graphprover.vm.traces.cycle_ranges import cycle_ranges_of
 from graphprover.vm.traces.run_statement import shards_of_run, statement_of_run
 
 GUEST = Path(__file__).parents[1] / "examples/guests/fib_iterative.elf"
-# Few queries, so that a proof is small and most of it matters to each verdict. Grinding refuses at once what changes a
-# challenge; without any, constraints, rows and folds must.
+# Few queries, so that a proof is small and most bytes affect the verdict. Grinding detects a changed challenge at
+# once; without grinding, constraints, rows and folds must detect it.
 PARAMETERS = (
     Parameters(1, 2, 0, 1, 0, 0, 0, 0, 0, 0),
     Parameters(1, 3, 1, 2, 1, 8, 8, 8, 8, 8),
@@ -52,7 +53,7 @@ DIGITS = Bus("digits")
 
 
 class Digits(Air):
-    """The digits to base 4, to look up."""
+    """The digits to base 4, as a table to look up."""
 
     columns = ("count",)
     preprocessed = ("digit",)
@@ -80,26 +81,26 @@ class Numbers(Air):
 
 @dataclass(frozen=True)
 class Case:
-    """An honest proof, and how it is judged."""
+    """An honest proof, and its verification."""
 
     proof: Proof
     statement_of: Callable[[Proof], Statement]
 
     @cached_property
     def contents(self) -> BatchProof:
-        """What its payload says."""
+        """Contents of the payload."""
         airs = self.statement_of(self.proof).descriptions
         return decode(self.proof.payload, make_layout(airs, self.proof.log_heights, self.proof.parameters))
 
     def judge(self, data: bytes) -> None:
-        """Raises VerificationError unless the bytes prove the case's statement."""
+        """Raise VerificationError unless the bytes prove the case's statement."""
         proof = Proof.from_bytes(data)
         verify(proof, self.statement_of(proof), security=0)
 
 
 @dataclass(frozen=True)
 class ShardedCase:
-    """An honest sharded proof, and how it is judged."""
+    """An honest sharded proof, and its verification."""
 
     proof: ShardedProof
     statement_of: Callable[[ShardedProof], Statement | ShardedStatement]
@@ -107,28 +108,28 @@ class ShardedCase:
 
     @cached_property
     def of_shards(self) -> list[Case]:
-        """Each shard as if it were a proof by itself."""
+        """Each shard as a separate proof."""
         both = zip(self.proof.proofs, self.shards.statements, strict=True)
         return [Case(proof, lambda _, stated=statement: stated) for proof, statement in both]
 
     def judge(self, data: bytes) -> None:
-        """Raises VerificationError unless the bytes prove the case's statement."""
+        """Raise VerificationError unless the bytes prove the case's statement."""
         proof = ShardedProof.from_bytes(data)
         verify(proof, self.statement_of(proof), security=0)
 
 
 @dataclass
 class Found:
-    """What came of some mutations."""
+    """The results of some mutations."""
 
     tried: int = 0
     accepted: list[bytes] = field(default_factory=list)
-    other: list[str] = field(default_factory=list)  # exceptions that are no VerificationError
+    other: list[str] = field(default_factory=list)  # exceptions other than VerificationError
     reasons: Counter[str] = field(default_factory=Counter)
 
 
 def numbers(rows: int, seed: int) -> Statement:
-    """Two tables."""
+    """Return two tables."""
     low, high = np.random.default_rng(seed).integers(0, 4, (2, rows))
     total = np.cumsum(low + 4 * high)
     count = np.bincount(np.concatenate([low, high]), minlength=4)[None]
@@ -137,7 +138,7 @@ def numbers(rows: int, seed: int) -> Statement:
 
 
 def cases() -> list[Case]:
-    """Honest proofs of tables under different parameters, and of a guest with its key."""
+    """Return honest proofs of tables under different parameters, and of a guest with its key."""
     made = []
     for seed, parameters in enumerate(PARAMETERS):
         statement = numbers(8, seed)
@@ -151,7 +152,7 @@ def cases() -> list[Case]:
 
 
 def sharded_cases() -> list[ShardedCase]:
-    """Honest sharded proofs: of tables under different parameters, and of a guest with its key."""
+    """Return honest sharded proofs of tables under different parameters, and of a guest with its key."""
     made = []
     for seed, (parameters, shares) in enumerate(zip(PARAMETERS, ([[0], [1]], [[1], [0]], [[0], [1]]), strict=True)):
         statement = numbers(8, seed)
@@ -167,7 +168,7 @@ def sharded_cases() -> list[ShardedCase]:
 
 
 def mutated(rng: random.Random, case: Case | ShardedCase, donor: bytes) -> bytes:
-    """Other bytes than the case's, perhaps with parts of ``donor``, the bytes of another proof."""
+    """Return bytes that differ from the case's, perhaps with parts of ``donor``, the bytes of another proof."""
     data = case.proof.to_bytes()
     while True:
         if isinstance(case, ShardedCase):
@@ -187,13 +188,13 @@ def mutated(rng: random.Random, case: Case | ShardedCase, donor: bytes) -> bytes
 
 
 def _in_shards(rng: random.Random, case: ShardedCase, data: bytes, donor: bytes) -> bytes | None:
-    """The same for a sharded proof; None where nothing came of it."""
+    """Return a mutation of a sharded proof; None if it failed."""
     digests, shards = list(case.proof.joint.digests), [shard.to_bytes() for shard in case.proof.proofs]
     one, other = (rng.randrange(len(shards)) for _ in range(2))
     match rng.randrange(8):
         case 0:
             digests[one] = rng.choice((digests[other], bytes(32), rng.randbytes(32), bytes(31) + digests[one][31:]))
-        case 1:  # with their digests or without
+        case 1:  # with or without their digests
             shards[one], shards[other] = shards[other], shards[one]
             if rng.random() < 0.5:
                 digests[one], digests[other] = digests[other], digests[one]
@@ -225,7 +226,7 @@ def _in_shards(rng: random.Random, case: ShardedCase, data: bytes, donor: bytes)
 
 
 def _bytes(rng: random.Random, data: bytes, donor: bytes) -> bytes:
-    # Early bytes are lengths, commitments and openings; the many of the queries are all alike.
+    # Early bytes are lengths, commitments and openings; most bytes are queries, which are alike.
     at = rng.randrange(len(data) if rng.random() < 0.5 else min(len(data), 2000))
     size = rng.choice((1, 1, 2, 8, 24, 32, 100))
     other = rng.randrange(len(data))
@@ -240,17 +241,17 @@ def _bytes(rng: random.Random, data: bytes, donor: bytes) -> bytes:
             return data[:at] + data[at + size :]
         case 6:
             return data[:at]
-        case 7:  # a shard of another place over this one
+        case 7:  # replaced by a shard of another index
             return data[:at] + data[other : other + size] + data[at + size :]
         case 8:  # a shard of another proof
             return data[:at] + donor[at : at + size] + data[at + size :]
-        case _:  # a word below p, as the reader asks for
+        case _:  # a word below p, as the reader requires
             word = rng.choice((0, 1, P - 1, P, rng.randrange(P)))
             return data[:at] + word.to_bytes(8, "little") + data[at + 8 :]
 
 
 def _header(rng: random.Random, proof: Proof) -> bytes | None:
-    """The proof with another header, or None where that has no encoding."""
+    """Return the proof with another header, or None if it has no encoding."""
     heights, values = list(proof.log_heights), [list(table) for table in proof.public_values]
     table = rng.randrange(len(heights))
     change: dict[str, object]
@@ -290,7 +291,7 @@ def _header(rng: random.Random, proof: Proof) -> bytes | None:
 
 
 def _contents(rng: random.Random, case: Case) -> bytes | None:
-    """The proof with one part of its payload changed, or None where that has no encoding."""
+    """Return the proof with one part of its payload changed, or None if it has no encoding."""
     try:
         payload = encode(_changed(rng, case.contents))
     except (ArithmeticError, AttributeError, TypeError, ValueError, struct.error):
@@ -299,7 +300,7 @@ def _contents(rng: random.Random, case: Case) -> bytes | None:
 
 
 def _changed(rng: random.Random, part: Any) -> Any:
-    """The part with something inside of it changed, dropped, repeated or exchanged."""
+    """Return the part with an element changed, dropped, repeated or exchanged."""
     if is_dataclass(part) and not isinstance(part, type):
         name = rng.choice(fields(part)).name
         return replace(part, **{name: _changed(rng, getattr(part, name))})
@@ -323,12 +324,12 @@ def _changed(rng: random.Random, part: Any) -> Any:
 
 
 def mutate(count: int, seed: int, all_cases: Sequence[Case | ShardedCase]) -> Found:
-    """Judge so many mutations."""
+    """Verify ``count`` mutations."""
     rng, found = random.Random(seed), Found()
     encoded = [case.proof.to_bytes() for case in all_cases]
     for case in all_cases:
         case.judge(case.proof.to_bytes())
-    weights = [1 / len(data) for data in encoded]  # as a longer proof takes longer
+    weights = [1 / len(data) for data in encoded]  # because a longer proof takes longer
     while found.tried < count:
         (case,) = rng.choices(all_cases, weights)
         data = mutated(rng, case, rng.choice(encoded))
@@ -338,7 +339,7 @@ def mutate(count: int, seed: int, all_cases: Sequence[Case | ShardedCase]) -> Fo
             found.accepted.append(data)
         except VerificationError as error:
             found.reasons[re.sub(r"[\d,.]+", "#", str(error))] += 1
-        except Exception as error:  # whatever it is, it is a fault
+        except Exception as error:  # any other exception is a fault
             found.other.append(f"{type(error).__name__}: {error}")
     return found
 

@@ -1,4 +1,4 @@
-"""The kernels' operations as anybody would write them down, on Python integers: slow, obvious, the tests' oracle.
+"""The kernels' operations in their simplest form on Python integers: slow, and the oracle of the tests.
 
 A column is a list of integers; an extension element over x^3 - x - 1 is a tuple of three, lowest power first.
 """
@@ -35,7 +35,7 @@ def ext_sub(x: Ext, y: Ext) -> Ext:
 
 
 def ext_mul(x: Ext, y: Ext) -> Ext:
-    """The product of polynomials, then x^4 = x^2 + x and x^3 = x + 1."""
+    """Return the product of polynomials, reduced by x^4 = x^2 + x and x^3 = x + 1."""
     product = [0] * 5
     for i in range(3):
         for j in range(3):
@@ -62,13 +62,13 @@ def evaluate(coefficients: Sequence[int], x: int) -> int:
 
 
 def coset(log_size: int, shift: int) -> list[int]:
-    """shift * (the subgroup of order 2^log_size) in bit-reversed order."""
+    """Return shift * (the subgroup of order 2^log_size) in bit-reversed order."""
     root = root_of_unity(log_size)
     return [shift * pow(root, reverse_bits(i, log_size), P) % P for i in range(1 << log_size)]
 
 
 def interpolate(points: Sequence[int], values: Sequence[int]) -> list[int]:
-    """The coefficients of the polynomial of least degree through the points, by Lagrange's formula."""
+    """Return the coefficients of the polynomial of least degree through the points, by Lagrange's formula."""
     result = [0] * len(points)
     for i, (x, y) in enumerate(zip(points, values, strict=True)):
         numerator = [1]
@@ -92,22 +92,25 @@ def keccak256(message: bytes) -> bytes:
 
 
 def word_bytes(words: Sequence[int]) -> bytes:
-    """8-byte little-endian words."""
+    """Return 8-byte little-endian words."""
     return b"".join(int(word).to_bytes(8, "little") for word in words)
 
 
 def leaf(rows: Sequence[Sequence[int]]) -> bytes:
-    """The digest of the rows, one of each matrix, that stand at one height."""
+    """Return the digest of the rows of all matrices of one height."""
     return keccak256(b"".join(word_bytes(row) for row in rows))
 
 
 def compress(layer: Sequence[bytes]) -> list[bytes]:
-    """The parents of a layer of digests."""
+    """Return the parents of a layer of digests."""
     return [keccak256(layer[i] + layer[i + 1]) for i in range(0, len(layer), 2)]
 
 
 def grind(seed: bytes, bits: int, start: int, stop: int) -> int:
-    """The smallest nonce in [start, stop) whose hash after ``seed`` ends, read big-endian, in ``bits`` zeros, or -1."""
+    """Return the smallest nonce in [start, stop) with enough work, or -1.
+
+    The hash of ``seed`` and the nonce, read big-endian, must end in ``bits`` zeros.
+    """
     for nonce in range(start, stop):
         digest = keccak256(seed + nonce.to_bytes(8, "little"))
         if int.from_bytes(digest, "big") % 2**bits == 0:
@@ -119,19 +122,19 @@ def grind(seed: bytes, bits: int, start: int, stop: int) -> int:
 
 
 def domain_point(index: int, log_size: int) -> int:
-    """Point ``index`` of 7 * K, K of order 2^log_size, in bit-reversed order."""
+    """Return point ``index`` of 7 * K, K of order 2^log_size, in bit-reversed order."""
     return GENERATOR * pow(root_of_unity(log_size), reverse_bits(index, log_size), P) % P
 
 
 def next_row(index: int, log_rows: int, log_chunks: int) -> int:
-    """The row after ``index`` on the bit-reversed quotient domain: the point times the trace's generator."""
+    """Return the index of the point times the trace's generator on the bit-reversed quotient domain."""
     log_size = log_rows + log_chunks
     natural = reverse_bits(index, log_size) + (1 << log_chunks)
     return reverse_bits(natural % (1 << log_size), log_size)
 
 
 def selectors(log_rows: int, log_chunks: int) -> list[tuple[int, int, int, int]]:
-    """(first, last, transition, 1 / vanishing) at every point of the bit-reversed quotient domain."""
+    """Return (first, last, transition, 1 / vanishing) at every point of the bit-reversed quotient domain."""
     last_point = inv(root_of_unity(log_rows))
     rows = []
     for index in range(1 << (log_rows + log_chunks)):
@@ -145,7 +148,7 @@ def selectors(log_rows: int, log_chunks: int) -> list[tuple[int, int, int, int]]
 
 @dataclass(frozen=True)
 class Row:
-    """All that an expression may read on one row."""
+    """The values that an expression may read on one row."""
 
     main: tuple[list[int], list[int]]  # this row, the next one
     preprocessed: tuple[list[int], list[int]]
@@ -155,7 +158,7 @@ class Row:
 
 
 def node_values(description: AirDescription, row: Row) -> list[int]:
-    """The values of all nodes on one row."""
+    """Return the values of all nodes on one row."""
     values: list[int] = []
     for op, a, b in description.nodes:
         if op == CONST:
@@ -177,7 +180,7 @@ def node_values(description: AirDescription, row: Row) -> list[int]:
 
 
 def denominator(fields: Sequence[int], prefix: Ext, tau: Ext) -> Ext:
-    """prefix - sum_i field_i * tau^(k-1-i), by Horner's rule."""
+    """Return prefix - sum_i field_i * tau^(k-1-i), by Horner's rule."""
     total = ZERO
     for field in fields:
         total = ext_add(ext_mul(total, tau), ext(field))
@@ -187,7 +190,7 @@ def denominator(fields: Sequence[int], prefix: Ext, tau: Ext) -> Ext:
 def quotient(
     description: AirDescription, row: Row, prefixes: Sequence[Ext], tau: Ext, alpha: Ext, terminal: Ext
 ) -> Ext:
-    """All constraints of one row batched by Horner's rule, over the vanishing polynomial."""
+    """Return all constraints of one row folded by Horner's rule, over the vanishing polynomial."""
     nodes = node_values(description, row)
     values = [ext(nodes[node]) for node in description.constraints]
     if description.lookups:
@@ -217,7 +220,7 @@ def quotient(
 def constants(
     bytecode: Bytecode, public_values: Sequence[int], prefixes: Sequence[Ext], tau: Ext, alpha: Ext, terminal: Ext
 ) -> list[int]:
-    """The constant planes, weight by weight."""
+    """Return the constant planes, weight by weight."""
     values: list[int] = []
     for op, a, b in bytecode.uniforms:
         if op in (CONST, PUBLIC):
@@ -242,7 +245,7 @@ def constants(
 
 
 def run_bytecode(bytecode: Bytecode, constants: Sequence[int], read: Callable[[int, int, int], int]) -> list[int]:
-    """The output planes of bytecode on one row; ``read(matrix, row, offset)`` gives an input."""
+    """Return the output planes of bytecode on one row; ``read(matrix, row, offset)`` returns an input."""
     inputs = [read(*map(int, source)) for source in bytecode.inputs]
     planes: list[int] = [*map(int, constants), *inputs] + [None] * (bytecode.outputs + bytecode.registers)  # type: ignore[list-item]
     start = len(constants) + len(inputs)
@@ -274,7 +277,10 @@ def run_bytecode(bytecode: Bytecode, constants: Sequence[int], read: Callable[[i
 def lookup_columns(
     denominators: Sequence[Sequence[Ext]], multiplicities: Sequence[Sequence[int]], groups: Sequence[int]
 ) -> tuple[list[list[Ext]], Ext]:
-    """(columns, terminal) from tuples' columns: the accumulator, then for each group the sum of its fractions m / d."""
+    """Return (columns, terminal) from the tuples' columns.
+
+    The columns are the accumulator, then for each group the sum of its fractions m / d.
+    """
     rows = len(multiplicities[0])
     columns: list[list[Ext]] = [[]]
     tuples = iter(zip(denominators, multiplicities, strict=True))
@@ -291,7 +297,7 @@ def lookup_columns(
 
 
 def value_at(values: Sequence[int], log_size: int, z: Ext) -> Ext:
-    """p(z) for the polynomial with these values on 7 * H in bit-reversed order, by Lagrange's formula."""
+    """Return p(z) for the polynomial with these values on 7 * H in bit-reversed order, by Lagrange's formula."""
     xs = [domain_point(i, log_size) for i in range(len(values))]
     total = ZERO
     for i, value in enumerate(values):
@@ -306,7 +312,7 @@ def value_at(values: Sequence[int], log_size: int, z: Ext) -> Ext:
 def reduced_opening(
     columns: Sequence[Sequence[int]], points: Sequence[Ext], opened: Sequence[Sequence[Ext]], offset: int, gamma: Ext
 ) -> list[Ext]:
-    """sum over points z and columns p of gamma^k (p(z) - p(x)) / (z - x) for all x, with k = offset, offset + 1, ..."""
+    """Return sum over points z and columns p of gamma^k (p(z) - p(x)) / (z - x) for all x, k counting from offset."""
     rows = len(columns[0])
     result = []
     for row in range(rows):
@@ -322,7 +328,7 @@ def reduced_opening(
 
 
 def fold(codeword: Sequence[Ext], log_arity: int, beta: Ext) -> list[Ext]:
-    """For each group of 2^log_arity neighbours the value at beta of the polynomial through them, by Lagrange."""
+    """Return the value at beta of the polynomial through each group of 2^log_arity neighbours (Lagrange's formula)."""
     arity, log_size = 1 << log_arity, len(codeword).bit_length() - 1
     result = []
     for start in range(0, len(codeword), arity):

@@ -1,4 +1,4 @@
-"""The constraint identity of one table at one point in Python integers, as anybody would write it down: an oracle."""
+"""The constraint identity of one table at one point in Python integers, in its simplest form: an oracle."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,10 +27,10 @@ from graphprover.protocol.constraints import Selectors
 
 @dataclass(frozen=True)
 class Evaluations:
-    """All polynomials of one table at the out-of-domain point."""
+    """The values of all polynomials of one table at the out-of-domain point."""
 
     main: Sequence[Ext]
-    main_next: Sequence[Ext]  # zeros where it is not opened
+    main_next: Sequence[Ext]  # zeros if not opened
     preprocessed: Sequence[Ext]
     preprocessed_next: Sequence[Ext]
     permutation: Sequence[Ext]  # one for each extension column
@@ -40,7 +40,7 @@ class Evaluations:
 
 
 def join_coordinates(coordinates: Sequence[Ext]) -> list[Ext]:
-    """Extension columns from their opened coordinate columns: a + b·x + c·x^2 for every three."""
+    """Return extension columns from their opened coordinate columns: a + b·x + c·x^2 for each three."""
     x, x_squared = (0, 1, 0), (0, 0, 1)
     return [
         ext_sum((a, ext_mul(b, x), ext_mul(c, x_squared)))
@@ -49,7 +49,7 @@ def join_coordinates(coordinates: Sequence[Ext]) -> list[Ext]:
 
 
 def evaluate_nodes(air: AirDescription, at: Evaluations, selectors: Selectors) -> list[Ext]:
-    """The value of every node of the table's expressions."""
+    """Return the value of every node of the table's expressions."""
     rows = {MAIN: (at.main, at.main_next), PREPROCESSED: (at.preprocessed, at.preprocessed_next)}
     values: list[Ext] = []
     for op, a, b in air.nodes:
@@ -76,7 +76,7 @@ def evaluate_nodes(air: AirDescription, at: Evaluations, selectors: Selectors) -
 def fold_constraints(
     air: AirDescription, at: Evaluations, selectors: Selectors, prefixes: Sequence[Ext], tau: Ext, alpha: Ext
 ) -> Ext:
-    """All constraints of the table in order, by Horner's rule in alpha: AIR, fractions, accumulator."""
+    """Return all constraints of the table folded by Horner's rule in alpha: AIR, fractions, accumulator."""
     nodes = evaluate_nodes(air, at, selectors)
     constraints = [nodes[node] for node in air.constraints]
     if air.lookups:
@@ -106,7 +106,7 @@ def fold_constraints(
 
 
 def join_quotient(log_height: int, chunks: Sequence[Sequence[Ext]], point: Ext) -> Ext:
-    """The quotient at a point from the values of its chunks, whose domains are 7·h^i·H (``split_domains``)."""
+    """Return the quotient at a point from the values of its chunks with domains 7·h^i·H (``split_domains``)."""
     log_chunks = len(chunks).bit_length() - 1
     generator = root_of_unity(log_height + log_chunks)
     order = 1 << log_height

@@ -1,4 +1,4 @@
-"""A device made of definitions: every operation by Python integers, slowly. Real devices must agree with it."""
+"""A device that computes every operation by its definition on Python integers: slow, an oracle for real devices."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -40,7 +40,7 @@ Columns = list[list[int]]
 
 
 def points(shift: int, log_size: int) -> list[int]:
-    """The coset shift·H in natural order."""
+    """Return the coset shift·H in natural order."""
     root = root_of_unity(log_size)
     return [shift * pow(root, i, P) % P for i in range(1 << log_size)]
 
@@ -51,7 +51,7 @@ def bit_reversed(values: Sequence) -> list:  # type: ignore[type-arg]
 
 
 def interpolate(values: Sequence[int], shift: int) -> list[int]:
-    """Coefficients of the polynomial with these values on shift·H, by the inverse Fourier sum."""
+    """Return the coefficients of the polynomial with these values on shift·H, by the inverse Fourier sum."""
     n = len(values)
     root = inv(root_of_unity(n.bit_length() - 1))
     coefficients = [sum(v * pow(root, i * k, P) for i, v in enumerate(values)) * inv(n) % P for k in range(n)]
@@ -66,7 +66,7 @@ def evaluate(coefficients: Sequence[int], x: int) -> int:
 
 
 def extended(values: Sequence[int], shift: int, log_blowup: int) -> list[int]:
-    """Values on shift·H, in natural order, to values on 7·K in bit-reversed order."""
+    """Extend values on shift·H in natural order to values on 7·K in bit-reversed order."""
     coefficients = interpolate(values, shift)
     log_rows = len(values).bit_length() - 1 + log_blowup
     return bit_reversed([evaluate(coefficients, x) for x in points(GENERATOR, log_rows)])
@@ -85,7 +85,7 @@ def exts(array: np.ndarray) -> list[Ext]:
 
 
 def groups(codeword: np.ndarray, log_arity: int) -> np.ndarray:
-    """The matrix (3·2^log_arity, n/2^log_arity) whose rows are the groups of neighbours of a codeword."""
+    """Return the matrix (3·2^log_arity, n/2^log_arity) whose rows are the groups of neighbours of a codeword."""
     arity = 1 << log_arity
     return np.concatenate([codeword[:, i::arity] for i in range(arity)])
 
@@ -115,7 +115,7 @@ def fill_lanes(device: "NaiveDevice", code: Code, lanes: Lanes, main: np.ndarray
 
 
 def _computed(op: int, x: int, y: int, immediate: int, lanes: Lanes, lane: int, registers: list[int]) -> int:
-    """What an instruction puts into its register, mod 2^64."""
+    """Return the register value that an instruction computes, mod 2^64."""
 
     def word(place: int, source: int) -> int:
         return int(lanes.sources[source][place])
@@ -158,7 +158,7 @@ def count_keys(device: "NaiveDevice", main: np.ndarray, keys: Keys, counts: np.n
 
 
 class NaiveDevice:
-    """See the module."""
+    """The device of this module."""
 
     kind = "naive"
     threads = 1
@@ -170,7 +170,7 @@ class NaiveDevice:
         return nullcontext()
 
     def expect(self, tables: object, *, guess: bool = False) -> None:
-        """Nothing is compiled."""
+        """Do nothing: there is nothing to compile."""
 
     def load(self, columns: np.ndarray) -> np.ndarray:
         return columns

@@ -1,7 +1,7 @@
-"""Random statements that hold: tables with valid traces, balanced buses, and parameters that fit them.
+"""Random satisfied statements: tables with valid traces, balanced buses, and suitable parameters.
 
-Expressions are drawn as trees of tuples, which are read twice: as expressions of a table and as columns of numbers.
-Every constraint pins one column to a drawn expression of others, so a trace satisfies it by computing the column.
+Expressions are drawn as trees of tuples, which are evaluated twice: as expressions of a table and as columns of
+numbers. Every constraint sets one column to a drawn expression of others, so that the column is computed by it.
 """
 
 import random
@@ -24,7 +24,7 @@ Leaf = Callable[[Tree], Any]
 
 
 def read(tree: Tree, leaf: Leaf) -> Any:
-    """The tree's value, with ``leaf`` giving that of its leaves: anything with operators."""
+    """Return the tree's value; ``leaf`` returns the values of leaves, which may be any objects with operators."""
     if tree[0] == "+":
         return read(tree[1], leaf) + read(tree[2], leaf)
     if tree[0] == "-":
@@ -56,7 +56,7 @@ class Numbers:
 
 
 class Sketch(airs.Air):
-    """A table while it is drawn, and the finished one too."""
+    """A table while it is drawn, and when it is finished."""
 
     def __init__(self, name: str, rows: int) -> None:
         self.name = name
@@ -64,9 +64,9 @@ class Sketch(airs.Air):
         self.main: list[np.ndarray] = []
         self.fixed: list[np.ndarray] = []  # preprocessed columns
         self.public: list[int] = []
-        self.rules: list[tuple[str, Tree]] = []  # method of the table, what it says is zero
+        self.rules: list[tuple[str, Tree]] = []  # method of the table, expression that is zero
         self.messages: list[tuple[str, str, list[Tree], Tree, int]] = []  # method, bus, fields, count, weight
-        self.shuffles: list[list[tuple[list[Tree], Tree, int]]] = []  # of each local lookup: fields, count, weight
+        self.shuffles: list[list[tuple[list[Tree], Tree, int]]] = []  # fields, count, weight for each local lookup
 
     @property
     def columns(self) -> list[str]:  # type: ignore[override]
@@ -87,7 +87,7 @@ class Sketch(airs.Air):
         def leaf(tree: Tree) -> Any:
             kind, index, *offset = tree
             if kind == "constant":
-                return t.main[0] * 0 + index  # an expression even where its neighbour is a constant too
+                return t.main[0] * 0 + index  # an expression even if the other operand is a constant
             if kind == "public":
                 return t.public.values[index]
             row = t.next if offset[0] else t
@@ -102,7 +102,7 @@ class Sketch(airs.Air):
             t.local_lookup(*(airs.sent([read(f, leaf) for f in fs], read(c, leaf), weight=w) for fs, c, w in tuples))
 
     def values(self, tree: Tree) -> np.ndarray:
-        """The tree's value on every row; the next row of the last one is the first."""
+        """Return the tree's value on every row; the next row of the last one is the first."""
 
         def leaf(tree: Tree) -> Numbers:
             kind, index, *offset = tree
@@ -114,18 +114,18 @@ class Sketch(airs.Air):
         return read(tree, leaf).words
 
     def add(self, words: np.ndarray) -> Tree:
-        """A new main column; returns its leaf."""
+        """Add a main column and return its leaf."""
         self.main.append(np.asarray(words, dtype=np.uint64))
         return ("main", len(self.main) - 1, 0)
 
 
 def words(rng: random.Random, count: int) -> np.ndarray:
-    """Random field elements, the extreme ones among them."""
+    """Return random field elements, including extreme ones."""
     return np.array([rng.choice((0, 1, P - 1, rng.randrange(P), rng.randrange(P))) for _ in range(count)], np.uint64)
 
 
 def draw_tree(rng: random.Random, table: Sketch, degree: int, *, next_row: bool, depth: int = 3) -> Tree:
-    """An expression of at most this degree, over the columns so far."""
+    """Return an expression of at most this degree over the columns so far."""
     leaves: list[Tree] = [("constant", rng.choice((0, 1, 2, P - 1, rng.randrange(P))))]
     leaves += [("public", i) for i in range(len(table.public))]
     if degree:
@@ -137,7 +137,7 @@ def draw_tree(rng: random.Random, table: Sketch, degree: int, *, next_row: bool,
     op = rng.choice("+-***" if degree > 1 else "+-") if rng.random() < 0.9 else "neg"
     if op == "neg":
         return (op, draw_tree(rng, table, degree, next_row=next_row, depth=depth - 1))
-    if op == "*":  # the degree it uses up bounds it, so that high degrees are reached
+    if op == "*":  # the unused degree bounds it, so that high degrees occur
         left = rng.randint(1, degree - 1)
         degrees, depth = (left, degree - left), max(depth, 2)
     else:
@@ -146,7 +146,7 @@ def draw_tree(rng: random.Random, table: Sketch, degree: int, *, next_row: bool,
 
 
 def draw_table(rng: random.Random, name: str, rows: int, width: int, degree: int) -> Sketch:
-    """A table without interactions: free columns, and columns that rules compute from those before them."""
+    """Return a table without interactions: free columns, and columns computed by rules from earlier ones."""
     table = Sketch(name, rows)
     table.fixed = [words(rng, rows) for _ in range(rng.choice((0, 0, 0, 1, 2, 5)))]
     table.public = [int(word) for word in words(rng, rng.choice((0, 0, 1, 3)))]
@@ -157,7 +157,7 @@ def draw_table(rng: random.Random, name: str, rows: int, width: int, degree: int
         if kind == "free":
             table.add(words(rng, rows))
         elif kind == "same":
-            # Of the last row's next row only cells that no rule computes may be read, so this reads one row.
+            # The last row's next row has computed cells, which may not be read, so this reads one row.
             tree = draw_tree(rng, table, degree, next_row=False)
             column = table.add(table.values(tree))
             table.rules.append(("every_row", ("-", column, tree)))
@@ -181,13 +181,13 @@ def draw_table(rng: random.Random, name: str, rows: int, width: int, degree: int
 
 
 def room(table: Sketch, columns: int, interactions: int = 1) -> bool:
-    """Whether the table may grow by so much."""
+    """Return whether the table may grow by this number of columns."""
     used = len(table.messages) + len(table.shuffles)
     return len(table.main) + columns <= MAX_WIDTH and used + interactions <= MAX_INTERACTIONS
 
 
 def draw_query(rng: random.Random, asker: Sketch, bus: str, entries: np.ndarray, *, as_lookup: bool) -> np.ndarray:
-    """Asks for random entries (fields, rows) of a bus's table in new columns; returns how often for each entry."""
+    """Look up random entries (fields, rows) of a bus's table in new columns; return the count of each entry."""
     chosen = np.array([rng.randrange(entries.shape[1]) for _ in range(asker.rows)])
     shift = rng.choice((0, 0, 5))
     fields: list[Tree] = []
@@ -207,7 +207,7 @@ def draw_query(rng: random.Random, asker: Sketch, bus: str, entries: np.ndarray,
 
 
 def draw_bus(rng: random.Random, bus: str, tables: list[Sketch]) -> None:
-    """A table provides expressions of its own, others query it; or nothing, where there is no room."""
+    """Let one table provide expressions and others look them up; do nothing if there is no room."""
     provider, *askers = rng.sample(tables, rng.randint(1, len(tables)))
     width = rng.randint(1, 4)
     askers = [asker for asker in askers or [provider] if room(asker, width + 1, 2)]
@@ -216,7 +216,7 @@ def draw_bus(rng: random.Random, bus: str, tables: list[Sketch]) -> None:
     fields = [draw_tree(rng, provider, rng.randint(1, 2), next_row=rng.random() < 0.3, depth=2) for _ in range(width)]
     entries = np.array([provider.values(tree) for tree in fields])
     as_lookup = rng.random() < 0.7
-    # The count's column comes last, so that a provider that queries itself has all of its counts.
+    # The count's column is last, so that it includes the provider's own lookups.
     counts = np.zeros(provider.rows, dtype=np.uint64)
     for asker in askers:
         for _ in range(rng.choice((1, 1, 2, 4))):
@@ -230,7 +230,7 @@ def draw_bus(rng: random.Random, bus: str, tables: list[Sketch]) -> None:
 
 
 def draw_shuffle(rng: random.Random, table: Sketch) -> None:
-    """A local lookup: some columns sent, and received from new columns in another order."""
+    """Add a local lookup: some columns sent, and received from new columns in another order."""
     width = rng.randint(1, 3)
     if not room(table, width):
         return
@@ -242,7 +242,7 @@ def draw_shuffle(rng: random.Random, table: Sketch) -> None:
 
 
 def draw_parameters(rng: random.Random, log_heights: list[int]) -> Parameters:
-    """Parameters that admit tables of these heights, with little grinding."""
+    """Return parameters that admit tables of these heights, with little grinding."""
     log_blowup = rng.choice((1, 1, 2, 3))
     return Parameters(
         log_blowup=log_blowup,
@@ -267,11 +267,11 @@ def random_statement(
     max_degree: int = 3,
     interactions: int = 4,
 ) -> tuple[Parameters, Statement]:
-    """A statement that holds, with its traces, and parameters to prove it under. Deterministic in its arguments.
+    """Return a satisfied statement with its traces, and parameters for its proof. Deterministic in its arguments.
 
-    ``tables`` is exact; the first one has 2^max_log_height rows, the others at most as many; ``max_width`` bounds the
-    columns before interactions add theirs; ``max_degree`` bounds constraints on rows and transitions;
-    ``interactions`` is the number of buses and local lookups that are tried.
+    ``tables`` is exact; the first one has 2^max_log_height rows, the others at most that number; ``max_width`` bounds
+    the columns without interactions; ``max_degree`` bounds constraints on rows and transitions; ``interactions`` is the
+    number of buses and local lookups that are tried.
     """
     rng = random.Random(repr((seed, tables, max_log_height, max_width, max_degree, interactions)))
     sketches = [
@@ -295,7 +295,7 @@ def random_statement(
 
 
 def statements(max_log_height: int = 10) -> st.SearchStrategy[tuple[Parameters, Statement]]:
-    """`random_statement` over all it can draw; shrinks towards few, small and simple tables."""
+    """Draw from all results of `random_statement`; shrinks towards few, small and simple tables."""
     return st.builds(
         random_statement,
         seed=st.integers(0, 2**32 - 1),

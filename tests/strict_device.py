@@ -1,4 +1,4 @@
-"""A device whose arrays are as strange to NumPy's as a GPU's are: it finds on a CPU what would fail or wait there."""
+"""A device on the CPU with arrays that NumPy cannot read, which finds operations that would fail or wait on a GPU."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -26,7 +26,7 @@ _SAME = (
 
 
 class StrictArray(np.ndarray):
-    """Meets only its own kind and scalars, gives no value to the host, and is not indexed by a mask."""
+    """An array that combines only with its kind and scalars, gives no value to the host, and has no mask indexing."""
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **named: Any) -> Any:
         outs = {} if out is None else {"out": tuple(map(unwrapped, out))}
@@ -61,12 +61,12 @@ class StrictArray(np.ndarray):
 
 
 def wrapped(value: Any) -> Any:
-    """What an operation gives, on the device."""
+    """Return the result of an operation as an array on the device."""
     return np.asarray(value).view(StrictArray)
 
 
 def unwrapped(value: Any) -> Any:
-    """What NumPy may compute with; raises TypeError for an array of the host."""
+    """Return the NumPy array; raises TypeError for an array of the host."""
     if isinstance(value, StrictArray):
         return value.view(np.ndarray)
     if isinstance(value, tuple | list):
@@ -77,7 +77,7 @@ def unwrapped(value: Any) -> Any:
 
 
 class _Arrays:
-    """The functions that CuPy has too, of those that are used; their names are checked against CuPy on a GPU."""
+    """The functions in use that CuPy also has; their names are checked against CuPy on a GPU."""
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name not in _SAME:
@@ -116,7 +116,7 @@ def place_columns(device: "StrictDevice", sources: Sequence[StrictArray], moves:
 
 
 def _here(strict: Any) -> Any:
-    """A dataclass of arrays, for the CPU."""
+    """Return a dataclass of arrays for the CPU."""
     return replace(strict, **{name: unwrapped(value) for name, value in vars(strict).items()})
 
 
@@ -163,7 +163,7 @@ def count_evens(
 
 
 class StrictDevice:
-    """The operations that traces are made by, on one shard of all rows."""
+    """The operations for traces, on one range of all rows."""
 
     kind = "strict"
     threads = 1
@@ -176,7 +176,7 @@ class StrictDevice:
         return nullcontext()
 
     def expect(self, tables: object, *, guess: bool = False) -> None:
-        """Nothing is compiled."""
+        """Do nothing: there is nothing to compile."""
 
     def load(self, columns: np.ndarray) -> StrictArray:
         assert type(columns) is np.ndarray or isinstance(columns, StrictArray)

@@ -1,4 +1,4 @@
-"""scripts/bench_abba.py: its statistics on numbers whose truth is known, its turns on one that takes no time."""
+"""scripts/bench_abba.py: its statistics on numbers with a known answer, its turns on a function without delay."""
 
 import itertools
 import json
@@ -42,7 +42,7 @@ def test_quantiles_are_those_of_printed_tables(paired: ModuleType, level: float,
 
 @pytest.mark.parametrize("ties", [1, 3, 9])
 def test_wilcoxon_counts_what_all_signs_give(paired: ModuleType, ties: int) -> None:
-    """Against every choice of signs, with differences that are equal and that are none."""
+    """Against every choice of signs, with equal and zero differences."""
     rng = np.random.default_rng(ties)
     for _ in range(10):
         differences = [int(value) / 8 for value in rng.integers(-20, 30, 9) // ties]
@@ -56,7 +56,7 @@ def test_wilcoxon_counts_what_all_signs_give(paired: ModuleType, ties: int) -> N
 
 
 def turns(rng: np.random.Generator, pairs: int, slower: float, noise: float, spikes: float) -> list[np.ndarray]:
-    """Seconds of A and B in turns A B B A on a machine that gets a fifth slower, wanders and has spikes."""
+    """Return seconds of A and B in turns A B B A on a machine that slows down by 20 %, drifts and has spikes."""
     count = 2 * pairs
     machine = 1 + np.linspace(0, 0.2, count) + rng.normal(0, 0.005, count).cumsum()
     seconds = machine * np.exp(rng.normal(0, noise, count))
@@ -68,7 +68,7 @@ def turns(rng: np.random.Generator, pairs: int, slower: float, noise: float, spi
 def share_told_apart(
     paired: ModuleType, pairs: int, slower: float, noise: float, spikes: float, names: int = 1
 ) -> float:
-    """In how many of 400 runs any figure is."""
+    """Return the share of 400 runs in which a figure is significant."""
     rng, runs = np.random.default_rng(1), 400
     level = LEVEL / names
     told = 0
@@ -115,7 +115,7 @@ def package(seconds: float, name: str) -> str:
 
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The scripts beside a package of two commits and a wheel, of which the second is slower, the wheel fast."""
+    """Return the scripts with a package of two commits and a wheel: the second commit is slower, the wheel fast."""
     if shutil.which("git") is None:
         pytest.skip("no git")
     folder = tmp_path_factory.mktemp("abba") / "repository"

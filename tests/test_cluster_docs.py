@@ -1,5 +1,5 @@
-"""What docs/cluster.md says to type: the lines for one host run as they stand, in the clear and under TLS; the others
-name options and settings that exist.
+"""The commands of docs/cluster.md: those for one host run unchanged, with and without TLS; the others name existing
+options and settings.
 """
 
 import ast
@@ -33,7 +33,7 @@ from tests.graphs.test_proof_graph import FEW, example
 ROOT = Path(__file__).parents[1]
 LONG_WAIT = "DASK_GRAPHPROVER__WAIT"  # kernels may have to be compiled first
 PAGE = (ROOT / "docs/cluster.md").read_text()
-PORTS_BY_HAND = 5  # of a scheduler and one worker: the lines of the second table
+PORTS_BY_HAND = 5  # the second table's commands for a scheduler and one worker
 
 
 def section(heading: str) -> str:
@@ -41,7 +41,7 @@ def section(heading: str) -> str:
 
 
 def shell(text: str) -> list[str]:
-    """The first block of commands."""
+    """Return the first block of commands."""
     found = re.search(r"(?:^    .+\n)+", text, re.MULTILINE)
     assert found
     return [line.strip() for line in found[0].splitlines()]
@@ -58,13 +58,13 @@ def replaced(text: str, old: str, new: str) -> str:
 
 @contextmanager
 def by_hand(folder: Path, lines: list[str], **environment: str) -> Iterator[tuple[str, int]]:
-    """Run lines that start a scheduler and workers, here one and on ports that are free, and those after them.
+    """Run commands that start a scheduler and workers (one worker, free ports), and the commands after them.
 
-    Gives the scheduler's address, and the session of all processes.
+    Returns the scheduler's address, and the session of all processes.
     """
     lines[0] = replaced(replaced(lines[0], "dask scheduler", "dask scheduler --port 0"), ":8787", ":0")
     lines[2] = replaced(lines[2], "--nworkers 2", "--nworkers 1")
-    lines.insert(3, "until [ -s sched.json ]; do sleep 0.05; done")  # a person is not so fast
+    lines.insert(3, "until [ -s sched.json ]; do sleep 0.05; done")  # a person is slower
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
     own = {"PATH": path, "PYTHONPATH": str(ROOT), "DASK_TEMPORARY_DIRECTORY": str(folder), LONG_WAIT: "240"}
     with (folder / "log").open("w") as log:
@@ -84,10 +84,10 @@ def by_hand(folder: Path, lines: list[str], **environment: str) -> Iterator[tupl
 
 
 def listening(session: int) -> list[str]:
-    """Return the address of each port that processes of a session listen at."""
+    """Return the addresses of the ports on which processes of a session listen."""
     found: list[str] = []
     for process in psutil.process_iter():
-        with suppress(ProcessLookupError, psutil.NoSuchProcess):  # one of others that has ended meanwhile
+        with suppress(ProcessLookupError, psutil.NoSuchProcess):  # a process has ended in the meantime
             if os.getsid(process.pid) == session:
                 ports = process.net_connections("inet")
                 found += [port.laddr.ip for port in ports if port.status == psutil.CONN_LISTEN]
@@ -138,7 +138,7 @@ def options_of(command: Any) -> set[str]:
 
 
 def dask_commands() -> Iterator[list[str]]:
-    """Every command of Dask on the page, as words."""
+    """Return every command of Dask on the page, as words."""
     for line in re.findall(r"^    .*?\b(dask .*)$", PAGE, re.MULTILINE):
         yield shlex.split(line.rstrip(' &"'))
     for manifest in fenced("yaml", section("Kubernetes")):
@@ -167,7 +167,7 @@ def test_the_manifest_is_one_cluster() -> None:
     assert f"tcp://{name}-scheduler:8786" in PAGE
     assert spec["scheduler"]["service"]["selector"]["dask.org/cluster-name"] == name
     images = {container["image"] for part in spec.values() for container in part["spec"]["containers"]}
-    assert len(images) == 1  # the same versions on both
+    assert len(images) == 1  # equal versions on both
 
 
 def test_the_settings_are_those_that_there_are() -> None:

@@ -1,8 +1,8 @@
-"""What a proof takes, where that does not vary from run to run, against the counts in counts.json.
+"""Deterministic costs of a proof, against the counts in counts.json.
 
     python -m tests.test_counts --record
 
-writes that file anew; a change that means to raise or lower a count does so in the same commit.
+rewrites that file; a change that intends to raise or lower a count does so in the same commit.
 """
 
 import argparse
@@ -34,7 +34,7 @@ RECORDED = Path(__file__).with_name("counts.json")
 RECORD = "python -m tests.test_counts --record"
 GUESTS = Path(__file__).parents[1] / "examples/guests"
 OPERATIONS = {name for name in vars(Device) if not name.startswith("_")} - {"arrays", "task", "split_rows"}
-PEAK, PEAK_VARIES = "planned peak bytes", 0.08  # by the order of tasks, which Dask takes from hashes of their names
+PEAK, PEAK_VARIES = "planned peak bytes", 0.08  # by the order of tasks, which Dask derives from hashed names
 TO_HOST = {"cap", "gather", "evaluate", "final_polynomial"}  # operations whose results the host reads
 
 
@@ -59,13 +59,13 @@ STATEMENTS: dict[str, Callable[[], Statement]] = {
 
 
 class Counting:
-    """A CPU that batches tables as a GPU does, and counts what it is asked for: on a GPU each is a launch or a few."""
+    """A CPU that batches tables like a GPU, and counts requested operations: on a GPU each is one or a few launches."""
 
     def __init__(self) -> None:
         self._device = CpuDevice(1)
         self.log_batch_rows = CUDA_BATCH
         self.asked: Counter[str] = Counter()
-        self.words = 0  # that the host reads
+        self.words = 0  # words that the host reads
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._device, name)
@@ -80,7 +80,7 @@ class Counting:
 
 
 def words(result: Any) -> int:
-    """Of arrays, digests and integers, however nested."""
+    """Return the words of arrays, digests and integers in nested containers."""
     if isinstance(result, np.ndarray):
         return result.size
     if isinstance(result, bytes):
@@ -89,7 +89,7 @@ def words(result: Any) -> int:
 
 
 def counts(statement: Statement) -> dict[str, int]:
-    """All counts of a statement by name."""
+    """Return all counts of a statement by name."""
     prepared = prepare(statement)
     found = {"committed cells": sum(committed_cells(statement).values())}
     for device, log_batch_rows in (("cpu", CPU_BATCH), ("cuda", CUDA_BATCH)):
@@ -107,7 +107,7 @@ def counts(statement: Statement) -> dict[str, int]:
 
 
 def changes(recorded: Mapping[str, int], found: Mapping[str, int]) -> Iterator[str]:
-    """Lines: each count that is not what was recorded; what is missing is 0."""
+    """Return a line for each count that differs from the recorded one; missing counts are 0."""
     for count in sorted(recorded.keys() | found.keys()):
         before, after = recorded.get(count, 0), found.get(count, 0)
         if abs(after - before) > (before * PEAK_VARIES if count.endswith(PEAK) else 0):
@@ -134,7 +134,7 @@ def test_a_rise_and_a_fall_are_told() -> None:
 
 
 def main() -> None:
-    """Record."""
+    """Record the counts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--record", action="store_true", required=True, help=f"write {RECORDED.name}")
     parser.parse_args()

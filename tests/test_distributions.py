@@ -1,6 +1,6 @@
-"""The archive of the sources is the checkout, tests run in it, and the same wheel comes out of both.
+"""The source archive equals the checkout, tests run in it, and both give the same wheel.
 
-Building asks an index for setuptools, as ``pip install`` does.
+The build downloads setuptools from an index, as ``pip install`` does.
 """
 
 import os
@@ -21,7 +21,7 @@ LINKED = ("kernels", "graphs", "examples")
 
 
 def files_in(folder: Path) -> set[str]:
-    """All files and links below ``folder``."""
+    """Return all files and links below ``folder``."""
     paths = [Path(place, name) for place, folders, files in os.walk(folder) for name in (*folders, *files)]
     return {str(path.relative_to(folder)) for path in paths if path.is_symlink() or path.is_file()}
 
@@ -32,7 +32,7 @@ def run(*command: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the checkout without what git ignores: building writes into it."""
+    """Copy the checkout, except files that git ignores, because the build writes into it."""
     ignored = [Path(pattern).name for pattern in (ROOT / ".gitignore").read_text().split()]
     copy = tmp_path_factory.mktemp("checkout") / "graphprover"
     shutil.copytree(ROOT, copy, symlinks=True, ignore=shutil.ignore_patterns(".git", "PKG-INFO", *ignored))
@@ -41,7 +41,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def before(checkout: Path) -> set[str]:
-    """The files of the copy before anything is built."""
+    """Return the files of the copy before the build."""
     return files_in(checkout)
 
 
@@ -56,7 +56,7 @@ def built(checkout: Path, before: set[str], tmp_path_factory: pytest.TempPathFac
 
 @pytest.fixture(scope="module")
 def unpacked(built: Path) -> Path:
-    """The archive of the sources, unpacked."""
+    """Return the unpacked source archive."""
     (archive,) = built.glob("*.tar.gz")
     with tarfile.open(archive) as sources:
         sources.extractall(built / "unpacked", filter="data")
@@ -105,12 +105,12 @@ def test_the_sources_are_what_git_has(before: set[str]) -> None:
 
 @pytest.mark.slow
 def test_tests_run_in_the_unpacked_sources(unpacked: Path) -> None:
-    """All of them are found, with their helpers; some run."""
+    """All tests and their helpers are found; some run."""
     collected = run("pytest", "--collect-only", "-q", "-p", "no:cacheprovider", cwd=unpacked)
     assert collected.returncode == 0, collected.stdout + collected.stderr
     files = {str(file.relative_to(ROOT)) for file in (ROOT / "tests").rglob("test_*.py")}
     found = set(re.findall(r"^(tests/[\w/]+\.py)(?:: \d+|::)", collected.stdout, re.MULTILINE))
-    skipped = {name for name in files - found if name.startswith("tests/cuda/")}  # modules, where there is no CuPy
+    skipped = {name for name in files - found if name.startswith("tests/cuda/")}  # modules skipped without CuPy
     assert found == files - skipped
     ran = run("pytest", "-q", "-p", "no:cacheprovider", "tests/protocol/test_vectors.py", cwd=unpacked)
     assert ran.returncode == 0, ran.stdout + ran.stderr
@@ -127,7 +127,7 @@ def test_an_index_shows_no_link_that_leads_nowhere(built: Path) -> None:
 
 @pytest.mark.parametrize("name", slow_after(1, LINKED))
 def test_sources_without_links_say_so_when_they_are_built(checkout: Path, tmp_path: Path, name: str) -> None:
-    """Git writes a file with the link's text where it makes no links, and so do programs that unpack zip files."""
+    """Without support for links, git and unzip programs write a file with the link's text."""
     copy = shutil.copytree(checkout, tmp_path / "copy", symlinks=True)
     (copy / "graphprover" / name).unlink()
     (copy / "graphprover" / name).write_text(f"../{name}")

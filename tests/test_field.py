@@ -32,7 +32,7 @@ from graphprover.field import (
     root_of_unity,
 )
 
-# Words at which carries, borrows and the two halves change.
+# Words with changes of carries, borrows and the two halves.
 EDGES = [0, 1, 2, 2**31, 2**32 - 2, 2**32 - 1, 2**32, 2**32 + 1, 2**63, P - 2**32, P - 2**32 + 1, P - 2, P - 1]
 
 words = st.one_of(st.sampled_from(EDGES), st.integers(0, P - 1))
@@ -42,7 +42,7 @@ vectors = st.lists(st.tuples(words, words), min_size=1, max_size=20)
 
 
 def polynomial_product(a: Ext, b: Ext) -> Ext:
-    """By schoolbook multiplication, then x^4 = x^2 + x and x^3 = x + 1."""
+    """Return the product by schoolbook multiplication, then x^4 = x^2 + x and x^3 = x + 1."""
     c = [sum(a[i] * b[k - i] for i in range(3) if 0 <= k - i < 3) for k in range(5)]
     c[2], c[1] = c[2] + c[4], c[1] + c[4]
     c[1], c[0] = c[1] + c[3], c[0] + c[3]
@@ -151,5 +151,5 @@ def test_words_wrap_around_in_silence(a: int) -> None:
 
 @pytest.mark.parametrize("bits", [0, 1, 5, 8, 9, 13, 16])
 def test_reversed_bits_of_arrays(bits: int) -> None:
-    indices = np.arange(1 << bits) + (5 << bits)  # of which the higher bits do not matter
+    indices = np.arange(1 << bits) + (5 << bits)  # the higher bits are ignored
     assert array_reverse_bits(indices, bits).tolist() == [reverse_bits(i, bits) for i in range(1 << bits)]

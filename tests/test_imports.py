@@ -1,6 +1,6 @@
-"""Imports go one way, from the command line down to the field, and never round; what is heavy has few homes.
+"""Imports go one way, from the command line down to the field, without cycles; large dependencies have few importers.
 
-That what verifies runs without these packages is tested in test_packaging.py.
+test_packaging.py tests that the verifier runs without these packages.
 """
 
 import ast
@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = "graphprover"
 LINKED = ("graphs", "kernels", "examples")  # folders of the root that are packages of graphprover
 
-# From the lowest up; a module belongs to the longest name that fits, and imports from its own layer and lower ones.
+# From the lowest up; a module belongs to the longest matching name, and imports from its own layer and lower ones.
 LAYERS = (
     ("field", "__init__"),  # arithmetic of the verifier
     ("runtime",),  # files, settings, signals, the cache of compiled kernels
@@ -22,22 +22,22 @@ LAYERS = (
         "reports.section",
         "reports.terminal",
         "reports.browser",
-    ),  # how values, tables and pages are shown
-    ("air",),  # how tables are described
-    ("protocol",),  # what prover and verifier agree on
-    ("proof", "statement", "verifier"),  # what a user holds
+    ),  # display of values, tables and pages
+    ("air",),  # descriptions of tables
+    ("protocol",),  # the protocol of prover and verifier
+    ("proof", "statement", "verifier"),  # proofs, statements and verification
     ("telemetry",),  # observations of proofs
     ("kernels",),  # the arithmetic of the prover
-    ("device",),  # where it runs
-    ("admission",),  # how much of it at once
+    ("device",),  # the devices of the prover
+    ("admission",),  # limits on concurrent proofs
     ("vm",),  # the machine: its statements, and kernels of its own
     ("jobs.precompile",),  # the machine's kernels that another process compiles
-    ("graphs",),  # the rounds
+    ("graphs",),  # the rounds of a proof as tasks
     ("cluster",),  # dispatching tasks to workers, which are named in text
     ("prover",),  # from a statement to a proof
-    ("examples", "jobs.programs", "jobs.warmup"),  # what may be proved
-    ("jobs.jobs",),  # proofs to make, as they travel
-    ("cluster.shard_worker",),  # one shard of a proof, whose other shards are made elsewhere
+    ("examples", "jobs.programs", "jobs.warmup"),  # programs that can be proved
+    ("jobs.jobs",),  # requested proofs, as they are sent to workers
+    ("cluster.shard_worker",),  # one shard of a proof with shards on other workers
     ("cluster.worker", "cluster.metrics", "worker"),
     ("jobs.batch", "cluster.batching", "cluster.batch_check"),
     ("reports",),  # pages, drawings and texts of plans and observations
@@ -58,7 +58,7 @@ LAYERS = (
     ("cli.main", "__main__"),
 )
 
-UPWARD = {  # imports inside of functions that go up, and why
+UPWARD = {  # upward imports inside functions, with the reason
     ("protocol.hashing", "kernels.cpu.keccak"): "so much hashing that loading the kernels pays",
     ("protocol.arrays", "kernels.cpu.products"): "if the kernels are loaded",
     ("protocol.preprocessed", "device.cpu"): "so much hashing that loading the kernels pays",
@@ -68,7 +68,7 @@ UPWARD = {  # imports inside of functions that go up, and why
     ("statement.statement", "device.choose"): "a caller that asks for traces without a proof names no device",
 }
 
-HOMES = {  # the only modules that import what is heavy
+HOMES = {  # the only modules that import large dependencies
     "dask": ("runtime.settings", "graphs", "cli.executor", "cluster", "prover.delayed", "prover.sharded"),
     "distributed": ("cli.batch", "cluster"),
     "numba": ("runtime.numba_cache", "kernels.cpu"),
@@ -87,14 +87,14 @@ class Import:
     """One import of a module."""
 
     source: str  # the module, without the package's name
-    target: str  # a module of ours, or the first name of another package
+    target: str  # a module of this package, or the top-level name of another package
     ours: bool
-    inside: bool  # of a function
+    inside: bool  # whether inside a function
 
 
 @cache
 def modules() -> dict[str, Path]:
-    """Every module of the package by its name, without the package's."""
+    """Return every module of the package by its name, without the package's."""
     found = {}
     for folder in (PACKAGE, *LINKED):
         for path in sorted((ROOT / folder).rglob("*.py")):
@@ -107,7 +107,7 @@ def modules() -> dict[str, Path]:
 
 @cache
 def imports() -> tuple[Import, ...]:
-    """All of them, but for those that only a type checker sees."""
+    """Return all imports, except those that only a type checker executes."""
     return tuple(found for name, path in modules().items() for found in imports_of(name, path))
 
 
@@ -134,7 +134,7 @@ def imported_names(node: ast.Import | ast.ImportFrom) -> list[str]:
 
 
 def known(name: str) -> str:
-    """The module that a dotted name begins with; the package's own for a public name of it."""
+    """Return the module that a dotted name starts with, or the package for a public name of the package."""
     while name and name not in modules():
         name = name.rpartition(".")[0]
     return name or "__init__"
@@ -156,7 +156,7 @@ def test_imports_go_down() -> None:
 
 
 def test_no_module_imports_itself_by_others() -> None:
-    """Nor inside of functions, but where ``UPWARD`` says why."""
+    """Including imports inside functions, unless ``UPWARD`` has a reason."""
     needs: dict[str, set[str]] = {}
     for i in imports():
         if i.ours and (i.source, i.target) not in UPWARD:

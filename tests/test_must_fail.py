@@ -1,4 +1,4 @@
-"""What must not be believed: damaged proofs, proofs of something else, and provers that cheat."""
+"""Proofs that must be refused: damaged proofs, proofs of another statement, and provers that cheat."""
 
 import random
 import struct
@@ -53,7 +53,7 @@ PARAMETERS = Parameters(
     commit_pow_bits=2,
     query_pow_bits=2,
 )
-# Enough queries that a cheat of theirs does not slip through.
+# Enough queries to detect a cheating prover with certainty in practice.
 QUERIES = replace(PARAMETERS, num_queries=30)
 PLAIN = Parameters(1, 12, 0, 1, 0, 0, 0, 0, 0, 0)
 
@@ -94,7 +94,7 @@ LOW, HIGH = [3, 0, 1, 2, 2, 3, 0, 1], [1, 1, 0, 2, 3, 0, 3, 2]
 
 
 def numbers(low: list[int] = LOW, high: list[int] = HIGH) -> Statement:
-    """A table of digits and one of numbers, which is true while all of them are digits."""
+    """Return a table of digits and one of numbers, which is satisfied if all of them are digits."""
     total = np.cumsum(np.array(low) + 4 * np.array(high)).tolist()
     count = [[(low + high).count(digit) for digit in range(4)]]
     return Statement(
@@ -104,7 +104,7 @@ def numbers(low: list[int] = LOW, high: list[int] = HIGH) -> Statement:
 
 @pytest.fixture(autouse=True)
 def by_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The verifier as it is installed alone; `tests.test_verifier` compares it with the kernels."""
+    """Return the verdict of the verifier without kernels; `tests.test_verifier` compares it with the kernels."""
     monkeypatch.setenv(backend.NUMPY_ONLY, "1")
 
 
@@ -115,13 +115,13 @@ def honest() -> tuple[Statement, Proof]:
 
 
 def refused(proof: Proof | bytes, statement: Statement, reason: str | None = None) -> None:
-    """Not believed at any level of security, and for that reason."""
+    """Assert that the proof is refused at any level of security, and for this reason."""
     with pytest.raises(VerificationError, match=reason):
         verify(proof, statement, security=0)
 
 
 def with_cell(statement: Statement, table: int, column: int, row: int, value: int | None = None) -> Statement:
-    """The statement with one cell of one trace changed: to ``value``, or to one more."""
+    """Return the statement with one cell of one trace changed to ``value``, or increased by one."""
     tables = list(statement.tables)
     main = np.array(tables[table].main, dtype=np.uint64)
     main[column, row] = (int(main[column, row]) + 1) % P if value is None else value
@@ -141,7 +141,7 @@ def test_the_honest_proof_is_believed() -> None:
 
 
 def test_a_flipped_bit_anywhere() -> None:
-    """One bit of every byte, of which only a few are in the header."""
+    """One bit of every byte; only a few bytes are in the header."""
     statement, proof = honest()
     data, rng = proof.to_bytes(), random.Random(0)
     assert len(data) > 2000
@@ -189,7 +189,7 @@ def contents() -> BatchProof:
 
 
 def test_changed_contents() -> None:
-    """Parts dropped, repeated, swapped and changed at random, then encoded again."""
+    """Parts are dropped, repeated, swapped and changed at random, and encoded again."""
     statement, proof = honest()
     for payload in mutations(random.Random(0), proof.payload, shape(), 500):
         refused(replace(proof, payload=payload), statement)
@@ -210,12 +210,12 @@ def joined(rows: Iterable[Iterable[bytes]]) -> bytes:
 
 
 def exchanged(values: bytes, a: int, b: int) -> bytes:
-    """Two elements of the extension swapped."""
+    """Return the words with two extension elements swapped."""
     return b"".join(swapped(cut(values, 24), a, b))
 
 
 def swaps(proof: BatchProof) -> Iterator[BatchProof]:
-    """Proofs with two parts of one kind swapped."""
+    """Yield proofs with two parts of one kind swapped."""
     assert proof.permutation_cap is not None
     yield replace(proof, main_cap=proof.quotient_cap, quotient_cap=proof.main_cap)
     yield replace(proof, main_cap=proof.permutation_cap, permutation_cap=proof.main_cap)
@@ -272,7 +272,7 @@ def test_swapped_parts() -> None:
 
 
 def test_an_opening_split_elsewhere() -> None:
-    """Openings moved between preprocessed, main, lookup and quotient columns: the same words, another meaning."""
+    """Openings move between preprocessed, main, lookup and quotient columns: equal words, different meaning."""
     statement, proof = honest()
     batch = contents()
     first = batch.openings[0]
@@ -291,7 +291,7 @@ def test_an_opening_split_elsewhere() -> None:
 
 
 def test_a_row_split_elsewhere() -> None:
-    """Rows of one height are hashed together, so only their widths say where one table ends and the next begins."""
+    """Rows of one height are hashed together, so only their widths determine the boundaries of tables."""
     statement = Statement([fibonacci(4), fibonacci(4)])
     proof = forge(statement, PLAIN)
     verify(proof, statement, security=0)
@@ -303,7 +303,7 @@ def test_a_row_split_elsewhere() -> None:
 
 
 def test_an_element_that_is_not_canonical() -> None:
-    """A word w and w + p are one element: only the first may be written."""
+    """Words w and w + p are the same element; only the first is a valid encoding."""
     statement = Statement([fibonacci(1)])
     proof = forge(statement, PLAIN)
     verify(proof, statement, security=0)
@@ -320,7 +320,7 @@ def test_an_element_that_is_not_canonical() -> None:
         replace(proof, public_values=((1 + P, 2, 2),))
 
 
-# Proofs of something else.
+# Proofs of other statements.
 
 
 def test_another_public_value() -> None:
@@ -332,14 +332,14 @@ def test_another_public_value() -> None:
     claimed = replace(proof, public_values=((), (numbers_.public_values[0] + 1,)))
     refused(claimed, other)
     refused(claimed, statement, "the proof states other public values")
-    # Nor where the verifier takes what the proof states.
+    # Also if the verifier takes the statement from the proof.
     free = Statement([statement.tables[0], replace(numbers_, public_values=None)])
     assert verify(proof, free, security=0).public_values == ((), numbers_.public_values)
     refused(claimed, free)
 
 
 class Idle(Air):
-    """A public value that no constraint reads."""
+    """A table with a public value that no constraint reads."""
 
     columns = ("a",)
     public_values = ("name",)
@@ -349,7 +349,7 @@ class Idle(Air):
 
 
 def test_a_statement_absent_from_the_transcript() -> None:
-    """What no constraint reads is bound too: the proof belongs to this public value."""
+    """A public value that no constraint reads is bound too."""
     statement = Statement([Table(Idle(), (7,), np.array([[0, 1]]))])
     proof = forge(statement, PLAIN)
     verify(proof, statement, security=0)
@@ -369,7 +369,7 @@ def test_a_proof_for_other_parameters() -> None:
 
 
 def test_parameters_are_bound_where_no_byte_shows_them() -> None:
-    """Two heights of a cap that is never cut off: the payloads parse alike, and only the binding differs."""
+    """Two heights of a cap with equal size: the payloads parse alike, and only the binding differs."""
     statement = Statement([fibonacci(1)])
     low, high = replace(PLAIN, max_log_arity=1), replace(PLAIN, max_log_arity=2)
     proof = forge(statement, low)
@@ -378,7 +378,7 @@ def test_parameters_are_bound_where_no_byte_shows_them() -> None:
 
 
 def other_airs() -> dict[str, Air]:
-    """Tables of the shape of `Numbers` that differ in one thing."""
+    """Yield tables of the shape of `Numbers` that differ in one point."""
 
     def redefined(define: Callable[[Any, Any], None]) -> Air:
         return type("Other", (Numbers,), {"name": "numbers", "define": define})()
@@ -452,7 +452,7 @@ def test_tables_swapped_or_missing() -> None:
     refused(swapped_, Statement([numbers_, digits]))
     refused(proof, Statement([digits]), "of 2 tables, the statement of 1")
     refused(proof, Statement([digits, numbers_, numbers_]), "of 2 tables, the statement of 3")
-    # Two tables of one shape: openings, rows and all could be exchanged.
+    # Two tables of one shape: all openings and rows could be exchanged.
     pair = Statement([fibonacci(4), replace(fibonacci(4), public_values=(1, 2, 8))])
     assert pair.tables[0].public_values == (1, 2, 8)
     other = Table(Fibonacci(), (5, 7, 31), np.array([[5, 7, 12, 19], [7, 12, 19, 31]]))
@@ -471,7 +471,7 @@ def test_other_heights() -> None:
             refused(replace(proof, log_heights=log_heights), statement)
 
 
-# False statements, proved as well as they can be.
+# Best possible proofs of false statements.
 
 
 @pytest.mark.parametrize("row", range(8))
@@ -482,7 +482,7 @@ def test_an_unsatisfied_constraint_in_one_row(row: int, column: int) -> None:
 
 
 def false_numbers() -> dict[int, Statement]:
-    """For each constraint of `Numbers` a trace that violates no other."""
+    """Return, for each constraint of `Numbers`, a trace that violates only this constraint."""
     low, high = np.array(LOW), np.array(HIGH)
     added = low + 4 * high
 
@@ -501,16 +501,16 @@ def false_numbers() -> dict[int, Statement]:
 
 @pytest.mark.parametrize("constraint", false_numbers())
 def test_a_constraint_written_but_not_wired(constraint: int) -> None:
-    """Each constraint matters: without it in the quotient the trace would pass, with it it does not."""
+    """Each constraint is necessary: the trace passes without it in the quotient, and fails with it."""
     statement = false_numbers()[constraint]
     refused(forge(statement, PARAMETERS), statement, "table numbers: the constraints do not hold")
-    # Nor does a quotient help that leaves the constraint out, and divides.
+    # A quotient without the constraint, which is a polynomial, is refused too.
     cheat = OtherConstraints("numbers", constraint)
     refused(forge(statement, PARAMETERS, cheat), statement, "table numbers: the constraints do not hold")
 
 
 def test_a_limb_that_is_not_looked_up() -> None:
-    """Two limbs that are no digits but make the same number."""
+    """Two limbs that are not digits but give the same number."""
     statement = numbers([7, *LOW[1:]], [0, *HIGH[1:]])
     assert statement.tables[1].public_values == numbers().tables[1].public_values
     refused(forge(statement, PARAMETERS), statement, "the buses do not balance")
@@ -522,19 +522,19 @@ def test_a_count_that_is_not_how_often() -> None:
 
 
 def test_preprocessed_columns_not_pinned() -> None:
-    """A table with another digit, consistent in all things, under the commitment to the real one."""
+    """A table with another digit, otherwise consistent, under the commitment to the real one."""
     skewed = np.array([[0, 1, 2, 7]], dtype=np.uint64)
     low, high = [7, 0, 1, 2, 2, 1, 0, 1], [0, 1, 0, 2, 1, 0, 1, 2]
     statement = numbers(low, high)
     counts = [[(low + high).count(int(digit)) for digit in skewed[0]]]
     statement = Statement([replace(statement.tables[0], main=np.array(counts)), statement.tables[1]])
     own = {0: skewed}
-    # With a commitment of its own in the transcript the challenges are others.
+    # With its own commitment in the transcript, the challenges differ.
     refused(forge(statement, PARAMETERS, preprocessed=own), statement)
     # It is a proof for that table.
     other = Statement([replace(statement.tables[0], air=Digits((0, 1, 2, 7))), statement.tables[1]])
     verify(forge(other, PARAMETERS), other, security=0)
-    # With the real commitment in the transcript all is well but the rows.
+    # With the real commitment in the transcript, only the rows are wrong.
     cheat = OtherTable(statement, PARAMETERS, [skewed])
     refused(forge(statement, PARAMETERS, cheat, own), statement, "the preprocessed commitment: a Merkle path")
 
@@ -544,11 +544,11 @@ AMOUNT = (5, 6, 7)
 
 @pytest.mark.parametrize("place", ["nowhere", "accumulator", "last step", "fraction"])
 def test_a_bus_terminal_changed(place: str) -> None:
-    """Row 0 of the accumulator, its steps and its end, and each fraction are all pinned."""
+    """Row 0 of the accumulator, its steps and its end, and each fraction are constrained."""
     statement = numbers()
 
     class Both(OtherLookups):
-        """Adds to one terminal what it takes from the other, so that they still sum to zero."""
+        """A prover that adds to one terminal and subtracts from the other, so that they sum to zero."""
 
         def lookups(self, table: Any, tau: Any) -> Any:
             self.name, self.amount = table.air.name, AMOUNT if table.air.name == "digits" else ext_neg(AMOUNT)
@@ -572,7 +572,7 @@ def test_terminals_that_cancel_in_one_coordinate_alone() -> None:
 
 
 def test_an_unbalanced_bus_with_an_accumulator_that_starts_elsewhere() -> None:
-    """The accumulator tautology: without its first row pinned, every table could end at zero."""
+    """Without a constraint on the accumulator's first row, every table could end at zero."""
     statement = numbers([7, *LOW[1:]], [0, *HIGH[1:]])
 
     class Balancing(OtherLookups):
@@ -616,7 +616,7 @@ def test_a_table_that_does_not_join_the_folds() -> None:
 
 @pytest.mark.parametrize("site", range(6))
 def test_a_proof_without_the_work(site: int) -> None:
-    """One nonce after the other wrong: lookups, out of domain, batching, two folds, queries."""
+    """Each nonce in turn is wrong: lookups, out of domain, batching, two folds, queries."""
     parameters = replace(PARAMETERS, **{f"{s}_pow_bits": 8 for s in ("lookup", "ood", "batch", "commit", "query")})
     statement = numbers()
     layout = make_layout(statement.descriptions, [2, 3], parameters)
@@ -625,7 +625,7 @@ def test_a_proof_without_the_work(site: int) -> None:
     def skipping(check: Callable[..., Any]) -> Callable[..., Any]:
         return lambda self, bits, nonce: (check(self, bits, nonce)[0], True)
 
-    # The prover's own transcript refuses a bad nonce as well, so it has to look away.
+    # The prover's transcript also refuses a bad nonce, so its check is disabled.
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Challenger, "check_work", skipping(Challenger.check_work))
         proof = forge(statement, parameters, NoWork(site))
@@ -656,13 +656,13 @@ def test_tables_of_one_and_two_rows(rows: int) -> None:
 
 
 def test_a_table_of_one_row_that_is_not_constant() -> None:
-    """There is nothing to fold, so that its openings must leave nothing."""
+    """There is no fold, so the quotient of its openings must be zero."""
     statement = Statement([fibonacci(1)])
     refused(forge(statement, PLAIN, NotLowDegree(1)), statement, "a table of one row is not constant|constraints do")
 
 
 class Flood(Air):
-    """Sends with a count as large as a weight may be."""
+    """A table that sends with the largest count that its weight allows."""
 
     columns = ("a", "count")
 
@@ -672,15 +672,15 @@ class Flood(Air):
 
 
 def test_a_sum_of_multiplicities_that_reaches_p() -> None:
-    """Three rows' weights times 2^31 rows are more than p: refused before anything of the proof is read."""
+    """The weights of three rows times 2^31 rows exceed p: refused before the proof is read."""
     statement = Statement([Table(Flood())])
     proof = Proof("", PLAIN, (31,), ((),), b"")
-    refused(proof, statement, "messages may be looked up, as many as the field has elements or more")
+    refused(proof, statement, "messages may be looked up, at least the number of field elements")
     refused(replace(proof, log_heights=(30,)), statement, "the proof ends inside")
 
 
 class Wrapping(Air):
-    """Sends p - 1 times what is received once, as far as the field can tell: one local sum of p."""
+    """A table that sends p - 1 times a message that it receives once: one local sum of p, which is 0 in the field."""
 
     columns = ("a",)
 
@@ -689,7 +689,7 @@ class Wrapping(Air):
 
 
 def test_signed_counts_are_small() -> None:
-    """A count of -1 is a receive and weighs 1: it is not p - 1 sends."""
+    """A count of -1 is a receive and weighs 1, not p - 1."""
     statement = Statement([Table(Wrapping(), (), np.array([[4, 5]]))])
     assert statement.descriptions[0].total_weight == 2
     verify(forge(statement, PLAIN), statement, security=0)
@@ -699,7 +699,7 @@ def test_signed_counts_are_small() -> None:
 
 
 def test_the_proximity_gap_term_counts() -> None:
-    """With a thousand queries the number of bits is not what the queries alone give."""
+    """With 1,000 queries the bits are below the bits of the queries alone."""
     statement, _ = honest()
     many = replace(PARAMETERS, num_queries=1000, query_pow_bits=20)
     security = analyse(shape_of(statement.descriptions, (2, 3)), many)

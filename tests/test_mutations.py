@@ -1,4 +1,4 @@
-"""Some of what tests/mutate_proofs.py does by the million."""
+"""A sample of the mutations that tests/mutate_proofs.py does by the million."""
 
 import pytest
 
@@ -13,7 +13,7 @@ def test_damaged_proofs(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.tried == count
     assert not found.accepted and not found.other
     assert sum(found.reasons.values()) == count
-    # Each part of the verifier has refused some.
+    # Each part of the verifier refuses some mutations.
     for part in (
         "the proof ends inside",
         "entries where this statement has",
@@ -50,7 +50,7 @@ def test_damaged_sharded_proofs(count: int, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_what_is_accepted_or_fails_otherwise_is_found() -> None:
-    """A verifier that believes everything, and one that divides by zero."""
+    """With a verifier that accepts everything, and one that divides by zero."""
     honest = cases()[0]
 
     class Gullible(Case):

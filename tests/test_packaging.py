@@ -1,4 +1,4 @@
-"""What is installed and what importing it costs: which packages a wheel holds, and what each part imports."""
+"""Contents of a wheel, and the packages that each part imports."""
 
 import configparser
 import os
@@ -21,7 +21,7 @@ HEAVY = ("dask", "distributed", "numba", "llvmlite", "cupy", "rmm", "cuda", "ric
 
 
 def imported_by(code: str) -> set[str]:
-    """The top-level modules in a fresh interpreter after ``code``."""
+    """Return the top-level modules in a new interpreter after ``code``."""
     script = f"{code}\nimport sys\nprint(*{{name.partition('.')[0] for name in sys.modules}}, sep=chr(10))"
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
     return set(done.stdout.split())
@@ -68,7 +68,7 @@ print(len(found))
 
 
 def test_importing_asks_nothing_of_the_operating_system() -> None:
-    """What Linux has and others have not is asked for when it is used; here what CPython's own modules lack there."""
+    """Functions that only Linux has are called on use, not on import; CPython's modules lack them here."""
     done = subprocess.run([sys.executable, "-c", ELSEWHERE], cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 100
@@ -84,7 +84,7 @@ sys.exit(main())
 
 @pytest.fixture(scope="module")
 def proofs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A proof of a packaged example, and one of a guest with its key."""
+    """Return a proof of a packaged example, and a proof of a guest with its key."""
     folder = tmp_path_factory.mktemp("proofs")
     guest = str(ROOT / "examples/guests/fib_iterative.elf")
     (folder / "turns").write_bytes(bytes([9] + [0] * 7))
@@ -121,7 +121,7 @@ def proofs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ids=lambda value: " ".join(map(os.path.basename, value)) if isinstance(value, list) else None,
 )
 def test_the_verifier_alone(proofs: Path, command: list[str], code: int, said: str) -> None:
-    """Nothing but NumPy and pycryptodome can be imported."""
+    """Only NumPy and pycryptodome can be imported."""
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         [sys.executable, "-c", BLOCKED, *command], cwd=proofs, env=environment, capture_output=True, text=True
@@ -146,7 +146,7 @@ def test_every_public_name_exists() -> None:
 
 @pytest.mark.parametrize("name", ["kernels", "graphs", "examples"])
 def test_linked_folders_are_packages_through_and_through(name: str) -> None:
-    """Setuptools follows the links and takes folders with an ``__init__.py``; it would leave out others in silence."""
+    """Setuptools follows links and packages folders with an ``__init__.py``; it silently omits others."""
     link = ROOT / "graphprover" / name
     assert link.is_symlink() and os.readlink(link) == f"../{name}"
     for file in (ROOT / name).rglob("*.py"):

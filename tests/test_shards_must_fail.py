@@ -1,4 +1,4 @@
-"""What must not be believed of sharded proofs: shards of something else, and provers that cheat with several."""
+"""Sharded proofs that must be refused: shards of other statements, and provers that cheat with several shards."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -31,7 +31,7 @@ from graphprover.verifier import Verdict, expect, layout_of_proof, verify, verif
 from tests.cheating import OtherLookups, forge_shards
 from tests.test_must_fail import numbers
 
-# One row of a head suffices. The challenges' proof of work leaves some nonces to choose from.
+# One row of a head suffices. The challenges' proof of work admits several nonces.
 PARAMETERS = Parameters(
     log_blowup=1,
     num_queries=12,
@@ -53,7 +53,7 @@ def by_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Sender(Air):
-    """Sends its column, which anything may be in, on a bus or locally; or receives it."""
+    """A table that sends its unconstrained column on a bus or locally, or receives it."""
 
     columns = ("x",)
 
@@ -75,7 +75,7 @@ def filled(air: Air, first: int = 5) -> Table:
 
 
 def two_statements() -> Statement:
-    """Four tables, any two of which balance by themselves if their names begin alike."""
+    """Return four tables; two with the same first part of the name balance alone."""
     return Statement(
         [filled(Sender(f"{bus}{way}", bus, way == "-")) for bus in "ab" for way in "+-"],
     )
@@ -83,14 +83,14 @@ def two_statements() -> Statement:
 
 @cache
 def honest() -> tuple[Statement, ShardedProof]:
-    """Every bus reaches over both shards."""
+    """Return shards in which every bus connects both."""
     statement = two_statements()
     return statement, forge_shards(shards_of(statement, [[0, 2], [1, 3]]), PARAMETERS)
 
 
 @cache
 def alone() -> tuple[Statement, ShardedProof]:
-    """Each shard balances by itself."""
+    """Return shards that each balance alone."""
     statement = two_statements()
     return statement, forge_shards(shards_of(statement, [[0, 1], [2, 3]]), PARAMETERS)
 
@@ -99,12 +99,12 @@ def refused(proof: ShardedProof | Proof | bytes, statement: Statement | ShardedS
     with pytest.raises(VerificationError, match=reason):
         verify(proof, statement, security=0)
     if isinstance(proof, ShardedProof):
-        with pytest.raises(VerificationError):  # for whatever is seen first
+        with pytest.raises(VerificationError):  # for any reason
             verified_as_it_comes(proof, statement)
 
 
 def verified_as_it_comes(proof: ShardedProof, statement: Statement | ShardedStatement) -> Verdict:
-    """The last shard first."""
+    """Verify shards in reverse order."""
     headers = replace(proof, proofs=tuple(replace(shard, payload=b"") for shard in proof.proofs))
     expected = expect(headers, statement, security=0)
     return expected.verdict([expected.check(shard.index, shard.proof) for shard in reversed(proof.shards)][::-1])
@@ -131,7 +131,7 @@ def passing_nonces(joint: Joint, count: int) -> list[int]:
     return found
 
 
-# What is true is believed.
+# True statements are accepted.
 
 
 @pytest.mark.parametrize("made", [honest, alone])
@@ -159,7 +159,7 @@ def test_tables_are_named_in_the_statement_s_order() -> None:
 
 
 def test_messages_of_any_width_balance_over_shards() -> None:
-    """The widest is in one shard, and local."""
+    """The widest message is in one shard, and local."""
     wide = [filled(Sender("wide+", None, width=5)), filled(Sender("a+", "a")), filled(Sender("a-", "a", True))]
 
     class Both(Air):
@@ -173,7 +173,7 @@ def test_messages_of_any_width_balance_over_shards() -> None:
         verify(forge_shards(shards_of(statement, shares), PARAMETERS), statement, security=0)
 
 
-# Shards of something else.
+# Shards of other statements.
 
 
 def test_a_level_that_shards_do_not_reach() -> None:
@@ -188,7 +188,7 @@ def test_a_proof_is_of_its_own_number_of_shards() -> None:
     statement, proof = honest()
     refused(proof, shards_of(statement, [[0], [1, 2], [3]]), "in 2 shards, not in 3")
     refused(proof.proofs[0], shards_of(statement, [[0, 2], [1, 3]]), "not in shards, the statement is in 2")
-    # What the shards of three have committed to, of which two are there.
+    # The commitments of three shards, of which two are present.
     three = forge_shards(shards_of(statement, [[0, 2], [1], [3]]), PARAMETERS)
     refused(ShardedProof(Joint(three.joint.digests[:2]), three.proofs[:2]), statement, "table 3 is in no shard")
 
@@ -200,7 +200,7 @@ def test_a_shard_is_no_proof_by_itself_nor_the_other_way_round() -> None:
 
 
 def test_shards_of_another_run() -> None:
-    """With their own digests, or with those of the proof that they are put into."""
+    """With their own digests, or with the digests of the proof that they are put into."""
     free = replace(PARAMETERS, lookup_pow_bits=0)  # so that both have one nonce
     statement = two_statements()
     shares = [[0, 1], [2, 3]]
@@ -240,7 +240,7 @@ def test_shards_with_another_label() -> None:
 
 
 def test_shards_in_another_order() -> None:
-    """As they are, and made by a prover who takes each for the other."""
+    """Reordered, and made by a prover that assigns each shard the other's index."""
     statement, proof = alone()
     refused(ShardedProof(Joint(proof.joint.digests[::-1]), proof.proofs[::-1]), statement, "shard 0: not what")
     shards = shards_of(statement, [[0, 1], [2, 3]])
@@ -255,7 +255,7 @@ def test_shards_in_another_order() -> None:
 
 
 def test_a_shard_of_another_number() -> None:
-    """A prover who takes two shards for those of three."""
+    """A prover that proves two shards as shards of three."""
     statement = two_statements()
     shards = shards_of(statement, [[0, 1], [2, 3]])
     forged = forge_shards(shards, PARAMETERS, numbers=[ShardNumber(0, 3), ShardNumber(1, 3)])
@@ -263,7 +263,7 @@ def test_a_shard_of_another_number() -> None:
 
 
 def test_tables_moved_between_shards() -> None:
-    """In what the heads say, and by a statement that was dealt otherwise."""
+    """By changed heads, and by a statement with another assignment of tables."""
     statement, proof = honest()
     said = (1, 2), (0, 3)
     moved = tuple(
@@ -275,7 +275,7 @@ def test_tables_moved_between_shards() -> None:
 
 
 def test_a_table_in_two_shards_or_in_none() -> None:
-    """Proved that way: for tables that send, each of them once more would be another statement."""
+    """Proved that way: a second or missing table that sends changes the statement."""
     tables = two_statements().tables
     twice = in_shards([tables[:2], tables], [[0, 1], [0, 1, 2, 3]], 4)
     proof = forge_shards(twice, PARAMETERS)
@@ -292,7 +292,7 @@ def test_a_table_in_two_shards_or_in_none() -> None:
 
 
 def test_challenges_drawn_before_all_have_committed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From a digest made up for the last shard, whose tables can then be made for them."""
+    """From an invented digest for the last shard, whose tables are then chosen for the challenges."""
     statement = two_statements()
     honestly = transcript.joint_lookup_challenges
 
@@ -307,11 +307,11 @@ def test_challenges_drawn_before_all_have_committed(monkeypatch: pytest.MonkeyPa
     shards = shards_of(statement, [[0, 2], [1, 3]])
     forged = forge_shards(shards, PARAMETERS, joint=lambda joint: Joint((joint.digests[0], bytes(32))))
     refused(forged, statement, "shard 1: not what the lookup challenges were drawn from")
-    verify_shard(forged.shards[0], shards)  # which is as it should be
+    verify_shard(forged.shards[0], shards)  # the shard of an honest prover
 
 
 def test_every_shard_has_the_same_nonce() -> None:
-    """Of two that pass, each with challenges of its own, where shards balance by themselves."""
+    """Two passing nonces give different challenges, with shards that balance alone."""
     statement = two_statements()
     shards = shards_of(statement, [[0, 1], [2, 3]])
     _, proof = alone()
@@ -324,7 +324,7 @@ def test_every_shard_has_the_same_nonce() -> None:
 
 
 def test_the_nonce_is_bound() -> None:
-    """Another one that passes draws other challenges, in every shard."""
+    """Another passing nonce draws other challenges in every shard."""
     statement, proof = alone()
     for nonce in passing_nonces(proof.joint, 2)[1:]:
         changed = with_lookup_nonce(with_lookup_nonce(proof, statement, 0, nonce), statement, 1, nonce)
@@ -333,7 +333,7 @@ def test_the_nonce_is_bound() -> None:
 
 @pytest.mark.parametrize("unbound", ["nonce", "seed"])
 def test_each_shard_goes_on_with_seed_and_nonce(unbound: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A prover who leaves one out is refused: could it be changed later, α would not depend on it."""
+    """A prover that omits one is refused: if it could change later, α would not depend on it."""
 
     def resume(state: Challenger, joint: Joint, nonce: int) -> Challenger:
         return state.absorb(joint.seed) if unbound == "nonce" else state.absorb_words(nonce)
@@ -360,7 +360,7 @@ def test_a_nonce_that_does_not_pass() -> None:
 
 @pytest.mark.parametrize("place", ["accumulator", "last step", "fraction", "nowhere"])
 def test_forged_terminals_that_cancel(place: str) -> None:
-    """More in one shard, as much less in another: whatever makes up for it in the columns."""
+    """One shard's terminal is increased, another's decreased equally, with any compensation in the columns."""
     statement = two_statements()
     devices = {0: OtherLookups("a+", AMOUNT, place), 1: OtherLookups("a-", ext_neg(AMOUNT), place)}
     forged = forge_shards(shards_of(statement, [[0, 2], [1, 3]]), PARAMETERS, devices)
@@ -368,7 +368,7 @@ def test_forged_terminals_that_cancel(place: str) -> None:
 
 
 def test_a_terminal_forged_so_that_a_false_statement_balances() -> None:
-    """In the last shard alone, by as much as is missing: the others are honest."""
+    """Only in the last shard, by the missing amount; the others are honest."""
     tables = list(two_statements().tables)
     tables[3] = filled(tables[3].air, 6)
     shards = shards_of(Statement(tables), [[0, 2], [1, 3]])
@@ -376,7 +376,7 @@ def test_a_terminal_forged_so_that_a_false_statement_balances() -> None:
 
 
 def test_counts_are_bounded_over_all_shards(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each shard has fewer messages than the field elements, but both together do not."""
+    """Each shard has fewer messages than the field has elements, but both together do not."""
     statement, proof = honest()
     shards = shards_of(statement, [[0, 2], [1, 3]])
     verify_shards(proof, shards, security=0)
@@ -390,7 +390,7 @@ def test_counts_are_bounded_over_all_shards(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def without_numbers(shards: Sequence[Sequence[AirDescription]]) -> list[list[tuple[str, int]]]:
-    """Heads that leave the numbers of buses as they come in each shard."""
+    """Return heads that number the buses of each shard separately."""
     return [[("unused", 1)] for _ in shards]
 
 
@@ -398,20 +398,20 @@ def without_numbers(shards: Sequence[Sequence[AirDescription]]) -> list[list[tup
 def test_what_is_missing_in_one_shard_is_not_made_up_for_in_another(
     sends: str | None, receives: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Sent locally or on one bus, received locally or on another: with one number both, they would cancel."""
+    """Sent locally or on one bus, received locally or on another: with equal numbers they would cancel."""
     statement = Statement([filled(Sender("one", sends)), filled(Sender("two", receives, True))])
     shards = shards_of(statement, [[0], [1]])
     refused(forge_shards(shards, PARAMETERS), statement, "the buses do not balance")
     with monkeypatch.context() as patch:
         patch.setattr(sharded_statements, "_buses", without_numbers)
         forged = forge_shards(shards_of(statement, [[0], [1]]), PARAMETERS)
-        verify(forged, statement, security=0)  # by a verifier with such heads
+        verify(forged, statement, security=0)  # a verifier with such heads
     refused(forged, statement, r"shard [01]: (not what|the openings of table head)")
 
 
 @pytest.mark.parametrize("names", ["ac", "ba"])
 def test_heads_with_other_buses(names: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of other names, or in another order, in all shards."""
+    """With other names, or in another order, in all shards."""
     statement = two_statements()
     with monkeypatch.context() as patch:
         patch.setattr(sharded_statements, "_buses", lambda shards: [[(name, 1) for name in names] for _ in shards])
@@ -444,7 +444,7 @@ def test_a_level_that_is_not_there_is_refused_before_the_proof_comes() -> None:
 
 
 def test_a_head_that_sends() -> None:
-    """Its column is constrained to zeros."""
+    """The head's column is constrained to zeros."""
     tables = list(two_statements().tables)
     shards = shards_of(Statement([*tables[:3], filled(tables[3].air, 6)]), [[0, 2], [1, 3]])
     head, *others = shards.statements[1].tables

@@ -1,4 +1,4 @@
-"""Trace tasks that make given traces by every operation that a device has for traces."""
+"""Trace tasks for given traces that use every operation that a device has for traces."""
 
 from dataclasses import replace
 from typing import Any
@@ -10,26 +10,26 @@ from graphprover.statement.trace_task import TraceTask
 
 
 def shared(device: Any, *, inversions: int) -> int:
-    """What all traces here need: how often a column is inverted below, an even number."""
+    """Return the data that all traces here share: an even number of inversions of a column."""
     return inversions
 
 
 def copied(device: Any, inversions: int, *, columns: np.ndarray) -> Any:
-    """The columns, a shard of rows at a time; the first one is inverted and inverted again."""
+    """Return the columns, copied by ranges of rows; the first one is inverted twice."""
     there = device.load(columns)
     trace = device.arrays.empty(columns.shape, dtype=np.uint64)
 
-    def shard(first: int, last: int) -> None:
+    def copy_rows(first: int, last: int) -> None:
         trace[:, first:last] = there[:, first:last]
 
-    device.split_rows(shard, columns.shape[1])
+    device.split_rows(copy_rows, columns.shape[1])
     for _ in range(inversions):
         trace[0] = device.inverse(trace[0])
     return trace
 
 
 def as_trace_tasks(statement: Statement) -> Statement:
-    """The statement with a trace task for each trace."""
+    """Return the statement with a trace task for each trace."""
     common = TraceTask("common", shared, {"inversions": 2})
     tables = []
     for table in statement.tables:

@@ -9,7 +9,7 @@ ROWS = 1024
 
 
 class Fibonacci(Air):
-    """Row i holds i, F(i) and F(i + 1)."""
+    """A table whose row i holds i, F(i) and F(i + 1)."""
 
     columns = ("step", "left", "right")
     public_values = ("steps", "result")
@@ -26,7 +26,7 @@ class Fibonacci(Air):
 
 
 def trace(rows: int) -> tuple[np.ndarray, list[int]]:
-    """The main trace of ``rows`` rows, a power of two, and its public values."""
+    """Return the main trace of ``rows`` rows, a power of two, and its public values."""
     main, columns = Fibonacci().zeros(rows)
     left, right = 0, 1
     for row in range(rows):
@@ -36,18 +36,18 @@ def trace(rows: int) -> tuple[np.ndarray, list[int]]:
 
 
 def tables() -> list[Air]:
-    """The statement, without its public values."""
+    """Return the tables of the statement."""
     return [Fibonacci()]
 
 
 def prove_inputs(data: bytes | None) -> list[tuple[np.ndarray, list[int]]]:
-    """Main trace and public values; raises ValueError for any input, since there is nothing to read."""
+    """Return the main trace and public values. Raises ValueError for any input: the example has none."""
     if data is not None:
         raise ValueError("the fibonacci example takes no input")
     return [trace(ROWS)]
 
 
 def describe(public_values: list[list[int]]) -> dict[str, str]:
-    """What a proof with these public values says."""
+    """Return the claim of a proof with these public values."""
     steps, result = public_values[0]
     return {"steps": str(steps), "result": str(result)}

@@ -1,7 +1,7 @@
-"""Proves that a file of a stated length has a stated Keccak-256 (with Keccak's original padding).
+"""Statement that a file of a stated length has a stated Keccak-256 (with Keccak's original padding).
 
-``sponge`` pads and absorbs, and calls over a bus on ``keccak_f``, a permutation every 24 rows, which looks up sums in
-``even``; both are tables of the RV64IM machine. ``nibbles`` gives the xor of 4-bit numbers, and with it every range.
+``sponge`` pads and absorbs the message. Over a bus it calls ``keccak_f``, which computes a permutation in 24 rows and
+looks up sums in ``even``; both are tables of the RV64IM machine. ``nibbles`` proves xors and ranges of 4-bit numbers.
 """
 
 import numpy as np
@@ -14,18 +14,18 @@ DEFAULT_MESSAGE = b"graphprover"
 
 
 def tables() -> list[Air]:
-    """The statement, without its public values."""
+    """Return the tables of the statement."""
     return [sponge.Sponge(), keccak_f.KeccakF(), keccak_f.Even(), nibbles.Nibbles()]
 
 
 def prove_inputs(data: bytes | None) -> list[tuple[np.ndarray, list[int]]]:
-    """Main traces and public values for a message."""
+    """Return main traces and public values for a message (default: `DEFAULT_MESSAGE`)."""
     message = DEFAULT_MESSAGE if data is None else data
     return absorb(sponge.padded(message), len(message))
 
 
 def absorb(blocks: np.ndarray, length: int) -> list[tuple[np.ndarray, list[int]]]:
-    """Main traces and public values for padded blocks, uint64 of shape (blocks, 17), and the length of the message."""
+    """Return main traces and public values for padded blocks, uint64 (blocks, 17), and a message length in bytes."""
     states, calls = [np.zeros(keccak_f.WORDS, dtype=np.uint64)], []
     for block in blocks:
         mixed = states[-1].copy()
@@ -46,7 +46,7 @@ def absorb(blocks: np.ndarray, length: int) -> list[tuple[np.ndarray, list[int]]
 
 
 def describe(public_values: list[list[int]]) -> dict[str, str]:
-    """What a proof with these public values says."""
+    """Return the claim of a proof with these public values."""
     *words, length = public_values[0]
     digest = b"".join(word.to_bytes(4, "little") for word in words)
     return {"digest": digest.hex(), "length": str(length)}

@@ -1,4 +1,4 @@
-"""All pairs of 4-bit numbers with their exclusive or: looking a triple up proves the three ranges and the xor."""
+"""All pairs of 4-bit numbers with their exclusive or: a lookup of a triple proves the three ranges and the xor."""
 
 import numpy as np
 
@@ -8,10 +8,10 @@ XOR = Bus("xor")  # (a, b, a xor b)
 
 
 class Nibbles(Air):
-    """256 rows, known to the verifier."""
+    """The 256 triples, preprocessed and so known to the verifier."""
 
     preprocessed = ("left", "right", "xor")
-    columns = ("count",)  # how often the row is looked up
+    columns = ("count",)  # number of lookups of the row
 
     def preprocessed_trace(self) -> np.ndarray:
         left, right = np.divmod(np.arange(256, dtype=np.uint64), np.uint64(16))
@@ -22,6 +22,6 @@ class Nibbles(Air):
 
 
 def trace(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """The main trace when these pairs are looked up: uint64 arrays of one shape."""
+    """Return the main trace if these pairs are looked up: uint64 arrays of one shape."""
     pairs = (left * np.uint64(16) + right).astype(np.int64).ravel()
     return np.bincount(pairs, minlength=256).astype(np.uint64)[None]

@@ -1,8 +1,9 @@
-"""The sponge of Keccak-256: pads a message, absorbs it and squeezes its digest, a lane of 8 bytes a row.
+"""The sponge of Keccak-256: pads a message, absorbs it and squeezes its digest, one lane of 8 bytes per row.
 
-A block is 17 rows. Its registers hold the state that the block is absorbed into: the 17 lanes of the rate form a queue
-that gives one lane a row and takes that lane xor the message, so that after the last row it holds the state to permute;
-the 8 lanes of the capacity stay. The last row of a block calls the permutation, the row after it takes the answer.
+A block takes 17 rows. Its registers hold the state that the block is absorbed into. The 17 lanes of the rate form a
+queue: each row removes one lane and appends that lane xor the message, so that after the last row the queue holds the
+state to permute. The 8 lanes of the capacity are constant. The last row of a block sends the state to the permutation,
+and the next row receives the result.
 """
 
 import numpy as np
@@ -17,19 +18,19 @@ RATE = 8 * RATE_LANES  # bytes in a block
 
 
 class Sponge(Air):
-    """Active blocks first, at least one; then rows that do nothing, at least one."""
+    """The sponge table: at least one active block, then at least one inactive row."""
 
     columns = (
         "lane[17]",  # 1 in the row of that lane
         "active",
-        "block",  # number of the block
-        "answered",  # 1 on the first row of a block that starts from an answer of the permutation
-        "ended",  # 1 once the message has ended in a row before
-        "length",  # bytes of the message in the rows before
+        "block",  # index of the block
+        "answered",  # 1 on the first row of a block that starts from a result of the permutation
+        "ended",  # 1 if the message ended in a previous row
+        "length",  # bytes of the message in the previous rows
         "pad[8]",  # 1 for a byte of padding
-        "message[16]",  # nibbles of the padded message, low one of each byte first
-        "old[16]",  # of the lane before
-        "new[16]",  # and after it is absorbed: the xor
+        "message[16]",  # nibbles of the padded message, low nibble of each byte first
+        "old[16]",  # nibbles of the lane before absorption
+        "new[16]",  # nibbles of the lane after absorption: the xor
         "rate[17][2]",
         "capacity[8][2]",
     )
@@ -56,7 +57,7 @@ class Sponge(Air):
         self._registers(t)
 
     def _padding(self, t: TableBuilder) -> None:
-        """Padding begins once, with 0x01, and ends at the end of that block, with 0x80; no block is active after it."""
+        """Constrain the padding: it starts once with 0x01 and ends its block, the last active one, with 0x80."""
         final = t.lane[-1]
         t.first_row(t.ended)
         t.transition(t.next.ended - t.pad[-1])
@@ -107,12 +108,12 @@ class Sponge(Air):
 
 
 def _word(nibbles, limb: int):  # type: ignore[no-untyped-def]
-    """The 32-bit limb of 16 nibbles."""
+    """Return a 32-bit limb of 16 nibbles."""
     return linear((16**i, nibble) for i, nibble in enumerate(nibbles[8 * limb : 8 * limb + 8]))
 
 
 def padded(message: bytes) -> np.ndarray:
-    """The message with Keccak's original padding 10*1: uint64 lanes of shape (blocks, 17)."""
+    """Return the message with Keccak's original padding 10*1 as lanes, uint64 (blocks, 17)."""
     padding = bytearray(RATE - len(message) % RATE)
     padding[0] |= 0x01
     padding[-1] |= 0x80
@@ -120,9 +121,15 @@ def padded(message: bytes) -> np.ndarray:
 
 
 def trace(message: np.ndarray, length: int, states: np.ndarray) -> np.ndarray:
-    """The main trace that absorbs padded blocks of shape (blocks, 17), the first ``length`` bytes being the message.
+    """Return the main trace that absorbs padded blocks.
 
-    ``states`` are those before each block and after the last: uint64 of shape (blocks + 1, 25).
+    Args:
+        message: padded blocks, uint64 (blocks, 17).
+        length: bytes of the message.
+        states: states before each block and after the last one, uint64 (blocks + 1, 25).
+
+    Returns:
+        uint64 array (columns, rows).
     """
     active = len(message)
     rows = 1 << (RATE_LANES * active).bit_length()

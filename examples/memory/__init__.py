@@ -1,7 +1,7 @@
-"""A read-only memory by LogUp: what a text is worth in Scrabble.
+"""A read-only memory by LogUp: the Scrabble score of a text.
 
-Table ``memory`` holds, for each byte, the worth of that letter; its contents are preprocessed, so the verifier knows
-them. Table ``reads`` reads one word a byte of the text and adds up. A bus binds every read to the contents.
+Table ``memory`` holds the value of each letter; its contents are preprocessed, so the verifier knows them. Table
+``reads`` reads one word for each byte of the text and sums the values. A bus binds every read to the contents.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ DEFAULT_TEXT = b"The quick brown fox jumps over the lazy dog."
 
 
 def contents() -> np.ndarray:
-    """The 256 words of the memory: the worth of each letter in either case, 0 for any other byte."""
+    """Return the 256 words of the memory: the value of each letter in either case, 0 for any other byte."""
     words = np.zeros(256, dtype=np.uint64)
     for worth, letters in WORTH.items():
         for letter in letters + letters.upper():
@@ -24,7 +24,7 @@ def contents() -> np.ndarray:
 
 
 class Memory(Air):
-    """One row a word: where it is, what it is, and how often it is read."""
+    """The memory: one row for each word, with its address, value and number of reads."""
 
     preprocessed = ("address", "value")
     columns = ("count",)
@@ -37,7 +37,7 @@ class Memory(Air):
 
 
 class Reads(Air):
-    """One row a read while ``on``; ``reads`` and ``worth`` sum up the rows before."""
+    """The reads: one in each row with ``on`` set; ``reads`` and ``worth`` are sums over the previous rows."""
 
     columns = ("on", "address", "value", "reads", "worth")
     public_values = ("reads", "worth")
@@ -54,12 +54,12 @@ class Reads(Air):
 
 
 def tables() -> list[Air]:
-    """The statement, without its public values."""
+    """Return the tables of the statement."""
     return [Reads(), Memory()]
 
 
 def prove_inputs(data: bytes | None) -> list[tuple[np.ndarray, list[int]]]:
-    """Main traces and public values for a text."""
+    """Return main traces and public values for a text (default: `DEFAULT_TEXT`)."""
     text = np.frombuffer(DEFAULT_TEXT if data is None else data, dtype=np.uint8)
     values = contents()[text]
     reads, columns = Reads().zeros(1 << max(len(text) - 1, 0).bit_length())
@@ -73,6 +73,6 @@ def prove_inputs(data: bytes | None) -> list[tuple[np.ndarray, list[int]]]:
 
 
 def describe(public_values: list[list[int]]) -> dict[str, str]:
-    """What a proof with these public values says."""
+    """Return the claim of a proof with these public values."""
     reads, worth = public_values[0]
     return {"bytes read": str(reads), "worth": str(worth)}

@@ -1,4 +1,4 @@
-"""Describing tables: expressions, ``Air``, buses, the layout of LogUp columns. `graphprover.check` debugs them."""
+"""Table descriptions: expressions, ``Air``, buses, the layout of LogUp columns. `graphprover.check` debugs them."""
 
 from graphprover.air.air import Air, TableBuilder
 from graphprover.air.bus import Bus, provided, received, sent

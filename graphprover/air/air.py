@@ -1,4 +1,4 @@
-"""A table is a subclass of ``Air``: its columns, and a method that states what holds on its rows."""
+"""Definition of a table: a subclass of ``Air`` with its columns and a method that states constraints and messages."""
 
 import linecache
 import os
@@ -32,18 +32,27 @@ from graphprover.air.lookups import Interaction, Message
 
 
 class Air:
-    """One table.
+    """One table of a statement.
 
-    Columns and public values are names; ``"limb[4]"`` names a family of four, and ``t.limb[2]`` is one of it. Main and
-    preprocessed columns share one namespace. A subclass may set the attributes below in its ``__init__`` instead.
+    Columns and public values are named by strings: ``"limb[4]"`` declares a family of four columns, and ``t.limb[2]``
+    is its third column. Main and preprocessed columns share one namespace. A subclass sets the attributes below in its
+    body or in ``__init__``.
+
+    Attributes:
+        name: display name; default: the class name in lower case.
+        columns: names of the main columns.
+        preprocessed: names of the preprocessed columns.
+        public_values: names of the public values.
+        unread: names of columns and public values that are unread by design; `graphprover.check` does not warn of them.
+        immutable: true if `preprocessed_trace` reads no state that can change; verification then calls it only once.
     """
 
-    name: str  # for people; the class's own name, in lower case, unless it is set
-    columns: Iterable[str] = ()  # main columns
-    preprocessed: Iterable[str] = ()  # preprocessed columns
+    name: str
+    columns: Iterable[str] = ()
+    preprocessed: Iterable[str] = ()
     public_values: Iterable[str] = ()
-    unread: Iterable[str] = ()  # names of these that nothing reads by intent, so that no warning tells of them
-    immutable: bool = False  # `preprocessed_trace` reads nothing that can change, so it is not asked for again
+    unread: Iterable[str] = ()
+    immutable: bool = False
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -51,35 +60,49 @@ class Air:
             cls.name = cls.__name__.lower()
 
     def define(self, t: "TableBuilder") -> None:
-        """States the constraints and interactions of the table on ``t``."""
+        """State the constraints and messages of the table by calling methods of ``t``."""
         raise NotImplementedError(f"table {self.name!r} has no define(self, t)")
 
     def preprocessed_trace(self) -> np.ndarray:
-        """The preprocessed columns: uint64 of shape (columns, rows), canonical. The main trace has as many rows.
+        """Return the preprocessed columns.
 
-        It is asked for once, and again by every verification of a statement with this table: other columns than the
-        first are an error there, for commitments to those are kept. So it may not read state that changes: make a new
+        Must be deterministic. Commitments to the columns are cached, and every verification of a statement with this
+        table calls the method again (unless the table is ``immutable``): changed columns are an error. Create a new
         `Air` for new columns.
+
+        Returns:
+            Canonical uint64 array (columns, rows), with the same number of rows as the main trace.
         """
         raise NotImplementedError(f"table {self.name!r} has preprocessed columns but no preprocessed_trace(self)")
 
     def describe(self) -> AirDescription:
-        """The table as the rest of the package sees it; ``define`` runs in the first call only.
+        """Return the description of this table that all other modules use; only the first call runs ``define``.
 
-        Raises ValueError for malformed or colliding column names, no column at all, and what ``define`` gets wrong.
+        Raises:
+            ValueError: a column name is malformed or repeated, there is no main column, or ``define`` is inconsistent.
         """
         if "_description" not in self.__dict__:
             self._description = TableBuilder(self).finish()
         return self._description
 
     def zeros(self, rows: int) -> tuple[np.ndarray, SimpleNamespace]:
-        """A main trace of zeros, and its ``view``."""
+        """Return a main trace of zeros, uint64 (columns, ``rows``), and its `view`."""
         trace = np.zeros((self._columns.width, rows), dtype=np.uint64)
         return trace, self.view(trace)
 
     def view(self, trace: np.ndarray) -> SimpleNamespace:
-        """Writable views into a main trace of shape (columns, rows): attribute ``limb`` of shape (4, rows) for the
-        family ``limb[4]``. Raises ValueError for another number of columns."""
+        """Return writable views of a main trace, one attribute for each name in ``columns``.
+
+        Args:
+            trace: array (columns, rows).
+
+        Returns:
+            A namespace whose attribute ``limb`` has shape (4, rows) for the family ``limb[4]``, and (rows,) for a
+            single column.
+
+        Raises:
+            ValueError: ``trace`` has a different number of columns.
+        """
         return self._columns.view(trace)
 
     @cached_property
@@ -107,13 +130,16 @@ class Row:
             raise AttributeError(f"{name!r} is not among the {self._title}: {names}") from None
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # ours, or Python asking for a protocol
+        if name.startswith("_"):  # a private attribute, or a special method that Python looks up
             raise AttributeError(name)
         return self[name]
 
 
 class TableBuilder(Row):
-    """What ``define`` writes on: the cells of this row as attributes, ``next`` and ``public``, and the statements."""
+    """The argument of ``define``: cells of this row as attributes, ``next``, ``public``, and methods for statements.
+
+    Constraints take an expression that is zero and an optional ``label``; default: the calling line of code.
+    """
 
     _RESERVED: ClassVar[frozenset[str]]
 
@@ -136,51 +162,78 @@ class TableBuilder(Row):
         self._globals: list[Interaction] = []
 
     def every_row(self, zero: Operand, label: str | None = None) -> None:
-        """``zero`` is 0 on every row; the row after the last one is the first."""
+        """Constrain ``zero`` to be 0 on every row; the row after the last one is the first."""
         self._constrain(self._dag.lift(zero), label)
 
     def first_row(self, zero: Operand, label: str | None = None) -> None:
-        """``zero`` is 0 on the first row. Adds 1 to the degree."""
+        """Constrain ``zero`` to be 0 on the first row. Adds 1 to the degree."""
         self._constrain(self._dag.node(FIRST) * zero, label)
 
     def last_row(self, zero: Operand, label: str | None = None) -> None:
-        """``zero`` is 0 on the last row. Adds 1 to the degree."""
+        """Constrain ``zero`` to be 0 on the last row. Adds 1 to the degree."""
         self._constrain(self._dag.node(LAST) * zero, label)
 
     def transition(self, zero: Operand, label: str | None = None) -> None:
-        """``zero`` is 0 on every row but the last."""
+        """Constrain ``zero`` to be 0 on every row but the last."""
         self._constrain(self._dag.node(TRANSITION) * zero, label)
 
     def boolean(self, flag: Expr, label: str | None = None) -> None:
-        """``flag`` is 0 or 1 on every row."""
+        """Constrain ``flag`` to be 0 or 1 on every row."""
         self._constrain(flag * (flag - 1), label)
 
     def send(
         self, bus: Bus, fields: Iterable[Operand], multiplicity: Operand = 1, *, weight: int | None = None
     ) -> None:
-        """Sends a message. A multiplicity that is not a constant needs a ``weight``: a bound on its magnitude in every
-        row, which the constraints must enforce."""
+        """Send a message on ``bus`` from every row.
+
+        Args:
+            bus: the bus.
+            fields: elements of the message.
+            multiplicity: signed number of times that a row sends the message.
+            weight: bound on the magnitude of ``multiplicity`` in every row, which the constraints must enforce;
+                required unless ``multiplicity`` is a constant.
+
+        Raises:
+            TypeError: ``bus`` is not a `Bus`.
+            ValueError: there is no field, or ``weight`` is missing, 0, too small or above 32 bits.
+        """
         self._put(bus, sent(fields, multiplicity, weight=weight))
 
     def receive(
         self, bus: Bus, fields: Iterable[Operand], multiplicity: Operand = 1, *, weight: int | None = None
     ) -> None:
-        """Receives a message; ``weight`` as in ``send``."""
+        """Receive a message on ``bus`` in every row; arguments and errors as in `send`."""
         self._put(bus, received(fields, multiplicity, weight=weight))
 
     def lookup(
         self, bus: Bus, fields: Iterable[Operand], multiplicity: Operand = 1, *, weight: int | None = None
     ) -> None:
-        """Asks that the message is an entry of the table that some table provides on this bus; ``weight`` as in
-        ``send``."""
+        """Require that the message is an entry that some table provides on ``bus``; arguments and errors as in `send`.
+
+        A lookup is a send; see `provide` for its counterpart.
+        """
         self._put(bus, sent(fields, multiplicity, weight=weight))
 
     def provide(self, bus: Bus, fields: Iterable[Operand], count: Operand) -> None:
-        """Provides an entry of the bus's table, which is looked up ``count`` times over all tables."""
+        """Provide an entry of the lookup table of ``bus``.
+
+        Args:
+            bus: the bus.
+            fields: elements of the entry.
+            count: number of lookups of this row's entry over all tables; it needs no weight.
+        """
         self._put(bus, provided(fields, count))
 
     def local_lookup(self, *messages: SymbolicMessage, label: str | None = None) -> None:
-        """Messages (``sent``, ``received``, ``provided``) that balance over the rows of this table alone."""
+        """Require that messages balance over the rows of this table alone.
+
+        Args:
+            messages: results of `sent`, `received` and `provided`, all with the same number of fields.
+            label: name in diagnostics; default: the calling line of code.
+
+        Raises:
+            ValueError: there is no message, or the numbers of fields differ.
+        """
         tuples = tuple(self._message(message) for message in messages)
         widths = {len(t.fields) for t in tuples}
         if len(widths) != 1:
@@ -189,11 +242,11 @@ class TableBuilder(Row):
 
     @property
     def message_count(self) -> int:
-        """How many messages were stated so far."""
+        """Number of messages stated so far."""
         return sum(len(interaction.tuples) for interaction in (*self._locals, *self._globals))
 
     def finish(self) -> AirDescription:
-        """Runs ``define`` and describes what it stated."""
+        """Run ``define`` and return the description of its statements."""
         self._air.define(self)
         interactions = (*self._locals, *self._globals)
         roots = [node for node, _ in self._constraints]
@@ -251,14 +304,14 @@ TableBuilder._RESERVED = frozenset(name for name in (*vars(TableBuilder), "next"
 
 
 def _caller() -> str:
-    """The line of code outside of this module that called into it."""
+    """Return the line of code outside this module that called into it."""
     frame = sys._getframe(1)
     while frame.f_code.co_filename == __file__ and frame.f_back is not None:
         frame = frame.f_back
     return _label(frame.f_code.co_filename, frame.f_lineno)
 
 
-@lru_cache(maxsize=4096)  # a line in a loop, or of a class of many tables, is met again and again
+@lru_cache(maxsize=4096)  # loops, and classes with many tables, repeat the same line
 def _label(path: str, line: int) -> str:
     place = f"{os.path.basename(os.path.dirname(path))}/{os.path.basename(path)}:{line}"
     return f"{place}: {linecache.getline(path, line).strip()}"

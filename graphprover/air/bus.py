@@ -1,8 +1,7 @@
 """Buses, and the messages that tables put on them.
 
-A bus balances when every message was sent as often as it was received, over all tables and rows. A send counts
-positive and a receive negative; a lookup is a send, and the entry of the table that it queries is a receive as often as
-it was queried.
+A bus balances if, over all tables and rows, every message is sent and received equally often. A send has a positive
+count, a receive a negative one. A lookup is a send; the entry that it queries is a receive, once for each query.
 """
 
 import operator
@@ -16,7 +15,7 @@ from graphprover.field import P
 
 @dataclass(frozen=True)
 class Bus:
-    """A channel between tables; two buses of one name are the same."""
+    """A channel between tables. Buses with equal names are the same bus. Raises ValueError for an empty name."""
 
     name: str
 
@@ -27,17 +26,18 @@ class Bus:
 
 @dataclass(frozen=True, eq=False)
 class SymbolicMessage:
-    """A message while its table is described: expressions of its elements, and how often one row puts it on a bus."""
+    """A message in symbolic form, before its expressions are numbered as nodes."""
 
-    fields: Sequence[Operand]  # its elements
-    multiplicity: Operand  # signed count
-    weight: int | None  # bound on the count's magnitude in every row; None to take it from a constant count
+    fields: Sequence[Operand]  # elements
+    multiplicity: Operand  # signed number of messages that one row puts on the bus
+    weight: int | None  # bound on the count's magnitude in every row; None: derived from a constant count
 
     def in_dag(self, dag: Dag) -> Message:
-        """The message as nodes of ``dag``.
+        """Return the message as nodes of ``dag``.
 
-        Raises ValueError for a message without elements, a weight outside of 32 bits or below a constant count, and for
-        a count that varies with no weight declared.
+        Raises:
+            ValueError: the message has no element, the weight exceeds 32 bits or is below a constant count, or the
+                count varies and has no weight.
         """
         if not self.fields:
             raise ValueError("a message needs at least one element")
@@ -59,9 +59,15 @@ class SymbolicMessage:
 
 
 def sent(fields: Iterable[Operand], multiplicity: Operand = 1, *, weight: int | None = None) -> SymbolicMessage:
-    """A message sent ``multiplicity`` times; ``weight`` bounds a multiplicity that is not a constant.
+    """Return a sent message for `TableBuilder.local_lookup`.
 
-    Raises ValueError for weight 0, which would leave the message out of the bound on all counts.
+    Args:
+        fields: elements of the message.
+        multiplicity: signed number of times that a row sends the message.
+        weight: bound on the magnitude of ``multiplicity``; required unless it is a constant.
+
+    Raises:
+        ValueError: ``weight`` is 0, which would exclude the message from the bound on all counts.
     """
     if weight == 0:
         raise ValueError("weight 0 is for provided entries alone")
@@ -69,12 +75,12 @@ def sent(fields: Iterable[Operand], multiplicity: Operand = 1, *, weight: int | 
 
 
 def received(fields: Iterable[Operand], multiplicity: Operand = 1, *, weight: int | None = None) -> SymbolicMessage:
-    """A message received ``multiplicity`` times; ``weight`` as in ``sent``."""
+    """Return a received message; arguments and errors as in `sent`."""
     return sent(fields, _negated(multiplicity), weight=weight)
 
 
 def provided(fields: Iterable[Operand], count: Operand) -> SymbolicMessage:
-    """The entry of a table that is looked up ``count`` times. It needs no weight: the queries bound the count."""
+    """Return a lookup-table entry with ``count`` lookups. Its weight is 0, because the lookups bound the count."""
     return SymbolicMessage(list(fields), _negated(count), 0)
 
 

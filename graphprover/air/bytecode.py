@@ -1,14 +1,14 @@
 """Lowering of a table's expressions to bytecode of a register machine, which a kernel runs over blocks of rows.
 
-Two are made of one ``AirDescription``: the LogUp denominators and multiplicities on the trace's rows
-(``lookup_bytecode``), and the quotient on the quotient domain (``quotient_bytecode``). Bytecode is the same for every
-proof of the table: whatever is one value for all rows (literals, public values, challenges and their powers) stands in
-a table of constants that ``constants`` fills for one proof.
+Each `AirDescription` has two programs: `lookup_bytecode` computes the LogUp denominators and multiplicities on the rows
+of the trace, `quotient_bytecode` the quotient on the quotient domain. Bytecode does not depend on the proof: every
+value that is equal for all rows (literals, public values, challenges and their powers) is in a table of constants,
+which `constants` computes for one proof.
 
-A *plane* is one word a row. An extension value is three planes in a row, the coordinates of 1, x, x^2. Planes are
-numbered: constants, inputs, outputs, registers. Weighted sums with constant weights (fingerprints, the folding of
-constraints by powers of alpha, limbs put together) are one instruction, LINEAR, so that a kernel may postpone the
-modular reductions to its end.
+A *plane* is one word for each row. An extension value takes three consecutive planes, the coordinates of 1, x, x^2.
+Planes are numbered in the order constants, inputs, outputs, registers. A weighted sum with constant weights (a
+fingerprint, the folding of constraints by powers of alpha, limbs joined to a word) is one instruction, LINEAR, so that
+a kernel can postpone the modular reductions to its end.
 """
 
 from collections import Counter
@@ -38,8 +38,8 @@ from graphprover.air.expression import (
 )
 from graphprover.field import ONE, ZERO, Ext, P, ext_add, ext_mul, ext_powers, ext_scale
 
-LINEAR_TERMS = 16  # most terms of one LINEAR, so that the values it waits for still fit the cache
-_SHARED = 4  # constraints with a common factor from which it pays to multiply by it once: 3 products instead of 4
+LINEAR_TERMS = 16  # maximum terms of one LINEAR, so that its operands fit the cache
+_SHARED = 4  # minimum constraints with a common factor that are multiplied by it once: 3 products instead of 4
 
 
 class Op(IntEnum):
@@ -55,11 +55,11 @@ class Op(IntEnum):
 
 
 class Source(IntEnum):
-    """Where an input plane comes from."""
+    """The matrix that an input plane is read from."""
 
     MAIN = 0
     PREPROCESSED = 1
-    PERMUTATION = 2  # rows 3j, 3j+1, 3j+2 are extension column j: the accumulator, then one fraction column a lookup
+    PERMUTATION = 2  # rows 3j, 3j+1, 3j+2 are extension column j: the accumulator, then a fraction column per lookup
     SELECTORS = 3  # rows as in ``Selector``
 
 
@@ -77,18 +77,18 @@ _SHIFTS = ext_powers((0, 1, 0), 3)
 
 
 class Weight(NamedTuple):
-    """sign * value(node) * alpha^alpha * tau^tau * x^shift * challenge: one summand of an extension constant."""
+    """A summand of an extension constant: sign * value(node) * alpha^alpha * tau^tau * x^shift * challenge."""
 
     sign: int = 1
-    node: int = _NONE  # index into ``Bytecode.uniforms``; _NONE stands for 1
+    node: int = _NONE  # index into ``Bytecode.uniforms``; _NONE means 1
     alpha: int = 0
     tau: int = 0
     shift: int = 0
-    challenge: int = _NONE  # the prefix of this lookup, or _TERMINAL; _NONE stands for 1
+    challenge: int = _NONE  # index of a lookup, whose prefix is the factor, or _TERMINAL; _NONE means 1
 
 
 class Term(NamedTuple):
-    """factor * alpha^alpha * tau^tau * x^shift."""
+    """A term of a `Sum`: factor * alpha^alpha * tau^tau * x^shift."""
 
     factor: int
     alpha: int
@@ -98,11 +98,12 @@ class Term(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Sum:
-    """A sum of terms, the same for all tables that have it: tables of one machine share most of theirs."""
+    """A sum of terms. Tables with equal sums share one object; tables of one machine share most of their sums."""
 
     terms: tuple[Term, ...]
 
     def value(self, alpha: Ext, tau: Ext) -> Ext:
+        """Return the value of the sum at these challenges."""
         highest_alpha, highest_tau = self._highest
         alphas, taus = _powers(alpha, highest_alpha), _powers(tau, highest_tau)
         c0 = c1 = c2 = 0
@@ -115,12 +116,12 @@ class Sum:
 
     @cached_property
     def _highest(self) -> tuple[int, int]:
-        """Powers of alpha and of tau."""
+        """Highest powers of alpha and of tau."""
         return max((term.alpha for term in self.terms), default=0), max((term.tau for term in self.terms), default=0)
 
 
 class Multiple(NamedTuple):
-    """sum * value(node) * challenge, with a node and a challenge as those of a ``Weight``."""
+    """The product sum * value(node) * challenge; ``node`` and ``challenge`` as in `Weight`."""
 
     sum: Sum
     node: int
@@ -132,20 +133,20 @@ _sum = lru_cache(maxsize=1 << 14)(Sum)  # equal terms give one object
 
 @dataclass(frozen=True, eq=False)
 class Bytecode:
-    """What a register machine does for a table; the kernels' side of it is ``graphprover.kernels.cpu.bytecode``."""
+    """A program of the register machine for one table; `graphprover.kernels.cpu.bytecode` runs it."""
 
     instructions: np.ndarray  # int32 (instructions, 6): op, width, d, a, b, c
-    terms: np.ndarray  # int32 (terms, 2): plane, first constant plane of its weight
-    inputs: np.ndarray  # int32 (inputs, 3): Source, row of it, 0 for this row of the table or 1 for the next
-    outputs: int  # output planes
-    registers: int  # register planes
+    terms: np.ndarray  # int32 (terms, 2): plane, first constant plane of the weight
+    inputs: np.ndarray  # int32 (inputs, 3): Source, row of that matrix, 0 for this row of the table or 1 for the next
+    outputs: int  # number of output planes
+    registers: int  # number of register planes
     uniforms: tuple[Node, ...]  # expressions without cells or selectors, children before parents
-    base_constants: tuple[int, ...]  # the uniforms that are constant planes
-    ext_constants: tuple[tuple[Weight, ...], ...]  # sums that are three constant planes each, after the base ones
+    base_constants: tuple[int, ...]  # indices of the uniforms that have a constant plane
+    ext_constants: tuple[tuple[Weight, ...], ...]  # sums with three constant planes each, after the base constants
 
     @cached_property
     def ext_sums(self) -> tuple[tuple[Sum, tuple[Multiple, ...]], ...]:
-        """Each extension constant as a sum of literals and challenges that tables share, and the rest."""
+        """Each extension constant as a sum that tables may share, plus multiples of such sums."""
         return tuple(self._shared(weights) for weights in self.ext_constants)
 
     def _shared(self, weights: Iterable[Weight]) -> tuple[Sum, tuple[Multiple, ...]]:
@@ -163,12 +164,13 @@ class Bytecode:
         return len(self.base_constants) + 3 * len(self.ext_constants)
 
 
-@lru_cache(maxsize=256)  # by value: tables of one description are made anew for each proof
+@lru_cache(maxsize=256)  # keyed by value, because each proof creates new description objects
 def lookup_bytecode(description: AirDescription) -> Bytecode:
-    """Denominators and multiplicities of all tuples of ``description.lookups``, in order; D of them.
+    """Return the program for the denominators and multiplicities of all D tuples of ``description.lookups``, in order.
 
-    Runs on the trace in natural order (FIRST, LAST and TRANSITION are 0/1 indicators there). Output planes 3t..3t+2:
-    denominator prefix[lookup] - sum_i field_i * tau^(k-1-i) of tuple t; output plane 3D + t: its multiplicity.
+    It runs on the trace in natural order, where FIRST, LAST and TRANSITION are 0/1 indicators. Output planes 3t..3t+2
+    are the denominator prefix[lookup] - sum_i field_i * tau^(k-1-i) of tuple t; output plane 3D + t is its
+    multiplicity (Haböck, eprint 2022/1530; docs/protocol.md).
     """
     build = _Builder(description, [])
     tuples = [(index, entry) for index, lookup in enumerate(description.lookups) for entry in lookup.tuples]
@@ -179,11 +181,12 @@ def lookup_bytecode(description: AirDescription) -> Bytecode:
 
 @lru_cache(maxsize=256)
 def quotient_bytecode(description: AirDescription) -> Bytecode:
-    """The quotient sum_i c_i * alpha^(K-1-i) / Z_H on the quotient domain; 3 output planes.
+    """Return the program for the quotient sum_i c_i * alpha^(K-1-i) / Z_H on the quotient domain; 3 output planes.
 
-    Constraints in order: those of the AIR; if there are lookups, for each of them U * f - V with V/U the sum of its
-    tuples' fractions and f its column; then first * acc, transition * (acc' - acc - sum f), last * (terminal - acc -
-    sum f) with acc the accumulator column (``p3-lookup/src/logup.rs``, ``p3-batch-stark/src/prover.rs``).
+    The K constraints c_i are, in order, the constraints of the AIR and, if there are lookups, U * f - V for each lookup
+    with V/U the sum of its tuples' fractions and f its column, then first * acc, transition * (acc' - acc - sum f) and
+    last * (terminal - acc - sum f) with acc the accumulator column. Sources: ``p3-lookup/src/logup.rs``,
+    ``p3-batch-stark/src/prover.rs``.
     """
     lookups = description.lookups
     total = len(description.constraints) + (len(lookups) + 3 if lookups else 0)
@@ -220,10 +223,18 @@ def constants(
     alpha: Ext = ZERO,
     terminal: Ext = ZERO,
 ) -> np.ndarray:
-    """The constant planes of one proof: uint64 (constant_planes,).
+    """Return the values of the constant planes for one proof. Values that the bytecode does not read may be omitted.
 
-    ``prefixes`` holds one element a lookup (that of its bus), ``alpha`` folds the constraints, ``terminal`` is the
-    table's LogUp sum; what the bytecode does not read may be left out.
+    Args:
+        bytecode: the program.
+        public_values: public values of the table.
+        prefixes: constant term of the denominators of each lookup (`graphprover.protocol.lookup.lookup_prefixes`).
+        tau: challenge that combines the fields of a tuple.
+        alpha: challenge that folds the constraints.
+        terminal: LogUp sum of the table.
+
+    Returns:
+        uint64 array (bytecode.constant_planes,).
     """
     values: list[int] = []
     for op, a, b in bytecode.uniforms:
@@ -250,12 +261,12 @@ def constants(
 
 
 def _product(a: Ext, b: Ext) -> Ext:
-    """a b; most factors are the power 0 of something."""
+    """Return a * b, with a shortcut for 1: most factors are a challenge to the power 0."""
     return b if a == ONE else a if b == ONE else ext_mul(a, b)
 
 
 class _Evaluated(dict[Sum, Ext]):
-    """Of sums at two challenges, each taken once."""
+    """Values of sums at two challenges, computed on first use."""
 
     def __init__(self, alpha: Ext, tau: Ext) -> None:
         self.alpha, self.tau = alpha, tau
@@ -265,25 +276,25 @@ class _Evaluated(dict[Sum, Ext]):
         return value
 
 
-_evaluated = lru_cache(maxsize=8)(_Evaluated)  # the same for all tables of a proof
+_evaluated = lru_cache(maxsize=8)(_Evaluated)  # all tables of a proof share one entry
 
 
-@lru_cache(maxsize=8)  # the same for all tables of a proof
+@lru_cache(maxsize=8)  # all tables of a proof share one entry
 def _powers_below(base: Ext, count: int) -> list[Ext]:
     return ext_powers(base, count)
 
 
 def _powers(base: Ext, highest: int) -> list[Ext]:
-    """The powers of a challenge up to one at least."""
+    """Return the powers of a challenge up to at least ``highest``, rounded up so that calls share a cache entry."""
     return _powers_below(base, 1 << (highest + 1).bit_length())
 
 
 class _Operand(NamedTuple):
     """A value before planes are numbered."""
 
-    kind: str  # "base", "ext" (constants), "input", "value"
+    kind: str  # "base" or "ext" (constants), "input", "value"
     number: int
-    coordinate: int = 0  # the plane of an extension value that is meant
+    coordinate: int = 0  # index of the plane within an extension value
 
     def plane(self, coordinate: int) -> "_Operand":
         return self._replace(coordinate=coordinate)
@@ -292,10 +303,10 @@ class _Operand(NamedTuple):
 class _Instruction(NamedTuple):
     op: Op
     width: int
-    value: int  # the value it makes, numbered in order
+    value: int  # number of its result, in order of emission
     a: _Operand
     b: _Operand | None
-    terms: tuple[tuple[_Operand, _Operand], ...]  # of LINEAR: plane, weight
+    terms: tuple[tuple[_Operand, _Operand], ...]  # (plane, weight) for LINEAR, else ()
 
     def operands(self) -> Iterable[_Operand]:
         yield self.a
@@ -306,7 +317,7 @@ class _Instruction(NamedTuple):
 
 
 class _Builder:
-    """Emits instructions for expressions on demand, every node at most once."""
+    """An emitter of instructions for expressions, on demand and at most once for each node."""
 
     def __init__(self, description: AirDescription, roots: Iterable[int]) -> None:
         self.description = description
@@ -322,8 +333,8 @@ class _Builder:
             for entry in lookup.tuples:
                 self.uses.update((*entry.fields, entry.multiplicity))
         self.code: list[_Instruction] = []
-        self.operand: dict[int, _Operand] = {}  # of nodes already emitted
-        self.not_linear: set[int] = set()  # nodes inside a sum that has too few weights for LINEAR
+        self.operand: dict[int, _Operand] = {}  # operands of the nodes already emitted
+        self.not_linear: set[int] = set()  # nodes inside a sum with too few weights for LINEAR
         self.base_constants: dict[int, int] = {}
         self.ext_constants: dict[tuple[Weight, ...], int] = {}
         self.inputs: dict[tuple[int, int, int], int] = {}
@@ -334,7 +345,7 @@ class _Builder:
         return _Operand("input", self.inputs.setdefault((matrix, row, offset), len(self.inputs)))
 
     def extension_input(self, column: int, offset: int) -> _Operand:
-        # All three are always asked for together, so that they are neighbours.
+        # Requested together, so that the three planes are consecutive.
         coordinates = [self.input(Source.PERMUTATION, 3 * column + i, offset) for i in range(3)]
         return coordinates[0]
 
@@ -345,7 +356,7 @@ class _Builder:
         return _Operand("ext", self.ext_constants.setdefault(tuple(weights), len(self.ext_constants)))
 
     def uniform_node(self, node: Node) -> int:
-        """A uniform expression that the table does not have itself."""
+        """Return the index of a uniform expression, which is added unless the table already contains it."""
         op, a, b = node
         if op in (MUL, NEG) and all(self.nodes[child][0] == CONST for child in children(node)):
             x = self.nodes[a][1]
@@ -360,7 +371,7 @@ class _Builder:
         return self.constant(self.uniform_node((CONST, 0, 0)))
 
     def times(self, weight: Weight, node: int) -> Weight:
-        """A weight times a uniform expression."""
+        """Return a weight times a uniform expression."""
         return weight._replace(node=node if weight.node == _NONE else self.uniform_node((MUL, weight.node, node)))
 
     def emit(
@@ -377,7 +388,10 @@ class _Builder:
     # Base expressions
 
     def base(self, root: int) -> _Operand:
-        """The operand that holds a node; emits what it needs. Iterative: a sum may be deeper than Python's stack."""
+        """Return the operand of a node and emit missing instructions.
+
+        Iterative, because a sum may be deeper than Python's stack.
+        """
         stack = [root]
         while stack:
             node = stack[-1]
@@ -392,7 +406,7 @@ class _Builder:
         return self.operand[root]
 
     def plan(self, node: int) -> tuple[Sequence[int], Callable[[], _Operand]]:
-        """The nodes that must be there before ``node``, and how it is then made."""
+        """Return the nodes that ``node`` depends on, and a function that emits it once they have operands."""
         op, a, b = self.nodes[node]
         if self.uniform[node]:
             return (), lambda: self.constant(node)
@@ -411,7 +425,7 @@ class _Builder:
         return (a, b), lambda: self.emit(code, 1, self.operand[a], self.operand[b])
 
     def linear_form(self, root: int) -> list[tuple[int, int, int]] | None:
-        """``root`` as a sum of (node, sign, uniform weight or _NONE), if at least two terms carry a weight."""
+        """Return ``root`` as a sum of (node, sign, uniform weight or _NONE) if at least two terms have a weight."""
         if root in self.not_linear or self.nodes[root][0] not in (ADD, SUB, NEG):
             return None
         form, inside = [], []
@@ -459,9 +473,9 @@ class _Builder:
     def weighted_sum(
         self, terms: Iterable[tuple[int, Weight]], extension: Iterable[tuple[_Operand, Weight]], constant: list[Weight]
     ) -> _Operand:
-        """sum weight * node + sum weight * extension value + sum constant, an extension value.
+        """Emit sum weight * node + sum weight * extension value + sum constant, and return the extension value.
 
-        ``extension`` is consumed as the sum grows: a generator keeps few of its values alive.
+        ``extension`` is consumed term by term, so that a generator keeps few of its values alive.
         """
         constant = list(constant)
         weights: dict[int, list[Weight]] = {}
@@ -511,7 +525,7 @@ class _Builder:
         return (a, b) if op == MUL else ()
 
     def common_factor(self, weights: Iterable[int]) -> int | None:
-        """The factor that most of the nodes share, if enough of them do and nothing else reads them."""
+        """Return the factor of most of these nodes, or None if it is a factor of fewer than _SHARED unshared nodes."""
         counts: Counter[int] = Counter()
         for node in weights:
             if self.uses[node] == 1:
@@ -525,7 +539,7 @@ class _Builder:
         return self.weighted_sum(terms, [], [Weight(challenge=lookup)])
 
     def pin(self, lookup: int) -> _Operand:
-        """U * f - V, by value = denominator * value - multiplicity * (product of the denominators before)."""
+        """Emit U * f - V, by value = denominator * value - multiplicity * (product of the previous denominators)."""
         value, product = self.extension_input(lookup + 1, 0), None
         for entry in self.description.lookups[lookup].tuples:
             denominator = self.denominator(lookup, entry)
@@ -547,8 +561,8 @@ class _Builder:
     # Planes
 
     def bytecode(self, outputs: list[tuple[_Operand, int]]) -> Bytecode:
-        """Numbers the planes; ``outputs`` are (operand, width) in the order of the output planes."""
-        place: dict[int, tuple[str, int]] = {}  # of a value: its kind of plane and the first one
+        """Assign planes and return the program; ``outputs`` are (operand, width) in the order of the output planes."""
+        place: dict[int, tuple[str, int]] = {}  # for each value: kind and index of its first plane
         plane = 0
         for operand, width in outputs:
             if operand.kind != "value" or operand.number in place:
@@ -601,7 +615,7 @@ class _Builder:
         )
 
     def uniforms(self) -> dict[str, tuple]:
-        """The fields of ``Bytecode`` that say what the constants are, over a list of just the uniforms they need."""
+        """Return the fields of `Bytecode` that define the constants, over a list of only the uniforms they need."""
         weights = [weight for sums in self.ext_constants for weight in sums]
         needed = {*self.base_constants, *(weight.node for weight in weights if weight.node != _NONE)}
         for node in range(len(self.nodes) - 1, -1, -1):

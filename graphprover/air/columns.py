@@ -1,4 +1,4 @@
-"""Names of columns. ``"limb[4]"`` names a family of four, ``"state[5][5]"`` one of twenty-five, row-major."""
+"""Column names: ``"limb[4]"`` declares a family of 4 columns, ``"state[5][5]"`` one of 25 in row-major order."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -15,14 +15,14 @@ _SPEC = re.compile(r"([A-Za-z][A-Za-z0-9_]*)((?:\[[1-9][0-9]*\])*)")
 
 @dataclass(frozen=True)
 class Family:
-    """One entry of a list of columns: a single column, or an indexed family of them."""
+    """One declared name: a single column or an indexed family of columns."""
 
     name: str
-    offset: int  # of its first column
+    offset: int  # index of the first column
     shape: tuple[int, ...]  # () for a single column
 
     def symbols(self, symbol: Callable[[int], Any]) -> Any:
-        """``symbol(column)`` for one column, nested tuples of it for a family."""
+        """Return ``symbol(column)`` for a single column, and nested tuples of symbols for a family."""
 
         def level(first: int, shape: tuple[int, ...]) -> Any:
             if not shape:
@@ -34,7 +34,7 @@ class Family:
 
 
 class Columns:
-    """The columns that a list of specs declares, in order. Raises ValueError for a malformed or repeated name."""
+    """The columns declared by a list of specs, in order. Raises ValueError for a malformed or repeated name."""
 
     def __init__(self, specs: Iterable[str]) -> None:
         self.families: dict[str, Family] = {}
@@ -51,7 +51,7 @@ class Columns:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """A name for each column: ``limb[0]``, ``limb[1]``, ..."""
+        """Name of each column: ``limb[0]``, ``limb[1]``, ..."""
         return tuple(
             family.name + "".join(f"[{i}]" for i in index)
             for family in self.families.values()
@@ -59,9 +59,10 @@ class Columns:
         )
 
     def view(self, matrix: np.ndarray) -> SimpleNamespace:
-        """Writable views into a (columns, rows) matrix: attribute ``name`` of shape (*family shape, rows).
+        """Return writable views of a (columns, rows) matrix: attribute ``name`` of shape (*family shape, rows).
 
-        Raises ValueError for a matrix of another width.
+        Raises:
+            ValueError: the matrix has a different number of columns.
         """
         if matrix.ndim != 2 or matrix.shape[0] != self.width:
             raise ValueError(f"expected a matrix of {self.width} columns, not one of shape {matrix.shape}")

@@ -1,4 +1,4 @@
-"""Checks traces against the tables' own statements, row by row, without a proof: says what fails, where, and why."""
+"""Check of traces against the statements of their tables, row by row and without a proof, with detailed findings."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from graphprover.air.evaluate import evaluate
 from graphprover.air.expression import MAIN, PREPROCESSED, PUBLIC
 from graphprover.field import P, array_add, array_mul
 
-_SHOWN = 5  # unmatched messages of a bus, and sources of each on either side
+_SHOWN = 5  # reported unmatched messages of a bus, and reported sources of each message and direction
 
 
 @dataclass(frozen=True)
 class Filled:
-    """A table with its values: canonical, uint64 (columns, rows), of a power of two of rows."""
+    """A table with its traces: canonical uint64 (columns, rows), the number of rows being a power of two."""
 
     description: AirDescription
     public_values: Sequence[int]
@@ -25,9 +25,9 @@ class Filled:
 
 @dataclass(frozen=True)
 class Malformed:
-    """The values do not fit the tables at all, whatever they are."""
+    """Traces or public values whose shapes do not fit the tables."""
 
-    where: str  # a table, or "statement"
+    where: str  # name of a table, or "statement"
     reason: str
 
     def __str__(self) -> str:
@@ -39,10 +39,10 @@ class FailingConstraint:
     """A constraint that is not zero on some row."""
 
     table: str
-    label: str  # the constraint's own, or its line of code
-    row: int  # the first one it fails on
-    rows: int  # how many it fails on
-    cells: tuple[tuple[str, int], ...]  # what it reads, and the values in that row
+    label: str  # label of the constraint, or its line of code
+    row: int  # first failing row
+    rows: int  # number of failing rows
+    cells: tuple[tuple[str, int], ...]  # names and values of the cells that the constraint reads in that row
 
     def __str__(self) -> str:
         others = f" and on {self.rows - 1} more" if self.rows > 1 else ""
@@ -52,11 +52,11 @@ class FailingConstraint:
 
 @dataclass(frozen=True)
 class CountOverWeight:
-    """A message put on a bus more often than its weight allows: the bound that rules out wrapped counts is wrong."""
+    """A message count above its declared weight, which invalidates the bound that rules out wrapped counts."""
 
     table: str
-    label: str  # the line of code that emits it
-    row: int  # the first one
+    label: str  # line of code that emits the message
+    row: int  # first such row
     count: int  # signed
     weight: int
 
@@ -66,12 +66,12 @@ class CountOverWeight:
 
 @dataclass(frozen=True)
 class Source:
-    """One row that put a message on a bus."""
+    """One row that puts a message on a bus."""
 
     table: str
-    label: str  # the line of code that emits it
+    label: str  # line of code that emits the message
     row: int
-    count: int  # signed: positive is sent, negative is received or provided
+    count: int  # signed: positive if sent, negative if received or provided
 
     def __str__(self) -> str:
         verb = "sent" if self.count > 0 else "received"
@@ -86,7 +86,7 @@ class Unmatched:
     fields: tuple[int, ...]
     sent: int
     received: int
-    sources: tuple[Source, ...]  # the first few on either side
+    sources: tuple[Source, ...]  # first few senders, then first few receivers
 
     def __str__(self) -> str:
         lines = "".join(f"\n      {source}" for source in self.sources)
@@ -98,8 +98,8 @@ class UnbalancedBus:
     """A bus, or a local lookup, with unmatched messages."""
 
     bus: str
-    messages: tuple[Unmatched, ...]  # the first few
-    total: int  # how many there are
+    messages: tuple[Unmatched, ...]  # first few
+    total: int  # number of unmatched messages
 
     def __str__(self) -> str:
         lines = "".join(f"\n    {message}" for message in self.messages)
@@ -112,9 +112,9 @@ Finding = Malformed | FailingConstraint | CountOverWeight | UnbalancedBus
 
 @dataclass
 class _Traffic:
-    """All messages of one bus: parallel lists of arrays."""
+    """All messages of one bus: parallel lists, one entry for each table, interaction and block of rows."""
 
-    title: str  # the bus, for people
+    title: str  # display name of the bus
     fields: list[np.ndarray]  # each (width, messages)
     counts: list[np.ndarray]
     rows: list[np.ndarray]
@@ -122,9 +122,11 @@ class _Traffic:
 
 
 def findings(tables: Sequence[Filled]) -> list[Finding]:
-    """All that is wrong with these tables; an empty list when each is satisfied and every bus balances.
+    """Return all defects of these tables: malformed values, failing constraints, excess counts, unbalanced buses.
 
-    Findings about a table's rows come in order of the row. Buses are compared only when every table has a proper trace.
+    Returns:
+        The findings, sorted by row within a table; an empty list if all constraints hold and every bus balances.
+        Malformed values are reported alone, because rows and buses cannot be checked then.
     """
     descriptions = [table.description for table in tables]
     titles = _titles(descriptions)
@@ -148,13 +150,13 @@ def findings(tables: Sequence[Filled]) -> list[Finding]:
 
 
 def _titles(descriptions: Sequence[AirDescription]) -> list[str]:
-    """The names of the tables; of tables that share one, with their places in the statement."""
+    """Return the names of the tables; tables with the same name get their index in the statement as a suffix."""
     names = [description.name for description in descriptions]
     return [name if names.count(name) == 1 else f"{name}#{i}" for i, name in enumerate(names)]
 
 
 def _malformed(table: Filled) -> Iterator[str]:
-    """What does not fit in one table."""
+    """Yield the reasons why the shapes of one table's values are wrong."""
     rows, expected = table.main.shape[1], table.description.num_public_values
     if table.preprocessed is not None and table.preprocessed.shape[1] != rows:
         yield f"the main trace has {rows} rows, the preprocessed one {table.preprocessed.shape[1]}"
@@ -165,7 +167,7 @@ def _malformed(table: Filled) -> Iterator[str]:
 def _check_rows(
     table: Filled, title: str, traffic: dict[object, _Traffic]
 ) -> list[FailingConstraint | CountOverWeight]:
-    """Failing constraints and counts of one table, by row; adds its messages to ``traffic``."""
+    """Return failing constraints and excess counts of one table by row, and add its messages to ``traffic``."""
     description = table.description
     messages = []
     for i, interaction in enumerate((*description.locals, *description.globals)):
@@ -210,7 +212,7 @@ def _check_rows(
 
 
 def _cells(table: Filled, constraint: int, row: int) -> Iterator[tuple[str, int]]:
-    """Name and value of all that a constraint reads on a row."""
+    """Yield the name and the value of each cell that a constraint reads on a row."""
     description = table.description
     for node in reachable(description.nodes, [constraint]):
         op, a, offset = description.nodes[node]
@@ -225,14 +227,14 @@ def _cells(table: Filled, constraint: int, row: int) -> Iterator[tuple[str, int]
 
 
 def _unbalanced(traffic: _Traffic) -> Iterable[UnbalancedBus]:
-    """The finding about one bus, if it does not balance."""
+    """Return the finding about one bus, or an empty list if it balances."""
     fields = np.concatenate(traffic.fields, axis=1)
     counts = np.concatenate(traffic.counts)
     rows = np.concatenate(traffic.rows)
     origins = np.repeat(np.arange(len(traffic.origins)), [len(part) for part in traffic.rows])
     if not len(counts):
         return []
-    order = np.lexsort(fields)  # stable: within one message, the order of emission
+    order = np.lexsort(fields)  # stable: equal messages stay in order of emission
     ordered = fields[:, order]
     starts = np.concatenate([[0], 1 + np.flatnonzero((ordered[:, 1:] != ordered[:, :-1]).any(axis=0))])
     sums = _segment_sums(counts[order], starts)
@@ -258,12 +260,12 @@ def _unbalanced(traffic: _Traffic) -> Iterable[UnbalancedBus]:
 
 
 def _segment_sums(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """The sums mod p of the segments of ``values`` that begin at ``starts``."""
+    """Return the sums mod p of the segments of ``values`` that begin at ``starts``."""
     low = np.add.reduceat(values & np.uint64(0xFFFFFFFF), starts)
     high = np.add.reduceat(values >> np.uint64(32), starts)
     return array_add(array_mul(high, np.array([1 << 32], dtype=np.uint64)), low % np.uint64(P))
 
 
 def _signed(value: int) -> int:
-    """A field element as the integer of least magnitude."""
+    """Return a field element as the integer of least magnitude."""
     return value - P if value > P // 2 else value

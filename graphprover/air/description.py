@@ -1,8 +1,8 @@
-"""What the rest of the package knows of a table: its traced expressions, and all that follows from them.
+"""Description of a table for all other modules: its traced expressions and the quantities derived from them.
 
-Degrees, fraction columns and the number of quotient chunks are those of p3-batch-stark (``ProverData::
-from_airs_and_degrees`` in common.rs, ``get_log_num_quotient_chunks`` in symbolic.rs) on a two-adic domain, without
-zero-knowledge, so that its verifier derives the same layout.
+Degrees, fraction columns and the number of quotient chunks follow p3-batch-stark (``ProverData::from_airs_and_degrees``
+in common.rs, ``get_log_num_quotient_chunks`` in symbolic.rs) on a two-adic domain, without zero-knowledge, so that its
+verifier derives the same layout.
 """
 
 import struct
@@ -37,7 +37,7 @@ _LEAF_DEGREE = {CONST: 0, MAIN: 1, PREPROCESSED: 1, PUBLIC: 0, FIRST: 1, LAST: 1
 
 
 def node_degrees(nodes: Sequence[Node]) -> tuple[int, ...]:
-    """The degree of every node in units of the trace length, as Plonky3's ``degree_multiple`` counts it."""
+    """Return the degree of every node in units of the trace length, as Plonky3's ``degree_multiple`` counts it."""
     degrees: list[int] = []
     for op, a, b in nodes:
         if op in (ADD, SUB):
@@ -50,14 +50,14 @@ def node_degrees(nodes: Sequence[Node]) -> tuple[int, ...]:
 
 
 def reachable(nodes: Sequence[Node], roots: Iterable[int]) -> list[int]:
-    """The nodes that ``roots`` need, each once, children before parents, a root's own right before it."""
+    """Return the nodes that ``roots`` depend on, each once, in depth-first post-order: children before parents."""
     order: list[int] = []
     done: set[int] = set()
     for root in roots:
         stack = [root]
         while stack:
             node = stack.pop()
-            if node < 0:  # ~node, whose children are there
+            if node < 0:  # ~node: its children are in `order`
                 order.append(~node)
             elif node not in done:
                 done.add(node)
@@ -71,18 +71,18 @@ def reachable(nodes: Sequence[Node], roots: Iterable[int]) -> list[int]:
 
 @dataclass(frozen=True)
 class AirDescription:
-    """One table: its shape, its constraints and its interactions, over one list of nodes (see ``expression``)."""
+    """One table: its shape, constraints and interactions over one list of nodes (see `graphprover.air.expression`)."""
 
-    name: str  # for people
+    name: str  # display name
     main_width: int  # columns of the main trace
-    preprocessed_width: int  # columns of the preprocessed trace, 0 without one
+    preprocessed_width: int  # columns of the preprocessed trace; 0 without one
     num_public_values: int
-    main_names: tuple[str, ...]  # for people, as are the next two
+    main_names: tuple[str, ...]  # display names, like the next two
     preprocessed_names: tuple[str, ...]
     public_names: tuple[str, ...]
-    nodes: tuple[Node, ...]  # every node that something below needs, children before parents, no two equal
+    nodes: tuple[Node, ...]  # distinct nodes used by the fields below, children before parents
     constraints: tuple[int, ...]  # nodes that are zero on every row, in emission order, selectors multiplied in
-    constraint_labels: tuple[str, ...]  # for people: one for each constraint
+    constraint_labels: tuple[str, ...]  # one display label for each constraint
     locals: tuple[Interaction, ...]  # local lookups in emission order
     globals: tuple[Interaction, ...]  # interactions with buses in emission order
 
@@ -91,7 +91,7 @@ class AirDescription:
 
     @cached_property
     def _hash(self) -> int:
-        """Of numbers alone, so that it is the same in every process that this travels to."""
+        """Hash of integers only: string hashes differ between processes."""
         return hash((self.main_width, self.preprocessed_width, self.nodes, self.constraints))
 
     @cached_property
@@ -111,16 +111,16 @@ class AirDescription:
 
     @cached_property
     def read(self) -> frozenset[tuple[int, int]]:
-        """All columns and public values that anything reads, each as MAIN, PREPROCESSED or PUBLIC and its index."""
+        """Columns and public values that are read, as pairs of MAIN, PREPROCESSED or PUBLIC and an index."""
         return frozenset((op, index) for op, index, _ in self.nodes if op in (MAIN, PREPROCESSED, PUBLIC))
 
     @cached_property
     def log_quotient_chunks(self) -> int:
-        """Log2 of the number of chunks of the quotient."""
+        """log2 of the number of chunks of the quotient."""
         alone = unpacked(self.locals, self.globals)
         degree = max((self.degrees[node] for node in self.constraints), default=0)
         degree = max([degree, *(pin_degree(lookup.tuples, self.degrees) for lookup in alone)])
-        # The accumulator's own constraints have degree 2, which is also the least that a quotient is made for.
+        # The accumulator's constraints have degree 2, which is also Plonky3's minimum for a quotient.
         return (max(degree, 2) - 2).bit_length()
 
     @cached_property
@@ -136,12 +136,12 @@ class AirDescription:
 
     @cached_property
     def total_weight(self) -> int:
-        """Bound on the messages that one row queries, over all buses."""
+        """Bound on the number of messages of one row, over all buses."""
         return sum(t.weight for interaction in (*self.locals, *self.globals) for t in interaction.tuples)
 
     @cached_property
     def canonical_bytes(self) -> bytes:
-        """The identity of the table: what it proves, but no name or label except those of its buses.
+        """Canonical encoding of the table's statement, without names and labels except the names of buses.
 
         64-bit little-endian words after a magic string: the three widths; each list with its length before it: nodes
         (three words each), constraints, then local and global interactions. An interaction is the length and UTF-8
@@ -167,7 +167,7 @@ class AirDescription:
         return b"".join(parts)
 
     def to_json(self) -> dict[str, Any]:
-        """The table as the Rust side reads it; node values are integers below 2^64."""
+        """Return the table as JSON for the Rust interoperability program; node values are integers below 2^64."""
 
         def tuple_json(t: Message) -> dict[str, Any]:
             return {"fields": list(t.fields), "multiplicity": t.multiplicity, "weight": t.weight}
@@ -185,10 +185,13 @@ class AirDescription:
 
 
 def check_bus_widths(descriptions: Iterable[AirDescription]) -> None:
-    """Raises ValueError unless all tuples on one bus have one width, over all tables.
+    """Check that all tuples on one bus have one width, over all tables.
 
-    A tuple is fingerprinted by Horner's rule, so a shorter one equals a longer one with zeros before it.
+    A tuple is fingerprinted by Horner's rule, so a short tuple collides with the same tuple after leading zeros.
     Source: ``check_bus_widths`` of p3-lookup/src/types.rs.
+
+    Raises:
+        ValueError: two widths on one bus; the message names the bus and both tables.
     """
     seen: dict[str, tuple[int, str]] = {}
     for description in descriptions:
@@ -204,11 +207,17 @@ def check_bus_widths(descriptions: Iterable[AirDescription]) -> None:
 
 
 def check_multiplicity_bound(descriptions: Sequence[AirDescription], heights: Sequence[int]) -> None:
-    """Raises ValueError unless the sum of weight times height over all tables is below p.
+    """Check that the sum of weight times height over all tables is below p, so that no count wraps around.
 
-    Otherwise a count could wrap around to a false balance. Source: ``check_multiplicity_height_bound`` of
-    p3-lookup/src/types.rs.
+    Source: ``check_multiplicity_height_bound`` of p3-lookup/src/types.rs.
+
+    Args:
+        descriptions: the tables.
+        heights: number of rows of each table.
+
+    Raises:
+        ValueError: the sum is p or more.
     """
     total = sum(d.total_weight * height for d, height in zip(descriptions, heights, strict=True))
     if total >= P:
-        raise ValueError(f"up to {total} messages may be looked up, as many as the field has elements or more")
+        raise ValueError(f"up to {total} messages may be looked up, at least the number of field elements")

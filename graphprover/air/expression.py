@@ -1,18 +1,18 @@
 """Expressions over the cells of two neighbouring rows, built by Python's operators into one hash-consed DAG.
 
-A node is a triple ``(op, a, b)`` whose children stand before it:
+A node is a triple ``(op, a, b)``; children precede their parents:
 
     CONST         a = value in [0, P)
-    MAIN          a = column, b = row offset (0 this row, 1 the next one)
+    MAIN          a = column, b = row offset (0: this row, 1: the next row)
     PREPROCESSED  a = column, b = row offset
     PUBLIC        a = index of the public value
     FIRST LAST TRANSITION          the selectors
     ADD SUB MUL   a, b = nodes
     NEG           a = node
 
-Unused operands are 0. Simplification is exactly that of Plonky3's ``p3-air/src/symbolic/mod.rs`` (``sym_add``,
-``sym_sub``, ``sym_neg``, ``sym_mul``) and no more: degrees decide how many quotient chunks there are and how lookups
-share columns, so both sides must see the same ones.
+Unused operands are 0. Simplification equals Plonky3's (``sym_add``, ``sym_sub``, ``sym_neg`` and ``sym_mul`` in
+``p3-air/src/symbolic/mod.rs``): degrees determine the number of quotient chunks and the packing of lookups into
+columns, so both sides must compute equal degrees.
 """
 
 import operator
@@ -29,7 +29,7 @@ _MAX_EXPONENT = 64  # beyond any degree that a table could be proved with
 
 
 def children(node: Node) -> tuple[int, ...]:
-    """The nodes that a node reads."""
+    """Return the operands of a node that are nodes."""
     op, a, b = node
     if op in (ADD, SUB, MUL):
         return (a, b)
@@ -37,17 +37,17 @@ def children(node: Node) -> tuple[int, ...]:
 
 
 class Dag:
-    """The nodes of one table; equal nodes are one node."""
+    """The nodes of one table, without duplicates."""
 
     __slots__ = ("_index", "nodes", "owner")
 
     def __init__(self, owner: str) -> None:
-        self.owner = owner  # the table, for messages
+        self.owner = owner  # name of the table, for error messages
         self.nodes: list[Node] = []
         self._index: dict[Node, int] = {}
 
     def node(self, op: int, a: int = 0, b: int = 0) -> "Expr":
-        """The expression (op, a, b), as it is."""
+        """Return the expression (op, a, b) without simplification."""
         key = (op, a, b)
         index = self._index.setdefault(key, len(self.nodes))
         if index == len(self.nodes):
@@ -55,11 +55,11 @@ class Dag:
         return Expr(self, index)
 
     def constant(self, value: int) -> "Expr":
-        """The integer ``value`` mod p."""
+        """Return the integer ``value`` mod p as an expression."""
         return self.node(CONST, value % P)
 
     def index_of(self, value: object) -> int:
-        """The node of an expression of this DAG or of an integer; raises what ``lift`` does."""
+        """Return the node index of an expression of this DAG or of an integer; errors as in `lift`."""
         if type(value) is int:
             key = (CONST, value % P, 0)
             if key in self._index:
@@ -67,10 +67,11 @@ class Dag:
         return self.lift(value).index
 
     def lift(self, value: object) -> "Expr":
-        """An expression of this DAG, or an integer as a constant of it.
+        """Return an expression of this DAG unchanged, and an integer as a constant.
 
-        Raises TypeError for anything else (a bool too: it is most often the result of a comparison) and ValueError for
-        an expression of another table.
+        Raises:
+            TypeError: ``value`` is neither (a bool is refused: it is usually the result of a comparison).
+            ValueError: ``value`` is an expression of another table.
         """
         if isinstance(value, Expr):
             if value.dag is not self:
@@ -79,7 +80,7 @@ class Dag:
                     "tables share values only over a bus"
                 )
             return value
-        if type(value) is int:  # as nearly always: the check of a protocol takes its time
+        if type(value) is int:  # the common case; the check of a runtime protocol below is slow
             return self.constant(value)
         if isinstance(value, bool) or not isinstance(value, SupportsIndex):
             raise TypeError(f"expected an expression or an integer, not {value!r}")
@@ -87,10 +88,10 @@ class Dag:
 
 
 class Expr:
-    """One node of a DAG. ``+ - *`` and ``**`` build new ones; integers are taken mod p."""
+    """One node of a DAG. The operators ``+ - * **`` build new expressions; integers are reduced mod p."""
 
     __slots__ = ("dag", "index")
-    __array_ufunc__ = None  # so that a NumPy integer on the left leaves the operation to us
+    __array_ufunc__ = None  # so that a NumPy integer on the left defers to the methods below
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, dag: Dag, index: int) -> None:
@@ -99,7 +100,7 @@ class Expr:
 
     @property
     def value(self) -> int | None:
-        """The value of a constant, None for anything else."""
+        """Value of a constant; None for any other expression."""
         op, a, _ = self.dag.nodes[self.index]
         return a if op == CONST else None
 
@@ -170,7 +171,7 @@ class Expr:
         )
 
     def __eq__(self, other: object) -> NoReturn:
-        raise TypeError("expressions are not compared: constrain a - b, which is zero where a equals b")
+        raise TypeError("expressions are not compared: constrain a - b, which is zero if a equals b")
 
     def __ne__(self, other: object) -> NoReturn:
-        raise TypeError("expressions are not compared: a and b differ where (a - b) * inverse - 1 is zero")
+        raise TypeError("expressions are not compared: a and b differ if (a - b) * inverse - 1 is zero")

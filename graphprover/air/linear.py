@@ -6,9 +6,14 @@ from graphprover.air.expression import Expr
 
 
 def linear(terms: Iterable[tuple[int, Expr]], constant: int = 0) -> Expr:
-    """The sum of coefficient times expression, plus a constant; coefficients may be negative.
+    """Return the sum of coefficient * expression over ``terms``, plus ``constant``.
 
-    Raises ValueError for no terms at all: a constant needs no form.
+    Args:
+        terms: (coefficient, expression) pairs; coefficients may be negative.
+        constant: integer to add.
+
+    Raises:
+        ValueError: there are no terms.
     """
     total: Expr | None = None
     for coefficient, expr in terms:

@@ -1,4 +1,4 @@
-"""Interactions of a table with buses, and the LogUp columns that Plonky3 makes of them.
+"""Interactions of a table with buses, and their LogUp columns in Plonky3.
 
 Source: ``from_interactions`` and ``pack_same_bus_with_degree`` of p3-lookup/src/types.rs, the degree of a fraction
 column from ``constraint_degree_with_transition`` of p3-lookup/src/logup.rs.
@@ -7,39 +7,43 @@ column from ``constraint_degree_with_transition`` of p3-lookup/src/logup.rs.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-MAX_WEIGHT = 2**32 - 1  # Plonky3 keeps weights in 32 bits
+MAX_WEIGHT = 2**32 - 1  # Plonky3 stores weights in 32 bits
 
 
 @dataclass(frozen=True)
 class Message:
-    """One message a row, as nodes of its table: a tuple of elements and how often the row puts it on the bus."""
+    """One message of every row, as nodes of its table: a tuple of elements and the count on the bus."""
 
-    fields: tuple[int, ...]  # nodes of its elements, at least one
-    multiplicity: int  # node of the signed count: sent is positive, received is negative
-    weight: int  # bound on the magnitude of the count in every row; 0 for the entry of a provided table
+    fields: tuple[int, ...]  # nodes of the elements, at least one
+    multiplicity: int  # node of the signed count: positive if sent, negative if received
+    weight: int  # bound on the magnitude of the count in every row; 0 for a provided entry
 
 
 @dataclass(frozen=True)
 class Interaction:
-    """What one call of send, receive, lookup, provide or local_lookup emitted."""
+    """The messages of one call of send, receive, lookup, provide or local_lookup."""
 
     bus: str | None  # None for a local lookup
     tuples: tuple[Message, ...]  # exactly one on a bus
-    label: str  # for people: where it was emitted
+    label: str  # display label: line of code of the call
 
 
 @dataclass(frozen=True)
 class Lookup:
     """One fraction column: the tuples whose fractions it sums."""
 
-    bus: str | None  # None for a local lookup, which has challenges of its own
+    bus: str | None  # None for a local lookup, which has separate challenges
     tuples: tuple[Message, ...]
 
 
 def pin_degree(tuples: Iterable[Message], degrees: Sequence[int]) -> int:
-    """The degree of ``U f - V = 0`` for the fraction ``V / U`` of these tuples; ``degrees`` has that of every node.
+    """Return the degree of ``U f - V = 0`` for the fraction ``V / U`` of these tuples.
 
-    U is the product of one denominator a tuple; V sums each multiplicity times the denominators of the others.
+    U is the product of the tuples' denominators; V sums each multiplicity times the denominators of the other tuples.
+
+    Args:
+        tuples: the tuples of one column.
+        degrees: degree of every node of the table.
     """
     pairs = [(degrees[t.multiplicity], max(degrees[field] for field in t.fields)) for t in tuples]
     denominator = sum(fields for _, fields in pairs)
@@ -48,15 +52,23 @@ def pin_degree(tuples: Iterable[Message], degrees: Sequence[int]) -> int:
 
 
 def unpacked(local: Iterable[Interaction], on_buses: Iterable[Interaction]) -> tuple[Lookup, ...]:
-    """One column an interaction, local ones first."""
+    """Return one column for each interaction, local lookups first."""
     return tuple(Lookup(i.bus, i.tuples) for i in (*local, *on_buses))
 
 
 def pack_same_bus(lookups: Iterable[Lookup], degrees: Sequence[int], budget: int) -> tuple[Lookup, ...]:
-    """Greedily lets consecutive tuples of a bus share a column while its pin keeps to degree ``budget``.
+    """Pack consecutive tuples of a bus greedily into columns whose `pin_degree` is at most ``budget``.
 
-    Local lookups stay as they are and first; buses follow in the order of their first tuple. Raises ValueError where
-    the weights of a column sum to more than 32 bits.
+    Args:
+        lookups: one column for each interaction (`unpacked`).
+        degrees: degree of every node of the table.
+        budget: maximum degree.
+
+    Returns:
+        The local lookups unchanged, then the columns of each bus in the order of the bus's first tuple.
+
+    Raises:
+        ValueError: the weights of a column sum to more than 32 bits.
     """
     packed: list[Lookup] = []
     buses: dict[str, list[Lookup]] = {}

@@ -1,4 +1,4 @@
-"""What a table leaves to the prover: columns and public values that nothing reads, rows that nothing constrains."""
+"""Warnings about values that a prover can choose freely: unread columns and public values, unconstrained tables."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from graphprover.air.air import Air
 from graphprover.air.expression import MAIN, PREPROCESSED, PUBLIC
 
-_SHOWN = 5  # names
+_SHOWN = 5  # names in a message
 
 
 @dataclass(frozen=True)
 class Unread:
-    """A part of a table that a proof says nothing about: no error, but perhaps not what was meant."""
+    """A warning about a part of a table that a proof does not constrain, which may be unintended."""
 
     table: str
     reason: str
@@ -21,10 +21,9 @@ class Unread:
 
 
 def unread(airs: Iterable[Air]) -> list[Unread]:
-    """The columns and public values of these tables that no constraint or message reads, and the tables without a
-    constraint, unless their rows are preprocessed.
+    """Return warnings for unread columns and public values, and for tables without constraints or preprocessed columns.
 
-    What a table declares in its attribute ``unread`` is left out, and of tables that are alike all but one.
+    Names in the attribute ``unread`` of a table are skipped, and equal warnings are reported once.
     """
     return list(dict.fromkeys(Unread(air.name, reason) for air in airs for reason in _reasons(air)))
 

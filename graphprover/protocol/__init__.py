@@ -1,12 +1,17 @@
-"""What prover and verifier must agree on, in plain Python and NumPy: it imports no scheduler, compiler or GPU.
+"""The proof protocol shared by prover and verifier, in Python and NumPy without scheduler, compiler or GPU.
 
-In go descriptions of tables (``graphprover.air``) and untrusted bytes; out come values, or a `VerificationError` with
-its reason. The specification is docs/protocol.md; what depends on Plonky3's release is in ``transcript`` and ``proof``.
+Inputs are descriptions of tables (`graphprover.air`) and untrusted bytes; outputs are values, or a `VerificationError`
+with its reason. The specification is docs/protocol.md. Only ``transcript`` and ``proof`` depend on Plonky3's release.
 
-Read in this order: ``parameters``, what is chosen; ``layout``, the shape of a proof, which follows from the statement
-and the parameters and from which everybody takes every length; ``transcript`` with ``challenger``, the order in which
-all is absorbed and drawn; ``proof``, what a prover sends, and its bytes. Then what the verifier computes: ``lookup``
-and ``constraints`` at one point, ``merkle`` with ``hashing``, and ``preprocessed``, the commitment that it never takes
-from a proof. ``security`` says what a proof is worth, one function a formula; ``folding`` is FRI's schedule.
-``backend`` says when NumPy's work is left to the prover's kernels.
+Reading order:
+
+1. ``parameters``: the free parameters of a proof; ``folding``: the schedule of FRI's folds;
+2. ``layout``: the shape of a proof, derived from statement and parameters; every length is read from it;
+3. ``transcript`` and ``challenger``: the order in which data is absorbed and challenges are drawn; ``joint``: the
+   challenges that the shards of one proof share;
+4. ``proof``: the contents of a proof and their encoding;
+5. ``verification``: the verifier, with ``lookup``, ``circuit`` and ``constraints`` for the constraints at one point,
+   ``merkle`` and ``hashing`` for openings, and ``preprocessed`` for the commitment that the verifier computes itself;
+6. ``security``: the soundness of a proof in bits, one function for each formula;
+7. ``arrays`` and ``backend``: arithmetic on many elements, by NumPy or by the prover's kernels.
 """

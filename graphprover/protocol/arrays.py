@@ -1,7 +1,7 @@
-"""The verifier's arithmetic on many elements at once: by NumPy, or its products by the prover's kernels.
+"""The verifier's arithmetic on arrays of field elements, by NumPy or (products only) by the prover's kernels.
 
-Arrays are uint64 of canonical words; those of extension elements are (3, ...), their coordinates first. The words are
-the same whoever multiplies: see `graphprover.protocol.backend`.
+Arrays are uint64 of canonical words. Arrays of extension elements have shape (3, ...), coordinates first. Both
+implementations give identical words; `graphprover.protocol.backend` selects one.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from graphprover.protocol import backend
 
 
 def multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """a * b mod p for arrays that broadcast."""
+    """Return a * b mod p for arrays that broadcast."""
     if not backend.loaded():
         return array_mul(a, b)
     from graphprover.kernels.cpu import products
@@ -25,7 +25,7 @@ def multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _copies(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Both in one shape and one after the other, for a kernel that writes over the first."""
+    """Return copies of both in the broadcast shape, (2, ...), for a kernel that overwrites the first."""
     copies = np.empty((2, *np.broadcast(a, b).shape), dtype=np.uint64)
     copies[0], copies[1] = a, b
     return copies
@@ -36,7 +36,7 @@ _WINDOW = (1 << _WINDOW_BITS) - 1
 
 
 def powers_of(base: int, exponents: np.ndarray) -> np.ndarray:
-    """base^e mod p for each e of an array of non-negative integers."""
+    """Return base^e mod p for each e of an array of non-negative integers, in the same shape."""
     powers = _window(base)[exponents & _WINDOW]
     for bits in range(_WINDOW_BITS, int(exponents.max(initial=0)).bit_length(), _WINDOW_BITS):
         base = pow(base, 1 << _WINDOW_BITS, P)
@@ -46,7 +46,7 @@ def powers_of(base: int, exponents: np.ndarray) -> np.ndarray:
 
 @lru_cache(maxsize=256)  # bases are roots of unity
 def _window(base: int) -> np.ndarray:
-    """The powers of a base to all exponents of a window."""
+    """Return base^0 ... base^_WINDOW, uint64 (_WINDOW + 1,)."""
     powers = [1]
     while len(powers) <= _WINDOW:
         powers.append(powers[-1] * base % P)
@@ -54,7 +54,7 @@ def _window(base: int) -> np.ndarray:
 
 
 def inverses(a: np.ndarray) -> np.ndarray:
-    """1/a mod p of a vector, by one inversion of the product of all; raises ZeroDivisionError if one is zero."""
+    """Return 1/a mod p for a vector (n,), by one inversion of the product. Raises ZeroDivisionError for a zero."""
     if len(a) < 2:
         return np.array([inv(value) for value in a.tolist()], dtype=np.uint64)
     even, odd = a[0::2], np.append(a[1::2], np.ones(len(a) % 2, dtype=np.uint64))
@@ -63,7 +63,12 @@ def inverses(a: np.ndarray) -> np.ndarray:
 
 
 def sums(a: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """The sums mod p of runs of the last axis, of one to 2^32 elements each, from where they start."""
+    """Return the sums mod p of segments of the last axis: (..., n) to (..., segments).
+
+    Args:
+        a: canonical words (..., n).
+        starts: first index of each segment, ascending; segments have 1 to 2^32 elements.
+    """
     low, high = a & np.uint64(0xFFFFFFFF), a >> np.uint64(32)
     low, high = (np.add.reduceat(half, starts, axis=-1) for half in (low, high))
     return array_add(multiply(high, np.array(1 << 32, dtype=np.uint64)), low % np.uint64(P))
@@ -71,13 +76,13 @@ def sums(a: np.ndarray, starts: np.ndarray) -> np.ndarray:
 
 _SHIFTS = np.array([1 << 16 * i for i in range(4)], dtype=np.uint64)
 _DIGIT_BITS = 22
-_TERMS = 1 << 13  # of four products of 38 bits: their sum is exact in a float64
-_DEPTH = 1 << 9  # of a block, so that it stays in the cache
-_PRODUCTS = 1 << 18  # of one call of a BLAS, which would start threads for more: they cost more than they save
+_TERMS = 1 << 13  # terms of 4 products of 38 bits each, whose sum is exact in a float64
+_DEPTH = 1 << 9  # rows of a block, so that it stays in the cache
+_PRODUCTS = 1 << 18  # products of one BLAS call; a larger call would start threads, which cost more than they save
 
 
 def dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The matrix product mod p of (m, k) and (k, n)."""
+    """Return the matrix product mod p of (m, k) and (k, n): uint64 (m, n)."""
     if not backend.loaded():
         return _dot(a, b)
     from graphprover.kernels.cpu import products
@@ -88,15 +93,17 @@ def dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """By exact products of floating-point matrices.
+    """Return the matrix product mod p of (m, k) and (k, n) by exact products of floating-point matrices.
 
-    The words of a are taken apart into 16 bits each, which meet b, 2^16 b, 2^32 b and 2^48 b in digits of 22 bits.
+    Each word of ``a`` is split into 4 digits of 16 bits, which are multiplied by b, 2^16 b, 2^32 b and 2^48 b, each
+    split into 3 digits of 22 bits.
     """
-    total = np.zeros((a.shape[0], b.shape[1]), dtype=np.uint64)
-    for first in range(0, a.shape[1], _TERMS):
-        left = np.ascontiguousarray(a[:, first : first + _TERMS], dtype="<u8").view("<u2")
+    total = np.zeros((a.shape[0], b.shape[1]), dtype=np.uint64)  # (m, n)
+    for first in range(0, a.shape[1], _TERMS):  # t terms at a time
+        left = np.ascontiguousarray(a[:, first : first + _TERMS], dtype="<u8").view("<u2")  # (m, 4 t)
+        # (t, 4, n) to (4 t, n): the four shifted copies of a row of b are neighbours, as the digits of a word of a.
         right = multiply(b[first : first + _TERMS, None], _SHIFTS[:, None]).reshape(left.shape[1], b.shape[1])
-        digits = _exact_product(left, _digits(right)).astype(np.uint64).reshape(len(a), 3, b.shape[1])
+        digits = _exact_product(left, _digits(right)).astype(np.uint64).reshape(len(a), 3, b.shape[1])  # (m, 3, n)
         for i in range(3):
             scale = np.array(1 << _DIGIT_BITS * i, dtype=np.uint64)
             total = array_add(total, multiply(digits[:, i], scale))
@@ -104,7 +111,7 @@ def _dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _exact_product(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """The product of matrices of small integers, block by block, as float64."""
+    """Return the product of matrices of small integers, (m, k) and (k, n), block by block, as float64 (m, n)."""
     product = np.zeros((left.shape[0], right.shape[1]))
     for first in range(0, len(right), _DEPTH):
         block = right[first : first + _DEPTH]
@@ -115,7 +122,7 @@ def _exact_product(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 def _digits(a: np.ndarray) -> np.ndarray:
-    """The three digits of each word of (k, n) as float64, (k, 3 n): all of the lowest first."""
+    """Return the three 22-bit digits of each word of (k, n) as float64 (k, 3 n): all lowest digits first."""
     mask = np.uint64((1 << _DIGIT_BITS) - 1)
     digits = [((a >> np.uint64(_DIGIT_BITS * i)) & mask).astype(np.float64) for i in range(3)]
     return np.concatenate(digits, axis=1)
@@ -125,12 +132,12 @@ def _digits(a: np.ndarray) -> np.ndarray:
 
 
 def exts(values: Sequence[Ext]) -> np.ndarray:
-    """Elements as an array (3, n)."""
+    """Return n extension elements as an array (3, n)."""
     return np.array(values, dtype=np.uint64).reshape(-1, EXTENSION_DEGREE).T
 
 
 def ext_multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """a * b for arrays (3, ...) with as many axes, which broadcast."""
+    """Return a * b for arrays (3, ...) of extension elements with equal numbers of axes, which broadcast."""
     if not backend.loaded():
         return reduced(array_mul(a[:, None], b[None, :]))
     from graphprover.kernels.cpu import products
@@ -141,7 +148,7 @@ def ext_multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def reduced(products: np.ndarray) -> np.ndarray:
-    """From the products (3, 3, ...) of all coordinates to the coordinates (3, ...), as x^3 = x + 1."""
+    """Return the coordinates (3, ...) of a product from the products (3, 3, ...) of coordinates, by x^3 = x + 1."""
     x3 = array_add(products[1, 2], products[2, 1])
     x4 = products[2, 2]
     x1 = array_add(products[0, 1], products[1, 0])
@@ -150,7 +157,7 @@ def reduced(products: np.ndarray) -> np.ndarray:
 
 
 def ext_inverses(a: np.ndarray) -> np.ndarray:
-    """1/a of an array (3, n), as `ext_inv`; raises ZeroDivisionError if one is zero."""
+    """Return 1/a for an array (3, n), as `graphprover.field.ext_inv`. Raises ZeroDivisionError for a zero."""
     a0, a1, a2 = a
     both, rest = array_add(a0, a2), array_add(a1, a2)
     c0 = array_sub(multiply(both, both), multiply(a1, rest))
@@ -161,7 +168,7 @@ def ext_inverses(a: np.ndarray) -> np.ndarray:
 
 
 def ext_powers_of(a: Ext, count: int) -> np.ndarray:
-    """[1, a, a^2, ...] as an array (3, count), by doubling."""
+    """Return [1, a, a^2, ...] as an array (3, count), by doubling."""
     powers = exts([ONE])
     while powers.shape[1] < count:
         powers = np.concatenate([powers, ext_multiply(powers, exts([ext_pow(a, powers.shape[1])]))], axis=1)

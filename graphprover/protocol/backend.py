@@ -1,8 +1,8 @@
-"""Who does the verifier's bulk work: NumPy, or the prover's compiled kernels where they are at hand.
+"""Choice between NumPy and the prover's compiled kernels for the verifier's bulk work; the verdict is the same.
 
-The verdict is the same. The kernels hash some thirty times as fast, but loading their compiler takes the time of some
-hundred thousand hashes. So they are taken where this process has loaded them already, or once it has had more work than
-that. What else they do, products of arrays, they do where they are loaded.
+The kernels hash about 30 times faster, but loading their compiler costs as much time as several 100,000 hashes with
+NumPy. Therefore hashing uses the kernels if this process has loaded them already or has hashed `WORTH_LOADING`
+permutations. Array products use the kernels only if they are loaded.
 """
 
 import os
@@ -10,7 +10,7 @@ import sys
 from collections import Counter
 from importlib.util import find_spec
 
-NUMPY_ONLY = "GRAPHPROVER_NUMPY_ONLY"  # set in the environment, the kernels are left alone
+NUMPY_ONLY = "GRAPHPROVER_NUMPY_ONLY"  # environment variable; if set, kernels are not used
 KERNELS = "graphprover.kernels.cpu.keccak"
 WORTH_LOADING = 600_000  # permutations of Keccak
 
@@ -18,12 +18,16 @@ used: Counter[str] = Counter()  # permutations made by "NumPy" and by "kernels" 
 
 
 def loaded() -> bool:
-    """Whether the kernels are at hand."""
+    """Return whether the kernels are loaded and allowed."""
     return KERNELS in sys.modules and NUMPY_ONLY not in os.environ
 
 
 def compiled(permutations: int) -> bool:
-    """Whether the kernels shall do so much hashing: with what NumPy has done before, it may be worth loading them."""
+    """Return whether to hash with the kernels, loading them if necessary.
+
+    Args:
+        permutations: Keccak permutations to do now; previous permutations by NumPy in this process are added.
+    """
     if NUMPY_ONLY in os.environ:
         return False
     worth = used["NumPy"] + permutations >= WORTH_LOADING

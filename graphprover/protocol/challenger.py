@@ -1,7 +1,7 @@
 """The Fiat-Shamir sponge: Plonky3's ``SerializingChallenger64`` over ``HashChallenger<Keccak256>``, as a value.
 
-A `Challenger` never changes: absorbing and sampling return a new one. That lets a transcript step be a pure task of
-the proof's graph, and it lets a test replay any prefix.
+A `Challenger` is immutable: absorbing and sampling return a new one, so a transcript step is a pure task of the proof's
+graph, and a test can replay any prefix. Specification: docs/protocol.md, section 6.
 """
 
 import struct
@@ -14,13 +14,13 @@ from graphprover.protocol.hashing import keccak256
 
 @dataclass(frozen=True)
 class Challenger:
-    """The state between two messages."""
+    """The state of the sponge between two messages."""
 
-    pending: bytes  # absorbed since the last squeeze; begins with the digest of everything before it
-    output: bytes = b""  # what is left of the last digest, consumed from its end
+    pending: bytes  # bytes absorbed since the last squeeze, after the digest of everything before
+    output: bytes = b""  # unread bytes of the last digest, consumed from the end
 
     def absorb(self, data: bytes) -> "Challenger":
-        """Append bytes; whatever was left of the last digest is dropped."""
+        """Append bytes and discard the unread bytes of the last digest."""
         return Challenger(self.pending + data) if data else self
 
     def absorb_words(self, *words: int) -> "Challenger":
@@ -29,11 +29,11 @@ class Challenger:
 
     @cached_property
     def _digest(self) -> bytes:
-        """Of ``pending``, which may be long; kept, as a prover first grinds from a state and then draws from it."""
+        """Digest of ``pending``, cached because it may be long: a prover grinds from a state and then draws from it."""
         return keccak256(self.pending)
 
     def sample_bytes(self, count: int) -> tuple["Challenger", bytes]:
-        """The next ``count`` bytes: each digest is read from its last byte to its first."""
+        """Return the new state and the next ``count`` bytes; each digest is read from its last byte to its first."""
         pending, output, sampled = self.pending, self.output, b""
         while len(sampled) < count:
             if not output:
@@ -44,7 +44,7 @@ class Challenger:
         return Challenger(pending, output), sampled
 
     def sample(self) -> tuple["Challenger", int]:
-        """A base element: eight bytes at a time, until they are below p."""
+        """Return the new state and a base element: 8 bytes, resampled until they are below p."""
         challenger = self
         while True:
             challenger, sampled = challenger.sample_bytes(8)
@@ -53,27 +53,30 @@ class Challenger:
                 return challenger, value
 
     def sample_ext(self) -> tuple["Challenger", Ext]:
-        """An extension element, lowest coefficient first."""
+        """Return the new state and an extension element, sampled lowest coefficient first."""
         first, c0 = self.sample()
         second, c1 = first.sample()
         third, c2 = second.sample()
         return third, (c0, c1, c2)
 
     def sample_bits(self, bits: int, count: int) -> tuple["Challenger", list[int]]:
-        """``count`` integers of ``bits`` uniform bits, each from eight sampled bytes."""
+        """Return the new state and ``count`` integers of ``bits`` uniform bits, each from 8 sampled bytes."""
         challenger, sampled = self.sample_bytes(8 * count)
         return challenger, [word & ((1 << bits) - 1) for word in struct.unpack(f"<{count}Q", sampled)]
 
     def grinding_seed(self) -> bytes:
-        """The 32 bytes that a proof-of-work nonce is appended to.
+        """Return the 32 bytes that a proof-of-work nonce is appended to.
 
-        A nonce passes when Keccak-256(seed ‖ nonce as 8 little-endian bytes), its last eight bytes read big-endian,
-        has the asked number of low zero bits.
+        A nonce passes if Keccak-256(seed ‖ nonce as 8 little-endian bytes), its last 8 bytes read big-endian, has the
+        required number of low zero bits.
         """
         return self.sample_bytes(1)[0].pending
 
     def check_work(self, bits: int, nonce: int) -> tuple["Challenger", bool]:
-        """Absorb a proof-of-work nonce and say whether it passes; zero bits absorb nothing and want the nonce 0."""
+        """Absorb a proof-of-work nonce and return the new state and whether the nonce passes.
+
+        With 0 bits nothing is absorbed, and only nonce 0 passes.
+        """
         if bits == 0:
             return self, nonce == 0
         squeezed, _ = self.sample_bytes(1)

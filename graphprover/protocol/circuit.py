@@ -1,8 +1,11 @@
-"""The expressions and lookups of all tables of a proof as arrays of indices, so that NumPy takes many nodes at a time.
+"""The expressions and lookups of all tables of a proof as index arrays, so that NumPy evaluates many nodes per call.
 
-It follows from the descriptions alone and is made once in a process. What it indexes are the *inputs*: of each table
-its main columns, the same at the next row's point, and its preprocessed columns likewise; then the public values of
-all tables; then the selectors of each, FIRST, LAST and TRANSITION; then literals.
+A circuit depends only on the descriptions and is cached. Its *inputs* are, in order: for each table its main columns at
+zeta and at the next row's point, then its preprocessed columns likewise; the public values of all tables; the selectors
+FIRST, LAST and TRANSITION of each table; literals.
+
+Its *values* are, in order: the leaves (inputs that are read), then the results of each step. A *place* is the index of
+a value. Place 0 holds zero, which pads tuples and gives a table without constraints one term.
 """
 
 from collections.abc import Sequence
@@ -16,83 +19,89 @@ from graphprover.air.description import AirDescription
 from graphprover.air.expression import ADD, CONST, FIRST, MAIN, MUL, NEG, PREPROCESSED, PUBLIC, SUB
 from graphprover.field import P
 
-SELECTORS = 3  # inputs of a table
-ENDS = 3  # constraints of a table with lookups, on its accumulator
+SELECTORS = 3  # selectors of a table
+ENDS = 3  # constraints on the accumulator of a table with lookups: first row, transition, last row
 
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """Values that need only values before them, made by one operation."""
+    """A batch of values computed by one operation from earlier values."""
 
     op: int  # ADD, SUB or MUL
-    a: np.ndarray  # the places of the operands
-    b: np.ndarray
+    a: np.ndarray  # places of the first operands, (values of the step,)
+    b: np.ndarray  # places of the second operands, (values of the step,)
 
 
 @dataclass(frozen=True, eq=False)
 class Circuit:
-    """Values stand in this order: the leaves, then those of one step after the other. The first of them is zero."""
+    """Index arrays for the constraints of all tables; see the module's docstring for inputs, values and places.
 
-    leaves: np.ndarray  # the inputs that they are
-    literals: np.ndarray  # the last of the inputs, uint64
+    T tables, of which U have lookups; L lookups (fraction columns), M tuples, C constraints including one zero for each
+    table.
+    """
+
+    leaves: np.ndarray  # input of each leaf
+    literals: np.ndarray  # the last inputs, uint64
     steps: tuple[Step, ...]
-    fields: (
-        np.ndarray
-    )  # places of the fields of each tuple, after as many zeros as it is shorter: (tuples, most fields)
-    multiplicities: np.ndarray  # of each tuple
-    lookup_of_tuple: np.ndarray
-    tuples: np.ndarray  # of each lookup, then one more than there are: (lookups, most tuples)
-    accumulators: np.ndarray  # of each table with lookups, its place among all permutation columns
-    fractions: np.ndarray  # of each lookup, likewise
-    first_lookups: np.ndarray  # of each table with lookups
-    constraints: np.ndarray  # places of a zero and the constraints of each table; values, then lookups, then ends
-    alphas: np.ndarray  # by which power of alpha each of them is multiplied
-    first_constraints: np.ndarray  # of each table
+    fields: np.ndarray  # (M, most fields): places of the fields of each tuple, padded by place 0 on the left
+    multiplicities: np.ndarray  # (M,): place of the multiplicity of each tuple
+    lookup_of_tuple: np.ndarray  # (M,): index of the lookup of each tuple
+    tuples: np.ndarray  # (L, most tuples): indices of the tuples of each lookup, padded by M on the right
+    accumulators: np.ndarray  # (U,): index of each accumulator among all permutation columns
+    fractions: np.ndarray  # (L,): index of each fraction column among all permutation columns
+    first_lookups: np.ndarray  # (U,): index of the first lookup of each table with lookups
+    constraints: np.ndarray  # (C,): index of each constraint in values ‖ L lookup constraints ‖ ENDS U end constraints
+    alphas: np.ndarray  # (C,): power of alpha of each constraint
+    first_constraints: np.ndarray  # (T,): index in `constraints` of the first one of each table
 
     @property
     def size(self) -> int:
-        """How many values there are."""
+        """Number of values."""
         return len(self.leaves) + sum(len(step.a) for step in self.steps)
 
 
-@lru_cache(maxsize=16)  # of what is much smaller than the proofs
+@lru_cache(maxsize=16)  # a circuit is much smaller than a proof
 def circuit(tables: tuple[AirDescription, ...]) -> Circuit:
-    """The circuit of these tables."""
-    leaves, literals, steps, places = _values(tables)
-    nodes = [[places[table, node] for node in range(len(air.nodes))] for table, air in enumerate(tables)]
-    values = len(leaves) + sum(len(step.a) for step in steps)
-    lookups = [(table, lookup) for table, air in enumerate(tables) for lookup in air.lookups]
-    tuples = [(table, i, entry) for i, (table, lookup) in enumerate(lookups) for entry in lookup.tuples]
-    width = max((len(entry.fields) for _, _, entry in tuples), default=0)
-    fields = [
-        [0] * (width - len(entry.fields)) + [nodes[table][field] for field in entry.fields]
+    """Return the circuit of these tables."""
+    leaves, literals, steps, place_of = _values(tables)
+    size = len(leaves) + sum(len(step.a) for step in steps)
+
+    lookups = [(table, lookup) for table, air in enumerate(tables) for lookup in air.lookups]  # L
+    tuples = [(table, i, entry) for i, (table, lookup) in enumerate(lookups) for entry in lookup.tuples]  # M
+    most_fields = max((len(entry.fields) for _, _, entry in tuples), default=0)
+    fields = [  # (M, most_fields)
+        [0] * (most_fields - len(entry.fields)) + [place_of[table, field] for field in entry.fields]
         for table, _, entry in tuples
     ]
-    with_lookups = [table for table, air in enumerate(tables) if air.lookups]
-    counts = [len(tables[table].lookups) for table in with_lookups]
-    *first_lookups, _ = accumulate(counts, initial=0)
+
+    lookup_tables = [table for table, air in enumerate(tables) if air.lookups]  # U
+    *first_lookups, _ = accumulate((len(tables[table].lookups) for table in lookup_tables), initial=0)
+    # The permutation columns of a table are its accumulator, then its fractions.
     accumulators = [first + i for i, first in enumerate(first_lookups)]
-    constraints: list[list[int]] = []
+
+    constraints: list[list[int]] = []  # for each table
+    first_end = size + len(lookups)
     for table, air in enumerate(tables):
-        of_table = [0, *(nodes[table][node] for node in air.constraints)]
+        of_table = [0, *(place_of[table, node] for node in air.constraints)]
         if air.lookups:
-            number = with_lookups.index(table)
-            first = values + first_lookups[number]
-            of_table += range(first, first + len(air.lookups))
-            of_table += [values + len(lookups) + end * len(with_lookups) + number for end in range(ENDS)]
+            number = lookup_tables.index(table)
+            first_lookup = size + first_lookups[number]
+            of_table += range(first_lookup, first_lookup + len(air.lookups))
+            of_table += [first_end + end * len(lookup_tables) + number for end in range(ENDS)]
         constraints.append(of_table)
     return Circuit(
         leaves=_indices(leaves),
         literals=np.array(literals, dtype=np.uint64),
         steps=tuple(steps),
-        fields=_indices(fields).reshape(len(tuples), width),
-        multiplicities=_indices([nodes[table][entry.multiplicity] for table, _, entry in tuples]),
+        fields=_indices(fields).reshape(len(tuples), most_fields),
+        multiplicities=_indices([place_of[table, entry.multiplicity] for table, _, entry in tuples]),
         lookup_of_tuple=_indices([i for _, i, _ in tuples]),
         tuples=_padded([len(lookup.tuples) for _, lookup in lookups]),
         accumulators=_indices(accumulators),
-        fractions=np.delete(np.arange(len(lookups) + len(with_lookups)), accumulators),
+        fractions=np.delete(np.arange(len(lookups) + len(lookup_tables)), accumulators),
         first_lookups=_indices(first_lookups),
-        constraints=_indices([place for of_table in constraints for place in of_table]),
+        constraints=_indices([index for of_table in constraints for index in of_table]),
+        # Horner's rule: the first constraint of a table has the highest power, the last one power 0.
         alphas=_indices([power for of_table in constraints for power in range(len(of_table) - 1, -1, -1)]),
         first_constraints=_indices([0, *accumulate(map(len, constraints[:-1]))]),
     )
@@ -101,13 +110,13 @@ def circuit(tables: tuple[AirDescription, ...]) -> Circuit:
 def _values(
     tables: Sequence[AirDescription],
 ) -> tuple[list[int], list[int], list[Step], dict[tuple[int, int], int]]:
-    """The leaves, the literals, the steps, and for each table and node of it the place of its value."""
+    """Return the leaves, the literals, the steps, and the place of each (table, node)."""
     *opened, first_public = accumulate((2 * (air.main_width + air.preprocessed_width) for air in tables), initial=0)
     *public, first_selector = accumulate((air.num_public_values for air in tables), initial=first_public)
     first_literal = first_selector + SELECTORS * len(tables)
     literals = {0: first_literal}
     leaves, places = [first_literal], dict[tuple[int, int], int]()
-    inner: dict[tuple[int, int], list[tuple[int, int]]] = {}  # by depth and operation
+    inner: dict[tuple[int, int], list[tuple[int, int]]] = {}  # (depth, operation) to (table, node) pairs
     for table, air in enumerate(tables):
         depths = list[int]()
         for node, (op, a, b) in enumerate(air.nodes):
@@ -146,7 +155,11 @@ def _indices(values: Sequence[int] | Sequence[Sequence[int]]) -> np.ndarray:
 
 
 def _padded(counts: Sequence[int]) -> np.ndarray:
-    """A row for each count: as many of the numbers 0, 1, 2 ... as it says, then how many there are in all."""
+    """Return consecutive numbers in rows of these lengths, padded by their total: (counts, largest count).
+
+    For example, [2, 1] gives [[0, 1], [2, 3]].
+    """
     rows = np.full((len(counts), max(counts, default=0)), sum(counts), dtype=np.intp)
-    rows[np.arange(rows.shape[1]) < _indices(counts)[:, None]] = np.arange(sum(counts))
+    used = np.arange(rows.shape[1]) < _indices(counts)[:, None]  # (counts, largest count)
+    rows[used] = np.arange(sum(counts))
     return rows

@@ -1,14 +1,14 @@
-"""The one exception a verifier raises."""
+"""The exception that verifiers raise."""
 
 
 class VerificationError(Exception):
-    """The proof does not convince: malformed, for another statement, below the asked security, or false."""
+    """A proof is rejected: malformed, for another statement, below the required security, or false."""
 
-    shard: int | None = None  # of a sharded proof, the index of the one that is at fault, if that is known
+    shard: int | None = None  # index of the faulty shard of a sharded proof, if known
 
 
 def shard_error(index: int, reason: object) -> VerificationError:
-    """Return the error of one shard of a proof, whose message names the shard."""
+    """Return the error of shard ``index`` of a proof; its message names the shard."""
     error = VerificationError(f"shard {index}: {reason}")
     error.shard = index
     return error

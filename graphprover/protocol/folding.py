@@ -1,4 +1,4 @@
-"""The folds of FRI, which follow from the heights of the tables alone."""
+"""The schedule of FRI's folds, derived from the heights of the tables (docs/protocol.md, section 10)."""
 
 from collections.abc import Iterable
 
@@ -6,10 +6,14 @@ from graphprover.protocol.parameters import Parameters
 
 
 def fold_log_arities(log_heights: Iterable[int], parameters: Parameters) -> tuple[int, ...]:
-    """log2 of each fold's arity, from those of the tables' rows (p3-fri ``fold_schedule``).
+    """Return log2 of each fold's arity (p3-fri ``fold_schedule``).
 
-    A fold takes the tallest codeword down as far as `max_log_arity` allows, but not past the next codeword, which
-    joins there, nor past the final polynomial.
+    A fold shrinks the tallest codeword as far as ``max_log_arity`` allows, but not past the height of the next
+    codeword, which joins there, nor past the length of the final polynomial.
+
+    Args:
+        log_heights: log2 of each table's rows, in any order.
+        parameters: parameters of the proof.
     """
     stops = {*log_heights}
     height, final = max(stops), parameters.log_final_poly_len

@@ -1,6 +1,6 @@
-"""Keccak-256 (the original padding, as Ethereum uses it), the one hash of the protocol: of one message, or of many.
+"""Keccak-256 with the original padding (as in Ethereum), the protocol's only hash, of one message or of many.
 
-Many short messages are permuted together over NumPy arrays; see `graphprover.protocol.backend` for who else may do it.
+Many short messages are permuted together in NumPy arrays, or by the prover's kernels (`graphprover.protocol.backend`).
 Specification: Bertoni, Daemen, Peeters, Van Assche, "The Keccak reference", version 3.0, 2011.
 """
 
@@ -15,31 +15,31 @@ from graphprover.protocol import backend
 RATE_WORDS = 17
 DIGEST_BYTES = 32
 DIGEST_WORDS = 4
-_WORDS = 25  # of a state
+_WORDS = 25  # words of a state
 
-# Microseconds, of which only the ratios matter: of a message by itself, and each of its permutations; of permuting
-# states together, and each of these.
+# Cost model in microseconds (only ratios matter): one separate message, each of its permutations, one joint permutation
+# of many states, each of its states.
 _MESSAGE, _PERMUTATION, _TOGETHER, _STATE = 9.0, 0.6, 600.0, 2.2
-_STATES = 4096  # states permuted together at most: more gain nothing over the calls that NumPy takes
+_STATES = 4096  # maximum states of a joint permutation; beyond, the overhead of NumPy's calls is negligible
 
 
 def keccak256(data: bytes) -> bytes:
-    """The 32-byte digest of ``data``."""
+    """Return the 32-byte digest of ``data``."""
     return keccak.new(digest_bits=256, data=data).digest()
 
 
 def permutations(words: int) -> int:
-    """How often hashing a message of so many words permutes the state."""
+    """Return the number of permutations that hash a message of ``words`` 8-byte words."""
     return words // RATE_WORDS + 1
 
 
 def keccak256_rows(rows: np.ndarray) -> np.ndarray:
-    """The digests, uint64 (n, 4), of the rows, uint64 (n, w), each read as the 8 little-endian bytes of its words."""
+    """Return the digests, uint64 (n, 4), of the rows of a uint64 array (n, w), hashed as little-endian bytes."""
     return keccak256_groups([rows])[0]
 
 
 def keccak256_groups(groups: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """`keccak256_rows` of each group of rows: in one call, as permuting few states costs as much as permuting many."""
+    """Return `keccak256_rows` of each group of rows; one call for all is faster, because joint permutations are."""
     work = sum(len(rows) * permutations(rows.shape[1]) for rows in groups)
     by_kernels = backend.compiled(work)
     backend.used["kernels" if by_kernels else "NumPy"] += work
@@ -59,7 +59,7 @@ def keccak256_groups(groups: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 def _compiled(groups: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """The digests by the prover's kernels."""
+    """Return the digests, computed by the prover's kernels."""
     from graphprover.kernels.cpu.keccak import hash_messages
 
     ends = [0, *accumulate(map(len, groups))]
@@ -69,7 +69,7 @@ def _compiled(groups: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 def _one_by_one(groups: Sequence[np.ndarray], _: int) -> list[np.ndarray]:
-    """The digests of messages of any length."""
+    """Return the digests of messages of any length, hashed separately."""
     found = []
     for rows in groups:
         messages = np.ascontiguousarray(rows, dtype="<u8")
@@ -79,10 +79,10 @@ def _one_by_one(groups: Sequence[np.ndarray], _: int) -> list[np.ndarray]:
 
 
 def _batched(groups: Sequence[np.ndarray], blocks: int) -> list[np.ndarray]:
-    """The digests of messages that all have so many blocks."""
+    """Return the digests of messages of ``blocks`` blocks each, hashed by joint permutations."""
     ends = np.cumsum([len(rows) for rows in groups])
     total = int(ends[-1])
-    padded = np.zeros((total, RATE_WORDS * blocks), dtype=np.uint64)
+    padded = np.zeros((total, RATE_WORDS * blocks), dtype=np.uint64)  # (messages, words)
     for rows, end in zip(groups, ends, strict=True):
         words = rows.shape[1]
         padded[end - len(rows) : end, :words] = rows
@@ -101,7 +101,10 @@ def _batched(groups: Sequence[np.ndarray], blocks: int) -> list[np.ndarray]:
 
 
 def _round_constants() -> np.ndarray:
-    """The 24 words of iota: bit 2^j - 1 of word i is output j + 7 i of the shift register x^8 + x^6 + x^5 + x^4 + 1."""
+    """Return the 24 words of iota, uint64 (24,).
+
+    Bit 2^j - 1 of word i is output j + 7 i of the shift register x^8 + x^6 + x^5 + x^4 + 1.
+    """
     register, words = 1, []
     for _ in range(24):
         word = 0
@@ -113,11 +116,11 @@ def _round_constants() -> np.ndarray:
 
 
 def _rho_and_pi() -> tuple[np.ndarray, np.ndarray]:
-    """For each place 5 x + y of a state after pi: where its word comes from, and by how much rho rotates it."""
+    """Return, for each place 5 x + y of a state after pi, the place of its word before pi and its rotation by rho."""
     sources, rotations = np.zeros(_WORDS, dtype=np.intp), np.zeros(_WORDS, dtype=np.uint64)
     x, y = 1, 0
     for t in range(24):
-        # Rotations are triangular numbers along the orbit of (1, 0) under pi, which takes (x, y) to (y, 2 x + 3 y).
+        # Rotations are triangular numbers along the orbit of (1, 0) under pi, which maps (x, y) to (y, 2 x + 3 y).
         next_x, next_y = y, (2 * x + 3 * y) % 5
         sources[5 * next_x + next_y], rotations[5 * next_x + next_y] = 5 * x + y, (t + 1) * (t + 2) // 2 % 64
         x, y = next_x, next_y
@@ -126,27 +129,27 @@ def _rho_and_pi() -> tuple[np.ndarray, np.ndarray]:
 
 ROUND_CONSTANTS = _round_constants()
 _SOURCES, _ROTATIONS = _rho_and_pi()
-# Row 5 x + y of some states is word x + 5 y of a message.
+# Row 5 x + y of `_States.words` is word x + 5 y of a message.
 _ROW_OF_WORD = [5 * (word % 5) + word // 5 for word in range(_WORDS)]
 _FIRST_PADDING, _LAST_PADDING = np.uint64(1), np.uint64(1 << 63)
 _ONE, _SIXTY_THREE = np.uint64(1), np.uint64(63)
 
 
 class _States:
-    """States of Keccak-f[1600], and the room to permute them: row 5 x + y holds word (x, y) of every state."""
+    """States of Keccak-f[1600] with scratch memory to permute them: row 5 x + y holds word (x, y) of every state."""
 
     def __init__(self, count: int) -> None:
         self.words = np.zeros((_WORDS, count), dtype=np.uint64)
-        self.moved = np.empty((_WORDS + 10, count), dtype=np.uint64)  # 10 rows more, so that x + 1 and x + 2 are slices
-        self.parity = np.empty((7, count), dtype=np.uint64)  # those of x = -1 ... 5
+        self.moved = np.empty((_WORDS + 10, count), dtype=np.uint64)  # 10 extra rows: x + 1 and x + 2 are slices
+        self.parity = np.empty((7, count), dtype=np.uint64)  # column parities of x = -1 ... 5
         self.theta = np.empty((5, count), dtype=np.uint64)
         self.room = np.empty((5, count), dtype=np.uint64)
-        # Whole arrays: NumPy shifts by an array of the same shape twice as fast as by a broadcast one.
+        # Full arrays: NumPy shifts by an array of the same shape twice as fast as by a broadcast one.
         self.left = np.repeat(_ROTATIONS[:, None], count, axis=1)
         self.right = np.repeat((64 - _ROTATIONS[:, None]) % np.uint64(64), count, axis=1)
 
     def permute(self) -> None:
-        """Keccak-f[1600] of all states."""
+        """Apply Keccak-f[1600] to all states in place."""
         a, b, parity, theta, room = self.words, self.moved, self.parity, self.theta, self.room
         planes, moved, before, after = a.reshape(5, 5, -1), b[:_WORDS], parity[:5], parity[2:]
         for constant in ROUND_CONSTANTS:

@@ -1,7 +1,7 @@
-"""What shards of a proof share: σ and τ, drawn from the commitments of all of them.
+"""The lookup challenges σ and τ that the shards of a proof share (docs/protocol.md, section 16).
 
-Every shard's transcript runs as a proof's by itself to where σ would be drawn; what it has absorbed there is a digest.
-σ and τ come from the digests of all shards, and each shard absorbs these before it goes on.
+Every shard runs its transcript like a separate proof up to the draw of σ; the transcript's digest there is its
+commitment. σ and τ are drawn from the digests of all shards, and each shard absorbs these digests before it continues.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ LEAST_SHARDS, MOST_SHARDS = 2, 1 << 10
 
 @dataclass(frozen=True)
 class Joint:
-    """What all shards have committed to. Raises ValueError for fewer than two digests, too many or malformed ones."""
+    """The commitments of all shards of a proof. Raises ValueError for a wrong number of digests or a malformed one."""
 
     digests: tuple[bytes, ...]  # `digest_of` each shard, in order of index
 
@@ -31,38 +31,42 @@ class Joint:
 
     @cached_property
     def seed(self) -> bytes:
-        """The 32 bytes that σ and τ come from, and that every shard absorbs."""
+        """32 bytes from which σ and τ are drawn, and which every shard absorbs."""
         return keccak256(JOINT_MAGIC + len(self.digests).to_bytes(4, "little") + b"".join(self.digests))
 
     @property
     def grinding_seed(self) -> bytes:
-        """The 32 bytes that the nonce before σ is appended to, as `Challenger.grinding_seed`."""
+        """32 bytes to which the nonce before σ is appended; see `Challenger.grinding_seed`."""
         return Challenger(self.seed).grinding_seed()
 
 
 def check_count(count: int) -> None:
-    """Raises ValueError for a number of shards that no sharded proof has."""
+    """Raise ValueError unless a sharded proof may have ``count`` shards."""
     if not LEAST_SHARDS <= count <= MOST_SHARDS:
-        raise ValueError(f"a proof has {LEAST_SHARDS} to {MOST_SHARDS} shards, or is in one, not {count}")
+        raise ValueError(f"a sharded proof has {LEAST_SHARDS} to {MOST_SHARDS} shards, not {count}")
 
 
 def shard_binding(binding: bytes, count: int, index: int) -> bytes:
-    """The initial state of shard ``index`` of ``count``, from the binding digest of its tables by themselves."""
+    """Return the initial state of shard ``index`` of ``count`` from the binding digest of the shard's tables alone."""
     return keccak256(SHARD_MAGIC + count.to_bytes(4, "little") + index.to_bytes(4, "little") + binding)
 
 
 def digest_of(state: Challenger) -> bytes:
-    """The 32 bytes of all that a shard has absorbed, right before σ would be drawn."""
+    """Return the 32-byte digest of a shard's transcript, right before the draw of σ."""
     return state.grinding_seed()
 
 
 def draw_lookup_challenges(joint: Joint, parameters: Parameters, nonce: int) -> tuple[Ext, Ext]:
-    """sigma and tau of all shards; raises VerificationError where the nonce fails."""
+    """Return σ and τ of all shards.
+
+    Raises:
+        VerificationError: the nonce does not have ``parameters.lookup_pow_bits`` bits of work.
+    """
     state = check_work(Challenger(joint.seed), parameters.lookup_pow_bits, nonce, "the lookup challenges of all shards")
     state, sigma = state.sample_ext()
     return sigma, state.sample_ext()[1]
 
 
 def resume(state: Challenger, joint: Joint, nonce: int) -> Challenger:
-    """A shard's transcript after σ and τ: it goes on from where `digest_of` was taken."""
+    """Return a shard's transcript after σ and τ; ``state`` is the state of `digest_of`."""
     return state.absorb(joint.seed).absorb_words(nonce)

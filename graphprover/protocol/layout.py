@@ -1,6 +1,7 @@
-"""What a proof looks like before it exists: every matrix, opening, fold and query, from the statement alone.
+"""The shape of a proof, derived from the statement alone: every matrix, opening, fold and query.
 
-Prover, verifier, planner and parser read the same `Layout`, so none of them takes a length from a proof.
+Prover, verifier, planner and parser read the same `Layout`; no length is read from a proof. Specification:
+docs/protocol.md, sections 3 and 4.
 """
 
 from collections.abc import Sequence
@@ -21,11 +22,11 @@ class Matrix:
     """One committed matrix: base columns over 7·K in bit-reversed order."""
 
     table: int  # index of its table
-    chunk: int  # index of its quotient chunk; 0 elsewhere
+    chunk: int  # index of its quotient chunk; 0 in other rounds
     width: int  # base columns
     log_rows: int  # log2 of the rows of its low-degree extension
     points: int  # 1: opened at zeta; 2: also at the next row's point
-    offset: int  # power of the batching challenge that its first column carries, at its height
+    offset: int  # power of the batching challenge at its first column, among all openings of its height
 
 
 @dataclass(frozen=True)
@@ -42,13 +43,13 @@ class Round:
 
     @cached_property
     def widths(self) -> tuple[int, ...]:
-        """Words of a row of each matrix."""
+        """Words in a row of each matrix."""
         return tuple(matrix.width for matrix in self.matrices)
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The shape of a proof; everything else is derived from these three."""
+    """The shape of a proof; create it by `make_layout`, which validates it."""
 
     tables: tuple[AirDescription, ...]
     log_heights: tuple[int, ...]  # log2 of each table's rows
@@ -110,12 +111,12 @@ class Layout:
         return tuple(Round(name, matrices) for name, matrices in rounds.items() if matrices)
 
     def round(self, name: str) -> Round | None:
-        """The round of that name, if the proof has one."""
+        """Return the round of this name, or None if the proof has none."""
         return next((round_ for round_ in self.rounds if round_.name == name), None)
 
     @cached_property
     def fri_log_heights(self) -> tuple[int, ...]:
-        """log2 of the codewords that FRI takes in, tallest first, one for each distinct table height."""
+        """log2 of the lengths of FRI's input codewords, tallest first; one for each distinct table height."""
         return tuple(sorted({h + self.parameters.log_blowup for h in self.log_heights}, reverse=True))
 
     @cached_property
@@ -130,7 +131,7 @@ class Layout:
 
     @cached_property
     def folded_log_heights(self) -> tuple[int, ...]:
-        """log2 of the codeword after each fold, which is also that of the leaves of the fold's tree."""
+        """log2 of the codeword's length after each fold, which is also the number of leaves of the fold's tree."""
         heights, height = [], self.log_max_rows
         for log_arity in self.fold_log_arities:
             height -= log_arity
@@ -138,16 +139,25 @@ class Layout:
         return tuple(heights)
 
     def cap_log_size(self, log_rows: int) -> int:
-        """log2 of the digests in the cap of a tree of 2^log_rows leaves."""
+        """Return log2 of the number of digests in the cap of a tree of 2^log_rows leaves."""
         return min(self.parameters.cap_height, log_rows)
 
 
 def make_layout(tables: Sequence[AirDescription], log_heights: Sequence[int], parameters: Parameters) -> Layout:
-    """The layout of a proof, or ValueError with what makes the statement unprovable under these parameters."""
+    """Return the layout of a proof of these tables.
+
+    Args:
+        tables: descriptions of the tables.
+        log_heights: log2 of each table's rows.
+        parameters: parameters of the proof.
+
+    Raises:
+        ValueError: the statement has no proof under these parameters (docs/protocol.md, section 3), with the reason.
+    """
     return _layout(tuple(tables), tuple(log_heights), parameters)
 
 
-@lru_cache(maxsize=16)  # of what is much smaller than its proofs
+@lru_cache(maxsize=16)  # a layout is much smaller than a proof
 def _layout(tables: tuple[AirDescription, ...], log_heights: tuple[int, ...], parameters: Parameters) -> Layout:
     if not tables:
         raise ValueError("a statement needs at least one table")
@@ -159,9 +169,9 @@ def _layout(tables: tuple[AirDescription, ...], log_heights: tuple[int, ...], pa
         if parameters.log_final_poly_len and log_height <= parameters.log_final_poly_len:
             raise ValueError(
                 f"table {air.name}: 2^{log_height} rows, but a final polynomial of 2^{parameters.log_final_poly_len} "
-                "coefficients wants more: lower log_final_poly_len"
+                "coefficients requires more: lower log_final_poly_len"
             )
-        # Digests above the cap are never hashed again, so a matrix injected there would not be authenticated.
+        # Digests above the cap are not hashed, so a matrix injected there would not be authenticated.
         if log_height + parameters.log_blowup < parameters.cap_height:
             raise ValueError(
                 f"table {air.name}: its 2^{log_height} rows are injected above a cap of 2^{parameters.cap_height} "

@@ -1,4 +1,4 @@
-"""What prover and verifier agree on about LogUp challenges (p3-batch-stark ``lay_out_lookup_challenges``)."""
+"""Separation of buses in LogUp (p3-batch-stark ``lay_out_lookup_challenges``; docs/protocol.md, section 8)."""
 
 from functools import lru_cache
 
@@ -8,7 +8,10 @@ from graphprover.field import Ext, ext_add, ext_pow
 
 @lru_cache(maxsize=16)
 def bus_numbers(tables: tuple[AirDescription, ...]) -> list[list[int]]:
-    """The number of the bus of each lookup of each table, in order of first appearance; a local lookup has its own."""
+    """Return [table][lookup], the number of the lookup's bus in order of first appearance.
+
+    Each local lookup counts as a separate bus.
+    """
     numbers: list[list[int]] = []
     named: dict[str, int] = {}
     used = 0
@@ -23,14 +26,14 @@ def bus_numbers(tables: tuple[AirDescription, ...]) -> list[list[int]]:
 
 @lru_cache(maxsize=16)
 def max_tuple_width(tables: tuple[AirDescription, ...]) -> int:
-    """The most elements that any tuple of any table has; 1 without lookups."""
+    """Return the maximum number of elements of a tuple over all tables; 1 without lookups."""
     return max((len(t.fields) for air in tables for lookup in air.lookups for t in lookup.tuples), default=1)
 
 
 def lookup_prefixes(tables: tuple[AirDescription, ...], sigma: Ext, tau: Ext) -> list[list[Ext]]:
-    """For each lookup of each table the constant term of its denominators, sigma + (bus + 1)·tau^W.
+    """Return [table][lookup], the constant term of the lookup's denominators: sigma + (bus + 1)·tau^W.
 
-    W is the widest tuple, so that no two tuples of different buses have the same polynomial in tau.
+    W is the width of the widest tuple, so that tuples of different buses have different polynomials in tau.
     """
     step = ext_pow(tau, max_tuple_width(tables))
     numbers = bus_numbers(tables)

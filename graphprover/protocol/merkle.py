@@ -1,8 +1,8 @@
-"""Mixed-height Merkle trees: which digests a pruned multiproof holds, and the check of some, level by level.
+"""Mixed-height Merkle trees: the digests in a pruned multiproof, and the verification of several multiproofs together.
 
-The tree of Plonky3's ``MerkleTreeMmcs`` with Keccak-256 and arity 2. A leaf hashes one row of every tallest matrix; a
+The tree is Plonky3's ``MerkleTreeMmcs`` with Keccak-256 and arity 2. A leaf hashes one row of every tallest matrix; a
 matrix of 2^k rows joins at the layer of 2^k nodes, as node = H(H(left ‖ right) ‖ H(row)). The commitment is the cap:
-the layer of 2^c digests.
+the layer of 2^c digests. Specification: docs/protocol.md, section 5.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,47 +18,47 @@ from graphprover.protocol.hashing import DIGEST_BYTES, DIGEST_WORDS, keccak256_g
 
 @dataclass(frozen=True)
 class Layer:
-    """The nodes of one layer that are on the path of some query."""
+    """The n nodes of one layer that are on the path of at least one query."""
 
-    nodes: np.ndarray  # their numbers, ascending, int64
-    query: np.ndarray  # for each node, one query on whose path it is, int64
-    place: np.ndarray  # for each query, which of these nodes is on its path, int64
+    nodes: np.ndarray  # index of each node in the layer, ascending, int64 (n,)
+    query: np.ndarray  # for each node, one query with the node on its path, int64 (n,)
+    place: np.ndarray  # for each query, position in `nodes` of the node on its path, int64 (queries,)
 
     @cached_property
     def first(self) -> np.ndarray:
-        """Whether a node is the first of its parent's one or two."""
+        """Whether each node is the first child of its parent in `nodes`, bool (n,)."""
         parents = self.nodes >> 1
         return np.append(True, parents[1:] != parents[:-1])
 
     @cached_property
     def sent(self) -> np.ndarray:
-        """Whether a multiproof holds the node's sibling: where that is on no path itself, as p3-merkle-tree prunes."""
+        """Whether a multiproof contains each node's sibling, bool (n,); it omits siblings on paths (p3-merkle-tree)."""
         return self.first & np.append(self.first[1:], True)
 
     @cached_property
     def siblings(self) -> int:
-        """How many are `sent`."""
+        """Number of siblings in a multiproof."""
         return int(np.count_nonzero(self.sent))
 
     @cached_property
     def parent(self) -> np.ndarray:
-        """For each node, which node of the layer above is its parent."""
+        """For each node, position of its parent in the layer above, int64 (n,)."""
         return np.cumsum(self.first) - 1
 
     @cached_property
     def again(self) -> tuple[np.ndarray, np.ndarray]:
-        """The queries whose node is another query's, and these."""
+        """Queries that share a node with the node's `query`, and that query, int64 (repeated queries,) each."""
         query = self.query[self.place]
         again = np.flatnonzero(query != np.arange(len(query)))
         return again, query[again]
 
     def above(self) -> "Layer":
-        """The layer of half as many nodes."""
+        """Return the layer of the parents."""
         return Layer(self.nodes[self.first] >> 1, self.query[self.first], self.parent[self.place])
 
 
 def layers(indices: np.ndarray, count: int) -> list[Layer]:
-    """The layers over the leaves at ``indices``, which come first, and ``count`` more."""
+    """Return the layer of the leaves at ``indices``, int64 (queries,), and the ``count`` layers above it."""
     found = [Layer(*np.unique(indices, return_index=True, return_inverse=True))]
     while len(found) <= count:
         found.append(found[-1].above())
@@ -67,43 +67,51 @@ def layers(indices: np.ndarray, count: int) -> list[Layer]:
 
 @dataclass(frozen=True)
 class Opening:
-    """The rows of all matrices under one commitment at the queries, and what proves them."""
+    """The rows of all matrices under one commitment at the queries, and their multiproof."""
 
-    what: str  # the commitment, for messages
+    what: str  # name of the commitment in messages
     cap: Sequence[bytes]
-    rows: Mapping[int, np.ndarray]  # by log2 of a matrix's rows: the words of all of that height, uint64 (queries, n)
-    path: bytes  # the digests of the siblings that are `Layer.sent`, from the leaves up
+    rows: Mapping[int, np.ndarray]  # by log2 of a height: words of all matrices of the height, uint64 (queries, words)
+    path: bytes  # digests of the siblings that are `Layer.sent`, from the leaves up
 
     @property
     def log_rows(self) -> int:
-        """log2 of the leaves of its tree."""
+        """log2 of the number of leaves of its tree."""
         return max(self.rows)
 
     @property
     def log_cap(self) -> int:
-        """log2 of the digests of its cap."""
+        """log2 of the number of digests in its cap."""
         return len(self.cap).bit_length() - 1
 
 
 def verify_openings(indices: np.ndarray, log_rows: int, openings: Sequence[Opening]) -> None:
-    """Check that all rows are the committed ones.
+    """Check that all rows are under their commitments.
 
-    ``indices`` are the queried leaves, int64, of a tree of 2^log_rows; a lower tree, as a shorter matrix, is read at
-    the indices shifted down. The caller has checked the widths of rows, and that no matrix is shorter than its cap.
-    Raises VerificationError, naming the first commitment that is wrong: rows of those after it may follow from its own.
+    A lower tree or a shorter matrix is read at the indices shifted right. The caller has checked the widths of rows,
+    and that no matrix is shorter than its cap.
+
+    Args:
+        indices: queried leaves of the tallest tree, int64 (queries,).
+        log_rows: log2 of the number of leaves of the tallest tree.
+        openings: rows and multiproof of each commitment.
+
+    Raises:
+        VerificationError: an opening is wrong. The message names the first one, because rows of later openings may
+            depend on it.
     """
     lowest = min(opening.log_cap for opening in openings)
-    # By log2 of the layer: one walk up for all trees, as all are opened at the same queries.
+    # By log2 of the layer's size; all trees are opened at the same queries and share the layers.
     walk = {log_rows - i: layer for i, layer in enumerate(layers(indices, log_rows - lowest))}
     siblings = [_siblings(opening, walk) for opening in openings]
-    wrong: dict[int, str] = {}  # what is, by opening
+    wrong: dict[int, str] = {}  # opening to reason
     for i, opening in enumerate(openings):
         if differing := _disagreement(opening, indices >> (log_rows - opening.log_rows), walk):
             wrong[i] = differing
     places = [(i, log) for i, opening in enumerate(openings) for log in opening.rows]
     hashed = keccak256_groups([openings[i].rows[log][walk[log].query] for i, log in places])
     row_digests = dict(zip(places, hashed, strict=True))
-    digests: dict[int, np.ndarray] = {}  # by opening: those of the layer's nodes
+    digests: dict[int, np.ndarray] = {}  # opening to the digests of the layer's nodes, uint64 (n, 4)
     for log in range(log_rows, lowest - 1, -1):
         if digests:
             below = walk[log + 1]
@@ -123,7 +131,10 @@ def verify_openings(indices: np.ndarray, log_rows: int, openings: Sequence[Openi
 
 
 def _disagreement(opening: Opening, indices: np.ndarray, walk: Mapping[int, Layer]) -> str:
-    """What is said where queries that read one row have different ones; ``indices`` are the leaves they read."""
+    """Return an error message if two queries of one row have different words, else "".
+
+    ``indices``: leaf of each query in the opening's tree.
+    """
 
     def differing(log: int, words: np.ndarray) -> np.ndarray:
         again, before = walk[log].again
@@ -139,7 +150,7 @@ def _disagreement(opening: Opening, indices: np.ndarray, walk: Mapping[int, Laye
 
 
 def _siblings(opening: Opening, walk: Mapping[int, Layer]) -> dict[int, np.ndarray]:
-    """The digests of the multiproof by log2 of their layer, uint64 (n, 4)."""
+    """Return the digests of the multiproof, uint64 (siblings, 4), by log2 of the layer's size."""
     logs = range(opening.log_rows, opening.log_cap, -1)
     ends = [0, *accumulate(walk[log].siblings for log in logs)]
     wanted = DIGEST_BYTES * ends[-1]
@@ -151,8 +162,17 @@ def _siblings(opening: Opening, walk: Mapping[int, Layer]) -> dict[int, np.ndarr
 
 
 def _parents(layer: Layer, digests: Sequence[np.ndarray], siblings: Sequence[np.ndarray]) -> np.ndarray:
-    """For each tree the digests above a layer, uint64 (trees, n, 4), from those of the layer and the siblings sent."""
-    own = 2 * layer.parent + (layer.nodes & 1)  # places among all children
+    """Return the digests of the nodes above a layer in each tree.
+
+    Args:
+        layer: a layer of n nodes with m parents.
+        digests: for each tree, digests of the nodes, uint64 (n, 4).
+        siblings: for each tree, digests of the siblings sent, uint64 (siblings, 4).
+
+    Returns:
+        uint64 array (trees, m, 4).
+    """
+    own = 2 * layer.parent + (layer.nodes & 1)  # positions among the 2 m children
     other = own[layer.sent] ^ 1
     pairs = np.empty((len(digests), 2 * len(np.flatnonzero(layer.first)), DIGEST_WORDS), dtype=np.uint64)
     pairs[:, own], pairs[:, other] = digests, siblings

@@ -1,4 +1,4 @@
-"""The public parameters of a proof: what prover and verifier must agree on besides the statement."""
+"""The public parameters of a proof, on which prover and verifier agree in addition to the statement."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Parameters:
     commit_pow_bits: int  # grinding before each folding challenge
     query_pow_bits: int  # grinding before the query indices
 
-    # Five doublings already cost the prover more than the queries they save, and codewords must fit the 2^32 subgroup.
-    # A fold of 2^6 sends 64 siblings a query; beyond 32 bits a single grinding takes minutes.
+    # A blowup of 2^5 costs the prover more than the queries it saves, and codewords must fit the 2^32 subgroup. A fold
+    # of 2^6 sends 63 siblings per query. Beyond 32 bits a single grinding takes minutes.
     RANGES: ClassVar[dict[str, tuple[int, int]]] = {
         "log_blowup": (1, 4),
         "num_queries": (1, 1000),
@@ -47,19 +47,19 @@ class Parameters:
                 raise ValueError(f"{name} must be an integer from {least} to {most}, not {value!r}")
 
     def to_bytes(self) -> bytes:
-        """Canonical encoding: the ten fields in order of declaration, each an unsigned 16-bit little-endian word."""
+        """Return the canonical encoding: the ten fields in order of declaration, each as u16 little-endian."""
         return struct.pack(_LAYOUT, *astuple(self))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Parameters:
-        """Inverse of `to_bytes`. Raises ValueError for a wrong length or a value out of range."""
+        """Decode the result of `to_bytes`. Raises ValueError for a wrong length or a value out of range."""
         if len(data) != ENCODED_BYTES:
             raise ValueError(f"parameters take {ENCODED_BYTES} bytes, not {len(data)}")
         return cls(*struct.unpack(_LAYOUT, data))
 
 
-RATES = {2: 1, 4: 2, 8: 3}  # what proofs are made at: n of the rate 1/n, to log_blowup
-FAST, SMALL = 2, 8  # of these, that of the least work and that of the smallest proof
+RATES = {2: 1, 4: 2, 8: 3}  # offered rates: n of the rate 1/n, to log_blowup
+FAST, SMALL = 2, 8  # the rate with the least work and the rate with the smallest proof
 
 _LAYOUT = f"<{len(fields(Parameters))}H"
 

@@ -1,4 +1,4 @@
-"""The commitment to preprocessed columns: a verifier computes it and never takes it from a proof."""
+"""The commitment to preprocessed columns, which a verifier computes and never reads from a proof."""
 
 from collections.abc import Sequence
 
@@ -17,11 +17,11 @@ from graphprover.field import (
 from graphprover.protocol import backend
 from graphprover.protocol.hashing import DIGEST_WORDS, keccak256_rows, permutations
 
-_BLOCK = 1 << 12  # words: a few arrays of them stay in a core's cache
+_BLOCK = 1 << 12  # words of a block; a few blocks fit in a core's cache
 
 
 def powers(base: int, count: int) -> np.ndarray:
-    """[1, base, base^2, ...] as uint64, by doubling."""
+    """Return [1, base, base^2, ...], uint64 (count,), by doubling."""
     result = np.ones(1, dtype=np.uint64)
     while len(result) < count:
         step = np.array([pow(base, len(result), P)], dtype=np.uint64)
@@ -30,7 +30,15 @@ def powers(base: int, count: int) -> np.ndarray:
 
 
 def ntt(columns: np.ndarray, root: int) -> np.ndarray:
-    """Evaluations at root^0, root^1, ... in bit-reversed order of coefficients (w, 2^k) in natural order."""
+    """Return evaluations at the powers of a root of unity, by decimation in frequency.
+
+    Args:
+        columns: coefficients in natural order, uint64 (w, 2^k).
+        root: a root of unity of order 2^k.
+
+    Returns:
+        Evaluations at root^0, root^1, ... in bit-reversed order, uint64 (w, 2^k).
+    """
     columns = columns.copy()
     size = columns.shape[1]
     twiddles = {}
@@ -43,7 +51,7 @@ def ntt(columns: np.ndarray, root: int) -> np.ndarray:
             if half >= _BLOCK:
                 for first in range(0, size, 2 * half):
                     _butterflies(column[first : first + 2 * half].reshape(1, 2, half), twiddles[half])
-        # What is left are transforms of neighbours, as many at a time as a cache holds.
+        # The remaining butterflies stay within blocks, which are transformed one at a time in the cache.
         for block in range(0, size, 2 * _BLOCK):
             words = column[block : block + 2 * _BLOCK]
             for half in twiddles:
@@ -53,7 +61,7 @@ def ntt(columns: np.ndarray, root: int) -> np.ndarray:
 
 
 def _butterflies(pairs: np.ndarray, twiddles: np.ndarray) -> None:
-    """(a, b) to (a + b, (a - b)·w) in place, for pairs (n, 2, half) and twiddles (half)."""
+    """Replace (a, b) by (a + b, (a - b)·w) in place, for pairs (n, 2, half) and twiddles w (half,)."""
     for first in range(0, len(twiddles), _BLOCK):
         part = slice(first, first + _BLOCK)
         low, high = pairs[:, 0, part], pairs[:, 1, part]
@@ -63,7 +71,15 @@ def _butterflies(pairs: np.ndarray, twiddles: np.ndarray) -> None:
 
 
 def low_degree_extension(trace: np.ndarray, log_blowup: int) -> np.ndarray:
-    """The columns' polynomials on 7·K in bit-reversed order: (w, n) in natural order to (w, n·2^log_blowup)."""
+    """Return the values of the columns' polynomials on 7·K (docs/protocol.md, section 4).
+
+    Args:
+        trace: columns in natural order, uint64 (w, n).
+        log_blowup: log2 of the inverse rate.
+
+    Returns:
+        Values in bit-reversed order, uint64 (w, n·2^log_blowup).
+    """
     width, height = trace.shape
     log_height = height.bit_length() - 1
     order = array_reverse_bits(np.arange(height), log_height)
@@ -75,11 +91,19 @@ def low_degree_extension(trace: np.ndarray, log_blowup: int) -> np.ndarray:
 
 
 def preprocessed_cap(traces: Sequence[np.ndarray], log_blowup: int, cap_height: int) -> tuple[bytes, ...]:
-    """The cap of the tree over the extensions of these matrices (columns, rows), in commitment order.
+    """Return the cap of the Merkle tree over the low-degree extensions of these traces.
 
-    By NumPy, or by the prover's kernels where `backend.compiled` says so.
+    NumPy or the prover's kernels compute it, depending on `graphprover.protocol.backend.compiled`.
+
+    Args:
+        traces: preprocessed traces in commitment order, uint64 (columns, rows).
+        log_blowup: log2 of the inverse rate.
+        cap_height: log2 of the number of digests in the cap.
+
+    Returns:
+        Digests of 32 bytes.
     """
-    # Of rows, and of the nodes above the tallest.
+    # Permutations for the rows and for the nodes above the tallest matrix.
     work = sum(trace.shape[1] * permutations(trace.shape[0]) for trace in traces)
     work = (work + max(trace.shape[1] for trace in traces)) << log_blowup
     if backend.compiled(work):

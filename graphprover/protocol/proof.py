@@ -1,7 +1,8 @@
-"""A proof's contents and their bytes: Plonky3's ``BatchProof`` in postcard encoding, parsed strictly.
+"""The contents of a proof and their encoding: Plonky3's ``BatchProof`` in postcard, parsed strictly.
 
-The parser takes every length from the `Layout`, never from the proof: a length that differs, a word that is not below
-p, a varint that is not minimal, a missing or a trailing byte raise VerificationError. Memory is bounded by the layout.
+The parser takes every length from the `Layout`, never from the proof: a different length, a word of p or more, a varint
+that is not minimal, a missing or a trailing byte raise VerificationError. Memory is bounded by the layout.
+Specification: docs/protocol.md, section 12.
 """
 
 import struct
@@ -28,13 +29,13 @@ EXT_BYTES = EXTENSION_DEGREE * WORD_BYTES
 
 @dataclass(frozen=True)
 class TableOpenings:
-    """The values of one table's polynomials at zeta, and at the next row's point where they are read there.
+    """The values of one table's polynomials at zeta, and at the next row's point if they are opened there.
 
-    Each as the words of extension elements: 24 bytes a polynomial.
+    Values are encoded extension elements, 24 bytes for each polynomial.
     """
 
     main: bytes
-    main_next: bytes | None
+    main_next: bytes | None  # None if not opened, as the next two
     preprocessed: bytes | None
     preprocessed_next: bytes | None
     quotient: tuple[bytes, ...]  # three coordinate polynomials for each chunk
@@ -46,43 +47,43 @@ class TableOpenings:
 class RoundQueries:
     """All queried rows of one input commitment."""
 
-    widths: tuple[int, ...]  # words of a row of each matrix
-    rows: bytes  # query by query, the rows of all matrices one after the other; 8 little-endian bytes a word
-    path: bytes  # the multiproof's digests, one after the other
+    widths: tuple[int, ...]  # words in a row of each matrix
+    rows: bytes  # for each query, the rows of all matrices in order; 8 little-endian bytes per word
+    path: bytes  # digests of the multiproof, concatenated
 
 
 @dataclass(frozen=True)
 class FoldQueries:
     """All queried groups of one folded codeword."""
 
-    siblings: tuple[bytes, ...]  # [query]: the words of the group without the queried element
-    path: bytes  # the multiproof's digests, one after the other
+    siblings: tuple[bytes, ...]  # [query]: words of the group without the queried element
+    path: bytes  # digests of the multiproof, concatenated
 
 
 @dataclass(frozen=True)
 class BatchProof:
-    """Everything the prover sends."""
+    """All messages of the prover."""
 
     main_cap: Cap
-    permutation_cap: Cap | None
+    permutation_cap: Cap | None  # None without lookups
     quotient_cap: Cap
-    openings: tuple[TableOpenings, ...]
+    openings: tuple[TableOpenings, ...]  # [table]
     batch_nonce: int  # before the batching challenge
     fold_caps: tuple[Cap, ...]
     fold_nonces: tuple[int, ...]  # before each folding challenge
     round_queries: tuple[RoundQueries, ...]  # in the order of Layout.rounds
     fold_queries: tuple[FoldQueries, ...]
-    final_polynomial: tuple[Ext, ...]
+    final_polynomial: tuple[Ext, ...]  # coefficients, lowest first
     query_nonce: int  # before the query indices
-    terminals: tuple[Ext | None, ...]  # the lookup sum of each table, None where it has no lookups
-    log_heights: tuple[int, ...]
+    terminals: tuple[Ext | None, ...]  # LogUp sum of each table, None without lookups
+    log_heights: tuple[int, ...]  # log2 of each table's rows
     lookup_nonce: int | None  # before the lookup challenges; None without lookups
     zeta_nonce: int  # before the out-of-domain point
 
 
 def rows_by_height(round_: Round, queries: RoundQueries) -> dict[int, np.ndarray]:
-    """By log2 of a matrix's rows: the rows of all matrices of that height, uint64 (queries, words), in their order."""
-    words = np.frombuffer(queries.rows, dtype="<u8").reshape(-1, sum(round_.widths))
+    """Return the queried rows of the matrices of each height, uint64 (queries, words), by log2 of the height."""
+    words = np.frombuffer(queries.rows, dtype="<u8").reshape(-1, sum(round_.widths))  # (queries, words of all heights)
     ends = list(accumulate(round_.widths))
     parts: dict[int, list[np.ndarray]] = {}
     for matrix, end in zip(round_.matrices, ends, strict=True):
@@ -91,7 +92,15 @@ def rows_by_height(round_: Round, queries: RoundQueries) -> dict[int, np.ndarray
 
 
 def opened_values(layout: Layout, openings: Sequence[TableOpenings] | Mapping[int, TableOpenings]) -> list[bytes]:
-    """The openings in transcript order: by round, matrix and point."""
+    """Return the opened values in transcript order: by round, matrix and point.
+
+    Args:
+        layout: shape of the proof.
+        openings: opened values of each table.
+
+    Returns:
+        Encoded extension elements, 24 bytes each: one entry for each matrix and point.
+    """
     values: list[bytes | None] = []
     for round_ in layout.rounds:
         for matrix in round_.matrices:
@@ -144,24 +153,24 @@ def _path(digests: bytes) -> bytes:
 
 
 def _round_queries(queries: RoundQueries) -> list[bytes | memoryview]:
-    """Some pieces, as they are long; raises ValueError for rows that have not the words of all matrices."""
+    """Return the encoding as a list of parts. Raises ValueError if the bytes are not a whole number of rows."""
     count, rest = divmod(len(queries.rows), WORD_BYTES * sum(queries.widths))
     if rest:
-        raise ValueError(f"{len(queries.rows)} bytes are no rows of {queries.widths} words")
-    # All queries at once: a length is a column of equal bytes, a matrix some columns of the rows.
-    words = _bytes(queries.rows).reshape(count, -1)
+        raise ValueError(f"{len(queries.rows)} bytes are not a whole number of rows of {queries.widths} words")
+    # All queries at once: a length is a column of equal bytes, a matrix a block of columns.
+    words = _bytes(queries.rows).reshape(count, -1)  # (queries, bytes)
     lengths = {value: np.tile(_bytes(_varint(value)), (count, 1)) for value in {len(queries.widths), *queries.widths}}
-    pieces, first = [lengths[len(queries.widths)]], 0
+    blocks, first = [lengths[len(queries.widths)]], 0
     for width in queries.widths:
-        pieces += [lengths[width], words[:, first : first + WORD_BYTES * width]]
+        blocks += [lengths[width], words[:, first : first + WORD_BYTES * width]]
         first += WORD_BYTES * width
-    return [_varint(count), np.concatenate(pieces, axis=1).data, _path(queries.path)]
+    return [_varint(count), np.concatenate(blocks, axis=1).data, _path(queries.path)]
 
 
 def _fold_queries(queries: FoldQueries) -> bytes:
-    """A length before each group, which is the same; raises ValueError where it is not."""
+    """Return the encoding. Raises ValueError if the groups differ in length."""
     if len({len(siblings) for siblings in queries.siblings}) > 1:
-        raise ValueError("groups of one fold that are not of one length")
+        raise ValueError("the groups of one fold differ in length")
     length = _varint(len(queries.siblings[0]) // EXT_BYTES) if queries.siblings else b""
     return _varint(len(queries.siblings)) + length + length.join(queries.siblings) + _path(queries.path)
 
@@ -186,7 +195,7 @@ def _table_openings(table: TableOpenings) -> bytes:
 
 
 def encode(proof: BatchProof) -> bytes:
-    """The postcard bytes of Plonky3's ``BatchProof``."""
+    """Return the proof in postcard encoding, as Plonky3's ``BatchProof``."""
     return b"".join(
         [
             _digests(proof.main_cap),
@@ -211,16 +220,20 @@ def encode(proof: BatchProof) -> bytes:
 
 
 def least_bytes(tables: int, columns: int, parameters: Parameters) -> int:
-    """Bytes without which no payload has so many tables, which have so many columns together.
+    """Return a lower bound on the bytes of a proof.
 
-    One chunk of the quotient of each table is counted; columns are all others, or as many of them as are known. What it
-    takes to describe a statement is thus paid for by whoever sends a proof of it: a reader compares this with the bytes
-    there are, before anything is made of a header.
+    A reader compares the bound with the size of a file before it uses the header, so that a small file cannot claim a
+    large statement.
+
+    Args:
+        tables: number of tables; one quotient chunk of each is counted.
+        columns: number of other columns of all tables, or a lower bound.
+        parameters: parameters of the proof.
     """
     queries = parameters.num_queries
     # At zeta: columns, one quotient chunk, and a byte for each of 5 lengths and 4 flags; then terminal and height.
     opened = EXT_BYTES * columns + tables * (EXTENSION_DEGREE * EXT_BYTES + 11)
-    # At each query: their cells, and the lengths of a main and a quotient row.
+    # At each query: cells, and the lengths of a main and a quotient row.
     queried = WORD_BYTES * columns + tables * (EXTENSION_DEGREE * WORD_BYTES + 2)
     return opened + queries * queried
 
@@ -230,15 +243,15 @@ def least_bytes(tables: int, columns: int, parameters: Parameters) -> int:
 
 @dataclass(frozen=True)
 class RowShape:
-    """How rows of one shape are written: the same bytes in each, but for its words."""
+    """The encoding of rows of one shape, in which all bytes except the words are equal."""
 
-    vectors: int | None  # how many vectors a row says it has; None where it is one vector and does not say
-    lengths: tuple[int, ...]  # what each vector says of its length
-    unit: int  # words that are counted as one
+    vectors: int | None  # encoded number of vectors in a row; None: a single vector without a number
+    lengths: tuple[int, ...]  # encoded length of each vector
+    unit: int  # words per unit of length
 
     @cached_property
     def words(self) -> tuple[tuple[int, int], ...]:
-        """Where the words of each vector begin and end."""
+        """First and last position of each vector's words in the encoding, as slices."""
         position, found = len(self._count), []
         for length in self.lengths:
             first = position + len(_varint(length))
@@ -248,13 +261,13 @@ class RowShape:
 
     @cached_property
     def template(self) -> np.ndarray:
-        """A row of zeros, uint8."""
+        """Encoding of a row of zeros, uint8."""
         written = [_varint(length) + bytes(WORD_BYTES * self.unit * length) for length in self.lengths]
         return _bytes(self._count + b"".join(written))
 
     @cached_property
     def fixed(self) -> np.ndarray:
-        """Positions of the bytes that are the same in each row."""
+        """Positions of the bytes that are equal in all rows, int64."""
         free = np.zeros(len(self.template) + 1, dtype=np.int64)
         for first, last in self.words:
             free[first] += 1
@@ -266,13 +279,13 @@ class RowShape:
         return b"" if self.vectors is None else _varint(self.vectors)
 
 
-@lru_cache(maxsize=64)  # the folds of a proof, and the proofs of a statement, share a few
+@lru_cache(maxsize=64)  # the folds of a proof, and proofs of one statement, share a few shapes
 def _row_shape(vectors: int | None, lengths: tuple[int, ...], unit: int) -> RowShape:
     return RowShape(vectors, lengths, unit)
 
 
 class _Reader:
-    """A cursor over untrusted bytes; every method says what it wants next and raises VerificationError otherwise."""
+    """A cursor over untrusted bytes; every method reads one item, named ``what``, or raises VerificationError."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -312,7 +325,7 @@ class _Reader:
         return expected
 
     def words(self, what: str, count: int) -> bytes:
-        """``count`` canonical words as they stand."""
+        """Read ``count`` canonical words and return their bytes."""
         taken = self.take(WORD_BYTES * count, what)
         if count and max(struct.unpack(f"<{count}Q", taken)) >= P:
             raise VerificationError(f"{what}: a word is not below p")
@@ -322,13 +335,16 @@ class _Reader:
         return int.from_bytes(self.words(what, 1), "little")
 
     def row(self, what: str, shape: RowShape) -> bytes:
-        """The words of one row: vectors of so many words, or extension elements, one after the other."""
+        """Read one row and return the bytes of its words, without lengths."""
         if shape.vectors is not None:
             self.length(what, shape.vectors)
         return b"".join([self.words(what, shape.unit * self.length(what, length)) for length in shape.lengths])
 
     def rows(self, what: str, shape: RowShape, count: int) -> np.ndarray:
-        """The words of ``count`` rows, uint8 (count, bytes): all at once up to the first that `row` refuses."""
+        """Read ``count`` rows and return the bytes of their words, uint8 (count, bytes).
+
+        Reads all rows at once; from the first malformed row on, `row` reads them and raises its error.
+        """
         sound = self.sound_rows(shape, count)
         if len(sound) == count:
             return sound
@@ -336,13 +352,13 @@ class _Reader:
         return np.concatenate([sound, _bytes(b"".join(rest)).reshape(len(rest), sound.shape[1])])
 
     def sound_rows(self, shape: RowShape, count: int) -> np.ndarray:
-        """The words of the first rows, ``count`` at most, that have the shape's lengths and words below p."""
+        """Read up to ``count`` rows, to the first malformed one, and return the bytes of their words, uint8."""
         stride = len(shape.template)
         count = min(count, (len(self.data) - self.position) // stride)
         encoded = np.frombuffer(self.data, np.uint8, count * stride, self.position).reshape(count, stride)
-        pieces = [encoded[:, first:last] for first, last in shape.words]
-        words = np.concatenate(pieces, axis=1) if pieces else encoded[:, :0]
-        sound = (encoded[:, shape.fixed] == shape.template[shape.fixed]).all(axis=1)
+        vectors = [encoded[:, first:last] for first, last in shape.words]
+        words = np.concatenate(vectors, axis=1) if vectors else encoded[:, :0]  # (count, bytes)
+        sound = (encoded[:, shape.fixed] == shape.template[shape.fixed]).all(axis=1)  # bool (count,)
         sound &= (words.view("<u8") < P).all(axis=1)
         good = count if sound.all() else int(np.argmin(sound))
         self.position += good * stride
@@ -363,17 +379,17 @@ class _Reader:
 
 
 def array_to_words(array: np.ndarray) -> bytes:
-    """The words of a uint64 array, 8 little-endian bytes each."""
+    """Return the words of a uint64 array, 8 little-endian bytes each."""
     return array.astype("<u8", copy=False).tobytes()
 
 
 def exts_to_words(values: Sequence[Ext]) -> bytes:
-    """The words of extension elements, 24 bytes each."""
+    """Encode extension elements, 24 bytes each."""
     return struct.pack(f"<{EXTENSION_DEGREE * len(values)}Q", *chain.from_iterable(values))
 
 
 def words_to_exts(words: bytes) -> tuple[Ext, ...]:
-    """Extension elements from their words, 24 bytes each."""
+    """Decode extension elements, 24 bytes each."""
     values = struct.unpack(f"<{len(words) // WORD_BYTES}Q", words)
     return tuple(zip(values[0::3], values[1::3], values[2::3], strict=True))
 
@@ -396,7 +412,15 @@ def _read_table(reader: _Reader, layout: Layout, table: int) -> TableOpenings:
 
 
 def decode(data: bytes, layout: Layout) -> BatchProof:
-    """The proof in these bytes; raises VerificationError for anything but one canonical proof of this layout."""
+    """Decode a proof.
+
+    Args:
+        data: postcard encoding.
+        layout: expected shape of the proof.
+
+    Raises:
+        VerificationError: the bytes are not the canonical encoding of a proof of this layout.
+    """
     reader = _Reader(data)
     queries = layout.parameters.num_queries
     has_lookups = bool(layout.lookup_tables)
@@ -449,7 +473,7 @@ def decode(data: bytes, layout: Layout) -> BatchProof:
     reader.length("the table heights", tables)
     log_heights = tuple(reader.varint("a table height", (1 << 64) - 1) for _ in range(tables))
     if log_heights != layout.log_heights:
-        raise VerificationError("the table heights in the proof are not those of its header")
+        raise VerificationError("the table heights in the proof differ from its header")
     lookup_nonce = reader.word("the lookup nonce") if reader.present("the lookup nonce", has_lookups) else None
     zeta_nonce = reader.word("the nonce before the out-of-domain point")
     if reader.position != len(data):

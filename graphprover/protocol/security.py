@@ -1,9 +1,9 @@
 """Provable soundness of a proof, round by round, and the parameters that reach a level.
 
-Every round of the interactive protocol has an error: the chance that its challenge helps a prover whose statement is
-false. After Fiat-Shamir an attacker retries single rounds, so the level is that of the weakest round, in bits, plus
-what grinding makes each retry cost (round-by-round soundness: Block et al., eprint 2024/1553; grinding: ethSTARK,
-eprint 2021/582, section 5). Two analyses hold at once and the better one counts: unique decoding and Johnson's radius.
+Every round of the interactive protocol has an error: the probability that its challenge helps a prover of a false
+statement. After Fiat-Shamir an attacker can retry single rounds, so the level is the minimum over rounds of the round's
+error in bits plus its grinding (round-by-round soundness: Block et al., eprint 2024/1553; grinding: ethSTARK, eprint
+2021/582, section 5). Two analyses hold, unique decoding and the Johnson bound, and the better one counts.
 
 An error is a count of bad challenges over the size of the extension field; the functions below give counts.
 docs/security.md has the argument, its assumptions, and comparisons with other calculators.
@@ -27,41 +27,41 @@ from graphprover.protocol.parameters import Parameters
 FIELD_BITS = EXTENSION_DEGREE * log2(P)
 HASH_BITS = 128.0  # collisions of Keccak-256
 
-UNIQUE = 0  # the multiplicity m that stands for unique decoding
-LEAST_MULTIPLICITY = 3  # of the Johnson regime, by its theorem
-MOST_MULTIPLICITY = 1 << 16  # beyond, 1000 queries gain less than a hundredth of a bit
+UNIQUE = 0  # multiplicity m that denotes unique decoding
+LEAST_MULTIPLICITY = 3  # minimum of the theorem for the Johnson regime
+MOST_MULTIPLICITY = 1 << 16  # a larger m gains less than 0.01 bits for 1000 queries
 
-# The results on proximity that a level may rest on: those up to Johnson's radius, which include unique decoding, or
-# unique decoding alone.
+# Proximity results that a level may use: all up to the Johnson radius, including unique decoding, or unique decoding
+# alone.
 JOHNSON_PROXIMITY, UNIQUE_PROXIMITY = "johnson", "unique"
 PROXIMITIES = (JOHNSON_PROXIMITY, UNIQUE_PROXIMITY)
 
-# Constants of `choose`. 2^20 hashes are a fraction of a second; ten bits elsewhere, on up to a dozen sites, are
-# almost free and already give all but one or two of the queries that more would save.
+# Constants of `choose`. 2^20 hashes take a fraction of a second. 10 bits in the other rounds, up to 12 of them, are
+# almost free; more bits would save only one or two further queries.
 QUERY_POW_BITS = 20
 OTHER_POW_BITS = 10
-# The arity with the smallest proofs over realistic shapes, and the length at which sending the final polynomial stops
-# being cheaper than folding on. Merkle paths are sent pruned, so that a cap only adds bytes.
+# The arity with the smallest proofs over realistic shapes, and the length beyond which another fold is cheaper than
+# sending the final polynomial. Merkle paths are pruned, so a cap would only add bytes.
 MAX_LOG_ARITY = 3
 MAX_LOG_FINAL_POLY_LEN = 8
 CAP_HEIGHT = 0
-MARGIN = 1e-6  # bits above the target, against rounding of logarithms that differs between machines
+MARGIN = 1e-6  # bits above the target, because the rounding of logarithms differs between machines
 
 
 @dataclass(frozen=True)
 class TableShape:
-    """What the security of a proof depends on in one table."""
+    """The quantities of one table that determine the security of a proof."""
 
     log_height: int  # log2 of the rows
-    constraints: int  # including those of lookups: one for each fraction column, three for the accumulator
+    constraints: int  # number, including one for each fraction column and three for the accumulator
     quotient_chunks: int  # every constraint has degree at most quotient_chunks + 1
-    openings: int  # opened (column, point) pairs, an extension column counting three times
+    openings: int  # opened (column, point) pairs; an extension column counts three times
     interactions: int  # tuples sent, received or looked up in one row
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What the security of a proof depends on besides its parameters. Raises ValueError without tables."""
+    """The quantities of a statement that determine the security of a proof. Raises ValueError without tables."""
 
     tables: tuple[TableShape, ...]
     max_tuple_width: int  # elements of the widest tuple of any interaction; 0 without interactions
@@ -76,9 +76,9 @@ class ChallengeError:
     """One challenge of the protocol and its provable security."""
 
     name: str
-    bits: float  # grinding included; infinite when no challenge is bad
-    pow_field: str | None  # the field of Parameters whose grinding is included
-    pow_bits: int
+    bits: float  # security including grinding; infinite if no challenge is bad
+    pow_field: str | None  # field of Parameters with the grinding of this round
+    pow_bits: int  # grinding
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Regime:
 
     @property
     def name(self) -> str:
-        """For people."""
+        """Display name."""
         return "unique decoding" if self.multiplicity == UNIQUE else f"Johnson, m = {self.multiplicity}"
 
     @property
@@ -100,7 +100,7 @@ class Regime:
 
     @property
     def bits(self) -> float:
-        """Security in bits: that of the weakest round."""
+        """Security in bits, determined by the weakest round."""
         return self.binding.bits
 
 
@@ -117,7 +117,14 @@ class Security:
         return max(self.unique, self.johnson, key=lambda regime: regime.bits)
 
     def by(self, proximity: str) -> Regime:
-        """The better analysis among those that rest on these results (`PROXIMITIES`); ValueError for others."""
+        """Return the better analysis that uses only these proximity results.
+
+        Args:
+            proximity: one of `PROXIMITIES`.
+
+        Raises:
+            ValueError: ``proximity`` is not one of them.
+        """
         _check_proximity(proximity)
         return self.unique if proximity == UNIQUE_PROXIMITY else self.regime
 
@@ -128,18 +135,17 @@ class Security:
 
     @property
     def binding(self) -> str:
-        """Name of the round that limits it."""
+        """Name of the round that limits the security."""
         return self.regime.binding.name
 
     @property
     def summary(self) -> str:
-        """The bits, and those of either analysis, for people."""
+        """Display text with the bits of the proof and of both analyses."""
         return f"{self.bits:.1f} bits ({self.johnson.bits:.1f} by Johnson, {self.unique.bits:.1f} by unique decoding)"
 
     @property
     def rows(self) -> list[tuple[str, str, str, str]]:
-        """The breakdown for people: the names of the columns, then a row a round with its grinding and its bits in both
-        regimes."""
+        """Display table: the column names, then a row for each round with its grinding and its bits in both regimes."""
 
         def number(bits: float) -> str:
             return "-" if bits == inf else f"{bits:.1f}"
@@ -151,7 +157,7 @@ class Security:
 
     @property
     def conclusion(self) -> str:
-        """What limits the bits in either regime, for people."""
+        """Display text that names the limiting round of each regime."""
         other = self.unique if self.regime is self.johnson else self.johnson
         return (
             f"{self.bits:.1f} bits, proven by {self.regime.name}, limited by {self.binding}; "
@@ -159,7 +165,7 @@ class Security:
         )
 
     def table(self) -> str:
-        """The breakdown and its conclusion as text."""
+        """Return `rows` and `conclusion` as text."""
         widths = [max(map(len, column)) for column in zip(*self.rows, strict=True)]
         lines = [
             "  ".join([row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))])
@@ -174,7 +180,15 @@ def _check_proximity(proximity: str) -> None:
 
 
 def shape_of(descriptions: Sequence[AirDescription], log_heights: Sequence[int]) -> Shape:
-    """The shape of a proof about tables of these heights; raises ValueError if the two differ in length."""
+    """Return the shape of a proof.
+
+    Args:
+        descriptions: descriptions of the tables.
+        log_heights: log2 of each table's rows.
+
+    Raises:
+        ValueError: the arguments differ in length.
+    """
     tables, widths = [], [0]
     for air, log_height in zip(descriptions, log_heights, strict=True):
         pins = len(air.lookups)
@@ -189,34 +203,37 @@ def shape_of(descriptions: Sequence[AirDescription], log_heights: Sequence[int])
 
 
 def agreement(log_blowup: int, multiplicity: int) -> float:
-    """κ, the largest fraction of points on which hopeless words may agree with codewords: a query outside catches them.
+    """Return κ, the largest fraction of points on which rejected words may agree with codewords.
 
-    Unique decoding: (1 + ρ)/2. Johnson: √ρ (1 + 1/(2m)), that is a gap η = √ρ/(2m) (BCHKS25, eprint 2025/2055,
-    Theorem 1.5).
+    A query to any other point detects such a word. Unique decoding: (1 + ρ)/2. Johnson: √ρ (1 + 1/(2m)), a gap of
+    η = √ρ/(2m) (BCHKS25, eprint 2025/2055, Theorem 1.5).
     """
     rate = 2.0**-log_blowup
     return (1 + rate) / 2 if multiplicity == UNIQUE else sqrt(rate) * (1 + 0.5 / multiplicity)
 
 
 def list_size(log_blowup: int, multiplicity: int) -> float:
-    """Bound on the traces that a prover may still claim to have committed to: 1, or (m + 1/2)/√ρ (BCHKS25, section 4).
+    """Return a bound on the number of traces consistent with a commitment: 1, or (m + 1/2)/√ρ (BCHKS25, section 4).
 
-    It also bounds *tuples* of codewords that agree with all committed words on a common fraction κ of the points, over
-    all columns and heights at once: lifted to the tallest domain, two of them share at most ρ of the points (openings
-    prove degree at most n), so the Johnson bound gives (κ - ρ)/(κ² - ρ) whatever the alphabet, which is smaller.
+    It also bounds the *tuples* of codewords that agree with all committed words on a common fraction κ of the points,
+    over all columns and heights together: lifted to the tallest domain, two tuples share at most a fraction ρ of the
+    points (openings prove degree at most n), so the Johnson bound gives (κ - ρ)/(κ² - ρ) for any alphabet, which is
+    smaller.
     """
     return 1.0 if multiplicity == UNIQUE else (multiplicity + 0.5) * sqrt(2.0**log_blowup)
 
 
 def exceptional(log_dimension: int, log_blowup: int, multiplicity: int) -> float:
-    """Exceptional challenges of a line of words: some large set on which its point agrees with a codeword is not one on
-    which both words do (mutual correlated agreement, codes of dimension 2^log_dimension). A curve of degree d has d
-    times as many.
+    """Return the number of exceptional challenges of a line of words, in a code of dimension 2^log_dimension.
+
+    A challenge is exceptional if the line's word at the challenge agrees with a codeword on a large set of points on
+    which the two words of the line do not both agree with codewords (mutual correlated agreement). A curve of degree d
+    has at most d times that number. With N the length of the code:
 
     - Unique decoding: N (agreement: BCIKS20, eprint 2020/654, Theorem 6.1; mutual: WHIR, eprint 2024/1586, section 4).
-    - Johnson: N (2(m+½)⁵ + 3(m+½)ρ) / (3ρ^{3/2}) + (m+½)/√ρ (BCHKS25, eprint 2025/2055, Theorems 4.2 and 4.6; with
-      the m of its Theorem 1.5, for which see docs/security.md).
-    - Constants at any radius: a pair of points is equal by accident for one challenge, hence N(N-1)/2.
+    - Johnson: N (2(m+½)⁵ + 3(m+½)ρ) / (3ρ^{3/2}) + (m+½)/√ρ (BCHKS25, eprint 2025/2055, Theorems 4.2 and 4.6; m as in
+      its Theorem 1.5, see docs/security.md).
+    - Constants (dimension 1) at any radius: each pair of points coincides for one challenge, hence N(N-1)/2.
     """
     points = 2.0 ** (log_dimension + log_blowup)
     if log_dimension == 0:
@@ -228,39 +245,40 @@ def exceptional(log_dimension: int, log_blowup: int, multiplicity: int) -> float
 
 
 def lookup_errors(shape: Shape) -> float:
-    """Bad (σ, τ), in units of the field size, for one trace whose buses do not balance (Haböck, eprint 2022/1530).
+    """Return the number of bad (σ, τ), in units of the field size, for one trace whose buses do not balance.
 
-    The sum over N fractions m / (σ - c(τ)), cleared of denominators, has total degree at most (N - 1) W in σ and τ,
-    with W the elements of the widest tuple (the bus adds τ^W): Schwartz-Zippel. Another N where a denominator is zero
-    and pins nothing.
+    Source: Haböck, eprint 2022/1530. The sum over N fractions m / (σ - c(τ)), cleared of denominators, has total degree
+    at most (N - 1) W in σ and τ, with W the number of elements of the widest tuple (the bus adds τ^W): Schwartz-Zippel.
+    N more are bad because a denominator is zero and its fraction unconstrained.
     """
     fractions = sum(table.interactions * 2.0**table.log_height for table in shape.tables)
     return fractions * (max(shape.max_tuple_width, 1) + 1)
 
 
 def constraint_errors(shape: Shape) -> float:
-    """Bad α for one trace that violates a constraint (Haböck, eprint 2022/1216, Theorem 8).
+    """Return the number of bad α for one trace that violates a constraint (Haböck, eprint 2022/1216, Theorem 8).
 
-    On a violated row, the sum of α^i times constraint i is a nonzero polynomial of lower degree than there are
-    constraints in the table. Each table is checked by itself and *all* must pass, so the first bad one decides.
+    On a violated row, the sum of α^i times constraint i is a nonzero polynomial in α, of degree below the number of the
+    table's constraints. Each table is checked separately and *all* must pass, so a single violated table decides.
     """
     return max(table.constraints for table in shape.tables)
 
 
 def out_of_domain_errors(shape: Shape) -> float:
-    """Bad ζ for one trace and quotient of which the identity of some table is false (DEEP-ALI, eprint 2022/1216).
+    """Return the number of bad ζ for one trace and quotient with a false identity (DEEP-ALI, eprint 2022/1216).
 
-    Opened columns have degree at most n, constraints at most (chunks + 1) n, and so has the vanishing polynomial times
-    the quotient recomposed from its chunks. Another n for linear transition selectors and for ζ in the trace domain.
+    Opened columns have degree at most n. Constraints, and the vanishing polynomial times the quotient recomposed from
+    its chunks, have degree at most (chunks + 1) n. n more account for linear transition selectors and for ζ in the
+    trace domain.
     """
     return max((table.quotient_chunks + 2) * 2.0**table.log_height for table in shape.tables)
 
 
 def batching_errors(shape: Shape, log_blowup: int, multiplicity: int) -> float:
-    """Bad γ, which batches the openings (BCIKS20 Theorem 1.5, BCHKS25 section 4: curves).
+    """Return the number of bad γ, which batches the openings (BCIKS20 Theorem 1.5, BCHKS25 section 4: curves).
 
-    The k quotients of one height are added up with powers 0 … k - 1 of γ, a curve of degree k - 1. Every
-    height starts at power 0 again and has exceptional challenges of its own.
+    The k quotients of one height are summed with powers 0 … k - 1 of γ, a curve of degree k - 1. Every height starts at
+    power 0 and has separate exceptional challenges.
     """
     openings: dict[int, int] = {}
     for table in shape.tables:
@@ -269,10 +287,10 @@ def batching_errors(shape: Shape, log_blowup: int, multiplicity: int) -> float:
 
 
 def folds(shape: Shape, parameters: Parameters) -> Iterator[tuple[int, int]]:
-    """For each fold, log2 of the dimension that it leaves and the degree of its curve.
+    """Yield, for each fold, log2 of the dimension after it and the degree of its curve.
 
-    A fold of arity a is a curve of degree a - 1 in its challenge β; where shorter tables join, β^a times their
-    codeword is added, which makes it one more.
+    A fold of arity a is a curve of degree a - 1 in its challenge β. If shorter tables join, β^a times their codeword is
+    added, and the degree is a.
     """
     log_heights = {table.log_height for table in shape.tables}
     log_dimension = max(log_heights)
@@ -282,23 +300,22 @@ def folds(shape: Shape, parameters: Parameters) -> Iterator[tuple[int, int]]:
 
 
 def query_bits(num_queries: int, agreeing: float) -> float:
-    """Bits of security of the queries: each one misses with at most the agreement (BCIKS20, section 8)."""
+    """Return the bits of the queries, of which each misses with probability ``agreeing`` (BCIKS20, section 8)."""
     return -num_queries * log2(agreeing)
 
 
 def most_bits(parameters: Parameters, shards: int = 1) -> float:
-    """A bound on the bits of any proof in this number of shards with these parameters, whatever it is of: those of its
-    queries, at any m."""
+    """Return an upper bound on the bits of any proof with these parameters and number of shards: the query bits."""
     agreeing = min(agreement(parameters.log_blowup, UNIQUE), sqrt(2.0**-parameters.log_blowup))
     bits = max(query_bits(parameters.num_queries, agreeing) - log2(shards), 0.0)
     return min(bits + parameters.query_pow_bits, HASH_BITS)
 
 
 def _rounds(shards: Counter[Shape], parameters: Parameters, multiplicity: int) -> tuple[ChallengeError, ...]:
-    """All rounds at one decoding radius, queries and hash last.
+    """Return all rounds at one decoding radius, queries and hash last.
 
-    Of several shards: any of them may fail, so each error is that of the worst one times their number. The lookups are
-    one round for all, in which any trace that one shard may still claim goes with any one of every other.
+    Any shard may fail, so each error is the error of the worst shard times the number of shards. The lookups are one
+    round for all shards, and a prover may combine any consistent traces of the shards (`list_size` for each shard).
     """
     log_blowup = parameters.log_blowup
     traces, count_bits = list_size(log_blowup, multiplicity), log2(shards.total())
@@ -331,39 +348,46 @@ def _rounds(shards: Counter[Shape], parameters: Parameters, multiplicity: int) -
 
 
 def _algebraic(rounds: Sequence[ChallengeError]) -> float:
-    """Bits of all rounds with a challenge in the field: everything but queries and hash."""
+    """Return the bits of the weakest round with a challenge in the field: all rounds except queries and hash."""
     return min(challenge.bits for challenge in rounds[:-2])
 
 
 def _each(shape: Shape | Sequence[Shape]) -> tuple[Shape, ...]:
-    """Of each shard."""
+    """Return the shapes of all shards as a tuple; a single shape is one shard."""
     return (shape,) if isinstance(shape, Shape) else tuple(shape)
 
 
 def _shards(shapes: Sequence[Shape]) -> Counter[Shape]:
-    """How many shards have each shape. Raises ValueError without any, or where their widest tuples are not alike, as
-    heads make them."""
+    """Return the number of shards of each shape.
+
+    Raises:
+        ValueError: there is no shard, or the widest tuples differ, which heads rule out.
+    """
     shards = Counter(shapes)
     if len({shard.max_tuple_width for shard in shards}) != 1:
-        raise ValueError(f"{shards.total()} shapes that are not of the shards of one statement")
+        raise ValueError(f"{shards.total()} shapes do not belong to the shards of one statement")
     return shards
 
 
 def _shortest(shards: Iterable[Shape]) -> int:
-    """log2 of the rows of the shortest table."""
+    """Return log2 of the rows of the shortest table."""
     return min(table.log_height for shape in shards for table in shape.tables)
 
 
 def analyse(shape: Shape | Sequence[Shape], parameters: Parameters) -> Security:
-    """The provable security of proofs of this shape, or of shards of these shapes, with these parameters.
+    """Return the provable security of a proof.
 
-    Raises ValueError where the protocol has no proof: with a table not taller than the final polynomial is long, unless
-    that is a constant.
+    Args:
+        shape: shape of the proof, or of each shard.
+        parameters: parameters of the proof.
+
+    Raises:
+        ValueError: a table has no more rows than the final polynomial has coefficients, and that is not a constant.
     """
     return _analysed(_each(shape), parameters)
 
 
-@lru_cache(maxsize=256)  # proofs of a program are often of one shape
+@lru_cache(maxsize=256)  # proofs of one program often have equal shapes
 def _analysed(shapes: tuple[Shape, ...], parameters: Parameters) -> Security:
     shards = _shards(shapes)
     shortest = _shortest(shards)
@@ -380,7 +404,7 @@ def _analysed(shapes: tuple[Shape, ...], parameters: Parameters) -> Security:
         rounds = johnson(multiplicity).rounds
         return rounds[-2].bits - _algebraic(rounds)
 
-    # Queries gain and all else loses with m: the best is one of the two around the crossing.
+    # With m, query bits increase and all others decrease: the best m is one of the two around the crossing.
     multiplicities = range(LEAST_MULTIPLICITY, MOST_MULTIPLICITY + 1)
     crossing = bisect_right(multiplicities, 0.0, key=excess)
     around = multiplicities[max(crossing - 1, 0) : crossing + 1]
@@ -396,12 +420,18 @@ def choose(
     log_blowup: int = 1,
     proximity: str = JOHNSON_PROXIMITY,
 ) -> Parameters:
-    """The parameters with the fewest queries that prove `target_bits` for this shape, or for shards of these shapes, at
-    rate 2^-log_blowup.
+    """Return the parameters with the fewest queries that reach a security level.
 
-    Only by the results of ``proximity`` (`PROXIMITIES`). Queries are ground by QUERY_POW_BITS, other rounds as little
-    as these queries allow and by at most OTHER_POW_BITS. Raises ValueError for a level that the hash, the field or 1000
-    queries cannot give, naming what binds.
+    Queries have QUERY_POW_BITS of grinding, other rounds the minimum that the level needs, at most OTHER_POW_BITS.
+
+    Args:
+        shape: shape of the proof, or of each shard.
+        target_bits: provable security in bits.
+        log_blowup: log2 of the inverse rate.
+        proximity: proximity results to use, one of `PROXIMITIES`.
+
+    Raises:
+        ValueError: the hash, the field or 1000 queries limit the level below the target; the message names the limit.
     """
     return _chosen(_each(shape), target_bits, log_blowup, proximity)
 
@@ -437,7 +467,7 @@ def _chosen(shapes: tuple[Shape, ...], target_bits: float, log_blowup: int, prox
         bits = wanted + log2(shards.total()) - QUERY_POW_BITS
         return max(ceil(bits / query_bits(1, agreement(log_blowup, multiplicity))), 1)
 
-    # The largest multiplicity asks for the fewest queries; the least one with as few, for the least grinding.
+    # The largest multiplicity needs the fewest queries; the smallest one with equally few needs the least grinding.
     allowed = multiplicities[: bisect_right(multiplicities, -wanted, key=lambda m: -algebraic(m))]
     options = [UNIQUE] if algebraic(UNIQUE) >= wanted else []
     if allowed:

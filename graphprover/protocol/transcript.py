@@ -1,11 +1,12 @@
-"""The order in which everything is absorbed and drawn: the one module to change when Plonky3's transcript does.
+"""The transcript: the order in which data is absorbed and challenges are drawn (docs/protocol.md, section 7).
 
-Matches the drivers of p3-batch-stark (``transcript.rs``), p3-fri's PCS (``pcs_transcript.rs``) and FRI
-(``transcript.rs``). Each of the three protocols begins by absorbing a seed that describes its steps.
+This is the only module to change if Plonky3's transcript changes. It matches the drivers of p3-batch-stark
+(``transcript.rs``), p3-fri's PCS (``pcs_transcript.rs``) and FRI (``transcript.rs``). Each of the three protocols
+starts by absorbing a seed that describes its steps.
 
-Every step is a function from a `Challenger` (and what the step absorbs) to a `Challenger` (and what it draws). Steps
-that begin with a proof of work take its nonce; the prover searches it from the ``grinding_seed`` of the state that it
-passes in. A nonce that fails raises VerificationError.
+Every step is a function from a `Challenger` (and the data to absorb) to a `Challenger` (and the challenges drawn).
+Steps that start with a proof of work take its nonce, which the prover searches from the ``grinding_seed`` of the same
+state. A nonce without the required work raises VerificationError.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,7 +19,7 @@ from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.hashing import keccak256
 from graphprover.protocol.layout import Layout
 
-RELEASE = "0.8.0"  # of p3-batch-stark and the crates it pins
+RELEASE = "0.8.0"  # release of p3-batch-stark and the crates it pins
 
 Cap = Sequence[bytes]
 
@@ -48,7 +49,7 @@ def _bracket(label: str) -> list[str]:
 
 
 def _seed(name: bytes, steps: Sequence[str], numbers: Iterable[int]) -> bytes:
-    """A protocol's description: its name, the fingerprint of its steps, and the numbers no step shows."""
+    """Return the encoded description of a protocol: its name, the fingerprint of its steps, and further numbers."""
     width = len(str(max(len(steps) - 1, 0)))
     lines = [f"{i:0{width}} {step}\n" for i, step in enumerate(steps)]
     fingerprint = keccak256(f"Plonky3 Fiat-Shamir Transcript ({len(steps)} interactions)\n{''.join(lines)}".encode())
@@ -68,7 +69,17 @@ def _absorb_exts(challenger: Challenger, values: Iterable[Ext]) -> Challenger:
 
 
 def check_work(challenger: Challenger, bits: int, nonce: int, guarded: str) -> Challenger:
-    """The state after a proof of work; raises VerificationError, naming what it guards, where the nonce fails."""
+    """Return the state after a proof of work.
+
+    Args:
+        challenger: the state before.
+        bits: required work.
+        nonce: the nonce.
+        guarded: name of the guarded challenge in the error message.
+
+    Raises:
+        VerificationError: the nonce fails.
+    """
     challenger, passed = challenger.check_work(bits, nonce)
     if not passed:
         raise VerificationError(
@@ -77,11 +88,11 @@ def check_work(challenger: Challenger, bits: int, nonce: int, guarded: str) -> C
     return challenger
 
 
-# The batch: trace, lookups, constraints.
+# p3-batch-stark: trace, lookups, constraints.
 
 
 def begin(layout: Layout, binding: bytes) -> Challenger:
-    """Start from the statement's digest, describe the tables, and absorb the height of every table."""
+    """Start from the statement's digest, absorb the description of the tables and the height of every table."""
     challenger = Challenger(binding).absorb(_batch_seed(layout))
     return _absorb_exts(challenger, [(log_height, 0, 0) for log_height in layout.log_heights])
 
@@ -114,7 +125,7 @@ def absorb_main(
 
 
 def draw_lookup_challenges(challenger: Challenger, layout: Layout, nonce: int) -> tuple[Challenger, Ext, Ext]:
-    """sigma and tau of the lookup argument."""
+    """Check the nonce and draw the challenges sigma and tau of the lookup argument."""
     bits = layout.parameters.lookup_pow_bits
     challenger, sigma = check_work(challenger, bits, nonce, "the lookup challenges").sample_ext()
     challenger, tau = challenger.sample_ext()
@@ -136,7 +147,7 @@ def absorb_quotient(challenger: Challenger, cap: Cap) -> Challenger:
 
 
 def draw_zeta(challenger: Challenger, layout: Layout, nonce: int) -> tuple[Challenger, Ext]:
-    """The out-of-domain point."""
+    """Check the nonce and draw the out-of-domain point."""
     return check_work(challenger, layout.parameters.ood_pow_bits, nonce, "the out-of-domain point").sample_ext()
 
 
@@ -144,7 +155,7 @@ def draw_zeta(challenger: Challenger, layout: Layout, nonce: int) -> tuple[Chall
 
 
 def absorb_openings(challenger: Challenger, layout: Layout, openings: Iterable[bytes]) -> Challenger:
-    """Describe the opening argument and absorb the words of all opened values: by round, matrix, point and column."""
+    """Absorb the description of the opening argument and all opened values by round, matrix, point and column."""
     return challenger.absorb(b"".join([_opening_seed(layout), *openings]))
 
 
@@ -166,7 +177,7 @@ def _opening_seed(layout: Layout) -> bytes:
 
 
 def draw_batching_challenge(challenger: Challenger, layout: Layout, nonce: int) -> tuple[Challenger, Ext]:
-    """The challenge that batches all openings into one codeword a height."""
+    """Check the nonce and draw the challenge that batches all openings into one codeword for each height."""
     bits = layout.parameters.batch_pow_bits
     return check_work(challenger, bits, nonce, "the batching challenge").sample_ext()
 
@@ -175,7 +186,7 @@ def draw_batching_challenge(challenger: Challenger, layout: Layout, nonce: int) 
 
 
 def begin_fri(challenger: Challenger, layout: Layout) -> Challenger:
-    """Describe the low-degree test."""
+    """Absorb the description of the low-degree test."""
     return challenger.absorb(_fri_seed(layout))
 
 
@@ -202,16 +213,16 @@ def absorb_fold(challenger: Challenger, cap: Cap) -> Challenger:
 
 
 def draw_fold_challenge(challenger: Challenger, layout: Layout, nonce: int) -> tuple[Challenger, Ext]:
-    """The challenge of one fold."""
+    """Check the nonce and draw the challenge of one fold."""
     return check_work(challenger, layout.parameters.commit_pow_bits, nonce, "a folding challenge").sample_ext()
 
 
 def absorb_final_polynomial(challenger: Challenger, coefficients: Sequence[Ext]) -> Challenger:
-    """Absorb the coefficients left when folding stops."""
+    """Absorb the coefficients of the polynomial that remains after the last fold."""
     return _absorb_exts(challenger, coefficients)
 
 
 def draw_queries(challenger: Challenger, layout: Layout, nonce: int) -> list[int]:
-    """The queried rows of the tallest codeword, repetitions included: the end of the transcript."""
+    """Check the nonce and draw the queried rows of the tallest codeword, repetitions included; the last step."""
     challenger = check_work(challenger, layout.parameters.query_pow_bits, nonce, "the queries")
     return challenger.sample_bits(layout.log_max_rows, layout.parameters.num_queries)[1]

@@ -1,4 +1,7 @@
-"""Whether a proof proves the tables of a layout: Plonky3's ``verify_batch``, in Python and NumPy."""
+"""The verifier of a proof for the tables of a layout: Plonky3's ``verify_batch`` in Python and NumPy.
+
+Specification: docs/protocol.md, sections 8 (constraints), 9 (codewords), 10 (FRI), 13 (checks) and 16 (shards).
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -32,14 +35,14 @@ from graphprover.protocol.lookup import lookup_prefixes
 from graphprover.protocol.merkle import Opening, verify_openings
 from graphprover.protocol.proof import BatchProof, Cap, opened_values, rows_by_height
 
-Rows = Mapping[int, np.ndarray]  # by log2 of their height, the rows of a commitment at the queries (queries, words)
+Rows = Mapping[int, np.ndarray]  # rows of a commitment at the queries, (queries, words), by log2 of the matrix height
 
 
 @dataclass(frozen=True)
 class Challenges:
-    """Everything the transcript draws."""
+    """All challenges of a transcript."""
 
-    prefixes: list[list[Ext]]  # the constant term of each lookup's denominators, for each table
+    prefixes: list[list[Ext]]  # [table][lookup]: constant term of the lookup's denominators
     tau: Ext  # combines the elements of a tuple
     alpha: Ext  # folds the constraints
     zeta: Ext  # the out-of-domain point
@@ -55,10 +58,17 @@ def check_batch(
     preprocessed: Cap | None,
     binding: bytes,
 ) -> None:
-    """Plonky3's ``verify_batch``: raises VerificationError unless the proof proves the tables of ``layout``.
+    """Verify a proof of the tables of ``layout``, as Plonky3's ``verify_batch``.
 
-    ``preprocessed`` is the verifier's own commitment to the preprocessed columns, ``binding`` the challenger's
-    initial state.
+    Args:
+        layout: shape of the proof.
+        proof: the proof.
+        public_values: public values of each table.
+        preprocessed: the verifier's own commitment to the preprocessed columns, or None without any.
+        binding: initial state of the challenger (docs/protocol.md, section 11).
+
+    Raises:
+        VerificationError: the proof does not prove the tables.
     """
     challenges = _replay(layout, proof, public_values, preprocessed, binding)
     _check_constraints(layout, proof, public_values, challenges)
@@ -76,9 +86,14 @@ def check_shard(
     joint: Joint,
     index: int,
 ) -> None:
-    """`check_batch` of shard ``index`` of those that have committed to ``joint``, but for the sum of its terminals.
+    """Verify shard ``index`` of a sharded proof, except that its lookup terminals are not summed.
 
-    ``binding``: the digest of its tables as if they were a proof's by themselves.
+    Arguments and errors as in `check_batch`, and the caller checks that `total_of` all shards sums to zero.
+
+    Args:
+        binding: binding digest of the shard's tables alone.
+        joint: commitments of all shards.
+        index: index of the shard.
     """
     binding = shard_binding(binding, len(joint.digests), index)
     challenges = _replay(layout, proof, public_values, preprocessed, binding, (joint, index))
@@ -87,18 +102,18 @@ def check_shard(
 
 
 def prepare(layout: Layout) -> None:
-    """Make what checking takes of a layout alone, and is kept, before there is a proof."""
+    """Compute and cache the data for verification that depends only on the layout."""
     circuit(layout.tables)
     _batches(layout)
 
 
 def total_of(proof: BatchProof) -> Ext:
-    """The sum of all lookup terminals."""
+    """Return the sum of all lookup terminals of a proof."""
     return ext_sum(terminal for terminal in proof.terminals if terminal is not None)
 
 
 def _check_words(layout: Layout, proof: BatchProof, preprocessed: Cap | None, challenges: Challenges) -> None:
-    """What was opened is what was committed to, and of low degree."""
+    """Check that the opened values are values of the committed polynomials, which have low degree."""
     rows = [rows_by_height(*pair) for pair in zip(layout.rounds, proof.round_queries, strict=True)]
     openings = _openings_of_rows(layout, proof, rows, preprocessed)
     reduced = _reduce_openings(layout, proof, rows, challenges)
@@ -115,7 +130,7 @@ def _replay(
     binding: bytes,
     shard: tuple[Joint, int] | None = None,
 ) -> Challenges:
-    """Run the transcript over the proof, or over a shard of one, given what all have committed to and its index."""
+    """Replay the transcript of a proof, or of a shard given the commitments of all shards and its index."""
     state = transcript.begin(layout, binding)
     state = transcript.absorb_main(state, proof.main_cap, public_values, preprocessed)
     sigma = tau = ZERO
@@ -123,7 +138,7 @@ def _replay(
         joint, index = shard
         if digest_of(state) != joint.digests[index]:
             raise VerificationError("not what the lookup challenges were drawn from: damaged, or another statement")
-        assert proof.lookup_nonce is not None, "a head has lookups"
+        assert proof.lookup_nonce is not None, "the head of a shard has lookups"
         sigma, tau = draw_lookup_challenges(joint, layout.parameters, proof.lookup_nonce)
         state = resume(state, joint, proof.lookup_nonce)
     elif proof.lookup_nonce is not None:
@@ -148,7 +163,7 @@ def _replay(
 def _check_constraints(
     layout: Layout, proof: BatchProof, public_values: Sequence[Sequence[int]], challenges: Challenges
 ) -> None:
-    """The folded constraints of each table are its quotient times the vanishing polynomial, at zeta."""
+    """Check at zeta that each table's folded constraints equal its quotient times the vanishing polynomial."""
     selectors = selectors_of(layout, challenges.zeta)
     folded = fold_constraints(
         layout,
@@ -161,7 +176,7 @@ def _check_constraints(
         challenges.alpha,
     )
     vanishing = arrays.exts([of_table.vanishing for of_table in selectors])
-    expected = arrays.ext_multiply(join_quotients(layout, proof.openings, challenges.zeta), vanishing)
+    expected = arrays.ext_multiply(join_quotients(layout, proof.openings, challenges.zeta), vanishing)  # (3, tables)
     for table in np.flatnonzero((folded != expected).any(axis=0))[:1]:
         air = layout.tables[table]
         raise VerificationError(f"table {air.name}: the constraints do not hold at the out-of-domain point")
@@ -170,7 +185,7 @@ def _check_constraints(
 def _openings_of_rows(
     layout: Layout, proof: BatchProof, rows: Sequence[Rows], preprocessed: Cap | None
 ) -> list[Opening]:
-    """That all queried rows are the committed ones, to be checked."""
+    """Return the openings that remain to be checked: the queried rows under each commitment."""
     caps = {
         MAIN: proof.main_cap,
         QUOTIENT: proof.quotient_cap,
@@ -187,29 +202,33 @@ def _openings_of_rows(
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """The columns of all matrices of one height, in the order of commitments, at one or two points."""
+    """The columns of all matrices of one height, in the order of commitments, at one or two points.
 
-    opened: (
-        np.ndarray
-    )  # which opened value each is at each point, the one after all where it is none: (points, columns)
-    powers: np.ndarray  # which power of the batching challenge goes with it, likewise
+    Both arrays have shape (points, columns); points: 1 if no column is opened at the next row's point, else 2.
+    """
+
+    opened: np.ndarray  # index of the opened value in transcript order; the number of opened values if not opened there
+    powers: np.ndarray  # power of the batching challenge; -1 if not opened there
 
 
 @lru_cache(maxsize=16)
 def _batches(layout: Layout) -> dict[int, Batch]:
-    """By log2 of their rows, tallest first."""
+    """Return the batch of each height by log2 of the rows, tallest first."""
     matrices = list(chain.from_iterable(round_.matrices for round_ in layout.rounds))
-    count = sum(matrix.width * matrix.points for matrix in matrices)
+    count = sum(matrix.width * matrix.points for matrix in matrices)  # opened values of the proof
     parts: dict[int, list[tuple[np.ndarray, np.ndarray]]] = {log_rows: [] for log_rows in layout.fri_log_heights}
-    first = 0
+    first = 0  # index of the first opened value of the matrix
     for matrix in matrices:
-        own = np.arange(2 * matrix.width).reshape(2, matrix.width)
-        there = own < matrix.points * matrix.width
-        parts[matrix.log_rows].append((np.where(there, first + own, count), np.where(there, matrix.offset + own, -1)))
+        # (2, width): number of each opening within its matrix, all columns at zeta, then all at the next row's point.
+        number = np.arange(2 * matrix.width).reshape(2, matrix.width)
+        exists = number < matrix.points * matrix.width
+        opened = np.where(exists, first + number, count)
+        powers = np.where(exists, matrix.offset + number, -1)
+        parts[matrix.log_rows].append((opened, powers))
         first += matrix.points * matrix.width
     batches = {}
     for log_rows, part in parts.items():
-        opened, powers = (np.concatenate(indices, axis=1) for indices in zip(*part, strict=True))
+        opened, powers = (np.concatenate(indices, axis=1) for indices in zip(*part, strict=True))  # (2, columns)
         points = 2 if (opened[1] < count).any() else 1
         batches[log_rows] = Batch(opened[:points], powers[:points])
     return batches
@@ -218,19 +237,29 @@ def _batches(layout: Layout) -> dict[int, Batch]:
 def _reduce_openings(
     layout: Layout, proof: BatchProof, rows: Sequence[Rows], challenges: Challenges
 ) -> dict[int, np.ndarray]:
-    """For each codeword height (as log2) the batched quotient of all openings there at every query, (3, queries).
+    """Return the batched quotient of all openings at every query, (3, queries), by log2 of the codeword height.
 
-    That is the sum over matrices, points z and columns p of gamma^k (p(z) - p(x)) / (z - x), k counting openings.
+    At a query point x it is the sum over matrices, points z and columns p of gamma^k (p(z) - p(x)) / (z - x), where k
+    numbers the openings of the height (docs/protocol.md, section 9).
+
+    Raises:
+        VerificationError: x equals z for some query, or the quotient of tables of one row is not zero.
     """
     batches = _batches(layout)
-    nothing = np.zeros((EXTENSION_DEGREE, 1), dtype=np.uint64)
-    opened = np.append(words_to_array(opened_values(layout, proof.openings)), nothing, axis=1)
-    count = 1 + max(int(batch.powers.max()) for batch in batches.values())
-    gammas = np.append(arrays.ext_powers_of(challenges.gamma, count), nothing, axis=1)
+    zero = np.zeros((EXTENSION_DEGREE, 1), dtype=np.uint64)
+    # (3, openings + 1) and (3, powers + 1): the last column is zero, for columns that are not opened at a point.
+    opened = np.append(words_to_array(opened_values(layout, proof.openings)), zero, axis=1)
+    powers = 1 + max(int(batch.powers.max()) for batch in batches.values())
+    gammas = np.append(arrays.ext_powers_of(challenges.gamma, powers), zero, axis=1)
     queries = len(challenges.queries)
-    # Of all heights and points, one after the other: z, x / 7 at the queries, and what p(z) and p(x) sum up to.
-    zs, xs, at_z, at_x = [], [], [], []
-    # x / 7 at every query in the tallest domain; its square is that in the next one.
+
+    # One entry for each pair of a height and a point z, B pairs in all.
+    opening_points: list[Ext] = []  # z
+    query_points: list[np.ndarray] = []  # x / 7 for every query, (queries,)
+    sums_at_z: list[np.ndarray] = []  # sum of gamma^k p(z) as products of coordinates, (3, 3)
+    sums_at_x: list[np.ndarray] = []  # sum of gamma^k p(x) for every query, (3, queries)
+
+    # x / 7 in the tallest domain, (queries,). Squaring gives the point of the same query in the domain half as large.
     exponents = array_reverse_bits(challenges.queries, layout.log_max_rows)
     x, log_domain = arrays.powers_of(root_of_unity(layout.log_max_rows), exponents), layout.log_max_rows
     for log_rows, batch in batches.items():
@@ -239,34 +268,42 @@ def _reduce_openings(
         log_domain = log_rows
         generator = root_of_unity(log_rows - layout.parameters.log_blowup)
         points, columns = batch.opened.shape
-        # Rows at the queries and, below them, the coordinates at each point, times those of the weights of each.
+
+        # One matrix product gives all sums over the columns.
+        # values, (queries + 3 points, columns): row q is p(x) at query q, row queries + 3 z + i coordinate i of p(z).
+        # weights, (3 points, columns): row 3 z + j is coordinate j of gamma^k at point z.
         values = np.empty((queries + EXTENSION_DEGREE * points, columns), dtype=np.uint64)
-        parts = [by_height[log_rows] for by_height in rows if log_rows in by_height]
+        parts = [by_height[log_rows] for by_height in rows if log_rows in by_height]  # (queries, width) each
         np.concatenate(parts, axis=1, out=values[:queries])
+        # (3, points, columns) to (points, 3, columns) to (3 points, columns)
         values[queries:] = np.moveaxis(opened[:, batch.opened], 1, 0).reshape(-1, columns)
         weights = np.moveaxis(gammas[:, batch.powers], 1, 0).reshape(-1, columns)
-        sums = arrays.dot(values, weights.T)
+        sums = arrays.dot(values, weights.T)  # (queries + 3 points, 3 points)
+        sums_of_rows, sums_of_openings = sums[:queries], sums[queries:]  # (queries, 3 points), (3 points, 3 points)
         for point in range(points):
-            of_point = slice(EXTENSION_DEGREE * point, EXTENSION_DEGREE * (point + 1))
-            zs.append(ext_scale(challenges.zeta, generator if point else 1))
-            xs.append(x)
-            at_z.append(sums[queries:][of_point, of_point])
-            at_x.append(sums[:queries, of_point].T)
-    differences = np.repeat(arrays.exts(zs), queries, axis=1)
-    coset = arrays.multiply(np.concatenate(xs), np.array([GENERATOR], dtype=np.uint64))
+            coordinates = slice(EXTENSION_DEGREE * point, EXTENSION_DEGREE * (point + 1))
+            opening_points.append(ext_scale(challenges.zeta, generator if point else 1))
+            query_points.append(x)
+            # Values of one point by weights of another are not used.
+            sums_at_z.append(sums_of_openings[coordinates, coordinates])
+            sums_at_x.append(sums_of_rows[:, coordinates].T)
+
+    # From here on all B pairs together, (3, B queries): column b queries + q is pair b at query q.
+    differences = np.repeat(arrays.exts(opening_points), queries, axis=1)  # z - x
+    coset = arrays.multiply(np.concatenate(query_points), np.array([GENERATOR], dtype=np.uint64))  # x, (B queries,)
     differences[0] = array_sub(differences[0], coset)
     if not differences.any(axis=0).all():
         raise VerificationError("a query point is an opening point")
-    numerators = np.repeat(arrays.reduced(np.stack(at_z, axis=-1)), queries, axis=1)
-    numerators = array_sub(numerators, np.concatenate(at_x, axis=1))
+    at_z = arrays.reduced(np.stack(sums_at_z, axis=-1))  # (3, 3, B) to (3, B)
+    numerators = array_sub(np.repeat(at_z, queries, axis=1), np.concatenate(sums_at_x, axis=1))
     products = arrays.ext_multiply(numerators, arrays.ext_inverses(differences))
-    quotients = iter(np.split(products, len(zs), axis=1))
+    quotients = iter(np.split(products, len(opening_points), axis=1))  # (3, queries) for each pair
     reduced = {}
     for log_rows, batch in batches.items():
         reduced[log_rows] = next(quotients)
         for _ in range(1, len(batch.opened)):
             reduced[log_rows] = array_add(reduced[log_rows], next(quotients))
-    # A table of one row is constant, so its openings leave nothing.
+    # Columns of a table of one row are constant, so p(z) - p(x) is zero.
     if layout.parameters.log_blowup in reduced and reduced[layout.parameters.log_blowup].any():
         raise VerificationError("a table of one row is not constant")
     return reduced
@@ -275,14 +312,20 @@ def _reduce_openings(
 def _fold(
     layout: Layout, proof: BatchProof, challenges: Challenges, reduced: Mapping[int, np.ndarray]
 ) -> tuple[list[Opening], np.ndarray]:
-    """That every folded group is the committed one, to be checked, and what every query folds to, (3, queries)."""
+    """Fold the codewords at every query (docs/protocol.md, section 10).
+
+    Returns:
+        The openings that remain to be checked (the groups under each fold's commitment), and the final value of every
+        query, (3, queries).
+    """
     indices, folded, openings = challenges.queries, reduced[layout.log_max_rows], []
     for fold, (log_arity, log_rows) in enumerate(zip(layout.fold_log_arities, layout.folded_log_heights, strict=True)):
         beta, queries = challenges.betas[fold], proof.fold_queries[fold]
-        own = np.arange(1 << log_arity) == (indices & ((1 << log_arity) - 1))[:, None]
-        groups = np.empty((*own.shape, 3), dtype=np.uint64)  # (queries, arity, 3)
-        groups[own] = folded.T
-        groups[~own] = np.frombuffer(b"".join(queries.siblings), dtype="<u8").reshape(-1, 3)
+        # (queries, arity): true for the element of the group that the query has folded to; the proof sends the others.
+        queried = np.arange(1 << log_arity) == (indices & ((1 << log_arity) - 1))[:, None]
+        groups = np.empty((*queried.shape, 3), dtype=np.uint64)  # (queries, arity, 3)
+        groups[queried] = folded.T
+        groups[~queried] = np.frombuffer(b"".join(queries.siblings), dtype="<u8").reshape(-1, 3)
         what = f"the commitment of fold {fold}"
         openings.append(
             Opening(what, proof.fold_caps[fold], {log_rows: groups.reshape(len(indices), -1)}, queries.path)
@@ -296,7 +339,7 @@ def _fold(
 
 
 def _check_degree(layout: Layout, proof: BatchProof, challenges: Challenges, folded: np.ndarray) -> None:
-    """Every query folds to the final polynomial."""
+    """Check that every query's final value is a value of the final polynomial."""
     indices = challenges.queries >> sum(layout.fold_log_arities)
     x = arrays.powers_of(root_of_unity(layout.log_max_rows), array_reverse_bits(indices, layout.log_max_rows))
     if (evaluate(proof.final_polynomial, x) != folded).any():
@@ -304,20 +347,26 @@ def _check_degree(layout: Layout, proof: BatchProof, challenges: Challenges, fol
 
 
 def fold_groups(groups: np.ndarray, indices: np.ndarray, log_rows: int, beta: Ext) -> np.ndarray:
-    """The values (3, n) at beta of the polynomials through groups of a folded codeword (p3-fri ``fold_row``).
+    """Return the values at beta of the polynomials through groups of a codeword (p3-fri ``fold_row``).
 
-    Each of the ``groups`` (3, n, arity) is in bit-reversed order over s·<w>; ``indices`` of 2^log_rows are their rows.
-    Folds by two until one is left.
+    Args:
+        groups: n groups (3, n, arity), each in bit-reversed order over s·<w>.
+        indices: row of each group in the folded codeword, (n,).
+        log_rows: log2 of the rows of the folded codeword.
+        beta: folding challenge.
+
+    Returns:
+        uint64 array (3, n).
     """
     arity = groups.shape[2]
     log_size = arity.bit_length() - 1
-    # Pair 0 of a group stands at s and -s, with s the domain's point of this bit-reversed index.
+    # Pair 0 of a group is at s and -s, with s the domain's point of this bit-reversed index. (n,)
     s_inverse = arrays.powers_of(inv(root_of_unity(log_rows + log_size)), array_reverse_bits(indices, log_rows))
-    while log_size:
-        low, high = groups[:, :, 0::2], groups[:, :, 1::2]
-        inverses = arrays.multiply(s_inverse[:, None], _inverses_of_pairs(log_size))
+    while log_size:  # fold by two
+        low, high = groups[:, :, 0::2], groups[:, :, 1::2]  # (3, n, pairs)
+        inverses = arrays.multiply(s_inverse[:, None], _inverses_of_pairs(log_size))  # (n, pairs)
         odd = arrays.ext_multiply(arrays.multiply(array_sub(low, high), inverses), arrays.exts([beta])[:, :, None])
-        groups = array_add(array_add(low, high), odd)  # twice what it folds to
+        groups = array_add(array_add(low, high), odd)  # twice the folded values; the factor is removed at the end
         beta, s_inverse = ext_mul(beta, beta), arrays.multiply(s_inverse, s_inverse)
         log_size -= 1
     return arrays.multiply(groups[:, :, 0], np.array([inv(arity)], dtype=np.uint64))
@@ -325,21 +374,29 @@ def fold_groups(groups: np.ndarray, indices: np.ndarray, log_rows: int, beta: Ex
 
 @lru_cache
 def _inverses_of_pairs(log_size: int) -> np.ndarray:
-    """1 / w^i for every pair i of a group of 2^log_size, in bit-reversed order, with w their root of unity."""
+    """Return 1 / w^i for every pair i of a group of 2^log_size, in bit-reversed order, with w of order 2^log_size."""
     pairs = array_reverse_bits(np.arange(1 << (log_size - 1)), log_size - 1)
     return arrays.powers_of(inv(root_of_unity(log_size)), pairs)
 
 
 def evaluate(polynomial: Sequence[Ext], x: np.ndarray) -> np.ndarray:
-    """The values (3, n) of a polynomial of 2^k coefficients at points of the base field, about 2^(k / 2) at a time."""
-    size = 1 << (len(polynomial).bit_length() // 2)
-    powers = np.ones((1, len(x)), dtype=np.uint64)
+    """Return the values of a polynomial at points of the base field, by Horner's rule over blocks of coefficients.
+
+    Args:
+        polynomial: 2^k coefficients, lowest first.
+        x: base elements, (n,).
+
+    Returns:
+        uint64 array (3, n).
+    """
+    size = 1 << (len(polynomial).bit_length() // 2)  # coefficients of a block, about 2^(k / 2)
+    powers = np.ones((1, len(x)), dtype=np.uint64)  # x^0 ... x^(size - 1), (size, n)
     while len(powers) < size:
         step = arrays.multiply(powers[-1], x)
         powers = np.concatenate([powers, arrays.multiply(powers, step)])
-    coefficients = arrays.exts(polynomial).reshape(3, -1, size)
-    blocks = arrays.dot(coefficients.reshape(-1, size), powers).reshape(3, -1, len(x))
-    total, step = blocks[:, -1], arrays.multiply(powers[-1], x)
+    coefficients = arrays.exts(polynomial).reshape(3, -1, size)  # (3, blocks, size)
+    blocks = arrays.dot(coefficients.reshape(-1, size), powers).reshape(3, -1, len(x))  # (3, blocks, n)
+    total, step = blocks[:, -1], arrays.multiply(powers[-1], x)  # (3, n), x^size (n,)
     for block in range(blocks.shape[1] - 2, -1, -1):
         total = array_add(arrays.multiply(total, step), blocks[:, block])
     return total

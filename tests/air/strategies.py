@@ -17,7 +17,7 @@ extensions = st.tuples(words, words, words)
 
 
 class _Random(Air):
-    """Expressions, constraints and interactions that a seed chooses: hypothesis itself would take seconds a table."""
+    """Expressions, constraints and interactions chosen by a seed; hypothesis would take seconds for each table."""
 
     name = "random"
 

@@ -1,4 +1,4 @@
-"""Columns by name, and what define() records."""
+"""Columns by name, and the records of ``define``."""
 
 import numpy as np
 import pytest

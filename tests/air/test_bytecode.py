@@ -21,7 +21,7 @@ GUEST = Path(__file__).parents[2] / "examples/guests/json.elf"
 
 
 def draw_row(data, description, selectors):
-    """One row of random words, and the function that bytecode reads it by."""
+    """Return one row of random words, and the function by which bytecode reads it."""
 
     def cells(count):
         return data.draw(st.lists(words, min_size=count, max_size=count))
@@ -73,7 +73,7 @@ def test_lookup_bytecode_gives_denominators_then_multiplicities(data, descriptio
 
 
 def test_tables_that_share_sums_have_the_constants_of_each_by_itself():
-    """Of the machine, in an order and with challenges such that most are there already, some by other challenges."""
+    """Tables of the machine, in an order that leaves most sums cached, some for other challenges."""
     rng, machine = random.Random(5), Machine(load_elf(GUEST.read_bytes()))
     tables = [machine.air(number, tables=30, output_words=5, input_words=3) for number in (0, *TableNumber)]
     descriptions = [table.describe() for table in (*tables, *(chip(1) for chip in CHIPS.values()))]
@@ -88,7 +88,7 @@ def test_tables_that_share_sums_have_the_constants_of_each_by_itself():
 
 
 class Wide(Air):
-    """Sums with weights and constraints with a common factor, which are lowered specially; one sum very deep."""
+    """Sums with weights and constraints with a common factor, which have special lowerings; one sum is very deep."""
 
     columns = ("flag", "limb[40]")
 

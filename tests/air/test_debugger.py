@@ -1,4 +1,4 @@
-"""The debugger finds what is wrong, where it is, and nothing else."""
+"""The debugger finds all defects at their places, and reports nothing else."""
 
 from collections.abc import Sequence
 
@@ -50,7 +50,7 @@ def trace(*columns: Sequence[int]) -> np.ndarray:
 
 
 def squares() -> tuple[np.ndarray, np.ndarray]:
-    """The traces of users and squares."""
+    """Return the traces of users and squares."""
     return trace([3, 3, 5, 0], [9, 9, 25, 0], [1, 1, 1, 0]), trace([0, 0, 0, 2, 0, 1, 0, 0])
 
 
@@ -121,7 +121,7 @@ def test_unmatched_messages_name_tables_and_rows() -> None:
     users[1, 1] = 10
     (finding,) = found(*squared(users, counts))
     assert finding.total == 2
-    short, stray = finding.messages  # by the first row that put them there
+    short, stray = finding.messages  # in the order of the first row that emits each
     assert (short.fields, short.sent, short.received) == ((3, 9), 1, 2)
     assert [(source.table, source.row, source.count) for source in short.sources] == [
         ("users", 0, 1),
@@ -154,7 +154,7 @@ def test_a_balance_is_taken_mod_p() -> None:
         def define(self, t: TableBuilder) -> None:
             t.provide(SQUARES, [1], t.count)
 
-    assert found(Table(Wrapping(), [], trace([P - 1, 1]))) == []  # provided as often as p: LogUp cannot see it either
+    assert found(Table(Wrapping(), [], trace([P - 1, 1]))) == []  # provided p times: LogUp does not detect it either
     (finding,) = found(Table(Wrapping(), [], trace([P - 1, 2])))
     assert finding.messages[0] == Unmatched(
         (1,),

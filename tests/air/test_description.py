@@ -1,4 +1,4 @@
-"""Layout of LogUp columns against hand-worked cases, identity, and the checks over several tables."""
+"""Layout of LogUp columns against hand-computed cases, identity, and the checks over several tables."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -46,7 +46,7 @@ def test_chunks_from_constraints(degree: int, log_chunks: int) -> None:
 
 
 def test_degree_two_leaves_no_room_to_share() -> None:
-    # log_chunks 0, budget 2: one tuple of degree 1 makes a pin of degree 2, two make 3.
+    # log_chunks 0, budget 2: the pin degree of one tuple of degree 1 is 2, of two tuples 3.
     d = describe(lambda t: [t.send(A, [t.x]) for _ in range(4)])
     assert (d.log_quotient_chunks, layout(d)) == (0, [("a", 1)] * 4)
 
@@ -59,7 +59,7 @@ def test_degree_three_shares_in_pairs() -> None:
 
 
 def test_budget_is_the_top_of_the_bucket() -> None:
-    # Degree 4 needs four chunks, which hold degree 5: four tuples share.
+    # Degree 4 needs 4 chunks, which allow degree 5: four tuples share a column.
     d = describe(lambda t: (t.every_row(t.x**4), [t.send(A, [t.x]) for _ in range(5)]))
     assert (d.log_quotient_chunks, layout(d)) == (2, [("a", 4), ("a", 1)])
 
@@ -86,7 +86,7 @@ def test_locals_first_then_buses_by_first_appearance() -> None:
 def test_degrees_of_fields_and_counts_decide() -> None:
     def define(t: TableBuilder) -> None:
         t.send(A, [5])  # denominator of degree 0
-        t.send(A, [t.x * t.y])  # of degree 2: together 1 + 2 = 3
+        t.send(A, [t.x * t.y])  # denominator of degree 2: together 1 + 2 = 3
         t.send(A, [6])  # still 3
         t.send(A, [t.z])  # would be 4
         t.send(A, [7], t.x * t.y * t.z, weight=1)  # a count of degree 3 over a denominator of degree 0: 3 + 1 = 4

@@ -15,7 +15,7 @@ from tests.kernels.words import random_words
 
 @pytest.fixture(autouse=True, scope="module")
 def short_blocks():  # type: ignore[no-untyped-def]
-    """Blocks of four rows, so that small traces have several."""
+    """Set blocks to four rows, so that small traces have several."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(evaluation, "_BLOCK", 4)
         yield

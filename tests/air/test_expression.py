@@ -1,4 +1,4 @@
-"""Expressions mean what Python's operators say, and fold exactly as Plonky3's do."""
+"""Expressions have the meaning of Python's operators, and are simplified exactly as in Plonky3."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def value(expr: Expr, cells: list[int] = CELLS) -> int:
 
 
 def operations(draw_depth: int = 6) -> st.SearchStrategy:
-    """A tree of operations over cells and constants, as nested tuples."""
+    """Generate a tree of operations over cells and constants, as nested tuples."""
     leaf = st.one_of(st.tuples(st.just("cell"), st.integers(0, 2)), st.tuples(st.just("const"), words))
     return st.recursive(
         leaf,
@@ -36,7 +36,7 @@ def operations(draw_depth: int = 6) -> st.SearchStrategy:
 
 
 def build(dag: Dag, tree: tuple) -> tuple[Expr, int]:
-    """The expression of a tree, and its value by Python integers."""
+    """Return the expression of a tree, and its value by Python integers."""
     match tree:
         case ("cell", i):
             return dag.node(MAIN, i), CELLS[i]
@@ -58,7 +58,7 @@ def test_value_and_structure(tree: tuple) -> None:
     expr, expected = build(dag, tree)
     assert value(expr) == expected
     assert len(set(dag.nodes)) == len(dag.nodes)
-    assert build(dag, tree)[0].index == expr.index  # hash-consed: built again, it is the same node
+    assert build(dag, tree)[0].index == expr.index  # hash-consed: an equal expression is the same node
     for i, node in enumerate(dag.nodes):
         operands = children(node)
         constants = [dag.nodes[child][1] for child in operands if dag.nodes[child][0] == CONST]
@@ -74,7 +74,7 @@ def test_simplification_decides_the_degree() -> None:
     assert {expr.index for expr in same} == {x.index}
     assert [(x * 0).value, (0 * x).value, (x**0).value, (dag.constant(5) - 7).value] == [0, 0, 1, P - 2]
     assert dag.nodes[(0 - x).index] == (NEG, x.index, 0)
-    assert dag.nodes[(x - x).index] == (SUB, x.index, x.index)  # not folded: Plonky3 does not compare either
+    assert dag.nodes[(x - x).index] == (SUB, x.index, x.index)  # not simplified, as in Plonky3
     cube = x**3 - x * 0
     assert node_degrees(dag.nodes)[cube.index] == 3
 

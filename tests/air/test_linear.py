@@ -1,4 +1,4 @@
-"""Linear forms, and every form of multiplicity, by the values they take on a trace."""
+"""Linear forms, and every form of multiplicity, by their values on a trace."""
 
 from collections.abc import Callable
 
@@ -22,7 +22,7 @@ def message_of(
     count: Callable[..., Expr | int],
     weight: int = 9,
 ) -> tuple[list[int], int]:
-    """The elements and the count that one row of ``cells`` sends."""
+    """Return the elements and the count that one row of ``cells`` sends."""
 
     class Sender(Air):
         columns = (f"limb[{len(cells)}]",)
@@ -64,7 +64,7 @@ def test_multiplicities(form: Callable[..., Expr | int], expected: int) -> None:
     assert count == expected % P
 
     class Both(Air):
-        """Sends by the form, and takes back as often as its last column says."""
+        """A table that sends by the form and receives by the count in its last column."""
 
         columns = ("a", "b", "c", "back")
 

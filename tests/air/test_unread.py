@@ -1,4 +1,4 @@
-"""What no constraint and no message reads is told, and nothing else is."""
+"""Warnings name all columns and public values that no constraint or message reads, and nothing else."""
 
 import logging
 from pathlib import Path
@@ -21,7 +21,7 @@ GUEST = Path(__file__).parents[2] / "examples/guests/json.elf"
 
 
 class Careless(Air):
-    """Reads a half of what it has, by a constraint, by a message's field and by its multiplicity."""
+    """A table in which a constraint, a message's field and its multiplicity read half of the names."""
 
     columns = ("used", "field", "times", "lost", "limb[2]")
     preprocessed = ("kept", "gone")
@@ -34,7 +34,7 @@ class Careless(Air):
         t.first_row(t.used - t.public.first)
         t.transition(t.next.limb[1])
         t.receive(BUS, [t.field + t.kept], t.times, weight=1)
-        t.used * t.lost * t.public.last  # stated nowhere
+        t.used * t.lost * t.public.last  # an expression in no constraint
 
 
 class Silent(Air):
@@ -65,7 +65,7 @@ def test_what_is_declared_is_not_named() -> None:
 
 
 def test_a_table_without_a_constraint() -> None:
-    """It is none where its rows are preprocessed, and so part of the statement."""
+    """There is no warning if its rows are preprocessed, and so part of the statement."""
     assert reasons(Silent()) == ["table silent: it has no constraint"]
     assert reasons(memory.Memory()) == []
 
@@ -75,7 +75,7 @@ def test_the_tables_of_machine_and_examples_read_all_they_have() -> None:
     parts = [machine.air(number, tables=30, output_words=5, input_words=3) for number in (0, *TableNumber)]
     chips = [chip(lanes) for chip in CHIPS.values() for lanes in LANES]
     assert reasons(*parts, *chips, *fibonacci.tables(), *keccak.tables(), *memory.tables()) == []
-    assert Boundary.unread == ("shape",)  # it says which tables are verified
+    assert Boundary.unread == ("shape",)  # it identifies the verified tables
 
 
 def test_check_and_prove_warn(caplog: pytest.LogCaptureFixture) -> None:

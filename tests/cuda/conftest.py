@@ -1,6 +1,6 @@
-"""Tests marked ``gpu`` need an NVIDIA GPU: ``pytest -m gpu`` runs them, elsewhere they are skipped.
+"""Tests marked ``gpu`` need an NVIDIA GPU: ``pytest -m gpu`` runs them; without a GPU they are skipped.
 
-Kernels that tests compile without one are summed up at the end: `record_kernels`.
+The summary lists the kernels that tests compile without a GPU: `record_kernels`.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,11 +9,11 @@ import pytest
 
 from tests.cuda.nvrtc import Job, Kernel
 
-_COMPILED = "compiled kernels"  # a property of tests: architecture, number, most registers and stack, and whose
+_COMPILED = "compiled kernels"  # test property: architecture, number, maximum registers and stack with kernels
 
 
 def _missing() -> str | None:
-    """Why there is no GPU to test on."""
+    """Return the reason for having no GPU, if any."""
     cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
     try:
         return None if cupy.cuda.runtime.getDeviceCount() else "no GPU"
@@ -29,7 +29,7 @@ def gpu(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture
 def record_kernels(record_property) -> Callable[[Sequence[tuple[Job, Kernel]]], None]:  # type: ignore[no-untyped-def]
-    """A function that takes what `nvrtc.compile_all` returns, for the summary."""
+    """Return a function that records results of `nvrtc.compile_all` for the summary."""
 
     def record(kernels: Sequence[tuple[Job, Kernel]]) -> None:
         for job, kernel in kernels:

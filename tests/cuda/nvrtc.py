@@ -1,6 +1,6 @@
 """CUDA C++ to machine code without a GPU: NVIDIA's runtime compiler, from the wheel ``nvidia-cuda-nvrtc``.
 
-Also reads from the machine code what a kernel takes of a multiprocessor.
+Also reads a kernel's use of registers and stack from the machine code.
 """
 
 import ctypes
@@ -30,29 +30,29 @@ _INDEXED = 4  # format of an attribute that names a symbol
 
 
 class CompileError(Exception):
-    """What the compiler says of a source text that it does not take."""
+    """The compiler's messages about an invalid source text."""
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """What one kernel takes."""
+    """The resources of one kernel."""
 
     name: str
-    registers: int  # a thread
-    stack: int  # bytes a thread: spilled registers, arrays and calls
+    registers: int  # per thread
+    stack: int  # bytes per thread: spilled registers, arrays and calls
 
 
 @dataclass(frozen=True)
 class Job:
     """One compilation."""
 
-    title: str  # for people
+    title: str  # display name
     code: str  # CUDA C++, with everything that it includes
     architecture: str  # "sm_90"
 
 
 def require() -> None:
-    """Skips the calling test, or module of tests, where the compiler is not installed (see REQUIRE)."""
+    """Skip the calling test, or module of tests, if the compiler is not installed (see REQUIRE)."""
     if _library() is not None:
         return
     reason = "nvidia-cuda-nvrtc is not installed (the extra [test] has it for Linux)"
@@ -62,9 +62,9 @@ def require() -> None:
 
 
 def compile_all(jobs: Iterable[Job]) -> list[tuple[Job, Kernel]]:
-    """The kernels of all jobs, compiled by as many processes as there are processors: threads wait for each other.
+    """Compile all jobs, in one process per processor because the compiler's threads block each other.
 
-    Raises CompileError, naming the job, where one does not compile.
+    Raises CompileError, naming the job, for the first one that does not compile.
     """
     longest_first = sorted(jobs, key=lambda job: -len(job.code))
     with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
@@ -80,7 +80,7 @@ def _kernels_of(job: Job) -> list[Kernel]:
 
 
 def compile(code: str, architecture: str) -> bytes:
-    """A cubin, the ELF file that a GPU of this architecture loads. Raises CompileError."""
+    """Return a cubin, the ELF file that a GPU of this architecture loads. Raises CompileError."""
     nvrtc, program = _nvrtc(), ctypes.c_void_p()
     _check(nvrtc.nvrtcCreateProgram(ctypes.byref(program), code.encode(), b"code.cu", 0, None, None))
     try:
@@ -93,7 +93,7 @@ def compile(code: str, architecture: str) -> bytes:
 
 
 def kernels(cubin: bytes) -> list[Kernel]:
-    """The kernels of a cubin.
+    """Return the kernels of a cubin.
 
     Its section ``.nv.info`` is a list of attributes (format, code, size, value), some of which give a symbol's
     registers or frame.
@@ -128,7 +128,7 @@ def kernels(cubin: bytes) -> list[Kernel]:
 
 @cache
 def _library() -> Path | None:
-    """Where the wheel has put the compiler."""
+    """Return the path of the library in the wheel."""
     try:
         spec = importlib.util.find_spec("nvidia.cu13")
     except ModuleNotFoundError:

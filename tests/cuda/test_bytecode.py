@@ -24,7 +24,7 @@ SEEDS = range(12)
 
 
 def draw_challenges(seed, air):
-    """Public values, prefixes, tau, alpha and terminal."""
+    """Return public values, prefixes, tau, alpha and terminal."""
     rng = random.Random(seed)
 
     def ext():
@@ -40,7 +40,7 @@ def draw_tables(seed):
 
 
 def matrices_of(air, rows, seed):
-    """Random main, preprocessed and permutation matrices."""
+    """Return random main, preprocessed and permutation matrices."""
     widths = (air.main_width, air.preprocessed_width, air.permutation_width)
     return [random_words((width, rows), seed + i) if width else None for i, width in enumerate(widths)]
 
@@ -50,7 +50,7 @@ def on_device(matrices):
 
 
 def program_of(air, interpreted=False):
-    """A quotient's, made anew."""
+    """Return a new program for a quotient."""
     made = source_cache.made_quotient(air)
     return source_cache.Program(made.bytecode, []) if interpreted else made
 
@@ -75,7 +75,7 @@ def test_quotient(seed, interpreted):
 
 
 def quotients(air, log_rows, interpreted=False):
-    """The CPU's and the GPU's, of random words."""
+    """Return the CPU's and the GPU's quotients of random words."""
     program, log_chunks = program_of(air, interpreted), air.log_quotient_chunks
     words, size = constants(program.bytecode, *draw_challenges(3, air)), 1 << (log_rows + log_chunks)
     matrices, expected = matrices_of(air, size, 3), np.empty((3, size), dtype=np.uint64)

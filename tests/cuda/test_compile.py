@@ -1,4 +1,4 @@
-"""Every kernel compiles for every generation of GPUs we run on, without a GPU, and keeps its values in registers."""
+"""Every kernel compiles for every supported generation of GPUs, without a GPU, and keeps its values in registers."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ def test_compiles(architecture, record_kernels):
     assert {kernel.name for job, kernel in kernels if job.title.startswith("ntt.cu")} == set(NTT)
     for job, kernel in kernels:
         assert 0 < kernel.registers <= 255, (job.title, kernel)
-        # A few spilled addresses are harmless, an array in local memory is not.
+        # A few spilled addresses are harmless; an array in local memory is slow.
         assert kernel.stack <= 256, (job.title, kernel)
 
 

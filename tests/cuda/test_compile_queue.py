@@ -1,4 +1,4 @@
-"""What a proof needs is compiled ahead: all of it, once, in the order in which it is needed. No GPU is needed here."""
+"""All kernels of a proof are compiled ahead, once, in the order of their use. No GPU is needed here."""
 
 import subprocess
 import sys
@@ -40,7 +40,7 @@ def jobs_of(air):
 
 
 class Gate:
-    """Notes what is compiled, once it may be."""
+    """A compiler stand-in that records the compiled texts, and waits for permission."""
 
     def __init__(self):
         self.open, self.begun, self.done = threading.Event(), threading.Event(), []
@@ -52,7 +52,7 @@ class Gate:
 
 
 def test_all_that_a_statement_needs_is_compiled(tmp_path, monkeypatch):
-    """By the texts that the rounds ask for: a quotient's, and those of lookups."""
+    """Compare with the texts that the rounds request: quotients and lookups."""
     monkeypatch.setenv("CUPY_CACHE_DIR", str(tmp_path))
     airs = open_program(FIB).statement_for((1000).to_bytes(8, "little")).descriptions
     done = []
@@ -72,7 +72,7 @@ def test_what_a_program_can_have_is_a_guess_at_what_it_has():
     guest = open_program(FIB)
     possible = set(possible_tables(guest.compiled()))
     has = set(guest.statement_for((1000).to_bytes(8, "little")).descriptions)
-    assert {air.name for air in has - possible} == {"boundary", "output_memory"}  # which depend on the run
+    assert {air.name for air in has - possible} == {"boundary", "output_memory"}  # tables that depend on the run
 
 
 def test_operations_come_first_and_quotients_last():
@@ -180,7 +180,7 @@ ahead.expect([], [Job(Turn.LOOKUPS, str(i), str(i)) for i in range(1000)])
 print(time.time())
 """
     ended = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
-    assert time.time() - float(ended) < 60  # and not 150
+    assert time.time() - float(ended) < 60  # instead of 150
 
 
 def test_a_process_says_what_it_waits_for():
@@ -218,7 +218,7 @@ def test_the_same_work_is_done_by_one_at_a_time():
 
 
 def test_the_same_work_is_not_waited_for_for_ever(monkeypatch):
-    """Whoever does it may have stopped."""
+    """The process that does the work may have stopped."""
     monkeypatch.setattr(files, "SAME_WORK", 0.1)
     inside = []
 

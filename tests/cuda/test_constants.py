@@ -1,4 +1,4 @@
-"""A number that a kernel and its host both know is the same in both texts. Needs neither a GPU nor CuPy."""
+"""Constants that a kernel and its host share are equal in both texts. Needs neither a GPU nor CuPy."""
 
 import ast
 import re
@@ -13,7 +13,7 @@ from graphprover.field import P
 from graphprover.kernels.cuda.sources import FOLDER
 from graphprover.protocol.hashing import DIGEST_WORDS, RATE_WORDS, ROUND_CONSTANTS
 
-# Constants of C++ by their file, and where Python has them: a module of kernels/cuda and a name in it.
+# C++ constants by file, with their counterparts: a module of kernels/cuda and a name in it.
 HOST = {
     "batch.cuh": {"ITEMS": ("multi_table", "ITEMS")},
     "block.cuh": {"WARP": ("generate", "WARP")},
@@ -32,7 +32,7 @@ HOST = {
     },
     "opening.cu": {name: ("opening", name) for name in ("THREADS", "WARPS", "TILE", "COLUMNS")},
 }
-# ... and those of the protocol.
+# ... and the constants of the protocol.
 PROTOCOL = {"field.cuh": {"P": P, "EPSILON": 2**64 % P}, "keccak.cuh": {"RATE": RATE_WORDS, "DIGEST": DIGEST_WORDS}}
 ALONE = {
     "block.cuh": {"ALL": "the mask of a warp's lanes"},
@@ -44,7 +44,7 @@ _ARITHMETIC = re.compile(r"[\w\s()+*/<-]+")
 
 
 def value(text: str, known: dict[str, int]) -> int | None:
-    """Of an expression of integers and known names, of C++ or Python; None for another."""
+    """Return the value of a C++ or Python expression of integers and known names; None for any other."""
     text = re.sub(r"\b(0x[0-9a-f]+|\d+)u?l{0,2}\b", r"\1", re.sub(r"\w+::", "", text)).replace("//", "/")
     if not _ARITHMETIC.fullmatch(text) or set(re.findall(r"\b[A-Za-z]\w*", text)) - set(known):
         return None
@@ -53,7 +53,7 @@ def value(text: str, known: dict[str, int]) -> int | None:
 
 
 def declared(file: str) -> Iterator[tuple[str, str]]:
-    """The names and expressions of the constants outside of functions."""
+    """Return the names and expressions of the constants outside of functions."""
     for line in re.findall(r"^constexpr \w+ ([^;]*);", (FOLDER / file).read_text(), flags=re.M):
         for part in re.split(r",\s*(?=[A-Z]\w* =)", line):
             name, expression = part.split(" = ")
@@ -62,7 +62,7 @@ def declared(file: str) -> Iterator[tuple[str, str]]:
 
 @cache
 def of_kernels(file: str) -> dict[str, int]:
-    """The constants of a file of C++ and of those it includes."""
+    """Return the constants of a C++ file and of its includes."""
     known: dict[str, int] = {}
     for name in re.findall(r'^#include "(.+)"$', (FOLDER / file).read_text(), flags=re.M):
         known |= of_kernels(name)
@@ -75,7 +75,7 @@ def of_kernels(file: str) -> dict[str, int]:
 
 @cache
 def of_host(module: str) -> dict[str, int]:
-    """The constants of a module of Python, which is not imported."""
+    """Return the constants of a Python module, which is not imported."""
     known: dict[str, int] = {}
     for node in ast.parse((FOLDER / f"{module}.py").read_text()).body:
         if isinstance(node, ast.Assign):
@@ -135,7 +135,7 @@ def test_folds() -> None:
     ],
 )
 def test_shared_memory_of_transforms(layout: str, words: int, name: str) -> None:
-    """What the host asks for is what a kernel lays out in these words: its last table ends there."""
+    """The host requests exactly the words that the kernel lays out: its last table ends there."""
     assert layout in (FOLDER / "ntt.cu").read_text()
     assert not name or of_host("ntt")[name] == 8 * words
 

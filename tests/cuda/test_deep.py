@@ -26,7 +26,7 @@ def test_inverse_denominators(log_size):
 
 
 def test_denominators_of_many_domains():
-    """More than one launch takes."""
+    """There are more domains than one launch accepts."""
     domains = [(i % 14, (i, 2**63 + 5, 2**64 - 2**33)) for i in range(70)]
     for (log_size, point), inverses in zip(domains, cuda.inverse_denominators(domains), strict=True):
         expected = np.empty((3, 1 << log_size), dtype=np.uint64)
@@ -53,7 +53,7 @@ def test_reduced_openings_of_a_height(log_rows, parts):
 
 @pytest.mark.parametrize("count", [3, 70])
 def test_reduced_openings_of_many_heights(count):
-    """At once, and more than one launch takes."""
+    """All heights at once, more than one launch accepts."""
     some = [height_of(1 + i % 13, [(1 + i % 20, 1 + i % 2), (2, 1), (1 + i % 7, 2)][: 1 + i % 3]) for i in range(count)]
     codewords = cuda.reduced_openings([height for height, _ in some], GAMMA)
     for codeword, (_, expected) in zip(codewords, some, strict=True):
@@ -61,7 +61,7 @@ def test_reduced_openings_of_many_heights(count):
 
 
 def height_of(log_rows, parts):
-    """Random matrices of these widths and points on the device, and the CPU's codeword."""
+    """Return random matrices of these widths and points on the device, and the CPU's codeword."""
     rows = 1 << log_rows
     matrices = [random_words((width, rows), width) for width, _ in parts]
     values = [[random_words((width, 3), i + j) for j in range(points)] for i, (width, points) in enumerate(parts)]

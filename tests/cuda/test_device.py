@@ -1,4 +1,4 @@
-"""The device: what it counts, what it says when memory ends, how it travels, and that threads may share it."""
+"""The device: its counts, its errors when memory is exhausted, pickling, and sharing between threads."""
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor

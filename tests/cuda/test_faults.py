@@ -1,4 +1,4 @@
-"""A GPU that fails at any allocation or launch of a proof: nothing is left behind, and nothing is silently wrong."""
+"""A GPU that fails at any allocation or launch of a proof: there is no leak, and no silently wrong result."""
 
 import gc
 import itertools
@@ -87,7 +87,7 @@ def test_a_device_is_lost_at_any_launch(statement, expected, monkeypatch) -> Non
 
 @pytest.mark.gpu
 def test_a_kernel_that_reads_where_nothing_is_loses_the_device() -> None:
-    """In a process of its own: no other test could use the GPU afterwards."""
+    """In a separate process, because no other test could use the GPU afterwards."""
     program = """
 from graphprover.device import DeviceLost
 from graphprover.device.cuda import device

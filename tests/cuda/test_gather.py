@@ -1,4 +1,4 @@
-"""What queries read on the device against the CPU, word by word."""
+"""Reads of queried rows on the device against the CPU, word by word."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ Block = list[tuple[np.ndarray, np.ndarray]]
 
 
 def gathered(blocks: list[Block], trees: list[tuple[Tree, np.ndarray]]) -> list[np.ndarray]:
-    """The arrays of the device, once they are known to be those of the CPU."""
+    """Return the arrays of the device after checking them against the CPU."""
     import cupy
 
     from graphprover.kernels.cuda import gather, merkle
@@ -94,7 +94,7 @@ def test_what_is_not_there() -> None:
     for index in (-1, 8):
         with pytest.raises(IndexError, match=r"are not in \[0, 8\)"):
             gather.gather([[(matrix, np.array([index]))]], [])
-    indices = np.array([8])  # in range of the first matrix that has them, not of the second
+    indices = np.array([8])  # in range of the first matrix, not of the second
     with pytest.raises(IndexError, match=r"are not in \[0, 8\)"):
         gather.gather([[(cupy.zeros((1, 16), dtype=np.uint64), indices), (matrix, indices)]], [])
     layers = merkle.allocate(8, 1)

@@ -1,4 +1,4 @@
-"""The kernels generated for tables compile for every generation of GPUs, without a GPU, and keep to their registers."""
+"""The kernels generated for tables compile for every generation of GPUs, without a GPU, within their registers."""
 
 from collections.abc import Iterable
 
@@ -21,11 +21,11 @@ from tests.vm.programs import everything
 nvrtc.require()
 
 EVERYWHERE = ("add", "ld", "mul")  # tables of the machine that are compiled for every architecture
-LANED = ("add", "addi_narrow", "ld", "sw", "ltu", "slli_0", "div")  # ... with several instructions a row
+LANED = ("add", "addi_narrow", "ld", "sw", "ltu", "slli_0", "div")  # ... with several instructions in a row
 
 
 class Wide(Air):
-    """A table of more lookups than one kernel takes."""
+    """A table with more lookups than one kernel accepts."""
 
     name = "wide"
     columns = ("flag", "cells[40]")
@@ -38,7 +38,7 @@ class Wide(Air):
 
 
 def jobs(airs: Iterable[AirDescription], architecture: str) -> list[Job]:
-    """The kernels of some tables, each text once."""
+    """Return the kernels of some tables, each text once."""
     titles: dict[str, str] = {}
     for air in airs:
         for code in (*made_lookups(air).texts, *made_quotient(air).texts):
@@ -47,10 +47,10 @@ def jobs(airs: Iterable[AirDescription], architecture: str) -> list[Job]:
 
 
 def check(kernels: list[tuple[Job, nvrtc.Kernel]], stack: int) -> None:
-    """Asserts that there are kernels, all with at most ``stack`` bytes of stack."""
+    """Assert that there are kernels, all with at most ``stack`` bytes of stack."""
     assert {kernel.name for _, kernel in kernels} == {"quotient", "lookups"}
     for job, kernel in kernels:
-        # Four blocks a multiprocessor, which then hide some of what is spilled.
+        # Four blocks per multiprocessor, which hide the latency of some spills.
         assert 0 < kernel.registers <= 128 and kernel.stack <= stack, (job.title, job.architecture, kernel)
 
 
@@ -58,7 +58,7 @@ def check(kernels: list[tuple[Job, nvrtc.Kernel]], stack: int) -> None:
 def test_compiles(architecture, record_kernels):
     airs = list(random_statement(3, tables=2, max_width=20, max_degree=5, interactions=8)[1].descriptions)
     examples = [air.describe() for name in packaged_names() for air in load_packaged(name).module.tables()]
-    # Keccak-f, which takes half a minute, is compiled with the machine's tables.
+    # Keccak-f, which takes 30 s, is compiled with the machine's tables.
     airs += [air for air in examples if air.main_width < 1000]
     airs += [Wide().describe(), *(CHIPS[name](1).describe() for name in EVERYWHERE)]
     kernels = nvrtc.compile_all(jobs(airs, architecture))
@@ -77,7 +77,7 @@ def test_some_tables_of_the_machine_compile(record_kernels):
 
 @pytest.mark.slow
 def test_every_table_of_the_machine_compiles(record_kernels):
-    """For one architecture, and those whose rd is rs1 by an example: they are like others, with one access less."""
+    """For one architecture; tables whose rd is rs1 by one example, as they only have one access less."""
     machine = Machine(everything(1))
     airs = [machine.air(number, tables=100, output_words=2, input_words=2) for number in (0, *TableNumber)]
     airs += [make(1) for name, make in CHIPS.items() if not name.endswith(IN_PLACE) or name == f"add{IN_PLACE}"]

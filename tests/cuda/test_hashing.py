@@ -62,7 +62,7 @@ def test_groups(log_arity: int) -> None:
 @pytest.mark.parametrize("log_leaves", [0, 1, 4, 7, 8, 9, 13, 14, 15, 17])
 @pytest.mark.parametrize("cap_height", [0, 3])
 def test_trees(log_leaves: int, cap_height: int) -> None:
-    """With row digests that join at some layers, above and below where one launch makes them all."""
+    """With row digests that join at some layers, above and below the layers of a single launch."""
     import cupy
 
     from graphprover.kernels.cuda import merkle

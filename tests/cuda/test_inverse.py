@@ -15,7 +15,7 @@ SIZES = (1, 2, 31, 32, 33, 255, 257, 2047, 2048, 2049, 4096, 5000, 70_001)
 
 
 def random_words(shape, seed):
-    """Canonical words, the extreme ones among them, none of them zero."""
+    """Return canonical nonzero words, including extreme ones."""
     rng = np.random.default_rng(seed)
     words = rng.integers(1, P, shape, dtype=np.uint64)
     extreme = np.array([1, 2, 2**32 - 1, 2**32, 2**63, P - 2**32, P - 2, P - 1], dtype=np.uint64)

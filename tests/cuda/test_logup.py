@@ -37,7 +37,7 @@ def expected_columns(air, bytecode, words, main, preprocessed):
 @pytest.mark.parametrize("seed", [seed for seed in SEEDS if seed % 9])
 @pytest.mark.parametrize("part", [1, generate.PART])
 def test_lookup_columns(seed, part, monkeypatch):
-    """Also in several kernels, which one after the other add to the sums of rows."""
+    """Also in several kernels, which add to the sums of rows one after another."""
     monkeypatch.setattr(generate, "PART", part)
     monkeypatch.setattr(source_cache, "lookup_program", source_cache.made_lookups)
     for air in lookup_tables(seed):
@@ -55,7 +55,7 @@ def test_lookup_columns(seed, part, monkeypatch):
 
 @pytest.mark.parametrize("count", [3, 64, 70])
 def test_many_tables(count):
-    """At once, and more than one launch takes."""
+    """All tables at once, more than one launch accepts."""
     some = [(seed, air) for seed in SEEDS for air in lookup_tables(seed)]
     tau, tables, expected = (5, 6, 7), [], []
     for i in range(count):
@@ -72,7 +72,7 @@ def test_many_tables(count):
 
 
 def test_a_zero_denominator_is_reported():
-    """prefix - sum of field * tau^i is zero where tau is zero and the last field is the prefix."""
+    """prefix - sum of field * tau^i is zero if tau is zero and the last field is the prefix."""
     from graphprover.air import Air, Bus
 
     class Sender(Air):

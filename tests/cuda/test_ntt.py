@@ -20,7 +20,7 @@ def extended(source: np.ndarray, log_blowup: int) -> np.ndarray:
 
 
 def coset_lde(source: Any, log_chunks: int, log_blowup: int, shift: int, bit_reversed_source: bool) -> Any:
-    """Of one matrix."""
+    """Return the extension of one matrix."""
     from graphprover.kernels.cuda import ntt
 
     [target] = ntt.coset_ldes([source], [log_chunks], log_blowup, shift, bit_reversed_source)
@@ -70,7 +70,7 @@ def test_chunks(log_size: int, log_chunks: int) -> None:
 
 @pytest.mark.parametrize("log_size", [21, 22, 24, 25, 26])
 def test_large(log_size: int) -> None:
-    """One column, which alone is longer than the table of any pass."""
+    """One column, which is longer than the table of any pass."""
     import cupy
 
     source = random_words(log_size, 1, 1 << log_size)
@@ -79,7 +79,7 @@ def test_large(log_size: int) -> None:
 
 
 def test_many_matrices() -> None:
-    """At once: short ones, which share launches, more than one launch takes; and long ones."""
+    """All at once: short ones, which share launches, more than one launch accepts; and long ones."""
     import cupy
 
     from graphprover.kernels.cuda import launch, ntt
@@ -93,7 +93,7 @@ def test_many_matrices() -> None:
 
 
 def test_many_matrices_in_chunks() -> None:
-    """Long ones of one length share what does not depend on their chunks."""
+    """Long matrices of equal length share the data that does not depend on their chunks."""
     import cupy
 
     from graphprover.kernels.cuda import launch, ntt

@@ -1,4 +1,4 @@
-"""What is seen of a proof by a GPU: its tasks one after another on one stream, and all that it has counted."""
+"""Observation of a proof by a GPU: tasks one after another on one stream, and all counts."""
 
 import gc
 
@@ -40,7 +40,7 @@ def test_tasks_follow_each_other_on_the_stream(made: bool, device) -> None:  # t
     seen = seen_of(statement, device)
     for task in seen.tasks:
         assert task.device_start <= task.device_end and task.start <= task.end
-        assert task.device_start > task.start - CLOSE  # nothing is done before it is enqueued
+        assert task.device_start > task.start - CLOSE  # the device starts no task before it is enqueued
         assert 0 <= task.waited <= task.end - task.start
     for before, after in zip(seen.tasks, seen.tasks[1:], strict=False):
         assert before.end <= after.start and before.device_end <= after.device_start + 1e-6
@@ -56,7 +56,7 @@ def test_tasks_follow_each_other_on_the_stream(made: bool, device) -> None:  # t
 
 def test_memory_is_that_of_the_pool(device) -> None:  # type: ignore[no-untyped-def]
     statement = example(keccak)
-    prove(statement, parameters=FEW, device=device)  # which leaves tables by size
+    prove(statement, parameters=FEW, device=device)  # which caches tables by size
     gc.collect()
     seen = seen_of(statement, device)
     assert seen.memory.before <= min(task.held for task in seen.tasks)
@@ -65,7 +65,7 @@ def test_memory_is_that_of_the_pool(device) -> None:  # type: ignore[no-untyped-
 
 
 def test_observing_does_not_double_the_time(device) -> None:  # type: ignore[no-untyped-def]
-    """It costs the host an event and two readings of counts and memory a task: 40 µs on an idle host."""
+    """An observation costs an event and two readings of counts and memory a task: 40 µs on an idle host."""
     prepared = prepare(example(keccak), parameters=FEW)
 
     def seconds() -> float:
@@ -84,6 +84,6 @@ def test_observing_does_not_double_the_time(device) -> None:  # type: ignore[no-
 
 
 def test_ranges_of_nvtx(device) -> None:  # type: ignore[no-untyped-def]
-    """They open and close; a profiler shows them."""
+    """The ranges open and close; a profiler shows them."""
     with device.profiled("quotient"), device.profiled("0.table"), device.task():
         pass

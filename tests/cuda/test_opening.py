@@ -50,7 +50,7 @@ def test_evaluate(log_rows, log_blowup, width, points):
 
 @pytest.mark.parametrize("count", [2, 63, 64, 65, 130])
 def test_evaluate_many(count):
-    """More matrices than one launch takes, of all kinds of shapes."""
+    """More matrices than one launch accepts, of many shapes."""
     shapes = [(1 + i % 37, 1 << i % 13, 1 + i % 3) for i in range(count)]
     matrices = [random_words((width, 2 * rows), i) for i, (width, rows, _) in enumerate(shapes)]
     weights = [[random_words((3, rows), i + j) for j in range(points)] for i, (_, rows, points) in enumerate(shapes)]

@@ -1,4 +1,4 @@
-"""The pool of a GPU's memory: it grows, keeps, stays below its limit, and gives back what others need."""
+"""The pool of a GPU's memory grows, caches blocks, stays below its limit, and returns memory that others need."""
 
 import os
 import subprocess
@@ -22,7 +22,7 @@ alone = pytest.mark.skipif("PYTEST_XDIST_WORKER" in os.environ, reason="needs al
 
 @pytest.fixture(params=["rmm", "cupy"])
 def pool(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """A new one, by RMM and by CuPy."""
+    """Return a new pool, by RMM and by CuPy."""
     import cupy
 
     from graphprover.kernels.cuda.memory import Pool
@@ -45,7 +45,7 @@ def pool(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
 
 
 def python(text: str, *arguments: object, **environment: str) -> "subprocess.CompletedProcess[str]":
-    """Another process."""
+    """Start another process."""
     return subprocess.run(
         [sys.executable, "-c", text, *map(str, arguments)],
         env=os.environ | {"PYTHONPATH": PATH} | environment,
@@ -226,7 +226,7 @@ with dask.config.set({"graphprover.pool": 1 << 30}), admission.admitted(device(0
 
 
 def test_an_idle_process_gives_its_memory_to_one_that_waits(tmp_path: Path) -> None:
-    """By the ledger: one keeps much beyond its proofs, and the other is admitted before its patience ends."""
+    """By the ledger: an idle process holds memory, and the other is admitted before its patience ends."""
     keeper = subprocess.Popen(
         [sys.executable, "-c", KEEPER],
         env=os.environ | {"PYTHONPATH": PATH, "TMPDIR": str(tmp_path), "XDG_RUNTIME_DIR": ""},

@@ -1,4 +1,4 @@
-"""Whole proofs: a GPU gives the bytes that the CPU gives, on every executor, and they verify."""
+"""Whole proofs: a GPU gives the same bytes as the CPU on every executor, and they verify."""
 
 import pytest
 
@@ -27,7 +27,7 @@ def test_examples(module, device) -> None:  # type: ignore[no-untyped-def]
     device.usage.clear()
     assert prove(statement, executor="sync", parameters=FEW, device=device) == expected
     assert prove(statement, executor="threads", parameters=FEW, device=device) == expected
-    assert device.usage["extend"].launches >= 2 * len(tables)  # it ran there
+    assert device.usage["extend"].launches >= 2 * len(tables)  # the proof ran on the device
     verify(expected, statement, security=0)
 
 

@@ -1,4 +1,4 @@
-"""What stays on a GPU: whoever reads it elsewhere, in whatever thread, reads what it will be."""
+"""Data that stays on a GPU: a read from any thread gives the final contents."""
 
 import pickle
 from collections.abc import Callable
@@ -29,7 +29,7 @@ def device() -> Any:
 
 @pytest.fixture
 def spin() -> Callable[[], None]:
-    """Keeps the current stream busy for about half a second."""
+    """Keep the current stream busy for about 0.5 s."""
     import cupy
 
     kernel = cupy.RawKernel(SPIN, "spin")
@@ -38,7 +38,7 @@ def spin() -> Callable[[], None]:
 
 
 def elsewhere(function: Callable[[], Any]) -> Any:
-    """In a thread that has never heard of the device."""
+    """Run in a thread that has not used the device."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(function).result()
 
@@ -47,7 +47,7 @@ def test_it_is_read_when_it_is_computed_and_not_later(device: Any, spin: Callabl
     import cupy
 
     words = random_words(1, 3, 1 << 16)
-    pickle.dumps(resident(device, [device.load(words)]))  # whatever is made once is made
+    pickle.dumps(resident(device, [device.load(words)]))  # creates everything that is created once
     with device.task():
         late = cupy.zeros(words.shape, dtype=words.dtype)
         source = device.load(words)

@@ -1,4 +1,4 @@
-"""What is generated for a table is kept for the next process, and is what would be made anew. No GPU is needed here."""
+"""The text generated for a table is cached for other processes, and equals a new one. No GPU is needed here."""
 
 import random
 
@@ -23,13 +23,13 @@ def folder(tmp_path, monkeypatch):
 
 
 def forget():
-    """As a new process knows nothing."""
+    """Clear all caches, as in a new process."""
     for known in (source_cache.lookup_program, source_cache.quotient_program, source_cache._tell_once):
         known.cache_clear()
 
 
 def counted(monkeypatch):
-    """The tables for which something is made from now on."""
+    """Return the list of tables for which texts are generated from now on."""
     made = []
     for name in ("made_lookups", "made_quotient"):
         make = getattr(source_cache, name)
@@ -43,7 +43,7 @@ def texts_of(airs):
 
 
 def words(bytecode, air):
-    """The constants of a proof, and all else that kernels read of a bytecode."""
+    """Return the constants of a proof, and all other inputs of kernels from a bytecode."""
     rng = random.Random(1)
 
     def ext():

@@ -1,4 +1,4 @@
-"""The statements that are generated for quotients mean what the bytecode does: Python runs them, without a GPU."""
+"""The C++ statements generated for quotients have the meaning of the bytecode: Python runs them, without a GPU."""
 
 import random
 import re
@@ -52,7 +52,7 @@ NAMES: dict[str, Any] = {
 
 
 def python(text: str) -> str:
-    """The kernel's statements behind those that say which row it is; ``result`` is what it stores."""
+    """Return the kernel's statements after the choice of the row, in Python; ``result`` is the stored value."""
     lines = []
     for line in text[text.index("u64 inverse_vanishing = ") :].splitlines()[1:-1]:
         indent = " " * (len(line) - len(line.lstrip()) - 4)
@@ -68,7 +68,7 @@ def python(text: str) -> str:
 
 
 def statement(text: str) -> str:
-    """One of C++ in Python."""
+    """Return one C++ statement in Python."""
     text = re.sub(r"^(u64|Ext|ExtSum|Sum) ", "", text.strip())
     text = re.sub(r"^if \(index < size\) ext::store\(target, size, index, (.*)\)$", r"result = \1", text)
     text = re.sub(r"\.a(\d)\b", r"[\1]", text).replace("= {}", "= sums_start()").replace("ull", "")
@@ -83,7 +83,7 @@ class Selectors:
 
 
 def check(air: AirDescription, seed: int) -> int:
-    """Compares the kernels with the CPU's, for random words; gives how many kernels there are."""
+    """Compare the kernels with the CPU's for random words, and return the number of kernels."""
     rng, bytecode, log_chunks = random.Random(seed), quotient_bytecode(air), air.log_quotient_chunks
     size = 1 << (LOG_ROWS + log_chunks)
     widths = (air.main_width, air.preprocessed_width, air.permutation_width)
@@ -111,7 +111,7 @@ def check(air: AirDescription, seed: int) -> int:
         result = None
         values = Selectors(selectors[:, row].tolist())
         block = row >> LOG_ROWS << LOG_ROWS
-        following = block + (row - block + 1) % 2  # of two rows, in bit-reversed order
+        following = block + (row - block + 1) % 2  # two rows, in bit-reversed order
         for program, table in zip(programs, tables, strict=True):
             scope = {
                 **NAMES, **flat, **{f"{name}_rows": size for name in flat}, "words": words.tolist(), "row": row,

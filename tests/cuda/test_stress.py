@@ -1,6 +1,6 @@
-"""Hazards of memory and of streams: many proofs at once, hardly any memory, garbage in every block, random frees.
+"""Hazards of memory and streams: many proofs at once, little memory, garbage in every block, random frees.
 
-Whatever happens, the bytes are the CPU's.
+In every case the bytes are the CPU's.
 """
 
 import random
@@ -30,9 +30,9 @@ from tests.naive_device import NaiveDevice
 from tests.random_statements import random_statement
 
 THREADS = 8
-MANY_TABLES = -1  # in place of a seed: sixteen tables, small ones and large ones
-SEEDS = (*range(20), MANY_TABLES)  # of random statements
-SPARE = (1.1, 1.25, 1.5, 2.0)  # multiples of the planned memory, the first of which that suffices is taken
+MANY_TABLES = -1  # instead of a seed: 16 tables, small and large
+SEEDS = (*range(20), MANY_TABLES)  # seeds of random statements
+SPARE = (1.1, 1.25, 1.5, 2.0)  # multiples of the planned memory; the first sufficient one is used
 
 
 @cache
@@ -49,7 +49,7 @@ def proved(seed: int, device: Any) -> Proof:
 
 @cache
 def expected(seed: int) -> Proof:
-    """The CPU's proof."""
+    """Return the CPU's proof."""
     return proved(seed, CpuDevice(1))
 
 
@@ -62,13 +62,13 @@ def _device() -> Any:
 
 @pytest.fixture
 def device() -> Any:
-    """A GPU of these tests alone."""
+    """Return a GPU for these tests only."""
     return _device()
 
 
 @contextmanager
 def memory(device: Any, other: Any) -> Iterator[None]:
-    """The device takes its memory from elsewhere."""
+    """Let the device allocate memory from another source."""
     before, device.memory = device.memory, other
     try:
         yield
@@ -77,13 +77,13 @@ def memory(device: Any, other: Any) -> Iterator[None]:
 
 
 class Elsewhere:
-    """What admission asks of a device's memory: there is enough."""
+    """A stand-in for the device's memory in admission, with enough memory."""
 
     identity, keeps, total = "elsewhere", False, 1 << 40
 
 
 class Limited(Elsewhere):
-    """A pool of its own of at most ``limit`` bytes."""
+    """A separate pool of at most ``limit`` bytes."""
 
     def __init__(self, kind: str, limit: int) -> None:
         if kind == "cupy":
@@ -113,11 +113,10 @@ class Limited(Elsewhere):
 
 
 class Garbage(Elsewhere):
-    """The device's own memory, but every block is full of garbage when it is given and again when it is given back.
+    """The device's memory, with every block filled with garbage at its allocation and again when it is freed.
 
-    Both are enqueued on the stream that the block was allocated on, where its next owner may begin to write. Some
-    blocks are kept for a while and given back out of order, and blocks that nobody asked for come in between, so that
-    addresses change hands.
+    Both fills are enqueued on the stream of the allocation, on which the block's next owner may begin to write. Some
+    blocks are freed late and out of order, and unused blocks are allocated in between, so that addresses change owners.
     """
 
     KEPT = 40
@@ -155,7 +154,7 @@ class Garbage(Elsewhere):
 
 
 class _Owner:
-    """What an array keeps alive; its end is the block's."""
+    """The owner of an array's block: its end frees the block."""
 
 
 @pytest.mark.gpu
@@ -170,7 +169,7 @@ def test_many_proofs_at_once(device: Any) -> None:
 @pytest.mark.parametrize("kind", ["cupy", "rmm"])
 def test_hardly_more_memory_than_planned(kind: str, device: Any) -> None:
     parameters, statement = stated(MANY_TABLES)
-    assert proved(MANY_TABLES, device) == expected(MANY_TABLES)  # what is kept by size is not in the limit
+    assert proved(MANY_TABLES, device) == expected(MANY_TABLES)  # the limit does not include tables cached by size
     planned = make_plan(prepare(statement, parameters=parameters).layout, device.log_batch_rows).peak_bytes(1)
     with memory(device, Limited(kind, planned // 4)), pytest.raises(MemoryError, match=r"^\w+ of "):
         proved(MANY_TABLES, device)
@@ -211,7 +210,7 @@ def test_garbage_in_every_block_of_many_proofs_at_once(device: Any) -> None:
 
 
 def operations(device: Any, seed: int, max_log_height: int = 10) -> list[tuple[str, np.ndarray]]:
-    """What a device's operations give for random shapes and words, on the host."""
+    """Return the results of a device's operations for random shapes and words, on the host."""
     rng = random.Random(seed)
     found: list[tuple[str, np.ndarray]] = []
 

@@ -1,4 +1,4 @@
-"""Traces that the GPU makes are the CPU's, word for word, and the record is all that goes up."""
+"""The GPU's traces equal the CPU's, word for word, and only the record is uploaded."""
 
 from dataclasses import replace
 
@@ -65,7 +65,7 @@ def test_pieces_of_columns(size, device) -> None:  # type: ignore[no-untyped-def
 
 @pytest.mark.parametrize("size", [1, 31, 16_384, 100_001])
 def test_entries(size, device) -> None:  # type: ignore[no-untyped-def]
-    """Few and many of them are different, more than a block counts by itself."""
+    """Few and many distinct entries, more than one block counts alone."""
     entries = np.random.default_rng(size).integers(0, [3, 50_000][size > 50_000], size, dtype=np.uint32)
     expected = np.ones(50_000, dtype=np.uint64)
     count_entries(CpuDevice(1), entries, expected)
@@ -89,14 +89,14 @@ def test_replayed_cycle_ranges_with_late_accesses(device) -> None:  # type: igno
 
 @pytest.mark.parametrize("blocks", [16, 4, 1])
 def test_replayed_cycle_ranges_of_many_intervals(blocks, device, monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    """A cycle range again and again, as if it were a long run: in blocks of several threads, which go apart."""
+    """One cycle range repeatedly, like a long run: in blocks of several threads, which diverge."""
     expected = test_tape.repeated(test_tape.case(test_tape.PROGRAMS["everything"], 0, 2048), 3_000)
     monkeypatch.setattr("graphprover.vm.kernels.cuda.tape._BLOCKS", blocks)
     same_cycle_range(device, expected)
 
 
 def same_cycle_range(device, expected) -> None:  # type: ignore[no-untyped-def]
-    """What the device makes of a cycle range is what it should be."""
+    """Assert that the device's result for a cycle range is correct."""
     with device.task():
         counts, late, refused = (words.get() for words in test_tape.counted(device, expected))
         cycles = test_tape.written(device, expected)
@@ -110,7 +110,7 @@ def same_cycle_range(device, expected) -> None:  # type: ignore[no-untyped-def]
 @pytest.mark.parametrize(("program", "later"), test_bumps.CASES)
 @pytest.mark.parametrize("block", [1, 256, 1 << 12])
 def test_bumps_of_late_accesses(program, later, block, device, monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    """By blocks that look at so many cycles."""
+    """In blocks of this number of cycles."""
     monkeypatch.setitem(sources._DEFINES, "bumps.cu", sources._DEFINES["bumps.cu"] | {"BLOCK_CYCLES": block})
     monkeypatch.setattr("graphprover.vm.kernels.cuda.bumps.BUMPS_CYCLES", block)
     sources.text.cache_clear()

@@ -1,4 +1,4 @@
-"""`graphprover warm` leaves nothing for a proof to compile, and a proof waits for the compiler where it must."""
+"""After `graphprover warm` a proof compiles nothing, and a proof waits for the compiler only where necessary."""
 
 import os
 import re
@@ -20,7 +20,7 @@ GUEST = "examples/guests/fib_iterative.elf"
 
 
 def test_a_proof_compiles_nothing_that_was_warmed(tmp_path):
-    """But for the table of the output, which depends on its length, and CuPy's own kernels of single operations."""
+    """Except the table of the output, which depends on its length, and CuPy's kernels of single operations."""
     kept = tmp_path / "kept"
     environment = os.environ | {"CUPY_CACHE_DIR": str(kept), "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
 
@@ -60,7 +60,7 @@ def test_a_proof_whose_kernels_were_compiled_ahead_compiles_none(device):
 
 
 def test_quotients_are_interpreted_until_their_kernels_are_there(device, monkeypatch):
-    """The bytes are the same; lookups are waited for."""
+    """The bytes are equal; the proof waits only for lookups."""
     from graphprover.kernels.cuda import warm
 
     parameters, statement = random_statement(7002, tables=3, interactions=8)
@@ -88,5 +88,5 @@ def test_an_error_of_the_compiler_names_the_table(device):
 
 
 def names(file):
-    """The words in a file of machine code."""
+    """Return the words in a file of machine code."""
     return re.findall(rb"[a-z_]+", file.read_bytes())

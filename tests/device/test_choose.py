@@ -1,4 +1,4 @@
-"""Devices by name; a GPU that is asked for and not there is an error, never another device."""
+"""Devices by name; a request for a missing GPU is an error, without a fallback."""
 
 import pytest
 

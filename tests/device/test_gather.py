@@ -1,4 +1,4 @@
-"""What a device reads at the end of a proof, by plain indexing."""
+"""A device's reads at the end of a proof against plain indexing."""
 
 import numpy as np
 import pytest

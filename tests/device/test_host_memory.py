@@ -1,4 +1,4 @@
-"""How much of the host's memory there is for a process: what its control groups leave."""
+"""The host memory available to a process within its control groups."""
 
 import os
 from pathlib import Path
@@ -15,7 +15,7 @@ PHYSICAL = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     "groups, files, expected",
     [
         ("0::/a/b\n", {"a/b/memory.max": "max", "a/memory.max": "5000", "memory.max": "9000"}, 5000),
-        ("0::/../../docker/1\n", {"memory.max": "7000"}, 7000),  # as a container may see its own
+        ("0::/../../docker/1\n", {"memory.max": "7000"}, 7000),  # as a container may see its control group
         ("0::/\n", {"memory.max": "max"}, PHYSICAL),
         ("5:cpu:/x\n4:memory:/x/y\n0::/\n", {"memory/x/y/memory.limit_in_bytes": "4000"}, 4000),
         ("4:cpu,memory:/host/only\n", {"memory/memory.limit_in_bytes": "3000"}, 3000),

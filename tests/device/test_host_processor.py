@@ -1,4 +1,4 @@
-"""What a process gets of the host's processor, and what its control groups allow it."""
+"""The host processors available to a process within its control groups."""
 
 import threading
 import time
@@ -16,7 +16,7 @@ ALL = available_threads()
 
 
 def tree(root: Path, groups: str, files: dict[str, str]) -> None:
-    """Files of the system below a folder."""
+    """Write system files below a folder."""
     for name, text in {"proc/self/cgroup": groups, **files}.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
@@ -31,7 +31,7 @@ def tree(root: Path, groups: str, files: dict[str, str]) -> None:
             Throttled(6, 5.0),
             0.5,
         ),
-        ("0::/\n", {"cpu.stat": "usage_usec 9\n", "cpu.max": "max 100000\n"}, None, ALL),  # of the host itself
+        ("0::/\n", {"cpu.stat": "usage_usec 9\n", "cpu.max": "max 100000\n"}, None, ALL),  # on the host
         ("4:cpu,cpuacct:/x\n0::/\n", {"cpu/cpu.stat": OLD_STAT, "cpu/x/cpu.stat": OLD_STAT}, Throttled(4, 1.0), ALL),
         ("4:cpu:/x\n", {f"cpu/x/{name}": text for name, text in QUOTA.items()}, None, 0.25),
         ("4:cpu:/\n", {"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, None, ALL),

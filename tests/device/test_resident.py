@@ -1,4 +1,4 @@
-"""What stays on a worker: Dask knows its size, and moves, spills and drops it as it likes."""
+"""Data that stays on a worker: Dask knows its size, and can move, spill and drop it."""
 
 import os
 import pickle
@@ -28,7 +28,7 @@ def arrays(seed: int) -> list[np.ndarray]:
 
 
 def read(kept: Resident) -> tuple[int, list[np.ndarray], bool]:
-    """Where it is read, what it holds, and whether its device is the one that this process has."""
+    """Return where it is read, its contents, and whether its device is this process's device."""
     return os.getpid(), list(kept.arrays), kept.device is pickle.loads(pickle.dumps(CpuDevice(1)))
 
 
@@ -53,7 +53,7 @@ def test_a_worker_has_what_another_has_made(client: Client) -> None:
     assert len(client.who_has(kept)[kept.key]) == 2
     key = kept.key
     del kept
-    while key in client.nbytes(summary=False):  # until the scheduler has heard that nobody needs it
+    while key in client.nbytes(summary=False):  # until the scheduler knows that it is unused
         pass
 
 

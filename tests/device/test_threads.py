@@ -1,4 +1,4 @@
-"""The thread budget: never more at once, all pieces done once, errors passed on."""
+"""The thread budget: never exceeded, every part done once, errors passed on."""
 
 import threading
 import time
@@ -11,7 +11,7 @@ from graphprover.kernels.cpu.parallel import split_columns
 
 
 class Counter:
-    """How many run now, and the most that ever did."""
+    """The number of running parts, and its maximum."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -54,7 +54,7 @@ def test_free_threads_help() -> None:
 
     def piece(first: int, last: int) -> None:
         with running:
-            both.wait()  # passes only when two pieces run at once
+            both.wait()  # passes only if two parts run at the same time
 
     with threads.task():
         threads.split(piece, 2, 1)
@@ -77,7 +77,7 @@ def test_a_thread_that_gets_free_later_helps() -> None:
             ending.set()
             assert ended.wait(10)
         else:
-            both.wait()  # passes only when two pieces run at once
+            both.wait()  # passes only if two parts run at the same time
 
     with ThreadPoolExecutor(1) as other:
         running = other.submit(small_task)
@@ -109,7 +109,7 @@ def test_no_threads_is_an_error() -> None:
 @pytest.mark.parametrize("count", [1, 2, 4])
 @pytest.mark.parametrize(("columns", "rows"), [(1, 64), (103, 1 << 12), (103, 1 << 16), (0, 64), (5, 1 << 20)])
 def test_columns_are_split_into_all_of_them(columns: int, rows: int, count: int) -> None:
-    """Once each; one thread takes them all at once, and several get enough pieces to end together."""
+    """Each column once; one thread gets them all at once, several threads get small enough parts to end together."""
     pieces: list[tuple[int, int]] = []
     split_columns(Threads(count), lambda first, last: pieces.append((first, last)), columns, rows)
     assert sorted(column for first, last in pieces for column in range(first, last)) == list(range(columns))

@@ -1,4 +1,4 @@
-"""Changing single cells of a trace that holds."""
+"""Changes of single cells of a satisfying trace."""
 
 from collections.abc import Iterator, Sequence
 
@@ -13,9 +13,9 @@ Inputs = list[tuple[np.ndarray, list[int]]]
 
 
 def unnoticed(tables: Sequence[Air], inputs: Inputs, samples: int, seed: int = 0) -> list[tuple[str, str, int]]:
-    """Of ``samples`` cells a table (all if it has fewer), those whose change the debugger does not report.
+    """Return the sampled cells whose change the debugger does not report.
 
-    Each is (table, column, row).
+    Each is (table, column, row); ``samples`` cells of each table, or all if it has fewer.
     """
     rng = np.random.default_rng(seed)
     missed = []
@@ -31,17 +31,17 @@ def unnoticed(tables: Sequence[Air], inputs: Inputs, samples: int, seed: int = 0
 
 
 def stated(tables: Sequence[Air], inputs: Inputs) -> Statement:
-    """The statement of tables with these traces and public values."""
+    """Return the statement of tables with these traces and public values."""
     return Statement([Table(air, values, main) for air, (main, values) in zip(tables, inputs, strict=True)])
 
 
 def with_trace(tables: Sequence[Air], inputs: Inputs, index: int, main: np.ndarray) -> Statement:
-    """The statement with the trace of one table replaced."""
+    """Return the statement with the trace of one table replaced."""
     return stated(tables, [*inputs[:index], (main, inputs[index][1]), *inputs[index + 1 :]])
 
 
 def wrong_public_values(inputs: Inputs) -> Iterator[Inputs]:
-    """The inputs with each public value in turn increased by one."""
+    """Yield the inputs with each public value in turn increased by one."""
     for i, (main, values) in enumerate(inputs):
         for j in range(len(values)):
             changed = [*values[:j], values[j] + 1, *values[j + 1 :]]

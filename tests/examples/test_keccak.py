@@ -54,7 +54,7 @@ def test_degrees() -> None:
     assert [max(d.degrees[node] for node in d.constraints) for d in descriptions[:2]] == [3, 3]
     assert [d.log_quotient_chunks for d in descriptions] == [1, 1, 0, 0]
     assert descriptions[1].main_width == 2053
-    assert [len(d.lookups) for d in descriptions] == [9, 41, 1, 1]  # two lookups a column
+    assert [len(d.lookups) for d in descriptions] == [9, 41, 1, 1]  # two lookups per column
 
 
 @pytest.mark.parametrize("samples", [2, pytest.param(8, marks=pytest.mark.slow)])
@@ -62,7 +62,7 @@ def test_changed_cells_are_noticed(samples: int) -> None:
     inputs = keccak.prove_inputs(message(137))
     count = keccak_f.Even().view(inputs[2][0]).count
     missed = unnoticed(TABLES, inputs, samples)
-    assert all(table == "even" and not count[row] for table, _, row in missed)  # which numbers nobody looks up
+    assert all(table == "even" and not count[row] for table, _, row in missed)  # triples that no table looks up
 
 
 def test_wrong_public_values_are_noticed() -> None:
@@ -73,7 +73,7 @@ def test_wrong_public_values_are_noticed() -> None:
 
 
 def forge(length: int, change: Callable[..., None]) -> list:
-    """Findings after ``change`` wrote on the columns of the sponge; the xor table follows it."""
+    """Return the findings after ``change`` modified columns of the sponge; the xor table follows."""
     inputs = keccak.prove_inputs(message(length))
     main = inputs[0][0].copy()
     columns = sponge.Sponge().view(main)
@@ -83,7 +83,7 @@ def forge(length: int, change: Callable[..., None]) -> list:
 
 
 def set_byte(columns, row: int, byte: int, value: int) -> None:  # type: ignore[no-untyped-def]
-    """Writes a byte of the message, and the xor that goes with it."""
+    """Write a byte of the message, and the xor that belongs to it."""
     for i, nibble in enumerate((value & 15, value >> 4)):
         at = 2 * byte + i
         columns.message[at, row] = nibble
@@ -95,7 +95,7 @@ def test_a_changed_byte_breaks_the_chain() -> None:
     assert any("next rate[16][1]" in dict(f.cells) for f in found if isinstance(f, FailingConstraint))
 
     def consistently(c) -> None:  # type: ignore[no-untyped-def]
-        set_byte(c, 16, 5, 0x42)  # the lane that goes to the permutation without passing the queue
+        set_byte(c, 16, 5, 0x42)  # the lane that the permutation gets without the queue
 
     (finding,) = forge(300, consistently)
     assert isinstance(finding, UnbalancedBus) and "keccak-f" in finding.bus
@@ -103,7 +103,7 @@ def test_a_changed_byte_breaks_the_chain() -> None:
 
 def test_a_byte_out_of_range_is_no_byte() -> None:
     def carry(c) -> None:  # type: ignore[no-untyped-def]
-        c.message[2, 0] += 16  # the same byte as ever in a field element: 16 + 16 (n - 1)
+        c.message[2, 0] += 16  # the same byte as a field element: 16 + 16 (n - 1)
         c.message[3, 0] -= 1
 
     inputs = keccak.prove_inputs(b"\x00\xff" * 20)
@@ -116,11 +116,11 @@ def test_a_byte_out_of_range_is_no_byte() -> None:
 @pytest.mark.parametrize(
     ("row", "byte", "value"),
     [
-        (1, 2, 0x00),  # no padding begins
-        (1, 2, 0x81),  # it begins and ends at once, in the middle
+        (1, 2, 0x00),  # the padding does not start
+        (1, 2, 0x81),  # it starts and ends at once, in the middle
         (1, 2, 0x06),  # as in SHA-3
-        (1, 3, 0x01),  # it begins twice
-        (9, 0, 0xFF),  # something in between
+        (1, 3, 0x01),  # it starts twice
+        (9, 0, 0xFF),  # a nonzero byte in between
         (16, 7, 0x00),  # it does not end
     ],
 )
@@ -131,7 +131,7 @@ def test_padding_is_forced(row: int, byte: int, value: int) -> None:
 
 def test_the_message_ends_where_its_length_says() -> None:
     def later(c) -> None:  # type: ignore[no-untyped-def]
-        c.pad[2, 1] = 0  # what was 0x01 becomes a byte of the message
+        c.pad[2, 1] = 0  # the byte 0x01 becomes a byte of the message
         c.length[2:] += 1
 
     assert any("pad *" in f.label for f in forge(10, later))
@@ -155,7 +155,7 @@ def test_blocks_in_another_order_have_another_digest(order: list[int]) -> None:
     (main, _), *others = keccak.absorb(sponge.padded(message(300))[order], length)
     found = findings([(main, [*true[:8], length]), *others])
     assert any("public digest[0]" in dict(f.cells) for f in found)
-    assert len(found) == 8  # nothing else is wrong
+    assert len(found) == 8  # the only finding
 
 
 def test_blocks_swapped_in_the_table_alone_break_the_chain() -> None:
@@ -179,7 +179,7 @@ def test_a_block_skipped_in_the_table_alone_breaks_the_chain() -> None:
 
 @pytest.mark.parametrize("active", [0, 2])
 def test_every_call_is_answered_once(active: int) -> None:
-    """A permutation that is inactive answers nobody; nor does one answer twice."""
+    """An inactive permutation answers no call, and no permutation answers twice."""
     inputs = keccak.prove_inputs(message(200))
     main = inputs[1][0].copy()
     keccak_f.KeccakF().view(main).active[24:48] = active
@@ -196,7 +196,7 @@ def test_an_unasked_permutation_is_noticed() -> None:
 
 
 def test_a_message_without_an_end_is_none() -> None:
-    """All rows active: no row after the last block, where the digest would be bound."""
+    """All rows are active: there is no row after the last block, which would bind the digest."""
 
     def endless(c) -> None:  # type: ignore[no-untyped-def]
         c.active[:] = 1

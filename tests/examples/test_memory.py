@@ -37,7 +37,7 @@ def test_forgeries_are_noticed() -> None:
     inputs = memory.prove_inputs(b"seven!!")
     for changed in wrong_public_values(inputs):
         assert findings(changed)
-    # Free: what a row that reads nothing says it read.
+    # Unconstrained: address and value of a row without a read.
     off = {("reads", name, 7) for name in ("address", "value")}
     assert set(unnoticed(memory.tables(), inputs, samples=256)) == off
 

@@ -1,4 +1,4 @@
-"""Plonky3 proves and accepts the examples, and our verifier accepts what it proved."""
+"""Plonky3 proves and accepts the examples, and our verifier accepts its proofs."""
 
 from pathlib import Path
 

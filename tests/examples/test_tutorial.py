@@ -1,4 +1,4 @@
-"""The code in docs/tables.md runs, and prints what the page says."""
+"""The code in docs/tables.md runs, with the printed output of the page."""
 
 import contextlib
 import io
@@ -16,7 +16,7 @@ def test_the_page_runs() -> None:
         language, code = block.groups()
         if language == "python":
             output = io.StringIO()
-            line = text.count("\n", 0, block.start(2))  # so that labels quote the page's own lines
+            line = text.count("\n", 0, block.start(2))  # so that labels quote lines of the page
             with contextlib.redirect_stdout(output):
                 exec(compile("\n" * line + code, str(PAGE), "exec"), names)
             printed = output.getvalue()
@@ -27,5 +27,5 @@ def test_the_page_runs() -> None:
 
 
 def without_places(text: str) -> str:
-    """The text without the file and line before each line of code."""
+    """Return the text without the file and line before each line of code."""
     return re.sub(r"\S+:\d+: t\.", "t.", text)

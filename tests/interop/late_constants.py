@@ -1,7 +1,7 @@
-"""A forged proof: its table has constants that are chosen when every challenge is drawn.
+"""A forged proof whose table has constants chosen after all challenges are drawn.
 
-The prover starts the transcript from the binding of one table and hands out another one, which differs in constants.
-A verifier that takes the binding on faith accepts, though no trace satisfies the table.
+The prover starts the transcript from the binding of one table and publishes a table with other constants. A verifier
+that does not recompute the binding accepts, although no trace satisfies the table.
 """
 
 from collections.abc import Sequence
@@ -19,11 +19,11 @@ from tests.interop.case import Case
 from tests.interop.tables import PLAIN
 
 ROWS = 8
-PROMISED = (11, 12, 13)  # the constants that the binding has
+PROMISED = (11, 12, 13)  # the constants in the binding
 
 
 class Equal(Air):
-    """One column that is each of three constants on every row."""
+    """One column that equals each of three constants on every row."""
 
     columns = ("x",)
 
@@ -36,17 +36,16 @@ class Equal(Air):
 
 
 def equal(constants: Sequence[int]) -> Case:
-    """The statement with these constants, and a trace that satisfies no constraint."""
+    """Return the statement with these constants, and a trace that satisfies no constraint."""
     main = np.arange(1, ROWS + 1, dtype=np.uint64)[None] ** np.uint64(3)
     return Case(PLAIN, Statement([Table(Equal(constants), (), main)]))
 
 
 def forge() -> tuple[Case, Case, bytes]:
-    """The statement of the binding, the false one, and the payload that fits the latter.
+    """Return the statement of the binding, the false statement, and a payload that fits the latter.
 
-    The payload opens what it commits to, so that the folded constraints at ζ are all that is wrong with it:
-    Σ (x(ζ) − k_i) α^(2−i) must be Q(ζ) Z(ζ). For three constants k_i of the base field that is one equation in the
-    extension, which has three coordinates.
+    The payload opens its commitments, so only the folded constraints at ζ are wrong: Σ (x(ζ) − k_i) α^(2−i) must be
+    Q(ζ) Z(ζ). For three constants k_i of the base field it is one equation in the extension, with three coordinates.
     """
     promised = equal(PROMISED)
     payload = promised.prove()
@@ -62,7 +61,7 @@ def forge() -> tuple[Case, Case, bytes]:
 
 
 def coordinates(of: Ext, square: Ext, alpha: Ext) -> tuple[int, int, int]:
-    """The k for which k_0 ``square`` + k_1 ``alpha`` + k_2 is ``of``, by Cramer's rule."""
+    """Return the k with k_0 ``square`` + k_1 ``alpha`` + k_2 = ``of``, by Cramer's rule."""
     determinant = inv((square[1] * alpha[2] - square[2] * alpha[1]) % P)
     first = (of[1] * alpha[2] - of[2] * alpha[1]) * determinant % P
     second = (square[1] * of[2] - square[2] * of[1]) * determinant % P

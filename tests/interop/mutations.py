@@ -1,4 +1,4 @@
-"""Ways to spoil a proof: single bytes of its encoding, or single parts of its contents, encoded again."""
+"""Mutations of a proof: single bytes of its encoding, or single parts of its contents with a new encoding."""
 
 import dataclasses
 import random
@@ -12,7 +12,7 @@ from graphprover.protocol.proof import BatchProof, decode, encode
 
 
 def mutations(rng: random.Random, payload: bytes, layout: Layout, count: int) -> Iterator[bytes]:
-    """``count`` byte strings that differ from ``payload``."""
+    """Yield ``count`` byte strings that differ from ``payload``."""
     proof = decode(payload, layout)
     while count:
         mutant = _spoil_bytes(rng, payload) if rng.random() < 0.4 else _spoil_contents(rng, proof)
@@ -22,7 +22,7 @@ def mutations(rng: random.Random, payload: bytes, layout: Layout, count: int) ->
 
 
 def flipped(payload: bytes, count: int) -> Iterator[bytes]:
-    """The payload ``count`` times, each with one bit flipped, at places spread over all of it."""
+    """Yield the payload ``count`` times with one bit flipped, at positions spread over the payload."""
     for i in range(count):
         at = i * len(payload) // count
         yield payload[:at] + bytes([payload[at] ^ 1 << i % 8]) + payload[at + 1 :]
@@ -45,7 +45,7 @@ def _spoil_bytes(rng: random.Random, payload: bytes) -> bytes:
         return payload[:at]
     if kind == "extend":
         return payload + rng.randbytes(rng.choice((1, 8)))
-    # The first byte is the length of a cap, as every length a varint, here in more bytes than it needs.
+    # The first byte is the length of a cap, a varint, encoded here in more bytes than necessary.
     return bytes([payload[0] | 0x80, 0]) + payload[1:]
 
 
@@ -53,13 +53,13 @@ def _spoil_contents(rng: random.Random, proof: BatchProof) -> bytes:
     while True:
         try:
             return encode(_spoil(rng, proof))
-        # No encoding has None there, a word so large, or a row or an element of another length.
+        # A None, a word above 64 bits, or a row or element of another length has no encoding.
         except (AttributeError, OverflowError, TypeError, ValueError, struct.error):
             continue
 
 
 def _spoil(rng: random.Random, part: Any) -> Any:
-    """The part with one thing inside of it changed."""
+    """Return the part with one element of it changed."""
     if dataclasses.is_dataclass(part) and not isinstance(part, type):
         name = rng.choice(dataclasses.fields(part)).name
         return dataclasses.replace(part, **{name: _spoil(rng, getattr(part, name))})

@@ -1,4 +1,4 @@
-"""Plonky3's own prover and verifier, for the tables of a test: the Rust crate beside this file, built once."""
+"""Plonky3's own prover and verifier for the tables of a test: the Rust crate in this folder, compiled on first use."""
 
 import json
 import os
@@ -18,32 +18,32 @@ from graphprover.protocol.parameters import Parameters
 from graphprover.statement.statement import Table
 
 CRATE = Path(__file__).parent / "plonky3"
-REQUIRE = "GRAPHPROVER_REQUIRE_RUST"  # set to 1, a machine without Rust fails the tests instead of skipping them
+REQUIRE = "GRAPHPROVER_REQUIRE_RUST"  # if 1, tests fail on a machine without Rust instead of being skipped
 
 
 @cache
 def binary() -> Path:
-    """The crate's program, built on first use. Skips the calling test where there is no Rust (see REQUIRE)."""
+    """Compile the crate on first use and return its program. Skips the calling test without Rust (see REQUIRE)."""
     _cargo("build", "--release", "--locked", "--quiet")
     return CRATE / "target/release/graphprover-interop"
 
 
 @cache
 def sources() -> dict[str, Path]:
-    """The folder of each crate that the program is built from, in the release that it pins."""
-    binary()  # they are there then, those of other systems need not be
+    """Return the source folder of each crate that the program is compiled from, in the pinned release."""
+    binary()  # downloads the crates; crates for other systems may be missing
     options = ("--format-version", "1", "--locked", "--offline", "--filter-platform", "host-tuple")
     found = json.loads(_cargo("metadata", *options))
     return {package["name"]: Path(package["manifest_path"]).parent for package in found["packages"]}
 
 
 def write_statement(path: Path, parameters: Parameters, tables: Sequence[Table], label: str = "") -> None:
-    """Writes what the program reads as --statement; all tables have traces and public values."""
+    """Write a statement for the program's --statement option; all tables have traces and public values."""
     path.write_text(statement_json(parameters, tables, list(map(log_height, tables)), label))
 
 
 def write_traces(path: Path, tables: Iterable[Table]) -> None:
-    """Writes what the program reads as --traces."""
+    """Write traces for the program's --traces option."""
     with path.open("wb") as file:
         for table in tables:
             assert table.main is not None
@@ -52,7 +52,7 @@ def write_traces(path: Path, tables: Iterable[Table]) -> None:
 
 
 def log_height(table: Table) -> int:
-    """log2 of the rows of the table's trace."""
+    """Return log2 of the rows of the table's trace."""
     assert table.main is not None
     return table.main.shape[1].bit_length() - 1
 
@@ -69,7 +69,7 @@ class Files:
 def write_and_prove(
     folder: Path, parameters: Parameters, tables: Sequence[Table], label: str = "", *, threads: int = 1
 ) -> Files:
-    """Writes a statement and its traces into ``folder``, and has Plonky3 prove it."""
+    """Write a statement and its traces into ``folder``, and prove it with Plonky3."""
     files = Files(folder / "statement.json", folder / "traces.bin", folder / "plonky3.bin")
     write_statement(files.statement, parameters, tables, label)
     write_traces(files.traces, tables)
@@ -78,7 +78,7 @@ def write_and_prove(
 
 
 def prove(statement: Path, traces: Path, proof: Path, *, threads: int = 1, repeat: int = 1) -> dict[str, Any]:
-    """Plonky3 proves, ``repeat`` times; returns the seconds of each, and the peak memory of the process.
+    """Prove with Plonky3 ``repeat`` times; return the seconds of each proof, and the peak memory of the process.
 
     With more than one thread its grinding takes any nonce that passes, with one thread the least (``find_map_any`` in
     p3-challenger/src/hash_challenger.rs).
@@ -91,7 +91,7 @@ def prove(statement: Path, traces: Path, proof: Path, *, threads: int = 1, repea
 
 
 def verify(statement: Path, proof: Path) -> str | None:
-    """None if Plonky3 accepts, its reason if it rejects."""
+    """Return None if Plonky3 accepts, else its reason."""
     output = _run("verify", "--statement", statement, "--proof", proof)
     if output.returncode > 1:
         raise RuntimeError(output.stderr)
@@ -99,7 +99,7 @@ def verify(statement: Path, proof: Path) -> str | None:
 
 
 def verify_shards(folder: Path) -> str | None:
-    """`verify` of a sharded proof, as it was exported."""
+    """Return the verdict of `verify` on a sharded proof in exported form."""
     output = _run("verify", "--shards", folder)
     if output.returncode > 1:
         raise RuntimeError(output.stderr)
@@ -107,9 +107,10 @@ def verify_shards(folder: Path) -> str | None:
 
 
 def verify_all(proofs: Iterable[Sequence[Path]]) -> list[str | None]:
-    """`verify` for many proofs in one process, each given by its statement and file, or by those of all its shards.
+    """Return the verdicts of `verify` on many proofs in one process.
 
-    Quick where neighbours share statements.
+    Each proof is given by its statement and file, or by the statements and files of all its shards. Neighbouring proofs
+    of one statement are fast.
     """
     lines = "".join("\t".join(map(str, paths)) + "\n" for paths in proofs)
     output = _run("verify", "--list", "-", stdin=lines)
@@ -119,7 +120,7 @@ def verify_all(proofs: Iterable[Sequence[Path]]) -> list[str | None]:
 
 
 def verify_payloads(folder: Path, statement: Path, payloads: Iterable[bytes]) -> list[str | None]:
-    """`verify` for many proofs of one statement, written into ``folder`` first."""
+    """Return the verdicts of `verify` on many proofs of one statement, written into ``folder`` first."""
     files = []
     for i, payload in enumerate(payloads):
         files.append(folder / f"payload{i}.bin")
@@ -128,7 +129,7 @@ def verify_payloads(folder: Path, statement: Path, payloads: Iterable[bytes]) ->
 
 
 def transcript(statement: Path, *, traces: Path | None = None, proof: Path | None = None) -> list[str]:
-    """What Plonky3's challenger absorbs and squeezes while it proves ``traces`` or verifies ``proof``.
+    """Return the bytes that Plonky3's challenger absorbs and squeezes while it proves ``traces`` or verifies ``proof``.
 
     Lines ``start``, ``absorb`` or ``squeeze``, then hexadecimal bytes; neighbouring lines of one kind are joined.
     """
@@ -141,7 +142,7 @@ def transcript(statement: Path, *, traces: Path | None = None, proof: Path | Non
 
 
 def decode(proof: Path) -> dict[str, Any]:
-    """The proof as Plonky3 names its parts."""
+    """Return the proof with Plonky3's names of its parts."""
     output = _run("decode", "--proof", proof)
     if output.returncode:
         raise RuntimeError(output.stderr)
@@ -154,7 +155,7 @@ def _cargo(*arguments: str) -> str:
         if os.environ.get(REQUIRE) == "1":
             pytest.fail(f"{REQUIRE}=1, but there is no cargo to build {CRATE} with")
         pytest.skip(f"no cargo to build {CRATE} with")
-    # From the crate's folder, or cargo overlooks its .cargo/config.toml.
+    # In the crate's folder, because cargo reads .cargo/config.toml there.
     return subprocess.run([cargo, *arguments], cwd=CRATE, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 

@@ -1,4 +1,4 @@
-"""Small tables with valid traces, one for each feature that the interop tests want to see alone."""
+"""Small tables with valid traces, one for each feature that the interoperability tests check separately."""
 
 from dataclasses import replace
 from typing import Any
@@ -43,7 +43,7 @@ class Fibonacci(Air):
 
 
 class Squares(Air):
-    """Answers ``(x, x * x)`` as often as it is asked."""
+    """Provides ``(x, x * x)`` with the number of lookups as count."""
 
     columns = ("x", "count")
 
@@ -52,7 +52,7 @@ class Squares(Air):
 
 
 class Asker(Air):
-    """Asks for one square a row while ``active``."""
+    """Looks up one square in each row with ``active`` set."""
 
     columns = ("x", "square", "active")
 
@@ -128,7 +128,7 @@ def fibonacci(rows: int) -> Table:
 
 
 def squares(rows: int, asked: int) -> tuple[Table, Table]:
-    """A table of ``rows`` squares, and ``asked`` rows of queries to it, every third inactive."""
+    """Return a table of ``rows`` squares, and a table of ``asked`` lookups in it, every third inactive."""
     x = np.arange(asked, dtype=np.uint64) * np.uint64(5) % np.uint64(rows)
     active = (np.arange(asked) % 3 != 0).astype(np.uint64)
     count = np.bincount(x.astype(np.int64), weights=active, minlength=rows).astype(np.uint64)
@@ -137,7 +137,7 @@ def squares(rows: int, asked: int) -> tuple[Table, Table]:
 
 
 def limbs(rows: int) -> tuple[Table, Table]:
-    """The table of bytes, and ``rows`` words cut into them."""
+    """Return the table of bytes, and a table of ``rows`` words decomposed into bytes."""
     word = np.arange(rows, dtype=np.uint64) * np.uint64(2654435761) % np.uint64(2**32)
     limb = np.array([word >> np.uint64(8 * i) & np.uint64(255) for i in range(4)])
     count = np.bincount(limb.ravel().astype(np.int64), minlength=256).astype(np.uint64)[None]
@@ -163,7 +163,7 @@ def counter(rows: int) -> Table:
 
 
 def statements() -> dict[str, tuple[Parameters, list[Table]]]:
-    """Named statements that between them use every feature of the protocol."""
+    """Return named statements that together use every feature of the protocol."""
     mixed = [fibonacci(8), *limbs(64), power(512), shuffle(16), counter(32), *squares(16, 128)]
     return {
         "fibonacci": (PLAIN, [fibonacci(8)]),

@@ -1,4 +1,4 @@
-"""Plonky3's verifier starts from a binding of its own making, so that nothing of a statement is chosen later."""
+"""Plonky3's verifier starts from a binding that it computes, so that no part of a statement can be chosen later."""
 
 import json
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from tests.interop.case import Case
 from tests.interop.tables import GRINDING, PLAIN, counter, fibonacci, shuffle, squares, statements
 from tests.protocol import section_11, vectors
 
-VECTORS = {  # by the name of its folder, the statement of each
+VECTORS = {  # folder name to the name of its statement
     "counter": "preprocessed next row",
     "height1": "one row",
     "mixed": "mixed",
@@ -30,7 +30,7 @@ def test_a_false_statement_whose_constants_were_chosen_late_is_refused(tmp_path:
     promised, false, payload = late_constants.forge()
     (table,) = false.statement.tables
     assert len(set(table.air.constants)) == 3, "no x is all three of them"  # type: ignore[attr-defined]
-    # All that a verifier checks holds, if the transcript starts from the binding of the other table.
+    # All checks pass if the transcript starts from the binding of the other table.
     assert false.our_verdict_unbound(payload, promised.binding) is None
     plonky3.write_statement(tmp_path / "statement.json", PLAIN, [table])
     (verdict,) = plonky3.verify_payloads(tmp_path, tmp_path / "statement.json", [payload])
@@ -55,7 +55,7 @@ def test_every_vector_is_here() -> None:
 
 
 def changes(stated: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The statement with each thing that section 11 names changed, one at a time, and what it is."""
+    """Yield the name and the result of each single change to a field that section 11 names."""
     for what, at, value in replacements(stated):
         changed = deepcopy(stated)
         *path, last = at
@@ -68,7 +68,7 @@ def changes(stated: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def replacements(stated: dict[str, Any]) -> Iterator[tuple[str, tuple[Any, ...], Any]]:
-    """What changes, where, and what is there instead."""
+    """Yield the name, the path and the new value of each change."""
     yield "label", ("label",), "a name"
     yield "label", ("label",), ""
     for field in section_11.PARAMETERS:
@@ -108,7 +108,7 @@ def replacements(stated: dict[str, Any]) -> Iterator[tuple[str, tuple[Any, ...],
 
 
 def wider(table: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """For each width, what else a table has that is one wider."""
+    """Yield, for each width, the other fields that an increase by one changes."""
     yield "main_width", {}
     yield "num_public_values", {"public_values": [*table["public_values"], 0]}
     columns = table["preprocessed"] or []
@@ -116,7 +116,7 @@ def wider(table: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def test_whatever_the_binding_names_is_refused_when_changed(tmp_path: Path) -> None:
-    """And is bound: the transcript of each readable file starts from what section 11 says of this file."""
+    """The transcript of each readable file also starts from the binding that section 11 defines for the file."""
     files = CASE.write_and_prove(tmp_path)
     honest = json.loads(files.statement.read_text())
     assert plonky3.verify(files.statement, files.proof) is None
@@ -129,12 +129,12 @@ def test_whatever_the_binding_names_is_refused_when_changed(tmp_path: Path) -> N
             assert start == section_11.binding(changed) and start not in starts, what
             starts.add(start)
             bound.add(what)
-    # A change that is missing here ends in files that cannot be read, or in tables that Plonky3 refuses.
+    # Changes missing from `bound` give files that cannot be read, or tables that Plonky3 refuses.
     assert bound >= {what for what, _ in changes(honest)}
 
 
 def refused(statement: Path, proof: Path) -> bool:
-    """Whether it is rejected, or cannot be read."""
+    """Return whether Plonky3 rejects the proof or cannot read the files."""
     try:
         return plonky3.verify(statement, proof) is not None
     except RuntimeError:
@@ -142,7 +142,7 @@ def refused(statement: Path, proof: Path) -> bool:
 
 
 def start_of(statement: Path, proof: Path) -> bytes | None:
-    """The initial state of the transcript, None for a statement that cannot be read."""
+    """Return the initial state of the transcript, None for a statement that cannot be read."""
     try:
         first, *_ = plonky3.transcript(statement, proof=proof)
     except RuntimeError:

@@ -1,4 +1,4 @@
-"""Both sides prove and verify the same statements, and say the same of every proof."""
+"""Both implementations prove and verify the same statements, with equal verdicts on every proof."""
 
 import random
 import re
@@ -32,14 +32,14 @@ RANDOM = {
     for seed in range(8)
 }
 CASES = NAMED | RANDOM
-MUTATIONS = 50  # of each case
+MUTATIONS = 50  # for each case
 CAP_LENGTH = re.compile(r"(the \w+|a fold) commitment: \d+ entries")
 
 many = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def agree(case: Case, folder: Path) -> None:
-    """Both prove the same bytes, and both verifiers accept them."""
+    """Assert that both provers give equal bytes, and that both verifiers accept them."""
     files = case.write_and_prove(folder)
     theirs, ours = files.proof.read_bytes(), case.prove()
     assert plonky3.verify_payloads(folder, files.statement, [theirs, ours]) == [None, None]
@@ -102,8 +102,8 @@ def test_both_reject_every_mutation(name: str, tmp_path: Path) -> None:
 
 
 def test_plonky3_does_not_check_the_length_of_a_cap(tmp_path: Path) -> None:
-    """The one difference known: ours takes one proof where Plonky3 takes many, see docs/interop.md."""
-    case = NAMED["one row"]  # its openings do not depend on the transcript, so it survives the extra digest
+    """The only known difference: our verifier accepts one proof where Plonky3 accepts many, see docs/interop.md."""
+    case = NAMED["one row"]  # its openings do not depend on the transcript, so the extra digest does not change them
     files = case.write_and_prove(tmp_path)
     proof = decode(files.proof.read_bytes(), case.layout)
     mutant = encode(replace(proof, quotient_cap=proof.quotient_cap * 2))
@@ -113,14 +113,14 @@ def test_plonky3_does_not_check_the_length_of_a_cap(tmp_path: Path) -> None:
 
 
 def altered(case: Case) -> Iterator[Case]:
-    """Statements and parameters that differ from the case's in one thing."""
+    """Yield statements and parameters that differ from the case's in one field."""
     for field in fields(Parameters):
         for step in (-1, 1, 2):
             try:
                 changed = replace(case.parameters, **{field.name: getattr(case.parameters, field.name) + step})
                 make_layout(case.statement.descriptions, case.layout.log_heights, changed)
             except ValueError:
-                continue  # out of range, or no proof has such parameters
+                continue  # out of range, or parameters without a proof
             yield replace(case, parameters=changed)
     tables = case.statement.tables
     for i, table in enumerate(tables):

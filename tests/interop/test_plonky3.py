@@ -1,4 +1,4 @@
-"""The oracle itself: Plonky3 proves our descriptions, accepts what it proved, and refuses what was tampered with."""
+"""The oracle: Plonky3 proves our descriptions, accepts its own proofs, and refuses tampered ones."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -55,7 +55,7 @@ def test_rejects_a_proof_for_another_statement(tmp_path: Path) -> None:
 
 
 def spoiled(tables: list[Table], index: int, column: int, row: int) -> list[Table]:
-    """The tables with one cell of one trace changed."""
+    """Yield the tables with one cell of one trace changed."""
     main = tables[index].main
     assert main is not None
     main = main.copy()

@@ -1,4 +1,4 @@
-"""Plonky3's verifier judges sharded proofs: each shard by `verify_batch`, the sum of all terminals outside of it."""
+"""Plonky3's verifier checks sharded proofs: each shard by ``verify_batch``, and then the sum of all terminals."""
 
 import json
 import random
@@ -34,7 +34,7 @@ from tests.interop.tables import GRINDING, PLAIN, fibonacci, limbs, power, shuff
 from tests.interop.test_interop import CAP_LENGTH
 
 MIXED = statements()["mixed"][0]
-# Both buses, bytes and squares, have each end in another shard, and two shards have a local lookup.
+# Both buses, bytes and squares, connect different shards, and two shards have a local lookup.
 TABLES = [fibonacci(8), *limbs(32), shuffle(16), *squares(8, 64), shuffle(8), power(16)]
 IN_TWO = ((0, 1, 3, 5), (2, 4, 6, 7))
 IN_THREE = ((0, 1, 3, 5), (2, 7), (4, 6))
@@ -44,8 +44,8 @@ PROOFS = {
     "3 shards, grinding": (GRINDING, IN_THREE),
     "2 shards, mixed": (MIXED, IN_TWO),
 }
-FLIPS = 100  # of bits of each shard
-MUTATIONS = 40  # of each shard
+FLIPS = 100  # flipped bits for each shard
+MUTATIONS = 40  # for each shard
 
 
 @dataclass(frozen=True)
@@ -60,12 +60,12 @@ class Case:
         return [proof.payload for proof in self.proof.proofs]
 
     def decoded(self) -> list[BatchProof]:
-        """Each shard's contents."""
+        """Contents of each shard."""
         given = zip(self.proof.proofs, self.shards.statements, strict=True)
         return [decode(proof.payload, layout_of_proof(proof, statement)) for proof, statement in given]
 
     def with_payloads(self, payloads: Sequence[bytes]) -> ShardedProof:
-        """The proof with other contents of its shards."""
+        """Return the proof with other contents of its shards."""
         proofs = zip(self.proof.proofs, payloads, strict=True)
         return ShardedProof(self.proof.joint, tuple(replace(proof, payload=payload) for proof, payload in proofs))
 
@@ -77,7 +77,7 @@ class Case:
         return None
 
     def their_verdicts(self, folder: Path, proofs: Sequence[Sequence[bytes]]) -> list[str | None]:
-        """Plonky3's on contents of its shards."""
+        """Return Plonky3's verdicts on contents of the shards."""
         given, known = [], dict[bytes, Path]()
         statements = [shard / STATEMENT for shard in write(folder, self.proof, self.shards)]
         for payloads in proofs:
@@ -91,7 +91,7 @@ class Case:
 
 
 def write(folder: Path, proof: ShardedProof, statement: ShardedStatement | Statement) -> list[Path]:
-    """Exports the proof; the folders of its shards."""
+    """Export the proof and return the folders of its shards."""
     for name, data in export(proof, statement).items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(data)
@@ -112,13 +112,13 @@ def case(name: str) -> Case:
 
 
 def files(*folders: Path) -> list[Path]:
-    """Of these shards, in this order."""
+    """Return the files of these shards, in this order."""
     return list(chain.from_iterable((folder / STATEMENT, folder / PAYLOAD) for folder in folders))
 
 
 @pytest.mark.parametrize("name", PROOFS)
 def test_accepted(name: str, tmp_path: Path) -> None:
-    """Though no shard has terminals that sum to zero, which `verify_batch` would accept outright."""
+    """No shard has terminals that sum to zero, which ``verify_batch`` alone would require."""
     proof, shards = case(name).proof, case(name).shards
     assert verify(proof, Statement(TABLES), security=0).shards == len(proof.proofs)
     for batch in case(name).decoded():
@@ -129,7 +129,7 @@ def test_accepted(name: str, tmp_path: Path) -> None:
 
 
 def test_one_whose_shards_balance_is_accepted(tmp_path: Path) -> None:
-    """Then `verify_batch` finds nothing wrong."""
+    """Then ``verify_batch`` of each shard accepts too."""
     balanced = proved(TABLES, ((0, 1, 2), (3, 4, 5, 6, 7)), GRINDING)
     assert [total([batch]) for batch in balanced.decoded()] == [ZERO, ZERO]
     write(tmp_path, balanced.proof, balanced.shards)
@@ -138,7 +138,7 @@ def test_one_whose_shards_balance_is_accepted(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", PROOFS)
 def test_plonky3_proves_the_same_bytes(name: str, tmp_path: Path) -> None:
-    """Its prover, given the digests of all shards, draws what ours draws."""
+    """Plonky3's prover, given the digests of all shards, draws the same challenges as ours."""
     given = zip(write(tmp_path, case(name).proof, case(name).shards), case(name).shards.statements, strict=True)
     for (folder, statement), payload in zip(given, case(name).payloads, strict=True):
         plonky3.write_traces(tmp_path / "traces", statement.tables)
@@ -157,7 +157,7 @@ def test_exported_from_the_command_line(tmp_path: Path, monkeypatch: pytest.Monk
     assert plonky3.verify_shards(tmp_path / "out") is not None
 
 
-# What `verify_shard` in tests/interop/plonky3/src/setup.rs takes for granted.
+# Assumptions of `verify_shard` in tests/interop/plonky3/src/setup.rs.
 
 
 def test_the_sum_of_terminals_is_the_last_check_and_alone_in_its_error() -> None:
@@ -165,7 +165,7 @@ def test_the_sum_of_terminals_is_the_last_check_and_alone_in_its_error() -> None
     verifier = (crates["p3-batch-stark"] / "src/verifier/mod.rs").read_text()
     _, verify_batch = verifier.split("pub fn verify_batch<")
     assert verify_batch.endswith("    lookup_gadget.verify_terminal_sum(lookup_terminals)?;\n\n    Ok(())\n}\n")
-    # No earlier way to be accepted, and no other place that checks the sum or gives its error.
+    # There is no earlier return with success, and no other check of the sum with the same error.
     assert len(re.findall(r"\bOk\(\(\)\)|\breturn Ok\b", verify_batch)) == 1
     assert verifier.count("verify_terminal_sum") == 1
     found = {}
@@ -179,7 +179,7 @@ def test_the_sum_of_terminals_is_the_last_check_and_alone_in_its_error() -> None
     }
 
 
-# What must be refused.
+# Proofs to refuse.
 
 
 @pytest.mark.parametrize("name", PROOFS)
@@ -208,7 +208,7 @@ def test_refused_with_other_contents(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("parameters", [PLAIN, GRINDING], ids=["plain", "grinding"])
 def test_refused_with_terminals_that_were_forged_to_cancel(parameters: Parameters, tmp_path: Path) -> None:
-    """A table provides once more than is asked for: each shard holds by itself, and only the sum says no."""
+    """A table provides one entry too many: each shard is valid alone, and only the sum is wrong."""
     tables = list(TABLES)
     main = tables[4].main
     assert main is not None
@@ -230,7 +230,7 @@ def test_refused_with_terminals_that_were_forged_to_cancel(parameters: Parameter
 
 
 def test_refused_where_two_shards_shift_their_terminals(tmp_path: Path) -> None:
-    """The sum of all remains."""
+    """The sum of all terminals is unchanged."""
     first, second, third = case("3 shards").decoded()
     shifted = [with_terminal(first, (5, 0, 0)), with_terminal(second, (0, 0, 0), (5, 0, 0)), third]
     assert total(shifted) == ZERO
@@ -239,7 +239,7 @@ def test_refused_where_two_shards_shift_their_terminals(tmp_path: Path) -> None:
 
 
 def total(batches: Sequence[BatchProof]) -> tuple[int, int, int]:
-    """The sum of all terminals."""
+    """Return the sum of all terminals."""
     found = ZERO
     for terminal in chain.from_iterable(batch.terminals for batch in batches):
         found = found if terminal is None else ext_add(found, terminal)
@@ -247,7 +247,7 @@ def total(batches: Sequence[BatchProof]) -> tuple[int, int, int]:
 
 
 def with_terminal(batch: BatchProof, less: tuple[int, int, int], more: tuple[int, int, int] = ZERO) -> BatchProof:
-    """With one terminal, not the head's, so much less and more."""
+    """Return the shard with the difference added to one terminal that is not the head's."""
     at = max(i for i, terminal in enumerate(batch.terminals) if terminal is not None)
     terminals = list(batch.terminals)
     terminals[at] = ext_add(ext_sub(terminals[at] or ZERO, less), more)
@@ -270,7 +270,7 @@ def test_refused_unless_all_shards_are_there_in_order(tmp_path: Path) -> None:
         "shard 1 is of another proof": files(first, other[1], third),
         "shard 2 is of another proof": files(first, second, ground[2]),
         "a statement that is no shard": plain(tmp_path),
-        # The contents of other shards, for the statements of these.
+        # Contents of one shard with the statement of another.
         "shard 0: ": [first / STATEMENT, two[0] / PAYLOAD, *files(second, third)],
         "shard 1: ": [*files(first), second / STATEMENT, other[1] / PAYLOAD, *files(third)],
         "shard 2: panic: not what the lookup challenges were drawn from": [
@@ -290,7 +290,7 @@ def test_refused_unless_all_shards_are_there_in_order(tmp_path: Path) -> None:
 
 
 def test_refused_for_another_label(tmp_path: Path) -> None:
-    """Of one shard, or of all."""
+    """The label of one shard, or of all, differs."""
     folders = write(tmp_path, case("3 shards").proof, case("3 shards").shards)
     for folder in folders:
         text = json.loads((folder / STATEMENT).read_text())
@@ -302,7 +302,7 @@ def test_refused_for_another_label(tmp_path: Path) -> None:
 
 
 def plain(folder: Path) -> list[Path]:
-    """Two proofs that are not in shards, in place of shards."""
+    """Return two proofs without shards, in place of shards."""
     tables = [fibonacci(8)]
     proof = prove(Statement(tables), "sync", parameters=PLAIN)
     for name, data in export(proof, Statement(tables)).items():
@@ -312,7 +312,7 @@ def plain(folder: Path) -> list[Path]:
 
 @pytest.mark.parametrize("name", ["3 shards", "3 shards, grinding"])
 def test_refused_for_other_digests(name: str, tmp_path: Path) -> None:
-    """A challenge drawn from what some shard did not commit to, or not from all that is there."""
+    """The challenges are drawn from a digest that is not a shard's, or not from all digests."""
     folders, digests = write(tmp_path, case(name).proof, case(name).shards), case(name).proof.joint.digests
     others = [tuple(flip(digest) if i == j else digest for i, digest in enumerate(digests)) for j in range(3)]
     for given in (*others, digests[:2]):
@@ -326,15 +326,15 @@ def test_refused_for_other_digests(name: str, tmp_path: Path) -> None:
 
 
 def flip(digest: bytes) -> bytes:
-    """One bit of it."""
+    """Return the digest with one bit flipped."""
     return digest[:-1] + bytes([digest[-1] ^ 1])
 
 
-# The numbers of buses, which tie shards together, are not left to heads.
+# Heads do not determine the numbers of buses, which connect shards.
 
 
 class Sending(Head):
-    """Its column need not be zero."""
+    """A table whose column need not be zero."""
 
     def define(self, t: Any) -> None:
         for name, width in self.buses:
@@ -342,10 +342,10 @@ class Sending(Head):
 
 
 def numbered(folder: Path, *buses: Sequence[tuple[str, int]], head: type[Head] = Head) -> str:
-    """The verdict on two shards whose heads name these buses, without a proof; each has a local lookup."""
+    """Return the verdict on two shards whose heads name these buses, without a proof; each has a local lookup."""
     own = [[shuffle(8), table] for table in squares(8, 64)]
     joint, paths = Joint((bytes(32), bytes(32))), list[Path]()
-    proof: Any = None  # of which nothing is read
+    proof: Any = None  # never read
     for index, (named, tables) in enumerate(zip(buses, own, strict=True)):
         given = [Table(head(named, 2), (0, 0), np.zeros((1, 8), dtype=np.uint64)), *tables]
         heights = [plonky3.log_height(table) for table in given]

@@ -36,7 +36,7 @@ def ext_column(matrix: np.ndarray, row: int) -> list[tuple[int, ...]]:
 )
 def test_quotient(description, log_rows, log_chunks, seed, challenges, data):
     size = 1 << (log_rows + log_chunks)
-    main = random_words(seed, description.main_width, 2 * size)  # the extension goes on beyond the quotient domain
+    main = random_words(seed, description.main_width, 2 * size)  # the extension is larger than the quotient domain
     preprocessed = random_words(seed + 1, description.preprocessed_width, size)
     permutation = random_words(seed + 2, 3 * (len(description.lookups) + 1), size)
     selectors = domain.selectors(log_rows, log_chunks)
@@ -96,7 +96,7 @@ def test_lookups(description, log_rows, seed, tau, data):
 
 
 class Next(Air):
-    """Every row's constraint is the difference to the next row."""
+    """A table whose constraint is the difference to the next row."""
 
     columns = ("x",)
 

@@ -1,4 +1,4 @@
-"""Grinding finds the smallest nonce, whatever the interval's ends are to the eight lanes."""
+"""Grinding finds the smallest nonce for all ends of the interval relative to the eight lanes."""
 
 import numpy as np
 import pytest

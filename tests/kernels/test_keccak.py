@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from graphprover.kernels.cpu import keccak
 from tests import naive
 
-# For the oracle itself, which answers for all other lengths: the kernel's messages are whole words.
+# Known answers for the oracle, which checks other lengths; the kernel's messages are whole words.
 KNOWN = {
     b"": "c5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470",
     b"abc": "4e03657aea45a94fc7d47ba826c8d667c0d1e6e33a64a036ec44f58fa12d6c45",

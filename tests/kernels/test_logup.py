@@ -25,7 +25,7 @@ def test_columns(groups, rows, seed, data):
     tuples = sum(groups)
     denominators, multiplicities = random_words(seed, 3 * tuples, rows), random_words(seed + 1, tuples, rows)
     denominators[::3][~denominators.reshape(tuples, 3, rows).any(axis=1)] = 1
-    for _ in range(3):  # a denominator of zero is harmless where the multiplicity is
+    for _ in range(3):  # a zero denominator is harmless if the multiplicity is zero
         t, row = data.draw(st.integers(0, tuples - 1)), data.draw(st.integers(0, rows - 1))
         denominators[3 * t : 3 * t + 3, row] = multiplicities[t, row] = 0
     columns = np.empty((3 * (len(groups) + 1), rows), dtype=np.uint64)

@@ -1,4 +1,4 @@
-"""Merkle layers against hashing pairs one by one."""
+"""Merkle layers against hashes of single pairs."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Transforms against evaluation and interpolation by definition, and against their own algebra where that is slow."""
+"""Transforms against evaluation and interpolation by definition, and (large ones) against algebraic identities."""
 
 import sys
 import threading
@@ -85,7 +85,7 @@ def test_orders_of_the_source_agree(log_rows):
     ntt.coset_lde(source, natural, 2, 1, GENERATOR, False, 0, 3)
     ntt.coset_lde(reversed_source, from_reversed, 2, 1, GENERATOR, True, 0, 3)
     assert np.array_equal(natural, from_reversed)
-    # The first quarter is the coset 7 H itself, whence the source comes back.
+    # The first quarter is the coset 7 H, so its values are the source.
     back = np.zeros_like(source)
     ntt.coset_lde(np.ascontiguousarray(natural[:, : 1 << log_rows]), back, 0, GENERATOR, 1, True, 0, 3)
     assert np.array_equal(back, reversed_source)
@@ -136,7 +136,7 @@ def test_other_arrays_are_refused():
 
 
 def test_threads_that_make_one_table_together_do_not_free_it_under_each_other():
-    """A cache keeps one of the tables that two threads make at once; the other one must outlive its use."""
+    """The cache stores one of two tables that threads compute at once; the other must live until its last use."""
     values = random_matrix(1, 1 << 10)
     expected = np.empty((1, 1 << 11), dtype=np.uint64)
     ntt.coset_lde(values, expected, 1, 1, GENERATOR, False, 0, 1)

@@ -1,4 +1,4 @@
-"""A table's quotient on a CPU does not depend on how far its columns were extended before."""
+"""A table's quotient on a CPU does not depend on the previous extension of its columns."""
 
 from functools import partial
 
@@ -14,7 +14,7 @@ from tests.kernels.words import random_words
 
 
 class Power(Air):
-    """A constraint of some degree on cells, a preprocessed column and the next row."""
+    """A constraint of a chosen degree on cells, a preprocessed column and the next row."""
 
     preprocessed = ("c",)
     columns = ("x", "y")

@@ -1,4 +1,4 @@
-"""Eight words at a time against Python integers, at the words where carries turn over and at random ones."""
+"""Operations on eight words at a time against Python integers, at the words where carries occur and at random ones."""
 
 import itertools
 import os
@@ -23,7 +23,7 @@ many = settings(max_examples=50, deadline=None)
 
 
 def lift(operation, operands, results=None):
-    """The operation on vectors as a function of lists of integers, of any length."""
+    """Return the operation on vectors as a function of lists of integers of any length."""
 
     @njit
     def unary(x, target):
@@ -226,7 +226,7 @@ def test_memory_of_another_type_is_refused():
     ],
 )
 def test_processors_without_wide_registers(processor, names):
-    """The same tests compiled for 256-bit and for 128-bit registers."""
+    """The same tests, compiled for 256-bit and for 128-bit registers."""
     root = Path(__file__).parents[2]
     files = [f"tests/kernels/test_{name}.py" for name in names]
     arguments = ["-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *files]

@@ -1,4 +1,4 @@
-"""Late-reduced sums at the bound of what their accumulators hold."""
+"""Late-reduced sums at the bound of their accumulators."""
 
 import numpy as np
 from hypothesis import given, settings
@@ -12,7 +12,7 @@ from tests.kernels.words import random_words
 
 @njit(nogil=True)
 def _weighted(words, weights, target):
-    """target[0] from the base sum, target[1:] from the extension sum, whose first coordinate has the same weights."""
+    """Return target[0] from the base sum and target[1:] from the extension sum with equal first weights."""
     base, ext = sums.zero(), sums.ext_zero()
     for t in range(len(words)):
         x = simd.load(words, simd.WIDTH * t)

@@ -1,7 +1,7 @@
-"""An operation has the same name in kernels/cpu and in kernels/cuda, and takes the same; a device only delegates.
+"""Operations have equal names and arguments in kernels/cpu and kernels/cuda, and devices only delegate.
 
-On a CPU an operation also takes the threads to be split over, and a piece of one the range [first, last) of rows or
-columns that it is to do.
+On a CPU an operation also has an argument for the number of threads, and the part of one thread an argument for its
+range [first, last) of rows or columns.
 """
 
 import ast
@@ -47,7 +47,7 @@ TWINS = {
     "bytecode",
     "quotient",
 }
-# Functions that one side has for itself.
+# Functions that exist on one side only.
 ONE_SIDED = {
     "cpu": {
         "domain.indicators": "made by the generated kernels as they are needed",
@@ -65,7 +65,7 @@ DIFFERENT = {
     "ntt.ntt": "measured against others' transforms: on a GPU in place",
     "bytecode.evaluate": "a GPU makes the selectors and all rows of a quotient, a CPU also runs lookups",
 }
-DEVICE_LINES = 3  # of a method that only delegates, without its signature
+DEVICE_LINES = 3  # lines of a method that only delegates, without its signature
 
 
 def modules(side: str) -> set[str]:
@@ -73,7 +73,7 @@ def modules(side: str) -> set[str]:
 
 
 def functions(side: str, module: str) -> dict[str, list[str]]:
-    """The public functions of a module and what they take, without those that Numba compiles."""
+    """Return the public functions of a module and their arguments, except those that Numba compiles."""
     tree = ast.parse((FOLDER / side / f"{module}.py").read_text())
     return {
         node.name: [argument.arg for argument in node.args.args]
@@ -112,7 +112,7 @@ def test_a_cpu_s_operations_take_threads_first_and_pieces_their_range_last() -> 
 
 @pytest.mark.parametrize("side", ["cpu", "cuda"])
 def test_devices_only_delegate(side: str) -> None:
-    """By size: an operation of a device is at most `DEVICE_LINES` lines."""
+    """An operation of a device has at most `DEVICE_LINES` lines."""
     folder = Path(graphprover.device.__file__).parent
     interface = ast.parse((folder / "interface.py").read_text())
     (protocol,) = (node for node in interface.body if isinstance(node, ast.ClassDef) and node.name == "Device")
@@ -127,7 +127,7 @@ def test_devices_only_delegate(side: str) -> None:
         "reading",
         "stamp",
         "spans",
-    }:  # the device's own
+    }:  # methods of the device alone
         first, *_ = body = methods[name].body
         if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
             body = body[1:]

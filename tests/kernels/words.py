@@ -1,4 +1,4 @@
-"""Random arrays of words with the edges among them, and extension columns as tuples."""
+"""Random arrays of words, including edge cases, and extension columns as tuples."""
 
 from collections.abc import Sequence
 
@@ -8,17 +8,17 @@ from tests.naive import EDGES, Ext, P
 
 
 def random_words(seed: int, *shape: int) -> np.ndarray:
-    """Canonical words, a fifth of them edges."""
+    """Return random canonical words, 20 % of them edge cases."""
     rng = np.random.default_rng(seed)
     edges = np.array(EDGES, dtype=np.uint64)[rng.integers(0, len(EDGES), shape)]
     return np.where(rng.random(shape) < 0.2, edges, rng.integers(0, P, shape, dtype=np.uint64))
 
 
 def elements(planar: np.ndarray) -> list[Ext]:
-    """(3, n) to n tuples."""
+    """Convert (3, n) to n tuples."""
     return [tuple(words) for words in planar.T.tolist()]
 
 
 def planar(values: Sequence[Ext]) -> np.ndarray:
-    """n tuples to (3, n)."""
+    """Convert n tuples to (3, n)."""
     return np.array(values, dtype=np.uint64).reshape(-1, 3).T.copy()

@@ -1,6 +1,6 @@
-"""The binding of docs/protocol.md, section 11, computed from the text of sections 1 to 5 and 11 with a hash alone.
+"""The binding of docs/protocol.md, section 11, computed only from sections 1 to 5 and 11 and a hash.
 
-It reads what ``graphprover export`` writes.
+It reads the output of ``graphprover export``.
 """
 
 import struct
@@ -16,7 +16,7 @@ PARAMETERS = (
 
 
 def binding(stated: dict[str, Any]) -> bytes:
-    """Section 11, of a file statement.json."""
+    """Return the binding of a file statement.json (section 11)."""
     parameters, tables, label = stated["parameters"], stated["tables"], stated["label"].encode()
     preprocessed = [table["preprocessed"] for table in tables if table["preprocessed"]]
     digests = cap(preprocessed, parameters["log_blowup"], parameters["cap_height"]) if preprocessed else b""
@@ -38,7 +38,7 @@ def words(*values: int) -> bytes:
 
 
 def canonical(air: dict[str, Any]) -> bytes:
-    """Section 2."""
+    """Return the canonical bytes of a description (section 2)."""
     found = b"graphprover air 1" + words(air["main_width"], air["preprocessed_width"], air["num_public_values"])
     found += words(len(air["nodes"])) + b"".join(words(*node) for node in air["nodes"])
     found += words(len(air["constraints"]), *air["constraints"])
@@ -65,7 +65,7 @@ def root(log: int) -> int:
 
 
 def extension(column: list[int], log_blowup: int) -> list[int]:
-    """Section 4: the values on 7·K in bit-reversed order, by Lagrange's formula."""
+    """Return the values on 7·K in bit-reversed order, by Lagrange's formula (section 4)."""
     log = len(column).bit_length() - 1
     n, points = len(column), [pow(root(log), i, P) for i in range(len(column))]
     found = []
@@ -77,7 +77,7 @@ def extension(column: list[int], log_blowup: int) -> list[int]:
 
 
 def cap(matrices: list[list[list[int]]], log_blowup: int, cap_height: int) -> bytes:
-    """Section 5: the digests of the cap over the extensions of these columns."""
+    """Return the digests of the cap over the extensions of these columns (section 5)."""
     rows: dict[int, list[bytes]] = {}
     for columns in matrices:
         extended = [extension(column, log_blowup) for column in columns]

@@ -49,7 +49,7 @@ def test_matrix_products(m: int, k: int, n: int, seed: int) -> None:
 
 
 def test_a_matrix_product_of_the_largest_words() -> None:
-    """Every digit full, as often as one product takes them: the largest sum is exact in a float64."""
+    """All digits are maximal, in as many terms as one product has: the largest sum is exact in a float64."""
     for terms in (2048, arrays._TERMS, arrays._TERMS + 1):
         a = np.full((2, terms), P - 1, dtype=np.uint64)
         assert (arrays.dot(a, a.T) == terms).all()

@@ -1,4 +1,4 @@
-"""The binding of a statement is the one that docs/protocol.md, section 11, says."""
+"""The binding of a statement equals the definition in docs/protocol.md, section 11."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The sponge against a mutable one written after Plonky3's description, and proofs of work."""
+"""The sponge against a mutable one written from Plonky3's description, and proofs of work."""
 
 import pytest
 from hypothesis import given
@@ -69,7 +69,7 @@ def test_an_extension_element_is_three_samples() -> None:
 
 def test_words_of_p_and_above_are_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = [P, 2**64 - 1, P - 1, 5]
-    # A digest is read from its last byte, each word from its least byte.
+    # A digest is read from its last byte, each word from its least significant byte.
     digest = b"".join(word.to_bytes(8, "big") for word in reversed(drawn))
     monkeypatch.setattr(module, "keccak256", lambda data: digest)
     state, first = Challenger(SEED).sample()

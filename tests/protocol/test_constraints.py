@@ -1,4 +1,4 @@
-"""The identity at the out-of-domain point against polynomials that are interpolated in full."""
+"""The identity at the out-of-domain point against polynomials that are interpolated completely."""
 
 import random
 
@@ -83,7 +83,7 @@ def test_coordinates_are_joined_by_powers_of_x() -> None:
 
 
 def openings_of(rng: random.Random, air: AirDescription) -> TableOpenings:
-    """Any values."""
+    """Return arbitrary values."""
 
     def words(count: int) -> bytes:
         return exts_to_words([random_ext(rng) for _ in range(count)])
@@ -137,7 +137,7 @@ def test_all_tables_at_once_are_each_by_itself(seed: int, by: str, monkeypatch: 
 
 @pytest.mark.parametrize("log_height", [0, 1, 2, 5])
 def test_selectors_are_multiples_of_lagrange_polynomials(log_height: int) -> None:
-    """first and last are unnormalised: n, and n/g, on their row; transition is zero on the last row alone."""
+    """first and last are unnormalised: n, and n/g, on their row; transition is zero only on the last row."""
     rng = random.Random(log_height)
     height, root, zeta = 1 << log_height, root_of_unity(log_height), random_ext(rng)
     selectors = selectors_at(log_height, zeta)

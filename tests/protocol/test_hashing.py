@@ -1,4 +1,4 @@
-"""Many messages at once against one at a time, by NumPy and by the prover's kernels."""
+"""Hashes of many messages together against one at a time, by NumPy and by the prover's kernels."""
 
 import random
 from collections import Counter
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from graphprover.protocol import backend, hashing
 from graphprover.protocol.hashing import keccak256, keccak256_groups, keccak256_rows, permutations
 
-# Around the ends of blocks, and so many that they are permuted together.
+# Lengths around the ends of blocks, and enough messages for joint permutations.
 SHAPES = [(1, 0), (3, 4), (0, 8), (900, 8), (800, 16), (300, 17), (700, 18), (1200, 33), (1, 34), (5, 300)]
 
 
@@ -45,7 +45,7 @@ def test_groups_of_messages(by: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_states_are_permuted_together_where_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Or this file would only compare pycryptodome with itself."""
+    """Otherwise this file would only compare pycryptodome with itself."""
     monkeypatch.setenv(backend.NUMPY_ONLY, "1")
     permuted = []
     permute = hashing._States.permute
@@ -72,7 +72,7 @@ def test_messages_of_any_length(words: int, count: int, seed: int) -> None:
     rows = np.frombuffer(random.Random(seed).randbytes(8 * words * count), dtype="<u8").reshape(count, words)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(backend.NUMPY_ONLY, "1")
-        patch.setattr(hashing, "_MESSAGE", 1e9)  # always together
+        patch.setattr(hashing, "_MESSAGE", 1e9)  # always jointly
         assert in_hexadecimal(keccak256_rows(rows)) == one_by_one(rows)
 
 

@@ -1,4 +1,4 @@
-"""What shards draw in common, written down once more from docs/protocol.md, section 16."""
+"""The joint challenges of shards against a second implementation of docs/protocol.md, section 16."""
 
 import struct
 from dataclasses import replace
@@ -27,7 +27,7 @@ def joint_seed(digests: tuple[bytes, ...] = DIGESTS) -> bytes:
 
 
 def work(seed: bytes, bits: int) -> int:
-    """The least nonce."""
+    """Return the least nonce."""
     squeezed = keccak256(seed)
     nonce = 0
     while int.from_bytes(keccak256(squeezed + struct.pack("<Q", nonce)), "big") % 2**bits:

@@ -1,4 +1,4 @@
-"""Shapes of proofs: fold schedules, the batching ladder, and the parameters that are refused."""
+"""Shapes of proofs: fold schedules, the batching ladder, and refused parameters."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -28,7 +28,7 @@ BUS = Bus("bus")
 
 
 class Heavy(Air):
-    """As many messages a row as a weight may say."""
+    """A table with the maximum weight, and so the maximum messages in a row."""
 
     columns = ("a", "b")
 
@@ -38,14 +38,14 @@ class Heavy(Air):
 
 
 def schedule(log_rows: list[int], log_final: int, max_log_arity: int) -> list[int]:
-    """Arities for codewords of these heights; the final polynomial is a constant, or blown up to 2^log_final."""
+    """Return arities for codewords of these heights; the final polynomial is a constant, or blown up to 2^log_final."""
     parameters = replace(PLAIN, log_blowup=1, log_final_poly_len=log_final - 1, max_log_arity=max_log_arity)
     layout = make_layout([COLUMN] * len(log_rows), [log - 1 for log in log_rows], parameters)
     return list(layout.fold_log_arities)
 
 
 def test_schedules_of_plonky3() -> None:
-    """The examples of p3-fri's config.rs."""
+    """Compare with the examples of p3-fri's config.rs."""
     assert schedule([10], 2, 3) == [3, 3, 2]
     assert schedule([10], 2, 1) == [1] * 8
     assert schedule([10, 6], 2, 3) == [3, 1, 3, 1]
@@ -73,7 +73,7 @@ def test_folds_reach_every_height_and_end_at_the_final_polynomial(
     assert reached[-1] == final
     assert set(layout.fri_log_heights) <= set(reached)
     assert [a - b for a, b in pairwise(reached)] == list(layout.fold_log_arities)
-    # Every fold is as large as it may be.
+    # Every fold has the maximum arity.
     for arity, after in zip(layout.fold_log_arities, layout.folded_log_heights, strict=True):
         assert arity == max_log_arity or after in (*layout.fri_log_heights, final)
 
@@ -86,7 +86,7 @@ def test_rounds_and_ladder_of_a_mixed_statement() -> None:
         tables = [matrix.table for matrix in round_.matrices]
         assert tables == sorted(tables)
         for matrix in round_.matrices:
-            # Each height counts for itself, in the order in which openings are absorbed.
+            # Each height is numbered separately, in the order in which openings are absorbed.
             assert matrix.offset == ladders.get(matrix.log_rows, 0)
             assert matrix.log_rows == layout.log_heights[matrix.table] + layout.parameters.log_blowup
             ladders[matrix.log_rows] = matrix.offset + matrix.width * matrix.points
@@ -113,7 +113,7 @@ def refused(reason: str, tables: list[Any], log_heights: list[int], **changed: i
 
 
 def test_a_matrix_above_the_cap_is_refused() -> None:
-    """Plonky3 0.8.0 hashes no row that joins above the cap: such a table would be committed to by nothing."""
+    """Plonky3 0.8.0 does not hash rows that join above the cap, so such a table would not be committed to."""
     make_layout([COLUMN, COLUMN], [2, 6], replace(PLAIN, cap_height=3))
     refused("above a cap", [COLUMN, COLUMN], [2, 6], cap_height=4)
     refused("above a cap", [COLUMN], [0], cap_height=2)
@@ -134,17 +134,17 @@ def test_heights_are_those_of_the_field() -> None:
 
 
 def test_a_count_that_could_wrap_around_is_refused() -> None:
-    """With p messages, none sent and p sent are the same sum."""
+    """No message and p messages have the same sum."""
     heavy = Heavy().describe()
     assert heavy.total_weight == 2 * (2**32 - 1)
     assert heavy.total_weight << 31 == P - 1
     make_layout([heavy], [31], PLAIN)
-    refused("as many as the field has elements", [heavy, heavy], [31, 0])
-    refused("as many as the field has elements", [heavy, heavy], [31, 31])
+    refused("at least the number of field elements", [heavy, heavy], [31, 0])
+    refused("at least the number of field elements", [heavy, heavy], [31, 31])
 
 
 class Wide(Air):
-    """Messages of two elements where `Heavy` has one."""
+    """Messages of two elements, compared with one in `Heavy`."""
 
     columns = ("a",)
 
@@ -153,7 +153,7 @@ class Wide(Air):
 
 
 def test_a_bus_with_messages_of_two_widths_is_refused() -> None:
-    """[a] and [0, a] have one fingerprint, so a table could answer for another's messages."""
+    """[a] and [0, a] have equal fingerprints, so one table could provide messages of the other."""
     refused("tuples of 1 elements .* and of 2", [Heavy().describe(), Wide().describe()], [3, 3])
 
 

@@ -1,4 +1,4 @@
-"""Multiproofs against trees that are built in full."""
+"""Multiproofs against trees that are computed completely."""
 
 import random
 from collections.abc import Sequence
@@ -17,10 +17,10 @@ from graphprover.protocol.merkle import layers, verify_openings
 
 @dataclass(frozen=True)
 class Opening:
-    """Some rows of committed matrices, and all that proves them."""
+    """Some rows of committed matrices, and their multiproof."""
 
     cap: tuple[bytes, ...]
-    log_rows: tuple[int, ...]  # of each matrix
+    log_rows: tuple[int, ...]  # for each matrix
     indices: tuple[int, ...]
     rows: tuple[tuple[bytes, ...], ...]  # [query][matrix]
     path: bytes
@@ -49,7 +49,7 @@ def verify_rows(
 
 
 def layers_of(matrices: list[list[bytes]], log_rows: list[int]) -> dict[int, list[bytes]]:
-    """Every layer of the tree, by log2 of its digests."""
+    """Return every layer of the tree, by log2 of its digests."""
     layers: dict[int, list[bytes]] = {}
     for log in range(max(log_rows), -1, -1):
         own = [keccak256(b"".join(m[i] for m in matrices if len(m) == 1 << log)) for i in range(1 << log)]
@@ -64,7 +64,7 @@ def layers_of(matrices: list[list[bytes]], log_rows: list[int]) -> dict[int, lis
 
 
 def missing_nodes(indices: list[int], tallest: int, cap: int) -> list[list[int]]:
-    """By trying all nodes: the siblings of nodes on a path that are on none themselves."""
+    """Return the siblings of nodes on a path that are on no path, by trial of all nodes."""
     missing = []
     for level in range(tallest - cap):
         on_paths = {index >> level for index in indices}
@@ -129,7 +129,7 @@ def test_rejects_everything_else(opening: Opening, data: st.DataObject) -> None:
     row = opening.rows[query]
     spoiled = put(row, matrix, flipped(row[matrix], byte))
     refused(rows=put(opening.rows, query, spoiled))
-    # In every query that reads this row of the matrix, so that they agree with each other.
+    # In every query of this row of the matrix, so that the queries agree.
     shift = max(opening.log_rows) - opening.log_rows[matrix]
     same = [index >> shift == opening.indices[query] >> shift for index in opening.indices]
     refused(rows=tuple(put(r, matrix, spoiled[matrix]) if s else r for r, s in zip(opening.rows, same, strict=True)))
@@ -148,7 +148,7 @@ def test_rejects_everything_else(opening: Opening, data: st.DataObject) -> None:
 
 
 def test_trees_of_several_heights_and_caps_at_once() -> None:
-    """Opened at the same queries; a fault in one names it, the first of them where there are more."""
+    """All are opened at the same queries; the error names the first faulty one."""
     rng, indices, tallest = random.Random(0), [3, 14, 15, 8, 3], 4
     openings = []
     for i, (log_rows, cap) in enumerate([([4, 2], 1), ([3], 0), ([2, 2], 2), ([4], 3), ([1], 1)]):
@@ -178,7 +178,7 @@ def test_trees_of_several_heights_and_caps_at_once() -> None:
             tried[i] = spoiled
             with pytest.raises(VerificationError, match=f"tree {i}: a Merkle path does not end in the cap"):
                 verify_openings(np.array(indices), tallest, tried)
-        # Rows of a later tree may follow from those of this one, and differ where they should not.
+        # Rows of a later tree may depend on the rows of this one, and differ as a consequence.
         tried = [differing(opening) if j > i else opening for j, opening in enumerate(openings)]
         tried[i] = spoiled
         with pytest.raises(VerificationError, match=f"tree {i}: a Merkle path does not end in the cap"):
@@ -186,7 +186,7 @@ def test_trees_of_several_heights_and_caps_at_once() -> None:
 
 
 def differing(opening: merkle.Opening) -> merkle.Opening:
-    """With other rows for the last query."""
+    """Return the opening with other rows for the last query."""
     rows = {log: words.copy() for log, words in opening.rows.items()}
     for words in rows.values():
         words[-1] ^= np.uint64(1)
@@ -194,7 +194,7 @@ def differing(opening: merkle.Opening) -> merkle.Opening:
 
 
 def test_queries_of_one_row_may_not_disagree() -> None:
-    """Else one of two queries could be answered with anything."""
+    """Otherwise a proof could answer one of two equal queries arbitrarily."""
     rows = [b"\1" + bytes(7), b"\2" + bytes(7)]
     tree = layers_of([rows], [1])
     good = (rows[0],)
@@ -215,7 +215,7 @@ def test_queries_that_meet_in_a_shorter_matrix_may_not_disagree() -> None:
 
 
 def test_a_row_is_not_taken_for_two_digests() -> None:
-    """Rows of eight words are as long as two digests: only the place in the tree tells them apart."""
+    """Rows of eight words have the length of two digests; only the position in the tree distinguishes them."""
     rows = [bytes([i]) * 64 for i in range(2)]
     tree = layers_of([rows], [1])
     leaves = tree[1][0] + tree[1][1]

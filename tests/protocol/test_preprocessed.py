@@ -1,4 +1,4 @@
-"""The commitment to preprocessed columns against sums, products and a tree built in full."""
+"""The commitment to preprocessed columns against sums, products and a complete tree."""
 
 import random
 
@@ -54,7 +54,7 @@ def test_cap_is_that_of_the_tree_built_in_full(
 
 @pytest.mark.parametrize("log_blowup", [1, 3])
 def test_cap_is_that_of_the_kernels(log_blowup: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of columns that are transformed in one block, and in several."""
+    """Columns are transformed in one block and in several."""
     rng = np.random.default_rng(log_blowup)
     traces = [rng.integers(0, P, (3, 1 << log), dtype=np.uint64) for log in (6, 12, 14)]
     monkeypatch.setattr(backend, "WORTH_LOADING", 0)
@@ -69,7 +69,7 @@ def test_cap_is_that_of_the_kernels(log_blowup: int, monkeypatch: pytest.MonkeyP
 
 
 def test_cap_is_plonky3s() -> None:
-    """The vector's commitment is in its transcript, right behind the main one and the public values."""
+    """The vector's commitment is in its transcript, after the main commitment and the public values."""
     vector = vectors.load("counter")
     assert vector.cap is not None
     first_absorbed = vectors.transcript("counter")[1]

@@ -1,4 +1,4 @@
-"""The parser takes one encoding of one proof, and answers everything else with VerificationError."""
+"""The parser accepts one encoding of each proof, and raises VerificationError for everything else."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -44,7 +44,7 @@ def test_nothing_may_follow(name: str, tail: bytes) -> None:
 
 @contextmanager
 def row_by_row() -> Iterator[None]:
-    """No rows are read at once."""
+    """Disable joint reading of rows."""
     at_once = module._Reader.sound_rows
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module._Reader, "sound_rows", lambda reader, shape, count: at_once(reader, shape, 0))
@@ -52,7 +52,7 @@ def row_by_row() -> Iterator[None]:
 
 
 def places(name: str, method: str) -> list[tuple[int, int]]:
-    """Where in a payload the reader's calls of a method begin and end."""
+    """Return the start and end in a payload of the reader's calls of a method."""
     found: list[tuple[int, int]] = []
     read = getattr(module._Reader, method)
 
@@ -69,7 +69,7 @@ def places(name: str, method: str) -> list[tuple[int, int]]:
 
 
 def varints_replaced(name: str, replacement: Callable[[int], bytes]) -> list[bytes]:
-    """The payload with one of its varints replaced, for each of them."""
+    """Yield the payload with one of its varints replaced, for each varint."""
     payload, payloads = load(name).payload, []
     for first, last in places(name, "varint"):
         value = sum((byte & 0x7F) << 7 * i for i, byte in enumerate(payload[first:last]))
@@ -79,7 +79,7 @@ def varints_replaced(name: str, replacement: Callable[[int], bytes]) -> list[byt
 
 
 def long(value: int) -> bytes:
-    """One byte longer than needed."""
+    """Return an encoding one byte longer than necessary."""
     written = varint(value)
     return written[:-1] + bytes([written[-1] | 0x80, 0])
 
@@ -108,12 +108,12 @@ def test_every_length_is_the_statements_in_its_shortest_form(name: str, replacem
 
 
 def test_a_length_is_read_no_further_than_64_bits() -> None:
-    """Or a file of megabytes would be one number, and take hours to read."""
+    """Otherwise a file of megabytes would be one number that takes hours to read."""
     assert "a length of more than 64 bits" in refused(b"\xff" * 10**7, load("counter").layout)
 
 
 def words_replaced(name: str, replacement: Callable[[int], int]) -> list[bytes]:
-    """The payload with one of its words replaced, for each of them."""
+    """Yield the payload with one of its words replaced, for each word."""
     payload, payloads = load(name).payload, []
     for first, last in places(name, "words"):
         for at in range(first, last, 8):
@@ -137,7 +137,7 @@ def test_every_word_is_below_p(name: str, replacement: Callable[[int], int]) -> 
 
 @pytest.mark.parametrize("name", vectors.NAMES)
 def test_rows_are_written_with_the_length_of_each_matrix(name: str) -> None:
-    """As Plonky3 reads them, whatever way we keep them: a vector a query of a vector a matrix of words."""
+    """Plonky3's format is a vector over queries of vectors over matrices of words."""
     vector = load(name)
     for round_, queries in zip(vector.layout.rounds, vector.proof.round_queries, strict=True):
         rows = vectors.by_matrix(queries.rows, queries.widths)
@@ -153,7 +153,7 @@ def test_rows_of_another_length_are_not_written() -> None:
     proof = load("tiny").proof
     (first, *rest) = proof.round_queries
     for rows in (first.rows[:-8], first.rows + bytes(8), first.rows[1:]):
-        with pytest.raises(ValueError, match="are no rows of"):
+        with pytest.raises(ValueError, match="are not a whole number of rows of"):
             encode(replace(proof, round_queries=(replace(first, rows=rows), *rest)))
 
 
@@ -168,7 +168,7 @@ def test_the_largest_word_is_p_minus_1() -> None:
 
 @pytest.mark.parametrize("name", vectors.NAMES)
 def test_what_is_parsed_of_a_mutation_is_what_was_written(name: str) -> None:
-    """Random changes of bytes and of contents: either no proof, or the one proof of which these are the bytes."""
+    """A random change of bytes or contents gives either no proof, or the one proof with these bytes."""
     vector = load(name)
     parsed = 0
     for payload in mutations(random.Random(name), vector.payload, vector.layout, 400):
@@ -183,7 +183,7 @@ def test_what_is_parsed_of_a_mutation_is_what_was_written(name: str) -> None:
 
 @pytest.mark.parametrize("name", vectors.NAMES)
 def test_rows_read_at_once_are_those_read_one_by_one(name: str) -> None:
-    """The same proof, or the same reason to refuse it."""
+    """Both give the same proof, or the same error."""
     vector = load(name)
 
     def read(payload: bytes) -> object:
@@ -246,7 +246,7 @@ def test_no_payload_is_shorter_than_its_tables_and_columns(name: str) -> None:
     columns = sum(air.main_width for air in airs)
     least = least_bytes(len(airs), columns, parameters)
     assert len(vector.payload) / 20 < least <= len(vector.payload)
-    # What a table or a column adds at least, one adds.
+    # The bound grows by the minimum that a table or a column adds.
     assert least_bytes(len(airs) + 1, columns, parameters) - least == 83 + 26 * parameters.num_queries
     assert least_bytes(len(airs), columns + 1, parameters) - least == 24 + 8 * parameters.num_queries
 

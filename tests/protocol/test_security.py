@@ -60,7 +60,7 @@ parameters = st.builds(
 
 
 def fewest_queries(log_blowup: int, target: int, regime: str) -> int:
-    """Queries for a level with 20 bits of grinding on queries alone, by trying all numbers."""
+    """Return the queries for a level with 20 bits of grinding on queries only, by trial of all numbers."""
 
     def reaches(num_queries: int) -> bool:
         security = analyse(PUBLISHED, replace(PLAIN, log_blowup=log_blowup, num_queries=num_queries))
@@ -88,7 +88,7 @@ def test_chosen_query_counts():
     assert [choose(PUBLISHED, 100, r).num_queries for r in (1, 2, 3)] == [161, 81, 54]
 
 
-# ``fib_iterative`` over 1,000,002 cycles; the tables of a height as one, which changes no round.
+# ``fib_iterative`` over 1,000,002 cycles; tables of equal height are merged, which changes no round.
 MILLION = Shape(
     (
         TableShape(16, 25, 2, 215, 40),
@@ -104,14 +104,14 @@ MILLION = Shape(
 
 
 def example(name: str) -> Shape:
-    """The shape of a packaged example without input."""
+    """Return the shape of a packaged example without input."""
     statement = load_packaged(name).statement_for(None)
     log_heights = [table.main.shape[1].bit_length() - 1 for table in statement.tables if table.main is not None]
     return shape_of(statement.descriptions, log_heights)
 
 
 def bciks20(log_dimension: int, log_blowup: int, multiplicity: int) -> float:
-    """``exceptional`` by eprint 2020/654, section 6, beyond unique decoding."""
+    """Return ``exceptional`` by eprint 2020/654, section 6, beyond unique decoding."""
     if log_dimension == 0 or multiplicity == UNIQUE:
         return exceptional(log_dimension, log_blowup, multiplicity)
     points = 2.0 ** (log_dimension + log_blowup)
@@ -119,7 +119,7 @@ def bciks20(log_dimension: int, log_blowup: int, multiplicity: int) -> float:
 
 
 def as_printed(log_blowup: int, multiplicity: int) -> float:
-    """``agreement`` with the m of eprint 2025/2055, Theorem 4.2, as it is printed: the square root of rho over eta."""
+    """Return ``agreement`` with the printed m of eprint 2025/2055, Theorem 4.2: the square root of rho over eta."""
     return agreement(log_blowup, multiplicity if multiplicity == UNIQUE else multiplicity / 2)
 
 
@@ -141,7 +141,7 @@ def test_bits_by_other_results(
     below_shortest: float,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The table of docs/security.md: what parameters chosen for 128 bits at rate 1/2 give by each."""
+    """The table of docs/security.md: bits of parameters chosen for 128 bits at rate 1/2, by each result."""
     chosen = choose(shape)
     assert chosen.num_queries == 217
 
@@ -179,7 +179,7 @@ def test_bits_of_128_by_unique_decoding_alone(log_blowup: int, unique: float) ->
     ],
 )
 def test_queries_of_shards(log_blowup: int, published: tuple[int, ...]) -> None:
-    """The table of docs/security.md: shards that are all like a million cycles."""
+    """The table of docs/security.md for shards of a million cycles each."""
     counts = (1, 2, 4, 8, 16, 64, 256)
     assert tuple(choose([MILLION] * count, 128, log_blowup).num_queries for count in counts) == published
 
@@ -196,7 +196,7 @@ def test_one_shard_is_a_proof_by_itself(shape: Shape, params: Parameters) -> Non
 
 @given(shards, parameters)
 def test_rounds_of_shards(shapes: list[Shape], params: Parameters) -> None:
-    """By the sentences of docs/security.md, from rounds of each shard by itself."""
+    """The sentences of docs/security.md, applied to the rounds of each shard."""
     loss = math.log2(len(shapes))
     for multiplicity in (UNIQUE, 3, 70):
         alone = [{r.name: r for r in security._rounds(Counter([shape]), params, multiplicity)} for shape in shapes]
@@ -235,7 +235,7 @@ def test_parameters_for_shards_reach_the_level(shapes: list[Shape], target: int,
 
 
 def test_shapes_of_different_statements() -> None:
-    with pytest.raises(ValueError, match="not of the shards of one statement"):
+    with pytest.raises(ValueError, match="do not belong to the shards of one statement"):
         analyse([MILLION, replace(MILLION, max_tuple_width=3)], PLAIN)
     with pytest.raises(ValueError, match="0 shapes"):
         analyse([], PLAIN)
@@ -248,7 +248,7 @@ def test_thousands_of_shards_are_within_floating_point() -> None:
 
 
 def test_where_multiplicities_end_counts() -> None:
-    """Tables of one row have exceptional challenges that do not grow with m, so that only its end limits the bits."""
+    """Exceptional challenges of tables of one row do not grow with m, so only the largest m limits the bits."""
     assert analyse(Shape((TableShape(0, 1, 1, 4, 0),), 0), PLAIN).johnson.multiplicity == 1 << 16
 
 
@@ -266,7 +266,7 @@ def test_formulas_at_known_points():
 
 @given(st.integers(1, 31), st.integers(1, 4), st.integers(3, 1 << 16))
 def test_exceptional_covers_the_independent_johnson_bound(log_dimension, log_blowup, m):
-    """8 N (m+1/2)^3 / (3 (k-1)/N) of eprint 2026/2056, Theorem 5.12, at the same radius, is below what we count."""
+    """8 N (m+1/2)^3 / (3 (k-1)/N) of eprint 2026/2056, Theorem 5.12, at the same radius, is below our count."""
     points, dimension = 2.0 ** (log_dimension + log_blowup), 2.0**log_dimension
     other = 8 * points * (m + 0.5) ** 3 / (3 * (dimension - 1) / points)
     assert other <= exceptional(log_dimension, log_blowup, m)
@@ -319,7 +319,7 @@ def test_more_work_never_lowers_the_level(shape, params, data):
 
 @given(shapes, parameters, st.data())
 def test_a_larger_statement_never_raises_the_level(shape, params, data):
-    """Except for a changed height, which can merge two heights or add a fold of smaller arity."""
+    """Except if a changed height merges two heights or adds a fold of smaller arity."""
     index = data.draw(st.integers(0, len(shape.tables) - 1))
     field = data.draw(st.sampled_from(["constraints", "quotient_chunks", "openings", "interactions"]))
     table = shape.tables[index]
@@ -356,7 +356,7 @@ def test_choice_reaches_the_target_with_the_fewest_queries(shape, target, log_bl
     for field in ("lookup_pow_bits", "ood_pow_bits", "batch_pow_bits", "commit_pow_bits"):
         bits = getattr(chosen, field)
         assert bits <= 10
-        # Every bit of grinding is needed.
+        # Every bit of grinding is necessary.
         assert bits == 0 or analyse(shape, replace(chosen, **{field: bits - 1})).bits < target
     shortest = min(table.log_height for table in shape.tables)
     assert chosen.log_final_poly_len == 0 or chosen.log_final_poly_len < shortest
@@ -434,13 +434,13 @@ def test_a_final_polynomial_as_long_as_a_table_is_refused():
 
 
 def test_joining_codewords_cost_a_degree():
-    """A fold of arity 8 is a curve of degree 7, or 8 where a shorter table joins; no fold passes a table."""
+    """A fold of arity 8 is a curve of degree 7, or 8 if a shorter table joins; no fold skips a table."""
     shape = Shape(tuple(TableShape(h, 1, 1, 4, 0) for h in (10, 7, 6, 6, 0)), 0)
     assert list(folds(shape, PLAIN)) == [(7, 8), (6, 2), (3, 7), (0, 8)]
 
 
 def test_an_analysis_tries_few_multiplicities(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A verifier makes one for every proof, of whatever parameters it states."""
+    """A verifier analyses every proof, with arbitrary parameters."""
     tried = []
     rounds = security._rounds
 
@@ -457,7 +457,7 @@ BUS = Bus("numbers")
 
 
 class Squares(Air):
-    """Two interactions, and a preprocessed column that is read on two rows."""
+    """A table with two interactions, and a preprocessed column that is read on two rows."""
 
     name = "squares"
     columns = ("value", "square", "count")
@@ -471,7 +471,7 @@ class Squares(Air):
 
 
 class Steps(Air):
-    """No lookups, and next-row access to the main trace."""
+    """A table without lookups that reads the next row of the main trace."""
 
     name = "steps"
     columns = ("value",)
@@ -497,7 +497,7 @@ def test_shape_of_a_description():
 
 
 def test_shape_agrees_with_the_layout():
-    """Openings at each height are the powers of the batching challenge; folds are those of the proof."""
+    """Openings at each height equal the powers of the batching challenge, and folds the folds of the proof."""
     airs, log_heights = (Squares().describe(), Steps().describe(), Squares().describe()), (9, 4, 9)
     for max_log_arity in range(1, 7):
         params = replace(PLAIN, max_log_arity=max_log_arity, log_final_poly_len=2)

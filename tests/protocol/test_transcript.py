@@ -1,4 +1,4 @@
-"""How a protocol's description is rendered and seeded, and that everything a proof says is absorbed."""
+"""Rendering and seeds of a protocol's description; the transcript absorbs every field of a proof."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,7 +18,7 @@ BINDING = bytes(range(32))
 
 
 def words(state: Challenger) -> list[int]:
-    """What was absorbed after the binding, before anything was sampled."""
+    """Return the words absorbed after the binding, before the first sample."""
     data = state.pending[len(BINDING) :]
     return [int.from_bytes(data[i : i + 8], "little") for i in range(0, len(data), 8)]
 
@@ -52,7 +52,7 @@ def test_the_steps_of_a_batch_are_fingerprinted_line_by_line() -> None:
         "Begin Protocol 16 opening_argument None Marker",
         "End Protocol 16 opening_argument None Marker",
     ]
-    # Ten steps, so that one digit numbers them.
+    # Ten steps, so that their numbers have one digit.
     text = "Plonky3 Fiat-Shamir Transcript (10 interactions)\n" + "".join(f"{i} {s}\n" for i, s in enumerate(lines))
     absorbed = words(transcript.begin(vectors.load("counter").layout, BINDING))
     seed = b"".join(chunk.to_bytes(7, "little") for chunk in absorbed[1:-3])
@@ -76,7 +76,7 @@ def test_line_numbers_are_padded_to_the_last_ones_width(monkeypatch: pytest.Monk
 
 
 def final_state(layout: Layout, **changed: Any) -> bytes:
-    """The state after every step, over fixed messages of which some are ``changed``."""
+    """Return the state after every step, over fixed messages of which some are ``changed``."""
     lookups = len(layout.lookup_tables)
     said: dict[str, Any] = {
         "binding": BINDING,
@@ -114,7 +114,7 @@ def plain(name: str) -> Layout:
 
 
 def changes(layout: Layout) -> dict[str, Any]:
-    """For each thing that is said another value of it."""
+    """Yield another value for each message."""
     return {
         "binding": bytes(32),
         "main": [b"M" * 32],
@@ -146,7 +146,7 @@ def lower(field: str) -> Callable[[Layout], Layout]:
 
 @pytest.mark.parametrize("field", ["log_blowup", "num_queries", "log_final_poly_len", "max_log_arity"])
 def test_parameters_are_described(field: str) -> None:
-    """Not those of the Merkle caps: the binding has them."""
+    """Except the parameters of Merkle caps, which are in the binding."""
     layout = plain("mixed")
     assert final_state(lower(field)(layout)) != final_state(layout)
 

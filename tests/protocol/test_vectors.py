@@ -1,4 +1,4 @@
-"""Plonky3's own proofs: accepted, written back to the same bytes, and read with the same transcript."""
+"""Plonky3's own proofs are accepted, encode to the same bytes, and have the same transcript."""
 
 from itertools import groupby
 

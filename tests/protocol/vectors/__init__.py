@@ -1,8 +1,8 @@
-"""Known answers: statements and the proofs that Plonky3 0.8.0 makes of them, with its transcript for some.
+"""Known answers: statements and the proofs by Plonky3 0.8.0, with its transcript for some.
 
-A folder holds statement.json (as docs/interop.md has it), payload.bin (postcard of p3-batch-stark's ``BatchProof``) and
-perhaps transcript.txt: the challenger's initial state, then runs of absorbed and squeezed bytes. The label is the name
-of the folder. tests/interop/test_binding.py says which statements these are, and that Plonky3 makes the same files.
+A folder holds statement.json (format in docs/interop.md), payload.bin (postcard of p3-batch-stark's ``BatchProof``) and
+optionally transcript.txt: the challenger's initial state, then runs of absorbed and squeezed bytes. The label is the
+name of the folder. tests/interop/test_binding.py defines the statements, and checks that Plonky3 gives the same files.
 """
 
 import json
@@ -33,19 +33,19 @@ class Vector:
     """One statement and Plonky3's proof of it."""
 
     layout: Layout
-    public_values: tuple[tuple[int, ...], ...]  # of each table
-    preprocessed: tuple[np.ndarray, ...]  # the traces (columns, rows) of the tables that have them
+    public_values: tuple[tuple[int, ...], ...]  # for each table
+    preprocessed: tuple[np.ndarray, ...]  # traces (columns, rows) of the tables with preprocessed columns
     label: str
     payload: bytes
 
     @cached_property
     def binding(self) -> bytes:
-        """The challenger's initial state."""
+        """Initial state of the challenger."""
         return binding_digest(self.layout, self.label, self.cap)
 
     @cached_property
     def cap(self) -> tuple[bytes, ...] | None:
-        """The commitment to the preprocessed columns."""
+        """Commitment to the preprocessed columns."""
         parameters = self.layout.parameters
         if not self.preprocessed:
             return None
@@ -53,20 +53,20 @@ class Vector:
 
     @cached_property
     def proof(self) -> BatchProof:
-        """The proof's contents."""
+        """Contents of the proof."""
         return decode(self.payload, self.layout)
 
     def check(self, proof: BatchProof) -> None:
-        """`check_batch` of a proof of this statement."""
+        """Call `check_batch` on a proof of this statement."""
         check_batch(self.layout, proof, self.public_values, self.cap, self.binding)
 
     def check_bytes(self, payload: bytes) -> None:
-        """Parses and checks a proof of this statement."""
+        """Decode and check a proof of this statement."""
         self.check(decode(payload, self.layout))
 
 
 def load(name: str) -> Vector:
-    """The vector of that name."""
+    """Return the vector with this name."""
     statement = json.loads((FOLDER / name / "statement.json").read_text())
     tables = statement["tables"]
     layout = make_layout(
@@ -84,12 +84,12 @@ def load(name: str) -> Vector:
 
 
 def transcript(name: str) -> list[str]:
-    """The lines of the vector's transcript.txt."""
+    """Return the lines of the vector's transcript.txt."""
     return (FOLDER / name / "transcript.txt").read_text().splitlines()
 
 
 def description(json_: dict[str, Any]) -> AirDescription:
-    """The table that ``AirDescription.to_json`` wrote."""
+    """Return the table from the JSON of ``AirDescription.to_json``."""
 
     def tuple_(json_: dict[str, Any]) -> Message:
         return Message(tuple(json_["fields"]), json_["multiplicity"], json_["weight"])
@@ -116,7 +116,7 @@ def description(json_: dict[str, Any]) -> AirDescription:
 
 
 def by_matrix(rows: bytes, widths: Sequence[int]) -> list[tuple[bytes, ...]]:
-    """[query][matrix]: each row of some `RoundQueries`, given its words."""
+    """Return [query][matrix], each row of a `RoundQueries`, from its words."""
     firsts = [8 * first for first in accumulate(widths, initial=0)]
     queries = [rows[first : first + firsts[-1]] for first in range(0, len(rows), firsts[-1])]
     return [tuple(row[first:end] for first, end in pairwise(firsts)) for row in queries]

@@ -72,7 +72,7 @@ impl Description {
         roots
     }
 
-    /// Refuses a description that names what is not there.
+    /// Refuses a description with an index out of range.
     pub fn check(&self) -> Result<()> {
         if self.roots().iter().any(|&root| root >= self.nodes.len()) {
             return Err("a constraint or interaction names a missing node".into());

@@ -5,10 +5,10 @@
 mod air;
 mod binding;
 mod description;
-mod shard;
-mod shards;
 mod profile;
 mod setup;
+mod shard;
+mod shards;
 mod statement;
 mod transcript;
 

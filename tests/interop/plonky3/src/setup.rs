@@ -9,8 +9,8 @@ use p3_lookup::LookupError;
 use p3_matrix::dense::RowMajorMatrix;
 
 use crate::binding::{Digest, binding};
-use crate::shard::Sponge;
 use crate::profile::{Config, Proof, Val, config};
+use crate::shard::Sponge;
 use crate::statement::{Result, Statement};
 use crate::transcript::ByteChallenger;
 
@@ -83,7 +83,7 @@ impl Setup {
     }
 }
 
-/// Parses a proof, refusing every byte string but the one that encodes it.
+/// Parses a proof and refuses all encodings except the canonical one.
 pub fn parse(bytes: &[u8]) -> Result<Proof> {
     let proof: Proof = postcard::from_bytes(bytes).map_err(|error| format!("not a proof: {error}"))?;
     let encoded = postcard::to_allocvec(&proof).map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! A shard's transcript: its lookup challenges are drawn from what all shards of the proof have committed to.
+//! A shard's transcript, whose lookup challenges are drawn from the commitments of all shards of the proof.
 //!
 //! This is graphprover/protocol/joint.py. Plonky3 draws lookup challenges right after it has absorbed the commitments
 //! to main and preprocessed columns: its first draw of a transcript. Here they come from another challenger, that of
@@ -17,7 +17,7 @@ const SHARD_MAGIC: &[u8] = b"graphprover piece 1";
 const JOINT_MAGIC: &[u8] = b"graphprover joint 1";
 const NONCE_BYTES: usize = 8;
 
-/// Which shard of which proof.
+/// A shard of a proof: the digests of all shards, and its index.
 pub struct Shard {
     pub index: usize,
     /// Of each shard, in order of index: what it absorbs before the lookup challenges.

@@ -1,4 +1,4 @@
-//! A sharded proof: `verify_batch` judges each, and here is judged what only all of them together can show.
+//! A sharded proof: `verify_batch` checks each shard, and this module checks the conditions on all shards together.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use crate::profile::{Challenge, Proof};
 use crate::setup::Setup;
 use crate::statement::Result;
 
-/// Verifies a proof, in shards or not: of each shard the statement and the bytes, in order of index.
+/// Verifies a proof, sharded or not, given the statement and the bytes of each shard in order of index.
 pub fn verify(setups: &[&Setup], proofs: &[Vec<u8>]) -> Result<()> {
     if let ([setup], [proof]) = (setups, proofs)
         && setup.statement.shard.is_none()
@@ -29,7 +29,7 @@ pub fn verify(setups: &[&Setup], proofs: &[Vec<u8>]) -> Result<()> {
     check_proofs(setups, &shards)
 }
 
-/// They are all the shards of one proof, in order.
+/// Checks that these are all shards of one proof, in order.
 fn check_statements(setups: &[&Setup]) -> Result<()> {
     let mut digests = None;
     for (index, setup) in setups.iter().enumerate() {
@@ -54,7 +54,7 @@ fn check_statements(setups: &[&Setup]) -> Result<()> {
     Ok(())
 }
 
-/// What one number stands for, in all shards.
+/// The bus or local lookup with one number, in all shards.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Owner<'a> {
     Bus(&'a str),
@@ -62,12 +62,12 @@ enum Owner<'a> {
     Local(usize),
 }
 
-/// A number stands for one bus in all shards or for one local lookup of one shard, and fingerprints are alike.
+/// Checks that a number denotes one bus in all shards or one local lookup of one shard, with equal fingerprints.
 ///
 /// `verify_batch` numbers what a batch has by first appearance; fingerprints depend on the number and on the widest
-/// tuple of the batch (p3-batch-stark-0.8.0/src/transcript.rs:454). What differed between shards would not meet in the
-/// sum of all terminals; what had one number but should not meet could cancel there. The first table of a shard may name
-/// anything, because it sends nothing: it is there to give numbers.
+/// tuple of the batch (p3-batch-stark-0.8.0/src/transcript.rs:454). With different numbers, messages of one bus would
+/// not cancel in the sum of all terminals; with equal numbers, messages of different buses could. The first table of a
+/// shard may name any bus, because it sends nothing and only assigns numbers.
 fn check_numbers(setups: &[&Setup]) -> Result<()> {
     let mut owners = HashMap::new();
     let mut buses = HashMap::new();
@@ -113,7 +113,7 @@ fn check_numbers(setups: &[&Setup]) -> Result<()> {
     Ok(())
 }
 
-/// Shards that hold by themselves hold together: counts cannot wrap, one draw was for all, and all terminals balance.
+/// Checks all valid shards together: counts cannot wrap, the challenges are shared, and all terminals balance.
 fn check_proofs(setups: &[&Setup], shards: &[Proof]) -> Result<()> {
     let lookups: Vec<_> = setups
         .iter()

@@ -1,4 +1,4 @@
-//! What is proved, read from JSON and from the binary trace file.
+//! A statement and its traces, read from JSON and from the binary trace file.
 
 use std::fs;
 use std::path::Path;
@@ -11,8 +11,8 @@ use serde::Deserialize;
 use crate::air::Table;
 use crate::binding::Digest;
 use crate::description::Description;
-use crate::shard::Shard;
 use crate::profile::Val;
+use crate::shard::Shard;
 
 pub type Result<T> = std::result::Result<T, String>;
 

@@ -46,7 +46,7 @@ impl Log {
 
 /// Who the copies of a challenger write for.
 enum Recorder {
-    /// Nobody listens.
+    /// No recording.
     Silent,
     /// The configuration's own copy: its next clone is the transcript itself.
     Template(Arc<Mutex<Log>>),
