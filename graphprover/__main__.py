@@ -26,12 +26,12 @@ def main() -> int:
 
     gc.set_threshold(_MADE_BEFORE_A_LOOK)
     from graphprover.runtime.files import remove_unfinished
-    from graphprover.runtime.signals import said, waited_for
+    from graphprover.runtime.signals import pending_compilations, signal_message
 
     def told(ending: str) -> str:
         """Leave no half of a file, and add the last words."""
         remove_unfinished()
-        return said(ending)
+        return signal_message(ending)
 
     _endings.append(told)
     import logging
@@ -43,7 +43,7 @@ def main() -> int:
         logging.basicConfig(format="%(relativeCreated)7.0f ms  %(name)s: %(message)s")
         logging.getLogger("graphprover").setLevel(logging.DEBUG)
     code = cli.main()
-    if os.isatty(2) and (words := waited_for()):
+    if os.isatty(2) and (words := pending_compilations()):
         print(f"graphprover: {words}", file=sys.stderr)
     return code
 

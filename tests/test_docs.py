@@ -1,4 +1,4 @@
-"""The site of the documents: links of a checkout become links of the site, and a link to nothing is an error.
+"""The documentation site: links of a checkout are translated, and a broken link is an error.
 
 ``mkdocs build --strict``, in the README's test command, builds the site.
 """
@@ -20,7 +20,7 @@ TABLES, README = ROOT / "docs/tables.md", ROOT / "README.md"
 
 @pytest.fixture(scope="module")
 def links() -> ModuleType:
-    """The hook."""
+    """Load the MkDocs hook."""
     return module_at(ROOT / "docs/links.py")
 
 
@@ -49,7 +49,7 @@ def test_a_link_to_nothing_is_an_error(links: ModuleType, target: str) -> None:
 
 @pytest.mark.parametrize("target", ["vm.md#no-such-heading", "#no-such-heading", "missing.md"])
 def test_the_build_ends_at_such_a_link(tmp_path: Path, target: str) -> None:
-    """A site of two documents under the settings of this one."""
+    """Build a site of two documents with the settings of this site."""
     settings = (ROOT / "mkdocs.yml").read_text()
     start, end = settings.index("nav:\n"), settings.index("validation:\n")
     hook = settings[:start].replace("hooks: [docs/links.py]\n", "").replace("docs_dir: docs\n", "docs_dir: pages\n")

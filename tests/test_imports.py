@@ -17,7 +17,12 @@ LINKED = ("graphs", "kernels", "examples")  # folders of the root that are packa
 LAYERS = (
     ("field", "__init__"),  # arithmetic of the verifier
     ("runtime",),  # files, settings, signals, the cache of compiled kernels
-    ("reports.notebook", "reports.terminal", "reports.browser"),  # how values, tables and pages are shown
+    (
+        "reports.notebook",
+        "reports.section",
+        "reports.terminal",
+        "reports.browser",
+    ),  # how values, tables and pages are shown
     ("air",),  # how tables are described
     ("protocol",),  # what prover and verifier agree on
     ("proof", "statement", "verifier"),  # what a user holds
@@ -35,6 +40,7 @@ LAYERS = (
     ("cluster.shard_worker",),  # one shard of a proof, whose other shards are made elsewhere
     ("cluster.worker", "cluster.metrics", "worker"),
     ("jobs.batch", "cluster.batching", "cluster.batch_check"),
+    ("reports",),  # pages, drawings and texts of plans and observations
     # the command line: texts that users write; what commands share; commands; all of it
     ("cli.files", "cli.patterns"),
     ("cli.paths", "cli.batch_keys"),
@@ -46,7 +52,6 @@ LAYERS = (
         "cli.batch_file",
         "cli.json_output",
         "cli.text_output",
-        "reports",
     ),
     ("cli.report_files",),
     ("cli",),

@@ -1,14 +1,16 @@
-"""The command line: a module for each command, whose ``add`` adds it and whose ``run`` runs it and gives its exit code.
+"""The command line.
 
-main.py has them all, and what becomes of errors; parser.py parses arguments; ``graphprover.__main__`` makes a process
-of it. Commands read what they are told with these:
+Each command has a module: ``add`` defines its arguments, ``run`` executes it and returns the exit code. main.py
+collects the commands and reports errors, parser.py parses arguments, and ``graphprover.__main__`` handles signals.
 
-- paths.py: names of files; options.py: options that several commands have; executor.py: who makes proofs, and by what;
-  subject.py: the program that a command is about; demands.py: what ``verify`` demands of a proof; batch_file.py: the
-  jobs of ``batch``.
+Input of the commands:
 
-And they tell what they find with these:
+- args.py: options that several commands share; executor.py: ``--executor``, ``--device`` and memory limits
+- paths.py and files.py: file names; program_args.py: PROGRAM and its input
+- expectations.py: the expectations of ``verify``; batch_file.py, batch_keys.py and patterns.py: the jobs of ``batch``
 
-- facts.py: as ``--json`` has it; report.py: the same as text; observed_files.py: the files of ``--report`` and
-  ``--trace``, whose pages are in ``graphprover.reports``.
+Output of the commands:
+
+- json_output.py: JSON objects; text_output.py: text reports of the same values
+- report_files.py: files of ``--report`` and ``--trace``, whose pages are in ``graphprover.reports``
 """

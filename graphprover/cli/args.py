@@ -1,4 +1,4 @@
-"""Options that several commands have, with their types and what is refused, and how a command ends."""
+"""Options that several commands share, their types, and the exit codes."""
 
 import argparse
 import math
@@ -16,41 +16,43 @@ from graphprover.protocol.security import JOHNSON_PROXIMITY, PROXIMITIES
 from graphprover.runtime.files import STREAM, resolved
 from graphprover.vm.statement.guest import Limits, limits_of
 
-OK, FAILED, USAGE = 0, 1, 2  # exit codes; `__main__` has those of signals
+OK, FAILED, USAGE = 0, 1, 2  # exit codes; `graphprover.__main__` defines two more for signals
 
-PAGE, FACTS = ".html", ".json"  # how the name of a report's file ends
+PAGE, DATA = ".html", ".json"  # suffixes of report files
 
-DEBUG = "GRAPHPROVER_DEBUG"  # set, errors come with their traceback, and the log says what runs
+DEBUG = "GRAPHPROVER_DEBUG"  # environment variable: print tracebacks, and log every task to stderr
 
-READ = ("proof", "subject", "guest", "jobs", "input", "expect_output")  # options that name a file to read
-WRITTEN = ("output", "svg", "html", "summary", "profile", "trace")  # a file to write
+READ = ("proof", "subject", "guest", "jobs", "input", "expect_output")  # options that name an input file
+WRITTEN = ("output", "svg", "html", "summary", "profile", "trace")  # options that name an output file
 
+GUEST_HELP = "guest program: a statically linked ELF file for RV64IM"
+DEVICE_HELP = "auto (default: the first GPU, or the CPU if there is none), cpu, cuda or cuda:NUMBER"
 
-# Makes the parser of a command of: name, what runs, a sentence, more of them, examples.
+# Add the parser of a command, from its name, its `run`, a summary, more sentences, and example arguments.
 Command = Callable[[str, Callable[[argparse.Namespace], int], str, str, Sequence[str]], argparse.ArgumentParser]
 
 
 class UsageError(Exception):
-    """Arguments, or files in their place, that make no sense; each argument of the exception is a line."""
+    """Invalid arguments or input files. Each argument of the exception is one line of the error."""
 
 
 def outputs(options: argparse.Namespace) -> list[Path]:
-    """The files that a command writes."""
+    """Return the output files of a command."""
     return _paths(options, WRITTEN)
 
 
 def check_files(options: argparse.Namespace) -> None:
-    """Raises UsageError where standard input, standard output or a file that is written would serve two purposes."""
+    """Raise UsageError if standard input, standard output or an output file has two uses in one command."""
     if _paths(options, READ).count(STREAM) > 1:
-        raise UsageError("standard input (-) can be read once")
+        raise UsageError("standard input (-) can be read only once")
     written = outputs(options).count(STREAM)
     if written > 1 or (written and getattr(options, "json", False)):
-        raise UsageError("standard output (-) takes one thing: a file, or what --json prints")
+        raise UsageError("standard output (-) can receive only one file, or the output of --json")
     reports = getattr(options, "report", None) or ()
     files = [path for path in [*outputs(options), *reports] if path not in (None, STREAM)]
     for path, times in Counter(map(resolved, files)).items():
         if times > 1:
-            raise UsageError(f"{path}: two files of this command would be written there")
+            raise UsageError(f"{path}: two options name this output file")
 
 
 def _paths(options: argparse.Namespace, names: Sequence[str]) -> list[Path]:
@@ -59,20 +61,20 @@ def _paths(options: argparse.Namespace, names: Sequence[str]) -> list[Path]:
 
 
 def drawn() -> bool:
-    """Whether progress is drawn: in a terminal, unless the log goes there."""
+    """Return whether to draw progress bars: stderr is a terminal and receives no log."""
     return sys.stderr.isatty() and DEBUG not in os.environ
 
 
 def refuse(error: ValueError, subject: object) -> NoReturn:
-    """End a command whose arguments a function refused by a ValueError.
+    """End a command because a function rejected its arguments with a ValueError.
 
     Args:
-        error: What the function raised.
-        subject: The program or file that the line begins with.
+        error: The exception of the function.
+        subject: The program or file that the error message starts with.
 
     Raises:
-        UsageError: The same about the subject.
-        ValueError: The error itself, if a line of the user's program raised it.
+        UsageError: The message of `error`, prefixed with `subject`.
+        ValueError: `error` itself, if a line of the user's program raised it.
     """
     if line_of(error):
         raise error
@@ -80,120 +82,145 @@ def refuse(error: ValueError, subject: object) -> NoReturn:
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
-    """``--json``, of the commands that report something."""
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text (see docs/cli.md)")
+    """Add ``--json``."""
+    parser.add_argument(
+        "--json", action="store_true", help="Print one JSON object instead of text. docs/cli.md lists its fields."
+    )
 
 
 def bits(text: str) -> float:
-    """A level of security; argparse tells the name in its message."""
+    """Return a security level in bits."""
     level = float(text)
     if not 0 < level < math.inf:
         raise ValueError
     return level
 
 
-bits.__name__ = "number of bits"
+bits.__name__ = "number of bits"  # argparse prints the name in its error
 
 
 def count(text: str) -> int:
-    """How many; argparse tells the name in its message."""
+    """Return a positive integer."""
     number = int(text)
     if number < 1:
         raise ValueError
     return number
 
 
-count.__name__ = "number from 1 on"
+count.__name__ = "positive integer"
 
 
 def report(text: str) -> Path:
-    """The file of a report, whose ending says what it holds."""
+    """Return the path of a report; its suffix selects the format."""
     path = path_argument(text)
-    if path.suffix not in (PAGE, FACTS):
+    if path.suffix not in (PAGE, DATA):
         raise argparse.ArgumentTypeError(
-            f"{text} is neither FILE.html nor FILE.json; the report as text needs no FILE: write --report last"
+            f"{text} is neither FILE.html nor FILE.json; for a text report write --report last, without FILE"
         )
     return path
 
 
 def add_report(parser: argparse.ArgumentParser, text: str) -> None:
-    """``--report`` and ``--trace``; ``text`` says what the former prints."""
+    """Add ``--report`` and ``--trace``; `text` describes the contents of the text report."""
     parser.add_argument(
         "--report",
         type=report,
         nargs="?",
         action="append",
         metavar="FILE",
-        help=f"print {text}; with FILE.html or FILE.json, write what was seen there instead (both may be given)",
+        help=f"Print {text}. With FILE.html or FILE.json, write a report page or its data to the file instead. May be "
+        "repeated.",
     )
     parser.add_argument(
-        "--trace", type=path_argument, metavar="FILE", help="write a time line as a Chrome trace, which Perfetto opens"
+        "--trace",
+        type=path_argument,
+        metavar="FILE",
+        help="Write a timeline of all tasks in the Chrome trace format, for Perfetto.",
     )
 
 
 def asks(options: argparse.Namespace) -> bool:
-    """Whether `add_report` was told of anything, so that proofs are to be observed."""
+    """Return whether a report or trace was requested, so that proofs must be observed."""
     return bool(options.report or options.trace)
 
 
 def report_files(options: argparse.Namespace) -> list[Path]:
-    """The files that `add_report` was told of."""
+    """Return the report and trace files that were requested."""
     return [path for path in [*(options.report or ()), options.trace] if path is not None]
 
 
 def add_shards(parser: argparse.ArgumentParser, default: str) -> None:
-    """``--shards`` and ``--shard-size``; ``default`` says what is made without them."""
+    """Add ``--shards`` and ``--shard-size``; `default` describes the number of shards without them."""
     group = parser.add_mutually_exclusive_group()
     group.add_argument(
         "--shards",
         type=count,
         metavar="N",
-        help="split the proof into N shards: a device proves them one after another in the memory of about one, the "
-        f"workers of a cluster in parallel (default {default})",
+        help="Split the proof into N shards. A single device proves them one after another and needs memory for about "
+        f"one; cluster workers prove them in parallel. Default: {default}.",
     )
     group.add_argument(
-        "--shard-size", type=count, metavar="CYCLES", help="of a guest: split the run into shards of this many cycles"
+        "--shard-size",
+        type=count,
+        metavar="CYCLES",
+        help="Guests only: split the run into shards of CYCLES cycles each, instead of a fixed number of shards.",
     )
 
 
 def add_level(parser: argparse.ArgumentParser) -> None:
-    """How many bits, by which results, at which rate."""
-    parser.add_argument("--security", type=bits, default=128, metavar="BITS", help="provable bits (default 128)")
+    """Add ``--security``, ``--proximity``, ``--rate``, ``--fast`` and ``--small``."""
+    parser.add_argument(
+        "--security", type=bits, default=128, metavar="BITS", help="Provable security in bits. Default: 128."
+    )
     add_proximity(parser)
     rate = parser.add_mutually_exclusive_group()
     rate.add_argument(
         "--rate",
         type=int,
         choices=tuple(RATES),
-        help="rate 1/2, 1/4 or 1/8 of the code: less is a smaller proof for more work (see `plan`); by default 1/2, "
-        "and 1/8 where there is little to prove; asked for at 8, a guest's run has fewer tables, of more cells",
+        help="Reed-Solomon rate 1/2, 1/4 or 1/8. Lower rates give smaller proofs and cost more time and memory; "
+        "`graphprover plan` compares them. Default: 8 for small statements (at most 2^19 committed cells), otherwise "
+        "2. With --rate 8 a guest's run also uses fewer, wider tables.",
     )
-    for name, number, what in (("--fast", FAST, "the least work"), ("--small", SMALL, "the smallest proof")):
-        rate.add_argument(name, dest="rate", action="store_const", const=number, help=f"{what}: --rate {number}")
+    for name, number, goal in (("--fast", FAST, "Least work"), ("--small", SMALL, "Smallest proof")):
+        rate.add_argument(
+            name, dest="rate", action="store_const", const=number, help=f"{goal}: same as --rate {number}."
+        )
 
 
 def add_proximity(parser: argparse.ArgumentParser) -> None:
-    """``--proximity``."""
+    """Add ``--proximity``."""
     parser.add_argument(
         "--proximity",
         choices=PROXIMITIES,
         default=JOHNSON_PROXIMITY,
-        help="the results by which the bits are proven: all up to Johnson's radius, of which the better counts "
-        "(johnson, default), or unique decoding alone (unique), which takes a longer proof",
+        help="Soundness analysis. johnson (default): the better of the Johnson-bound and unique-decoding analyses. "
+        "unique: unique decoding only; proofs need more queries and are larger.",
     )
 
 
-def add_limits(parser: argparse.ArgumentParser, default_memory: str = "half of this computer's") -> None:
-    """The limits of a guest's run, which `limits_given` reads."""
-    parser.add_argument("--max-cycles", type=count, metavar="N", help="stop a guest there (default 2^30)")
+def add_device(parser: argparse.ArgumentParser, text: str) -> None:
+    """Add ``--device``, described by `text`."""
+    parser.add_argument("--device", default="auto", metavar="NAME", help=text)
+
+
+def add_limits(parser: argparse.ArgumentParser, default_memory: str = "half of this host's memory") -> None:
+    """Add the limits of a guest's run, ``--max-cycles`` and ``--max-memory``."""
+    parser.add_argument(
+        "--max-cycles",
+        type=count,
+        metavar="N",
+        help="Guests only: fail if the run takes more than N cycles. Default: 2^30.",
+    )
     parser.add_argument(
         "--max-memory",
         type=count,
         metavar="MIB",
-        help=f"stop a guest whose pages, output and record take more (default {default_memory})",
+        help="Guests only: fail if pages, output and execution record of the run exceed this many MiB. Default: "
+        f"{default_memory}.",
     )
 
 
 def limits_given(options: argparse.Namespace) -> Limits:
-    """Those that were given."""
+    """Return the limits of a guest's run that the user gave."""
     return limits_of(options.max_cycles, options.max_memory)

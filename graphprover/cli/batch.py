@@ -1,4 +1,4 @@
-"""``graphprover batch``: the proofs that a file lists, one line for each as it ends."""
+"""``graphprover batch``: make all proofs of a batch file, with a line of progress for each."""
 
 import argparse
 import json
@@ -21,14 +21,14 @@ from graphprover.cli.report_files import save_batch
 from graphprover.graphs.executor_names import LOCAL
 from graphprover.protocol.errors import VerificationError
 from graphprover.runtime.files import STREAM, FileError, check_writable, read_proof, resolved, write
-from graphprover.runtime.signals import last_words
+from graphprover.runtime.signals import status_on_signal
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.subscribe import observed
 
 if TYPE_CHECKING:
     from graphprover.jobs.jobs import Job, Result
 
-Draw = Callable[[int, int, int, str], None]  # proofs made, kept and failed, and what runs
+Draw = Callable[[int, int, int, str], None]  # counts of proofs made, kept and failed, and the running jobs
 
 EPILOG = """\
 
@@ -46,23 +46,23 @@ jobs.toml:
   security = 100
   exit_code = "any"
 
-exit codes: 0 all proofs are there, 1 a job has failed, 2 usage, 130 interrupted, 143 terminated.
+exit codes: 0 all proofs exist, 1 a job failed, 2 usage error, 130 interrupted, 143 terminated.
 """
 
 
 def add(command: Command) -> None:
-    """Adds it to the command line."""
+    """Add the command to the command line."""
     parser = command(
         "batch",
         run,
-        "Prove many runs of programs, as a file lists them.",
-        "Each proof is verified by whoever made it, and its file written, as soon as it is done; a job that fails ends "
-        "no other. The file is TOML; its paths are relative to it. [defaults] takes what a [[job]] takes: program and "
-        "output, which must be there; input, a file, or a pattern, which gives a job for each file; name; security, "
-        "proximity, rate and shards; of guests also shard_size, exit_code, commit_input, max_cycles and max_memory, as "
-        "`graphprover prove` has them. In output and name {input} is the input's file name without its ending, "
-        "{program} the program's, {number} counts (as {number:04}), and output may have {name}. Everything is checked "
-        "before anything runs.",
+        "Prove many runs of programs, listed in a TOML file.",
+        "Each proof is verified by the process that made it, and written as soon as it is done. A failed job does not "
+        "stop the others. Paths are relative to the TOML file. Keys of a [[job]], or of [defaults] for all jobs: "
+        "program and output (required); input (a file, or a pattern that gives one job per file); name; security, "
+        "proximity, rate and shards; for guests also shard_size, exit_code, commit_input, max_cycles and max_memory. "
+        "They mean the same as the options of `graphprover prove`. Placeholders in output and name: {input} is the "
+        "input's file name without suffix, {program} the program's, {number} or {number:04} a counter; in output also "
+        "{name}. The whole file is checked before the first job runs.",
         [
             "jobs.toml",
             "jobs.toml --executor processes --summary done.jsonl",
@@ -71,25 +71,25 @@ def add(command: Command) -> None:
         ],
     )
     parser.epilog = f"{parser.epilog}\n{EPILOG}"
-    parser.add_argument("jobs", type=path_argument, metavar="JOBS.TOML", help="the file that lists them")
+    parser.add_argument("jobs", type=path_argument, metavar="JOBS.TOML", help="Batch file.")
     parser.add_argument(
         "--resume",
         action="store_true",
-        help="keep a proof whose file is there, if it verifies and says what the job would; make all others",
+        help="Keep an existing output file if it is a valid proof of the same statement. Prove all other jobs.",
     )
     add_executor(parser)
-    add_report(parser, "times by stage and round, of all proofs together")
+    add_report(parser, "times by stage and round, summed over all proofs")
     parser.add_argument(
         "--summary",
         type=path_argument,
         metavar="FILE",
-        help="append a line of JSON for each job that ends, then one for all",
+        help="Append a line of JSON to FILE for each finished job, and one for the whole batch at the end.",
     )
     add_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """``graphprover batch``"""
+    """Run ``graphprover batch`` and return the exit code."""
     entries = read_batch(options.jobs)
     _check_written("--summary", options.summary, entries)
     for path in report_files(options):
@@ -106,14 +106,14 @@ def run(options: argparse.Namespace) -> int:
         progress = _Progress(len(jobs), draw)
 
         def words() -> str:
-            """For whoever is interrupted, after the report of what was seen until then; it must not fail."""
+            """Save the report of the finished jobs, and return the message for an interruption; must not raise."""
             try:
                 save_batch(progress.results, seen, options)
             except Exception as error:
-                return f"{progress.written()}; there is no report: {json_output.message(error)}"
+                return f"{progress.written()}; the report was not written: {json_output.message(error)}"
             return progress.written()
 
-        with last_words(words), watching as given:
+        with status_on_signal(words), watching as given:
             try:
                 with _span(options):
                     for result in prove_many(jobs, options.executor, options.device, progress.begun):
@@ -142,7 +142,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _span(options: argparse.Namespace) -> AbstractContextManager[object]:
-    """What the dashboard of a cluster calls all of them: as their file."""
+    """Return a span that groups the jobs on a cluster's dashboard under the name of the batch file."""
     if options.executor in LOCAL:
         return nullcontext()
     from distributed import span
@@ -151,21 +151,21 @@ def _span(options: argparse.Namespace) -> AbstractContextManager[object]:
 
 
 class _Progress:
-    """What has become of the jobs of a batch."""
+    """Outcomes and progress of the jobs of a batch."""
 
     def __init__(self, number: int, draw: "Draw | None") -> None:
         self.results: list[Facts] = []
         self._number, self._draw = number, draw
-        self._running: dict[Job, str] = {}  # names
+        self._running: dict[Job, str] = {}  # names of the running jobs
         self._outcomes: Counter[str] = Counter()
 
     def begun(self, job: "Job", worker: str) -> None:
-        """A job has begun, perhaps once more."""
+        """Record the start of a job, or of another attempt at it."""
         self._running[job] = job.name
         self._show()
 
     def ended(self, job: "Job", found: Facts) -> None:
-        """A job has ended. Each gets a line on stderr; where there is a bar, those with more to tell do."""
+        """Record a finished job, and print its line on stderr; with a bar, only failed and replaced jobs get a line."""
         self._running.pop(job, None)
         self.results.append(found)
         self._outcomes[found["outcome"]] += 1
@@ -175,12 +175,12 @@ class _Progress:
             print(f"{place} {text_output.job_line(found)}", file=sys.stderr, flush=True)
 
     def written(self) -> str:
-        """For whoever is interrupted."""
+        """Return the number of written proofs as text, for an interrupted batch."""
         there = self._outcomes["made"] + self._outcomes["kept"]
         return f"{there} of {self._number} proofs are written" + "; --resume continues" * (there < self._number)
 
     def total(self) -> Facts:
-        """All jobs, by what has become of them."""
+        """Return the counts of jobs by outcome."""
         return {"jobs": self._number} | {outcome: self._outcomes[outcome] for outcome in OUTCOMES}
 
     def _show(self) -> None:
@@ -190,7 +190,7 @@ class _Progress:
 
 
 def _jobs(entries: Sequence[Entry], resume: bool) -> "dict[Job, Entry]":
-    """The jobs, in which a program with the same options stands once."""
+    """Return the jobs and their entries; jobs with equal program and options share a `Prover`."""
     from graphprover.jobs.jobs import Job, Prover
 
     provers: dict[tuple[Any, ...], Prover] = {}
@@ -215,7 +215,7 @@ def _jobs(entries: Sequence[Entry], resume: bool) -> "dict[Job, Entry]":
 
 
 def _finished(entry: Entry, result: "Result") -> Facts:
-    """What has become of a job; its proof is in its file then, unless it was there."""
+    """Write the proof of a finished job unless its file was kept, and return the outcome."""
     error, written, again = result.error, None, None
     if result.proof is not None:
         encoded = result.proof.to_bytes()
@@ -230,28 +230,28 @@ def _finished(entry: Entry, result: "Result") -> Facts:
 
 
 def _why_again(entry: Entry, job: "Job") -> str | None:
-    """What is wrong with the proof that was there; None where there was none."""
+    """Return the reason for replacing the existing proof, or None if there was none."""
     if job.existing is None:
         return None
     try:
         job.prover.verify(read_proof(entry.output))
     except (FileError, VerificationError) as error:
         return str(error)
-    return "it is of another run"
+    return "it proves another run"
 
 
 def _check_written(option: str, path: Path | None, entries: list[Entry]) -> None:
-    """Raises UsageError where a file of the batch would be written over by a job."""
+    """Raise UsageError if a job would overwrite a file of the command."""
     if path is None or path == STREAM:
         return
     if resolved(path) in {resolved(entry.output) for entry in entries}:
-        raise UsageError(f"{option} {path}: a job writes its proof there")
+        raise UsageError(f"{option} {path}: this file is the output of a job")
     check_writable(path)
 
 
 @contextmanager
 def _appended(path: Path | None) -> Iterator[Callable[[Facts], None]]:
-    """Appends lines of JSON to a file, each at once."""
+    """Yield a function that appends a line of JSON to a file, unbuffered."""
     if path is None:
         yield lambda found: None
         return
@@ -263,7 +263,7 @@ def _appended(path: Path | None) -> Iterator[Callable[[Facts], None]]:
 
 
 def _append(file: FileIO, path: Path, line: str) -> None:
-    """Append a line to an open file; raises FileError."""
+    """Append a line to an open file, or raise FileError."""
     try:
         file.write(f"{line}\n".encode())
     except OSError as error:
@@ -271,11 +271,11 @@ def _append(file: FileIO, path: Path, line: str) -> None:
 
 
 def bar(number: int) -> "AbstractContextManager[Draw | None]":
-    """A bar that shows a batch, in a terminal."""
+    """Return the progress bar of a batch, or nothing without a terminal."""
     if drawn():
         try:
             from graphprover.reports.terminal import batch_bar
-        except ModuleNotFoundError:  # rich comes with the prover
+        except ModuleNotFoundError:  # rich belongs to the extra [prover]
             return nullcontext()
         return batch_bar(number)
     return nullcontext()

@@ -1,4 +1,4 @@
-"""Batch files: TOML that lists proofs to make. docs/cli.md describes one; everything in it is checked here."""
+"""Read and check a batch file: TOML that lists proofs to make, as docs/cli.md describes."""
 
 import glob
 import os
@@ -12,7 +12,7 @@ from typing import Any
 
 from graphprover.cli.args import UsageError
 from graphprover.cli.batch_keys import takes, unknown, wrong_value
-from graphprover.cli.files import refused_length
+from graphprover.cli.files import length_error
 from graphprover.cli.patterns import PatternError, fill
 from graphprover.jobs.programs import Program, ProgramError, is_packaged, open_program
 from graphprover.protocol.security import JOHNSON_PROXIMITY
@@ -22,32 +22,36 @@ from graphprover.vm.statement.key import Key
 
 _DEFAULTS: dict[str, Any] = {"security": 128, "proximity": JOHNSON_PROXIMITY}
 _OF_GUESTS = ("shard_size", "exit_code", "commit_input", "max_cycles", "max_memory")
-_MOST_SAID = 200  # characters of the parser's message
+_MOST_SHOWN = 200  # characters of the TOML parser's message
 
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """A proof that a batch file asks for."""
+    """One proof of a batch file."""
 
     name: str
     program: Program | Guest
     input: Path | None
     output: Path
     security: float
-    rate: int | None  # None: what is chosen for the statement
+    rate: int | None  # None: chosen by the size of the statement
     proximity: str
-    shards: int | None  # None: one, or for a guest as many as fit the device
-    shard_size: int | None  # of a guest: cycles of a shard
+    shards: int | None  # None: one, or for a guest as many as needed to fit the device's memory
+    shard_size: int | None  # cycles per shard of a guest
     exit_code: int | str
     commit_input: bool
-    limits: Limits  # of a guest's run
+    limits: Limits  # limits of a guest's run
 
 
 def read_batch(path: Path) -> list[Entry]:
-    """The proofs that a batch file asks for, in its order; a job whose input is a pattern gives one for each file.
+    """Return the proofs of a batch file in its order, and create the folders of their outputs.
 
-    Names of files are relative to the folder of ``path``. Makes the folders of the outputs, once all else is checked.
-    Raises FileError, and UsageError with a line for everything that is wrong.
+    A job whose input is a pattern gives one proof per file. File names are relative to the folder of `path`. Folders
+    are created only after all checks.
+
+    Raises:
+        FileError: The batch file cannot be read.
+        UsageError: The file is invalid; the exception has one line per error.
     """
     given = _parsed(path)
     defaults, jobs = given.pop("defaults", {}), given.pop("job", [])
@@ -55,13 +59,13 @@ def read_batch(path: Path) -> list[Entry]:
     for key in given:
         reader.wrong(unknown(key, ("defaults", "job")))
     if not isinstance(defaults, dict) or not isinstance(jobs, list) or not all(isinstance(job, dict) for job in jobs):
-        reader.wrong("write [defaults] once, and [[job]] for each job")
+        reader.wrong("write [defaults] once and one [[job]] per job")
     elif reader.check_keys(defaults, "defaults"):
         for number, job in enumerate(jobs, 1):
             if reader.check_keys(job, f"job {number}"):
                 reader.add(job, f"job {number}")
         if not jobs:
-            reader.wrong("no [[job]] in it")
+            reader.wrong("the file has no [[job]]")
     reader.check_outputs()
     reader.end()
     reader.make_folders()
@@ -70,52 +74,52 @@ def read_batch(path: Path) -> list[Entry]:
 
 
 class _Reader:
-    """What has been read of a batch file, and what is wrong with it."""
+    """The entries and errors read from a batch file so far."""
 
     def __init__(self, path: Path, defaults: dict[str, Any]) -> None:
-        self.entries: list[tuple[Entry, str]] = []  # with their places in the file
+        self.entries: list[tuple[Entry, str]] = []  # with their places in the file, such as "job 1"
         self._path, self._defaults = path, defaults
         self._folder = Path() if path == STREAM else path.parent
-        self._programs: dict[str, Program | Guest | None] = {}  # by what they were asked for as
-        self._lines: dict[str, None] = {}  # of errors, each once
+        self._programs: dict[str, Program | Guest | None] = {}  # by their names in the file; None after an error
+        self._lines: dict[str, None] = {}  # error lines, without duplicates
 
     def wrong(self, *where: str) -> None:
-        """Place, key, and what is wrong there."""
+        """Record an error, given as place, key and message."""
         self._lines[": ".join((str(self._path), *where))] = None
 
     def end(self) -> None:
-        """Raises UsageError if anything was wrong."""
+        """Raise UsageError if there were errors."""
         if self._lines:
             raise UsageError(*self._lines)
 
     def check_keys(self, table: Mapping[str, Any], place: str) -> bool:
-        """Whether there are only keys that a job has, with values that they take."""
+        """Record errors of keys and values, and return whether there were none."""
         before = len(self._lines)
         for key, value in table.items():
-            if why := wrong_value(key, value):
-                self.wrong(place, why)
+            if error := wrong_value(key, value):
+                self.wrong(place, error)
         return len(self._lines) == before
 
     def add(self, job: dict[str, Any], place: str) -> None:
-        """Add the proofs that one job asks for."""
+        """Add the proofs of one job."""
         options = _DEFAULTS | self._defaults | job
         if missing := [key for key in ("program", "output") if key not in options]:
             return self.wrong(place, missing[0], f"missing; give {takes(missing[0])}")
         program = self._program(options["program"], place)
         if program is None:
             return None
-        # What only guests have: as a default it concerns them alone.
+        # In [defaults], keys for guests apply to guests only.
         if not isinstance(program, Guest):
             if own := [key for key in _OF_GUESTS if key in job]:
-                return self.wrong(place, own[0], f"only guests have that, and {program.name} is none")
+                return self.wrong(place, own[0], f"only for guests, and {program.name} is no guest")
             options = {key: value for key, value in options.items() if key not in _OF_GUESTS}
         if "shards" in options and "shard_size" in options:
-            return self.wrong(place, "shard_size", "it says how many shards there are: leave out shards")
+            return self.wrong(place, "shard_size", "excludes shards: give only one of the two")
         inputs: Sequence[Path | None] = self._inputs(options["input"]) if "input" in options else [None]
         if not inputs:
             self.wrong(place, "input", f"{self._folder / options['input']}: no such file")
         if STREAM in inputs:
-            return self.wrong(place, "input", f"{STREAM}: a batch does not read standard input: rename the file")
+            return self.wrong(place, "input", f"{STREAM}: a batch cannot read standard input: rename the file")
         for data in inputs:
             values: dict[str, Any] = {"program": Path(options["program"]).stem, "number": len(self.entries) + 1}
             if data:
@@ -127,58 +131,60 @@ class _Reader:
                 output = self._folder / fill(options[key], values)
             except PatternError as error:
                 return self.wrong(place, key, str(error))
-            if why := refused_length(str(output)):
-                return self.wrong(place, key, why)
+            if too_long := length_error(str(output)):
+                return self.wrong(place, key, too_long)
             if output == STREAM:
-                return self.wrong(place, key, f"{STREAM}: a batch does not write standard output: name a file")
+                return self.wrong(place, key, f"{STREAM}: a batch cannot write to standard output: give a file")
             self.entries.append((_entry(values["name"], program, data, output, options), place))
         return None
 
     def _program(self, asked: str, place: str) -> Program | Guest | None:
-        """The program, which is opened once; None after telling why there is none."""
+        """Return the program, opened once per name, or record an error and return None."""
         if asked not in self._programs:
             self._programs[asked] = None
             try:
                 program = open_program(asked if is_packaged(asked) else str(self._folder / asked))
                 if isinstance(program, Guest) and isinstance(program.machine, Key):
-                    raise ProgramError(f"{program.name}: a verifying key, which runs nothing; give the ELF file")
+                    raise ProgramError(f"{program.name}: a verifying key cannot run: give the ELF file")
                 if isinstance(program, Program):
-                    program.statement()  # which runs its code
+                    program.statement()  # runs its code, so that errors appear now
                 self._programs[asked] = program
             except ProgramError as error:
                 self.wrong(place, "program", str(error))
             except Exception as error:
-                self.wrong(place, "program", f"{asked}: its tables cannot be described: {error!r}")
+                self.wrong(place, "program", f"{asked}: defining its tables failed: {error!r}")
         return self._programs[asked]
 
     def _inputs(self, text: str) -> list[Path]:
-        """The files that an input names, sorted."""
-        if os.path.isfile(self._folder / text):  # whatever its name holds
+        """Return the files that match an input, sorted by name."""
+        if os.path.isfile(self._folder / text):  # even if its name has characters of patterns
             return [self._folder / text]
-        found = set(glob.glob(text, root_dir=self._folder, recursive=True))  # ** twice finds a file twice
+        found = set(
+            glob.glob(text, root_dir=self._folder, recursive=True)
+        )  # a pattern with ** twice finds a file twice
         return [path for name in sorted(found) if os.path.isfile(path := self._folder / name)]
 
     def check_outputs(self) -> None:
-        """Every output is a file of its own, and nothing that is read."""
+        """Record an error for each output that is also an input, another output, or a folder of another output."""
         files = [self._path, *(Path(entry.program.name) for entry, _ in self.entries)]
         files += [entry.input for entry, _ in self.entries if entry.input]
         read, written = {_real(file) for file in files}, dict[Path, str]()
         for entry, place in self.entries:
             path = _real(entry.output)
             if path in read:
-                self.wrong(place, "output", f"{entry.output} is read: write elsewhere")
+                self.wrong(place, "output", f"{entry.output} is also an input: choose another file")
             elif written.setdefault(path, place) != place:
-                self.wrong(place, "output", f"{entry.output} is also that of {written[path]}")
+                self.wrong(place, "output", f"{entry.output} is also the output of {written[path]}")
         outputs = Counter((_real(entry.output), place) for entry, place in self.entries)
         for (path, place), number in outputs.items():
             if number > 1:
-                self.wrong(place, "output", f"{path} for {number} inputs: put {{input}} or {{number}} into it")
+                self.wrong(place, "output", f"{path} for {number} inputs: add {{input}} or {{number}} to it")
             for folder in path.parents:
                 if folder in written and not folder.is_dir():  # `make_folders` refuses a folder as output
                     self.wrong(place, "output", f"{path}: its folder {folder} is the output of {written[folder]}")
 
     def make_folders(self) -> None:
-        """Make those of the outputs, which can be written then."""
+        """Create the folders of all outputs, and record an error for each output that cannot be written."""
         for entry, place in self.entries:
             try:
                 make_folder(entry.output.parent)
@@ -205,25 +211,25 @@ def _entry(name: str, program: Program | Guest, data: Path | None, output: Path,
 
 
 def _parsed(path: Path) -> dict[str, Any]:
-    """The tables of a TOML file; raises FileError, and UsageError for another file."""
+    """Return the contents of a TOML file; raise FileError if it cannot be read, or UsageError for invalid TOML."""
     data = read_input(path)
     try:
         text = data.decode()
         if text.startswith("\ufeff"):
-            raise UsageError(f"{path}: not TOML: a byte order mark is before the text: save the file without it")
+            raise UsageError(f"{path}: not TOML: it starts with a byte order mark: save the file without it")
         return tomllib.loads(text)
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: not TOML: byte {error.start:,} is not UTF-8: save the file as UTF-8") from error
     except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{path}: not TOML: {str(error)[:_MOST_SAID]}") from error
-    except ValueError as error:  # of Python's int, for thousands of decimal digits
-        raise UsageError(f"{path}: a number of too many digits: every key takes one below 2^64") from error
+        raise UsageError(f"{path}: not TOML: {str(error)[:_MOST_SHOWN]}") from error
+    except ValueError as error:  # from Python's int, for thousands of decimal digits
+        raise UsageError(f"{path}: a number has too many digits: all numbers must be below 2^64") from error
     except RecursionError:
         depths = [*accumulate((char in "[{") - (char in "]}") for char in text)]
         line = text[: depths.index(max(depths))].count("\n") + 1
-        raise UsageError(f"{path}: line {line:,}: brackets are nested too deep: no key takes arrays") from None
+        raise UsageError(f"{path}: line {line:,}: brackets are nested too deep: no key accepts arrays") from None
 
 
 def _real(path: Path) -> Path:
-    """The path without links; of a loop of links, the path itself."""
+    """Return the path with symbolic links resolved, or the path itself for a loop of links."""
     return Path(os.path.realpath(path))

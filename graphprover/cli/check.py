@@ -1,4 +1,4 @@
-"""``graphprover check``: traces row by row, without a proof."""
+"""``graphprover check``: check traces row by row, without a proof."""
 
 import argparse
 
@@ -8,20 +8,20 @@ from graphprover.statement.check import check
 
 
 def add(command: Command) -> None:
-    """Adds it to the command line."""
+    """Add the command to the command line."""
     parser = command(
         "check",
         run,
         "Check a program's traces row by row, without a proof.",
-        "Names the first row on which a constraint fails, with its values, and the messages of a bus that nobody "
-        "answers.",
+        "The report names the first row on which a constraint fails, with its values, and the unbalanced messages of "
+        "each bus.",
         ["examples/keccak --input README.md", "tables.py"],
     )
     add_program(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """``graphprover check``"""
+    """Run ``graphprover check`` and return the exit code."""
     program, statement = program_and_statement(options)
     findings = check(statement)
     for finding in findings:

@@ -1,4 +1,4 @@
-"""``graphprover completion``: what a shell sources to complete the command line."""
+"""``graphprover completion``: print a completion script for a shell."""
 
 import argparse
 from collections.abc import Iterator
@@ -7,23 +7,23 @@ from graphprover.cli.args import OK, Command
 from graphprover.cli.paths import path_argument
 
 SHELLS = ("bash", "zsh")
-FILES = {"PROGRAM", "PROOF|KEY|PROGRAM", "GUEST.ELF"}  # names of arguments that are files, though their type is not
+FILES = {"PROGRAM", "PROOF|KEY|PROGRAM", "GUEST.ELF"}  # metavars of arguments that may be files but have another type
 
 
 def add(command: Command, whole: argparse.ArgumentParser) -> None:
-    """Adds it to the command line, which ``whole`` reads."""
+    """Add the command to the parser `whole`."""
     parser = command(
         "completion",
         lambda options: run(options, whole),
         "Print a script that completes commands, options and files in a shell.",
-        "Source it where the shell starts.",
+        "Source the script when the shell starts.",
         ["bash > ~/.local/share/bash-completion/completions/graphprover", "zsh > ~/.zfunc/_graphprover"],
     )
-    parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help=" or ".join(SHELLS))
+    parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help=f"Shell of the script: {' or '.join(SHELLS)}.")
 
 
 def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    """``graphprover completion`` for the command line that ``parser`` reads."""
+    """Run ``graphprover completion`` for the command line of `parser`."""
     import shtab
 
     for action in _actions(parser):
@@ -34,7 +34,7 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
 
 def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """All arguments of the command line and of its commands."""
+    """Yield all arguments of the command line and its commands."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for command in action.choices.values():

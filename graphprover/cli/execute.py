@@ -1,4 +1,4 @@
-"""``graphprover execute``: run a program without a proof, and say what it did and what it cost."""
+"""``graphprover execute``: run a guest without a proof, and report its instructions, output and cost."""
 
 import argparse
 import sys
@@ -6,10 +6,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from graphprover.cli.args import FAILED, OK, Command, add_json, add_limits, limits_given, refuse
+from graphprover.cli.args import FAILED, GUEST_HELP, OK, Command, add_json, add_limits, limits_given, refuse
 from graphprover.cli.json_output import Facts, file
 from graphprover.cli.paths import path_argument
-from graphprover.cli.text_output import Block, Section, cells_report, say
+from graphprover.cli.program_args import INPUT_HELP
+from graphprover.cli.text_output import cells_report, say
+from graphprover.reports.section import Block, Section
 from graphprover.runtime.files import FileError, check_writable, read_input, write
 from graphprover.vm.program.elf import ElfError, load_elf
 from graphprover.vm.statement.claim import bytes_json, shown
@@ -18,63 +20,59 @@ if TYPE_CHECKING:
     from graphprover.vm.executor.execute import Execution
     from graphprover.vm.profile.measure import Profile
 
-SHOWN = 10  # functions of a profile that are printed
+SHOWN = 10  # functions in a printed profile
 PROFILE_FORMATS = (".svg", ".html", ".txt", ".json")
 
 
 def add(command: Command) -> None:
-    """Adds it to the command line."""
+    """Add the command to the command line."""
     parser = command(
         "execute",
         run,
-        "Run a compiled program without a proof.",
-        "Prints its instructions by kind, its cycles, memory, output and exit code.",
+        "Run a guest program without a proof.",
+        "The report has its instructions by kind, cycles, memory, output and exit code.",
         [
             "examples/guests/sha256.elf --input README.md",
             "guest.elf --input data --profile profile.html",
             "guest.elf --input data --output result --max-cycles 1000000",
         ],
     )
-    parser.add_argument(
-        "guest", type=path_argument, metavar="GUEST.ELF", help="a program for RV64IM, linked statically"
-    )
-    parser.add_argument(
-        "--input", type=path_argument, metavar="FILE", help="what the program reads; without it, no bytes"
-    )
+    parser.add_argument("guest", type=path_argument, metavar="GUEST.ELF", help=f"{GUEST_HELP}.")
+    parser.add_argument("--input", type=path_argument, metavar="FILE", help=INPUT_HELP)
     parser.add_argument(
         "--output",
         type=path_argument,
         metavar="FILE",
-        help="write what the program puts out, before a fault too, to a file",
+        help="Write the guest's output to FILE, also the part before a fault.",
     )
-    parser.add_argument("--cells", action="store_true", help="also print what a proof would commit to")
+    parser.add_argument("--cells", action="store_true", help="Also print the cells that a proof would commit to.")
     parser.add_argument(
         "--profile",
         type=_profile_file,
         metavar="FILE",
-        help="write where cycles and committed cells go, by function: a flame graph (.svg), a page with tables "
-        "(.html), collapsed stacks (.txt), or what speedscope opens (.json)",
+        help="Write the cycles and committed cells by function. The suffix selects the format: a flame graph (.svg), a "
+        "page with tables (.html), collapsed stacks (.txt) or a speedscope file (.json).",
     )
     parser.add_argument(
-        "--profile-by", choices=("cells", "cycles"), default="cells", help="what widths in it mean (default: cells)"
+        "--profile-by",
+        choices=("cells", "cycles"),
+        default="cells",
+        help="Unit of the widths in the profile. Default: cells.",
     )
-    add_limits(parser, "1024; with --cells, whose record counts, half of this computer's")
+    add_limits(parser, "1024, or half of this host's memory with --cells, which needs a record")
     add_json(parser)
 
 
 def _profile_file(text: str) -> Path:
     path = path_argument(text)
     if path.suffix not in PROFILE_FORMATS:
-        raise argparse.ArgumentTypeError(f"{text!r} ends in none of {', '.join(PROFILE_FORMATS)}")
+        raise argparse.ArgumentTypeError(f"{text!r} has none of the suffixes {', '.join(PROFILE_FORMATS)}")
     return path
 
 
 def run(options: argparse.Namespace) -> int:
-    """``graphprover execute``: the guest's exit code tells success; raises GuestFault where it has none."""
-    from graphprover.vm.executor.execute import (  # compiled code, which the other commands have no use for
-        execute,
-        prepare,
-    )
+    """Run ``graphprover execute``; return FAILED for a guest's exit code other than 0, or raise GuestFault."""
+    from graphprover.vm.executor.execute import execute, prepare  # loads compiled code, only for this command
     from graphprover.vm.executor.faults import GuestFault
 
     try:
@@ -125,7 +123,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def write_profile(profiled: "Profile", options: argparse.Namespace) -> Facts:
-    """Writes the file; gives what is in it by function, as JSON has it."""
+    """Write the profile and return its file, its total cells and its functions as a JSON object."""
     from graphprover.vm.profile.formats import FORMATS
     from graphprover.vm.profile.lines import Lines, lines_of
     from graphprover.vm.profile.tree import by_function, tree
@@ -133,7 +131,10 @@ def write_profile(profiled: "Profile", options: argparse.Namespace) -> Facts:
     try:
         lines = lines_of(profiled.execution.image)
     except ModuleNotFoundError:
-        print("graphprover: source lines are left out, for want of pyelftools: pip install pyelftools", file=sys.stderr)
+        print(
+            "graphprover: no source lines in the profile: pyelftools is missing: pip install pyelftools",
+            file=sys.stderr,
+        )
         lines = Lines.none(profiled.execution.image)
     root = tree(profiled, lines)
     data = FORMATS[options.profile.suffix](root, options.guest.name, options.profile_by).encode()
@@ -146,18 +147,18 @@ def write_profile(profiled: "Profile", options: argparse.Namespace) -> Facts:
 
 
 def profile_report(found: Facts) -> list[Block]:
-    """The functions that cost most, for people."""
+    """Return the table of the functions with the most committed cells."""
     total = found["cells"]
-    heads = ("function", "own cells", "share", "with what it calls", "share")
+    heads = ("function", "own cells", "share", "with callees", "share")
     rows = [
         (row["name"], row["own_cells"], f"{row['own_cells'] / total:.1%}", row["cells"], f"{row['cells'] / total:.1%}")
         for row in found["functions"][:SHOWN]
     ]
-    return [Section([heads, *rows], f"{total:,} committed cells, by function; all of it is in {found['file']}")]
+    return [Section([heads, *rows], f"{total:,} committed cells by function; {found['file']} has all functions")]
 
 
 def execution_facts(execution: "Execution", seconds: float) -> Facts:
-    """What a run did and what it cost, as JSON has it."""
+    """Return the results and the cost of a run as a JSON object."""
     return {
         "instructions": {op.name.lower(): count for op, count in execution.mix().items()},
         "cycles": execution.cycles,
@@ -171,12 +172,12 @@ def execution_facts(execution: "Execution", seconds: float) -> Facts:
 
 
 def execution_report(found: Facts, output: bytes) -> list[Block]:
-    """The same for people."""
+    """Return the results and the cost of a run as a text report."""
     total = found["cycles"]
     mix = [(name, count, f"{count / total:.1%}") for name, count in found["instructions"].items()]
     lines = {
         "cycles": f"{total:,}",
-        "in blocks": f"{found['cycles_in_blocks'] / total:.0%}",
+        "compiled": f"{found['cycles_in_blocks'] / total:.0%} of cycles",
         "misaligned": f"{found['misaligned']:,} loads and stores",
         "memory": f"{found['memory_bytes'] / 1024:,.0f} KiB",
         "speed": f"{total / found['seconds'] / 1e6:,.1f} M instructions/s",

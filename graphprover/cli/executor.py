@@ -1,4 +1,4 @@
-"""Who makes proofs, and by what: the options that say so, which are Dask's configuration while they do."""
+"""Options for executor, device, memory and workers, and their translation to Dask's configuration."""
 
 import argparse
 import logging
@@ -8,47 +8,53 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from graphprover.cli.args import DEBUG, UsageError, count
+from graphprover.cli.args import DEBUG, DEVICE_HELP, UsageError, add_device, count
 from graphprover.graphs.executor_names import CLUSTERS, CUDA, LOCAL, THREADS
 
-DASHBOARD_ADDRESS = "127.0.0.1:8787"  # of a cluster that we start: where users of this host find it, and no others
+DASHBOARD_ADDRESS = "127.0.0.1:8787"  # of the clusters that the command starts: reachable from this host only
 
 
 def add_executor(parser: argparse.ArgumentParser) -> None:
-    """Who makes proofs, and what of this machine they may take."""
+    """Add the options for executor, device, memory, workers and dashboard."""
     parser.add_argument(
         "--executor",
         type=executor,
         default=THREADS,
-        help="who makes proofs: threads of this process (default); sync, one thread; processes, as many as there are "
-        "cores for; cuda, processes for all GPUs of this host; or a Dask cluster by the address of its scheduler or "
-        "its scheduler file FILE.json, which is trusted to run code here (outside of your own network use "
-        "tls://ADDRESS and Dask's settings for TLS); proofs have the same bytes",
+        help="What makes proofs. threads (default): all threads of this process. sync: one thread. processes: worker "
+        "processes on the cores of this host. cuda: worker processes on all GPUs of this host. tcp://ADDRESS, "
+        "tls://ADDRESS or FILE.json (a scheduler file): the Dask cluster of that scheduler, which can run code on this "
+        "host; outside your own network use tls:// and Dask's TLS settings. The proof has the same bytes with every "
+        "executor.",
     )
-    parser.add_argument(
-        "--device",
-        default="auto",
-        metavar="NAME",
-        help="auto (default: the first GPU, else the CPU), cpu, cuda or cuda:NUMBER; proofs have the same bytes",
-    )
+    add_device(parser, f"Device that proves: {DEVICE_HELP}. The proof has the same bytes on every device.")
     parser.add_argument(
         "--pool",
         type=amount,
         metavar="BYTES",
-        help="of a GPU: what proofs take of its memory at most, as 40GiB, or 0.8 of all",
+        help="Most GPU memory that all proofs on a GPU may hold: bytes such as 40GiB, or a fraction such as 0.8. "
+        "Default: 0.9.",
     )
     parser.add_argument(
-        "--memory-limit", type=amount, metavar="BYTES", help="the same of this host's memory, for proofs by CPUs"
+        "--memory-limit",
+        type=amount,
+        metavar="BYTES",
+        help="Most memory of this host that all CPU proofs may hold: bytes such as 40GiB, or a fraction such as 0.8. "
+        "Default: 0.8.",
     )
     parser.add_argument(
-        "--workers", type=count, metavar="N", help="of processes: how many; of cuda: how many for each GPU"
+        "--workers",
+        type=count,
+        metavar="N",
+        help="--executor processes: number of worker processes; cuda: number for each GPU. Default: one for each core, "
+        "at most 8 (for each GPU, 16 with --mps), and only as many as memory and the number of proofs allow.",
     )
     parser.add_argument(
         "--mps",
         action="store_true",
         default=None,
-        help="of cuda: kernels of several processes run at the same time on a GPU, by NVIDIA's Multi-Process Service, "
-        "which is started for them; makes up to three times as many small proofs, but a GPU that fails is lost to all",
+        help="--executor cuda only: start NVIDIA's Multi-Process Service, so that kernels of several processes run on "
+        "a GPU at the same time. Up to 3 times as many small proofs per second, but a GPU fault ends all its "
+        "processes.",
     )
     parser.add_argument(
         "--dashboard",
@@ -56,14 +62,19 @@ def add_executor(parser: argparse.ArgumentParser) -> None:
         const=DASHBOARD_ADDRESS,
         type=address,
         metavar="ADDRESS",
-        help=f"of processes and cuda: show Dask's dashboard there (default {DASHBOARD_ADDRESS}; :8787 is all networks "
-        "of this host, where whoever comes sees it), and say where it is",
+        help="--executor processes and cuda only: serve Dask's dashboard at ADDRESS, and print its URL. Default "
+        f"ADDRESS: {DASHBOARD_ADDRESS}. :8787 listens on all network interfaces; anyone who can reach this host can "
+        "see it.",
     )
 
 
 @contextmanager
 def configured(options: argparse.Namespace) -> Iterator[None]:
-    """What `add_executor` was told of memory and workers, as Dask's configuration; raises UsageError for nonsense."""
+    """Apply the options of `add_executor` as Dask's configuration.
+
+    Raises:
+        UsageError: An option does not fit the executor, or its value is invalid.
+    """
     import dask
 
     from graphprover.runtime.settings import DASHBOARD, MEMORY_LIMIT, MPS, POOL, WORKERS, bytes_of
@@ -74,17 +85,17 @@ def configured(options: argparse.Namespace) -> Iterator[None]:
     for name in given:
         option = name.partition(".")[2]
         if name == DASHBOARD and options.executor not in CLUSTERS:
-            whose = "shows none" if options.executor in LOCAL else "has its own, at its scheduler's"
-            raise UsageError(f"--{option}: {options.executor} {whose}; {' and '.join(CLUSTERS)} get one")
+            state = "has no dashboard" if options.executor in LOCAL else "has its own dashboard, at its scheduler"
+            raise UsageError(f"--{option}: {options.executor} {state}; the option is for {' and '.join(CLUSTERS)}")
         if options.executor not in (*LOCAL, *CLUSTERS):
             variable = f"DASK_GRAPHPROVER__{option.replace('-', '_').upper()}"
-            remedies = {WORKERS: "start more of them", MPS: "start NVIDIA's service before them, see docs/cluster.md"}
-            remedy = remedies.get(name, f"set {variable} for them")
-            raise UsageError(f"--{option}: the workers of {options.executor} run already: {remedy}")
+            remedies = {WORKERS: "start more workers", MPS: "start NVIDIA's service before them, see docs/cluster.md"}
+            remedy = remedies.get(name, f"set {variable} in their environment")
+            raise UsageError(f"--{option}: the workers of {options.executor} are already running: {remedy}")
         if name == WORKERS and options.executor not in CLUSTERS:
-            raise UsageError(f"--{option}: {options.executor} starts none; {' and '.join(CLUSTERS)} do")
+            raise UsageError(f"--{option}: {options.executor} starts no workers; {' and '.join(CLUSTERS)} do")
         if name == MPS and options.executor != CUDA:
-            raise UsageError(f"--{option}: {options.executor} starts no processes for GPUs; {CUDA} does")
+            raise UsageError(f"--{option}: {options.executor} starts no GPU processes; {CUDA} does")
     with dask.config.set(given), _quiet(options.executor):
         for name in given.keys() & {POOL, MEMORY_LIMIT}:
             try:
@@ -97,7 +108,7 @@ def configured(options: argparse.Namespace) -> Iterator[None]:
 
 @contextmanager
 def _quiet(executor: str) -> Iterator[None]:
-    """Without the tracebacks that Dask's client logs where its scheduler is gone, which an error of ours tells."""
+    """Suppress the tracebacks that Dask's client logs if its scheduler is lost; the command reports this error."""
     if executor in LOCAL or DEBUG in os.environ:
         yield
         return
@@ -106,7 +117,7 @@ def _quiet(executor: str) -> Iterator[None]:
         return False
 
     log = logging.getLogger("distributed.client")
-    log.addFilter(nothing)  # a level would be replaced as Dask's client is imported
+    log.addFilter(nothing)  # a log level would be overwritten by the import of Dask's client
     try:
         yield
     finally:
@@ -114,7 +125,7 @@ def _quiet(executor: str) -> Iterator[None]:
 
 
 def check_device(options: argparse.Namespace) -> None:
-    """Raises UsageError for a device that there is not; workers of a cluster have devices of their own."""
+    """Raise UsageError for an unknown device, or one that this host lacks if this process is to prove."""
     from graphprover.device.choose import device_for, profile_of
 
     try:
@@ -127,7 +138,7 @@ def check_device(options: argparse.Namespace) -> None:
 
 
 def executor(text: str) -> str:
-    """Who runs a graph; see ``graphs.executors.executor_for``."""
+    """Return the name of an executor, as `graphprover.graphs.executors.executor_for` accepts it."""
     if text in (*LOCAL, *CLUSTERS) or "://" in text:
         return text
     if text.endswith(".json"):
@@ -140,17 +151,17 @@ def executor(text: str) -> str:
 
 
 def address(text: str) -> str:
-    """Where to serve; argparse tells the name in its message."""
+    """Return the address of a server."""
     if not re.fullmatch(r"\S*:\d+", text):
         raise ValueError
     return text
 
 
-address.__name__ = "HOST:PORT or :PORT"
+address.__name__ = "HOST:PORT or :PORT"  # argparse prints the name in its error
 
 
 def amount(text: str) -> str | float:
-    """So many bytes, or a share of all, as ``graphprover.runtime.settings`` has them."""
+    """Return an amount of memory, as `graphprover.runtime.settings.bytes_of` accepts it: bytes or a fraction."""
     with suppress(ValueError):
         if 0 < (share := float(text)) <= 1 or not share.is_integer():
             return share

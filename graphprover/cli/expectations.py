@@ -1,4 +1,4 @@
-"""What `graphprover verify` demands of a proof besides being valid, and `prove` of a run before it is proven."""
+"""Expectations of `graphprover verify` beyond a valid proof: exit code, output, input and public values."""
 
 import argparse
 from collections.abc import Sequence
@@ -11,91 +11,106 @@ from graphprover.runtime.files import read_input
 from graphprover.vm.statement.claim import Claim, claim_of, shown
 from graphprover.vm.statement.guest import ANY, Guest, other_exit_code
 
-OF_GUESTS = ("input", "exit_code", "expect_output", "expect_output_hex", "output")  # options that tables do not have
+OF_GUESTS = ("input", "exit_code", "expect_output", "expect_output_hex", "output")  # options for guests only
 IN_BYTES = {"output": "--expect-output FILE or --expect-output-hex HEX", "input": "--input FILE"}
 
 
 def add_exit_code(parser: argparse.ArgumentParser, more: str) -> None:
-    """``--exit-code``, of ``verify`` and ``prove``."""
-    parser.add_argument("--exit-code", type=_exit_code, metavar="N", help=f"of a guest: {more}")
+    """Add ``--exit-code``, described by `more`."""
+    parser.add_argument("--exit-code", type=_exit_code, metavar="N", help=f"Guests only: {more}")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What ``verify`` can be told to demand."""
+    """Add the options of ``verify`` for expectations."""
     parser.add_argument(
         "--input",
         type=path_argument,
         metavar="FILE",
-        help="fail unless the proof states this input (prove --commit-input)",
+        help="Guests only: fail unless the proof states this input (made with prove --commit-input).",
     )
-    add_exit_code(parser, "fail unless it ended with this exit code (default 0), which may be `any`")
+    add_exit_code(parser, "fail unless the run ended with exit code N, or `any` to accept every exit code. Default: 0.")
     output = parser.add_mutually_exclusive_group()
     output.add_argument(
-        "--expect-output", type=path_argument, metavar="FILE", help="fail unless the output is these bytes"
+        "--expect-output",
+        type=path_argument,
+        metavar="FILE",
+        help="Guests only: fail unless the output equals the contents of FILE.",
     )
-    output.add_argument("--expect-output-hex", type=_hex, metavar="HEX", help="the same, in hexadecimal digits")
+    output.add_argument(
+        "--expect-output-hex",
+        type=_hex,
+        metavar="HEX",
+        help="Guests only: fail unless the output equals these bytes, in hexadecimal.",
+    )
     parser.add_argument(
         "--expect",
         action="append",
         default=[],
         type=_expectation,
         metavar="KEY=VALUE",
-        help="fail unless the proof says so, as printed; may be repeated (not for a guest's output: compare its bytes)",
+        help="Fail unless the report of the proof has the line KEY with the text VALUE. May be repeated. For a guest's "
+        "output use --expect-output.",
     )
 
 
 def refuse(program: Program | Guest, options: argparse.Namespace) -> None:
-    """Raises UsageError for demands that make no sense of this kind of program."""
+    """Raise UsageError for expectations that do not apply to this kind of program."""
     if isinstance(program, Guest):
         for key, _ in options.expect:
             if key in IN_BYTES:
-                raise UsageError(f"--expect {key}: bytes are not compared as text; give {IN_BYTES[key]}")
+                raise UsageError(f"--expect {key}: bytes cannot be compared as text; use {IN_BYTES[key]}")
         return
     for name in OF_GUESTS:
         if getattr(options, name) is not None:
-            raise UsageError(f"--{name.replace('_', '-')}: only guests have that, and {program.name} is none")
+            raise UsageError(f"--{name.replace('_', '-')}: only for guests, and {program.name} is no guest")
 
 
-def check_demands(
+def check_expectations(
     program: Program | Guest, public_values: Sequence[Sequence[int]], options: argparse.Namespace
 ) -> None:
-    """Raises VerificationError unless a proof with these public values meets all demands."""
+    """Raise VerificationError unless a proof with these public values meets all expectations."""
     if isinstance(program, Guest):
-        what = claim_of(public_values)
-        _check_exit_code(what, options)
-        _check_output(what, options)
+        claim = claim_of(public_values)
+        _check_exit_code(claim, options)
+        _check_output(claim, options)
         if options.input:
-            _check_input(what, options)
+            _check_input(claim, options)
     described = program.describe(public_values)
     for key, value in options.expect:
         if key not in described:
-            raise UsageError(f"--expect {key}: this program says {', '.join(map(repr, described))}")
+            raise UsageError(
+                f"--expect {key}: unknown key; the keys of this program are {', '.join(map(repr, described))}"
+            )
         if described[key] != value:
             raise VerificationError(f"{options.proof}: {key} is {described[key]}, not {value}")
 
 
-def _check_exit_code(what: Claim, options: argparse.Namespace) -> None:
-    wrong = other_exit_code(what.exit_code, options.exit_code)
+def _check_exit_code(claim: Claim, options: argparse.Namespace) -> None:
+    wrong = other_exit_code(claim.exit_code, options.exit_code)
     if wrong:
-        raise VerificationError(f"{options.proof}: {wrong} (--exit-code {what.exit_code} or {ANY} accepts it)")
+        raise VerificationError(f"{options.proof}: {wrong} (--exit-code {claim.exit_code} or {ANY} accepts it)")
 
 
-def _check_output(what: Claim, options: argparse.Namespace) -> None:
+def _check_output(claim: Claim, options: argparse.Namespace) -> None:
     wanted = options.expect_output_hex
     if options.expect_output:
         wanted = read_input(options.expect_output)
-    if wanted is not None and what.output != wanted:
-        pairs = enumerate(zip(what.output, wanted, strict=False))
-        alike = next((i for i, (own, other) in pairs if own != other), min(len(what.output), len(wanted)))
-        raise VerificationError(f"{options.proof}: not the output expected from byte {alike} on: {shown(what.output)}")
+    if wanted is not None and claim.output != wanted:
+        pairs = enumerate(zip(claim.output, wanted, strict=False))
+        equal = next((i for i, (own, other) in pairs if own != other), min(len(claim.output), len(wanted)))
+        raise VerificationError(
+            f"{options.proof}: the output differs from the expected one at byte {equal}: {shown(claim.output)}"
+        )
 
 
-def _check_input(what: Claim, options: argparse.Namespace) -> None:
-    data, stated = read_input(options.input), what.input
+def _check_input(claim: Claim, options: argparse.Namespace) -> None:
+    data, stated = read_input(options.input), claim.input
     if stated is None:
-        raise VerificationError(f"{options.proof}: states no input, as it was made without --commit-input")
+        raise VerificationError(f"{options.proof}: the proof states no input: it was made without --commit-input")
     if stated != data:
-        raise VerificationError(f"{options.proof}: on another input than {options.input}, of {len(stated):,} bytes")
+        raise VerificationError(
+            f"{options.proof}: the stated input ({len(stated):,} bytes) differs from {options.input}"
+        )
 
 
 def _exit_code(text: str) -> int | str:
@@ -110,7 +125,7 @@ def _hex(text: str) -> bytes:
     try:
         return bytes.fromhex(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not bytes in hexadecimal digits, two for each") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is no sequence of bytes in hexadecimal, two digits each") from None
 
 
 def _expectation(text: str) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""``graphprover export``: a proof as Plonky3's verifier reads it."""
+"""``graphprover export``: write a proof in the format of Plonky3's verifier."""
 
 import argparse
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from graphprover.cli import json_output, text_output
 from graphprover.cli.args import OK, Command, UsageError, add_json
 from graphprover.cli.paths import path_argument, program_argument
-from graphprover.cli.program_args import PROGRAM_HELP, program_of
+from graphprover.cli.program_args import PROGRAM_DEFAULT, PROGRAM_HELP, program_of
 from graphprover.proof.plonky3 import export
 from graphprover.proof.sharded import proof_from_bytes
 from graphprover.protocol.errors import VerificationError
@@ -17,24 +17,25 @@ from graphprover.vm.statement.key import Key
 
 
 def add(command: Command) -> None:
-    """Adds it to the command line."""
+    """Add the command to the command line."""
     parser = command(
         "export",
         run,
-        "Write a proof as Plonky3's own verifier reads it.",
-        "The folder gets statement.json, the tables that are proven, and payload.bin, Plonky3's proof; of a proof in "
-        "shards a folder of the two for each. All of the statement but public values, heights and parameters comes "
-        "from the program, not from the proof; nothing is verified here. docs/interop.md says how to build a verifier "
-        "on Plonky3 that takes them.",
+        "Write a proof in the format of Plonky3's verifier.",
+        "The folder receives statement.json (the proven tables) and payload.bin (Plonky3's proof), or one subfolder "
+        "with both for each shard. Public values, heights and parameters come from the proof, the rest of the "
+        "statement from the program. The command does not verify the proof. docs/interop.md describes how to build a "
+        "verifier on Plonky3 for these files.",
         ["proof.bin", "proof.bin guest.elf -o plonky3"],
     )
-    parser.add_argument("proof", type=path_argument, metavar="PROOF", help="a proof file")
+    parser.add_argument("proof", type=path_argument, metavar="PROOF", help="Proof file.")
     parser.add_argument(
         "program",
         type=program_argument,
         nargs="?",
         metavar="PROGRAM",
-        help=f"of a guest its ELF file, for a key lacks the columns that Plonky3 commits to; or {PROGRAM_HELP}",
+        help=f"Program of the proof, but no verifying key, which lacks committed columns: {PROGRAM_HELP}. "
+        f"{PROGRAM_DEFAULT}",
     )
     parser.add_argument(
         "-o",
@@ -43,19 +44,19 @@ def add(command: Command) -> None:
         type=path_argument,
         default=Path("exported"),
         metavar="FOLDER",
-        help="default exported",
+        help="Folder for the files. Default: exported.",
     )
     add_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """``graphprover export``"""
+    """Run ``graphprover export`` and return the exit code."""
     try:
         proof = proof_from_bytes(read_proof(options.proof))
         program = program_of(proof, options)
         if isinstance(program, Guest) and isinstance(program.machine, Key):
             raise UsageError(
-                f"{program.name}: a verifying key, without the columns that Plonky3 commits to: give the ELF file"
+                f"{program.name}: a verifying key lacks the columns that Plonky3 commits to: give the ELF file"
             )
         files = export(proof, program.statement_of(proof))
     except VerificationError as error:

@@ -1,68 +1,68 @@
-"""Paths as users write them: checks of a text before it becomes a `Path`."""
+"""Checks of a path as the user wrote it, before it becomes a `Path`."""
 
 import os
 import re
 
-MOST_NAME_BYTES, MOST_PATH_BYTES = 255, 4095  # of Linux's file systems
-MOST_FOLDERS = 100  # that a path names, so that looking for it is no long recursion
+MOST_NAME_BYTES, MOST_PATH_BYTES = 255, 4095  # limits of Linux file systems
+MOST_FOLDERS = 100  # parts of a path, which bounds the recursion of `glob`
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
-def refused_url(text: str) -> str | None:
-    """Say why a text that begins with a scheme, as ``s3://bucket/key``, is no path.
+def url_error(text: str) -> str | None:
+    """Return the error message for a URL given as a path, such as ``s3://bucket/key``.
 
     Args:
-        text: as the user wrote it; a `Path` has lost one of the slashes.
+        text: The path as the user wrote it; a `Path` would have lost one of the slashes.
 
     Returns:
-        A sentence, or None for any other text.
+        The error message, or None if the text is no URL.
     """
     if not (scheme := _SCHEME.match(text)):
         return None
-    return f"{scheme[0]} begins an address, and only files of this host are read and written: copy the file here"
+    return f"URLs ({scheme[0]}) are not supported: copy the file to this host and give its path"
 
 
-def refused_control(text: str) -> str | None:
-    """Say which control character a text has, which no name that is shown may have.
+def control_error(text: str) -> str | None:
+    """Return the error message for a text with a control character, which could corrupt a terminal.
 
     Args:
-        text: a path or a name, as the user wrote it.
+        text: A path or a name, as the user wrote it.
 
     Returns:
-        A sentence, or None if there is none.
+        The error message, or None if the text has no control character.
     """
     found = _CONTROL.search(text)
-    return f"the control character U+{ord(found[0]):04X} is in it: leave it out" if found else None
+    return f"contains the control character U+{ord(found[0]):04X}: remove it" if found else None
 
 
-def refused_length(text: str) -> str | None:
-    """Say why a path is longer than file systems take.
+def length_error(text: str) -> str | None:
+    """Return the error message for a path that is too long for file systems.
 
     Args:
-        text: the path.
+        text: The path.
 
     Returns:
-        A sentence, or None for a path that they take.
+        The error message, or None if the length is valid.
     """
     parts = [os.fsencode(part) for part in text.split("/")]
     if (longest := max(map(len, parts))) > MOST_NAME_BYTES:
-        return f"a file name of {longest:,} bytes; file systems take {MOST_NAME_BYTES} at most"
+        return f"a file name of {longest:,} bytes; the limit is {MOST_NAME_BYTES}"
     if (size := len(os.fsencode(text))) > MOST_PATH_BYTES:
-        return f"a path of {size:,} bytes; file systems take {MOST_PATH_BYTES:,} at most"
+        return f"a path of {size:,} bytes; the limit is {MOST_PATH_BYTES:,}"
     if len(parts) > MOST_FOLDERS:
-        return f"a path of {len(parts):,} names; {MOST_FOLDERS} at most are taken"
+        return f"a path of {len(parts):,} names; the limit is {MOST_FOLDERS}"
     return None
 
 
-def refused_path(text: str) -> str | None:
-    """Say why a text names no file that could be read or written.
+def path_error(text: str) -> str | None:
+    """Return the error message for a text that cannot be a path.
 
     Args:
-        text: as the user wrote it.
+        text: The path as the user wrote it.
 
     Returns:
-        A sentence, or None for a path.
+        The error message, or None for a valid path.
     """
-    return refused_url(text) or refused_control(text) or refused_length(text)
+    return url_error(text) or control_error(text) or length_error(text)

@@ -1,4 +1,4 @@
-"""``graphprover inspect``: what a proof, a verifying key or a program is made of."""
+"""``graphprover inspect``: show the contents of a proof, a verifying key or a program."""
 
 import argparse
 from pathlib import Path
@@ -24,28 +24,31 @@ from graphprover.verifier import layouts_of_proof
 from graphprover.vm.statement.guest import Guest
 from graphprover.vm.statement.key import Key
 
-BEGINNINGS = tuple(magic[:-1] for magic in (MAGIC, SHARD_MAGIC, SHARDS_MAGIC))  # of proofs of any format version
+BEGINNINGS = tuple(
+    magic[:-1] for magic in (MAGIC, SHARD_MAGIC, SHARDS_MAGIC)
+)  # magic bytes of proofs of any format version
 
 
 def add(command: Command) -> None:
-    """Adds it to the command line."""
+    """Add the command to the command line."""
     parser = command(
         "inspect",
         run,
-        "Show what a proof, a verifying key or a program is made of.",
-        "A proof: header, parameters, sizes by part, provable security by round; nothing is verified. A key: the "
-        "program it is for, and the hash that covers all of it; with the program, whether it is its key. A program: "
-        "its tables, and the parameters and security its proof will have.",
+        "Show the contents of a proof, a verifying key or a program.",
+        "For a proof: header, parameters, sizes by part and provable security by round, unverified. For a key: the "
+        "program's hash and the hash of the whole key; with PROGRAM, also a check that the key belongs to it. For a "
+        "program: its tables, and the parameters and security of its proof.",
         ["proof.bin", "proof.bin tables.py", "guest.vk guest.elf", "examples/keccak --input README.md --rate 8"],
     )
-    subjects = f"a proof file; a verifying key; or {PROGRAM_HELP}"
+    subjects = f"A proof file; a verifying key; {PROGRAM_HELP}."
     parser.add_argument("subject", type=program_argument, metavar="PROOF|KEY|PROGRAM", help=subjects)
     parser.add_argument(
         "program",
         type=program_argument,
         nargs="?",
         metavar="PROGRAM",
-        help="the program of the proof, or its verifying key; that of the key",
+        help="Program or verifying key of the proof, or program of the key. Default: for a proof, the packaged example "
+        "that it names.",
     )
     add_input(parser)
     add_level(parser)
@@ -53,7 +56,7 @@ def add(command: Command) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """``graphprover inspect``"""
+    """Run ``graphprover inspect`` and return the exit code."""
     path = Path(options.subject)
     is_file = path == STREAM or path.is_file()
     if is_packaged(options.subject) or not is_file or path.suffix == ".py" or is_guest(path):
@@ -62,7 +65,9 @@ def run(options: argparse.Namespace) -> int:
             _say_key(named.machine, options)
             return OK
         if options.program:
-            raise UsageError(f"{options.subject}: not a proof, so {options.program} says nothing about it")
+            raise UsageError(
+                f"{options.subject}: not a proof or a key, so it takes no second argument ({options.program})"
+            )
         options.program = options.subject
         program, statement = program_and_statement(options)
         layout = prepared_for(program, statement, options).layout
@@ -74,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
         return OK
     data = read_proof(path)
     if data and not data.startswith(BEGINNINGS):
-        raise VerificationError(f"{path}: not a graphprover proof, nor a verifying key, an ELF file or a .py file")
+        raise VerificationError(f"{path}: not a graphprover proof, a verifying key, an ELF file or a .py file")
     try:
         _say_proof(proof_from_bytes(data), path, options)
     except VerificationError as error:
@@ -83,10 +88,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _say_key(key: Key, options: argparse.Namespace) -> None:
-    """What a key is for and, with a program, whether it is that program's."""
+    """Print a key and, if a program is given, check that the key belongs to it."""
     found = json_output.key(key)
     if options.program:
-        machine = machine_of(options.program, ", so the key is not its key")
+        machine = machine_of(options.program, ", so the key cannot belong to it")
         from graphprover.vm.statement.setup import check_key
 
         try:
@@ -99,10 +104,10 @@ def _say_key(key: Key, options: argparse.Namespace) -> None:
 
 
 def _say_proof(proof: Proof | ShardedProof, path: Path, options: argparse.Namespace) -> None:
-    """What a proof says about itself and, where its program is known, how large its parts are and what it is worth."""
+    """Print the header of a proof and, if its program is known, its sizes and security."""
     found = json_output.header(proof) | {"sizes": None, "security": None}
     if not options.program and proof.label not in packaged_names():
-        hint = f"for sizes and security, name its program: graphprover inspect {path} PROGRAM"
+        hint = f"give the program to see sizes and security: graphprover inspect {path} PROGRAM"
         text_output.say(found, lambda: [*text_output.header_report(found), hint], options)
         return
     layouts = layouts_of_proof(proof, program_of(proof, options).statement_of(proof))

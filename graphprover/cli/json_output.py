@@ -1,6 +1,6 @@
-"""What the commands find out, as JSON has it: `--json` prints it, and ``report`` makes text of the same.
+"""Results of the commands as JSON objects, for ``--json`` and for the text reports of `text_output`.
 
-docs/cli.md documents the fields. Bytes are hex with their length; a missing value is null.
+docs/cli.md documents the fields. Bytes are hexadecimal with their length; a missing value is null.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from graphprover.vm.statement.version import MACHINE_VERSION
 if TYPE_CHECKING:
     from graphprover.device.choose import Profile
     from graphprover.graphs.planner.plan import Plan
-    from graphprover.graphs.planner.roofline import Ceilings
+    from graphprover.graphs.planner.roofline import Roofline
     from graphprover.graphs.planner.shard_memory import ShardsPlan
     from graphprover.graphs.proof_graph import Keep
     from graphprover.jobs.jobs import Result
 
 Facts = dict[str, Any]
 
-OUTCOMES = ("made", "kept", "failed")  # of a job of a batch
+OUTCOMES = ("made", "kept", "failed")  # of a job in a batch
 
 
 def verdict(program: Program | Guest, found: Verdict) -> Facts:
-    """What a valid proof says, about which program, and how sure that is."""
+    """Return the program, the statement and the security of a valid proof."""
     program_hash = program.machine.program_hash.hex() if isinstance(program, Guest) else None
     says = program.to_json(found.public_values)
     security = {"security_bits": found.bits, "security_bits_by": bits_by(found.security)}
@@ -45,7 +45,7 @@ def verdict(program: Program | Guest, found: Verdict) -> Facts:
 
 
 def header(proof: Proof | ShardedProof) -> Facts:
-    """What a proof says about itself; nothing of it is verified. Its shards number their tables themselves."""
+    """Return the contents of a proof's header, unverified. Tables are listed shard by shard."""
     tables = [
         ({"shard": index} if isinstance(proof, ShardedProof) else {})
         | {"log_rows": log_rows, "public_values": len(values)}
@@ -57,7 +57,7 @@ def header(proof: Proof | ShardedProof) -> Facts:
 
 
 def key(found: Key) -> Facts:
-    """What a verifying key is for; ``key_hash`` covers all of it."""
+    """Return the contents of a verifying key; ``key_hash`` covers the whole key."""
     rows = None if found.log_data_rows is None else 1 << found.log_data_rows
     return {
         "key_hash": found.hash.hex(),
@@ -71,7 +71,7 @@ def key(found: Key) -> Facts:
 
 
 def statement(layout: Layout) -> Facts:
-    """The tables of a statement and the parameters of its proof."""
+    """Return the tables of a statement and the parameters of its proof."""
     tables = []
     for air, log_rows in zip(layout.tables, layout.log_heights, strict=True):
         tables.append(
@@ -91,7 +91,7 @@ def statement(layout: Layout) -> Facts:
 
 
 def plan(made: Plan, profile: Profile) -> Facts:
-    """The tasks of a proof with their costs, and how a device runs them."""
+    """Return the tasks of a proof with their costs, and the profile of the device."""
     tasks = [
         {"key": key, "round": task.round, "name": task.name, "needs": list(task.needs), **asdict(task.cost)}
         for key, task in made.tasks.items()
@@ -105,14 +105,20 @@ def rate(
     layout: Layout,
     made: Plan,
     profile: Profile,
-    ceilings: Ceilings,
+    roofline: Roofline,
     expected: Callable[[float], float] | None,
 ) -> Facts:
-    """What a proof at this rate is expected to cost: ``seconds`` are those of its plan, so it takes longer.
+    """Return the expected cost of a proof at one rate.
 
-    ``expected``: from that to how long it takes here; None if nothing is known of that.
+    Args:
+        number: N of the rate 1/N.
+        layout: Shape of the proof at this rate.
+        made: Plan of the proof.
+        profile: Device of the plan.
+        ceilings: Roofline of the device, which gives ``seconds``, a lower bound.
+        expected: Function from the lower bound to the expected seconds on this host, or None if unknown.
     """
-    floor = sum(ceilings.modelled(task.cost).seconds for task in made.tasks.values())
+    floor = sum(roofline.modelled(task.cost).seconds for task in made.tasks.values())
     return {
         "rate": number,
         "queries": layout.parameters.num_queries,
@@ -124,7 +130,7 @@ def rate(
 
 
 def plan_in_shards(plans: Mapping[Keep, ShardsPlan], profile: Profile) -> Facts:
-    """What each shard of a proof costs, and the peak, by what a device keeps of shards that wait."""
+    """Return the cost of each shard of a proof, and the peak memory for each policy of caching waiting shards."""
     shards = [
         {
             "tables": [air.name for air in shard.layout.tables],
@@ -155,7 +161,7 @@ def job(
     error: Exception | None,
     again: str | None,
 ) -> Facts:
-    """What has become of a job of a batch: its proof's file or an error, and why a proof that was there is not kept."""
+    """Return the outcome of a job in a batch: its proof file or error, and why an existing proof was replaced."""
     says = rows = None
     if found := result.proof:
         says = _says(program, found)
@@ -178,33 +184,35 @@ def job(
 
 
 def _says(program: Program | Guest, proof: Proof | ShardedProof) -> Facts:
-    """What a valid proof says of its program, as `verdict` has it."""
+    """Return the statement of a valid proof, like ``says`` of `verdict`."""
     if isinstance(program, Guest):
         return claim_in(proof).to_json()
     if isinstance(proof, Proof):
         return program.to_json(proof.public_values)
     shards = (zip(shard.public_values[0], shard.public_values[1:], strict=True) for shard in proof.proofs)
-    return program.to_json([values for _, values in sorted(chain.from_iterable(shards))])  # heads say which tables
+    return program.to_json(
+        [values for _, values in sorted(chain.from_iterable(shards))]
+    )  # the head table of a shard lists its tables
 
 
 def message(error: BaseException) -> str:
-    """An error in one line, in a program's file with the line there; an error that nobody foresaw also by its type."""
+    """Return an error as one line, with file and line of a user's program, and with the type of an unexpected error."""
     if line := line_of(error):
         return one_line(f"{line}: {words_of(error)}")
     ours = type(error).__module__.partition(".")[0] == __name__.partition(".")[0]
-    foreseen = ours or type(error) is ValueError or isinstance(error, OSError | ImportError | MemoryError)
-    return one_line(words_of(error) if foreseen else f"{type(error).__name__}: {error}")
+    expected = ours or type(error) is ValueError or isinstance(error, OSError | ImportError | MemoryError)
+    return one_line(words_of(error) if expected else f"{type(error).__name__}: {error}")
 
 
 def one_line(text: str) -> str:
-    """The same without breaks."""
+    """Return a text without line breaks."""
     return " ".join(line.strip() for line in text.splitlines())
 
 
 def times(*seen: Observation) -> Facts:
-    """Seconds of each stage and round, of all proofs together, and the most memory that a device held.
+    """Return the seconds of each stage and round, summed over proofs, and the peak memory of a device in bytes.
 
-    Of a single proof that is in shards, also seconds of each.
+    For a single sharded proof, the result also has the seconds of each shard.
     """
     stages: dict[str, float] = {}
     rounds: dict[str, Facts] = {}
@@ -227,5 +235,5 @@ def times(*seen: Observation) -> Facts:
 
 
 def file(path: Path, data: bytes) -> Facts:
-    """A file that was written."""
+    """Return the name and size of a written file."""
     return {"file": str(path), "bytes": len(data)}

@@ -1,4 +1,4 @@
-"""The command line as a whole: which command is asked for, and how it ends."""
+"""Entry point of the command line: select and run a command, and report its errors."""
 
 import argparse
 import errno
@@ -32,9 +32,9 @@ from graphprover.jobs.programs import ProgramError
 from graphprover.protocol.errors import VerificationError
 from graphprover.runtime.files import FileError, drop_stdout
 
-PROVER = {"dask", "distributed", "numba", "llvmlite", "rich", "shtab"}  # modules of the extra [prover]
+PROVER = {"dask", "distributed", "numba", "llvmlite", "rich", "shtab"}  # packages of the extra [prover]
 
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # of a file that takes no more
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # errors of writes to a full disk
 
 EPILOG = f"""\
 first steps:
@@ -42,30 +42,31 @@ first steps:
   graphprover verify proof.bin
   graphprover inspect proof.bin
 
-exit codes: 0 ok, 1 not proven or not valid, 2 usage (arguments, files, programs), 130 interrupted, 143 terminated.
-With {DEBUG}=1 in the environment, errors come with their traceback, and stderr says what runs.
-A FILE called - is standard input where it is read, and standard output where it is written.
-PROGRAM as a folder or .py file is code that runs, in verify and inspect too; so is what a Dask cluster sends. See
-SECURITY.md.
+exit codes: 0 success, 1 not proven or not valid, 2 usage error (arguments, files, programs), 130 interrupted,
+143 terminated.
+The FILE name - means standard input for input files and standard output for output files.
+With {DEBUG}=1 in the environment, errors include tracebacks and stderr logs every task.
+A folder or .py file given as PROGRAM runs as code, also in verify and inspect. A Dask cluster can run code here too.
+See SECURITY.md.
 """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns its exit code. Errors are one line on stderr; `__main__` has the signals."""
+    """Run one command and return its exit code. Errors are one line on stderr; `__main__` handles signals."""
     try:
         return _flushed(_run(arguments))
-    except SystemExit as ended:  # argparse ends so, after --help too
+    except SystemExit as ended:  # from argparse, also after --help
         raise SystemExit(_flushed(ended.code)) from None
 
 
 def _flushed(code: Any) -> Any:
-    """Write the rest of standard output, which the interpreter would do after us; gives the exit code."""
+    """Flush standard output before the interpreter does, and return the exit code."""
     try:
         sys.stdout.flush()
         return code
     except OSError as error:
         drop_stdout()
-        if isinstance(error, BrokenPipeError):  # whoever reads our output has seen enough
+        if isinstance(error, BrokenPipeError):  # the reader of our output has closed it
             return code
         print(f"graphprover: standard output: {error.strerror}", file=sys.stderr)
         return USAGE
@@ -76,13 +77,13 @@ def _run(arguments: Sequence[str] | None) -> int:
     try:
         check_files(options)
         return options.command(options)
-    except BrokenPipeError:  # whoever reads our output has seen enough
+    except BrokenPipeError:  # the reader of our output has closed it
         drop_stdout()
         return OK
     except Exception as error:
         if isinstance(error, OSError) and error.errno in FULL and error.filename is None:
             drop_stdout()
-            error = FileError(f"standard output: {error.strerror}")  # all other files have names
+            error = FileError(f"standard output: {error.strerror}")  # errors of other files have a file name
         if DEBUG in os.environ:
             raise
         code = USAGE if isinstance(error, UsageError | ProgramError | FileError) else FAILED
@@ -90,25 +91,27 @@ def _run(arguments: Sequence[str] | None) -> int:
         if isinstance(error, UsageError):
             lines = [json_output.one_line(line) for line in error.args]
         elif isinstance(error, ModuleNotFoundError) and error.name and error.name.partition(".")[0] in PROVER:
-            lines, code = ["this needs the prover, not the verifier alone: pip install 'graphprover[prover]'"], USAGE
+            lines, code = ["this command needs the prover: pip install 'graphprover[prover]'"], USAGE
         for line in lines:
             print(f"graphprover: {line}", file=sys.stderr)
         if getattr(options, "json", False):
             no = {"valid": False} if options.command is verify.run and isinstance(error, VerificationError) else {}
-            with suppress(OSError):  # the line on stderr has told the error
+            with suppress(OSError):  # stderr already has the error
                 print(json.dumps(no | {"error": "\n".join(lines)}))
         return code
 
 
 def parser() -> argparse.ArgumentParser:
-    """The whole command line."""
+    """Return the parser of the command line with all commands."""
     top = Parser(
         "graphprover",
         description="A STARK prover in which a proof is a task graph.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    top.add_argument("--version", action="version", version=f"graphprover {__version__}")
+    top.add_argument(
+        "--version", action="version", version=f"graphprover {__version__}", help="Show the version and exit."
+    )
     commands = top.add_subparsers(metavar="COMMAND", required=True)
 
     def command(
@@ -116,7 +119,7 @@ def parser() -> argparse.ArgumentParser:
     ) -> argparse.ArgumentParser:
         subparser = commands.add_parser(
             name,
-            help=summary[0].lower() + summary[1:].rstrip("."),
+            help=summary,
             description=textwrap.fill(f"{summary} {more}", 79),
             epilog="\n  ".join(["examples:", *(f"graphprover {name} {example}" for example in examples)]),
             formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -1,4 +1,4 @@
-"""``graphprover new-guest``: a folder with the kit and a small program, to write a guest in."""
+"""``graphprover new-guest``: create a folder with the guest kit and a small program."""
 
 import argparse
 import shlex
@@ -9,7 +9,7 @@ from graphprover.cli.args import OK, Command
 from graphprover.cli.paths import path_argument
 from graphprover.runtime.files import FileError, write_folder
 
-# For each language the files of a new folder, and which file of examples/guests each is.
+# For each language: the files of a new folder, and their sources in examples/guests.
 KITS = {
     "c": {
         "README.md": "templates/c/README.md",
@@ -30,33 +30,29 @@ KITS = {
         "sdk/zkvm.rs": "sdk/zkvm.rs",
     },
 }
-GUESTS = {"c": "main.elf", "rust": "guest.elf"}  # what `make` compiles the small program to
+GUESTS = {"c": "main.elf", "rust": "guest.elf"}  # file that `make` builds from the small program
 
 
 def add(command: Command) -> None:
-    """Adds it to the command line."""
+    """Add the command to the command line."""
     parser = command(
         "new-guest",
         run,
-        "Make a folder to write a guest in.",
-        "It gets the kit, a Makefile, a small program and a README. The guest is in C, with or without a C library, or "
-        "in Rust; it is compiled for RV64IM by Debian's packages, which the README names.",
+        "Create a folder for a new guest program.",
+        "The folder receives the kit, a Makefile, a small program and a README. Guests are written in C, with or "
+        "without a C library, or in Rust. The README lists the Debian packages of the compilers for RV64IM.",
         ["sums", "sums --language rust"],
     )
-    parser.add_argument(
-        "folder", type=path_argument, metavar="FOLDER", help="a folder that does not exist yet or is empty"
-    )
-    parser.add_argument(
-        "--language", choices=sorted(KITS), default="c", help="what the guest is written in (default c)"
-    )
+    parser.add_argument("folder", type=path_argument, metavar="FOLDER", help="A new folder, or an empty one.")
+    parser.add_argument("--language", choices=sorted(KITS), default="c", help="Language of the guest. Default: c.")
 
 
 def run(options: argparse.Namespace) -> int:
-    """``graphprover new-guest``: raises FileError for a folder that holds something or cannot be written."""
+    """Run ``graphprover new-guest``; raise FileError if the folder is not empty or cannot be written."""
     make_folder(options.folder, options.language)
     guest = GUESTS[options.language]
     print(
-        f"{options.folder}: a guest in {options.language.capitalize()}; its README names the packages that compile it\n"
+        f"{options.folder}: a guest in {options.language.capitalize()}; its README lists the packages to compile it\n"
         "next:\n"
         f"  cd {shlex.quote(str(options.folder))}\n"
         "  make\n"
@@ -68,15 +64,14 @@ def run(options: argparse.Namespace) -> int:
 
 
 def make_folder(folder: Path, language: str) -> None:
-    """Make ``folder`` with the kit of a language of KITS, whole or not at all.
+    """Create `folder` with the kit of a language, completely or not at all.
 
     Args:
         folder: A new folder, or an empty one.
         language: A key of KITS.
 
     Raises:
-        FileError: The folder is a file, holds something or cannot be written, or the package was installed without the
-            kit.
+        FileError: The folder is a file, is not empty or cannot be written, or the installed package lacks the kit.
     """
     guests = resources.files("graphprover") / "examples" / "guests"
     try:

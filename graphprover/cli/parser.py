@@ -1,4 +1,4 @@
-"""How the command line is parsed, as `argparse` does it but for what it says of errors."""
+"""Argument parser with one-line errors."""
 
 import argparse
 from typing import Any, NoReturn
@@ -8,19 +8,24 @@ from graphprover.cli.json_output import one_line
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser, and those of its commands, whose errors are one line that names where help is.
+    """A parser of the command line or of one command.
 
-    An option that takes one value is refused the second time.
+    An error is one line that names the command's ``--help``. Repeating an option that takes one value is an error.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.given: set[str] = set()  # names in the namespace of options with a value
+        self.given: set[str] = set()  # destinations of the options that had a value so far
+        for action in self._actions:
+            action.help = "Show this help and exit."  # of argparse's own --help, in the style of the other options
         for name in (None, "store"):
             self.register("action", name, _StoreOnce)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        """Parse arguments, of which none may be unknown: else the parser of a command leaves them to the top's."""
+        """Parse arguments and report unknown ones here.
+
+        By default argparse passes a command's unknown arguments to the top parser, whose error would name its own help.
+        """
         self.given.clear()
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:
@@ -28,15 +33,15 @@ class Parser(argparse.ArgumentParser):
         return found, unknown
 
     def error(self, message: str) -> NoReturn:
-        """End the process with one line on stderr, without the usage, which takes ten."""
+        """Print one line on stderr, without the usage, and exit."""
         self.exit(USAGE, f"graphprover: {one_line(message)}; see `{self.prog} --help`\n")
 
 
 class _StoreOnce(argparse.Action):
-    """Keep the value of an argument; the second value of an option would replace the first without a word."""
+    """Store the value of an argument once; argparse would silently replace it by a second value."""
 
     def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: Any = None) -> None:
-        """Raises ArgumentError for an option that was given before."""
+        """Store a value, or raise ArgumentError if the option was given before."""
         if self.option_strings and self.dest in parser.given:
             raise argparse.ArgumentError(self, "given twice")
         parser.given.add(self.dest)

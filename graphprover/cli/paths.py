@@ -1,38 +1,38 @@
-"""Arguments that name files of this machine."""
+"""Types of arguments that name local files."""
 
 import argparse
 from pathlib import Path
 
-from graphprover.cli.files import refused_url
+from graphprover.cli.files import url_error
 
 
 def path_argument(text: str) -> Path:
-    """Read the path of a file or folder.
+    """Return the path of a file or folder.
 
     Args:
-        text: The argument as given; `Path` would make a relative path of an address, with one slash fewer.
+        text: The argument. It must not be a `Path` yet, which would turn a URL into a relative path.
 
     Returns:
         The path.
 
     Raises:
-        argparse.ArgumentTypeError: The argument is an address, as ``s3://bucket/data``.
+        argparse.ArgumentTypeError: The argument is a URL, such as ``s3://bucket/data``.
     """
     return Path(program_argument(text))
 
 
 def program_argument(text: str) -> str:
-    """Read the name of a program, which may be a file's or an example's.
+    """Return the name of a program: a path, or ``examples/NAME``.
 
     Args:
-        text: The argument as given.
+        text: The argument.
 
     Returns:
         The same text.
 
     Raises:
-        argparse.ArgumentTypeError: The argument is an address.
+        argparse.ArgumentTypeError: The argument is a URL.
     """
-    if why := refused_url(text):
-        raise argparse.ArgumentTypeError(f"{text!r}: {why}")
+    if reason := url_error(text):
+        raise argparse.ArgumentTypeError(f"{text!r}: {reason}")
     return text

@@ -1,4 +1,4 @@
-"""``graphprover plan``: what a proof will cost, before anything runs."""
+"""``graphprover plan``: show the cost of a proof before making it."""
 
 import argparse
 from contextlib import suppress
@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from graphprover.cli import json_output, text_output
-from graphprover.cli.args import OK, Command, UsageError, add_json, add_level, add_shards
+from graphprover.cli.args import DEVICE_HELP, OK, Command, UsageError, add_device, add_json, add_level, add_shards
 from graphprover.cli.paths import path_argument
 from graphprover.cli.program_args import add_program, prepared_for, program_and_shards
 from graphprover.jobs.programs import Program
@@ -19,41 +19,41 @@ from graphprover.vm.statement.shape import policy_at
 
 if TYPE_CHECKING:
     from graphprover.device.choose import Profile
-    from graphprover.graphs.planner.roofline import Ceilings
+    from graphprover.graphs.planner.roofline import Roofline
 
 
 def add(command: Command) -> None:
-    """Adds it to the command line."""
+    """Add the command to the command line."""
     parser = command(
         "plan",
         run,
-        "Show what a proof will cost, before anything runs.",
-        "For each round and table: operations, bytes, and what it waits for. On a GPU small tables share tasks up to "
-        "more rows than on a CPU, so the plans differ. A guest is run for it: how tall its tables are depends on that.",
+        "Show the cost of a proof before making it.",
+        "For each task: operations, bytes and dependencies; for each rate: expected proof size, time and memory. Plans "
+        "of CPUs and GPUs differ, because a GPU combines larger tables in one task. A guest is executed first, because "
+        "its run determines the table heights.",
         ["examples/keccak --input README.md", "guest.elf --device cuda", "examples/keccak --html plan.html"],
     )
     add_program(parser)
     add_level(parser)
     add_shards(parser, "1")
-    parser.add_argument(
-        "--device",
-        default="auto",
-        metavar="NAME",
-        help="whose tasks to plan: auto (default: what `prove` takes on this machine), cpu, cuda or cuda:NUMBER; the "
-        "GPU need not be there",
-    )
+    add_device(parser, f"Device to plan for: {DEVICE_HELP}. The GPU need not exist on this host.")
     parser.add_argument(
         "--svg",
         type=path_argument,
         metavar="FILE",
-        help="also draw it: a row for each table, boxes as wide as tasks take long",
+        help="Draw the plan to an SVG file: a row for each table, a box for each task, as wide as its modelled time.",
     )
-    parser.add_argument("--html", type=path_argument, metavar="FILE", help="also a page with the picture and all tasks")
+    parser.add_argument(
+        "--html",
+        type=path_argument,
+        metavar="FILE",
+        help="Write an HTML page with the drawing and a table of all tasks.",
+    )
     add_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """``graphprover plan``"""
+    """Run ``graphprover plan`` and return the exit code."""
     for path in filter(None, (options.svg, options.html)):
         check_writable(path)
     from graphprover.device.choose import profile_of
@@ -80,10 +80,10 @@ def run(options: argparse.Namespace) -> int:
 
     times = assumed(profile.kind, profile.threads)
     pace = _pace(profile)
-    rates = _rates(program, prepared, profile, times.ceilings, pace, options)
+    rates = _rates(program, prepared, profile, times.roofline, pace, options)
     all_cells = sum(by_table.values())
     found |= {"pace": pace, "rates": rates, "default_rate": rate_for(all_cells)}
-    default = f"by default 1/{found['default_rate']}: {all_cells:,} committed cells ({LITTLE:,} or fewer are few)"
+    default = f"default rate: 1/{found['default_rate']} ({all_cells:,} committed cells; 1/8 up to {LITTLE:,}, else 1/2)"
 
     def describe() -> list[text_output.Block]:
         tail = [] if cells is None else text_output.cells_report(cells, claimed(statement).cycles)
@@ -106,7 +106,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _pace(profile: "Profile") -> float | None:
-    """How far from its floor this machine's processor works; None for a GPU, of whose host the floors know nothing."""
+    """Return measured / modelled time of this host's CPU, or None for a GPU, whose model omits the host."""
     from graphprover.device.choose import CPU
 
     if profile.kind != CPU:
@@ -121,17 +121,17 @@ def _rates(
     program: Program | Guest,
     prepared: Any,
     profile: "Profile",
-    ceilings: "Ceilings",
+    roofline: "Roofline",
     pace: float | None,
     options: argparse.Namespace,
 ) -> list[json_output.Facts]:
-    """What a proof costs at each rate that reaches the level: of these tables, or of those that a run has there."""
+    """Return the expected cost of a proof at each rate that reaches the level, with the tables of that rate."""
     from graphprover.graphs.planner.pace import expected_seconds
     from graphprover.graphs.planner.plan import make_plan
     from graphprover.prover.prepare import at_rate
 
     expected = None if pace is None else partial(expected_seconds, pace)
-    found, known = [], {policy_at(options.rate): prepared}  # a run is made once for all rates of a layout policy
+    found, known = [], {policy_at(options.rate): prepared}  # the guest runs once per layout policy
     for rate in RATES:
         with suppress(ValueError):
             policy = policy_at(rate) if isinstance(program, Guest) else policy_at(options.rate)
@@ -141,7 +141,7 @@ def _rates(
             asked = known[policy]
             layout = at_rate(asked, options.security, rate, options.proximity).layout
             plan = make_plan(layout, profile.log_batch_rows, asked.traces)
-            found.append(json_output.rate(rate, layout, plan, profile, ceilings, expected))
+            found.append(json_output.rate(rate, layout, plan, profile, roofline, expected))
     return found
 
 
@@ -153,27 +153,33 @@ def _plan_in_shards(
     options: argparse.Namespace,
 ) -> int:
     from graphprover.device.choose import CPU
+    from graphprover.graphs.planner.plan import make_plan
     from graphprover.graphs.planner.roofline import assumed
     from graphprover.graphs.planner.shard_memory import On, plan_keeping
     from graphprover.graphs.proof_graph import Keep
+    from graphprover.reports.plan_html import plan_html
+    from graphprover.reports.plan_svg import plan_svg
     from graphprover.reports.plan_text import shards_peak_text, shards_rows
-    from graphprover.reports.shards_html import shards_html
-    from graphprover.reports.shards_svg import shards_svg
-    from graphprover.reports.shards_times import ShardsTimes
 
     on = On(profile.log_batch_rows, profile.threads, profile.kind != CPU)
     plans = {keep: plan_keeping(prepared.shapes, on, keep) for keep in Keep}
     cells = committed_cells(statement) if isinstance(program, Guest) else None
     found = {"program": program.name, **json_output.plan_in_shards(plans, profile), "committed_cells": cells}
 
+    times = assumed(profile.kind, profile.threads)
+    seconds = [times.roofline.modelled(shard.cost).seconds for shard in plans[Keep.ALL].shards]
+    largest = max(range(len(seconds)), key=seconds.__getitem__)
+
     def describe() -> list[text_output.Block]:
         tail = [] if cells is None else text_output.cells_report(cells, claimed(statement).cycles)
-        return [text_output.Section(shards_rows(plans)), f"on {profile}", shards_peak_text(plans), *tail]
+        drawn = [f"drawn: shard {largest}, the largest"] if options.svg or options.html else []
+        return [text_output.Section(shards_rows(plans)), f"on {profile}", shards_peak_text(plans), *drawn, *tail]
 
-    for path, draw in ((options.svg, shards_svg), (options.html, shards_html)):
+    for path, draw in ((options.svg, plan_svg), (options.html, plan_html)):
         if path:
-            rates = assumed(profile.kind, profile.threads)
-            times = ShardsTimes(prepared.shapes, on, rates.ceilings)
-            write(path, draw(times, program.name, rates).encode())
+            layout, traces = prepared.shapes[largest]
+            plan = make_plan(layout, on.log_batch_rows, traces, on.loads)
+            name = f"{program.name}, shard {largest} of {len(seconds)}, the largest"
+            write(path, draw(plan, name, times, profile.threads).encode())
     text_output.say(found, describe, options)
     return OK

@@ -1,4 +1,4 @@
-"""The program that a command is about: its argument, its input, and its statement."""
+"""The PROGRAM argument, its input, and the statement to prove."""
 
 import argparse
 from typing import Any
@@ -15,25 +15,28 @@ from graphprover.vm.statement.guest import Guest, Limits
 from graphprover.vm.statement.statement import Machine
 
 PROGRAM_HELP = (
-    f"an ELF file for RV64IM; {', '.join(packaged_names())}, which are packaged; or a folder or .py file that defines "
-    "tables(), prove_inputs() and describe() and is CODE THAT RUNS with your rights: name only one you trust"
+    f"an ELF file for RV64IM; a packaged example ({', '.join(packaged_names())}); or a folder or .py file that defines "
+    "tables(), prove_inputs() and describe(), which is CODE THAT RUNS with your rights: use only code you trust"
 )
+
+PROGRAM_DEFAULT = "Default: the packaged example that the proof names."  # of verify and export
+INPUT_HELP = "Input of the program. Default: no input."
 
 
 def add_program(parser: argparse.ArgumentParser) -> None:
-    """The program and what it reads."""
-    parser.add_argument("program", type=program_argument, metavar="PROGRAM", help=PROGRAM_HELP)
+    """Add PROGRAM, ``--input`` and the limits of a guest's run."""
+    parser.add_argument("program", type=program_argument, metavar="PROGRAM", help=f"Program to run: {PROGRAM_HELP}.")
     add_input(parser)
 
 
 def add_input(parser: argparse.ArgumentParser) -> None:
-    """``--input``, and how much a guest may do with it."""
-    parser.add_argument("--input", type=path_argument, metavar="FILE", help="the file that the program reads")
+    """Add ``--input`` and the limits of a guest's run."""
+    parser.add_argument("--input", type=path_argument, metavar="FILE", help=INPUT_HELP)
     add_limits(parser)
 
 
 def program_and_statement(options: argparse.Namespace) -> tuple[Program | Guest, Statement]:
-    """The program asked for, and its statement about the input."""
+    """Return the program and its statement for the input."""
     program, data, limits = program_given(options)
     if not isinstance(program, Guest):
         return program, program.statement_for(data)
@@ -46,7 +49,7 @@ def program_and_statement(options: argparse.Namespace) -> tuple[Program | Guest,
 
 
 def program_and_shards(options: argparse.Namespace) -> tuple[Program | Guest, Statement | ShardedStatement]:
-    """The same in the shards asked for."""
+    """Return the program and its statement for the input, split into shards as the options request."""
     from graphprover.prover.prove import in_shards
 
     program, data, limits = program_given(options)
@@ -62,24 +65,28 @@ def program_and_shards(options: argparse.Namespace) -> tuple[Program | Guest, St
 
 
 def program_given(options: argparse.Namespace) -> tuple[Program | Guest, bytes | None, Limits]:
-    """The program asked for, its input, and the limits of a guest's run; UsageError where another is given those."""
+    """Return the program, its input, and the limits of a guest's run.
+
+    Raises:
+        UsageError: An option for guests is given for a program of tables.
+    """
     program = open_program(options.program)
     data = None if options.input is None else read_input(options.input)
     limits = limits_given(options)
     if not isinstance(program, Guest):
         if limits:
-            raise UsageError(f"--{min(limits).replace('_', '-')}: {program.name} is no guest, and has no cycles")
+            raise UsageError(f"--{min(limits).replace('_', '-')}: {program.name} is no guest and has no run to limit")
         if getattr(options, "commit_input", False):
-            raise UsageError(f"--commit-input: {program.name} is no guest; what its proofs say is up to its tables")
+            raise UsageError(f"--commit-input: {program.name} is no guest; its tables define the public values")
         if getattr(options, "shard_size", None) is not None:
-            raise UsageError(f"--shard-size: {program.name} is no guest, and has no cycles: --shards deals its tables")
+            raise UsageError(f"--shard-size: {program.name} is no guest and has no cycles; use --shards")
         if getattr(options, "exit_code", None) is not None:
-            raise UsageError(f"--exit-code: only guests have one, and {program.name} is none")
+            raise UsageError(f"--exit-code: only guests have an exit code, and {program.name} is no guest")
     return program, data, limits
 
 
 def prepared_for(program: Program | Guest, statement: Statement | ShardedStatement, options: argparse.Namespace) -> Any:
-    """The statement with its checked traces and the layout of the proof asked for, as `prepared.ready` gives it."""
+    """Return the statement with checked traces and the proof's layout, as `graphprover.prover.prepare.ready` does."""
     from graphprover.prover.prepare import ready
 
     try:
@@ -89,7 +96,7 @@ def prepared_for(program: Program | Guest, statement: Statement | ShardedStateme
 
 
 def machine_of(name: str, but: str) -> Machine:
-    """The machine of a guest's ELF file; raises UsageError for anything else, which ends with ``but``."""
+    """Return the machine of a guest's ELF file, or raise UsageError with a message that ends with `but`."""
     program = open_program(name)
     if not isinstance(program, Guest) or not isinstance(program.machine, Machine):
         raise UsageError(f"{name}: not an ELF file{but}")
@@ -97,13 +104,13 @@ def machine_of(name: str, but: str) -> Machine:
 
 
 def program_of(proof: Proof | ShardedProof, options: argparse.Namespace) -> Program | Guest:
-    """The program named on the command line, else the packaged example that the proof names; never other code."""
+    """Return the program of the command line, else the packaged example that the proof names; never other code."""
     if options.program:
         return open_program(options.program)
     try:
         return load_packaged(proof.label)
     except ProgramError:
         raise UsageError(
-            f"proof of {proof.label!r}, which is no packaged example: name the program you mean, "
+            f"the proof names {proof.label!r}, which is no packaged example: give the program, "
             "as in `graphprover verify PROOF PROGRAM`"
         ) from None

@@ -1,4 +1,4 @@
-"""``graphprover prove``: one proof, by this process or a cluster."""
+"""``graphprover prove``: make one proof, in this process or on a cluster."""
 
 import argparse
 import logging
@@ -43,16 +43,16 @@ _log = logging.getLogger(__name__)
 
 Timing = Callable[[str], AbstractContextManager[None]]
 
-_Verified = tuple["Made", Verdict | None]  # a proof, which is to be verified where there is no verdict
+_Verified = tuple["Made", Verdict | None]  # a proof, and its verdict if it is verified already
 
 
 def add(command: Command) -> None:
-    """Adds it to the command line."""
+    """Add the command to the command line."""
     parser = command(
         "prove",
         run,
         "Prove that the tables of a program hold, and write the proof to a file.",
-        "The proof is verified before it is written, and the file is replaced whole or not at all.",
+        "The proof is verified before it is written. The output file is replaced atomically.",
         [
             "examples/keccak --input README.md -o proof.bin",
             "tables.py --rate 8 -o small.bin",
@@ -67,20 +67,27 @@ def add(command: Command) -> None:
     parser.add_argument(
         "--commit-input",
         action="store_true",
-        help="of a guest: the proof also states its input, of at most 64 KiB, which `verify --input` compares",
+        help="Guests only: state the input (at most 64 KiB) in the proof, for `graphprover verify --input`.",
     )
-    expectations.add_exit_code(parser, "prove a run that ends with this exit code (default 0), which may be `any`")
-    add_shards(parser, "1; for a guest more, where the device's memory asks it")
+    expectations.add_exit_code(
+        parser, "fail unless the run ends with exit code N, or `any` to prove every exit code. Default: 0."
+    )
+    add_shards(parser, "1, or for a guest as many as its run needs to fit in device memory")
     parser.add_argument(
-        "-o", "--output", type=path_argument, default=Path("proof.bin"), metavar="FILE", help="default proof.bin"
+        "-o",
+        "--output",
+        type=path_argument,
+        default=Path("proof.bin"),
+        metavar="FILE",
+        help="File of the proof. Default: proof.bin.",
     )
     add_executor(parser)
-    add_report(parser, "times by stage and round, and peak memory")
+    add_report(parser, "times by stage and round, and the peak memory")
     add_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """``graphprover prove``"""
+    """Run ``graphprover prove`` and return the exit code."""
     for path in (options.output, *report_files(options)):
         check_writable(path)
     stages: list[Stage] = []
@@ -115,10 +122,10 @@ def run(options: argparse.Namespace) -> int:
     except VerificationError as error:
         flags = f" --input {options.input}" if options.input else ""
         raise VerificationError(
-            f"{program.name}: not proven: {error} (`graphprover check {program.name}{flags}` says what is wrong)"
+            f"{program.name}: not proven: {error} (`graphprover check {program.name}{flags}` shows the cause)"
         ) from error
     except ValueError as error:
-        if type(error) is not ValueError:  # others are not about arguments
+        if type(error) is not ValueError:  # subclasses are no errors of arguments
             raise
         refuse(error, program.name)
     encoded = proof.to_bytes()
@@ -141,7 +148,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _write(path: Path, proof: bytes) -> None:
-    """Write the proof; raises FileError if it cannot be written, which names the temporary file that it is in then."""
+    """Write the proof, to the temporary folder if the output file cannot be written.
+
+    Raises:
+        FileError: The output file cannot be written; the message names the temporary file.
+    """
     try:
         write(path, proof)
     except FileError as error:
@@ -150,11 +161,11 @@ def _write(path: Path, proof: bytes) -> None:
             write(rescued, proof)
         except FileError:
             raise error from None
-        raise FileError(f"{error}; the proof is in {rescued}: move it") from error
+        raise FileError(f"{error}; the proof was saved as {rescued}: move it") from error
 
 
 def _made_here(job: "Job", options: argparse.Namespace, stage: Timing) -> _Verified:
-    """A proof by this process."""
+    """Prove in this process, and return the proof without a verdict."""
     from graphprover.prover.local import make
 
     with stage("prepare"):
@@ -164,12 +175,12 @@ def _made_here(job: "Job", options: argparse.Namespace, stage: Timing) -> _Verif
 
 
 def _made_by_cluster(job: "Job", options: argparse.Namespace, stage: Timing) -> _Verified:
-    """A proof by a worker of a cluster, or its shards by several; they run the program, too."""
+    """Prove on one worker of a cluster, or the shards on several; the workers also run the program."""
     from graphprover.jobs.jobs import made_by_cluster
     from graphprover.prover.local import Made
     from graphprover.reports.terminal import bar
 
-    looking: AbstractContextManager[list[Observation] | None] = observed() if asks(options) else nullcontext()
-    with stage("cluster"), looking as seen, bar() if drawn() else nullcontext() as tell:
+    watching: AbstractContextManager[list[Observation] | None] = observed() if asks(options) else nullcontext()
+    with stage("cluster"), watching as seen, bar() if drawn() else nullcontext() as tell:
         proof, verdict = made_by_cluster(job, options.executor, options.device, tell)
     return Made(proof, None, {}, 0, observation=seen[0] if seen else None), verdict

@@ -1,4 +1,4 @@
-"""The files that ``--report`` and ``--trace`` ask for."""
+"""Files of ``--report`` and ``--trace``."""
 
 import argparse
 import json
@@ -13,12 +13,16 @@ from graphprover.telemetry.observation import Observation
 
 
 def save_proof(seen: Observation, options: argparse.Namespace) -> None:
-    """Write what was seen of a proof; raises FileError."""
+    """Write the requested reports and trace of a proof.
+
+    Raises:
+        FileError: A file cannot be written.
+    """
     for path in report_files(options):
         if path == options.trace:
             text = _json(chrome_trace([seen]))
         elif path.suffix == PAGE:
-            from graphprover.reports.proof_page import proof_page  # which loads what draws
+            from graphprover.reports.proof_page import proof_page  # loaded only for pages
 
             text = proof_page(seen)
         else:
@@ -27,12 +31,21 @@ def save_proof(seen: Observation, options: argparse.Namespace) -> None:
 
 
 def save_batch(jobs: Sequence[Facts], seen: Sequence[Observation], options: argparse.Namespace) -> None:
-    """Write what was seen of the proofs of a batch, of which ``jobs`` says what has become; raises FileError."""
+    """Write the requested reports and trace of a batch.
+
+    Args:
+        jobs: Outcomes of the jobs.
+        seen: Observations of the proofs.
+        options: The command's parsed arguments.
+
+    Raises:
+        FileError: A file cannot be written.
+    """
     for path in report_files(options):
         if path == options.trace:
             text = _json(chrome_trace(seen))
         elif path.suffix == PAGE:
-            from graphprover.reports.batch_page import batch_page  # which loads what draws
+            from graphprover.reports.batch_page import batch_page  # loaded only for pages
 
             text = batch_page(Path(options.jobs).name, jobs, seen)
         else:

@@ -1,11 +1,11 @@
-"""``graphprover verify``: whether a proof holds, and what it says."""
+"""``graphprover verify``: verify a proof and print its statement."""
 
 import argparse
 
 from graphprover.cli import expectations, json_output, text_output
 from graphprover.cli.args import OK, Command, add_json, add_proximity, bits
 from graphprover.cli.paths import path_argument, program_argument
-from graphprover.cli.program_args import PROGRAM_HELP, program_of
+from graphprover.cli.program_args import PROGRAM_DEFAULT, PROGRAM_HELP, program_of
 from graphprover.jobs.programs import Program
 from graphprover.proof.sharded import proof_from_bytes
 from graphprover.protocol.errors import VerificationError
@@ -17,13 +17,13 @@ from graphprover.vm.statement.key import Key
 
 
 def add(command: Command) -> None:
-    """Adds it to the command line."""
+    """Add the command to the command line."""
     parser = command(
         "verify",
         run,
-        "Verify a proof and print what it says.",
-        "It says something about a program, and whoever made it chose the name in it: only packaged examples are "
-        "looked up by that name, any other program must be given.",
+        "Verify a proof and print its statement.",
+        "A proof is about a program. Give the program or its verifying key: the name in the proof is chosen by its "
+        "prover, and selects only packaged examples.",
         [
             "proof.bin",
             "proof.bin examples/keccak --expect length=2048",
@@ -32,29 +32,37 @@ def add(command: Command) -> None:
             "proof.bin guest.vk --exit-code any --output result",
         ],
     )
-    parser.add_argument("proof", type=path_argument, metavar="PROOF", help="a proof file")
+    parser.add_argument("proof", type=path_argument, metavar="PROOF", help="Proof file.")
     parser.add_argument(
-        "program", type=program_argument, nargs="?", metavar="PROGRAM", help=f"a verifying key; or {PROGRAM_HELP}"
+        "program",
+        type=program_argument,
+        nargs="?",
+        metavar="PROGRAM",
+        help=f"Program of the proof: a verifying key; {PROGRAM_HELP}. {PROGRAM_DEFAULT}",
     )
     expectations.add_arguments(parser)
     parser.add_argument(
-        "--output", type=path_argument, metavar="FILE", help="of a guest: write what it put out, as proven, to a file"
+        "--output", type=path_argument, metavar="FILE", help="Guests only: write the proven output to FILE."
     )
     parser.add_argument(
-        "--security", type=bits, default=128, metavar="BITS", help="refuse fewer provable bits (default 128)"
+        "--security",
+        type=bits,
+        default=128,
+        metavar="BITS",
+        help="Least provable security in bits; proofs with less fail. Default: 128.",
     )
     add_proximity(parser)
     add_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """``graphprover verify``"""
+    """Run ``graphprover verify`` and return the exit code."""
     if options.output:
         check_writable(options.output)
     data = read_proof(options.proof)
     try:
         proof = proof_from_bytes(data)
-        check_level(proof, options.security)  # before the statement, which may be expensive to make
+        check_level(proof, options.security)  # first, because the statement may be expensive to build
         program = program_of(proof, options)
         expectations.refuse(program, options)
         try:
@@ -63,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
             raise VerificationError(f"{error}{_or_the_key(program)}") from error
     except VerificationError as error:
         raise VerificationError(f"{options.proof}: not valid: {error}") from error
-    expectations.check_demands(program, verdict.public_values, options)
+    expectations.check_expectations(program, verdict.public_values, options)
     if options.output:
         write(options.output, claim_of(verdict.public_values).output)
 
@@ -76,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _or_the_key(program: Program | Guest) -> str:
-    """What may be damaged besides the proof: a key has no sum to check, and its commitments fail like the proof's."""
+    """Return a hint that the key may be damaged: it has no checksum, and causes the same errors as a damaged proof."""
     if not isinstance(program, Guest) or not isinstance(program.machine, Key):
         return ""
-    return f"; or the key {program.name} is damaged, which `graphprover inspect {program.name} GUEST.ELF` tells"
+    return f"; or the key {program.name} is damaged: check it by `graphprover inspect {program.name} GUEST.ELF`"

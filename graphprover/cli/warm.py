@@ -1,4 +1,4 @@
-"""``graphprover warm``: compile what the other commands would compile when they first need it."""
+"""``graphprover warm``: compile kernels before the other commands need them."""
 
 import argparse
 import time
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from graphprover.air import AirDescription
-from graphprover.cli.args import FAILED, OK, Command, UsageError
+from graphprover.cli.args import DEVICE_HELP, FAILED, OK, Command, UsageError, add_device
 from graphprover.cli.paths import program_argument
 from graphprover.cli.program_args import machine_of
 from graphprover.vm.statement.shape import MIN_ROWS
@@ -14,18 +14,18 @@ from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.version import CHIP_NUMBERS
 from graphprover.vm.traces.possible import possible_tables
 
-SLOW = 0.2  # seconds: what takes less gets no line
+SLOW = 0.2  # seconds: faster compilations get no line
 
 
 def add(command: Command) -> None:
-    """Adds it to the command line."""
+    """Add the command to the command line."""
     parser = command(
         "warm",
         run,
-        "Compile all kernels, once for this machine.",
-        "Other commands compile what they need when they need it, a minute or two in all, and on a GPU for each new "
-        "table; this does it ahead, for a container's image for instance, and names each. A GPU's take all cores for "
-        "minutes: name the guests that matter to compile their tables only.",
+        "Compile all kernels ahead, once per host.",
+        "Other commands compile kernels when they first need them: one or two minutes in total on a CPU, and again for "
+        "each new table on a GPU. Use this command to compile them ahead, for instance in a container image. It prints "
+        "each kernel. GPU kernels occupy all cores for minutes; give guests to compile only their tables.",
         ["", "guest.elf --device cuda"],
     )
     parser.add_argument(
@@ -33,15 +33,13 @@ def add(command: Command) -> None:
         type=program_argument,
         nargs="*",
         metavar="GUEST.ELF",
-        help="for a GPU: only the tables that these can have (default: all of the machine)",
+        help="Guest programs; GPU kernels are compiled only for tables that they can use. Default: all tables.",
     )
-    parser.add_argument(
-        "--device", default="auto", metavar="NAME", help="auto (default: the CPU, and a GPU if any), cpu, cuda, cuda:1"
-    )
+    add_device(parser, f"Device to compile for, in addition to the CPU: {DEVICE_HELP}.")
 
 
 def run(options: argparse.Namespace) -> int:
-    """``graphprover warm``: the CPU's kernels, which checks and traces take anyway, then those of a GPU."""
+    """Run ``graphprover warm``: compile the CPU's kernels, which every proof needs, then the GPU's."""
     from graphprover.device.choose import device_for
     from graphprover.device.cpu import CpuDevice
 
@@ -50,19 +48,19 @@ def run(options: argparse.Namespace) -> int:
         device = device_for(options.device)
     except ValueError as error:
         raise UsageError(f"--device: {error}") from error
-    kept = _warm_cpu()
+    cached = _warm_cpu()
     if not isinstance(device, CpuDevice):
         from graphprover.device.cuda import CudaDevice
 
         assert isinstance(device, CudaDevice)
         _warm_gpu(machines, device.number)
-    return OK if kept else FAILED
+    return OK if cached else FAILED
 
 
 def _warm_cpu() -> bool:
-    """Runs and proves the smallest guest, which takes every kernel of the CPU but those of Keccak-f's traces.
+    """Compile all CPU kernels, and return whether all were written to the cache.
 
-    Gives whether all could be kept.
+    Proving the smallest guest uses all kernels except the ones that later calls here run.
     """
     from graphprover.jobs.warmup import prove_smallest
     from graphprover.runtime import numba_cache
@@ -78,11 +76,11 @@ def _warm_cpu() -> bool:
     _trace_keccak_f()
     _sum_codewords()
     _say(len(numba_cache.made), "the CPU", started)
-    return numba_cache.all_kept()
+    return numba_cache.all_saved()
 
 
 def _trace_keccak_f() -> None:
-    """Makes the traces of one permutation."""
+    """Compile the kernels of Keccak-f's traces by tracing one permutation."""
     import numpy as np
 
     from graphprover.device.cpu import CpuDevice
@@ -97,7 +95,7 @@ def _trace_keccak_f() -> None:
 
 
 def _sum_codewords() -> None:
-    """Add two codewords: the smallest guest has no two batches of tables with one height."""
+    """Compile the sum of two codewords: the smallest guest has no two batches of tables of equal height."""
     import numpy as np
 
     from graphprover.kernels.cpu.deep import sum_codewords
@@ -106,7 +104,7 @@ def _sum_codewords() -> None:
 
 
 def _warm_gpu(machines: Sequence[Machine], number: int) -> None:
-    """Compiles the kernels of the tables that these programs can have, or of all tables of the machine."""
+    """Compile the GPU kernels of all tables that the programs can use, or of all tables of the machine."""
     from graphprover.kernels.cuda.warm import compile_kernels, kept
     from graphprover.vm.executor.execute import smallest
     from graphprover.vm.kernels.cuda.sources import texts
@@ -121,7 +119,7 @@ def _warm_gpu(machines: Sequence[Machine], number: int) -> None:
         done += 1
         if seconds > SLOW:
             rate = done / (time.perf_counter() - started)
-            _progress(f"{kernel}; {done} of {done + left}, {rate:.1f} a second, {left / rate:.0f} s left", seconds)
+            _progress(f"{kernel}; {done} of {done + left}, {rate:.1f} per second, {left / rate:.0f} s left", seconds)
 
     compile_kernels(tables, texts(), number, tell)
     _say(kept() - before, "the GPU", started)
@@ -129,10 +127,10 @@ def _warm_gpu(machines: Sequence[Machine], number: int) -> None:
 
 def _say(count: int, device: str, started: float) -> None:
     seconds = time.perf_counter() - started
-    done = f"{count} kernels of {device} compiled in {seconds:.0f} s"
-    print(done if count else f"all kernels of {device} were there")
+    done = f"{count} kernels for {device} compiled in {seconds:.0f} s"
+    print(done if count else f"all kernels for {device} were cached")
 
 
 def _progress(kernel: str, seconds: float) -> None:
-    """A line for each kernel; its seconds include those that it calls and that were compiled with it."""
+    """Print a line for a kernel; its seconds include the functions compiled with it."""
     print(f"{seconds:7.1f} s  {kernel}", flush=True)

@@ -56,8 +56,8 @@ class Profile:
     threads: int  # how many tasks it runs at once
 
     def __str__(self) -> str:
-        tasks = f"{self.threads} task{'s' * (self.threads > 1)} at once"
-        return f"{self.kind}: {tasks}, tables of at most 2^{self.log_batch_rows} rows share theirs"
+        tasks = f"{self.threads} task{'s' * (self.threads > 1)} in parallel"
+        return f"{self.kind}: {tasks}, tables of at most 2^{self.log_batch_rows} rows share tasks"
 
 
 def profile_of(name: str) -> Profile:

@@ -11,7 +11,9 @@ from graphprover.graphs.rounds.transcript import TRANSCRIPT
 
 def plan_rows(plan: Plan) -> list[tuple[str, ...]]:
     """The names of the columns, then a row a task: operations, bytes, and the rounds it waits for; then the totals."""
-    rows: list[tuple[str, ...]] = [("round", "of", "multiply", "butterfly", "Keccak-f", "kept", "scratch", "after")]
+    rows: list[tuple[str, ...]] = [
+        ("round", "name", "multiply", "butterfly", "Keccak-f", "result", "scratch", "depends on")
+    ]
     for task in plan.tasks.values():
         rows.append(_row(task, ", ".join(_rounds(plan, task))))
     total = plan.total
@@ -26,7 +28,7 @@ def peak_text(plan: Plan, threads: int) -> str:
 
 def rates_rows(rates: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
     """The names of the columns, then a row a rate: what a proof is expected to be at it, and to take."""
-    rows: list[tuple[str, ...]] = [("rate", "queries", "proof", "at least", "here", "peak")]
+    rows: list[tuple[str, ...]] = [("rate", "queries", "proof", "least time", "expected", "peak memory")]
     for found in rates:
         size, peak = bytes_text(found["bytes"]), bytes_text(found["peak_bytes"])
         least, here = time_text(found["seconds"]), time_text(found["expected_seconds"] or 0.0)
@@ -51,7 +53,7 @@ def shards_rows(plans: Mapping[Keep, ShardsPlan]) -> list[tuple[str, ...]]:
 def shards_peak_text(plans: Mapping[Keep, ShardsPlan]) -> str:
     """The most memory that the proof takes in shards, by what is kept."""
     least, most = (bytes_text(plans[keep].peak.bytes) for keep in (Keep.NOTHING, Keep.ALL))
-    return f"peak memory beyond the traces: {least} where nothing of a shard is kept, {most} where all is"
+    return f"peak memory beyond the traces: {least} without cached shards, {most} with all cached"
 
 
 def _rounds(plan: Plan, task: Task) -> Iterable[str]:

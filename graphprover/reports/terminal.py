@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from rich import box
 from rich.console import Console
@@ -10,15 +10,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Column, Table
 from rich.text import Text
 
-if TYPE_CHECKING:
-    from graphprover.cli.text_output import Section
-
+from graphprover.reports.section import Section
 
 TEXT, BAR = 8, 30  # characters: to which a column of text is cut, and of a bar
 SPEED_SECONDS = 3600.0  # over which a batch's speed is measured: a proof may take minutes
 
 
-def draw(section: "Section", stream: TextIO) -> None:
+def draw(section: Section, stream: TextIO) -> None:
     """Draw a table. In a narrow terminal text is cut, but neither numbers nor the first column."""
     table = Table(
         title=section.title or None,

@@ -26,7 +26,7 @@ from graphprover.cli.args import USAGE
 from graphprover.cli.main import main as command_line
 from tests.vm.assemble import CODE, Segment, X, elf, leave, words
 
-SECONDS = 1.0  # of the processor, for a file
+SECONDS = 1.0  # processor seconds per file, at most
 CLASSES = re.compile(r"\w(Error|Exception|Warning)\b|Traceback|<class| object at 0x|\w\(\[|\w\('")
 
 Table = dict[str, str]  # values by their keys, both as TOML writes them
@@ -58,9 +58,9 @@ class Found:
     """The results of all files."""
 
     judged: Counter[str] = field(default_factory=Counter)  # by kind of mutation
-    passed_over: int = 0  # good ones, and those with several faults
+    passed_over: int = 0  # valid files, and files with several errors
     amiss: list[str] = field(default_factory=list)
-    slowest: float = 0.0  # seconds of the processor
+    slowest: float = 0.0  # processor seconds
 
 
 def text(value: str) -> str:
@@ -68,7 +68,7 @@ def text(value: str) -> str:
 
 
 def good(rng: random.Random) -> Document:
-    """A batch of guests and tables."""
+    """Return a batch of guests and tables."""
     jobs = []
     for number in range(rng.randint(1, 4)):
         output = (
@@ -281,7 +281,7 @@ def broken_syntax(rng: random.Random, data: bytes) -> bytes:
 
 
 def changed_bytes(rng: random.Random, data: bytes) -> bytes:
-    """A few of them; the file may be good all the same, or have several faults."""
+    """Return a file with several mutations; it may still be valid, or have several errors."""
     changed = bytearray(data)
     for _ in range(rng.randint(1, 4)):
         at, size = rng.randrange(len(changed)), rng.randint(0, 3)
@@ -294,7 +294,7 @@ SPOILED = {spoil.__name__: spoil for spoil in (other_encoding, broken_syntax, ch
 
 @contextmanager
 def in_folder() -> Iterator[Path]:
-    """A working directory with the files that good batches name; nothing is proved in it."""
+    """Create a working directory with the files that valid batches name; no proofs are made in it."""
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as name:
         os.chdir(name)
@@ -311,7 +311,7 @@ def in_folder() -> Iterator[Path]:
 
 
 def judge(data: bytes) -> tuple[int | None, list[str], float]:
-    """The exit code of a file, or None for a good one; the lines on stderr; seconds of the processor."""
+    """Return the exit code of a file (None if it is valid), the lines on stderr, and processor seconds."""
     Path("jobs.toml").write_bytes(data)
     said, printed = StringIO(), StringIO()
     started = time.process_time()

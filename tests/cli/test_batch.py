@@ -1,4 +1,4 @@
-"""``graphprover batch``, and ``prove`` by workers: what is done is on disk, whoever dies, and nothing is done twice."""
+"""``graphprover batch``, and ``prove`` on workers: finished proofs survive any failure, and are not repeated."""
 
 import json
 import logging
@@ -63,7 +63,7 @@ program = "leaves.elf"
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory with programs, inputs, and a batch of six jobs of which one fails."""
+    """Create a working directory with programs, inputs, and a batch of six jobs of which one fails."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "doubling.py").write_text(WAITING)
     (tmp_path / "fib.elf").write_bytes(GUEST)
@@ -78,13 +78,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    """A cluster of one worker."""
+    """Start a cluster of one worker."""
     with LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster:
         yield cluster.scheduler_address
 
 
 def batch(*options: str, code: int = OK) -> dict[str, dict[str, Any]]:
-    """What has become of each job of a batch in this process, and of all of them by the name "total"."""
+    """Run a batch in this process, and return the outcomes by job name, and the whole batch as "total"."""
     Path("summary").unlink(missing_ok=True)
     assert main(["batch", "jobs.toml", "--summary", "summary", *options]) == code
     return summary()
@@ -196,9 +196,9 @@ def test_resuming_keeps_what_is_good_and_makes_the_rest(capsys: pytest.CaptureFi
     found = batch("--resume")
     total = found.pop("total")
     assert (total["made"], total["kept"]) == (4, 1) and found["leaves"]["outcome"] == "kept"
-    assert found["4"]["again"] == "it is of another run" and found["6"]["again"] is None
+    assert found["4"]["again"] == "it proves another run" and found["6"]["again"] is None
     assert found["3"]["again"] and found["5"]["again"]
-    assert f"(not the one that was there: {found['3']['again']})" in capsys.readouterr().err
+    assert f"(replaced the existing proof: {found['3']['again']})" in capsys.readouterr().err
     assert {path.name: path.read_bytes() for path in Path("proofs").iterdir()} == good
     assert batch("--resume")["total"]["kept"] == 5
     assert batch()["total"]["made"] == 5
@@ -212,7 +212,7 @@ def process(*options: str) -> "subprocess.Popen[str]":
 
 
 def until(true: Callable[[], Any], running: "subprocess.Popen[str]") -> None:
-    """Wait for that while a batch runs."""
+    """Wait for a condition while a batch runs."""
     deadline = time.monotonic() + 300
     while not true():
         assert running.poll() is None and time.monotonic() < deadline, "nothing happened"
@@ -247,25 +247,34 @@ def test_a_batch_that_is_ended_can_be_resumed(sent: str, ending: str) -> None:
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        (["--workers", "2"], "--workers: threads starts none; processes and cuda do"),
+        (["--workers", "2"], "--workers: threads starts no workers; processes and cuda do"),
         (["--pool", "much"], "--pool: 'much' is neither a number of bytes"),
         (["--memory-limit", "1.5"], "--memory-limit: 1.5 is neither a number of bytes, as 40GiB, nor a share, as 0.8"),
-        (["--executor", "tcp://x:1", "--workers", "2"], "--workers: the workers of tcp://x:1 run already: start more"),
-        (["--executor", "tcp://x:1", "--memory-limit", "1GiB"], "--memory-limit: the workers of tcp://x:1 run already"),
-        (["--mps"], "--mps: threads starts no processes for GPUs; cuda does"),
-        (["--executor", "processes", "--mps"], "--mps: processes starts no processes for GPUs; cuda does"),
-        (["--executor", "tcp://x:1", "--mps"], "--mps: the workers of tcp://x:1 run already: start NVIDIA's service"),
-        (["--dashboard"], "--dashboard: threads shows none; processes and cuda get one"),
+        (
+            ["--executor", "tcp://x:1", "--workers", "2"],
+            "--workers: the workers of tcp://x:1 are already running: start more",
+        ),
+        (
+            ["--executor", "tcp://x:1", "--memory-limit", "1GiB"],
+            "--memory-limit: the workers of tcp://x:1 are already running",
+        ),
+        (["--mps"], "--mps: threads starts no GPU processes; cuda does"),
+        (["--executor", "processes", "--mps"], "--mps: processes starts no GPU processes; cuda does"),
+        (
+            ["--executor", "tcp://x:1", "--mps"],
+            "--mps: the workers of tcp://x:1 are already running: start NVIDIA's service",
+        ),
+        (["--dashboard"], "--dashboard: threads has no dashboard; the option is for processes and cuda"),
         (
             ["--executor", "tcp://x:1", "--dashboard"],
-            "--dashboard: tcp://x:1 has its own, at its scheduler's; processes",
+            "--dashboard: tcp://x:1 has its own dashboard, at its scheduler; the option",
         ),
         (["--device", "gpu"], "--device: device 'gpu': give auto, cpu"),
         (["--executor", "processes", "--device", "gpu"], "--device: device 'gpu': give auto, cpu"),
         (["--summary", "."], ".: exists and is not a regular file"),
-        (["--summary", "proofs/3.bin"], "--summary proofs/3.bin: a job writes its proof there"),
-        (["--trace", "proofs/3.bin"], "--trace proofs/3.bin: a job writes its proof there"),
-        (["--summary", "-", "--json"], "standard output (-) takes one thing"),
+        (["--summary", "proofs/3.bin"], "--summary proofs/3.bin: this file is the output of a job"),
+        (["--trace", "proofs/3.bin"], "--trace proofs/3.bin: this file is the output of a job"),
+        (["--summary", "-", "--json"], "standard output (-) can receive only one file"),
     ],
 )
 def test_options_that_make_no_sense(options: list[str], line: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -275,7 +284,7 @@ def test_options_that_make_no_sense(options: list[str], line: str, capsys: pytes
 
 
 def test_what_fails_in_a_process_is_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither Dask's log of it nor its payload; and no folder is left of the sources of a program."""
+    """Dask logs neither the error nor its message, and no folder with a program's sources remains."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     running = process("--executor", "processes", "--workers", "1")
     _, error = running.communicate(timeout=120)
@@ -306,7 +315,7 @@ def test_dask_logs_nothing_of_a_lost_scheduler(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_worker_runs_what_prove_proves(address: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """All that is said, and the bytes, are as at home; the sources of a program travel."""
+    """Output and bytes equal a local proof; the sources of a program are sent to the worker."""
     one = ["prove", "doubling.py", "--input", "inputs/3", "--security", "30", "--json"]
     for options in (one, ["prove", "leaves.elf", "--exit-code", "3", "--commit-input", "--security", "30", "--json"]):
         assert main([*options, "-o", "proof.bin"]) == OK
@@ -346,11 +355,11 @@ def test_a_worker_runs_what_prove_proves(address: str, capsys: pytest.CaptureFix
         assert (
             there.out,
             re.sub(r", by tcp://\S+", "", there.err),
-        ) == here  # of a proof that does not hold it says whose
+        ) == here  # the error of an invalid proof names it
 
 
 def test_what_is_seen_of_a_batch_is_small(address: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The sums of each proof, by whoever makes it; all of it where there is one."""
+    """Reports have the sums of each proof on every executor, and the whole observation of a single proof."""
     for executor in ([], ["--executor", address]):
         options = ["--report", "out.json", "--trace", "trace", "--report", "--json", *executor]
         batch(*options, code=FAILED)
@@ -410,7 +419,7 @@ def test_five_kills_lose_nothing() -> None:
     assert found["total"]["made"] == 60 and found["total"]["failed"] == 0
     assert sum(job["tries"] - 1 for job in found.values() if "tries" in job) > 0, "no kill has hit a proof"
 
-    # All are what the jobs ask for, and some are made again, here.
+    # All proofs match their jobs. Some are recomputed in this process.
     some = {path: path.read_bytes() for path in (Path(f"proofs/{name}.bin") for name in ("fib0", *range(0, 58, 5)))}
     for path in some:
         path.unlink()
@@ -420,7 +429,7 @@ def test_five_kills_lose_nothing() -> None:
 
 
 def workers(client: int) -> list[psutil.Process]:
-    """The processes that make proofs."""
+    """Return the ids of the processes that make proofs."""
     found = []
     for child in psutil.Process(client).children(recursive=True):
         try:

@@ -1,4 +1,4 @@
-"""The command line as a user meets it: what it prints, where, and with which exit code."""
+"""The command line: output, streams and exit codes."""
 
 import errno
 import json
@@ -67,7 +67,7 @@ GUEST = str(Path(__file__).parents[2] / "examples/guests/fib_iterative.elf")
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory with a program in it."""
+    """Create a working directory with a program."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "doubling.py").write_text(PROGRAM)
     return tmp_path
@@ -75,7 +75,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="module")
 def proof_bytes(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """A proof of the program, made once."""
+    """Return a proof of the program, made once."""
     folder = tmp_path_factory.mktemp("proof")
     (folder / "doubling.py").write_text(PROGRAM)
     with pytest.MonkeyPatch.context() as patch:
@@ -92,7 +92,7 @@ def proof(proof_bytes: bytes, folder: Path) -> Path:
 
 
 def fails(arguments: Sequence[str], code: int, capsys: pytest.CaptureFixture[str], *causes: str) -> None:
-    """The command exits with ``code`` and says why in one line on stderr."""
+    """Check that the command exits with `code` and one line on stderr that contains `causes`."""
     assert main(arguments) == code
     error = capsys.readouterr().err
     assert error.count("\n") == 1 and error.startswith("graphprover: ")
@@ -116,7 +116,7 @@ def test_prove_and_verify(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_the_label_is_the_name_of_the_program(proof_bytes: bytes, folder: Path) -> None:
-    """Not where it lies: a proof has the same bytes wherever it is made, and does not tell."""
+    """A proof has the same bytes in every folder, and does not contain the folder."""
     assert Proof.from_bytes(proof_bytes).label == "doubling.py"
     (folder / "deep" / "er").mkdir(parents=True)
     shutil.copy(folder / "doubling.py", folder / "deep" / "er")
@@ -160,7 +160,7 @@ def test_check(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_what_nothing_constrains_is_told(folder: Path) -> None:
-    """On stderr, and the traces satisfy the tables all the same."""
+    """The warning is on stderr, and the check still passes."""
     (folder / "doubling.py").write_text(PROGRAM.replace("        t.last_row(t.value - t.public.last)\n", ""))
     path = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
     for command in ("check", "prove"):
@@ -212,7 +212,7 @@ def test_help_says_that_a_program_is_code(command: str, capsys: pytest.CaptureFi
 
 
 def test_a_packaged_example_is_no_folder_of_the_same_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Which would be code from wherever the user happens to be; a path that says so is one."""
+    """The working directory cannot replace a packaged example; a path with ``./`` names its own code."""
     own = folder / "examples" / "fibonacci"
     own.mkdir(parents=True)
     (own / "__init__.py").write_text("raise RuntimeError('not the packaged one')")
@@ -230,7 +230,7 @@ def test_a_packaged_example_is_no_folder_of_the_same_name(folder: Path, capsys: 
         )
     (own / "__init__.py").write_text(PROGRAM)
     assert main(["prove", "./examples/fibonacci", "-o", "own.bin"]) == OK
-    fails(["verify", "own.bin"], USAGE, capsys, "proof of 'fibonacci', which is no packaged example")
+    fails(["verify", "own.bin"], USAGE, capsys, "the proof names 'fibonacci', which is no packaged example")
     assert main(["verify", "own.bin", "./examples/fibonacci"]) == OK
 
 
@@ -317,8 +317,8 @@ def test_usage_errors(arguments: Sequence[str], cause: str, folder: Path, capsys
         (["prove", "p", "--rate", "3"], "invalid choice: 3"),
         (["prove", "p", "--rates", "3"], "unrecognized arguments: --rates 3"),
         (["--rates", "prove", "p"], "unrecognized arguments: --rates"),
-        (["prove", "p", "--max-cycles", "0"], "--max-cycles: invalid number from 1 on value: '0'"),
-        (["prove", "p", "--max-memory", "-3"], "--max-memory: invalid number from 1 on value: '-3'"),
+        (["prove", "p", "--max-cycles", "0"], "--max-cycles: invalid positive integer value: '0'"),
+        (["prove", "p", "--max-memory", "-3"], "--max-memory: invalid positive integer value: '-3'"),
         (["prove", "p", "--rate", "8", "--rate", "8"], "argument --rate: given twice"),
         (["prove", "p", "-o", "a", "--output", "b"], "argument -o/--output: given twice"),
         (["prove", "p", "--dashboard", "--dashboard"], "argument --dashboard: given twice"),
@@ -326,7 +326,7 @@ def test_usage_errors(arguments: Sequence[str], cause: str, folder: Path, capsys
     ],
 )
 def test_argument_errors(arguments: Sequence[str], cause: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """One line that says where help is, not the usage."""
+    """The error is one line that names the help, without the usage."""
     with pytest.raises(SystemExit) as stop:
         main(arguments)
     error = capsys.readouterr().err
@@ -367,16 +367,16 @@ def test_argument_errors(arguments: Sequence[str], cause: str, capsys: pytest.Ca
     ],
 )
 def test_an_address_is_no_file(arguments: Sequence[str], folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """As a path it would lose a slash, and name a folder here."""
+    """A URL as a path would lose a slash, and name a local folder."""
     with pytest.raises(SystemExit) as stop:
         main([*arguments, "s3://bucket/data.json"])
     assert stop.value.code == USAGE
-    assert "'s3://bucket/data.json': s3:// begins an address, and only files of this host" in capsys.readouterr().err
+    assert "'s3://bucket/data.json': URLs (s3://) are not supported: copy the file" in capsys.readouterr().err
     assert [path.name for path in folder.iterdir()] == ["doubling.py"]
 
 
 def test_what_takes_several_values_is_given_several_times(proof: Path) -> None:
-    for _ in range(2):  # and each command line is for itself
+    for _ in range(2):  # parsers keep no state between command lines
         assert main(["verify", "proof.bin", "doubling.py", "--expect", "first=1", "--expect", "last=128"]) == OK
 
 
@@ -406,7 +406,7 @@ def test_an_error_in_a_program_is_one_line_unless_debugging(
 def test_an_error_in_a_program_names_its_line(
     command: str, wrong: str, words: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """In the file of the program that called what failed, also in a folder and as it is named."""
+    """The line is in the program's file that called the failing function, also for a folder."""
     own = folder / "deep" / "program"
     own.mkdir(parents=True)
     (own / "__init__.py").write_text("from .inner import describe, prove_inputs, tables\n")
@@ -470,7 +470,7 @@ def test_presets_are_rates_that_a_plan_compares(folder: Path, capsys: pytest.Cap
         assert at["expected_seconds"] == pytest.approx(at["seconds"] * found["pace"] * PROOF_BESIDE_PACE)
     assert found["default_rate"] == 8
     assert main(["plan", "examples/memory", "--device", "cuda", "--json"]) == OK
-    on_gpu = json.loads(capsys.readouterr().out)  # of which this machine's processor says nothing
+    on_gpu = json.loads(capsys.readouterr().out)  # no expected time, because the host was not measured
     assert on_gpu["pace"] is None and {at["expected_seconds"] for at in on_gpu["rates"]} == {None}
     for rate, size in sizes.items():
         assert abs(rates[rate]["bytes"] - size) < 0.04 * size
@@ -505,7 +505,7 @@ def test_a_proof_file_is_written_whole_or_not_at_all(folder: Path, monkeypatch: 
 
 
 def usage(total: int, free: int) -> Any:
-    """As `shutil.disk_usage` gives it."""
+    """Disk usage, as `shutil.disk_usage` returns it."""
     return SimpleNamespace(total=total, used=total - free, free=free)
 
 
@@ -521,7 +521,7 @@ def test_a_disk_without_room_is_named_before_the_proof(
             assert main(["prove", program, "-o", "out.bin", *shards]) == USAGE
             found = re.fullmatch(line + "choose another output\n", capsys.readouterr().err)
             assert found and found[1] == str(folder)
-    for total in (0, 10**12):  # one that counts nothing has room
+    for total in (0, 10**12):  # a file system without a size (0) counts as having room
         with monkeypatch.context() as patch:
             patch.setattr(shutil, "disk_usage", lambda path, total=total: usage(total, total))
             assert main(["prove", "doubling.py", "-o", "out.bin"]) == OK
@@ -543,7 +543,7 @@ def test_a_disk_that_fills_up_meanwhile_costs_no_proof(
     assert main(["prove", "doubling.py", "-o", "out.bin"]) == USAGE
     (rescued,) = (folder / "tmp").iterdir()
     line = f"graphprover: out.bin: no space left in {folder}: free space there or write elsewhere"
-    assert capsys.readouterr().err == f"{line}; the proof is in {rescued}: move it\n"
+    assert capsys.readouterr().err == f"{line}; the proof was saved as {rescued}: move it\n"
     assert main(["verify", str(rescued), "doubling.py"]) == OK
     rescued.unlink()
     capsys.readouterr()
@@ -583,7 +583,7 @@ def test_control_c_leaves_the_old_file(folder: Path) -> None:
 
 
 def process(folder: Path, script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """The command line in a process of its own, after ``script``."""
+    """Run the command line in its own process, after `script`."""
     path = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
     ending = "\nimport sys\nfrom graphprover.__main__ import main\nsys.exit(main())"
     command = [sys.executable, "-c", script + ending, *arguments]
@@ -624,7 +624,7 @@ sys.meta_path.insert(0, Slow())
 
 @pytest.mark.parametrize("delay", [0.05, 0.1, 0.2, 0.3, 0.5, 1.0])
 def test_control_c_soon_after_the_start(folder: Path, delay: float) -> None:
-    """The interpreter's own start cannot be helped: the delay begins with the first module of ours."""
+    """The delay starts with the first module of the package; the interpreter's own start is not covered."""
     slow = PROGRAM.replace("    first = 1", "    import time; time.sleep(60)\n    first = 1")
     (folder / "slow.py").write_text(slow)
     script = "import sys\nprint('begun', flush=True)\nfrom graphprover.__main__ import main\nsys.exit(main())"
@@ -661,7 +661,7 @@ def test_a_program_in_shards(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "shard" in capsys.readouterr().out
     assert main(["plan", memory, "--shards", "2"]) == OK
     shown = capsys.readouterr().out
-    assert "+ extensions" in shown and "where nothing of a shard is kept" in shown
+    assert "+ extensions" in shown and "without cached shards" in shown
     assert main(["plan", memory, "--shards", "2", "--json"]) == OK
     found = json.loads(capsys.readouterr().out)
     assert [len(shard["tables"]) for shard in found["shards"]] == [2, 2] and found["peak_bytes"]["all"]
@@ -669,7 +669,8 @@ def test_a_program_in_shards(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "3 shards, each with a table or more: the statement has 2" in capsys.readouterr().err
     pictures = [tmp_path / "plan.svg", tmp_path / "plan.html"]
     assert main(["plan", memory, "--shards", "2", "--svg", str(pictures[0]), "--html", str(pictures[1])]) == OK
-    assert all("2 shards, " in picture.read_text() for picture in pictures)
+    drawn = re.search(r"drawn: (shard [01]), the largest", capsys.readouterr().out)
+    assert drawn and all(f"{drawn[1]} of 2, the largest" in picture.read_text() for picture in pictures)
 
 
 def test_reports_of_shards(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -678,7 +679,7 @@ def test_reports_of_shards(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert main(["prove", "examples/memory", "--shards", "2", *files]) == OK
     shown = capsys.readouterr()
     found = json.loads(Path(names[1]).read_text())
-    assert not shown.err and re.search(r"^  shard +commit +prove +kept, by the plan$", shown.out, re.M)
+    assert not shown.err and re.search(r"^  shard +commit +prove +cached \(planned\)$", shown.out, re.M)
     assert [[stage["name"] for stage in shard["stages"]] for shard in found["shards"]] == [["commit", "prove"]] * 2
     stages = {stage["name"]: stage for stage in found["stages"]}
     assert [*stages] == ["imports", "prepare", "wait", "prove", "verify", "write"]
@@ -703,12 +704,12 @@ def test_reports_of_guests_in_shards(tmp_path: Path) -> None:
 
 
 def test_a_report_has_a_file_that_can_be_written(capsys: pytest.CaptureFixture[str]) -> None:
-    """What is wrong with it is told before anything runs."""
+    """An invalid report file is an error before the program runs."""
     for options, line in (
-        (["--report", "out.txt"], "out.txt is neither FILE.html nor FILE.json; the report as text needs no FILE"),
+        (["--report", "out.txt"], "out.txt is neither FILE.html nor FILE.json; for a text report write"),
         (["--report", "none/out.json"], "none/out.json: cannot write to its folder"),
         (["--trace", "none/out.json"], "none/out.json: cannot write to its folder"),
-        (["--trace", "-", "--json"], "standard output (-) takes one thing"),
+        (["--trace", "-", "--json"], "standard output (-) can receive only one file"),
     ):
         try:
             code: object = main(["prove", "missing.py", *options])

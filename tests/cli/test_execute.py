@@ -1,4 +1,4 @@
-"""``graphprover execute`` as a user meets it."""
+"""``graphprover execute``: output, files, limits and interruption."""
 
 import hashlib
 import subprocess
@@ -29,7 +29,7 @@ def test_an_execution_is_described(tmp_path: Path, capsys: pytest.CaptureFixture
     assert lines["output"] == f"hex {digest.hexdigest()} (32 bytes)"
     assert lines["exit"].split() == ["code", "0"]
     assert int(lines["cycles"].replace(",", "")) > 4000
-    assert lines["misaligned"] == "0 loads and stores" and lines["in"].split() == ["blocks", "0%"]
+    assert lines["misaligned"] == "0 loads and stores" and lines["compiled"] == "0% of cycles"
     assert lines["memory"].endswith("KiB") and lines["speed"].endswith("M instructions/s")
     assert lines["addiw"].endswith("%")
 
@@ -77,7 +77,7 @@ def test_limits(options: list[str], message: str, capsys: pytest.CaptureFixture[
     ids=lambda command: command[0],
 )
 def test_limits_of_what_is_recorded(command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """They count the record, where there is memory enough for the guest alone."""
+    """These commands count the record, so they fail at a limit that suffices for the guest alone."""
     more = [str(tmp_path / "proof")] if command[-1] == "-o" else []
     guest = str(GUESTS / "json.elf")
     data = tmp_path / "data"
@@ -108,7 +108,7 @@ from graphprover.__main__ import main
 from graphprover.vm.executor.execute import prepare
 prepare()
 signal.signal(signal.SIGVTALRM, lambda *_: signal.raise_signal(signal.SIGINT))
-signal.setitimer(signal.ITIMER_VIRTUAL, 1)  # second of this process's own time, when the guest runs for certain
+signal.setitimer(signal.ITIMER_VIRTUAL, 1)  # processor second, when the guest is certainly running
 sys.exit(main())
 """
 

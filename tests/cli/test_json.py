@@ -1,4 +1,4 @@
-"""``--json``: one object on stdout, with what the text says."""
+"""``--json``: one object on stdout with the contents of the text report."""
 
 import json
 from pathlib import Path
@@ -35,7 +35,7 @@ def here(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
 
 
 def said(arguments: list[str], capsys: pytest.CaptureFixture[str], code: int = OK) -> dict[str, Any]:
-    """The one object that a command prints; its error, if any, is on stderr as well."""
+    """Run a command and return the printed object; an error must also be on stderr."""
     assert main([*arguments, "--json"]) == code
     out, err = capsys.readouterr()
     assert out.count("\n") == 1
@@ -65,7 +65,7 @@ def test_bytes_are_hex_with_their_length() -> None:
 
 
 def test_what_is_not_valid(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A proof that fails a demand is not valid; where nothing was verified there is no verdict."""
+    """A proof that misses an expectation is not valid; without a verification there is no verdict."""
     (here / "damaged.bin").write_bytes((here / "tables.bin").read_bytes()[:-1])
     for arguments, cause in (
         (["damaged.bin"], "not valid"),

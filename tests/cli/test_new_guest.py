@@ -1,4 +1,4 @@
-"""``graphprover new-guest``: what is in the new folder and, where the compilers are installed, what becomes of it."""
+"""``graphprover new-guest``: the contents of the folder and, if compilers are installed, the built guests."""
 
 import errno
 import shutil
@@ -33,7 +33,7 @@ def has_picolibc() -> bool:
 
 
 def has_rust_sources() -> bool:
-    """Whether Rust's compiler has what the target's core library is built from."""
+    """Return whether Rust's compiler has the sources of the target's core library."""
     if not RUSTC:
         return False
     root = subprocess.run([RUSTC, "--print", "sysroot"], capture_output=True, text=True, check=True).stdout.strip()
@@ -45,14 +45,14 @@ needs_rust = pytest.mark.skipif(not has_rust_sources(), reason="no rustc with ru
 
 
 def make(folder: Path, *arguments: str, fails: bool = False) -> str:
-    """Runs `make` there; gives what it says."""
+    """Run `make` in the folder, and return its output."""
     done = subprocess.run(["make", "-B", "-C", str(folder), *arguments], capture_output=True, text=True)
     assert (done.returncode != 0) == fails, done.stderr
     return done.stdout + done.stderr
 
 
 def new(folder: Path, source: str = "", language: str = "c") -> Path:
-    """A new folder, with another program in place of the small one."""
+    """Create a new guest folder with another program."""
     assert main(["new-guest", str(folder), "--language", language]) == OK
     if source:
         (folder / ("main.c" if language == "c" else "src/main.rs")).write_text(source)

@@ -1,4 +1,4 @@
-"""``-`` in place of a file: standard input where one is read, standard output where one is written."""
+"""The file name ``-``: standard input for input files, standard output for output files."""
 
 import io
 import json
@@ -30,7 +30,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="module")
 def proof(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """Of the guest, which states its input."""
+    """Return a proof of the guest that states its input."""
     folder = tmp_path_factory.mktemp("proof")
     (folder / "turns").write_bytes(TURNS)
     output = folder / "proof.bin"
@@ -41,7 +41,7 @@ def proof(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 @pytest.fixture
 def stdin(monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
-    """Sets what standard input holds."""
+    """Set the contents of standard input."""
     return lambda data: monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
 
 
@@ -134,16 +134,16 @@ def test_proofs_in_shards_are_longer(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     [["--help"], ["--version"], ["check", "examples/fibonacci"], ["completion", "bash"], ["verify", "none"]],
 )
 def test_standard_output_that_is_full(arguments: list[str], buffered: bool) -> None:
-    """One line and no traceback, whether what is printed fits the buffer or not."""
+    """The error is one line without a traceback, for outputs below and above the buffer size."""
     environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "" if buffered else "1"}
     with open("/dev/full", "wb") as full:
         command = [sys.executable, "-m", "graphprover", *arguments]
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, env=environment, text=True)
-    if arguments == ["verify", "none"]:  # says nothing there
+    if arguments == ["verify", "none"]:  # prints nothing to stdout
         assert (done.returncode, done.stderr) == (USAGE, "graphprover: none: No such file or directory\n")
     elif buffered or not arguments[0].startswith("--"):
         assert (done.returncode, done.stderr) == (USAGE, "graphprover: standard output: No space left on device\n")
-    else:  # which argparse prints, and lets fail
+    else:  # argparse prints the help, and ignores the failed write
         assert not done.stderr
 
 
@@ -154,7 +154,7 @@ def test_a_proof_outlives_a_full_standard_output(tmp_path: Path) -> None:
         command = [sys.executable, "-m", "graphprover", "prove", "examples/fibonacci", "-o", "-"]
         done = subprocess.run(command, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, env=environment, text=True)
     (rescued,) = tmp_path.glob("*.bin")
-    line = f"graphprover: standard output: No space left on device; the proof is in {rescued}: move it"
+    line = f"graphprover: standard output: No space left on device; the proof was saved as {rescued}: move it"
     assert (done.returncode, done.stderr.splitlines()[-1]) == (USAGE, line)
     assert main(["verify", str(rescued), "examples/fibonacci"]) == OK
 
@@ -186,7 +186,7 @@ def test_two_files_of_a_command_are_two(tmp_path: Path, capsys: pytest.CaptureFi
         ["plan", "examples/fibonacci", "--svg", out, "--html", out],
     ):
         assert main(options) == USAGE
-        assert "out.json: two files of this command would be written there" in capsys.readouterr().err
+        assert "out.json: two options name this output file" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 

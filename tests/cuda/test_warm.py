@@ -28,10 +28,10 @@ def test_a_proof_compiles_nothing_that_was_warmed(tmp_path):
         command = [sys.executable, "-m", "graphprover", *arguments]
         return subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True, text=True).stdout
 
-    assert "kernels of the GPU compiled" in run("warm", GUEST, "--device", "cuda")
+    assert "kernels for the GPU compiled" in run("warm", GUEST, "--device", "cuda")
     warmed = set(kept.iterdir())
     assert len(warmed) > 100
-    assert "all kernels of the GPU were there" in run("warm", GUEST, "--device", "cuda")
+    assert "all kernels for the GPU were cached" in run("warm", GUEST, "--device", "cuda")
     assert set(kept.iterdir()) == warmed
     (tmp_path / "turns").write_bytes((1000).to_bytes(8, "little"))
     run("prove", GUEST, "--input", str(tmp_path / "turns"), "--device", "cuda", "-o", str(tmp_path / "proof"))

@@ -71,7 +71,7 @@ def test_a_header_that_does_not_fit_is_refused(proof: Proof, capsys: pytest.Capt
 def test_what_cannot_be_exported(proof: Proof, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["setup", GUEST, "-o", "guest.vk"]) == OK
     assert main(["export", "proof.bin", "guest.vk"]) == USAGE
-    assert "guest.vk: a verifying key, without the columns that Plonky3 commits to" in capsys.readouterr().err
+    assert "guest.vk: a verifying key lacks the columns that Plonky3 commits to" in capsys.readouterr().err
     Path("file").touch()
     assert main(["export", "proof.bin", "-o", "file"]) == USAGE
     assert capsys.readouterr().err == "graphprover: file: File exists\n"

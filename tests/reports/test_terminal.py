@@ -13,7 +13,7 @@ import pytest
 from graphprover.__main__ import INTERRUPTED
 from graphprover.cli.args import FAILED, OK, USAGE
 from graphprover.cli.main import main
-from graphprover.cli.text_output import Section, plain
+from graphprover.reports.section import Section, plain
 
 ROOT = Path(__file__).parents[2]
 CODES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -65,7 +65,7 @@ def test_a_bar_follows_the_proof(folder: Path) -> None:
     assert shown.count("\x1b[?25l") == shown.count("\x1b[?25h"), "the cursor is there again"
     assert (folder / "again.bin").read_bytes() == (folder / "proof.bin").read_bytes()
     debugged = in_terminal(folder, "prove", "examples/memory", "-o", "again.bin", GRAPHPROVER_DEBUG="1")
-    assert "━" not in debugged and re.search(r"graphs.tasks: lookup of 0.reads, 1.memory on CpuDevice", debugged)
+    assert "━" not in debugged and re.search(r"graphs.builder: lookup of 0.reads, 1.memory on CpuDevice", debugged)
 
 
 def test_a_bar_follows_a_batch(folder: Path) -> None:

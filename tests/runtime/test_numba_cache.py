@@ -31,7 +31,7 @@ def thrice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list
     """Calls the kernels as a new process would, and tells what had to be compiled."""
     file = tmp_path / "kernels.py"
     file.write_text(KERNELS)
-    monkeypatch.setattr(numba_cache, "_told", set())
+    monkeypatch.setattr(numba_cache, "_warned", set())
 
     def call() -> list[str]:
         before = len(numba_cache.made)
@@ -118,7 +118,7 @@ def test_a_folder_that_others_can_enter_is_not_taken(
     start = (
         f"graphprover: compiled kernels cannot be kept in {own}: others can enter it (mode {mode:o}); mend or remove "
     )
-    assert said.startswith(start) and not numba_cache.all_kept()
+    assert said.startswith(start) and not numba_cache.all_saved()
 
 
 def test_kernels_beside_the_source_need_not_be_writable(
@@ -142,7 +142,7 @@ def test_a_full_disk_is_said_once(
     with monkeypatch.context() as patch:
         patch.setattr(Path, "open", full)
         assert thrice() == BOTH
-    assert not kept(tmp_path) and not numba_cache.all_kept()
+    assert not kept(tmp_path) and not numba_cache.all_saved()
     assert caplog.messages == [
         f"graphprover: compiled kernels cannot be kept in {tmp_path / '__pycache__'}: No space left on device; "
         "they are for this once"
@@ -170,7 +170,7 @@ def test_nothing_is_left_to_compile_when_all_is_warm(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "graphprover", "warm"]
     subprocess.run(command, cwd=ROOT, check=True)
     again = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
-    assert (again.stdout, again.stderr) == ("all kernels of the CPU were there\n", "")
+    assert (again.stdout, again.stderr) == ("all kernels for the CPU were cached\n", "")
     files = [str(tmp_path / "proof"), str(tmp_path / "key"), "examples/guests/sha256.elf"]
     proved = subprocess.run([sys.executable, "-c", PROVE, *files], cwd=ROOT, check=True, capture_output=True, text=True)
     assert proved.stdout.splitlines()[-1] == "[0, 0, 0, 0, 0] []", proved.stdout

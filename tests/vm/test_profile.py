@@ -348,14 +348,14 @@ def test_the_command(form: str, tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert {"_start", "main", "zkvm_keccak256"} <= {row["name"] for row in said["profile"]["functions"]}
     assert main([*arguments, "--profile-by", "cycles"]) == OK
     out = capsys.readouterr().out
-    assert "zkvm_keccak256" in out and "with what it calls" in out and str(file) in out
+    assert "zkvm_keccak256" in out and "with callees" in out and str(file) in out
 
 
 def test_other_files_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     guest = str(GUESTS / "sha256.elf")
     with pytest.raises(SystemExit) as ended:
         main(["execute", guest, "--profile", "profile.png"])
-    assert ended.value.code == USAGE and "ends in none of .svg, .html, .txt, .json" in capsys.readouterr().err
+    assert ended.value.code == USAGE and "has none of the suffixes .svg, .html, .txt, .json" in capsys.readouterr().err
     assert main(["execute", guest, "--profile", "/nowhere/profile.svg"]) == USAGE
 
 

@@ -25,4 +25,4 @@ def test_a_proof_takes_about_what_is_expected() -> None:
 
 def test_what_is_expected_is_said() -> None:
     assert expected_seconds(4.0, 2.0) == pytest.approx(8 * PROOF_BESIDE_PACE)
-    assert pace_text(4.0) == "here: this machine if idle, 5.0 times the floor (kernels took 4.0 times)"
+    assert pace_text(4.0) == "expected: this host if idle, 5.0 times the least time (kernels took 4.0 times)"

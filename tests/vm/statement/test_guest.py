@@ -95,8 +95,8 @@ def test_outputs_are_compared_as_bytes(echo: Path, capsys: pytest.CaptureFixture
         assert main(verify_echo(echo, name, "--expect-output-hex", own[name].upper())) == OK
         assert main(verify_echo(echo, name, "--expect-output", str(echo / f"{name}.in"))) == OK
         for wrong in (own[other], "", own[name] + "00"):
-            fails(verify_echo(echo, name, "--expect-output-hex", wrong), "not the output expected", capsys)
-        fails(verify_echo(echo, name, "--expect-output", str(echo / f"{other}.in")), "not the output", capsys)
+            fails(verify_echo(echo, name, "--expect-output-hex", wrong), "the output differs", capsys)
+        fails(verify_echo(echo, name, "--expect-output", str(echo / f"{other}.in")), "the output differs", capsys)
         fails(verify_echo(echo, name, "--expect", "output=deadbeef"), "--expect-output-hex", capsys, USAGE)
     fails(verify_echo(echo, "text", "--expect", "input=deadbeef"), "--input FILE", capsys, USAGE)
     fails(verify_echo(echo, "text", "--expect", "exit code=0", "--expect", "cycles=1"), ", not 1", capsys)
@@ -157,7 +157,7 @@ def test_only_guests_have_exit_code_and_output(tmp_path: Path, capsys: pytest.Ca
     proof = str(tmp_path / "proof")
     assert main(["prove", "examples/fibonacci", "-o", proof]) == OK
     for option in (["--exit-code", "any"], ["--expect-output-hex", ""], ["--output", str(tmp_path / "out")]):
-        fails(["verify", proof, *option], f"{option[0]}: only guests", capsys, USAGE)
+        fails(["verify", proof, *option], f"{option[0]}: only for guests", capsys, USAGE)
     fails(["prove", "examples/fibonacci", "--exit-code", "0"], "--exit-code: only guests", capsys, USAGE)
 
 
@@ -249,7 +249,7 @@ def test_a_proof_states_its_input_if_asked(folder: Path, tmp_path: Path, capsys:
         assert main(["verify", str(proof), program, "--input", str(data)]) == OK
         assert f"input      Keccak-256 {keccak256(data.read_bytes()).hex()} (100 bytes)" in capsys.readouterr().out
     assert main(["verify", str(proof), str(key), "--input", str(other)]) == FAILED
-    assert f"on another input than {other}, of 100 bytes" in capsys.readouterr().err
+    assert f"the stated input (100 bytes) differs from {other}" in capsys.readouterr().err
     assert main(["verify", str(folder / "proof"), str(key), "--input", str(data)]) == FAILED
     assert "states no input" in capsys.readouterr().err
     assert main(["prove", "examples/memory", "--commit-input", "-o", str(proof)]) == USAGE

@@ -108,7 +108,7 @@ def test_inspect_says_what_a_key_is_for_and_whether_it_is_a_programs(
     for version, size in ((1, 162), (2, 194), (3, 290), (5, 386)):
         Path(key).write_bytes((b"graphprover key" + bytes([version])).ljust(size, b"\0"))
         assert main(["inspect", key]) == USAGE
-        assert "make it again" in capsys.readouterr().err
+        assert "recreate it" in capsys.readouterr().err
 
 
 def test_a_damaged_key_is_told_from_a_damaged_proof(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -128,7 +128,9 @@ def test_a_damaged_key_is_told_from_a_damaged_proof(tmp_path: Path, capsys: pyte
         codes[code] += 1
         assert code == OK or (key in error and error.count("\n") == 1), error
         assert code != USAGE or proof not in error
-        assert code != FAILED or f"or the key {key} is damaged, which `graphprover inspect {key} GUEST.ELF`" in error
+        assert (
+            code != FAILED or f"or the key {key} is damaged: check it by `graphprover inspect {key} GUEST.ELF`" in error
+        )
     # Eight commitments are of other rates and kinds, and the program uses no memory that begins elsewhere.
     assert codes[USAGE] > codes[FAILED] > 0 and codes[OK] == 9
     Path(key).write_bytes(b"x" + whole[1:])
