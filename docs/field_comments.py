@@ -1,4 +1,4 @@
-"""An extension of Griffe: the comment at the end of a field's line is the field's description in the API reference."""
+"""A Griffe extension that uses the comment on a field's line as its description in the API reference."""
 
 from typing import Any
 
@@ -6,10 +6,10 @@ import griffe
 
 
 class FieldComments(griffe.Extension):
-    """Reads the comments of attributes that have no docstring."""
+    """An extension that turns comments of attributes into docstrings."""
 
     def on_attribute_instance(self, *, attr: griffe.Attribute, **kwargs: Any) -> None:
-        """Of each attribute of each module and class that is read."""
+        """Set the docstring of an attribute without one from the comment on its last line."""
         if attr.docstring is not None or not attr.lines:
             return
         _, mark, comment = attr.lines[-1].partition("  # ")

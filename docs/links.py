@@ -1,7 +1,7 @@
-"""A hook of MkDocs: makes pages of the documents at the root, and follows links to files that are no pages.
+"""A hook of MkDocs that adds the documents of the root folder as pages and rewrites links.
 
-Links in the documents are those of a checkout. A link to another document becomes one to its page; one to a source file
-or a folder becomes its name. A link to nothing ends the build.
+Links in the documents are valid in a checkout. The hook turns a link to another document into a link to its page, and a
+link to a source file or a folder into its name. A broken link ends the build.
 """
 
 import re
@@ -20,26 +20,30 @@ AT_THE_ROOT = {
     ROOT / "CHANGELOG.md": "changelog.md",
     ROOT / "SECURITY.md": "security_policy.md",
 }
-# Code is matched first, and left alone; pictures are no links.
+# Code is matched first, so that its contents stay unchanged; pictures are not links.
 LINK = re.compile(r"^```.*?^```|`[^`\n]+`|(?<!!)\[(?P<text>[^]]*)\]\((?P<target>[^)\s]+)\)", re.MULTILINE | re.DOTALL)
 ELSEWHERE = re.compile(r"[a-z]+:|#")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Adds the documents at the root."""
+    """Add the documents of the root folder."""
     for document, name in AT_THE_ROOT.items():
         files.append(File.generated(config, name, abs_src_path=str(document)))
     return files
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Writes links as the site has them."""
+    """Rewrite the links of a page for the site."""
     assert page.file.abs_src_path is not None
     return with_links_of_the_site(markdown, Path(page.file.abs_src_path))
 
 
 def with_links_of_the_site(markdown: str, document: Path) -> str:
-    """The text of ``document`` with its links changed. Raises PluginError for a link to nothing."""
+    """Return the text of ``document`` with links rewritten for the site.
+
+    Raises:
+        PluginError: A link has no target.
+    """
 
     def changed(match: re.Match[str]) -> str:
         text, target = match["text"], match["target"]
