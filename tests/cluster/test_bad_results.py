@@ -117,7 +117,7 @@ def test_shards_of_another_level_are_refused(pair: Client) -> None:
         prove(example(memory), pair, parameters=FEW, shards=2)
 
 
-@pytest.mark.parametrize("cut", [{}, {"shards": 2}])
+@pytest.mark.parametrize("cut", slow_after(1, [{}, {"shards": 2}]))
 def test_a_proof_of_another_input_is_refused(pair: Client, cut: dict[str, int]) -> None:
     """It is a true proof of the program, and does not state the input."""
     guest = Prover(GUEST, security=20, executor=pair, **cut)

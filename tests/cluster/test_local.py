@@ -36,6 +36,7 @@ from graphprover.jobs.jobs import Prover
 from graphprover.runtime.settings import POOL, WORKERS
 from tests.cluster.processes import ROOT, by_hand, pids, present, until, workers
 from tests.graphs.test_proof_graph import FEW, example
+from tests.slow import slow_after
 
 
 def runs(pid: int) -> bool:
@@ -314,7 +315,8 @@ def test_a_worker_is_where_its_gpu_is() -> None:
     assert found.fit("auto") == {"a", "b", "c", "d"}
 
 
-def test_few_proofs_go_to_different_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("times", slow_after(1, [1, 4]))
+def test_few_proofs_go_to_different_gpus(times: int, monkeypatch: pytest.MonkeyPatch) -> None:
     prover = Prover(ROOT / "examples/guests/fib_iterative.elf")
     jobs = [prover.job(struct.pack("<Q", number), name=str(number)) for number in range(8)]
     with started("processes", 4) as client:
@@ -335,7 +337,7 @@ def test_few_proofs_go_to_different_gpus(monkeypatch: pytest.MonkeyPatch) -> Non
             found = makers(number)
             return [sum(worker in gpu for worker in found) for gpu in gpus]
 
-        for _ in range(4):
+        for _ in range(times):
             assert on_each(2) == [1, 1]
             assert sorted(on_each(3)) == [1, 2]
             assert on_each(4) == [2, 2]

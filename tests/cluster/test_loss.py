@@ -5,7 +5,7 @@ import re
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +29,7 @@ from tests.cluster.once import DIES, ROUNDS, STOPS, WRONG, Once
 from tests.cluster.processes import by_hand, in_background, pids, present, proving, until, workers
 from tests.graphs.test_faults import BYTES
 from tests.graphs.test_proof_graph import FEW, example
+from tests.slow import slow_after
 
 LONG = synthetic.statement(14, 40, 8)  # a second or so
 
@@ -83,14 +84,17 @@ def proof_of(result: TaskResult) -> Proof:
     return made
 
 
-def test_workers_killed_in_each_round(pair: Client, prepared: Prepared, proof: Proof, tmp_path: Path) -> None:
-    """Eight deaths, and none counts for an task that waited beside: only who dies of it four times is given up."""
-    devices = [Once(operation, tmp_path / operation, DIES) for operation in ROUNDS]
+@pytest.mark.parametrize("rounds", slow_after(1, [ROUNDS[::3], ROUNDS]), ids=["some", "all"])
+def test_workers_killed_in_each_round(
+    pair: Client, prepared: Prepared, proof: Proof, tmp_path: Path, rounds: Sequence[str]
+) -> None:
+    """A death in each round; no death counts for a task that waited: only a task that kills four workers fails."""
+    devices = [Once(operation, tmp_path / operation, DIES) for operation in rounds]
     begun: list[str] = []
     with joined(pair) as cluster:
         tasks = [task(prepared, device, device.operation) for device in devices]
         results = list(cluster.run(tasks, "cpu", lambda task, worker: begun.append(task.name)))
-    assert sorted(result.task.name for result in results) == sorted(ROUNDS)
+    assert sorted(result.task.name for result in results) == sorted(rounds)
     assert all(proof_of(result) == proof for result in results)
     assert all(result.attempts == begun.count(result.task.name) >= 2 for result in results)
     assert all(device.marker.exists() for device in devices)

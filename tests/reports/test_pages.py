@@ -25,6 +25,7 @@ from tests.chromium import opened, screenshot
 from tests.graphs.test_proof_graph import FEW, example
 from tests.reports.observations import HOSTILE, by_workers, in_shards, on_cpu, on_gpu
 from tests.reports.test_plan_svg import contrast
+from tests.slow import slow_after
 
 
 def job(name: str, outcome: str = "made", **more: Any) -> dict[str, Any]:
@@ -125,7 +126,9 @@ def test_pages_name_nothing_outside() -> None:
         assert not re.search(r"<(link|img|iframe|script src)", own)
 
 
-@pytest.mark.parametrize(("width", "dark"), [(1400, False), (400, True)], ids=["wide-light", "narrow-dark"])
+@pytest.mark.parametrize(
+    ("width", "dark"), slow_after(1, [(1400, False), (400, True)]), ids=["wide-light", "narrow-dark"]
+)
 def test_pages_are_drawn_in_the_colours_of_the_window(tmp_path: Path, width: int, dark: bool) -> None:
     plan = make_plan(prepare(example(memory), parameters=FEW).layout)
     pages = {
