@@ -14,14 +14,14 @@ Runs are fib_iterative of --cycles and sha256 of --sha256 bytes. Seconds are tho
 bytes; by a cluster, and where one process is compared with one, to the verified proof, without what the run takes by
 itself. Memory is that of the device.
 
-Every measurement (shards_figures.py) is a process of its own that sees its devices only, and is ended when the time of
+Every measurement (shard_figures.py) is a process of its own that sees its devices only, and is ended when the time of
 its part is over. The table at the end has a line for each target; the exit status is 1 if one is not met.
 """
 
 from collections.abc import Iterator, Sequence
 
-import shards_figures as measure
-from shards_figures import SHARE, Run, Sizes
+import shard_figures as measure
+from shard_figures import SHARE, Run, Sizes
 
 import checkout  # noqa: F401 (finds the package)
 from checks import Host, Part, Target, check, parser_of
