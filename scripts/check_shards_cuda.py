@@ -20,12 +20,11 @@ its part is over. The table at the end has a line for each target; the exit stat
 
 from collections.abc import Iterator, Sequence
 
-import shard_figures as measure
-from shard_figures import SHARE, Run, Sizes
-
 import checkout  # noqa: F401 (finds the package)
+import shard_figures as measure
 from checks import Host, Part, Target, check, parser_of
 from cluster_figures import say
+from shard_figures import SHARE, Run, Sizes
 
 ON_CPUS = Sizes(60_000, 64, 3, 100_000, 1_000, fault_cycles=40_000, fault_shards=3, processes=2, turns=1)
 LEAST = {4: 3.5, 8: 6.5}  # times one device, by so many

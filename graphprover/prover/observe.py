@@ -1,4 +1,4 @@
-"""What was seen of a proof, put together once it is made: by one graph, or by the graphs of its shards."""
+"""Observations of finished proofs, from one graph or from the graphs of all shards."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,23 +21,23 @@ from graphprover.telemetry.subscribe import first_began
 
 @dataclass(frozen=True)
 class ObservationBuilder:
-    """How a proof was made and what saw it, to be asked once it has ended."""
+    """The observer of a proof and the proof's surroundings, for its `Observation` once it is made."""
 
     device: Device
     executor: str
     observer: Observer
     graphs: Sequence[GraphOfProof]
-    proving: Stage  # on `seen.watching.clock`
+    proving: Stage  # on `telemetry.subscribe.clock`
 
     def whole(self, prepared: Prepared, sizes: Mapping[str, int]) -> Observation:
-        """Of a proof that is in no shards."""
+        """Return the observation of an unsharded proof."""
         peak = peak_of(prepared.layout, self.device, prepared.traces).bytes
         return self._observation([prepared], observed_tables(prepared.layout), peak, sizes)
 
     def of_shards(
         self, prepared: PreparedShards, proof: ShardedProof, plan: ShardsPlan, stages: Sequence[Sequence[Stage]]
     ) -> Observation:
-        """Of a sharded proof; ``stages`` of each shard, on the same clock."""
+        """Return the observation of a sharded proof; ``stages`` are the stages of each shard, on the same clock."""
         layouts, began = [shard.layout for shard in prepared.shards], self._began
         tables = [table for index, layout in enumerate(layouts) for table in observed_tables(layout, index)]
         shards = tuple(
@@ -57,7 +57,7 @@ class ObservationBuilder:
 
     @property
     def _began(self) -> float:
-        """Where the clock is 0: with the stages before, so that whoever adds those need not move all tasks."""
+        """Return time 0 of the clock: the start of the first stage, so that adding earlier stages moves no tasks."""
         return first_began(self.proving.start)
 
     def _observation(
@@ -92,5 +92,5 @@ class ObservationBuilder:
 
 
 def made_in(prepared: Prepared) -> list[int]:
-    """The tables whose traces the proof makes."""
+    """Return the tables whose traces the proof generates."""
     return [table for table, trace in enumerate(prepared.traces) if isinstance(trace, TraceTask)]
