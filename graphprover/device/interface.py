@@ -176,8 +176,7 @@ class Device(Protocol):
         """
 
     def quotient(self, tables: Sequence[Operands], tau: Ext, alpha: Ext, log_blowup: int) -> list[Array]:
-        """Return all constraints over the vanishing polynomial, (3, n·c) on 7·K in bit-reversed order, from extensions.
-        """
+        """Return all constraints over the vanishing polynomial, from extensions: (3, n·c) on 7·K, bit-reversed."""
 
     def interpolation_weights(self, domains: Sequence[tuple[int, Ext]]) -> list[Array]:
         """Return for each (log2 of n, point) the weights (3, n) that evaluate a column there.

@@ -89,6 +89,6 @@ def test_many_processes_leave_each_shard_its_share(parts: list[Part], monkeypatc
 def test_another_shard_is_refused(parts: list[Part]) -> None:
     held = [commit_one(part, DEVICE) for part in parts]
     joint = Joint((held[1].digest, held[0].digest))
-    with pytest.raises(RuntimeError, match="shard 0 of 2: made again, it is another"):
+    with pytest.raises(RuntimeError, match="shard 0 of 2: recomputed commitment differs"):
         finish_one(parts[0], joint, 0, held[0], DEVICE)
     assert sharing(DEVICE) >= 1
