@@ -1,4 +1,4 @@
-"""Tables made for measuring: as wide, tall and connected as asked, with a trace that satisfies them."""
+"""Tables for benchmarks: of any width, height and number of interactions, with a satisfying trace."""
 
 import numpy as np
 
@@ -9,9 +9,9 @@ PAIR = 2  # elements of a message
 
 
 class Synthetic(Air):
-    """``width`` columns: free ones, cubes of them (degree 3, one column each), and copies in another row order.
+    """A table of ``width`` columns: free ones, cubes of them (degree 3, one column each), and permuted copies.
 
-    Each pair of columns is sent on a bus and its copy received there: two interactions. Narrow tables use pairs again.
+    Each pair of columns is sent on a bus and its copy received there: two interactions. Narrow tables reuse pairs.
     """
 
     unread = ("free",)  # some of them
@@ -35,7 +35,7 @@ class Synthetic(Air):
             t.receive(bus, [t.copy[column] for column in pair])
 
     def trace(self, rows: int, seed: int = 0) -> np.ndarray:
-        """A satisfying trace (columns, rows)."""
+        """Return a satisfying trace (columns, rows)."""
         random = np.random.default_rng(seed)
         main, t = self.zeros(rows)
         t.row[:] = np.arange(rows)
@@ -48,11 +48,11 @@ class Synthetic(Air):
 
 
 def table(log_rows: int, width: int = 100, interactions: int = 20, name: str = "synthetic") -> Table:
-    """One table with its trace."""
+    """Return one table with its trace."""
     air = Synthetic(width, interactions, name)
     return Table(air, (), air.trace(1 << log_rows))
 
 
 def statement(log_rows: int, width: int = 100, interactions: int = 20) -> Statement:
-    """One table of the benchmark's shape."""
+    """Return a statement with one table of the benchmark's shape."""
     return Statement([table(log_rows, width, interactions)])

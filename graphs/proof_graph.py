@@ -27,7 +27,7 @@ Traces = Mapping[int, Array | TraceTask]  # (columns, rows), by table
 
 
 class Keep(IntEnum):
-    """The values of a shard that a device caches until all shards have committed; each level includes the earlier ones."""
+    """The values of a shard that a device caches until all have committed; each level includes the earlier ones."""
 
     NOTHING = 0  # everything is recomputed and must give the same digest
     TREES = 1  # few bytes that save much hashing

@@ -34,7 +34,7 @@ class Entry:
     idle: int = 0  # held bytes of cached memory, dropped if that helps a waiting proof
 
     def taken(self, more: int = 0, kept: bool = True) -> int:
-        """Return the bytes that others cannot use, with ``more`` for another proof. Proofs lie in their process's pool."""
+        """Return the bytes that others cannot use, with ``more`` for another proof; proofs lie in the pool."""
         return max(sum(need.bytes for need in self.held) + more, self.kept if kept else 0)
 
 
