@@ -62,7 +62,7 @@ class Side:
 
     @classmethod
     def read(cls, name: str, text: str) -> "Side":
-        """Raises Failure."""
+        """Raise Failure."""
         place = ""
         settings: dict[str, str] = {}
         words = shlex.split(text)
@@ -91,7 +91,7 @@ class Runner:
     command: tuple[str, ...]
 
     def __call__(self) -> dict[str, dict[str, Any]]:
-        """The figures of one run, by name; raises Failure."""
+        """Return the figures of one run, by name; raises Failure."""
         path = os.pathsep.join(filter(None, (str(self.folder), os.environ.get("PYTHONPATH"))))
         checkout = {"GRAPHPROVER_CHECKOUT": str(self.folder), "PYTHONPATH": path}
         environment = {**os.environ, **checkout, **self.side.settings}
@@ -125,7 +125,7 @@ class Runner:
 
 @contextmanager
 def ready(side: Side, benchmark: Sequence[str], scratch: Path) -> Iterator[Runner]:
-    """A side checked out or unpacked into a folder of ``scratch``; raises Failure."""
+    """Return a side checked out or unpacked into a folder of ``scratch``; raises Failure."""
     target = scratch / side.name
     command = ((sys.executable,) if benchmark[0].endswith(".py") else ()) + (*benchmark, *side.arguments, "--json")
     place = Path(side.place or ROOT)

@@ -53,7 +53,7 @@ class Mixed(Air):
         self.free, self.computed, self.messages = free, computed, messages
 
     def factors(self, i: int) -> list[int]:
-        """The free columns that a computed one is made of."""
+        """Return the free columns that a computed one is made of."""
         return [(i + k) % self.free for k in range(4)]
 
     def define(self, t: Any) -> None:
@@ -86,7 +86,7 @@ def mixed(*tables: tuple[Mixed, int]) -> Statement:
 
 
 def keccak(log_rows: int) -> Statement:
-    """The longest message whose permutations fit 2^log_rows rows."""
+    """Return the longest message whose permutations fit 2^log_rows rows."""
     length = (1 << log_rows) // KECCAK_ROUNDS * KECCAK_BLOCK - 1
     return load_packaged("examples/keccak").statement_for(bytes(i % 251 for i in range(length)))
 
@@ -132,7 +132,7 @@ def child(name: str, threads: int) -> Run:
 
 @cache
 def crate() -> Path:
-    """The program of the crate, built for this processor."""
+    """Return the program of the crate, built for this processor."""
     cargo = shutil.which("cargo") or shutil.which("cargo", path=str(Path.home() / ".cargo/bin"))
     if cargo is None:
         raise SystemExit(f"no cargo to build {CRATE} with")

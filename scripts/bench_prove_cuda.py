@@ -99,7 +99,7 @@ def measure_batches(out: Figures, gpu: Any, name: str, statement: Statement, rep
 
 
 def on_device(table: Table) -> Table:
-    """The table, its trace on the GPU."""
+    """Return the table, its trace on the GPU."""
     import cupy
 
     return replace(table, main=cupy.asarray(table.main))

@@ -177,7 +177,7 @@ def folds(report: Report, log_size: int, log_arity: int) -> None:
 
 
 def keccak_traces(report: Report, device: CudaDevice, log_rows: int) -> None:
-    """The traces of Keccak-f and of the even numbers, from states."""
+    """Return the traces of Keccak-f and of the even numbers, from states."""
     rows = 1 << log_rows
     calls = rows // ROUNDS_OF_KECCAK
     states, clocks, main, counts = words(WORDS, calls), words(calls), words(WIDTH, rows), words(EVENS)

@@ -48,7 +48,7 @@ BRANCHES = (Op.BEQ, Op.BNE, Op.BLT, Op.BGE, Op.BLTU, Op.BGEU)
 
 
 def elf(code: list[Instruction], data: bytes) -> bytes:
-    """An ELF file for RV64IM with one segment of code and one of data."""
+    """Return an ELF file for RV64IM with one segment of code and one of data."""
     words = b"".join(struct.pack("<I", encode(instruction)) for instruction in code)
     first = 4096
     second = -(-(first + len(words)) // 4096) * 4096
@@ -81,7 +81,7 @@ def straight(count: int, rng: random.Random) -> list[Instruction]:
 
 
 def repeated(body: list[Instruction], times: int) -> list[Instruction]:
-    """The body, so many times over: register 20 counts."""
+    """Return the body, so many times over: register 20 counts."""
     back = 4 * (len(body) + 2)
     end = [Instruction(Op.ADDI, 20, 20, imm=-1), Instruction(Op.BEQ, rs1=20, imm=8), Instruction(Op.JAL, imm=-back)]
     return [Instruction(Op.ADDI, 20, imm=times), *body, *end]

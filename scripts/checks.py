@@ -96,7 +96,7 @@ class Host:
 
 
 def run_step(asked: str, result: str) -> None:
-    """The process of `Host.figures`; a device that is a CPU is a core."""
+    """Return the process of `Host.figures`; a device that is a CPU is a core."""
     given = json.loads(asked)
     module, name = given["step"]
     measure, seen = import_module(module), given["here"]
@@ -110,7 +110,7 @@ Part = tuple[Callable[[Host], Iterator[Target]], int]  # what it checks, and the
 
 
 def parser_of(doc: str | None, parts: Mapping[str, Part], sizes: Any) -> argparse.ArgumentParser:
-    """The options that every check has; ``sizes`` are those on GPUs."""
+    """Return the options that every check has; ``sizes`` are those on GPUs."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default=",".join(parts), help="parts, with commas between them")
     parser.add_argument("--devices", nargs="+", help="cuda:NUMBER, or cpu for a core; all GPUs by default")

@@ -71,7 +71,7 @@ class Here:
 
     @contextmanager
     def cluster(self, per_device: int | None, mps: bool | None = None) -> Iterator[Client]:
-        """A client of a cluster with so many processes for each device, or as many as it chooses.
+        """Return a client of a cluster with so many processes for each device, or as many as it chooses.
 
         ``mps``: whether NVIDIA's Multi-Process Service is used; else what ``DASK_GRAPHPROVER__MPS`` says.
         """
@@ -88,7 +88,7 @@ class Here:
             yield result
 
     def prove(self, jobs: Iterable[Job], executor: Any) -> tuple[dict[str, bytes], set[str]]:
-        """The proofs by the job's name, and the workers that made them; raises the first error."""
+        """Return the proofs by the job's name, and the workers that made them; raises the first error."""
         proofs, workers = {}, set()
         for result in self.results(jobs, executor):
             assert result.proof
@@ -121,7 +121,7 @@ def fibs(count: int, cycles: int) -> list[Job]:
 
 
 def guests() -> list[Job]:
-    """Runs of several guests, of up to some 100,000 cycles."""
+    """Run of several guests, of up to some 100,000 cycles."""
     text = bytes(range(256)) * 4
     inputs = {FIB.stem: (fib_input(100), fib_input(100_000)), "sha256": (b"", text), "keccak": (b"", text)}
     jobs = []
@@ -284,13 +284,13 @@ def by_cluster(here: Here, per_device: int | None, times: int = 1, mps: bool | N
 
 
 def shares_of(results: Sequence[Result]) -> str:
-    """The least and the most proofs of a worker."""
+    """Return the least and the most proofs of a worker."""
     made = Counter(result.worker for result in results).values()
     return f"{min(made)} to {max(made)}"
 
 
 def stages_of(results: Sequence[Result]) -> str:
-    """The median seconds of each stage."""
+    """Return the median seconds of each stage."""
     return ", ".join(f"{name} {median(r.seconds[name] for r in results):.4f}" for name in results[0].seconds)
 
 

@@ -20,7 +20,9 @@ class Figures:
             print(*lines, sep="\n", flush=True)
 
     def __call__(self, name: str, value: float, unit: str, ratio: float | None = None, **parameters: Any) -> None:
-        """A figure for programs. No two of a run have the same name; ``ratio`` is to its ceiling, where it has one."""
+        """Return a figure for programs. No two of a run have the same name; ``ratio`` is to its ceiling, where it has
+        one.
+        """
         assert name not in self._names, name
         self._names.add(name)
         if self._as_json:

@@ -28,7 +28,7 @@ class Comparison:
 
 
 def compared(a: Sequence[float], b: Sequence[float], level: float) -> Comparison:
-    """The comparison of as many figures of both sides, at least two, in the order of the pairs."""
+    """Return the comparison of as many figures of both sides, at least two, in the order of the pairs."""
     found = [difference(x, y) for x, y in zip(a, b, strict=True)]
     mean = statistics.fmean(found)
     half = quantile(level, len(found) - 1) * statistics.stdev(found) / math.sqrt(len(found))
@@ -41,7 +41,9 @@ def difference(x: float, y: float) -> float:
 
 
 def wilcoxon(differences: Sequence[float]) -> float:
-    """The two-sided p-value, exact for these ranks, equal ones among them; pairs without a difference are left out."""
+    """Return the two-sided p-value, exact for these ranks, equal ones among them; pairs without a difference are left
+    out.
+    """
     left = [value for value in differences if value]
     sizes = Counter(abs(value) for value in left)
     below = 0
@@ -76,7 +78,7 @@ def within(t: float, freedom: int) -> float:
 
 @cache
 def quantile(level: float, freedom: int) -> float:
-    """The t beyond which, on both sides together, so small a share lies."""
+    """Return the t beyond which, on both sides together, so small a share lies."""
     low, high = 0.0, 1.0
     while within(high, freedom) < 1 - level:
         high *= 2
@@ -87,7 +89,7 @@ def quantile(level: float, freedom: int) -> float:
 
 
 def least_pairs(level: float) -> int:
-    """The fewest pairs with which Wilcoxon's test can reach a level; even, as turns are A B B A."""
+    """Return the fewest pairs with which Wilcoxon's test can reach a level; even, as turns are A B B A."""
     pairs = 2
     while 2.0 ** (1 - pairs) > level:
         pairs += 2
@@ -95,7 +97,7 @@ def least_pairs(level: float) -> int:
 
 
 def variation(values: Sequence[float]) -> float:
-    """The standard deviation over the mean."""
+    """Return the standard deviation over the mean."""
     mean = statistics.fmean(values)
     return statistics.stdev(values) / abs(mean) if mean else 0.0
 

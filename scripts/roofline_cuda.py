@@ -47,7 +47,7 @@ extern "C" __global__ void permute(const u64* x, u64* z, u64 rounds) {
 
 
 def seconds(work: Callable[[], object], repetitions: int = 15) -> float:
-    """The median time of ``work`` on the device."""
+    """Return the median time of ``work`` on the device."""
     for _ in range(2):
         work()
     times = []

@@ -73,7 +73,7 @@ class _Graph(Callback):
 
 
 def timed(statement: Statement, device: Any) -> tuple[Proof, Spent]:
-    """A proof, and how long it took."""
+    """Return a proof, and how long it took."""
     with Profiler() as tasks, _Graph() as graph:
         started = time.perf_counter()
         proof = prove(statement, rate=2, device=device)

@@ -130,7 +130,7 @@ def guests_in(shards: int, device: str) -> Iterator[tuple[str, bytes, bool]]:
 
 
 def tables_in(shards: int, device: str) -> Iterator[tuple[str, bytes, bool]]:
-    """The same of statements in Python."""
+    """Return the same of statements in Python."""
     for seed in SEEDS:
         statement = random_tables(seed)
         proof = prove(statement, security=60, device=device, shards=shards)
@@ -205,7 +205,7 @@ class Proved:
 
 
 def recorded(here: Here, run: Run) -> Recorded:
-    """A run by a process that has run something before."""
+    """Return a run by a process that has run something before."""
     run.guest.record(small_runs()[0].data)
     begun = time.perf_counter()
     execution = run.guest.record(run.data)
@@ -248,7 +248,7 @@ def memory(here: Here) -> Figures:
 
 
 def memory_of(here: Here, run: Run) -> Figures:
-    """The same of one run."""
+    """Return the same of one run."""
     subject = recorded(here, run)
     found: dict[str, list[Proved]] = {"one": [], "shards": [], "short": []}
     for turn in range(here.sizes.turns + 1):  # the first finds the pool empty
@@ -271,7 +271,7 @@ def memory_of(here: Here, run: Run) -> Figures:
 
 
 def long(here: Here) -> Figures:
-    """A run in as many shards as its memory asks for."""
+    """Return a run in as many shards as its memory asks for."""
     subject = recorded(here, fib_run(here.sizes.long_cycles))
     with allowed(subject.device, here.sizes.long_pool * 1_000_000):
         proved = subject.proved(None)

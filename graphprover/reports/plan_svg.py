@@ -217,7 +217,9 @@ class Frame:
         return max(SLIVER, self.scale * box.seconds) if box.seconds else HOLLOW
 
     def drawn(self, boxes: Sequence[Box]) -> list[Box]:
-        """Return the boxes of a cell, with all slivers merged into one box, and all boxes without a model into another."""
+        """Return the boxes of a cell, with all slivers merged into one box, and all boxes without a model into
+        another.
+        """
         wide = [box for box in boxes if self.scale * box.seconds >= SLIVER]
         slivers = [box for box in boxes if 0 < self.scale * box.seconds < SLIVER]
         return [*wide, *_together(slivers), *_together([box for box in boxes if not box.seconds])]

@@ -35,7 +35,9 @@ def rates_rows(rates: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
 
 
 def shards_rows(plans: Mapping[Keep, ShardsPlan]) -> list[tuple[str, ...]]:
-    """Return the column names and a row for each shard: size, cost, own peak, and bytes cached at each level of `Keep`."""
+    """Return the column names and a row for each shard: size, cost, own peak, and bytes cached at each level of
+    `Keep`.
+    """
     rows: list[tuple[str, ...]] = [
         ("shard", "tables", "rows", "multiply", "butterfly", "Keccak-f", "peak", "trees", "+ traces", "+ extensions")
     ]
