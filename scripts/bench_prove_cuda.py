@@ -3,9 +3,9 @@
     python scripts/bench_prove_cuda.py [--log-rows 20] [--width 100] [--repeat 5] [--sync] [--batches] [--json]
 
 1. One table of 2^log-rows rows: milliseconds with the trace on the device; kernel launches; bytes over PCIe; peak
-   device memory over the planned one; every round's time against its floor. --sync has one more proof wait for the
-   device after every task, so that the rounds' times are the device's own.
-2. Fifty tables of 2^4 to 2^18 rows, 15 columns and 12 interactions each, 2^20 rows in all.
+device memory over the planned one; every round's time against its lower bound. --sync has one more proof wait for the
+device after every task, so that the rounds' times are the device's own. 2. Fifty tables of 2^4 to 2^18 rows, 15 columns
+and 12 interactions each, 2^20 rows in all.
 
 With --batches only: sixteen and fifty tables of mixed heights with a task for each table, with batches of the smaller
 tables, and with batches of all tables, in turn in every repetition. The bytes of the proof must not differ.
